@@ -1,0 +1,3 @@
+//! Drivers of accelerators, each an [`Accelerator`](crate::Accelerator) over a register window and an interrupt.
+
+pub mod gemm8;

@@ -1,0 +1,103 @@
+#![allow(unsafe_code, reason = "a backend that lies hands out memory that is not there: implementing it is a promise")]
+//! Where contiguous memory comes from: one trait, one file for each kind of memory.
+
+use crate::{BaseAddr, Bus, Direction, Error};
+use core::{ops::Range, ptr::NonNull};
+
+/// What one cache-maintenance call covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum SyncScope {
+    /// The hardware keeps this memory coherent for every master: nothing to maintain.
+    Coherent,
+    /// Any range. The backend rounds it out to `granule_bytes` itself.
+    Range {
+        /// The unit of maintenance: one cache line, a power of two.
+        granule_bytes: usize,
+    },
+    /// The whole block at once (`DMA_BUF_IOCTL_SYNC`): two buffers may not share the block on a non-coherent port.
+    Whole,
+    /// Nobody can maintain the caches for this memory: it is refused on a non-coherent port, because there it would work in
+    /// an emulator and corrupt on silicon. `install` says what would help.
+    None {
+        /// What to install or enable, in words.
+        install: &'static str,
+    },
+}
+
+/// One block, as a backend mapped it. Plain numbers: it owns nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
+    /// The CPU's view of byte 0.
+    pub cpu: NonNull<u8>,
+    /// How many bytes are mapped.
+    pub len_bytes: usize,
+    /// Where byte 0 lies for a device.
+    pub base: BaseAddr,
+    /// The bus on which `base` is valid.
+    pub bus: Bus,
+    /// What one sync call covers.
+    pub scope: SyncScope,
+    /// What the kernel says about this memory's coherency (`dma_coherent`), where it says anything.
+    pub coherent: Option<bool>,
+}
+
+/// A run of bytes that are contiguous on the bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Segment {
+    /// Where the run begins, in the same space as [`Mapping::base`].
+    pub addr: u64,
+    /// How long it is, in bytes; at least 1.
+    pub len_bytes: usize,
+}
+
+/// One block of DMA memory: [`HugeTlb`], [`UDmaBuf`], [`DmaHeap`], [`sim::Sim`](crate::sim::Sim), or one of your own.
+///
+/// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend. A region leaks its
+/// backend rather than drop it while anything carved from it is still out.
+///
+/// # Safety
+/// Callers owe nothing: every method is safe to call.
+///
+/// # Implementation safety
+/// 1. [`mapping`](Self::mapping) returns the same values at every call, however often the backend itself is moved.
+/// 2. `cpu .. cpu + len_bytes` is mapped, readable, writable and initialised, stays so until `self` is dropped, and is
+///    accessed by nothing but the holder of the mapping and the devices it is handed to. Bytes change under a view for no
+///    other reason.
+/// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the granule where the device
+///    writes. Where the device only reads, they read no byte outside `range`: a neighbour may be borrowed.
+/// 4. [`segment`](Self::segment) tells the truth about where the device finds each byte.
+pub unsafe trait Backend: Send + Sync {
+    /// A short name for tables and messages: `sim`, `hugetlb`, `u-dma-buf`.
+    fn name(&self) -> &'static str;
+
+    /// The block.
+    fn mapping(&self) -> Mapping;
+
+    /// The contiguous run that begins at byte `offset_bytes` of the block.
+    ///
+    /// # Errors
+    /// Whatever keeps the backend from knowing. The default says that the whole block is one run.
+    fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
+        let mapping = self.mapping();
+        Ok(Segment {
+            addr: mapping.base.raw().wrapping_add(offset_bytes as u64),
+            len_bytes: mapping.len_bytes.saturating_sub(offset_bytes),
+        })
+    }
+
+    /// Hands `range` to the device: what the CPU wrote becomes visible to it, and no dirty line is left that could later
+    /// overwrite what it writes. Called only for memory whose scope is `Range` or `Whole`, on a non-coherent port.
+    /// Under `Whole` the range is advice.
+    ///
+    /// # Errors
+    /// The kernel's refusal, or [`Error::Contended`].
+    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+
+    /// Takes `range` back for the CPU: what the device wrote becomes visible to it.
+    ///
+    /// # Errors
+    /// As [`sync_for_device`](Self::sync_for_device).
+    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+}

@@ -1,0 +1,30 @@
+#![allow(unsafe_code, reason = "barrier instructions have no safe name on Arm")]
+//! The two barriers of a job. They stay where cache maintenance is skipped: a coherent port snoops caches, not store buffers.
+
+use core::sync::atomic::{Ordering, fence};
+
+/// Everything the CPU wrote is visible to every observer of the system before what follows: the doorbell.
+#[inline]
+pub(crate) fn before_doorbell() {
+    fence(Ordering::SeqCst);
+    system();
+}
+
+/// Nothing that follows, a read of the device's output, is done before what precedes: the read of its status.
+#[inline]
+pub(crate) fn after_completion() {
+    system();
+    fence(Ordering::SeqCst);
+}
+
+/// Arm: `dmb` orders only between observers of one shareability domain; a bus master outside it needs `dsb`
+/// (Arm DDI 0487, B2.3; Arm DDI 0406, A3.8.3). On x86-64 writes to ordinary memory and to uncached registers are ordered
+/// already (Intel SDM 3A, 9.2.2).
+#[inline]
+fn system() {
+    #[cfg(all(any(target_arch = "aarch64", target_arch = "arm"), not(miri)))]
+    // SAFETY: `dsb sy` takes no operand, reads and writes no register, and is allowed at every exception level.
+    unsafe {
+        core::arch::asm!("dsb sy", options(nostack, preserves_flags));
+    }
+}

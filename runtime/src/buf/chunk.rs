@@ -1,0 +1,45 @@
+//! What every buffer is made of: some bytes of a block, and who gets them back.
+
+use crate::{
+    Align, Backend, Error,
+    region::{Block, State},
+    span::Span,
+};
+
+/// Who hands out bytes and takes them back: a region, a pool, an arena.
+pub(crate) trait Owner {
+    /// The block that the bytes are in.
+    fn block(&self) -> &dyn Block;
+    /// One handle to `token`'s bytes is gone. The last one frees them.
+    fn release(&self, token: u32);
+    /// One handle more to `token`'s bytes.
+    fn share(&self, token: u32) -> Result<(), Error>;
+}
+
+/// Some bytes of a block, owned by exactly one handle.
+///
+/// INVARIANT: `extent` lies inside the block, and no other chunk holds any byte of it. Whoever makes a chunk guarantees
+/// it: `State::bump`, a pool's bitmap, an arena's blocks, and `split`, which divides one chunk into two.
+pub(crate) struct Chunk<'p> {
+    pub(crate) owner: &'p dyn Owner,
+    pub(crate) token: u32,
+    pub(crate) extent: Span,
+}
+
+impl<'p> Chunk<'p> {
+    pub(crate) fn new(owner: &'p dyn Owner, token: u32, extent: Span) -> Self {
+        Self { owner, token, extent }
+    }
+
+    pub(crate) fn state(&self) -> &'p State {
+        self.owner.block().state()
+    }
+
+    pub(crate) fn backend(&self) -> &'p dyn Backend {
+        self.owner.block().backend()
+    }
+
+    pub(crate) fn line(&self) -> Align {
+        self.state().line
+    }
+}

@@ -1,0 +1,167 @@
+//! One accelerator and its job.
+
+mod accelerator;
+mod job_error;
+mod running;
+
+pub use accelerator::Accelerator;
+pub use job_error::JobError;
+pub use running::{Attempt, Running};
+
+use crate::{DevSlice, Error, Operand, Port, Result, barrier, event::event, refused::Refused};
+use core::{fmt, mem::ManuallyDrop};
+
+/// The most operands a job can have: an `s_axilite` block of 4 KiB holds more pointers than that, and a driver that needs
+/// more wants a descriptor ring.
+const MAX_BUFFERS: usize = 16;
+
+/// One accelerator behind one port, with at most one job at a time.
+///
+/// A job that is forgotten (`mem::forget`) leaves the engine busy, its buffers claimed and their memory mapped: the device
+/// may be using them. [`recover`](Self::recover) makes the engine usable again; the buffers stay leaked.
+///
+/// ```
+/// use contigo::{Engine, Pool, Align, Region, Timeout, accel::gemm8::{Gemm8, Gemm, Output}, sim::{SimBoard, SimGemm8}};
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+/// let device = SimGemm8::new(&board, SimBoard::PORT);
+/// let mut engine = Engine::new(Gemm8::open(&device, &device)?, SimBoard::PORT)?;
+///
+/// let [mut a, mut b, mut bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
+/// a.view_mut::<i8>()?.fill(1);
+/// b.view_mut::<i8>()?.fill(2);
+/// bias.view_mut::<i32>()?.fill(100);
+/// let gemm = Gemm { m: 1, n: 16, k: 32, output: Output::Int32 { relu: false } };
+/// let job = engine.start([a.to_device(..32), b.to_device(..512), bias.to_device(..64), c.from_device(..64)], &gemm)?;
+/// let [_, _, _, c] = job.wait(Timeout::ms(20))?;
+/// assert_eq!(c.view_at::<i32>(..64)?, [164; 16]); // 32 times 1 times 2, and the bias
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct Engine<A, const BUFFERS: usize> {
+    accelerator: A,
+    port: Port,
+    busy: bool,
+    jobs: JobCounts,
+}
+
+/// How an engine's jobs ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct JobCounts {
+    /// Jobs whose doorbell was rung.
+    pub started: u64,
+    /// Jobs whose result came back.
+    pub completed: u64,
+    /// Jobs that timed out, failed, or were dropped.
+    pub stopped: u64,
+}
+
+impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
+    /// An engine over `accelerator`, which reaches memory through `port`. The device is stopped first: a program that
+    /// crashed may have left it running.
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`], with the accelerator back.
+    pub fn new(mut accelerator: A, port: Port) -> Result<Self, Refused<A>> {
+        const { assert!(1 <= BUFFERS && BUFFERS <= MAX_BUFFERS, "a job has 1 to 16 operands") };
+        match accelerator.quiesce() {
+            Ok(()) => Ok(Self { accelerator, port, busy: false, jobs: JobCounts::default() }),
+            Err(error) => Err(Refused::new(error, accelerator)),
+        }
+    }
+
+    /// Starts one job: checks every operand against the port, hands the caches over, and rings the doorbell.
+    ///
+    /// The operands are the device's until [`Running::wait`] gives them back. Every check is done before anything is
+    /// touched, so a refused job leaves its buffers as they were.
+    ///
+    /// # Errors
+    /// The operands come back with [`Error::Busy`], [`Error::WrongDirection`], [`Error::OutOfRange`],
+    /// [`Error::BufferSize`], [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`],
+    /// [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`], what the accelerator's `check` says, or what
+    /// the backend's sync says. They do not come back with [`Error::WillNotStop`]: the doorbell failed half-way, and the
+    /// device may have them.
+    pub fn start<'e, 'p, T>(
+        &'e mut self,
+        operands: [Operand<'p, T>; BUFFERS],
+        args: &A::Args,
+    ) -> Result<Running<'e, 'p, A, BUFFERS, T>, JobError<[Operand<'p, T>; BUFFERS]>> {
+        let slices = match self.prepare(&operands, args) {
+            Ok(slices) => slices,
+            Err(error) => return Err(JobError::gave_back(error, operands)),
+        };
+        barrier::before_doorbell();
+        // From here on the device may have the addresses: nothing is given back, not even by a panic in the driver,
+        // before it has been stopped.
+        let operands = ManuallyDrop::new(operands);
+        self.busy = true;
+        self.jobs.started += 1;
+        if let Err(cause) = self.accelerator.start(&slices, args) {
+            return Err(match self.stop() {
+                Ok(()) => JobError::gave_back(cause, ManuallyDrop::into_inner(operands)),
+                Err(error) => JobError::leaked(error, cause),
+            });
+        }
+        event!("submit job {}", self.jobs.started);
+        let mut addrs = slices.iter().map(|slice| slice.addr);
+        let port = self.port;
+        let buffers =
+            ManuallyDrop::into_inner(operands).map(|operand| operand.into_dev(&port, addrs.next().unwrap_or(DevSlice::EMPTY.addr)));
+        Ok(Running::new(self, buffers))
+    }
+
+    /// Stops the device after a job was forgotten, or after it would not stop and was reset from outside. The buffers of
+    /// that job stay leaked.
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`]: the engine stays busy.
+    pub fn recover(&mut self) -> Result<()> {
+        self.accelerator.quiesce()?;
+        self.busy = false;
+        Ok(())
+    }
+
+    /// Is a job running, or was one forgotten?
+    pub const fn is_busy(&self) -> bool {
+        self.busy
+    }
+
+    /// How this engine's jobs ended.
+    pub const fn jobs(&self) -> JobCounts {
+        self.jobs
+    }
+
+    /// The port.
+    pub const fn port(&self) -> &Port {
+        &self.port
+    }
+
+    /// Everything that can be refused, then the caches.
+    fn prepare<T>(&self, operands: &[Operand<'_, T>; BUFFERS], args: &A::Args) -> Result<[DevSlice; BUFFERS]> {
+        if self.busy {
+            return Err(Error::Busy);
+        }
+        let mut slices = [DevSlice::EMPTY; BUFFERS];
+        for (index, ((operand, slice), direction)) in operands.iter().zip(&mut slices).zip(A::DIRECTIONS).enumerate() {
+            *slice = operand.check(index, direction, &self.port, A::ADDR_BITS)?;
+        }
+        self.accelerator.check(&slices, args)?;
+        operands.iter().try_for_each(|operand| operand.hand_over(&self.port))?;
+        Ok(slices)
+    }
+
+    /// Stops the device after a job went wrong.
+    fn stop(&mut self) -> Result<()> {
+        self.jobs.stopped += 1;
+        self.accelerator.quiesce()?;
+        self.busy = false;
+        Ok(())
+    }
+}
+
+impl<A, const BUFFERS: usize> fmt::Debug for Engine<A, BUFFERS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("port", &self.port.name).field("busy", &self.busy).field("jobs", &self.jobs).finish()
+    }
+}

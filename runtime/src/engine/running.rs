@@ -1,0 +1,120 @@
+//! A job under way.
+
+use super::{Accelerator, Engine, JobError};
+use crate::{CpuBuf, DevBuf, Error, Timeout, barrier, buf::AnyThread, event::event};
+use core::{
+    fmt,
+    mem::{self, ManuallyDrop},
+};
+
+/// A job under way: the device has its buffers, and nobody else.
+///
+/// Dropping it stops the device and gives the buffers back. Forgetting it leaks them, and leaves the engine busy.
+#[must_use = "dropping a running job stops it"]
+pub struct Running<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T = AnyThread> {
+    engine: &'e mut Engine<A, BUFFERS>,
+    /// `None` only while the job is being consumed. Never dropped by itself: only `failed` knows whether the device stopped.
+    buffers: ManuallyDrop<Option<[DevBuf<'p, T>; BUFFERS]>>,
+}
+
+/// A job's buffers in its error, on the device's side.
+type Failed<'p, const BUFFERS: usize, T> = JobError<[DevBuf<'p, T>; BUFFERS]>;
+
+/// What one look at a job found.
+#[derive(Debug)]
+#[must_use = "it holds the job or its buffers"]
+pub enum Attempt<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T = AnyThread> {
+    /// It is done: the buffers are the CPU's again.
+    Done([CpuBuf<'p, T>; BUFFERS]),
+    /// It is not.
+    Pending(Running<'e, 'p, A, BUFFERS, T>),
+}
+
+impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A, BUFFERS, T> {
+    pub(super) fn new(engine: &'e mut Engine<A, BUFFERS>, buffers: [DevBuf<'p, T>; BUFFERS]) -> Self {
+        Self { engine, buffers: ManuallyDrop::new(Some(buffers)) }
+    }
+
+    /// Waits for the end of the job, at most for `timeout`, and gives the buffers back to the CPU: what the device wrote is
+    /// visible.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], or what the device or the backend's sync says. The device has been stopped, and the buffers are
+    /// in the error, still on the device's side ([`DevBuf::into_cpu`]); with [`Error::WillNotStop`] they are leaked.
+    pub fn wait(self, timeout: Timeout) -> Result<[CpuBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
+        reclaim(self.wait_device(timeout)?)
+    }
+
+    /// Waits as [`wait`](Self::wait) does, and leaves the buffers on the device's side, for the next job to use with no cache
+    /// maintenance between.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_device(mut self, timeout: Timeout) -> Result<[DevBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
+        match self.engine.accelerator.poll(timeout) {
+            Ok(true) => Ok(self.completed()?),
+            Ok(false) => Err(self.failed(Error::Timeout { timeout_us: timeout.as_us() })),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Looks once, without waiting and without a system call.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait), but for [`Error::Timeout`].
+    pub fn try_wait(mut self) -> Result<Attempt<'e, 'p, A, BUFFERS, T>, Failed<'p, BUFFERS, T>> {
+        match self.engine.accelerator.poll(Timeout::NOW) {
+            Ok(true) => reclaim(self.completed()?).map(Attempt::Done),
+            Ok(false) => Ok(Attempt::Pending(self)),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// The accelerator, to read what it reports of a job under way.
+    pub fn accelerator(&self) -> &A {
+        &self.engine.accelerator
+    }
+
+    /// The device said that it is finished (`Accelerator`, 2).
+    fn completed(&mut self) -> Result<[DevBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
+        barrier::after_completion();
+        self.engine.busy = false;
+        self.engine.jobs.completed += 1;
+        event!("complete job {}", self.engine.jobs.completed);
+        self.buffers.take().ok_or_else(|| JobError::leaked(Error::Busy, Error::Busy))
+    }
+
+    /// Stops the device; the buffers come back only when it has stopped.
+    fn failed(&mut self, cause: Error) -> Failed<'p, BUFFERS, T> {
+        match self.engine.stop() {
+            Ok(()) => JobError { error: cause, cause, buffers: self.buffers.take() },
+            Err(error) => {
+                // The device may still write: leak, never free.
+                mem::forget(self.buffers.take());
+                JobError::leaked(error, cause)
+            }
+        }
+    }
+}
+
+/// The CPU's again, all of them or none: a view of a buffer whose caches are stale could change under its reader.
+fn reclaim<const BUFFERS: usize, T>(buffers: [DevBuf<'_, T>; BUFFERS]) -> Result<[CpuBuf<'_, T>; BUFFERS], Failed<'_, BUFFERS, T>> {
+    match buffers.iter().try_for_each(DevBuf::sync_for_cpu) {
+        Ok(()) => Ok(buffers.map(DevBuf::reclaim)),
+        Err(error) => Err(JobError::gave_back(error, buffers)),
+    }
+}
+
+impl<A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Drop for Running<'_, '_, A, BUFFERS, T> {
+    fn drop(&mut self) {
+        if self.buffers.is_some() {
+            drop(self.failed(Error::Busy));
+        }
+    }
+}
+
+impl<A: Accelerator<BUFFERS>, const BUFFERS: usize, T> fmt::Debug for Running<'_, '_, A, BUFFERS, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("engine", &self.engine).field("buffers", &self.buffers).finish()
+    }
+}

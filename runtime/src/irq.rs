@@ -1,0 +1,76 @@
+//! How a driver waits between two looks at a status register: an interrupt, a pause, or the simulator's virtual time.
+
+use crate::{Error, Timeout};
+
+/// One device's interrupt line, with the clock that bounds the wait for it.
+///
+/// [`Spin`] has no interrupt and looks again after a short pause. `&SimDevice` is the simulated board's.
+pub trait Irq {
+    /// A clock that never goes back, in microseconds.
+    fn now_us(&self) -> u64;
+
+    /// Returns when the line was raised, and at the latest after `timeout_us`. It may return early: whoever calls looks
+    /// at the device again, and an interrupt that got lost costs time but no result.
+    ///
+    /// # Errors
+    /// What the kernel says of the interrupt's file.
+    fn wait(&mut self, timeout_us: u32) -> Result<(), Error>;
+}
+
+/// Looks at one wait, at most: 100 for each microsecond of its limit (a look across any bus takes more than 10 ns), and
+/// some for a limit of 0. It ends a wait whose clock stands still.
+const fn looks_at_most(timeout: Timeout) -> u64 {
+    1_000 + timeout.as_us() as u64 * 100
+}
+
+/// Looks until `done` says so, at most for `timeout`; `Ok(false)` when the time is over. The last look comes after the
+/// deadline, so that a completion whose interrupt was lost is found.
+///
+/// # Errors
+/// What `done` or the interrupt says.
+pub fn poll_until(irq: &mut impl Irq, timeout: Timeout, mut done: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
+    if done()? {
+        return Ok(true);
+    }
+    if timeout == Timeout::NOW {
+        return Ok(false);
+    }
+    let deadline_us = irq.now_us().saturating_add(u64::from(timeout.as_us()));
+    for _ in 0..looks_at_most(timeout) {
+        let left_us = deadline_us.saturating_sub(irq.now_us());
+        if left_us == 0 {
+            break;
+        }
+        irq.wait(u32::try_from(left_us).unwrap_or(u32::MAX))?;
+        if done()? {
+            return Ok(true);
+        }
+    }
+    done()
+}
+
+/// No interrupt: a pause between looks, and no system call (`clock_gettime` is answered by the vDSO).
+#[cfg(all(feature = "linux", target_os = "linux"))]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spin;
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+impl Irq for Spin {
+    fn now_us(&self) -> u64 {
+        use nix::time::{ClockId, clock_gettime};
+        // CLOCK_MONOTONIC exists on every Linux (man 2 clock_gettime); without it, time is over at once.
+        clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(u64::MAX, |now| {
+            let seconds = u64::try_from(now.tv_sec()).unwrap_or(0);
+            seconds.saturating_mul(1_000_000).saturating_add(u64::try_from(now.tv_nsec()).unwrap_or(0) / 1_000)
+        })
+    }
+
+    fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {
+        /// About 1 µs on the processors here: shorter than any doorbell takes to answer.
+        const PAUSES: u32 = 32;
+        for _ in 0..PAUSES {
+            core::hint::spin_loop();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+#![allow(unsafe_code, reason = "a register window is reached by volatile access, here and nowhere else")]
+//! Registers: typed constants over a window that is real or simulated.
+//!
+//! A driver names each register once, with its manual, table and access kind, and never adds offsets:
+//!
+//! ```
+//! use contigo::mmio::{Mmio, ReadOnly, ReadWrite, Register};
+//! /// UG585, table B.4: control. Read and write.
+//! const CTRL: Register<ReadWrite> = Register::at(0x00);
+//! /// UG585, table B.5: status. Read only: `STATUS.write(…)` does not compile.
+//! const STATUS: Register<ReadOnly> = Register::at(0x04);
+//! fn start(window: &impl Mmio) -> bool {
+//!     CTRL.write(window, 1);
+//!     STATUS.read(window) & 1 == 1
+//! }
+//! ```
+
+use core::{marker::PhantomData, ptr::NonNull};
+
+/// A window of 32-bit registers: real ([`MmioWindow`]) or simulated (`&SimDevice`). A driver is the same code on both.
+pub trait Mmio {
+    /// How many bytes of registers there are. A driver checks it once, when it is opened.
+    fn len_bytes(&self) -> usize;
+
+    /// Reads the register at `offset` bytes. Outside the window, or not at a multiple of 4: all ones, as an absent
+    /// PCI device answers.
+    fn read32(&self, offset: usize) -> u32;
+
+    /// Writes the register at `offset` bytes. Outside the window, or not at a multiple of 4: nothing happens.
+    fn write32(&self, offset: usize, value: u32);
+}
+
+impl<M: Mmio + ?Sized> Mmio for &M {
+    fn len_bytes(&self) -> usize {
+        (**self).len_bytes()
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        (**self).read32(offset)
+    }
+    fn write32(&self, offset: usize, value: u32) {
+        (**self).write32(offset, value);
+    }
+}
+
+/// Access kind: reading changes nothing; not writable.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadOnly;
+/// Access kind: reading changes nothing; writable.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadWrite;
+/// Access kind: reading clears some bits: who reads it must use what it read.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadClears;
+/// Access kind: writing 1 to a bit flips or clears it.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteOneToggles;
+
+/// One 32-bit register at a fixed offset, with its access kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Register<Access> {
+    offset: usize,
+    access: PhantomData<Access>,
+}
+
+impl<Access> Register<Access> {
+    /// The register at `offset` bytes from the beginning of the window.
+    #[must_use]
+    pub const fn at(offset: usize) -> Self {
+        assert!(offset.is_multiple_of(4), "a 32-bit register lies at a multiple of 4");
+        Self { offset, access: PhantomData }
+    }
+
+    /// Where it is, in bytes.
+    #[must_use]
+    pub const fn offset(self) -> usize {
+        self.offset
+    }
+}
+
+macro_rules! readable { ($($access:ident)*) => {$(
+    impl Register<$access> {
+        /// Reads it.
+        #[inline]
+        pub fn read(self, window: &impl Mmio) -> u32 {
+            window.read32(self.offset)
+        }
+    }
+)*}; }
+macro_rules! writable { ($($access:ident)*) => {$(
+    impl Register<$access> {
+        /// Writes it.
+        #[inline]
+        pub fn write(self, window: &impl Mmio, value: u32) {
+            window.write32(self.offset, value);
+        }
+    }
+)*}; }
+readable!(ReadOnly ReadWrite WriteOneToggles);
+writable!(ReadWrite WriteOneToggles ReadClears);
+
+impl Register<ReadClears> {
+    /// Reads it, which clears some of its bits: use what comes back.
+    #[inline]
+    #[must_use = "the bits read are cleared in the device"]
+    pub fn read_and_clear(self, window: &impl Mmio) -> u32 {
+        window.read32(self.offset)
+    }
+}
+
+/// A real register window. It does not own the mapping: whoever made it (UIO, `/dev/mem`) does.
+#[derive(Debug)]
+pub struct MmioWindow {
+    base: NonNull<u32>,
+    len_bytes: usize,
+}
+
+impl MmioWindow {
+    /// # Safety
+    /// `base` is aligned to 4; `len_bytes` bytes from it are mapped, readable and writable as registers for as long as this
+    /// value lives; and no Rust reference to them exists in that time.
+    #[must_use]
+    pub const unsafe fn new(base: NonNull<u32>, len_bytes: usize) -> Self {
+        Self { base, len_bytes }
+    }
+
+    fn register(&self, offset: usize) -> Option<NonNull<u32>> {
+        let fits = offset.is_multiple_of(4) && offset.checked_add(4).is_some_and(|end| end <= self.len_bytes);
+        // SAFETY: `fits` puts all 4 bytes of the register inside the window that `new` was promised.
+        fits.then(|| unsafe { self.base.byte_add(offset) })
+    }
+}
+
+// SAFETY: the window is plain device memory, reached only by single volatile accesses, which any thread may do. What two
+// threads do to one device is the driver's business: `Accelerator`'s methods take `&mut self`.
+unsafe impl Send for MmioWindow {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for MmioWindow {}
+
+impl Mmio for MmioWindow {
+    fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        // SAFETY: `register` returned a register of the window, aligned to 4, which `new`'s caller keeps mapped.
+        self.register(offset).map_or(u32::MAX, |register| unsafe { register.read_volatile() })
+    }
+
+    #[inline]
+    fn write32(&self, offset: usize, value: u32) {
+        if let Some(register) = self.register(offset) {
+            // SAFETY: as in `read32`.
+            unsafe { register.write_volatile(value) }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Which slots are taken: one bit each, claimed and released with one atomic operation.
+//!
+//! It knows no memory and no pool, so that the model checker can run every interleaving of it.
+
+use crate::atomic::{AtomicUsize, Ordering};
+
+/// The most slots a pool can have: 1,024 bits are two cache lines, and scanning them all costs less than one system call.
+pub(crate) const MAX_SLOTS: usize = 1024;
+pub(crate) const WORD_BITS: usize = usize::BITS as usize;
+pub(crate) const MAX_WORDS: usize = MAX_SLOTS / WORD_BITS;
+
+#[derive(Debug)]
+pub(crate) struct Bitmap<const SLOTS: usize> {
+    /// A set bit is a taken slot. Bits past `SLOTS` are never set.
+    words: [AtomicUsize; MAX_WORDS],
+    /// The word that was last released into: where a free bit is likely. Only a hint, so `Relaxed`.
+    likely: AtomicUsize,
+}
+
+impl<const SLOTS: usize> Bitmap<SLOTS> {
+    const WORDS: usize = SLOTS.div_ceil(WORD_BITS);
+
+    pub(crate) fn new() -> Self {
+        const { assert!(1 <= SLOTS && SLOTS <= MAX_SLOTS, "a pool has 1 to 1024 slots") };
+        Self { words: core::array::from_fn(|_| AtomicUsize::new(0)), likely: AtomicUsize::new(0) }
+    }
+
+    /// Takes a free slot. `None` when every slot was seen taken during the call.
+    ///
+    /// Bounded: each failed attempt at a word is a bit that somebody else took meanwhile, and is not tried again; so at most
+    /// `SLOTS` attempts.
+    pub(crate) fn claim(&self) -> Option<usize> {
+        let likely = if Self::WORDS == 1 { 0 } else { self.likely.load(Ordering::Relaxed) };
+        for step in 0..Self::WORDS {
+            let index = if likely + step < Self::WORDS { likely + step } else { likely + step - Self::WORDS };
+            let Some(word) = self.words.get(index) else { continue };
+            let mut tried = !valid_bits(SLOTS, index);
+            for _ in 0..WORD_BITS {
+                let free = !(word.load(Ordering::Relaxed) | tried);
+                if free == 0 {
+                    break;
+                }
+                let mask = free & free.wrapping_neg();
+                // Acquire: what the slot's last owner did to its bytes is done (pairs with `release`).
+                if word.fetch_or(mask, Ordering::Acquire) & mask == 0 {
+                    return Some(index * WORD_BITS + mask.trailing_zeros() as usize);
+                }
+                tried |= mask;
+            }
+        }
+        None
+    }
+
+    /// Gives a slot back. The caller owns it.
+    pub(crate) fn release(&self, slot: usize) {
+        let (index, mask) = (slot / WORD_BITS, 1 << (slot % WORD_BITS));
+        if let Some(word) = self.words.get(index) {
+            // Release: what this owner did to the slot's bytes is done before the next owner has them.
+            word.fetch_and(!mask, Ordering::Release);
+            if Self::WORDS > 1 {
+                self.likely.store(index, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// How many slots are taken. Other threads may change that at once.
+    pub(crate) fn taken(&self) -> usize {
+        // Acquire: with no slot taken, everything that was done to them is done.
+        self.words.iter().map(|word| word.load(Ordering::Acquire).count_ones() as usize).sum()
+    }
+}
+
+/// Which bits of word `index` stand for slots.
+pub(crate) const fn valid_bits(slots: usize, index: usize) -> usize {
+    let before = index * WORD_BITS;
+    if before + WORD_BITS <= slots {
+        usize::MAX
+    } else if before >= slots {
+        0
+    } else {
+        (1 << (slots - before)) - 1
+    }
+}

@@ -1,0 +1,139 @@
+//! Equal slots over one carve, for one thread.
+
+use super::{
+    bitmap::{MAX_SLOTS, MAX_WORDS, WORD_BITS, valid_bits},
+    check, chunk,
+    parts::LocalParts,
+};
+use crate::{
+    Carve, CpuBuf, Error, Result,
+    buf::{OneThread, Owner},
+    event::event,
+    refused::Refused,
+    region::Block,
+};
+use core::{cell::Cell, fmt};
+
+/// `SLOTS` equal slots, 1 to 1,024 of them, for one thread: a claim is a bit in a plain word, with no atomic operation. Its buffers
+/// stay on the thread too:
+///
+/// ```compile_fail,E0277
+/// # use contigo::LocalPool;
+/// fn elsewhere(pool: &LocalPool<'_, 2>) {
+///     let buf = pool.take().unwrap();
+///     std::thread::scope(|s| { s.spawn(move || drop(buf)); }); // error: cannot be sent between threads safely
+/// }
+/// ```
+///
+/// ```
+/// use contigo::{Align, LocalPool, Region, sim::SimBoard};
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let frames = LocalPool::<8>::new(region.carve(8 * 4096, Align::DLPACK)?, 4096)?;
+/// assert_eq!(frames.take()?.len_bytes(), 4096);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct LocalPool<'r, const SLOTS: usize> {
+    carve: Carve<'r>,
+    slot_bytes: usize,
+    /// A set bit is a free slot: `trailing_zeros` finds it.
+    free: [Cell<usize>; MAX_WORDS],
+    /// The word to look at first: the last one that had a free slot.
+    likely: Cell<usize>,
+    parts: LocalParts<SLOTS>,
+}
+
+impl<'r, const SLOTS: usize> LocalPool<'r, SLOTS> {
+    const WORDS: usize = SLOTS.div_ceil(WORD_BITS);
+
+    /// Slots of `slot_bytes` each, over the beginning of `carve`.
+    ///
+    /// # Errors
+    /// As [`Pool::new`](crate::Pool::new).
+    pub fn new(carve: Carve<'r>, slot_bytes: usize) -> Result<Self, Refused<Carve<'r>>> {
+        const { assert!(1 <= SLOTS && SLOTS <= MAX_SLOTS, "a pool has 1 to 1024 slots") };
+        if let Err(error) = check(&carve, slot_bytes, SLOTS) {
+            return Err(Refused::new(error, carve));
+        }
+        let free = core::array::from_fn(|index| Cell::new(valid_bits(SLOTS, index)));
+        Ok(Self { carve, slot_bytes, free, likely: Cell::new(0), parts: LocalParts::new() })
+    }
+
+    /// A free slot. What it holds is what its last owner left.
+    ///
+    /// # Errors
+    /// [`Error::NoSlots`] when all are taken.
+    #[inline]
+    pub fn take(&self) -> Result<CpuBuf<'_, OneThread>> {
+        let slot = self.claim().ok_or(Error::NoSlots { slots: SLOTS })?;
+        event!("take slot {}", slot);
+        Ok(CpuBuf::new(chunk(self, self.carve.span(), slot, self.slot_bytes)))
+    }
+
+    /// How many bytes a slot has.
+    #[must_use]
+    pub const fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+
+    /// How many slots are taken now.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        SLOTS - self.free.iter().map(|word| word.get().count_ones() as usize).sum::<usize>()
+    }
+
+    #[inline]
+    fn claim(&self) -> Option<usize> {
+        let likely = if Self::WORDS == 1 { 0 } else { self.likely.get() };
+        for step in 0..Self::WORDS {
+            let index = if likely + step < Self::WORDS { likely + step } else { likely + step - Self::WORDS };
+            let word = self.free.get(index)?;
+            let free = word.get();
+            if free != 0 {
+                word.set(free & (free - 1));
+                if Self::WORDS > 1 {
+                    self.likely.set(index);
+                }
+                return Some(index * WORD_BITS + free.trailing_zeros() as usize);
+            }
+        }
+        None
+    }
+}
+
+impl<const SLOTS: usize> Owner for LocalPool<'_, SLOTS> {
+    fn block(&self) -> &dyn Block {
+        self.carve.block()
+    }
+    #[inline]
+    fn release(&self, token: u32) {
+        if self.parts.last_is_gone(token) {
+            event!("release slot {}", token);
+            let slot = token as usize;
+            if let Some(word) = self.free.get(slot / WORD_BITS) {
+                word.set(word.get() | 1 << (slot % WORD_BITS));
+                if Self::WORDS > 1 {
+                    self.likely.set(slot / WORD_BITS);
+                }
+            }
+        }
+    }
+    fn share(&self, token: u32) -> Result<()> {
+        self.parts.one_more(token)
+    }
+}
+
+impl<const SLOTS: usize> Drop for LocalPool<'_, SLOTS> {
+    fn drop(&mut self) {
+        if self.taken() != 0 {
+            // As in `Pool`: a forgotten slot keeps the region's memory.
+            self.carve.block().state().share();
+        }
+    }
+}
+
+impl<const SLOTS: usize> fmt::Debug for LocalPool<'_, SLOTS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalPool").field("slots", &SLOTS).field("slot_bytes", &self.slot_bytes).field("taken", &self.taken()).finish()
+    }
+}

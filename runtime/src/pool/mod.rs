@@ -1,0 +1,137 @@
+//! Equal slots over one carve, for any number of threads.
+
+pub(crate) mod bitmap;
+mod local;
+mod parts;
+
+pub use local::LocalPool;
+
+use crate::{
+    Carve, CpuBuf, Error, Result,
+    buf::{Chunk, Owner},
+    event::event,
+    refused::Refused,
+    region::Block,
+    span::Span,
+};
+use bitmap::Bitmap;
+use core::fmt;
+pub(crate) use parts::LocalParts;
+use parts::SharedParts;
+
+/// `SLOTS` equal slots, 1 to 1,024 of them, for any number of threads: a claim and a release are one atomic operation each, with
+/// no system call and no heap.
+///
+/// ```
+/// use contigo::{Align, Error, Pool, Region, sim::SimBoard};
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let frames = Pool::<2>::new(region.carve(2 * 4096, Align::DLPACK)?, 4096)?;
+/// let (one, two) = (frames.take()?, frames.take()?);
+/// assert_eq!(frames.take().unwrap_err(), Error::NoSlots { slots: 2 });
+/// drop(one); // back in the pool
+/// assert!(frames.take().is_ok());
+/// # drop(two);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// The pool cannot go away while a buffer of it is out:
+/// ```compile_fail,E0505
+/// # use contigo::Pool;
+/// fn gone(pool: Pool<'_, 2>) {
+///     let buf = pool.take().unwrap();
+///     drop(pool); // error: `pool` is borrowed
+///     drop(buf);
+/// }
+/// ```
+pub struct Pool<'r, const SLOTS: usize> {
+    carve: Carve<'r>,
+    slot_bytes: usize,
+    taken: Bitmap<SLOTS>,
+    parts: SharedParts<SLOTS>,
+}
+
+impl<'r, const SLOTS: usize> Pool<'r, SLOTS> {
+    /// Slots of `slot_bytes` each, over the beginning of `carve`.
+    ///
+    /// # Errors
+    /// The carve comes back with [`Error::SlotSize`] where a slot is not a whole number of cache lines, or with
+    /// [`Error::Exhausted`] where the slots do not fit.
+    pub fn new(carve: Carve<'r>, slot_bytes: usize) -> Result<Self, Refused<Carve<'r>>> {
+        match check(&carve, slot_bytes, SLOTS) {
+            Ok(()) => Ok(Self { carve, slot_bytes, taken: Bitmap::new(), parts: SharedParts::new() }),
+            Err(error) => Err(Refused::new(error, carve)),
+        }
+    }
+
+    /// A free slot: one atomic operation. What it holds is what its last owner left.
+    ///
+    /// # Errors
+    /// [`Error::NoSlots`] when all are taken.
+    #[inline]
+    pub fn take(&self) -> Result<CpuBuf<'_>> {
+        let slot = self.taken.claim().ok_or(Error::NoSlots { slots: SLOTS })?;
+        event!("take slot {}", slot);
+        Ok(CpuBuf::new(chunk(self, self.carve.span(), slot, self.slot_bytes)))
+    }
+
+    /// How many bytes a slot has.
+    #[must_use]
+    pub const fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+
+    /// How many slots are taken now.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.taken.taken()
+    }
+}
+
+/// Do `slots` slots of `slot_bytes` fit, and do they share no line?
+fn check(carve: &Carve<'_>, slot_bytes: usize, slots: usize) -> Result<()> {
+    let line = carve.block().state().line;
+    if slot_bytes == 0 || !line.divides(slot_bytes as u64) {
+        return Err(Error::SlotSize { slot_bytes, line_bytes: line.bytes() });
+    }
+    match slot_bytes.checked_mul(slots) {
+        Some(need_bytes) if need_bytes <= carve.len_bytes() => Ok(()),
+        need => Err(Error::Exhausted { need_bytes: need.unwrap_or(usize::MAX), capacity_bytes: carve.len_bytes() }),
+    }
+}
+
+/// The bytes of one slot. `slot` is less than the pool's number of slots, and `check` put all of them inside the carve.
+#[allow(clippy::cast_possible_truncation, reason = "a slot's number is below MAX_SLOTS")]
+fn chunk<'p>(owner: &'p dyn Owner, carve: Span, slot: usize, slot_bytes: usize) -> Chunk<'p> {
+    Chunk::new(owner, slot as u32, Span::new(carve.start + slot * slot_bytes, slot_bytes))
+}
+
+impl<const SLOTS: usize> Owner for Pool<'_, SLOTS> {
+    fn block(&self) -> &dyn Block {
+        self.carve.block()
+    }
+    fn release(&self, token: u32) {
+        if self.parts.last_is_gone(token) {
+            event!("release slot {}", token);
+            self.taken.release(token as usize);
+        }
+    }
+    fn share(&self, token: u32) -> Result<()> {
+        self.parts.one_more(token)
+    }
+}
+
+impl<const SLOTS: usize> Drop for Pool<'_, SLOTS> {
+    fn drop(&mut self) {
+        if self.taken.taken() != 0 {
+            // A buffer was forgotten, maybe to a device: the region must count it for ever, and keep its memory mapped.
+            self.carve.block().state().share();
+        }
+    }
+}
+
+impl<const SLOTS: usize> fmt::Debug for Pool<'_, SLOTS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("slots", &SLOTS).field("slot_bytes", &self.slot_bytes).field("taken", &self.taken()).finish()
+    }
+}

@@ -1,0 +1,174 @@
+#![allow(unsafe_code, reason = "the simulated caches move bytes between two memories by raw pointers")]
+//! One block of simulated memory: two memories, and what the cache remembers of the other.
+
+use crate::{Align, BaseAddr, Direction, SyncScope};
+use core::{ops::Range, ptr::NonNull};
+use fastrand::Rng;
+
+/// A block that the bus reaches. Plain pointers: whoever made it takes it from the board before the memory goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SimBlock {
+    pub(super) id: u32,
+    pub(super) base: BaseAddr,
+    pub(super) len_bytes: usize,
+    /// What the CPU sees: its caches, and memory behind them.
+    pub(super) cpu: NonNull<u8>,
+    /// What the bus sees; `None` for memory that is not simulated, which has one view only.
+    pub(super) behind: Option<Behind>,
+}
+
+/// The other side of a simulated block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Behind {
+    /// Memory as the bus sees it.
+    bus: NonNull<u8>,
+    /// What the caches held when they last agreed with memory: a line is dirty where the CPU's view differs from this.
+    clean: NonNull<u8>,
+    line: Align,
+    scope: SyncScope,
+}
+
+// SAFETY: the pointers are dereferenced only under the board's lock, or for bytes that the caller's thread owns.
+unsafe impl Send for SimBlock {}
+
+impl SimBlock {
+    /// A block over three memories of `len_bytes` each, one after the other from `memory`: the CPU's, the bus's, the clean copy.
+    ///
+    /// # Safety
+    /// `memory` is valid for `3 * len_bytes` bytes, initialised, and used by nobody else but through the first third of it,
+    /// by [`Backend`](crate::Backend)'s rules, until the block is taken from the board. `len_bytes` is a multiple of `line`.
+    pub(super) unsafe fn over(memory: NonNull<u8>, len_bytes: usize, line: Align, base: BaseAddr, scope: SyncScope) -> Self {
+        // SAFETY: both lie inside the 3 * len_bytes bytes.
+        let (bus, clean) = unsafe { (memory.add(len_bytes), memory.add(2 * len_bytes)) };
+        let block = Self { id: 0, base, len_bytes, cpu: memory, behind: Some(Behind { bus, clean, line, scope }) };
+        // A fresh CMA block: the kernel zeroed it through its caches, and memory still holds what was there before. Every
+        // line is dirty.
+        // SAFETY: as above; nobody has a view yet.
+        unsafe {
+            memory.write_bytes(0, len_bytes);
+            bus.write_bytes(0xA5, len_bytes);
+            clean.write_bytes(0xA5, len_bytes);
+        }
+        block
+    }
+
+    /// Which bytes of the block `len` bytes at bus address `addr` are, for a master behind a port that adds `port_offset`.
+    pub(super) fn find(&self, addr: u64, len: usize, port_offset: u64) -> Option<usize> {
+        let first = match self.base {
+            BaseAddr::Phys(phys) => phys.0.checked_add(port_offset)?,
+            BaseAddr::Dev(dev) => dev.0,
+        };
+        let offset = usize::try_from(addr.checked_sub(first)?).ok()?;
+        (offset <= self.len_bytes && len <= self.len_bytes - offset).then_some(offset)
+    }
+
+    /// `sync_for_device`: cleans what the device reads, throws away or cleans what it writes.
+    pub(super) fn for_device(&self, range: Range<usize>, direction: Direction) {
+        let Some(behind) = self.behind else { return };
+        match direction {
+            Direction::ToDevice => self.clean(behind, self.clip(behind, range)),
+            Direction::FromDevice => self.invalidate(behind, self.lines(behind, range)),
+            Direction::Bidirectional => self.clean(behind, self.lines(behind, range)),
+        }
+    }
+
+    /// `sync_for_cpu`: what the caches hold of lines that the device wrote is thrown away. A line that is dirty by now may
+    /// have been evicted over the device's output before: `rng` decides.
+    pub(super) fn for_cpu(&self, range: Range<usize>, direction: Direction, rng: &mut Rng) {
+        let Some(behind) = self.behind else { return };
+        if direction == Direction::ToDevice {
+            return;
+        }
+        let lines = self.lines(behind, range);
+        for start in lines.clone().step_by(behind.line.bytes()) {
+            let line = start..start + behind.line.bytes();
+            if self.is_dirty(behind, line.clone()) && rng.bool() {
+                self.clean(behind, line);
+            }
+        }
+        self.invalidate(behind, lines);
+    }
+
+    /// A master reads. Not snooped: what the bus sees. Snooped: what the caches hold.
+    pub(super) fn device_read(&self, offset: usize, to: &mut [u8], coherent: bool) {
+        let from = match self.behind {
+            Some(behind) if !coherent => behind.bus,
+            _ => self.cpu,
+        };
+        // SAFETY: `find` put the bytes inside the block; the CPU holds no view of bytes that are a device's.
+        unsafe { from.add(offset).as_ptr().copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) }
+    }
+
+    /// A master writes. Not snooped: behind the caches, where a dirty line may be evicted over it, and a clean one may be
+    /// dropped and fetched anew.
+    pub(super) fn device_write(&self, offset: usize, from: &[u8], coherent: bool, rng: &mut Rng, evictions: &mut u64) {
+        let put = |to: NonNull<u8>| {
+            // SAFETY: `find` put the bytes inside the block; the CPU holds no view of bytes that are a device's.
+            unsafe { to.add(offset).as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len()) }
+        };
+        let Some(behind) = self.behind else { return put(self.cpu) };
+        if coherent {
+            put(self.cpu);
+            put(behind.bus);
+            return put(behind.clean);
+        }
+        put(behind.bus);
+        for start in self.lines(behind, offset..offset + from.len()).step_by(behind.line.bytes()) {
+            let line = start..start + behind.line.bytes();
+            if self.is_dirty(behind, line.clone()) {
+                if rng.bool() {
+                    *evictions += 1;
+                    self.clean(behind, line);
+                }
+            } else if rng.u8(..8) == 0 {
+                *evictions += 1;
+                self.invalidate(behind, line);
+            }
+        }
+    }
+
+    /// Write back: memory and the clean copy get what the CPU sees.
+    fn clean(&self, behind: Behind, range: Range<usize>) {
+        // SAFETY: `lines` and `clip` keep the range inside the block. For lines that a device writes no view is alive;
+        // of bytes that a device only reads nothing but these bytes is read, and they are the caller's.
+        unsafe {
+            let from = self.cpu.add(range.start).as_ptr();
+            from.copy_to_nonoverlapping(behind.bus.add(range.start).as_ptr(), range.len());
+            from.copy_to_nonoverlapping(behind.clean.add(range.start).as_ptr(), range.len());
+        }
+    }
+
+    /// Throw away: the CPU's view and the clean copy get what memory holds.
+    fn invalidate(&self, behind: Behind, range: Range<usize>) {
+        // SAFETY: as in `clean`; and only lines that a device writes are invalidated, of which no view is alive.
+        unsafe {
+            let from = behind.bus.add(range.start).as_ptr();
+            from.copy_to_nonoverlapping(self.cpu.add(range.start).as_ptr(), range.len());
+            from.copy_to_nonoverlapping(behind.clean.add(range.start).as_ptr(), range.len());
+        }
+    }
+
+    fn is_dirty(&self, behind: Behind, line: Range<usize>) -> bool {
+        // SAFETY: as in `clean`. Both slices end with this expression.
+        unsafe {
+            let seen = NonNull::slice_from_raw_parts(self.cpu.add(line.start), line.len());
+            let clean = NonNull::slice_from_raw_parts(behind.clean.add(line.start), line.len());
+            seen.as_ref() != clean.as_ref()
+        }
+    }
+
+    /// `range`, or everything where the block can only be synchronised as a whole; never outside the block.
+    fn clip(&self, behind: Behind, range: Range<usize>) -> Range<usize> {
+        match behind.scope {
+            SyncScope::Whole => 0..self.len_bytes,
+            _ => range.start.min(self.len_bytes)..range.end.min(self.len_bytes).max(range.start.min(self.len_bytes)),
+        }
+    }
+
+    /// The lines that `range` touches.
+    fn lines(&self, behind: Behind, range: Range<usize>) -> Range<usize> {
+        let clipped = self.clip(behind, range);
+        let end = behind.line.round_up(clipped.end).unwrap_or(self.len_bytes);
+        behind.line.round_down(clipped.start)..end.min(self.len_bytes)
+    }
+}

@@ -1,0 +1,216 @@
+//! The simulated board: bus, clock and seed.
+
+use super::{Faults, Sim, SimSpec, block::SimBlock};
+use crate::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Port, Result, lock};
+use core::fmt;
+use fastrand::Rng;
+use heapless::Vec;
+use spin::{Mutex, MutexGuard};
+
+/// How many blocks a board has at once, at most: more than any board has memories.
+const MAX_BLOCKS: usize = 32;
+/// Virtual time that one register access takes: what an uncached read across an SoC's AXI costs.
+const ACCESS_NS: u64 = 100;
+/// Where the first block lies: above where Zynq and Cyclone V have their DDR's first megabyte, below 4 GiB.
+const FIRST_BASE: u64 = 0x1000_0000;
+/// Blocks begin at multiples of this, with a hole after each, so that running past one is seen.
+const BASE_STEP: u64 = 0x0010_0000;
+
+/// What a board is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimConfig {
+    /// Decides everything that is left to chance.
+    pub seed: u64,
+    /// What goes wrong, how often.
+    pub faults: Faults,
+}
+
+/// A board that is simulated: it holds the blocks of memory, the clock and the seed. Everything on it borrows it.
+///
+/// ```
+/// use contigo::{Region, sim::{Faults, SimBoard, SimConfig}};
+/// let board = SimBoard::with(SimConfig { seed: 42, faults: Faults::OFTEN });
+/// let region = Region::new(board.memory(1 << 20)?)?;
+/// assert_eq!(region.len_bytes(), 1 << 20);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct SimBoard {
+    state: Mutex<BoardState>,
+    faults: Faults,
+    seed: u64,
+}
+
+pub(super) struct BoardState {
+    pub(super) rng: Rng,
+    pub(super) now_ns: u64,
+    blocks: Vec<SimBlock, MAX_BLOCKS>,
+    next_base: u64,
+    next_id: u32,
+    counts: SimCounts,
+}
+
+/// What happened on a board.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimCounts {
+    /// Accesses by a device to addresses where no memory is: each would be a bus error, or somebody else's memory.
+    pub stray_accesses: u64,
+    /// Lines that left the cache by themselves.
+    pub evictions: u64,
+    /// Bytes that devices read.
+    pub bytes_read: u64,
+    /// Bytes that devices wrote.
+    pub bytes_written: u64,
+}
+
+/// No memory answers at that address: AXI's DECERR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BusError {
+    /// The first byte's address.
+    pub addr: DevAddr,
+}
+
+impl SimBoard {
+    /// The non-coherent port of the simulated board: 32 address bits and no offset, as Zynq's HP0.
+    pub const PORT: Port = Port { name: "sim-hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, 0xFFFF_FFFF), coherent: false };
+
+    /// The coherent port of the simulated board: it snoops.
+    pub const COHERENT_PORT: Port = Port { name: "sim-acp", coherent: true, ..Self::PORT };
+
+    /// A board on which nothing goes wrong; `seed` decides the evictions and the times.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self::with(SimConfig { seed, faults: Faults::NONE })
+    }
+
+    /// A board on which things go wrong.
+    #[must_use]
+    pub fn with(config: SimConfig) -> Self {
+        let state = BoardState {
+            rng: Rng::with_seed(config.seed),
+            now_ns: 0,
+            blocks: Vec::new(),
+            next_base: FIRST_BASE,
+            next_id: 1,
+            counts: SimCounts::default(),
+        };
+        Self { state: Mutex::new(state), faults: config.faults, seed: config.seed }
+    }
+
+    /// A block of `len_bytes` of its memory: non-coherent, in 64-byte lines, synchronised by range.
+    ///
+    /// # Errors
+    /// As [`memory_with`](Self::memory_with).
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub fn memory(&self, len_bytes: usize) -> Result<Sim<'_>> {
+        self.memory_with(SimSpec { len_bytes, ..SimSpec::default() })
+    }
+
+    /// A block of its memory as `spec` says, which may be one that no program should accept.
+    ///
+    /// # Errors
+    /// [`Error::Os`] where the kernel has no memory; [`Error::NoSlots`] past 32 blocks; [`Error::BlockSize`].
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub fn memory_with(&self, spec: SimSpec) -> Result<Sim<'_>> {
+        Sim::map(self, spec)
+    }
+
+    /// A block of its memory over `memory`, for a processor with no kernel below. A third of `memory`, in whole lines,
+    /// becomes the CPU's view; the rest is what the bus sees, and what the cache remembers.
+    ///
+    /// # Errors
+    /// [`Error::BlockSize`] where `memory` is too small; [`Error::NoSlots`] past 32 blocks.
+    pub fn memory_over(&self, memory: &'static mut [u8]) -> Result<Sim<'_>> {
+        Sim::over(self, memory)
+    }
+
+    /// The seed, to print and to rerun with.
+    #[must_use]
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// What happened so far. All zero where the board's lock could not be had.
+    #[must_use]
+    pub fn counts(&self) -> SimCounts {
+        self.lock().map(|state| state.counts).unwrap_or_default()
+    }
+
+    /// Virtual time since the board was made, in nanoseconds.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.lock().map(|state| state.now_ns).unwrap_or(u64::MAX)
+    }
+
+    /// What goes wrong.
+    pub(super) const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    pub(super) fn lock(&self) -> Result<MutexGuard<'_, BoardState>> {
+        lock::acquire(&self.state)
+    }
+
+    /// Puts a block on the bus and returns its number.
+    pub(super) fn attach(&self, block: SimBlock) -> Result<SimBlock> {
+        let mut state = self.lock()?;
+        let block = SimBlock { id: state.next_id, ..block };
+        state.blocks.push(block).map_err(|_| Error::NoSlots { slots: MAX_BLOCKS })?;
+        state.next_id = state.next_id.wrapping_add(1);
+        Ok(block)
+    }
+
+    /// Takes a block from the bus: a device that still uses its addresses is now astray.
+    pub(super) fn detach(&self, id: u32) {
+        // A lock that cannot be had leaves the block on the bus, so its memory must stay: see `Sim`'s `Drop`.
+        if let Ok(mut state) = self.lock() {
+            state.blocks.retain(|block| block.id != id);
+        }
+    }
+
+    pub(super) fn is_attached(&self, id: u32) -> bool {
+        self.lock().map_or(true, |state| state.blocks.iter().any(|block| block.id == id))
+    }
+
+    /// The next free place on the bus for `len_bytes`.
+    pub(super) fn place(&self, len_bytes: usize) -> Result<BaseAddr> {
+        let mut state = self.lock()?;
+        let base = state.next_base;
+        state.next_base = base + (len_bytes as u64).next_multiple_of(BASE_STEP) + BASE_STEP;
+        Ok(BaseAddr::Phys(PhysAddr(base)))
+    }
+}
+
+impl BoardState {
+    /// One register access takes its time.
+    pub(super) fn tick(&mut self) {
+        self.now_ns += ACCESS_NS;
+    }
+
+    pub(super) fn read(&mut self, port: &Port, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
+        let (block, offset) = self.find(port, addr, to.len())?;
+        block.device_read(offset, to, port.coherent);
+        self.counts.bytes_read += to.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, port: &Port, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
+        let (block, offset) = self.find(port, addr, from.len())?;
+        block.device_write(offset, from, port.coherent, &mut self.rng, &mut self.counts.evictions);
+        self.counts.bytes_written += from.len() as u64;
+        Ok(())
+    }
+
+    fn find(&mut self, port: &Port, addr: DevAddr, len: usize) -> Result<(SimBlock, usize), BusError> {
+        let found = self.blocks.iter().find_map(|block| block.find(addr.0, len, port.offset).map(|offset| (*block, offset)));
+        found.ok_or_else(|| {
+            self.counts.stray_accesses += 1;
+            BusError { addr }
+        })
+    }
+}
+
+impl fmt::Debug for SimBoard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimBoard").field("seed", &self.seed).field("faults", &self.faults).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! A simulated device: a register window and its interrupt, over a model of the IP core.
+
+use super::{
+    SimBoard,
+    board::{BoardState, BusError},
+    faults::Faults,
+};
+use crate::{DevAddr, Error, Port, Result, irq::Irq, lock, mmio::Mmio};
+use core::fmt;
+use fastrand::Rng;
+use spin::Mutex;
+
+/// A model of an IP core: what its registers do, and what it does to memory.
+///
+/// It is a state machine over virtual time. [`advance`](Self::advance) is called before every register access and after every
+/// wait, with the clock as it stands then.
+pub trait Model: Send {
+    /// The size of its register window, in bytes.
+    const WINDOW_BYTES: usize;
+
+    /// Does what is due by now.
+    fn advance(&mut self, bus: &mut SimBus<'_>);
+
+    /// A 32-bit read at `offset`, a multiple of 4 inside the window.
+    fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32;
+
+    /// A 32-bit write at `offset`, a multiple of 4 inside the window.
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>);
+
+    /// When the interrupt line will rise, or rose; `None`: not by itself.
+    fn irq_at_ns(&self) -> Option<u64>;
+
+    /// The reset line: everything as after power-on, whatever it was doing.
+    fn reset(&mut self);
+}
+
+/// What a model sees of the board.
+pub struct SimBus<'s> {
+    state: &'s mut BoardState,
+    port: &'s Port,
+    faults: &'s Faults,
+}
+
+impl fmt::Debug for SimBus<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimBus").field("now_ns", &self.now_ns()).finish_non_exhaustive()
+    }
+}
+
+impl SimBus<'_> {
+    /// Virtual time.
+    #[must_use]
+    pub const fn now_ns(&self) -> u64 {
+        self.state.now_ns
+    }
+
+    /// Reads memory as this master sees it.
+    ///
+    /// # Errors
+    /// [`BusError`] where no memory is.
+    pub fn read(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
+        self.state.read(self.port, addr, to)
+    }
+
+    /// Writes memory as this master does.
+    ///
+    /// # Errors
+    /// [`BusError`] where no memory is.
+    pub fn write(&mut self, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
+        self.state.write(self.port, addr, from)
+    }
+
+    /// The board's chance.
+    pub fn rng(&mut self) -> &mut Rng {
+        &mut self.state.rng
+    }
+
+    /// What goes wrong, how often.
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        self.faults
+    }
+
+    /// True in `per_mille` cases of 1,000.
+    pub fn strikes(&mut self, per_mille: u16) -> bool {
+        per_mille > 0 && self.state.rng.u16(..1000) < per_mille
+    }
+}
+
+/// A simulated device on a board, behind a port. `&SimDevice` is its register window ([`Mmio`]) and its interrupt line
+/// ([`Irq`]).
+pub struct SimDevice<'b, M> {
+    board: &'b SimBoard,
+    port: Port,
+    model: Mutex<M>,
+}
+
+impl<'b, M: Model> SimDevice<'b, M> {
+    /// `model` on `board`, reaching memory through `port`.
+    pub const fn with_model(board: &'b SimBoard, port: Port, model: M) -> Self {
+        Self { board, port, model: Mutex::new(model) }
+    }
+
+    /// Pulls the reset line: the only thing that stops a stuck device.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn reset(&self) -> Result<()> {
+        lock::acquire(&self.model)?.reset();
+        Ok(())
+    }
+
+    /// Lets `time_us` of virtual time pass, with the device doing what it does, and nobody looking.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn run_for(&self, time_us: u32) -> Result<()> {
+        self.with(|model, bus| {
+            bus.state.now_ns += u64::from(time_us) * 1_000;
+            model.advance(bus);
+        })
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut M, &mut SimBus<'_>) -> R) -> Result<R> {
+        // Always model before board, so that two threads cannot each hold what the other wants.
+        let mut model = lock::acquire(&self.model)?;
+        let mut state = self.board.lock()?;
+        Ok(act(&mut model, &mut SimBus { state: &mut state, port: &self.port, faults: self.board.faults() }))
+    }
+}
+
+impl<M: Model> Mmio for SimDevice<'_, M> {
+    fn len_bytes(&self) -> usize {
+        M::WINDOW_BYTES
+    }
+
+    fn read32(&self, offset: usize) -> u32 {
+        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES {
+            return u32::MAX;
+        }
+        let read = self.with(|model, bus| {
+            bus.state.tick();
+            model.advance(bus);
+            model.read32(offset, bus)
+        });
+        read.unwrap_or(u32::MAX)
+    }
+
+    fn write32(&self, offset: usize, value: u32) {
+        if offset.is_multiple_of(4) && offset < M::WINDOW_BYTES {
+            // A lock that cannot be had is a write that got lost: the driver sees it by its time limit.
+            let _ = self.with(|model, bus| {
+                bus.state.tick();
+                model.advance(bus);
+                model.write32(offset, value, bus);
+            });
+        }
+    }
+}
+
+impl<M: Model> Irq for &SimDevice<'_, M> {
+    fn now_us(&self) -> u64 {
+        self.board.now_ns() / 1_000
+    }
+
+    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+        self.with(|model, bus| {
+            let deadline = bus.state.now_ns + u64::from(timeout_us) * 1_000;
+            let until = model.irq_at_ns().map_or(deadline, |at| at.min(deadline));
+            // A line that is high already ends the wait at once, and a look costs time all the same.
+            bus.state.now_ns = bus.state.now_ns.max(until);
+            bus.state.tick();
+            model.advance(bus);
+        })
+    }
+}
+
+impl<M> fmt::Debug for SimDevice<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimDevice").field("port", &self.port.name).finish_non_exhaustive()
+    }
+}

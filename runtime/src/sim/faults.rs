@@ -1,0 +1,26 @@
+//! What goes wrong on the simulated board, how often.
+
+/// How often each fault strikes, in jobs out of 1,000. The board's seed decides which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// The interrupt comes up to ten times as late as the result.
+    pub late_irq: u16,
+    /// The interrupt never comes; the status register is right.
+    pub lost_irq: u16,
+    /// The device ends with an error bit.
+    pub error: u16,
+    /// The device says that it is done, and wrote only a part.
+    pub short: u16,
+    /// The device hangs until it is told to stop.
+    pub hang: u16,
+    /// The device hangs and does not stop before [`SimDevice::reset`](super::SimDevice::reset).
+    pub stuck: u16,
+}
+
+impl Faults {
+    /// Nothing goes wrong.
+    pub const NONE: Self = Self { late_irq: 0, lost_irq: 0, error: 0, short: 0, hang: 0, stuck: 0 };
+
+    /// Everything that a job can recover from goes wrong, each in every tenth job or so.
+    pub const OFTEN: Self = Self { late_irq: 100, lost_irq: 100, error: 100, short: 100, hang: 100, stuck: 0 };
+}

@@ -1,0 +1,173 @@
+#![allow(unsafe_code, reason = "a backend promises that its mapping is valid")]
+//! The simulated board's memory as a backend.
+
+use super::{SimBoard, block::SimBlock};
+use crate::{Align, Backend, BaseAddr, Bus, Direction, Error, Mapping, Result, Segment, SyncScope};
+use core::{fmt, ops::Range, ptr::NonNull};
+
+/// What a block of simulated memory is like. The default is a good block on a non-coherent board; every other value is
+/// there to be refused, or to stand for another kind of board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimSpec {
+    /// The size, in bytes.
+    pub len_bytes: usize,
+    /// Where it lies on the bus; `None`: where there is room, below 4 GiB.
+    pub base: Option<BaseAddr>,
+    /// The bus.
+    pub bus: Bus,
+    /// The cache line of the simulated processor.
+    pub line: Align,
+    /// What one sync covers. `granule_bytes` of a range should be `line`.
+    pub scope: SyncScope,
+    /// What the kernel says of its coherency.
+    pub coherent: Option<bool>,
+    /// The first byte that is not contiguous with those before it, a multiple of 32.
+    pub break_at: Option<usize>,
+}
+
+impl Default for SimSpec {
+    fn default() -> Self {
+        Self {
+            len_bytes: 1 << 20,
+            base: None,
+            bus: Bus::Soc,
+            line: Align::LINE,
+            scope: SyncScope::Range { granule_bytes: Align::LINE.bytes() },
+            coherent: None,
+            break_at: None,
+        }
+    }
+}
+
+/// One block of the simulated board's memory. [`SimBoard::memory`] makes it.
+pub struct Sim<'b> {
+    board: &'b SimBoard,
+    block: SimBlock,
+    spec: SimSpec,
+    storage: Storage,
+}
+
+/// What holds the three memories.
+enum Storage {
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    Mapped(core::mem::ManuallyDrop<memmap2::MmapMut>),
+    Static,
+}
+
+impl<'b> Sim<'b> {
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub(super) fn map(board: &'b SimBoard, spec: SimSpec) -> Result<Self> {
+        let refusal = Error::BlockSize { len_bytes: spec.len_bytes, need_bytes: 1, line_bytes: spec.line.bytes() };
+        let len_bytes = spec.line.round_up(spec.len_bytes).filter(|&len| len > 0).ok_or(refusal)?;
+        let three = len_bytes.checked_mul(3).ok_or(refusal)?;
+        let mapped =
+            memmap2::MmapMut::map_anon(three).map_err(|error| Error::Os { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })?;
+        let mut mapped = core::mem::ManuallyDrop::new(mapped);
+        let memory = NonNull::new(mapped.as_mut_ptr()).ok_or(refusal)?;
+        // SAFETY: the mapping has 3 * len_bytes bytes, zeroed, and is this backend's alone; `Drop` unmaps it only after the
+        // block was taken from the board.
+        unsafe { Self::attach(board, spec, memory, len_bytes, Storage::Mapped(mapped)) }
+    }
+
+    pub(super) fn over(board: &'b SimBoard, memory: &'static mut [u8]) -> Result<Self> {
+        let line = Align::LINE;
+        let have_bytes = memory.len();
+        let refusal = Error::BlockSize { len_bytes: have_bytes, need_bytes: 4 * line.bytes(), line_bytes: line.bytes() };
+        let start = memory.as_mut_ptr();
+        let skip = start.align_offset(line.bytes());
+        let len_bytes = line.round_down(have_bytes.saturating_sub(skip) / 3);
+        if len_bytes == 0 {
+            return Err(refusal);
+        }
+        let spec = SimSpec { len_bytes, line, ..SimSpec::default() };
+        // SAFETY: `skip + 3 * len_bytes` is at most the slice's length, so the result is inside it, and not null.
+        let memory = unsafe { NonNull::new_unchecked(start.add(skip)) };
+        // SAFETY: the slice is borrowed for ever and only here; the three memories fit, see above.
+        unsafe { Self::attach(board, spec, memory, len_bytes, Storage::Static) }
+    }
+
+    /// # Safety
+    /// As [`SimBlock::over`]; `storage` holds the memory.
+    unsafe fn attach(board: &'b SimBoard, spec: SimSpec, memory: NonNull<u8>, len_bytes: usize, storage: Storage) -> Result<Self> {
+        let base = match spec.base {
+            Some(base) => base,
+            None => board.place(len_bytes)?,
+        };
+        // SAFETY: the caller's promise.
+        let block = unsafe { SimBlock::over(memory, len_bytes, spec.line, base, spec.scope) };
+        let block = board.attach(block)?;
+        Ok(Self { board, block, spec, storage })
+    }
+}
+
+// SAFETY: 1. The block and the spec never change. 2. The mapping is this backend's, initialised by `SimBlock::over`, and
+// the first third is written by nobody but its holder and, for bytes handed over, the simulated devices and caches.
+// 3. `SimBlock::for_device` and `for_cpu` touch the range, rounded out to lines where the device writes, and for
+// `ToDevice` exactly the range. 4. `segment` says where `SimBlock::find` finds the bytes.
+unsafe impl Backend for Sim<'_> {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn mapping(&self) -> Mapping {
+        Mapping {
+            cpu: self.block.cpu,
+            len_bytes: self.block.len_bytes,
+            base: self.block.base,
+            bus: self.spec.bus,
+            scope: self.spec.scope,
+            coherent: self.spec.coherent,
+        }
+    }
+
+    fn segment(&self, offset_bytes: usize) -> Result<Segment> {
+        let addr = self.block.base.raw().wrapping_add(offset_bytes as u64);
+        let whole = Segment { addr, len_bytes: self.block.len_bytes.saturating_sub(offset_bytes) };
+        Ok(match self.spec.break_at {
+            Some(at) if offset_bytes < at => Segment { addr, len_bytes: at - offset_bytes },
+            Some(_) => Segment { addr: addr.wrapping_add(Align::PAGE.bytes() as u64), ..whole },
+            None => whole,
+        })
+    }
+
+    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        let _held = self.board.lock()?;
+        self.block.for_device(range, direction);
+        Ok(())
+    }
+
+    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        let mut board = self.board.lock()?;
+        self.block.for_cpu(range, direction, &mut board.rng);
+        Ok(())
+    }
+}
+
+impl Drop for Sim<'_> {
+    fn drop(&mut self) {
+        self.board.detach(self.block.id);
+        #[cfg(all(feature = "linux", target_os = "linux"))]
+        if let Storage::Mapped(mapped) = &mut self.storage
+            && !self.board.is_attached(self.block.id)
+        {
+            // SAFETY: `drop` runs once, and the board knows the memory no more.
+            unsafe { core::mem::ManuallyDrop::drop(mapped) }
+        }
+    }
+}
+
+// SAFETY: the pointers of `block` are used under the board's lock, or by the region's rules; everything else is numbers.
+unsafe impl Send for Sim<'_> {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Sim<'_> {}
+
+impl fmt::Debug for Sim<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = match &self.storage {
+            #[cfg(all(feature = "linux", target_os = "linux"))]
+            Storage::Mapped(_) => "mapped",
+            Storage::Static => "static",
+        };
+        f.debug_struct("Sim").field("base", &self.block.base).field("len_bytes", &self.block.len_bytes).field("memory", &held).finish()
+    }
+}

@@ -1,0 +1,56 @@
+#![allow(unsafe_code, reason = "a backend promises that its mapping is valid")]
+//! Memory that is real, on a board that is not.
+
+use super::{SimBoard, block::SimBlock};
+use crate::{Backend, Direction, Mapping, Result, Segment};
+use core::{mem::ManuallyDrop, ops::Range};
+
+/// Any other backend's block on the simulated board's bus, so that simulated devices work on real memory: `contigo demo
+/// --heap hugetlb`. Such a device reads and writes what the CPU sees; the backend's own maintenance is still done.
+#[derive(Debug)]
+pub struct OnBoard<'b, B: Backend> {
+    board: &'b SimBoard,
+    inner: ManuallyDrop<B>,
+    id: u32,
+}
+
+impl<'b, B: Backend> OnBoard<'b, B> {
+    /// Puts `inner`'s block on `board`'s bus, at its own address.
+    ///
+    /// # Errors
+    /// [`Error::NoSlots`](crate::Error::NoSlots) past 32 blocks. `inner` is dropped: no device has seen it.
+    pub fn new(board: &'b SimBoard, inner: B) -> Result<Self> {
+        let Mapping { cpu, len_bytes, base, .. } = inner.mapping();
+        let block = board.attach(SimBlock { id: 0, base, len_bytes, cpu, behind: None })?;
+        Ok(Self { board, inner: ManuallyDrop::new(inner), id: block.id })
+    }
+}
+
+// SAFETY: every method is `inner`'s. The simulated devices reach the block only by addresses that the region gave them.
+unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+    fn mapping(&self) -> Mapping {
+        self.inner.mapping()
+    }
+    fn segment(&self, offset_bytes: usize) -> Result<Segment> {
+        self.inner.segment(offset_bytes)
+    }
+    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        self.inner.sync_for_device(range, direction)
+    }
+    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        self.inner.sync_for_cpu(range, direction)
+    }
+}
+
+impl<B: Backend> Drop for OnBoard<'_, B> {
+    fn drop(&mut self) {
+        self.board.detach(self.id);
+        if !self.board.is_attached(self.id) {
+            // SAFETY: `drop` runs once, and the board knows the memory no more.
+            unsafe { ManuallyDrop::drop(&mut self.inner) }
+        }
+    }
+}
