@@ -102,8 +102,7 @@ def train(pixels, labels):
     params = [rng.normal(0, 0.125, (PIXELS, HIDDEN)), np.zeros(HIDDEN),
               rng.normal(0, 0.25, (HIDDEN, CLASSES)), np.zeros(CLASSES)]
     average = [p.copy() for p in params]
-    first = [np.zeros_like(p) for p in params]  # Adam's two moments
-    second = [np.zeros_like(p) for p in params]
+    first, second = ([np.zeros_like(p) for p in params] for _ in range(2))  # for Adam
     step, steps = 0, (FLOAT_EPOCHS + INT8_EPOCHS) * (n // BATCH)
 
     for epoch in range(FLOAT_EPOCHS + INT8_EPOCHS):
@@ -136,11 +135,9 @@ def train(pixels, labels):
             for i, grad in enumerate((x.T @ d1, d1.sum(0), hidden.T @ d2, d2.sum(0))):
                 first[i] += 0.1 * (grad - first[i])
                 second[i] += 0.01 * (grad**2 - second[i])
-                move = first[i] / (1 - 0.9**step)
-                move = move / (np.sqrt(second[i] / (1 - 0.99**step)) + 1e-8)
-                if i in (0, 2):  # weights decay, biases do not
-                    move = move + DECAY * params[i]
-                params[i] -= rate * move
+                move = first[i] / (1 - 0.9**step) / (np.sqrt(second[i] / (1 - 0.99**step)) + 1e-8)
+                decay = DECAY if i in (0, 2) else 0  # for the weights, not the biases
+                params[i] -= rate * (move + decay * params[i])
                 average[i] += (1 - AVERAGE) * (params[i] - average[i])
 
     w1, b1, w2, b2 = quantise(average, mean, scale1, scale2, shift)
@@ -153,8 +150,8 @@ def write(path, net, train_correct, held_out_correct):
     with open(path, "w", encoding="ascii", newline="\n") as out:
         out.write(f"""\
 # Weights of an int8 network that tells handwritten digits apart, 8x8 pixels of 0..16.
-# {PIXELS} -> {HIDDEN} (ReLU, rounding right shift to int8) -> {OUTPUTS} (int32 scores; {CLASSES} classes, then zeros).
-# Written by train_digits.py from the first {TRAIN_ROWS} rows of optdigits.csv; the other {HELD_OUT_ROWS} are held out.
+# 64 -> 32 (ReLU, rounding right shift to int8) -> 16 (int32 scores; 10 classes, then zeros).
+# Written by train_digits.py from the first 900 rows of optdigits.csv; the other 897 are held out.
 # Data: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine
 # Learning Repository, 1998, https://doi.org/10.24432/C50P49, CC BY 4.0.
 # Each record is a name and its size, then its rows; weights are inputs x outputs, row by row.
@@ -171,29 +168,26 @@ def read(path):
     with open(path, encoding="ascii") as file:
         lines = file.read().splitlines()
     claim = [line for line in lines if line.startswith("# held-out-correct:")]
-    lines = iter([line for line in lines if not line.startswith("#")])
-    net = []
+    net, lines = [], iter([line for line in lines if not line.startswith("#")])
     for title, (rows, cols), limit in RECORDS:
         found = next(lines, "")
         table = [[int(word) for word in next(lines, "").split()] for _ in range(rows)]
         if found != title or any(len(row) != cols for row in table) or np.abs(table).max() > limit:
             sys.exit(f"{path}: '{title}' is not there, or not of that size and range")
         net.append(np.array(table if rows > 1 else table[0]))
-    if next(lines, None) is not None or net[3][:, CLASSES:].any() or net[4][CLASSES:].any():
-        sys.exit(f"{path}: something after the last record, or a padding output is not zero")
     net[2] = int(net[2][0])
+    if net[2] < 0 or next(lines, None) or net[3][:, CLASSES:].any() or net[4][CLASSES:].any():
+        sys.exit(f"{path}: a negative shift, a padding output, or lines after the last record")
     return net, claim
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="re-evaluate the weights file")
-    parser.add_argument("--cross-validate", action="store_true",
-                        help="five folds of consecutive training rows; writes nothing")
+    parser.add_argument("--cross-validate", action="store_true", help="in the training rows")
     args = parser.parse_args()
     data = np.loadtxt(DATA, delimiter=",", dtype=np.int64)
-    if data.shape != (TRAIN_ROWS + HELD_OUT_ROWS, PIXELS + 1):
-        sys.exit(f"{DATA}: unexpected size {data.shape}")
+    assert data.shape == (TRAIN_ROWS + HELD_OUT_ROWS, PIXELS + 1), "not the 1797 rows"
     pixels, labels = data[:TRAIN_ROWS, :PIXELS], data[:TRAIN_ROWS, PIXELS]
 
     if args.cross_validate:

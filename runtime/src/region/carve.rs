@@ -33,7 +33,6 @@ impl<'r> Carve<'r> {
     }
 
     /// One buffer over all of it. It goes back to nobody: a carve is a plan for the region's whole life.
-    #[must_use]
     pub fn into_buf(self) -> CpuBuf<'r> {
         // The count that stands for this carve now stands for the buffer.
         let this = ManuallyDrop::new(self);
