@@ -275,6 +275,15 @@ pub enum Error {
         /// As much as could be read as a number; 0 where nothing could.
         value: u64,
     },
+    /// A setting under `/sys` makes this memory unusable as it is. Do what `fix` says, and open it again.
+    Unsuitable {
+        /// The file's name.
+        name: &'static str,
+        /// What it says.
+        value: u64,
+        /// What to change, in words.
+        fix: &'static str,
+    },
     /// `/proc/self/pagemap` hides physical addresses. Run as root, or with CAP_SYS_ADMIN.
     PagemapHidden {
         /// The page asked for.
@@ -372,6 +381,7 @@ impl fmt::Display for Error {
             Self::AttributeUnreadable { name, errno } => write!(f, "{name} cannot be read or written: errno {errno}"),
             Self::AttributeEmpty { name } => write!(f, "{name} is empty"),
             Self::AttributeNonsense { name, value } => write!(f, "{name} says {value:#x}, which cannot be"),
+            Self::Unsuitable { name, value, fix } => write!(f, "{name} is {value}: {fix}"),
             Self::PagemapHidden { page } => {
                 write!(f, "/proc/self/pagemap hides the frame of page {page:#x}: run as root or with CAP_SYS_ADMIN")
             }

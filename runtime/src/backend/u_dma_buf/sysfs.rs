@@ -1,0 +1,147 @@
+//! The module's directory under `/sys`: numbers read and distrusted, and the only way to sync on a module without ioctls.
+
+use super::{SyncArgs, UDmaBufIoctl};
+use crate::backend::path::{Fd, Path};
+use crate::{Direction, Error};
+use core::{ffi::CStr, fmt::Write as _};
+use nix::libc::{EINTR, EIO, ENOENT, ENOTDIR, O_DIRECTORY, O_RDONLY, O_WRONLY};
+
+/// The class directories, newest first: the module was called `udmabuf` until version 2.
+const CLASSES: [&str; 2] = ["u-dma-buf", "udmabuf"];
+
+/// The longest text an attribute has is 20 digits and a newline, or `0x` and 16 digits; this leaves room to see excess.
+const TEXT_MAX_BYTES: usize = 64;
+
+/// The module's handlers wait for a mutex interruptibly, so a signal can end them with EINTR before they did anything.
+/// More than this many signals during one call of a few microseconds is a storm that a retry does not cure.
+const EINTR_TRIES: u32 = 16;
+
+/// `/sys/class/u-dma-buf/<name>`.
+#[derive(Debug)]
+pub(super) struct Directory(Fd);
+
+impl Directory {
+    /// Finds the device's directory under `class_root`.
+    pub(super) fn find(class_root: &str, name: &str) -> Result<Self, Error> {
+        for class in CLASSES {
+            match Fd::open(Path::join(&[class_root, class, name])?.as_c_str(), O_RDONLY | O_DIRECTORY) {
+                Ok(fd) => return Ok(Self(fd)),
+                Err(ENOENT | ENOTDIR) => {}
+                Err(errno) => return Err(Error::AttributeUnreadable { name: "/sys/class/u-dma-buf/<name>", errno }),
+            }
+        }
+        Err(Error::AttributeMissing { name: "/sys/class/u-dma-buf/<name>" })
+    }
+
+    /// The number that the attribute holds, or `None` where there is no such attribute.
+    pub(super) fn number(&self, attribute: &'static CStr) -> Result<Option<u64>, Error> {
+        let name = text(attribute);
+        let file = match self.0.open_at(attribute, O_RDONLY) {
+            Ok(file) => file,
+            Err(ENOENT) => return Ok(None),
+            Err(errno) => return Err(Error::AttributeUnreadable { name, errno }),
+        };
+        let mut buffer = [0; TEXT_MAX_BYTES];
+        let count = retry(|| file.read_start(&mut buffer)).map_err(|errno| Error::AttributeUnreadable { name, errno })?;
+        parse(name, buffer.get(..count).unwrap_or(&[])).map(Some)
+    }
+
+    /// As [`number`](Self::number), for what must be there.
+    pub(super) fn required(&self, attribute: &'static CStr) -> Result<u64, Error> {
+        self.number(attribute)?.ok_or(Error::AttributeMissing { name: text(attribute) })
+    }
+
+    fn writable(&self, attribute: &'static CStr) -> Result<Attribute, Error> {
+        let name = text(attribute);
+        match self.0.open_at(attribute, O_WRONLY) {
+            Ok(file) => Ok(Attribute { file, name }),
+            Err(ENOENT) => Err(Error::AttributeMissing { name }),
+            Err(errno) => Err(Error::AttributeUnreadable { name, errno }),
+        }
+    }
+}
+
+/// The files of a sync, opened once: a sync itself opens nothing, and needs no path.
+#[derive(Debug)]
+pub(super) struct SyncFiles {
+    offset: Attribute,
+    size: Attribute,
+    direction: Attribute,
+    for_cpu: Attribute,
+    for_device: Attribute,
+}
+
+impl SyncFiles {
+    pub(super) fn open(directory: &Directory) -> Result<Self, Error> {
+        Ok(Self {
+            offset: directory.writable(c"sync_offset")?,
+            size: directory.writable(c"sync_size")?,
+            direction: directory.writable(c"sync_direction")?,
+            for_cpu: directory.writable(c"sync_for_cpu")?,
+            for_device: directory.writable(c"sync_for_device")?,
+        })
+    }
+
+    /// Syncs `size` bytes from `offset`. The caller holds the backend's lock: the four writes are one sync.
+    ///
+    /// One packed word written to `sync_for_cpu` would do in newer modules; before 1.4 that file takes only 0 and 1, and the
+    /// word has 32 bits for the offset. Four writes work in every version and at every offset.
+    pub(super) fn sync(&self, kernel: &impl UDmaBufIoctl, command: u64, direction: Direction, offset: u64, size: u64) -> Result<(), Error> {
+        self.offset.write(kernel, offset)?;
+        self.size.write(kernel, size)?;
+        self.direction.write(kernel, super::direction_code(direction))?;
+        if command == SyncArgs::FOR_CPU { self.for_cpu.write(kernel, 1) } else { self.for_device.write(kernel, 1) }
+    }
+}
+
+/// One open attribute.
+#[derive(Debug)]
+struct Attribute {
+    file: Fd,
+    name: &'static str,
+}
+
+impl Attribute {
+    fn write(&self, kernel: &impl UDmaBufIoctl, value: u64) -> Result<(), Error> {
+        let unwritten = |errno| Error::AttributeUnreadable { name: self.name, errno };
+        // u64::MAX has 20 digits: it always fits.
+        let mut digits = heapless::String::<24>::new();
+        write!(digits, "{value}").map_err(|_| unwritten(EIO))?;
+        let count = retry(|| kernel.write_attribute(self.file.raw(), self.name, digits.as_bytes())).map_err(unwritten)?;
+        if count == digits.len() { Ok(()) } else { Err(unwritten(EIO)) }
+    }
+}
+
+/// The attribute's name, for errors.
+fn text(attribute: &'static CStr) -> &'static str {
+    attribute.to_str().unwrap_or("attribute")
+}
+
+fn retry(mut call: impl FnMut() -> Result<usize, i32>) -> Result<usize, i32> {
+    for _ in 1..EINTR_TRIES {
+        match call() {
+            Err(EINTR) => {}
+            result => return result,
+        }
+    }
+    call()
+}
+
+/// Digits, or `0x` and hexadecimal digits, then white space to the end; nothing else.
+fn parse(name: &'static str, raw: &[u8]) -> Result<u64, Error> {
+    let trimmed = raw.trim_ascii_end();
+    let (digits, radix) = match trimmed {
+        [] => return Err(Error::AttributeEmpty { name }),
+        [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
+        digits => (digits, 10),
+    };
+    let nonsense = |value| Error::AttributeNonsense { name, value };
+    // A full buffer may have been cut.
+    if digits.is_empty() || raw.len() >= TEXT_MAX_BYTES {
+        return Err(nonsense(0));
+    }
+    digits.iter().try_fold(0_u64, |value, &byte| {
+        let digit = char::from(byte).to_digit(radix).ok_or(nonsense(value))?;
+        value.checked_mul(u64::from(radix)).and_then(|shifted| shifted.checked_add(u64::from(digit))).ok_or(nonsense(value))
+    })
+}
