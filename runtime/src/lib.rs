@@ -1,5 +1,83 @@
+//! **Contigo** gets physically contiguous, aligned DMA memory from what a board really has, hands its bus address to an
+//! accelerator's driver, and brings the result back: no heap allocation, no copy, and never the CPU and the device on the
+//! same bytes at once.
+//!
+//! # The picture
+//!
+//! ```text
+//!   Backend ──────► Region ──────► Carve ─────► Pool, LocalPool, Arena
+//!   one block       checked,       a piece,     equal slots; blocks of any size
+//!   of memory       owns it        planned         │ take()
+//!                                     └─ into_buf ─┤
+//!                                                  ▼
+//!            ┌──────────────────────────────── CpuBuf ◄──────────────┐  views, no address
+//!            │ to_device(..) from_device(..)                         │
+//!            ▼                                                       │
+//!         Operand ──► Engine::start ──► Running ──► wait ────────────┘  neither
+//!            ▲        reach, caches,    the device     bounded; stops
+//!            │        doorbell          owns them      what will not end
+//!            └─────────── DevBuf ◄─────── wait_device                   address, no views
+//! ```
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `addr.rs`, `port.rs` | addresses, each space a type; one bus master's way to memory |
+//! | `error.rs`, `refused.rs` | the one error; what a refusal gives back |
+//! | `backend/` | where memory comes from: [`UDmaBuf`], [`DmaHeap`], [`HugeTlb`], or [`sim::Sim`] |
+//! | `region/`, `span.rs` | one block, checked and carved; which caches a hand-over concerns |
+//! | `pool/`, `arena/` | buffers out of a carve, with no heap and in bounded time |
+//! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`]: the type says who owns the bytes |
+//! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
+//! | `mmio.rs`, `irq.rs`, `barrier.rs` | typed registers, waiting, ordering |
+//! | `accel/` | drivers: [`gemm8`](accel::gemm8) |
+//! | `sim/` | the simulated board: two memories per block, faults, virtual time |
+//!
+//! # From memory to a result
+//!
+//! ```
+//! use contigo::{Align, Engine, Pool, Region, Timeout};
+//! use contigo::accel::gemm8::{Gemm, Gemm8, Output};
+//! use contigo::sim::{SimBoard, SimGemm8};
+//!
+//! let board = SimBoard::new(7);                                    // or a real one: UDmaBuf::open("udmabuf0")?
+//! let region = Region::new(board.memory(256 * 1024)?)?;
+//! let mut weights = region.carve(64 * 32, Align::LINE)?.into_buf(); // planned once, at a fixed offset
+//! let mut bias = region.carve(4 * 32, Align::LINE)?.into_buf();
+//! let frames = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK)?, 4096)?;
+//! let device = SimGemm8::new(&board, SimBoard::PORT);
+//! let mut gemm = Engine::new(Gemm8::open(&device, &device)?, SimBoard::PORT)?;
+//!
+//! weights.view_mut::<i8>()?.fill(1);
+//! bias.view_mut::<i32>()?.fill(0);
+//! let mut input = frames.take()?;                                  // one atomic: no system call, no heap
+//! input.view_at_mut::<i8>(..64)?.fill(2);
+//! let args = Gemm { m: 1, n: 32, k: 64, output: Output::Int32 { relu: false } };
+//! let job = gemm.start(
+//!     [input.to_device(..64), weights.to_device(..), bias.to_device(..), frames.take()?.from_device(..128)],
+//!     &args,
+//! )?;
+//! let [_, _, _, output] = job.wait(Timeout::ms(20))?;              // interrupt or poll, always bounded
+//! assert_eq!(output.view_at::<i32>(..128)?, [128; 32]);
+//! # Ok::<(), contigo::Error>(())
+//! ```
+//!
+//! # What holds, and where
+//!
+//! 1. No reference to memory that a device can touch: views exist only on a [`CpuBuf`], and a device has addresses only from
+//!    the operands of a job, which are no `CpuBuf` (`buf/cpu.rs`).
+//! 2. Safety never rests on `Drop`: buffers are moved, and what is forgotten is leaked. A [`Region`] frees its block only
+//!    when everything carved from it came back (`region/mod.rs`).
+//! 3. Caches and barriers are the engine's business: by range, rounded out to lines, refused where a line has two owners
+//!    (`span.rs`).
+//! 4. Every loop, queue, table and wait has a bound, a constant with its reason.
+//! 5. `unsafe` is in the files that begin with `#![allow(unsafe_code, reason = …)]`, and nowhere else.
+//! 6. No heap: this crate is `no_std` and names no `alloc`.
+//! 7. What a device wrote is compared, never used as an index, a length or an address.
+//!
+//! # Features
+//!
+//! `linux` (default): the kernel's memory, and a clock. `sim` (default): the simulated board. `log`, `defmt`: events.
 #![no_std]
-#![doc = "Contigo."]
 
 #[cfg(test)]
 extern crate std;
@@ -30,6 +108,8 @@ mod timeout;
 pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
 pub use arena::Arena;
 pub use backend::{Backend, Mapping, Segment, SyncScope};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub use backend::{DmaHeap, HugeTlb, UDmaBuf};
 pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, OneThread, Operand};
 pub use engine::{Accelerator, Attempt, Engine, JobCounts, JobError, Running};
 pub use error::{Error, Result};

@@ -12,7 +12,7 @@ const SPINS: u32 = 1_000;
 const SLEEPS: u32 = 20_000;
 /// One sleep. `SLEEPS` of them are 1 s: longer than any cache maintenance of a whole block (256 MiB in about 100 ms).
 #[cfg(all(feature = "linux", target_os = "linux"))]
-const SLEEP_NS: i64 = 50_000;
+const SLEEP: core::time::Duration = core::time::Duration::from_micros(50);
 
 /// Takes the lock, or says that it could not.
 pub(crate) fn acquire<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
@@ -29,7 +29,7 @@ pub(crate) fn acquire<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Error> {
 fn sleep() {
     use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
     // An early return (EINTR) is one try sooner: nothing is lost.
-    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty(), &nix::sys::time::TimeSpec::new(0, SLEEP_NS as _));
+    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty(), &nix::sys::time::TimeSpec::from_duration(SLEEP));
 }
 
 #[cfg(not(all(feature = "linux", target_os = "linux")))]

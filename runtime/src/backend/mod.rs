@@ -4,6 +4,22 @@
 use crate::{BaseAddr, Bus, Direction, Error};
 use core::{ops::Range, ptr::NonNull};
 
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod cache;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub mod dma_heap;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod hugetlb;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod pagemap;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod path;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub mod u_dma_buf;
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub use self::{dma_heap::DmaHeap, hugetlb::HugeTlb, u_dma_buf::UDmaBuf};
+
 /// What one cache-maintenance call covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
