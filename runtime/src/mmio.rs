@@ -18,7 +18,15 @@
 use core::{marker::PhantomData, ptr::NonNull};
 
 /// A window of 32-bit registers: real ([`MmioWindow`]) or simulated (`&SimDevice`). A driver is the same code on both.
-pub trait Mmio {
+///
+/// # Safety
+/// Callers owe nothing. What they write may make a device read or write memory, which is what
+/// [`Accelerator`](crate::Accelerator) makes its promises about.
+///
+/// # Implementation safety
+/// The registers are those of one device, and reads answer what that device says: a driver gives memory back because a
+/// register says that the device is finished.
+pub unsafe trait Mmio {
     /// How many bytes of registers there are. A driver checks it once, when it is opened.
     fn len_bytes(&self) -> usize;
 
@@ -30,7 +38,8 @@ pub trait Mmio {
     fn write32(&self, offset: usize, value: u32);
 }
 
-impl<M: Mmio + ?Sized> Mmio for &M {
+// SAFETY: the same registers.
+unsafe impl<M: Mmio + ?Sized> Mmio for &M {
     fn len_bytes(&self) -> usize {
         (**self).len_bytes()
     }
@@ -116,8 +125,8 @@ pub struct MmioWindow {
 
 impl MmioWindow {
     /// # Safety
-    /// `base` is aligned to 4; `len_bytes` bytes from it are mapped, readable and writable as registers for as long as this
-    /// value lives; and no Rust reference to them exists in that time.
+    /// `base` is aligned to 4; `len_bytes` bytes from it are mapped, readable and writable as one device's registers for as long
+    /// as this value lives; and no Rust reference to them exists in that time.
     #[must_use]
     pub const unsafe fn new(base: NonNull<u32>, len_bytes: usize) -> Self {
         Self { base, len_bytes }
@@ -136,7 +145,8 @@ unsafe impl Send for MmioWindow {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for MmioWindow {}
 
-impl Mmio for MmioWindow {
+// SAFETY: `new`'s caller promised that these are a device's registers; every access is one volatile access to one of them.
+unsafe impl Mmio for MmioWindow {
     fn len_bytes(&self) -> usize {
         self.len_bytes
     }

@@ -52,6 +52,7 @@ impl<'p, T> Operand<'p, T> {
     }
 
     /// Every check of memory against port, and where the device will find the bytes. Touches nothing.
+    #[inline]
     pub(crate) fn check(&self, index: usize, expected: Direction, port: &Port, addr_bits: u32) -> Result<DevSlice, Error> {
         if self.direction != expected {
             return Err(Error::WrongDirection { index, expected });
@@ -85,6 +86,7 @@ impl<'p, T> Operand<'p, T> {
     }
 
     /// Makes the bytes ready for the device. `check` passed.
+    #[inline]
     pub(crate) fn hand_over(&self, port: &Port) -> Result<(), Error> {
         match &self.held {
             Held::Dev(buf) if buf.coherent() == port.coherent => Ok(()),
@@ -99,6 +101,7 @@ impl<'p, T> Operand<'p, T> {
     }
 
     /// The device's now. `hand_over` succeeded, and `addr` is what `check` found.
+    #[inline]
     pub(crate) fn into_dev(self, port: &Port, addr: DevAddr) -> DevBuf<'p, T> {
         // `check` passed, so the part lies inside; an empty span would only mean less to invalidate.
         let span = self.span().unwrap_or(Span::new(0, 0));

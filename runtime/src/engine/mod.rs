@@ -82,6 +82,7 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
     /// [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`], what the accelerator's `check` says, or what
     /// the backend's sync says. They do not come back with [`Error::WillNotStop`]: the doorbell failed half-way, and the
     /// device may have them.
+    #[inline]
     pub fn start<'e, 'p, T>(
         &'e mut self,
         operands: [Operand<'p, T>; BUFFERS],

@@ -41,6 +41,7 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
     /// # Errors
     /// [`Error::Timeout`], or what the device or the backend's sync says. The device has been stopped, and the buffers are
     /// in the error, still on the device's side ([`DevBuf::into_cpu`]); with [`Error::WillNotStop`] they are leaked.
+    #[inline]
     pub fn wait(self, timeout: Timeout) -> Result<[CpuBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
         reclaim(self.wait_device(timeout)?)
     }
@@ -50,6 +51,7 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
+    #[inline]
     pub fn wait_device(mut self, timeout: Timeout) -> Result<[DevBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
         match self.engine.accelerator.poll(timeout) {
             Ok(true) => Ok(self.completed()?),
@@ -76,6 +78,7 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
     }
 
     /// The device said that it is finished (`Accelerator`, 2).
+    #[inline]
     fn completed(&mut self) -> Result<[DevBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
         barrier::after_completion();
         self.engine.busy = false;
@@ -98,6 +101,7 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
 }
 
 /// The CPU's again, all of them or none: a view of a buffer whose caches are stale could change under its reader.
+#[inline]
 fn reclaim<const BUFFERS: usize, T>(buffers: [DevBuf<'_, T>; BUFFERS]) -> Result<[CpuBuf<'_, T>; BUFFERS], Failed<'_, BUFFERS, T>> {
     match buffers.iter().try_for_each(DevBuf::sync_for_cpu) {
         Ok(()) => Ok(buffers.map(DevBuf::reclaim)),

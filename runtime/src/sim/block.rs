@@ -72,21 +72,27 @@ impl SimBlock {
         }
     }
 
-    /// `sync_for_cpu`: what the caches hold of lines that the device wrote is thrown away. A line that is dirty by now may
-    /// have been evicted over the device's output before: `rng` decides.
-    pub(super) fn for_cpu(&self, range: Range<usize>, direction: Direction, rng: &mut Rng) {
-        let Some(behind) = self.behind else { return };
+    /// `sync_for_cpu`: what the caches hold of lines that the device wrote is thrown away. A line that is dirty by now should
+    /// not be: it may have been evicted over the device's output before, and `rng` decides. Returns how many lines were.
+    ///
+    /// Evictions show here and not when the device writes, because here the caller owns the lines: a simulated device behind
+    /// a port that does not snoop never touches what the CPU sees.
+    pub(super) fn for_cpu(&self, range: Range<usize>, direction: Direction, rng: &mut Rng) -> u64 {
+        let Some(behind) = self.behind else { return 0 };
         if direction == Direction::ToDevice {
-            return;
+            return 0;
         }
         let lines = self.lines(behind, range);
+        let mut evictions = 0;
         for start in lines.clone().step_by(behind.line.bytes()) {
             let line = start..start + behind.line.bytes();
             if self.is_dirty(behind, line.clone()) && rng.bool() {
                 self.clean(behind, line);
+                evictions += 1;
             }
         }
         self.invalidate(behind, lines);
+        evictions
     }
 
     /// A master reads. Not snooped: what the bus sees. Snooped: what the caches hold.
@@ -99,31 +105,16 @@ impl SimBlock {
         unsafe { from.add(offset).as_ptr().copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) }
     }
 
-    /// A master writes. Not snooped: behind the caches, where a dirty line may be evicted over it, and a clean one may be
-    /// dropped and fetched anew.
-    pub(super) fn device_write(&self, offset: usize, from: &[u8], coherent: bool, rng: &mut Rng, evictions: &mut u64) {
+    /// A master writes. Not snooped: behind the caches. Snooped: into all of it.
+    pub(super) fn device_write(&self, offset: usize, from: &[u8], coherent: bool) {
         let put = |to: NonNull<u8>| {
             // SAFETY: `find` put the bytes inside the block; the CPU holds no view of bytes that are a device's.
             unsafe { to.add(offset).as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len()) }
         };
-        let Some(behind) = self.behind else { return put(self.cpu) };
-        if coherent {
-            put(self.cpu);
-            put(behind.bus);
-            return put(behind.clean);
-        }
-        put(behind.bus);
-        for start in self.lines(behind, offset..offset + from.len()).step_by(behind.line.bytes()) {
-            let line = start..start + behind.line.bytes();
-            if self.is_dirty(behind, line.clone()) {
-                if rng.bool() {
-                    *evictions += 1;
-                    self.clean(behind, line);
-                }
-            } else if rng.u8(..8) == 0 {
-                *evictions += 1;
-                self.invalidate(behind, line);
-            }
+        match self.behind {
+            None => put(self.cpu),
+            Some(behind) if coherent => [self.cpu, behind.bus, behind.clean].into_iter().for_each(put),
+            Some(behind) => put(behind.bus),
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) struct BoardState {
     blocks: Vec<SimBlock, MAX_BLOCKS>,
     next_base: u64,
     next_id: u32,
-    counts: SimCounts,
+    pub(super) counts: SimCounts,
 }
 
 /// What happened on a board.
@@ -54,7 +54,7 @@ pub(super) struct BoardState {
 pub struct SimCounts {
     /// Accesses by a device to addresses where no memory is: each would be a bus error, or somebody else's memory.
     pub stray_accesses: u64,
-    /// Lines that left the cache by themselves.
+    /// Dirty lines that left the cache over what a device had written: each is a sync that was missing.
     pub evictions: u64,
     /// Bytes that devices read.
     pub bytes_read: u64,
@@ -195,7 +195,7 @@ impl BoardState {
 
     pub(super) fn write(&mut self, port: &Port, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
         let (block, offset) = self.find(port, addr, from.len())?;
-        block.device_write(offset, from, port.coherent, &mut self.rng, &mut self.counts.evictions);
+        block.device_write(offset, from, port.coherent);
         self.counts.bytes_written += from.len() as u64;
         Ok(())
     }

@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
 //! A simulated device: a register window and its interrupt, over a model of the IP core.
 
 use super::{
@@ -14,7 +15,15 @@ use spin::Mutex;
 ///
 /// It is a state machine over virtual time. [`advance`](Self::advance) is called before every register access and after every
 /// wait, with the clock as it stands then.
-pub trait Model: Send {
+///
+/// # Safety
+/// Callers owe nothing.
+///
+/// # Implementation safety
+/// The model touches only memory that its registers were told of, and none of it between saying that it is finished and the next
+/// start: what [`Accelerator`](crate::Accelerator) promises of a device, the model must keep. A model that is stuck says so, by
+/// never being finished.
+pub unsafe trait Model: Send {
     /// The size of its register window, in bytes.
     const WINDOW_BYTES: usize;
 
@@ -129,7 +138,9 @@ impl<'b, M: Model> SimDevice<'b, M> {
     }
 }
 
-impl<M: Model> Mmio for SimDevice<'_, M> {
+// SAFETY: the registers are the model's, which is one device; a read that could not be done answers all ones, which no driver
+// takes for a device that is finished.
+unsafe impl<M: Model> Mmio for SimDevice<'_, M> {
     fn len_bytes(&self) -> usize {
         M::WINDOW_BYTES
     }

@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
 //! A model of `gemm8` (`boards/gemm8.md`): what its registers do, and what it does to memory.
 
 use super::{
@@ -30,14 +31,20 @@ impl<'b> SimGemm8<'b> {
     }
 }
 
-/// The engine's state. Registers first, as the table has them.
-#[derive(Debug)]
-pub struct Gemm8Model {
+/// What a job is made of: registers that a start latches.
+#[derive(Clone, Copy, Debug)]
+struct Arguments {
     pointers: [u64; 4],
     m: u32,
     n: u32,
     k: u32,
     mode: u32,
+}
+
+/// The engine's state.
+#[derive(Debug)]
+pub struct Gemm8Model {
+    arguments: Arguments,
     abort: bool,
     status: u32,
     bytes_out: u32,
@@ -53,12 +60,20 @@ pub struct Gemm8Model {
     row: [u8; ROW_MAX],
 }
 
-/// A job under way, its registers latched.
+/// A job under way.
 #[derive(Clone, Copy, Debug)]
 struct Job {
+    arguments: Arguments,
     ends_at_ns: u64,
     irq_delay_ns: Option<u64>,
     fate: Fate,
+}
+
+impl Arguments {
+    const fn output(&self) -> Output {
+        let relu = self.mode & regs::MODE_RELU != 0;
+        if self.mode & regs::MODE_RAW != 0 { Output::Int32 { relu } } else { Output::Int8 { relu, shift: self.mode & regs::MODE_SHIFT } }
+    }
 }
 
 /// How the job will end.
@@ -87,11 +102,7 @@ impl Gemm8Model {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            pointers: [0; 4],
-            m: 0,
-            n: 0,
-            k: 0,
-            mode: 0,
+            arguments: Arguments { pointers: [0; 4], m: 0, n: 0, k: 0, mode: 0 },
             abort: false,
             status: 0,
             bytes_out: 0,
@@ -106,24 +117,20 @@ impl Gemm8Model {
         }
     }
 
-    fn output(&self) -> Output {
-        let relu = self.mode & regs::MODE_RELU != 0;
-        if self.mode & regs::MODE_RAW != 0 { Output::Int32 { relu } } else { Output::Int8 { relu, shift: self.mode & regs::MODE_SHIFT } }
-    }
-
     fn start(&mut self, bus: &mut SimBus<'_>) {
+        let arguments @ Arguments { pointers, m, n, k, .. } = self.arguments;
         self.status = 0;
         self.bytes_out = 0;
         let tiles = |value: u32| value.is_multiple_of(regs::TILE);
         let small = |value: u32| (1..=regs::DIM_MAX).contains(&value);
-        if ![self.m, self.n, self.k].into_iter().all(small) || !tiles(self.n) || !tiles(self.k) {
+        if ![m, n, k].into_iter().all(small) || !tiles(n) || !tiles(k) {
             self.status |= regs::STATUS_DIMENSION;
         }
-        if !self.pointers.iter().all(|pointer| pointer.is_multiple_of(regs::POINTER_ALIGN as u64)) {
+        if !pointers.iter().all(|pointer| pointer.is_multiple_of(regs::POINTER_ALIGN as u64)) {
             self.status |= regs::STATUS_ALIGNMENT;
         }
-        let macs = u64::from(self.m) * u64::from(self.n) * u64::from(self.k);
-        let busy_ns = LATENCY_NS + macs * 10 / MACS_PER_10_NS;
+        let macs = u64::from(m).saturating_mul(u64::from(n)).saturating_mul(u64::from(k));
+        let busy_ns = LATENCY_NS + macs.saturating_mul(10) / MACS_PER_10_NS;
         let faults = *bus.faults();
         let fate = if bus.strikes(faults.stuck) {
             Fate::Stuck
@@ -132,8 +139,7 @@ impl Gemm8Model {
         } else if bus.strikes(faults.error) {
             Fate::Error
         } else if bus.strikes(faults.short) {
-            let all = self.m * self.n;
-            Fate::Short(bus.rng().u32(..all.max(1)))
+            Fate::Short(bus.rng().u32(..m.saturating_mul(n).max(1)))
         } else {
             Fate::Good
         };
@@ -145,7 +151,7 @@ impl Gemm8Model {
             Some(0)
         };
         let jitter_ns = bus.rng().u64(..=busy_ns / 8);
-        self.job = Some(Job { ends_at_ns: bus.now_ns() + busy_ns + jitter_ns, irq_delay_ns, fate });
+        self.job = Some(Job { arguments, ends_at_ns: bus.now_ns() + busy_ns + jitter_ns, irq_delay_ns, fate });
     }
 
     /// The job's end, whatever it came to.
@@ -163,7 +169,7 @@ impl Gemm8Model {
                 Fate::Error => 0,
                 _ => u32::MAX,
             };
-            let ended = self.multiply(limit, bus);
+            let ended = self.multiply(job.arguments, limit, bus);
             self.status |= match ended {
                 Err(Stopped::Read) => regs::STATUS_READ,
                 Err(Stopped::Write) => regs::STATUS_WRITE,
@@ -175,18 +181,18 @@ impl Gemm8Model {
     }
 
     /// C = A·B + bias, a row and a tile of columns at a time, up to `limit` bytes of C.
-    fn multiply(&mut self, limit: u32, bus: &mut SimBus<'_>) -> Result<(), Stopped> {
-        let [a, b, bias, c] = self.pointers;
-        let (n, k) = (u64::from(self.n), u64::from(self.k));
-        let output = self.output();
-        for row in 0..u64::from(self.m) {
-            let buffered = self.row.get_mut(..self.k as usize).unwrap_or_default();
-            bus.read(DevAddr(a + row * k), buffered).map_err(|_: BusError| Stopped::Read)?;
+    fn multiply(&mut self, arguments: Arguments, limit: u32, bus: &mut SimBus<'_>) -> Result<(), Stopped> {
+        let [a, b, bias, c] = arguments.pointers;
+        let (n, k) = (u64::from(arguments.n), u64::from(arguments.k));
+        let output = arguments.output();
+        for row in 0..u64::from(arguments.m) {
+            let buffered = self.row.get_mut(..arguments.k as usize).unwrap_or_default();
+            bus.read(DevAddr(a.wrapping_add(row * k)), buffered).map_err(|_: BusError| Stopped::Read)?;
             for first in (0..n).step_by(TILE) {
-                let mut sums = read_sums(bus, bias + 4 * first)?;
+                let mut sums = read_sums(bus, bias.wrapping_add(4 * first))?;
                 for (inner, &left) in (0..k).zip(self.row.iter()) {
                     let mut tile = [0; TILE];
-                    bus.read(DevAddr(b + inner * n + first), &mut tile).map_err(|_| Stopped::Read)?;
+                    bus.read(DevAddr(b.wrapping_add(inner * n + first)), &mut tile).map_err(|_| Stopped::Read)?;
                     for (sum, right) in sums.iter_mut().zip(tile) {
                         *sum = sum.wrapping_add(i32::from(left.cast_signed()) * i32::from(right.cast_signed()));
                     }
@@ -195,10 +201,10 @@ impl Gemm8Model {
                     let value = requantize(sum, output).to_le_bytes();
                     #[allow(clippy::cast_possible_truncation, reason = "an element has 1 or 4 bytes")]
                     let bytes = value.get(..output.element_bytes() as usize).unwrap_or_default();
-                    if self.bytes_out + 4 > limit {
+                    if self.bytes_out.saturating_add(4) > limit {
                         return Err(Stopped::Short);
                     }
-                    let at = c + (row * n + column) * output.element_bytes();
+                    let at = c.wrapping_add((row * n + column) * output.element_bytes());
                     bus.write(DevAddr(at), bytes).map_err(|_| Stopped::Write)?;
                     #[allow(clippy::cast_possible_truncation, reason = "an element has 1 or 4 bytes")]
                     let wrote = bytes.len() as u32;
@@ -226,14 +232,15 @@ impl Default for Gemm8Model {
     }
 }
 
-impl Model for Gemm8Model {
+// SAFETY: it reads and writes only at its pointers, in `multiply` and while it is stuck; `AP_DONE` and `AP_IDLE` rise in `finish`,
+// after which there is no job, and nothing is touched without one.
+unsafe impl Model for Gemm8Model {
     const WINDOW_BYTES: usize = regs::WINDOW_BYTES;
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         match self.job {
-            Some(Job { fate: Fate::Stuck, .. }) => {
+            Some(Job { fate: Fate::Stuck, arguments: Arguments { pointers: [.., c], .. }, .. }) => {
                 // It runs on behind everybody's back, into the last buffer it was given.
-                let [.., c] = self.pointers;
                 let _ = bus.write(DevAddr(c), &[GARBAGE; TILE]);
             }
             Some(Job { irq_delay_ns, .. }) if self.abort => {
@@ -260,10 +267,10 @@ impl Model for Gemm8Model {
             o if o == regs::GIE.offset() => self.gie,
             o if o == regs::IER.offset() => self.ier,
             o if o == regs::ISR.offset() => self.isr,
-            o if o == regs::M.offset() => self.m,
-            o if o == regs::N.offset() => self.n,
-            o if o == regs::K.offset() => self.k,
-            o if o == regs::MODE.offset() => self.mode,
+            o if o == regs::M.offset() => self.arguments.m,
+            o if o == regs::N.offset() => self.arguments.n,
+            o if o == regs::K.offset() => self.arguments.k,
+            o if o == regs::MODE.offset() => self.arguments.mode,
             o if o == regs::ABORT.offset() => u32::from(self.abort),
             o if o == regs::STATUS.offset() => self.status,
             o if o == regs::BYTES_OUT.offset() => self.bytes_out,
@@ -282,13 +289,13 @@ impl Model for Gemm8Model {
             o if o == regs::GIE.offset() => self.gie = value & 1,
             o if o == regs::IER.offset() => self.ier = value & 3,
             o if o == regs::ISR.offset() => self.isr ^= value & 3,
-            o if o == regs::M.offset() => self.m = value,
-            o if o == regs::N.offset() => self.n = value,
-            o if o == regs::K.offset() => self.k = value,
-            o if o == regs::MODE.offset() => self.mode = value,
+            o if o == regs::M.offset() => self.arguments.m = value,
+            o if o == regs::N.offset() => self.arguments.n = value,
+            o if o == regs::K.offset() => self.arguments.k = value,
+            o if o == regs::MODE.offset() => self.arguments.mode = value,
             o if o == regs::ABORT.offset() => self.abort = value & 1 == 1,
             _ => {
-                for (pointer, register) in self.pointers.iter_mut().zip(regs::POINTERS) {
+                for (pointer, register) in self.arguments.pointers.iter_mut().zip(regs::POINTERS) {
                     if offset == register.offset() {
                         *pointer = *pointer & !0xFFFF_FFFF | u64::from(value);
                     } else if offset == register.offset() + 4 {

@@ -17,7 +17,7 @@ pub struct SimSpec {
     pub bus: Bus,
     /// The cache line of the simulated processor.
     pub line: Align,
-    /// What one sync covers. `granule_bytes` of a range should be `line`.
+    /// What one sync covers. The granule of a range is always `line`.
     pub scope: SyncScope,
     /// What the kernel says of its coherency.
     pub coherent: Option<bool>,
@@ -93,6 +93,11 @@ impl<'b> Sim<'b> {
             Some(base) => base,
             None => board.place(len_bytes)?,
         };
+        let scope = match spec.scope {
+            SyncScope::Range { .. } => SyncScope::Range { granule_bytes: spec.line.bytes() },
+            other => other,
+        };
+        let spec = SimSpec { scope, ..spec };
         // SAFETY: the caller's promise.
         let block = unsafe { SimBlock::over(memory, len_bytes, spec.line, base, spec.scope) };
         let block = board.attach(block)?;
@@ -138,7 +143,8 @@ unsafe impl Backend for Sim<'_> {
 
     fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         let mut board = self.board.lock()?;
-        self.block.for_cpu(range, direction, &mut board.rng);
+        let evictions = self.block.for_cpu(range, direction, &mut board.rng);
+        board.counts.evictions += evictions;
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! The simulated board: the embedded default, and the hostile one. No root, no hardware, no heap.
 //!
-//! Every region is **two memories**: what the CPU's cache sees and what the bus sees. Only a sync or an eviction moves bytes
-//! between them, a whole line at a time where a device writes. So a missing sync shows as stale data, and a line that two
+//! Every region is **two memories**: what the CPU's cache sees and what the bus sees. Only a sync moves bytes
+//! between them, a whole line at a time where a device writes, and a line that is dirty when it should not be may turn out to have been
+//! evicted over the device's output. So a missing sync shows as stale data, and a line that two
 //! owners share eats a neighbour, as on a real non-coherent port.
 //!
 //! It is deterministic: one seed decides the evictions, the interrupt's delay, late or lost completions, error bits, short

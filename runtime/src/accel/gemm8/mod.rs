@@ -102,8 +102,6 @@ impl<W: Mmio, I: Irq> Gemm8<W, I> {
             regs::ID_VALUE => {}
             other => return Err(Error::AttributeNonsense { name: "gemm8's ID register", value: u64::from(other) }),
         }
-        regs::IER.write(&window, regs::INT_DONE);
-        regs::GIE.write(&window, 1);
         Ok(Self { window, irq, expected_bytes: 0 })
     }
 
@@ -178,7 +176,7 @@ unsafe impl<W: Mmio, I: Irq> Accelerator<4> for Gemm8<W, I> {
     fn poll(&mut self, timeout: Timeout) -> Result<bool> {
         let window = &self.window;
         // AP_DONE clears when it is read, so one read both sees it and uses it.
-        let done = poll_until(&mut self.irq, timeout, || Ok(regs::CTRL.read_and_clear(window) & regs::AP_DONE != 0))?;
+        let done = poll_until(&mut self.irq, timeout, || Ok(regs::is_done(regs::CTRL.read_and_clear(window))))?;
         if done {
             self.acknowledge();
             self.verdict()?;
@@ -200,7 +198,13 @@ unsafe impl<W: Mmio, I: Irq> Accelerator<4> for Gemm8<W, I> {
             regs::ABORT.write(&self.window, 0);
         }
         self.acknowledge();
-        if regs::is_idle(status) { Ok(()) } else { Err(Error::WillNotStop { device: "gemm8", status, waited_us: QUIESCE_US }) }
+        if !regs::is_idle(status) {
+            return Err(Error::WillNotStop { device: "gemm8", status, waited_us: QUIESCE_US });
+        }
+        // Also after a reset from outside, which turned them off.
+        regs::IER.write(&self.window, regs::INT_DONE);
+        regs::GIE.write(&self.window, 1);
+        Ok(())
     }
 }
 

@@ -100,6 +100,12 @@ impl Pointer {
     }
 }
 
+/// Does a value of CTRL say that the job is done? All ones is what a device that is gone answers: no.
+#[must_use]
+pub const fn is_done(ctrl: u32) -> bool {
+    ctrl & AP_DONE != 0 && ctrl != u32::MAX
+}
+
 /// Does a value of CTRL say that the engine touches nothing? All ones is what a device that is gone answers: no.
 #[must_use]
 pub const fn is_idle(ctrl: u32) -> bool {
