@@ -54,6 +54,8 @@ pub enum Bus {
     Soc,
     /// A GPU's own address space.
     Gpu,
+    /// A simulated board's: each board is a bus of its own, by number.
+    Sim(u32),
 }
 
 /// What the device does with a buffer's bytes during one job. The names are the kernel's (`enum dma_data_direction`).

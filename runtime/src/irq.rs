@@ -4,7 +4,8 @@ use crate::{Error, Timeout};
 
 /// One device's interrupt line, with the clock that bounds the wait for it.
 ///
-/// [`Spin`] has no interrupt and looks again after a short pause. `&SimDevice` is the simulated board's.
+/// [`Spin`] has no interrupt and looks again after a short pause. The simulated board's is in its
+/// [`SimWindow`](crate::sim::SimWindow).
 pub trait Irq {
     /// A clock that never goes back, in microseconds.
     fn now_us(&self) -> u64;
@@ -27,9 +28,17 @@ const fn looks_at_most(timeout: Timeout) -> u64 {
 /// deadline, so that a completion whose interrupt was lost is found.
 ///
 /// # Errors
-/// What `done` or the interrupt says.
-pub fn poll_until(irq: &mut impl Irq, timeout: Timeout, mut done: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
-    if done()? {
+/// What the interrupt says.
+pub fn poll_until<I: Irq>(irq: &mut I, timeout: Timeout, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+    poll_every(irq, u32::MAX, timeout, done)
+}
+
+/// As [`poll_until`], with a look every `step_us` at least: for what no interrupt announces.
+///
+/// # Errors
+/// What the interrupt says.
+pub fn poll_every<I: Irq>(irq: &mut I, step_us: u32, timeout: Timeout, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+    if done(irq) {
         return Ok(true);
     }
     if timeout == Timeout::NOW {
@@ -41,12 +50,12 @@ pub fn poll_until(irq: &mut impl Irq, timeout: Timeout, mut done: impl FnMut() -
         if left_us == 0 {
             break;
         }
-        irq.wait(u32::try_from(left_us).unwrap_or(u32::MAX))?;
-        if done()? {
+        irq.wait(u32::try_from(left_us).unwrap_or(u32::MAX).min(step_us))?;
+        if done(irq) {
             return Ok(true);
         }
     }
-    done()
+    Ok(done(irq))
 }
 
 /// No interrupt: a pause between looks, and no system call (`clock_gettime` is answered by the vDSO).

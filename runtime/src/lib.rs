@@ -28,7 +28,7 @@
 //! | `pool/`, `arena/` | buffers out of a carve, with no heap and in bounded time |
 //! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`]: the type says who owns the bytes |
 //! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
-//! | `mmio.rs`, `irq.rs`, `barrier.rs` | typed registers, waiting, ordering |
+//! | `device.rs`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: typed registers, waiting, its port; ordering |
 //! | `accel/` | drivers: [`gemm8`](accel::gemm8) |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //!
@@ -44,8 +44,8 @@
 //! let mut weights = region.carve(64 * 32, Align::LINE)?.into_buf(); // planned once, at a fixed offset
 //! let mut bias = region.carve(4 * 32, Align::LINE)?.into_buf();
 //! let frames = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK)?, 4096)?;
-//! let device = SimGemm8::new(&board, SimBoard::PORT);
-//! let mut gemm = Engine::new(Gemm8::open(&device, &device)?, SimBoard::PORT)?;
+//! let device = SimGemm8::new(&board, board.port());
+//! let mut gemm = Engine::new(Gemm8::open(device.window()?)?)?;
 //!
 //! weights.view_mut::<i8>()?.fill(1);
 //! bias.view_mut::<i32>()?.fill(0);
@@ -89,6 +89,7 @@ mod atomic;
 pub mod backend;
 mod barrier;
 mod buf;
+mod device;
 mod engine;
 mod error;
 mod event;
@@ -111,11 +112,12 @@ pub use backend::{Backend, Mapping, Segment, SyncScope};
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use backend::{DmaHeap, HugeTlb, UDmaBuf};
 pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, OneThread, Operand};
+pub use device::{Device, Wired};
 pub use engine::{Accelerator, Attempt, Engine, JobCounts, JobError, Running};
 pub use error::{Error, Result};
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use irq::Spin;
-pub use irq::{Irq, poll_until};
+pub use irq::{Irq, poll_every, poll_until};
 pub use mmio::{Mmio, MmioWindow};
 pub use pool::{LocalPool, Pool};
 pub use port::Port;

@@ -10,7 +10,8 @@
 //! /// UG585, table B.5: status. Read only: `STATUS.write(…)` does not compile.
 //! const STATUS: Register<ReadOnly> = Register::at(0x04);
 //! fn start(window: &impl Mmio) -> bool {
-//!     CTRL.write(window, 1);
+//!     // SAFETY: CTRL's bit 0 starts the self-test, which touches no memory.
+//!     unsafe { CTRL.write(window, 1) };
 //!     STATUS.read(window) & 1 == 1
 //! }
 //! ```
@@ -20,12 +21,12 @@ use core::{marker::PhantomData, ptr::NonNull};
 /// A window of 32-bit registers: real ([`MmioWindow`]) or simulated (`&SimDevice`). A driver is the same code on both.
 ///
 /// # Safety
-/// Callers owe nothing. What they write may make a device read or write memory, which is what
-/// [`Accelerator`](crate::Accelerator) makes its promises about.
+/// Reading is safe. Writing is not: see [`write32`](Self::write32).
 ///
 /// # Implementation safety
-/// The registers are those of one device, and reads answer what that device says: a driver gives memory back because a
-/// register says that the device is finished.
+/// 1. The registers are those of one device, and reads answer what that device says: a driver gives memory back because a
+///    register says that the device is finished.
+/// 2. Nobody else writes them as long as this value lives.
 pub unsafe trait Mmio {
     /// How many bytes of registers there are. A driver checks it once, when it is opened.
     fn len_bytes(&self) -> usize;
@@ -35,20 +36,11 @@ pub unsafe trait Mmio {
     fn read32(&self, offset: usize) -> u32;
 
     /// Writes the register at `offset` bytes. Outside the window, or not at a multiple of 4: nothing happens.
-    fn write32(&self, offset: usize, value: u32);
-}
-
-// SAFETY: the same registers.
-unsafe impl<M: Mmio + ?Sized> Mmio for &M {
-    fn len_bytes(&self) -> usize {
-        (**self).len_bytes()
-    }
-    fn read32(&self, offset: usize) -> u32 {
-        (**self).read32(offset)
-    }
-    fn write32(&self, offset: usize, value: u32) {
-        (**self).write32(offset, value);
-    }
+    ///
+    /// # Safety
+    /// Whatever the device does with the value, it touches only memory that was handed to it: an address and a doorbell
+    /// make it read and write there.
+    unsafe fn write32(&self, offset: usize, value: u32);
 }
 
 /// Access kind: reading changes nothing; not writable.
@@ -98,9 +90,13 @@ macro_rules! readable { ($($access:ident)*) => {$(
 macro_rules! writable { ($($access:ident)*) => {$(
     impl Register<$access> {
         /// Writes it.
+        ///
+        /// # Safety
+        /// As [`Mmio::write32`].
         #[inline]
-        pub fn write(self, window: &impl Mmio, value: u32) {
-            window.write32(self.offset, value);
+        pub unsafe fn write(self, window: &impl Mmio, value: u32) {
+            // SAFETY: the caller's promise.
+            unsafe { window.write32(self.offset, value) }
         }
     }
 )*}; }
@@ -126,7 +122,7 @@ pub struct MmioWindow {
 impl MmioWindow {
     /// # Safety
     /// `base` is aligned to 4; `len_bytes` bytes from it are mapped, readable and writable as one device's registers for as long
-    /// as this value lives; and no Rust reference to them exists in that time.
+    /// as this value lives; in that time nobody else writes them, and no Rust reference to them exists.
     #[must_use]
     pub const unsafe fn new(base: NonNull<u32>, len_bytes: usize) -> Self {
         Self { base, len_bytes }
@@ -158,7 +154,7 @@ unsafe impl Mmio for MmioWindow {
     }
 
     #[inline]
-    fn write32(&self, offset: usize, value: u32) {
+    unsafe fn write32(&self, offset: usize, value: u32) {
         if let Some(register) = self.register(offset) {
             // SAFETY: as in `read32`.
             unsafe { register.write_volatile(value) }

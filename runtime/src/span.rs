@@ -1,7 +1,7 @@
 //! A run of bytes in a block, and what has to be done to the caches when it changes hands. Arithmetic only: no memory is
 //! touched here, so that property tests can drive it.
 
-use crate::{Align, Direction, Error};
+use crate::{Align, Direction, Error, SyncScope};
 use core::ops::{Bound, Range, RangeBounds};
 
 /// `start .. start + len`, in bytes from the beginning of the block. `start + len` never overflows: `Span`s are only made
@@ -84,13 +84,15 @@ pub(crate) struct Maintenance {
 /// Where the device only reads, the exact bytes are cleaned: the backend rounds them out, and cleaning a neighbour's line
 /// changes nothing that anybody can see. Where it writes, whole lines must belong to this buffer, because every line that
 /// the device writes is invalidated later, the neighbour's bytes with it. Where a line is only partly the device's, the rest
-/// of it is the owner's own data: it is cleaned, not thrown away, so the direction becomes `Bidirectional`.
-pub(crate) fn before_device(span: Span, direction: Direction, extent: Span, line: Align) -> Result<Maintenance, Error> {
+/// of it is the owner's own data: it is cleaned, not thrown away, so the direction becomes `Bidirectional`. So it does where
+/// one call concerns the whole block, and the device writes only a part of it.
+pub(crate) fn before_device(span: Span, direction: Direction, extent: Span, line: Align, scope: SyncScope) -> Result<Maintenance, Error> {
     if !direction.device_writes() {
         return Ok(Maintenance { range: span.range(), direction });
     }
     let lines = whole_lines(span, extent, line)?;
-    let direction = if lines == span { direction } else { Direction::Bidirectional };
+    let concerned = if scope == SyncScope::Whole { extent } else { lines };
+    let direction = if concerned == span { direction } else { Direction::Bidirectional };
     Ok(Maintenance { range: lines.range(), direction })
 }
 
@@ -114,9 +116,10 @@ mod tests {
     use super::*;
 
     const EXTENT: Span = Span::new(128, 256);
+    const RANGED: SyncScope = SyncScope::Range { granule_bytes: 64 };
 
     fn maintenance(start: usize, len: usize, direction: Direction) -> Result<Maintenance, Error> {
-        before_device(Span::new(start, len), direction, EXTENT, Align::LINE)
+        before_device(Span::new(start, len), direction, EXTENT, Align::LINE, RANGED)
     }
 
     #[test]
@@ -132,6 +135,13 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_whole_block_is_cleaned_too() {
+        let asked = |span| before_device(span, Direction::FromDevice, EXTENT, Align::LINE, SyncScope::Whole);
+        assert_eq!(asked(Span::new(128, 64)), Ok(Maintenance { range: 128..192, direction: Direction::Bidirectional }));
+        assert_eq!(asked(EXTENT), Ok(Maintenance { range: 128..384, direction: Direction::FromDevice }));
+    }
+
+    #[test]
     fn bytes_that_are_only_read_are_named_exactly() {
         let asked = maintenance(130, 3, Direction::ToDevice);
         assert_eq!(asked, Ok(Maintenance { range: 130..133, direction: Direction::ToDevice }));
@@ -140,7 +150,7 @@ mod tests {
     #[test]
     fn a_line_of_somebody_else_is_refused() {
         let extent = Span::new(128, 40);
-        let refused = before_device(Span::new(128, 40), Direction::FromDevice, extent, Align::LINE);
+        let refused = before_device(Span::new(128, 40), Direction::FromDevice, extent, Align::LINE, RANGED);
         assert_eq!(refused, Err(Error::SharedLine { start: 128, end: 168, line_bytes: 64 }));
     }
 

@@ -81,7 +81,7 @@ impl<'p, T> DevBuf<'p, T> {
             return Ok(());
         }
         let both = if direction.device_writes() || self.written.is_some() { Direction::Bidirectional } else { direction };
-        let what = before_device(self.span, both, self.chunk.extent, self.chunk.line())?;
+        let what = before_device(self.span, both, self.chunk.extent, self.chunk.line(), self.chunk.state().mapping.scope)?;
         self.chunk.state().sync_for_device(self.chunk.backend(), &what)
     }
 
@@ -146,6 +146,11 @@ impl<'p, T> DevBuf<'p, T> {
 
     pub(super) const fn span(&self) -> Span {
         self.span
+    }
+
+    /// Was all of `part` handed over as something that devices write? Then its lines are this buffer's alone, and clean.
+    pub(super) fn was_written(&self, part: Span) -> bool {
+        self.written.is_some_and(|written| written.contains(part))
     }
 
     pub(super) const fn coherent(&self) -> bool {

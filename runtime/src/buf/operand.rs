@@ -34,6 +34,11 @@ impl<'p, T> Operand<'p, T> {
         Self { held: Held::Dev(buf), part, direction }
     }
 
+    /// All of a buffer whose job was refused by the device itself: it may have been written.
+    pub(crate) fn refused(buf: DevBuf<'p, T>) -> Self {
+        Self::from_dev(buf, Part::of(..), Direction::Bidirectional)
+    }
+
     /// What the device does with it.
     #[must_use]
     pub const fn direction(&self) -> Direction {
@@ -79,7 +84,7 @@ impl<'p, T> Operand<'p, T> {
                 SyncScope::Whole => state.shared_with_others(chunk.extent).map_or(Ok(()), Err)?,
                 SyncScope::Range { .. } => {}
             }
-            before_device(span, self.direction, chunk.extent, chunk.line())?;
+            before_device(span, self.direction, chunk.extent, chunk.line(), mapping.scope)?;
         }
         let addr = port.dev_addr_within(mapping.base.plus(span.start), span.len, addr_bits)?;
         Ok(DevSlice { addr, offset_bytes: 0, len_bytes: span.len })
@@ -89,15 +94,26 @@ impl<'p, T> Operand<'p, T> {
     #[inline]
     pub(crate) fn hand_over(&self, port: &Port) -> Result<(), Error> {
         match &self.held {
-            Held::Dev(buf) if buf.coherent() == port.coherent => Ok(()),
-            Held::Dev(buf) => buf.change_port(self.direction, port),
-            Held::Cpu(_) if port.coherent => Ok(()),
-            Held::Cpu(buf) => {
-                let chunk = buf.chunk();
-                let what = before_device(self.span()?, self.direction, chunk.extent, chunk.line())?;
-                chunk.state().sync_for_device(chunk.backend(), &what)
-            }
+            Held::Dev(buf) if buf.coherent() != port.coherent => buf.change_port(self.direction, port),
+            // Lines at its ends that were only read so far may be dirty in the part that is not the device's.
+            Held::Dev(buf) if self.direction.device_writes() && !buf.was_written(self.span()?) => self.clean(port),
+            Held::Dev(_) => Ok(()),
+            Held::Cpu(_) => self.clean(port),
         }
+    }
+
+    fn clean(&self, port: &Port) -> Result<(), Error> {
+        if port.coherent {
+            return Ok(());
+        }
+        let chunk = self.chunk();
+        let direction = match self.held {
+            Held::Cpu(_) => self.direction,
+            // What it holds was put there for a device to read: it is not thrown away.
+            Held::Dev(_) => Direction::Bidirectional,
+        };
+        let what = before_device(self.span()?, direction, chunk.extent, chunk.line(), chunk.state().mapping.scope)?;
+        chunk.state().sync_for_device(chunk.backend(), &what)
     }
 
     /// The device's now. `hand_over` succeeded, and `addr` is what `check` found.

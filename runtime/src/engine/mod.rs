@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "the doorbell is rung here, for operands that were just handed over")]
 //! One accelerator and its job.
 
 mod accelerator;
@@ -25,8 +26,8 @@ const MAX_BUFFERS: usize = 16;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
-/// let device = SimGemm8::new(&board, SimBoard::PORT);
-/// let mut engine = Engine::new(Gemm8::open(&device, &device)?, SimBoard::PORT)?;
+/// let device = SimGemm8::new(&board, board.port());
+/// let mut engine = Engine::new(Gemm8::open(device.window()?)?)?;
 ///
 /// let [mut a, mut b, mut bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
 /// a.view_mut::<i8>()?.fill(1);
@@ -58,15 +59,14 @@ pub struct JobCounts {
 }
 
 impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
-    /// An engine over `accelerator`, which reaches memory through `port`. The device is stopped first: a program that
-    /// crashed may have left it running.
+    /// An engine over `accelerator`. The device is stopped first: a program that crashed may have left it running.
     ///
     /// # Errors
     /// [`Error::WillNotStop`], with the accelerator back.
-    pub fn new(mut accelerator: A, port: Port) -> Result<Self, Refused<A>> {
+    pub fn new(mut accelerator: A) -> Result<Self, Refused<A>> {
         const { assert!(1 <= BUFFERS && BUFFERS <= MAX_BUFFERS, "a job has 1 to 16 operands") };
         match accelerator.quiesce() {
-            Ok(()) => Ok(Self { accelerator, port, busy: false, jobs: JobCounts::default() }),
+            Ok(()) => Ok(Self { port: *accelerator.port(), accelerator, busy: false, jobs: JobCounts::default() }),
             Err(error) => Err(Refused::new(error, accelerator)),
         }
     }
@@ -95,21 +95,24 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         barrier::before_doorbell();
         // From here on the device may have the addresses: nothing is given back, not even by a panic in the driver,
         // before it has been stopped.
-        let operands = ManuallyDrop::new(operands);
+        let mut addrs = slices.iter().map(|slice| slice.addr);
+        let port = self.port;
+        let buffers = operands.map(|operand| operand.into_dev(&port, addrs.next().unwrap_or(DevSlice::EMPTY.addr)));
+        let buffers = ManuallyDrop::new(buffers);
         self.busy = true;
         self.jobs.started += 1;
-        if let Err(cause) = self.accelerator.start(&slices, args) {
+        // SAFETY: `prepare` ran `check` on these slices and arguments. The operands are `DevBuf`s inside a `ManuallyDrop`: no
+        // view of them exists, their region keeps them mapped while they are not dropped, and they come out only in
+        // `Running`, after `poll` or `quiesce`, or below, after `quiesce`.
+        let started = unsafe { self.accelerator.start(&slices, args) };
+        if let Err(cause) = started {
             return Err(match self.stop() {
-                Ok(()) => JobError::gave_back(cause, ManuallyDrop::into_inner(operands)),
+                Ok(()) => JobError::gave_back(cause, ManuallyDrop::into_inner(buffers).map(Operand::refused)),
                 Err(error) => JobError::leaked(error, cause),
             });
         }
         event!("submit job {}", self.jobs.started);
-        let mut addrs = slices.iter().map(|slice| slice.addr);
-        let port = self.port;
-        let buffers =
-            ManuallyDrop::into_inner(operands).map(|operand| operand.into_dev(&port, addrs.next().unwrap_or(DevSlice::EMPTY.addr)));
-        Ok(Running::new(self, buffers))
+        Ok(Running::new(self, ManuallyDrop::into_inner(buffers)))
     }
 
     /// Stops the device after a job was forgotten, or after it would not stop and was reset from outside. The buffers of

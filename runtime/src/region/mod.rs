@@ -175,9 +175,9 @@ impl<B: Backend> Region<B> {
         self.state.counters.snapshot()
     }
 
-    /// The backend: its name, and what else it tells. Its `sync_*` methods are harmless here, and useless: buffers do it.
-    pub fn backend(&self) -> &B {
-        &self.backend
+    /// The backend's name. The backend itself is out of reach: its syncs would change bytes under a view.
+    pub fn name(&self) -> &'static str {
+        self.backend.name()
     }
 }
 
@@ -237,6 +237,10 @@ impl State {
         if self.mapping.scope == SyncScope::Whole && others > 0 {
             self.release();
             return Err(Error::WholeBlock { shared_bytes: carved });
+        }
+        if self.mapping.scope == SyncScope::Whole {
+            // The only piece: what was carved before has come back, and nobody else gets past the check above.
+            self.carved_bytes.store(0, Ordering::SeqCst);
         }
         let mut span = None;
         let taken = self.carved_bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |carved| {

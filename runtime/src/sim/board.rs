@@ -2,7 +2,10 @@
 
 use super::{Faults, Sim, SimSpec, block::SimBlock};
 use crate::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Port, Result, lock};
-use core::fmt;
+use core::{
+    fmt,
+    sync::atomic::{AtomicU32, Ordering},
+};
 use fastrand::Rng;
 use heapless::Vec;
 use spin::{Mutex, MutexGuard};
@@ -38,6 +41,7 @@ pub struct SimBoard {
     state: Mutex<BoardState>,
     faults: Faults,
     seed: u64,
+    bus: Bus,
 }
 
 pub(super) struct BoardState {
@@ -70,12 +74,6 @@ pub struct BusError {
 }
 
 impl SimBoard {
-    /// The non-coherent port of the simulated board: 32 address bits and no offset, as Zynq's HP0.
-    pub const PORT: Port = Port { name: "sim-hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, 0xFFFF_FFFF), coherent: false };
-
-    /// The coherent port of the simulated board: it snoops.
-    pub const COHERENT_PORT: Port = Port { name: "sim-acp", coherent: true, ..Self::PORT };
-
     /// A board on which nothing goes wrong; `seed` decides the evictions and the times.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -93,7 +91,7 @@ impl SimBoard {
             next_id: 1,
             counts: SimCounts::default(),
         };
-        Self { state: Mutex::new(state), faults: config.faults, seed: config.seed }
+        Self { state: Mutex::new(state), faults: config.faults, seed: config.seed, bus: next_bus() }
     }
 
     /// A block of `len_bytes` of its memory: non-coherent, in 64-byte lines, synchronised by range.
@@ -121,6 +119,24 @@ impl SimBoard {
     /// [`Error::BlockSize`] where `memory` is too small; [`Error::NoSlots`] past 32 blocks.
     pub fn memory_over(&self, memory: &'static mut [u8]) -> Result<Sim<'_>> {
         Sim::over(self, memory)
+    }
+
+    /// Its port that does not snoop: 32 address bits and no offset, as Zynq's HP0.
+    #[must_use]
+    pub const fn port(&self) -> Port {
+        Port { name: "sim-hp0", bus: self.bus, offset: 0, addr_bits: 32, window: (0, 0xFFFF_FFFF), coherent: false }
+    }
+
+    /// Its port that snoops, as Zynq's ACP.
+    #[must_use]
+    pub const fn coherent_port(&self) -> Port {
+        Port { name: "sim-acp", coherent: true, ..self.port() }
+    }
+
+    /// Its bus. No other board's addresses are valid on it.
+    #[must_use]
+    pub const fn bus(&self) -> Bus {
+        self.bus
     }
 
     /// The seed, to print and to rerun with.
@@ -175,15 +191,23 @@ impl SimBoard {
     pub(super) fn place(&self, len_bytes: usize) -> Result<BaseAddr> {
         let mut state = self.lock()?;
         let base = state.next_base;
-        state.next_base = base + (len_bytes as u64).next_multiple_of(BASE_STEP) + BASE_STEP;
+        let room = (len_bytes as u64).checked_next_multiple_of(BASE_STEP).unwrap_or(u64::MAX);
+        // A base that no port reaches is refused when a job starts, with its numbers.
+        state.next_base = base.saturating_add(room).saturating_add(BASE_STEP);
         Ok(BaseAddr::Phys(PhysAddr(base)))
     }
+}
+
+/// A number that no other board in this process has, until 2³² were made.
+fn next_bus() -> Bus {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    Bus::Sim(NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 impl BoardState {
     /// One register access takes its time.
     pub(super) fn tick(&mut self) {
-        self.now_ns += ACCESS_NS;
+        self.now_ns = self.now_ns.saturating_add(ACCESS_NS);
     }
 
     pub(super) fn read(&mut self, port: &Port, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
@@ -201,11 +225,15 @@ impl BoardState {
     }
 
     fn find(&mut self, port: &Port, addr: DevAddr, len: usize) -> Result<(SimBlock, usize), BusError> {
-        let found = self.blocks.iter().find_map(|block| block.find(addr.0, len, port.offset).map(|offset| (*block, offset)));
-        found.ok_or_else(|| {
-            self.counts.stray_accesses += 1;
-            BusError { addr }
-        })
+        let mut found = self.blocks.iter().filter_map(|block| block.find(addr.0, len, port.offset).map(|offset| (*block, offset)));
+        // Where two blocks answer to one address, neither does: it could be the wrong one.
+        match (found.next(), found.next()) {
+            (Some(only), None) => Ok(only),
+            _ => {
+                self.counts.stray_accesses += 1;
+                Err(BusError { addr })
+            }
+        }
     }
 }
 

@@ -6,8 +6,11 @@ use super::{
     board::{BoardState, BusError},
     faults::Faults,
 };
-use crate::{DevAddr, Error, Port, Result, irq::Irq, lock, mmio::Mmio};
-use core::fmt;
+use crate::{DevAddr, Device, Error, Port, Result, irq::Irq, lock, mmio::Mmio};
+use core::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
 use fastrand::Rng;
 use spin::Mutex;
 
@@ -96,18 +99,36 @@ impl SimBus<'_> {
     }
 }
 
-/// A simulated device on a board, behind a port. `&SimDevice` is its register window ([`Mmio`]) and its interrupt line
-/// ([`Irq`]).
+/// A simulated device on a board, behind a port. [`window`](Self::window) gives its registers and interrupt to one driver; the
+/// reset line stays here.
 pub struct SimDevice<'b, M> {
     board: &'b SimBoard,
     port: Port,
     model: Mutex<M>,
+    /// A driver has the window.
+    driven: AtomicBool,
+    /// A register write got lost: the device answers nothing more before a reset.
+    gone: AtomicBool,
+}
+
+/// A simulated device's registers and interrupt line: [`Device`] for one driver.
+pub struct SimWindow<'d, M> {
+    device: &'d SimDevice<'d, M>,
 }
 
 impl<'b, M: Model> SimDevice<'b, M> {
-    /// `model` on `board`, reaching memory through `port`.
+    /// `model` on `board`, reaching memory through `port`, whatever bus that says.
     pub const fn with_model(board: &'b SimBoard, port: Port, model: M) -> Self {
-        Self { board, port, model: Mutex::new(model) }
+        let port = Port { bus: board.bus(), ..port };
+        Self { board, port, model: Mutex::new(model), driven: AtomicBool::new(false), gone: AtomicBool::new(false) }
+    }
+
+    /// Its registers and interrupt, for one driver at a time.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while a driver has them.
+    pub fn window(&self) -> Result<SimWindow<'_, M>> {
+        if self.driven.swap(true, Ordering::Acquire) { Err(Error::Busy) } else { Ok(SimWindow { device: self }) }
     }
 
     /// Pulls the reset line: the only thing that stops a stuck device.
@@ -116,6 +137,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// [`Error::Contended`].
     pub fn reset(&self) -> Result<()> {
         lock::acquire(&self.model)?.reset();
+        self.gone.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -125,7 +147,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// [`Error::Contended`].
     pub fn run_for(&self, time_us: u32) -> Result<()> {
         self.with(|model, bus| {
-            bus.state.now_ns += u64::from(time_us) * 1_000;
+            bus.state.now_ns = bus.state.now_ns.saturating_add(u64::from(time_us) * 1_000);
             model.advance(bus);
         })
     }
@@ -138,18 +160,24 @@ impl<'b, M: Model> SimDevice<'b, M> {
     }
 }
 
-// SAFETY: the registers are the model's, which is one device; a read that could not be done answers all ones, which no driver
-// takes for a device that is finished.
-unsafe impl<M: Model> Mmio for SimDevice<'_, M> {
+impl<M> Drop for SimWindow<'_, M> {
+    fn drop(&mut self) {
+        self.device.driven.store(false, Ordering::Release);
+    }
+}
+
+// SAFETY: 1. The registers are the model's, which is one device; a device that could not be asked answers all ones, which no
+// driver takes for one that is finished. 2. `SimDevice::window` gives out one at a time.
+unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
     fn len_bytes(&self) -> usize {
         M::WINDOW_BYTES
     }
 
     fn read32(&self, offset: usize) -> u32 {
-        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES {
+        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES || self.device.gone.load(Ordering::Relaxed) {
             return u32::MAX;
         }
-        let read = self.with(|model, bus| {
+        let read = self.device.with(|model, bus| {
             bus.state.tick();
             model.advance(bus);
             model.read32(offset, bus)
@@ -157,32 +185,49 @@ unsafe impl<M: Model> Mmio for SimDevice<'_, M> {
         read.unwrap_or(u32::MAX)
     }
 
-    fn write32(&self, offset: usize, value: u32) {
-        if offset.is_multiple_of(4) && offset < M::WINDOW_BYTES {
-            // A lock that cannot be had is a write that got lost: the driver sees it by its time limit.
-            let _ = self.with(|model, bus| {
-                bus.state.tick();
-                model.advance(bus);
-                model.write32(offset, value, bus);
-            });
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES || self.device.gone.load(Ordering::Relaxed) {
+            return;
+        }
+        let written = self.device.with(|model, bus| {
+            bus.state.tick();
+            model.advance(bus);
+            model.write32(offset, value, bus);
+        });
+        if written.is_err() {
+            // The next write might start a job with an old pointer.
+            self.device.gone.store(true, Ordering::Relaxed);
         }
     }
 }
 
-impl<M: Model> Irq for &SimDevice<'_, M> {
+impl<M: Model> Irq for SimWindow<'_, M> {
     fn now_us(&self) -> u64 {
-        self.board.now_ns() / 1_000
+        self.device.board.now_ns() / 1_000
     }
 
     fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
-        self.with(|model, bus| {
-            let deadline = bus.state.now_ns + u64::from(timeout_us) * 1_000;
+        self.device.with(|model, bus| {
+            let deadline = bus.state.now_ns.saturating_add(u64::from(timeout_us) * 1_000);
             let until = model.irq_at_ns().map_or(deadline, |at| at.min(deadline));
             // A line that is high already ends the wait at once, and a look costs time all the same.
             bus.state.now_ns = bus.state.now_ns.max(until);
             bus.state.tick();
             model.advance(bus);
         })
+    }
+}
+
+// SAFETY: the board routes every access of the model through this port.
+unsafe impl<M: Model> Device for SimWindow<'_, M> {
+    fn port(&self) -> &Port {
+        &self.device.port
+    }
+}
+
+impl<M> fmt::Debug for SimWindow<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimWindow").field("device", self.device).finish()
     }
 }
 

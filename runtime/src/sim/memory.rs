@@ -13,8 +13,8 @@ pub struct SimSpec {
     pub len_bytes: usize,
     /// Where it lies on the bus; `None`: where there is room, below 4 GiB.
     pub base: Option<BaseAddr>,
-    /// The bus.
-    pub bus: Bus,
+    /// The bus that its addresses are said to be for; `None`: the board's own.
+    pub bus: Option<Bus>,
     /// The cache line of the simulated processor.
     pub line: Align,
     /// What one sync covers. The granule of a range is always `line`.
@@ -30,7 +30,7 @@ impl Default for SimSpec {
         Self {
             len_bytes: 1 << 20,
             base: None,
-            bus: Bus::Soc,
+            bus: None,
             line: Align::LINE,
             scope: SyncScope::Range { granule_bytes: Align::LINE.bytes() },
             coherent: None,
@@ -119,7 +119,7 @@ unsafe impl Backend for Sim<'_> {
             cpu: self.block.cpu,
             len_bytes: self.block.len_bytes,
             base: self.block.base,
-            bus: self.spec.bus,
+            bus: self.spec.bus.unwrap_or(self.board.bus()),
             scope: self.spec.scope,
             coherent: self.spec.coherent,
         }

@@ -9,7 +9,7 @@
 //! transfers and devices that hang. Time is virtual: a register access takes 100 ns of it, a wait as long as it must.
 //! A failing seed reruns exactly.
 //!
-//! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](crate::Backend), [`SimDevice`] a register window with its interrupt, and
+//! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](crate::Backend), [`SimDevice`] a device with its registers and interrupt, and
 //! [`SimGemm8`] the model of [`gemm8`](crate::accel::gemm8) behind one. A driver author writes a [`Model`] of an IP core and
 //! tests the driver against it before there is a bitstream.
 
@@ -22,7 +22,7 @@ mod memory;
 mod on_board;
 
 pub use board::{BusError, SimBoard, SimConfig, SimCounts};
-pub use device::{Model, SimBus, SimDevice};
+pub use device::{Model, SimBus, SimDevice, SimWindow};
 pub use faults::Faults;
 pub use gemm8::{Gemm8Model, SimGemm8};
 pub use memory::{Sim, SimSpec};

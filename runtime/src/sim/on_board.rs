@@ -6,7 +6,7 @@ use crate::{Backend, Direction, Mapping, Result, Segment};
 use core::{mem::ManuallyDrop, ops::Range};
 
 /// Any other backend's block on the simulated board's bus, so that simulated devices work on real memory: `contigo demo
-/// --heap hugetlb`. Such a device reads and writes what the CPU sees; the backend's own maintenance is still done.
+/// --heap hugetlb`. Its addresses are for this board then, and for no real device. Such a device reads and writes what the CPU sees; the backend's own maintenance is still done.
 #[derive(Debug)]
 pub struct OnBoard<'b, B: Backend> {
     board: &'b SimBoard,
@@ -26,13 +26,14 @@ impl<'b, B: Backend> OnBoard<'b, B> {
     }
 }
 
-// SAFETY: every method is `inner`'s. The simulated devices reach the block only by addresses that the region gave them.
+// SAFETY: every method is `inner`'s, but that the addresses are for the board's bus, on which the block is. The simulated devices
+// reach it only by addresses that the region gave them.
 unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
     fn name(&self) -> &'static str {
         self.inner.name()
     }
     fn mapping(&self) -> Mapping {
-        self.inner.mapping()
+        Mapping { bus: self.board.bus(), ..self.inner.mapping() }
     }
     fn segment(&self, offset_bytes: usize) -> Result<Segment> {
         self.inner.segment(offset_bytes)

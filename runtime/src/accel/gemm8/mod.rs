@@ -16,9 +16,8 @@ pub mod regs;
 pub use arithmetic::requantize;
 
 use crate::{
-    Accelerator, DevSlice, Direction, Error, Result, Timeout,
-    irq::{Irq, poll_until},
-    mmio::Mmio,
+    Accelerator, DevSlice, Device, Direction, Error, Port, Result, Timeout,
+    irq::{poll_every, poll_until},
 };
 
 /// How long `quiesce` waits for the bursts under way to end: 256 bursts of 4 KiB at the slowest port here (Zynq HP at
@@ -79,47 +78,47 @@ impl Gemm {
     }
 }
 
-/// The driver: registers through `W`, the interrupt through `I` ([`Spin`](crate::Spin) where there is none).
+/// The driver of one engine.
 #[derive(Debug)]
-pub struct Gemm8<W, I> {
-    window: W,
-    irq: I,
+pub struct Gemm8<D> {
+    device: D,
     /// What the job under way must have written when it is done.
     expected_bytes: u64,
 }
 
-impl<W: Mmio, I: Irq> Gemm8<W, I> {
-    /// The driver over one engine's register window and interrupt.
+impl<D: Device> Gemm8<D> {
+    /// The driver of `device`.
     ///
     /// # Errors
     /// [`Error::RegisterWindow`] where the window is too small; [`Error::AttributeNonsense`] where its `ID` register is not
     /// gemm8's: the wrong address, or no bitstream is loaded.
-    pub fn open(window: W, irq: I) -> Result<Self> {
-        if window.len_bytes() < regs::WINDOW_BYTES {
-            return Err(Error::RegisterWindow { device: "gemm8", need_bytes: regs::WINDOW_BYTES, have_bytes: window.len_bytes() });
+    pub fn open(device: D) -> Result<Self> {
+        if device.len_bytes() < regs::WINDOW_BYTES {
+            return Err(Error::RegisterWindow { device: "gemm8", need_bytes: regs::WINDOW_BYTES, have_bytes: device.len_bytes() });
         }
-        match regs::ID.read(&window) {
+        match regs::ID.read(&device) {
             regs::ID_VALUE => {}
             other => return Err(Error::AttributeNonsense { name: "gemm8's ID register", value: u64::from(other) }),
         }
-        Ok(Self { window, irq, expected_bytes: 0 })
+        Ok(Self { device, expected_bytes: 0 })
     }
 
     /// Takes back a raised interrupt. ISR toggles on write, so only what is set is written.
     fn acknowledge(&self) {
-        let raised = regs::ISR.read(&self.window);
+        let raised = regs::ISR.read(&self.device);
         if raised != 0 {
-            regs::ISR.write(&self.window, raised);
+            // SAFETY: ISR moves no data.
+            unsafe { regs::ISR.write(&self.device, raised) }
         }
     }
 
     /// What the finished job says of itself. Registers of a device are distrusted: they are compared, not used.
     fn verdict(&self) -> Result<()> {
-        let status = regs::STATUS.read(&self.window);
+        let status = regs::STATUS.read(&self.device);
         if status != 0 {
             return Err(Error::Fault { device: "gemm8", status, what: regs::describe(status) });
         }
-        let done_bytes = u64::from(regs::BYTES_OUT.read(&self.window));
+        let done_bytes = u64::from(regs::BYTES_OUT.read(&self.device));
         if done_bytes != self.expected_bytes {
             return Err(Error::ShortTransfer { need_bytes: self.expected_bytes, done_bytes });
         }
@@ -129,12 +128,16 @@ impl<W: Mmio, I: Irq> Gemm8<W, I> {
 
 // SAFETY: boards/gemm8.md, "What the engine promises": 1. it reads m·k, k·n and 4·n bytes from A, B and bias, and writes
 // the bytes of C, which `check` compared with the operands; nothing else. 2. AP_DONE and AP_IDLE rise after the last write
-// response has arrived, and ABORT raises AP_IDLE only then. 3. `check` reads no register.
-unsafe impl<W: Mmio, I: Irq> Accelerator<4> for Gemm8<W, I> {
+// response has arrived, and ABORT raises AP_IDLE only then. 3. `check` reads no register. 4. The port is the device's.
+unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
     type Args = Gemm;
     const NAME: &'static str = "gemm8";
     const ADDR_BITS: u32 = 64;
     const DIRECTIONS: [Direction; 4] = [Direction::ToDevice, Direction::ToDevice, Direction::ToDevice, Direction::FromDevice];
+
+    fn port(&self) -> &Port {
+        self.device.port()
+    }
 
     fn check(&self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
         argument("m", args.m, 1, regs::DIM_MAX, 1)?;
@@ -154,29 +157,32 @@ unsafe impl<W: Mmio, I: Irq> Accelerator<4> for Gemm8<W, I> {
         Ok(())
     }
 
-    fn start(&mut self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
-        let window = &self.window;
-        for (pointer, buffer) in regs::POINTERS.iter().zip(buffers) {
-            pointer.write(window, buffer.addr);
-        }
-        regs::M.write(window, args.m);
-        regs::N.write(window, args.n);
-        regs::K.write(window, args.k);
+    unsafe fn start(&mut self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
+        let device = &self.device;
         let mode = match args.output {
             Output::Int8 { relu, shift } => shift | if relu { regs::MODE_RELU } else { 0 },
             Output::Int32 { relu } => regs::MODE_RAW | if relu { regs::MODE_RELU } else { 0 },
         };
-        regs::MODE.write(window, mode);
         let [_, _, _, c_bytes] = args.operand_bytes();
         self.expected_bytes = c_bytes;
-        regs::CTRL.write(window, regs::AP_START);
+        // SAFETY: the caller handed these operands over, and `check` found them large enough for these arguments, so
+        // the job that AP_START starts stays inside them (boards/gemm8.md, "What the engine promises", 1).
+        unsafe {
+            for (pointer, buffer) in regs::POINTERS.iter().zip(buffers) {
+                pointer.write(device, buffer.addr);
+            }
+            regs::M.write(device, args.m);
+            regs::N.write(device, args.n);
+            regs::K.write(device, args.k);
+            regs::MODE.write(device, mode);
+            regs::CTRL.write(device, regs::AP_START);
+        }
         Ok(())
     }
 
     fn poll(&mut self, timeout: Timeout) -> Result<bool> {
-        let window = &self.window;
         // AP_DONE clears when it is read, so one read both sees it and uses it.
-        let done = poll_until(&mut self.irq, timeout, || Ok(regs::is_done(regs::CTRL.read_and_clear(window))))?;
+        let done = poll_until(&mut self.device, timeout, |device| regs::is_done(regs::CTRL.read_and_clear(device)))?;
         if done {
             self.acknowledge();
             self.verdict()?;
@@ -185,25 +191,28 @@ unsafe impl<W: Mmio, I: Irq> Accelerator<4> for Gemm8<W, I> {
     }
 
     fn quiesce(&mut self) -> Result<()> {
-        let mut status = regs::CTRL.read_and_clear(&self.window);
+        let mut status = regs::CTRL.read_and_clear(&self.device);
         if !regs::is_idle(status) {
-            regs::ABORT.write(&self.window, 1);
-            for _ in 0..QUIESCE_US / QUIESCE_STEP_US {
-                status = regs::CTRL.read_and_clear(&self.window);
-                if regs::is_idle(status) {
-                    break;
-                }
-                self.irq.wait(QUIESCE_STEP_US)?;
-            }
-            regs::ABORT.write(&self.window, 0);
+            // SAFETY: ABORT ends transfers and starts none.
+            unsafe { regs::ABORT.write(&self.device, 1) };
+            // An interrupt's file that fails only ends the waiting: what counts is what CTRL says.
+            let _ = poll_every(&mut self.device, QUIESCE_STEP_US, Timeout::us(QUIESCE_US), |device| {
+                status = regs::CTRL.read_and_clear(device);
+                regs::is_idle(status)
+            });
+            // SAFETY: as above.
+            unsafe { regs::ABORT.write(&self.device, 0) };
         }
         self.acknowledge();
         if !regs::is_idle(status) {
             return Err(Error::WillNotStop { device: "gemm8", status, waited_us: QUIESCE_US });
         }
         // Also after a reset from outside, which turned them off.
-        regs::IER.write(&self.window, regs::INT_DONE);
-        regs::GIE.write(&self.window, 1);
+        // SAFETY: interrupt enables move no data.
+        unsafe {
+            regs::IER.write(&self.device, regs::INT_DONE);
+            regs::GIE.write(&self.device, 1);
+        }
         Ok(())
     }
 }

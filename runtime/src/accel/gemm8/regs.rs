@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "writing a register may start a transfer, so it is unsafe to call")]
 //! The registers of `gemm8`, by the control protocol of AMD's Vitis HLS User Guide (UG1399, "S_AXILITE Control Register Map",
 //! block-level protocol `ap_ctrl_hs`). The table that hardware is built to is `boards/gemm8.md`.
 
@@ -93,10 +94,16 @@ impl Pointer {
     }
 
     /// Writes both words.
+    ///
+    /// # Safety
+    /// As [`Mmio::write32`].
     #[allow(clippy::cast_possible_truncation, reason = "the low word is the low 32 bits")]
-    pub fn write(self, window: &impl Mmio, addr: DevAddr) {
-        self.low.write(window, addr.0 as u32);
-        self.high.write(window, (addr.0 >> 32) as u32);
+    pub unsafe fn write(self, window: &impl Mmio, addr: DevAddr) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.low.write(window, addr.0 as u32);
+            self.high.write(window, (addr.0 >> 32) as u32);
+        }
     }
 }
 

@@ -1,0 +1,81 @@
+#![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
+//! One device as a program holds it: its registers, its interrupt, and the port that its bus master is wired to.
+
+use crate::{Error, Port, irq::Irq, mmio::Mmio};
+
+/// One device: registers ([`Mmio`]), interrupt ([`Irq`]), and the port that its bus master reaches memory through. A driver
+/// owns one.
+///
+/// Simulated devices know their port. For real ones it is a fact of the block design that no register tells: [`Wired`] is
+/// where a program claims it.
+///
+/// # Safety
+/// Callers owe nothing.
+///
+/// # Implementation safety
+/// Every address that this device puts on its bus goes through [`port`](Self::port): its offset, its window and its
+/// coherency are true of this device.
+pub unsafe trait Device: Mmio + Irq {
+    /// The port of its bus master.
+    fn port(&self) -> &Port;
+}
+
+/// A real device: a register window and an interrupt from the kernel, and the port by the program's word.
+///
+/// ```no_run
+/// use contigo::{Bus, MmioWindow, Port, Spin, Wired, accel::gemm8::Gemm8};
+/// # const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+/// # fn window() -> MmioWindow { unimplemented!() }
+/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0, and nothing else drives it.
+/// let device = unsafe { Wired::new(window(), Spin, HP0) };
+/// let driver = Gemm8::open(device)?;
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Wired<W, I> {
+    window: W,
+    irq: I,
+    port: Port,
+}
+
+impl<W: Mmio, I: Irq> Wired<W, I> {
+    /// # Safety
+    /// The device behind `window` reaches memory through `port` and no other way: the port's offset, window and coherency
+    /// are those of the hardware as it is configured now.
+    #[must_use]
+    pub const unsafe fn new(window: W, irq: I, port: Port) -> Self {
+        Self { window, irq, port }
+    }
+}
+
+// SAFETY: the window's registers.
+unsafe impl<W: Mmio, I> Mmio for Wired<W, I> {
+    fn len_bytes(&self) -> usize {
+        self.window.len_bytes()
+    }
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        self.window.read32(offset)
+    }
+    #[inline]
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.window.write32(offset, value) }
+    }
+}
+
+impl<W, I: Irq> Irq for Wired<W, I> {
+    fn now_us(&self) -> u64 {
+        self.irq.now_us()
+    }
+    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+        self.irq.wait(timeout_us)
+    }
+}
+
+// SAFETY: `new`'s caller promised it.
+unsafe impl<W: Mmio, I: Irq> Device for Wired<W, I> {
+    fn port(&self) -> &Port {
+        &self.port
+    }
+}
