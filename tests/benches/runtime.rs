@@ -6,7 +6,7 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a benchmark stops where something is wrong")]
 
 use contigo::{
-    Accelerator, Align, Arena, CpuBuf, DevSlice, Direction, Engine, Error, LocalPool, OneThread, Pool, Region, Timeout,
+    Accelerator, Align, Arena, CpuBuf, DevSlice, Direction, Engine, Error, LocalPool, OneThread, Pool, Port, Region, Timeout,
     accel::gemm8::{Gemm, Gemm8, Output},
     sim::{Sim, SimBoard, SimGemm8, SimSpec},
 };
@@ -104,14 +104,14 @@ fn translation(c: &mut Criterion) {
     let region = region(&board);
     let mut buf = region.carve(SLOT, Align::LINE).unwrap().into_buf();
     let ptr = buf.view_mut::<u8>().unwrap()[100..].as_ptr();
-    let port = SimBoard::COHERENT_PORT;
+    let port = board.coherent_port();
     c.bench_function("dev_addr_of", |b| b.iter(|| region.dev_addr_of(&port, black_box(ptr), 64).unwrap()));
     let addr = region.dev_addr_of(&port, ptr, 64).unwrap();
     c.bench_function("host_ptr_of", |b| b.iter(|| region.host_ptr_of(&port, black_box(addr)).unwrap()));
 }
 
 /// An accelerator that is done at once: what is left is the runtime's share of a job.
-struct Instant;
+struct Instant(Port);
 
 // SAFETY: it touches no memory.
 unsafe impl<const N: usize> Accelerator<N> for Instant {
@@ -119,11 +119,14 @@ unsafe impl<const N: usize> Accelerator<N> for Instant {
     const NAME: &'static str = "instant";
     const ADDR_BITS: u32 = 32;
     const DIRECTIONS: [Direction; N] = [Direction::FromDevice; N];
+    fn port(&self) -> &Port {
+        &self.0
+    }
     fn check(&self, buffers: &[DevSlice; N], (): &()) -> Result<(), Error> {
         black_box(buffers);
         Ok(())
     }
-    fn start(&mut self, buffers: &[DevSlice; N], (): &()) -> Result<(), Error> {
+    unsafe fn start(&mut self, buffers: &[DevSlice; N], (): &()) -> Result<(), Error> {
         black_box(buffers);
         Ok(())
     }
@@ -139,12 +142,12 @@ fn jobs(c: &mut Criterion) {
     let board = SimBoard::new(1);
     let region = region(&board);
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    let port = SimBoard::COHERENT_PORT;
-    let mut one = Engine::<Instant, 1>::new(Instant, port).unwrap();
+    let port = board.coherent_port();
+    let mut one = Engine::<Instant, 1>::new(Instant(port)).unwrap();
     c.bench_function("job with 1 operand: take, start, wait, drop", |b| {
         b.iter(|| one.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Timeout::NOW).unwrap());
     });
-    let mut four = Engine::<Instant, 4>::new(Instant, port).unwrap();
+    let mut four = Engine::<Instant, 4>::new(Instant(port)).unwrap();
     let mut bufs = Some([(); 4].map(|()| pool.take().unwrap()));
     c.bench_function("job with 4 operands: start, wait", |b| {
         b.iter(|| {
@@ -154,7 +157,7 @@ fn jobs(c: &mut Criterion) {
     });
     drop(bufs);
     let device = SimGemm8::new(&board, port);
-    let mut gemm = Engine::new(Gemm8::open(&device, &device).unwrap(), port).unwrap();
+    let mut gemm = Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap();
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
     c.bench_function("gemm8 job on the simulated board, 1x16x16, registers and arithmetic included", |b| {
         b.iter_batched(

@@ -1,0 +1,234 @@
+//! Programs that once reached through a hole, kept closed: what each did is said above it. Those that no longer compile are in
+//! `compile_fail/`.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
+
+use contigo::{
+    Accelerator, Align, BaseAddr, DevSlice, Device, Direction, Engine, Error, Irq, Mmio, PhysAddr, Pool, Port, Region, Result, Spin,
+    SyncScope, Timeout, Wired,
+    accel::gemm8::{Gemm, Gemm8, Output, regs},
+    sim::{Gemm8Model, SimBoard, SimGemm8, SimSpec, SimWindow},
+};
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
+
+const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: false, shift: 0 } };
+const LIMIT: Timeout = Timeout::ms(1);
+
+fn engine<'d>(device: &'d SimGemm8<'_>) -> Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4> {
+    Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap()
+}
+
+/// Bytes of a line that was handed over to be read stayed dirty in the rest of it, and were lost, or overwrote the result,
+/// when a later job wrote the same bytes.
+#[test]
+fn a_part_line_that_was_read_is_cleaned_before_it_is_written() {
+    for seed in 0..32 {
+        let board = SimBoard::new(seed);
+        let region = Region::new(board.memory(8192).unwrap()).unwrap();
+        let pool = Pool::<8>::new(region.carve(4096, Align::LINE).unwrap(), 512).unwrap();
+        let device = SimGemm8::new(&board, board.port());
+        let mut engine = engine(&device);
+        let [mut a, b, mut bias, c] = [0; 4].map(|_| pool.take().unwrap());
+        bias.view_mut::<i32>().unwrap().fill(3);
+        a.view_mut::<u8>().unwrap().fill(0);
+        a.view_mut::<u8>().unwrap()[16..64].fill(0x55); // the CPU's own, in the same line, not handed over
+        let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM).unwrap();
+        let [a, b, bias, c] = job.wait_device(LIMIT).unwrap();
+        let job = engine.start([c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..16)], &GEMM).unwrap();
+        let [_, _, _, a] = job.wait(LIMIT).unwrap();
+        let view = a.view::<u8>().unwrap();
+        assert_eq!(view[16..64], [0x55; 48], "seed {seed}: the CPU's bytes");
+        assert_eq!(view[..16], [3; 16], "seed {seed}: the device's bytes");
+    }
+}
+
+/// Under a whole-block sync, `from_device(range)` threw away what the CPU had written beside the range.
+#[test]
+fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
+    let board = SimBoard::new(1);
+    let spec = SimSpec { len_bytes: 4096, scope: SyncScope::Whole, ..SimSpec::default() };
+    let region = Region::new(board.memory_with(spec).unwrap()).unwrap();
+    let others = Region::new(board.memory(8192).unwrap()).unwrap();
+    drop(region.carve(64, Align::LINE).unwrap()); // came back: it does not count as somebody else's
+    let mut c = region.carve(4096, Align::LINE).unwrap().into_buf();
+    c.view_mut::<u8>().unwrap().fill(0x55);
+    let pool = Pool::<4>::new(others.carve(2048, Align::LINE).unwrap(), 512).unwrap();
+    let device = SimGemm8::new(&board, board.port());
+    let mut engine = engine(&device);
+    let [a, b, bias] = [0; 3].map(|_| pool.take().unwrap());
+    let job = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(64..128)], &GEMM).unwrap();
+    let [_, _, _, c] = job.wait(LIMIT).unwrap();
+    let view = c.view::<u8>().unwrap();
+    assert_eq!((view[0], view[64], view[80], view[4095]), (0x55, 0, 0x55, 0x55));
+}
+
+/// A job that the device itself refused, after it had written, came back as CPU buffers whose caches were stale.
+#[test]
+fn a_start_that_fails_late_gives_the_devices_side_back() {
+    struct HalfStart<'d>(&'d SimGemm8<'d>, Gemm8<SimWindow<'d, Gemm8Model>>);
+    // SAFETY: all of it is Gemm8's; that `start` fails after the doorbell is what its errors are for.
+    unsafe impl Accelerator<4> for HalfStart<'_> {
+        type Args = Gemm;
+        const NAME: &'static str = "half";
+        const ADDR_BITS: u32 = 64;
+        const DIRECTIONS: [Direction; 4] = <Gemm8<SimWindow<'static, Gemm8Model>> as Accelerator<4>>::DIRECTIONS;
+        fn port(&self) -> &Port {
+            self.1.port()
+        }
+        fn check(&self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
+            self.1.check(buffers, args)
+        }
+        unsafe fn start(&mut self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
+            // SAFETY: the caller's promise.
+            unsafe { self.1.start(buffers, args)? };
+            self.0.run_for(1000)?;
+            Err(Error::Fault { device: "half", status: 1, what: "late" })
+        }
+        fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+            self.1.poll(timeout)
+        }
+        fn quiesce(&mut self) -> Result<()> {
+            self.1.quiesce()
+        }
+    }
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(4096, Align::LINE).unwrap(), 512).unwrap();
+    let device = SimGemm8::new(&board, board.port());
+    let driver = Gemm8::open(device.window().unwrap()).unwrap();
+    let mut engine = Engine::new(HalfStart(&device, driver)).unwrap();
+    let [a, b, mut bias, c] = [0; 4].map(|_| pool.take().unwrap());
+    bias.view_mut::<i32>().unwrap().fill(3);
+    let failed = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)], &GEMM).unwrap_err();
+    assert_eq!(failed.error, Error::Fault { device: "half", status: 1, what: "late" });
+    let [.., c] = failed.buffers.unwrap();
+    let c = c.into_buf().unwrap_err().into_cpu().unwrap();
+    assert_eq!(c.view::<u8>().unwrap()[..16], [3; 16]);
+}
+
+/// A register window over closures: what a device answers to CTRL and ABORT.
+struct Script<R, W>(R, W);
+
+// SAFETY: there is no device, so nothing touches any memory.
+unsafe impl<R: Fn() -> u32, W: Fn(u32)> Mmio for Script<R, W> {
+    fn len_bytes(&self) -> usize {
+        regs::WINDOW_BYTES
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        match offset {
+            o if o == regs::ID.offset() => regs::ID_VALUE,
+            o if o == regs::CTRL.offset() => (self.0)(),
+            _ => 0,
+        }
+    }
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        if offset == regs::ABORT.offset() {
+            (self.1)(value);
+        }
+    }
+}
+
+fn scripted<I: Irq>(read: impl Fn() -> u32, abort: impl Fn(u32), irq: I) -> Gemm8<impl Device> {
+    // SAFETY: there is no device, so every port is right.
+    Gemm8::open(unsafe { Wired::new(Script(read, abort), irq, SimBoard::new(0).port()) }).unwrap()
+}
+
+/// Without an interrupt, stopping gave up after 200 looks instead of 10 ms.
+#[test]
+fn stopping_takes_the_time_it_says() {
+    let aborted = Cell::new(None::<Instant>);
+    let slow = || if aborted.get().is_some_and(|at| at.elapsed() > Duration::from_micros(2_600)) { regs::AP_IDLE } else { regs::AP_START };
+    let driver = scripted(
+        slow,
+        |value| {
+            if value == 1 {
+                aborted.set(Some(Instant::now()))
+            }
+        },
+        Spin,
+    );
+    assert!(Engine::new(driver).is_ok());
+
+    let begin = Instant::now();
+    let refused = Engine::new(scripted(|| regs::AP_START, |_| (), Spin)).unwrap_err();
+    assert_eq!(refused.error, Error::WillNotStop { device: "gemm8", status: regs::AP_START, waited_us: 10_000 });
+    assert!(begin.elapsed() >= Duration::from_millis(10));
+}
+
+/// An interrupt's file that failed left ABORT set: every later job was aborted.
+#[test]
+fn an_interrupt_that_fails_leaves_no_abort_behind() {
+    struct Broken;
+    impl Irq for Broken {
+        fn now_us(&self) -> u64 {
+            0
+        }
+        fn wait(&mut self, _: u32) -> Result<()> {
+            Err(Error::Os { call: "read", errno: 5 })
+        }
+    }
+    let abort = Cell::new(0);
+    let refused = Engine::new(scripted(|| regs::AP_START, |value| abort.set(value), Broken)).unwrap_err();
+    assert!(matches!(refused.error, Error::WillNotStop { .. }));
+    assert_eq!(abort.get(), 0);
+}
+
+/// All ones, which is what a bus answers for a device that is gone, counted as done and idle.
+#[test]
+fn all_ones_is_neither_done_nor_idle() {
+    let mut driver = scripted(|| u32::MAX, |_| (), Spin);
+    assert_eq!(driver.poll(Timeout::us(50)), Ok(false));
+    assert!(matches!(driver.quiesce(), Err(Error::WillNotStop { status: u32::MAX, .. })));
+}
+
+/// Two boards had memory at the same addresses, and an engine took buffers of the other one.
+#[test]
+fn another_boards_memory_is_refused() {
+    let (here, there) = (SimBoard::new(1), SimBoard::new(1));
+    let region = Region::new(there.memory(4096).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(2048, Align::LINE).unwrap(), 512).unwrap();
+    let device = SimGemm8::new(&here, there.port()); // whatever port is named, the device is on its own board
+    let mut engine = engine(&device);
+    let [a, b, bias, c] = [0; 4].map(|_| pool.take().unwrap());
+    let refused = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM).unwrap_err();
+    assert_eq!(refused.error, Error::WrongBus { port: "sim-hp0", memory: there.bus() });
+    assert_eq!(refused.buffers.unwrap().map(|operand| operand.into_buf().is_ok()), [true; 4]);
+}
+
+/// Two blocks at one address: a device wrote the wrong one. Now neither answers.
+#[test]
+fn two_blocks_at_one_address_answer_neither() {
+    let board = SimBoard::new(1);
+    let spec = SimSpec { len_bytes: 4096, base: Some(BaseAddr::Phys(PhysAddr(0x2000_0000))), ..SimSpec::default() };
+    let first = Region::new(board.memory_with(spec).unwrap()).unwrap();
+    let second = Region::new(board.memory_with(spec).unwrap()).unwrap();
+    let mut victim = first.carve(4096, Align::LINE).unwrap().into_buf();
+    victim.view_mut::<u8>().unwrap().fill(7);
+    let pool = Pool::<4>::new(second.carve(2048, Align::LINE).unwrap(), 512).unwrap();
+    let device = SimGemm8::new(&board, board.coherent_port());
+    let mut engine = engine(&device);
+    let [a, b, bias, c] = [0; 4].map(|_| pool.take().unwrap());
+    let job = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM).unwrap();
+    let failed = job.wait(LIMIT).unwrap_err();
+    assert!(matches!(failed.error, Error::Fault { status: regs::STATUS_READ, .. }), "{:?}", failed.error);
+    assert!(victim.view::<u8>().unwrap().iter().all(|&byte| byte == 7));
+}
+
+/// Two drivers of one device could mix their pointers in its registers.
+#[test]
+fn a_device_has_one_driver() {
+    let board = SimBoard::new(1);
+    let device = SimGemm8::new(&board, board.port());
+    let window = device.window().unwrap();
+    assert_eq!(device.window().unwrap_err(), Error::Busy);
+    drop(window);
+    assert!(device.window().is_ok());
+}

@@ -1,0 +1,244 @@
+//! The core from end to end, small enough for Miri: region, pool, arena, engine, split, chain, forget and drop on the
+//! simulated board. `miri.rs` runs this file under Miri's two aliasing models.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+
+use contigo::{
+    Align, AnyThread, Arena, Attempt, CpuBuf, Engine, Error, LocalPool, OneThread, Pool, Region, Timeout,
+    accel::gemm8::{Gemm, Gemm8, Output},
+    sim::{Faults, Gemm8Model, Sim, SimBoard, SimConfig, SimGemm8, SimWindow},
+};
+
+/// One row of 16 ones, a 16 x 16 matrix of twos, a bias of 100: every sum is 132.
+const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
+const SUM: i32 = 132;
+/// A slot that holds any operand of [`GEMM`].
+const SLOT: usize = 256;
+const LIMIT: Timeout = Timeout::ms(20);
+
+type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+
+fn engine<'d>(device: &'d SimGemm8<'_>) -> GemmEngine<'d> {
+    Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap()
+}
+
+/// A board where every job has the same bad luck.
+fn unlucky(faults: Faults) -> SimBoard {
+    SimBoard::with(SimConfig { seed: 7, faults })
+}
+
+/// Memory that needs no kernel: three of them, and room to align.
+fn still_memory(board: &SimBoard, len_bytes: usize) -> Sim<'_> {
+    board.memory_over(Box::leak(vec![0_u8; 3 * len_bytes + 64].into_boxed_slice())).unwrap()
+}
+
+/// Fills A, B and bias.
+fn fill<T>([a, b, bias]: [&mut CpuBuf<'_, T>; 3]) {
+    a.view_at_mut::<i8>(..16).unwrap().fill(1);
+    b.view_at_mut::<i8>(..256).unwrap().fill(2);
+    bias.view_at_mut::<i32>(..64).unwrap().fill(100);
+}
+
+/// A, B, bias and C from a pool, the first three filled.
+fn operands<'p, const SLOTS: usize>(pool: &'p Pool<'_, SLOTS>) -> [CpuBuf<'p>; 4] {
+    let [mut a, mut b, mut bias, c] = std::array::from_fn(|_| pool.take().unwrap());
+    fill([&mut a, &mut b, &mut bias]);
+    [a, b, bias, c]
+}
+
+/// One job of [`GEMM`] over four buffers, and the buffers back.
+fn run<'p, T>(engine: &mut GemmEngine<'_>, [a, b, bias, c]: [CpuBuf<'p, T>; 4]) -> [CpuBuf<'p, T>; 4] {
+    let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap();
+    job.wait(LIMIT).unwrap()
+}
+
+fn result<T>(c: &CpuBuf<'_, T>) -> Vec<i32> {
+    c.view_at::<i32>(..64).unwrap().to_vec()
+}
+
+#[test]
+fn a_job_on_memory_without_a_kernel() {
+    for coherent in [false, true] {
+        let board = SimBoard::new(1);
+        let port = if coherent { board.coherent_port() } else { board.port() };
+        let region = Region::new(still_memory(&board, 4096)).unwrap();
+        let device = SimGemm8::new(&board, port);
+        let mut engine = engine(&device);
+        let mut buffers = std::array::from_fn(|_| region.carve(SLOT, Align::LINE).unwrap().into_buf());
+        let [a, b, bias, _] = &mut buffers;
+        fill([a, b, bias]);
+        for _ in 0..2 {
+            buffers = run(&mut engine, buffers);
+        }
+        assert_eq!(result(&buffers[3]), [SUM; 16]);
+        assert_eq!(board.counts().stray_accesses, 0);
+        assert_eq!(engine.jobs().completed, 2);
+    }
+}
+
+#[test]
+fn buffers_of_a_pool_an_arena_and_a_local_pool_in_one_job() {
+    let board = SimBoard::new(2);
+    let region = Region::new(board.memory(16 * 1024).unwrap()).unwrap();
+    let pool = Pool::<70>::new(region.carve(70 * 64, Align::LINE).unwrap(), 64).unwrap();
+    let local = LocalPool::<2>::new(region.carve(2 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let arena = Arena::<4>::new(region.carve(4096, Align::PAGE).unwrap()).unwrap();
+    let device = SimGemm8::new(&board, board.port());
+    let mut engine = engine(&device);
+    let mut a: CpuBuf<'_, OneThread> = pool.take().unwrap().into();
+    let (mut b, c) = (local.take().unwrap(), local.take().unwrap());
+    let mut bias = arena.take_aligned(64, Align::DLPACK).unwrap();
+    assert!(local.take().is_err());
+    fill([&mut a, &mut b, &mut bias]);
+    let [a, b, bias, c] = run(&mut engine, [a, b, bias, c]);
+    assert_eq!(result(&c), [SUM; 16]);
+    drop((a, b, bias, c));
+    assert_eq!((pool.taken(), local.taken(), arena.taken()), (0, 0, 0));
+    assert_eq!(std::iter::from_fn(|| pool.take().ok()).collect::<Vec<_>>().len(), 70, "every slot of two words");
+}
+
+#[test]
+fn one_half_is_a_devices_while_the_other_is_viewed() {
+    let board = SimBoard::new(3);
+    let region = Region::new(still_memory(&board, 8192)).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * 512, Align::LINE).unwrap(), 512).unwrap();
+    let device = SimGemm8::new(&board, board.port());
+    let mut engine = engine(&device);
+    let [a, b, bias, c] = operands(&pool);
+    let (c, mut beside) = c.split_at(64).unwrap();
+    let view = beside.view_mut::<u8>().unwrap();
+    view.fill(0x5A);
+    let [a, b, bias, c] = {
+        let job = engine.start([a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..)], &GEMM).unwrap();
+        view[0] = 0x5B; // a live view beside the device's line
+        let buffers = job.wait(LIMIT).unwrap();
+        view[1] = 0x5C;
+        buffers
+    };
+    assert_eq!((view[0], view[1], view[447]), (0x5B, 0x5C, 0x5A));
+    assert_eq!(result(&c), [SUM; 16]);
+    let (left, right) = c.split_at(16).unwrap();
+    drop((left, a, b, bias));
+    assert_eq!(pool.taken(), 1);
+    drop(beside);
+    drop(right);
+    assert_eq!(pool.taken(), 0);
+}
+
+#[test]
+fn one_engines_output_is_the_next_ones_input() {
+    // Int8 out of the first job, then in again as A: ones times twos plus 100, shifted by 0, is 127 when saturated.
+    let (board, narrow) = (SimBoard::new(4), Gemm { output: Output::Int8 { relu: true, shift: 0 }, ..GEMM });
+    let region = Region::new(still_memory(&board, 8192)).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let (first, second) = (SimGemm8::new(&board, board.port()), SimGemm8::new(&board, board.coherent_port()));
+    let (mut first, mut second) = (engine(&first), engine(&second));
+    let [a, b, bias, c] = operands(&pool);
+    let job = first.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)], &narrow).unwrap();
+    let [a, b, bias, c] = job.wait_device(LIMIT).unwrap();
+    let d = pool.take().unwrap();
+    let job = first.start([c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], &GEMM).unwrap();
+    let [c, b, bias, d] = job.wait_device(LIMIT).unwrap();
+    // The same again through a port of the other kind, into the buffer that a device holds already.
+    let job = second.start([c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], &GEMM).unwrap();
+    let [c, b, bias, d] = job.wait_device(LIMIT).unwrap();
+    let d = d.into_cpu().unwrap();
+    assert_eq!(result(&d), [16 * 127 * 2 + 100; 16]);
+    drop((a, b, bias, c, d));
+    assert_eq!(pool.taken(), 0);
+}
+
+#[test]
+fn a_dropped_job_is_stopped_and_a_hung_one_gives_its_buffers_back() {
+    let board = unlucky(Faults { hang: 1000, ..Faults::NONE });
+    let region = Region::new(still_memory(&board, 8192)).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let device = SimGemm8::new(&board, board.port());
+    let mut engine = engine(&device);
+    let [a, b, bias, c] = operands(&pool);
+    drop(engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap());
+    assert_eq!((pool.taken(), engine.is_busy()), (0, false));
+    let [a, b, bias, c] = operands(&pool);
+    let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap();
+    let Ok(Attempt::Pending(job)) = job.try_wait() else { panic!("it hangs") };
+    let failed = job.wait(LIMIT).unwrap_err();
+    assert_eq!(failed.error, Error::Timeout { timeout_us: 20_000 });
+    let [a, b, bias, c] = failed.buffers.unwrap();
+    let c = c.into_cpu().unwrap();
+    assert_eq!(c.view::<u8>().unwrap().len(), SLOT);
+    drop((a, b, bias, c));
+    assert_eq!(pool.taken(), 0);
+}
+
+#[test]
+fn a_forgotten_job_and_a_stuck_device_leak_and_nothing_is_freed() {
+    let board = unlucky(Faults { stuck: 1000, ..Faults::NONE });
+    let device = SimGemm8::new(&board, board.port());
+    let mut engine = engine(&device);
+    {
+        let region = Region::new(board.memory(8192).unwrap()).unwrap();
+        let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+        let [a, b, bias, c] = operands(&pool);
+        let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap();
+        assert!(matches!(job.wait(LIMIT).unwrap_err(), contigo::JobError { error: Error::WillNotStop { .. }, buffers: None, .. }));
+        device.reset().unwrap();
+        engine.recover().unwrap();
+        let [a, b, bias, c] = operands(&pool);
+        std::mem::forget(engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap());
+        assert_eq!((pool.taken(), engine.is_busy()), (8, true));
+    }
+    // Region and pool are gone; the stuck device writes on, into memory that is still there.
+    device.run_for(1_000).unwrap();
+    assert_eq!(board.counts().stray_accesses, 0);
+    device.reset().unwrap();
+    engine.recover().unwrap();
+}
+
+#[test]
+fn threads_share_a_region_a_pool_and_the_parts_of_a_slot() {
+    const ROUNDS: u8 = if cfg!(miri) { 10 } else { 200 };
+    let board = SimBoard::new(6);
+    let region = Region::new(still_memory(&board, 8192)).unwrap();
+    let pool = Pool::<3>::new(region.carve(3 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..2_u8 {
+            let (pool, region) = (&pool, &region);
+            scope.spawn(move || {
+                let mut own: CpuBuf<'_, AnyThread> = region.carve(64, Align::LINE).unwrap().into_buf();
+                own.view_mut::<u8>().unwrap().fill(thread);
+                for round in 0..ROUNDS {
+                    let mut buf = pool.take().unwrap();
+                    buf.view_mut::<u8>().unwrap().fill(round);
+                    assert!(buf.view::<u8>().unwrap().iter().all(|&byte| byte == round));
+                    let (left, mut right) = buf.split_at(100).unwrap();
+                    let other = scope.spawn(move || {
+                        right.view_mut::<u8>().unwrap().fill(0xFF);
+                    });
+                    assert_eq!(left.view::<u8>().unwrap(), [round; 100]);
+                    drop(left);
+                    other.join().unwrap();
+                }
+                assert!(own.view::<u8>().unwrap().iter().all(|&byte| byte == thread));
+            });
+        }
+    });
+    assert_eq!(pool.taken(), 0);
+}
+
+#[test]
+fn views_slices_and_copies() {
+    let board = SimBoard::new(5);
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let mut buf = region.carve(200, Align::LINE).unwrap().into_buf();
+    assert_eq!(buf.len_bytes(), 256);
+    buf.copy_from_slice(&[7; 200]).unwrap();
+    assert_eq!(region.stats().bytes_copied, 200);
+    let mut part = buf.slice(4..36).unwrap();
+    part.view_mut::<[u8; 16]>().unwrap()[1] = [9; 16];
+    assert_eq!(part.view_at::<u32>(16..20).unwrap(), [u32::from_ne_bytes([9; 4])]);
+    assert!(matches!(part.view::<u64>(), Err(Error::View { len_bytes: 32, element_bytes: 8, align_bytes: 8 })));
+    let whole = part.whole();
+    assert_eq!(whole.view_at::<u8>(19..21).unwrap(), [7, 9]);
+    let ptr = whole.view::<u8>().unwrap().as_ptr();
+    let addr = region.dev_addr_of(&board.port(), ptr, 256).unwrap();
+    assert_eq!(region.host_ptr_of(&board.port(), addr).unwrap().as_ptr().cast_const(), ptr);
+}
