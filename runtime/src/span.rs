@@ -96,6 +96,28 @@ pub(crate) fn before_device(span: Span, direction: Direction, extent: Span, line
     Ok(Maintenance { range: lines.range(), direction })
 }
 
+/// What to do before a device writes `span` of what it only read so far, but for `written`: the lines that it did not write
+/// yet may be dirty in a part that was never handed over. Those that it wrote must not be cleaned: what the caches hold of
+/// them is old. Up to one run of lines before `written` and one behind it; an empty run is nothing to do.
+///
+/// Whole-block calls cleaned everything at the first hand-over.
+pub(crate) fn before_writing(
+    span: Span,
+    written: Option<Span>,
+    extent: Span,
+    line: Align,
+    scope: SyncScope,
+) -> Result<[Maintenance; 2], Error> {
+    let lines = whole_lines(span, extent, line)?;
+    let done = match written {
+        _ if scope == SyncScope::Whole => lines,
+        Some(written) => whole_lines(written, extent, line)?,
+        None => Span::new(lines.end(), 0),
+    };
+    let run = |start: usize, end: usize| Maintenance { range: start..end.max(start), direction: Direction::Bidirectional };
+    Ok([run(lines.start, lines.end().min(done.start)), run(lines.start.max(done.end()), lines.end())])
+}
+
 /// What to do after a device wrote `span`, before the CPU looks.
 pub(crate) fn after_device(span: Span, extent: Span, line: Align) -> Result<Maintenance, Error> {
     let lines = whole_lines(span, extent, line)?;
@@ -139,6 +161,19 @@ mod tests {
         let asked = |span| before_device(span, Direction::FromDevice, EXTENT, Align::LINE, SyncScope::Whole);
         assert_eq!(asked(Span::new(128, 64)), Ok(Maintenance { range: 128..192, direction: Direction::Bidirectional }));
         assert_eq!(asked(EXTENT), Ok(Maintenance { range: 128..384, direction: Direction::FromDevice }));
+    }
+
+    #[test]
+    fn lines_that_a_device_wrote_are_not_cleaned_again() {
+        let ranges = |start, len, written: Option<Span>| {
+            before_writing(Span::new(start, len), written, EXTENT, Align::LINE, RANGED).map(|runs| runs.map(|run| run.range))
+        };
+        let [before, behind] = ranges(130, 150, None).unwrap_or_default();
+        assert_eq!((before, behind.is_empty()), (128..320, true));
+        let [before, behind] = ranges(130, 150, Some(Span::new(200, 1))).unwrap_or_default();
+        assert_eq!((before, behind), (128..192, 256..320));
+        let [before, behind] = ranges(200, 10, Some(Span::new(195, 1))).unwrap_or_default();
+        assert!(before.is_empty() && behind.is_empty());
     }
 
     #[test]

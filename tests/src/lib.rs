@@ -1,4 +1,5 @@
-//! What the tests share: a fake beside every kernel interface, and the conformance suite.
+//! What the tests share: the conformance suite, and a fake beside every kernel interface.
 
+pub mod conformance;
 pub mod fake_dma_heap;
 pub mod fake_u_dma_buf;

@@ -5,7 +5,7 @@ use super::{AnyThread, Chunk, CpuBuf, Operand};
 use crate::{
     DevAddr, Direction, Error, Port,
     refused::Refused,
-    span::{Part, Span, after_device, before_device},
+    span::{Part, Span, after_device, before_device, before_writing},
 };
 use core::{fmt, marker::PhantomData, mem::ManuallyDrop, ops::RangeBounds};
 
@@ -148,9 +148,11 @@ impl<'p, T> DevBuf<'p, T> {
         self.span
     }
 
-    /// Was all of `part` handed over as something that devices write? Then its lines are this buffer's alone, and clean.
-    pub(super) fn was_written(&self, part: Span) -> bool {
-        self.written.is_some_and(|written| written.contains(part))
+    /// What the caches need before a device writes `part` of what devices may only have read so far.
+    pub(super) fn before_writing(&self, part: Span) -> Result<(), Error> {
+        let state = self.chunk.state();
+        let runs = before_writing(part, self.written, self.chunk.extent, state.line, state.mapping.scope)?;
+        runs.iter().filter(|run| !run.range.is_empty()).try_for_each(|run| state.sync_for_device(self.chunk.backend(), run))
     }
 
     pub(super) const fn coherent(&self) -> bool {

@@ -95,25 +95,15 @@ impl<'p, T> Operand<'p, T> {
     pub(crate) fn hand_over(&self, port: &Port) -> Result<(), Error> {
         match &self.held {
             Held::Dev(buf) if buf.coherent() != port.coherent => buf.change_port(self.direction, port),
-            // Lines at its ends that were only read so far may be dirty in the part that is not the device's.
-            Held::Dev(buf) if self.direction.device_writes() && !buf.was_written(self.span()?) => self.clean(port),
+            Held::Dev(buf) if self.direction.device_writes() && !port.coherent => buf.before_writing(self.span()?),
             Held::Dev(_) => Ok(()),
-            Held::Cpu(_) => self.clean(port),
+            Held::Cpu(_) if port.coherent => Ok(()),
+            Held::Cpu(buf) => {
+                let (chunk, state) = (buf.chunk(), buf.chunk().state());
+                let what = before_device(self.span()?, self.direction, chunk.extent, state.line, state.mapping.scope)?;
+                state.sync_for_device(chunk.backend(), &what)
+            }
         }
-    }
-
-    fn clean(&self, port: &Port) -> Result<(), Error> {
-        if port.coherent {
-            return Ok(());
-        }
-        let chunk = self.chunk();
-        let direction = match self.held {
-            Held::Cpu(_) => self.direction,
-            // What it holds was put there for a device to read: it is not thrown away.
-            Held::Dev(_) => Direction::Bidirectional,
-        };
-        let what = before_device(self.span()?, direction, chunk.extent, chunk.line(), chunk.state().mapping.scope)?;
-        chunk.state().sync_for_device(chunk.backend(), &what)
     }
 
     /// The device's now. `hand_over` succeeded, and `addr` is what `check` found.

@@ -1,0 +1,163 @@
+//! Harnesses on the simulated board: its own memory, and any other backend's.
+#![allow(unsafe_code, reason = "a bus master that is simulated, and its one register")]
+
+use super::{Failure, Harness};
+use contigo::{
+    Backend, DevAddr, Mmio, Port, Result,
+    sim::{BusError, Model, OnBoard, Sim, SimBoard, SimBus, SimDevice, SimSpec},
+};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The simulated board's own memory: two memories a block, or snooped through a coherent port.
+#[derive(Debug)]
+pub struct OnSim {
+    board: SimBoard,
+    port: Port,
+    spec: SimSpec,
+}
+
+impl OnSim {
+    /// Blocks like `spec`, through one of the board's ports.
+    #[must_use]
+    pub fn new(seed: u64, port: fn(&SimBoard) -> Port, spec: SimSpec) -> Self {
+        let board = SimBoard::new(seed);
+        Self { port: port(&board), board, spec }
+    }
+}
+
+impl Harness for OnSim {
+    type Backend<'h> = Sim<'h>;
+
+    fn open(&self, len_bytes: usize) -> Result<Sim<'_>, Failure> {
+        Ok(self.board.memory_with(SimSpec { len_bytes, ..self.spec })?)
+    }
+    fn port(&self) -> Port {
+        self.port
+    }
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        read(&self.board, self.port, addr, bytes)
+    }
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        write(&self.board, self.port, addr, bytes)
+    }
+}
+
+/// Memory that is real, under a simulated master that sees what the CPU sees.
+#[derive(Debug)]
+pub struct OnMemory<F> {
+    board: SimBoard,
+    port: Port,
+    open: F,
+}
+
+impl<F> OnMemory<F> {
+    /// Blocks that `open` makes. The master snoops, and has all 64 address bits.
+    pub fn new(open: F) -> Self {
+        let board = SimBoard::new(1);
+        let port = Port { name: "any-memory", addr_bits: 64, window: (0, u64::MAX), ..board.coherent_port() };
+        Self { board, port, open }
+    }
+}
+
+/// What opens a block of real memory.
+pub trait Open: Sync {
+    /// Its backend.
+    type Backend: Backend + 'static;
+
+    /// A new block of at least `len_bytes`.
+    ///
+    /// # Errors
+    /// [`Failure::Skipped`] where this machine has no such memory.
+    fn open(&self, len_bytes: usize) -> Result<Self::Backend, Failure>;
+}
+
+impl<B: Backend + 'static, F: Fn(usize) -> Result<B, Failure> + Sync> Open for F {
+    type Backend = B;
+    fn open(&self, len_bytes: usize) -> Result<B, Failure> {
+        self(len_bytes)
+    }
+}
+
+impl<F: Open> Harness for OnMemory<F> {
+    type Backend<'h>
+        = OnBoard<'h, F::Backend>
+    where
+        F: 'h;
+
+    fn open(&self, len_bytes: usize) -> Result<Self::Backend<'_>, Failure> {
+        Ok(OnBoard::new(&self.board, self.open.open(len_bytes)?)?)
+    }
+    fn port(&self) -> Port {
+        self.port
+    }
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        read(&self.board, self.port, addr, bytes)
+    }
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        write(&self.board, self.port, addr, bytes)
+    }
+}
+
+/// Bytes on the bus: what a master reads through `port`.
+///
+/// # Errors
+/// [`BusError`] where no memory is.
+pub fn read(board: &SimBoard, port: Port, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+    transfer(board, port, addr, Transfer::Read(bytes))
+}
+
+/// Bytes on the bus: what a master writes through `port`.
+///
+/// # Errors
+/// [`BusError`] where no memory is.
+pub fn write(board: &SimBoard, port: Port, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+    transfer(board, port, addr, Transfer::Write(bytes))
+}
+
+enum Transfer<'t> {
+    Read(&'t mut [u8]),
+    Write(&'t [u8]),
+}
+
+/// A master of one transfer, made when its only register is written.
+struct Master<'t> {
+    addr: DevAddr,
+    transfer: Transfer<'t>,
+    answered: &'t AtomicBool,
+}
+
+fn transfer(board: &SimBoard, port: Port, addr: DevAddr, transfer: Transfer<'_>) -> Result<(), BusError> {
+    let answered = AtomicBool::new(false);
+    let master = Master { addr, transfer, answered: &answered };
+    let device = SimDevice::with_model(board, port, master);
+    let window = device.window().map_err(|_| BusError { addr })?;
+    // SAFETY: a harness's device touches what it was handed, or what nobody owns: memory that was leaked or freed.
+    unsafe { window.write32(0, 1) };
+    drop(window);
+    if answered.load(Ordering::Relaxed) { Ok(()) } else { Err(BusError { addr }) }
+}
+
+// SAFETY: one transfer, at the address it was made with, during the write of its register.
+unsafe impl Model for Master<'_> {
+    const WINDOW_BYTES: usize = 4;
+
+    fn advance(&mut self, _bus: &mut SimBus<'_>) {}
+
+    fn read32(&mut self, _offset: usize, _bus: &mut SimBus<'_>) -> u32 {
+        0
+    }
+
+    fn write32(&mut self, _offset: usize, _value: u32, bus: &mut SimBus<'_>) {
+        let answer = match &mut self.transfer {
+            Transfer::Read(bytes) => bus.read(self.addr, bytes),
+            Transfer::Write(bytes) => bus.write(self.addr, bytes),
+        };
+        self.answered.store(answer.is_ok(), Ordering::Relaxed);
+    }
+
+    fn irq_at_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn reset(&mut self) {}
+}

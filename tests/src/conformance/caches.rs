@@ -1,0 +1,251 @@
+//! Checks of the caches: what each side sees of the other, and of its neighbours.
+
+use super::{
+    Failure, Harness, Verdict,
+    rig::{Rig, expect, expect_bytes, keyed, scribble},
+};
+use crate::ensure;
+use contigo::{Align, Error, Pool, Region, SyncScope, Timeout};
+use fastrand::Rng;
+use std::ops::Range;
+
+/// Rounds for each check that is left to chance. On the simulated board a dirty line is evicted in every second case, a clean
+/// one in every eighth.
+const ROUNDS: usize = 64;
+const WAIT: Timeout = Timeout::ms(20);
+
+/// What the CPU wrote is what the device reads.
+///
+/// # Errors
+/// [`Failure`].
+pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
+    let mut rng = Rng::with_seed(11);
+    let rig = Rig::new(harness, 2, 1024)?;
+    let mut engine = rig.engine::<2>()?;
+    let [mut input, mut output] = rig.buffers()?;
+    for _ in 0..ROUNDS {
+        let bytes = scribble(&mut rng, &mut input)?;
+        let job = engine.start([input.to_device(..), output.from_device(..)], &0)?;
+        let [dev_input, dev_output] = job.wait_device(WAIT)?;
+        // Looked at from the bus: no return to the CPU is involved.
+        let mut seen = vec![0; bytes.len()];
+        harness.device_read(dev_input.addr(), &mut seen)?;
+        expect_bytes("the input, as the device sees it", &seen, &bytes)?;
+        harness.device_read(dev_output.addr(), &mut seen)?;
+        expect_bytes("what the device copied", &seen, &bytes)?;
+        (input, output) = (dev_input.into_cpu()?, dev_output.into_cpu()?);
+        expect("the input after the job", &input, &bytes)?;
+    }
+    Ok(())
+}
+
+/// What the device wrote is what the CPU sees, also over lines that were dirty when they were handed over.
+///
+/// # Errors
+/// [`Failure`].
+pub fn the_cpu_sees_what_the_device_wrote<H: Harness>(harness: &H) -> Verdict {
+    let mut rng = Rng::with_seed(12);
+    let rig = Rig::new(harness, 2, 1024)?;
+    let mut engine = rig.engine::<2>()?;
+    let [mut input, mut output] = rig.buffers()?;
+    for round in 0..ROUNDS {
+        let bytes = scribble(&mut rng, &mut input)?;
+        if round % 2 == 0 {
+            scribble(&mut rng, &mut output)?;
+        }
+        let job = engine.start([input.to_device(..), output.from_device(..)], &0x77)?;
+        [input, output] = job.wait(WAIT)?;
+        expect("the output", &output, &keyed(&bytes, 0x77))?;
+        expect("the output, looked at again", &output, &keyed(&bytes, 0x77))?;
+    }
+    Ok(())
+}
+
+/// A buffer that the device reads and writes goes both ways, whole or in part.
+///
+/// # Errors
+/// [`Failure`].
+pub fn in_out_goes_both_ways<H: Harness>(harness: &H) -> Verdict {
+    let mut rng = Rng::with_seed(13);
+    let rig = Rig::new(harness, 1, 1024)?;
+    let mut engine = rig.engine::<1>()?;
+    let [mut buffer] = rig.buffers()?;
+    for round in 0..ROUNDS {
+        let mut bytes = scribble(&mut rng, &mut buffer)?;
+        let range = if round % 4 == 0 { 0..bytes.len() } else { some_range(&mut rng, bytes.len()) };
+        [buffer] = engine.start([buffer.in_out(range.clone())], &0xC3)?.wait(WAIT)?;
+        for byte in bytes.get_mut(range.clone()).unwrap_or_default() {
+            *byte ^= 0xC3;
+        }
+        expect(&format!("in and out, bytes {range:?}"), &buffer, &bytes)?;
+    }
+    Ok(())
+}
+
+/// A job that reads some bytes leaves every other byte alone: of the buffer, of a neighbour that is the CPU's, and of one that
+/// is the device's.
+///
+/// # Errors
+/// [`Failure`].
+pub fn ranged_reads_touch_no_neighbour<H: Harness>(harness: &H) -> Verdict {
+    neighbours(harness, false)
+}
+
+/// A job that writes some bytes leaves every other byte alone.
+///
+/// # Errors
+/// [`Failure`].
+pub fn ranged_writes_touch_no_neighbour<H: Harness>(harness: &H) -> Verdict {
+    neighbours(harness, true)
+}
+
+/// Four neighbours: the CPU's, the one whose bytes are used, the device's, and the other operand.
+fn neighbours<H: Harness>(harness: &H, device_writes: bool) -> Verdict {
+    let mut rng = Rng::with_seed(14);
+    let rig = Rig::new(harness, 4, 512)?;
+    let (mut engine, mut owner) = (rig.engine::<2>()?, rig.engine::<1>()?);
+    let [mut left, mut used, mut right, mut other] = rig.buffers()?;
+    for _ in 0..ROUNDS {
+        let canary = scribble(&mut rng, &mut left)?;
+        let mut bytes = scribble(&mut rng, &mut used)?;
+        let others = scribble(&mut rng, &mut other)?;
+        // The device has written the right neighbour, and the CPU's caches do not know it.
+        let theirs = keyed(&scribble(&mut rng, &mut right)?, 0x99);
+        let [held] = owner.start([right.in_out(..)], &0x99)?.wait_device(WAIT)?;
+
+        let range = some_range(&mut rng, bytes.len());
+        let what = format!("a job on bytes {range:?} of the {}", if device_writes { "output" } else { "input" });
+        let part = bytes.get(range.clone()).unwrap_or_default().to_vec();
+        if device_writes {
+            let job = engine.start([other.to_device(..range.len()), used.from_device(range.clone())], &0x3C)?;
+            [other, used] = job.wait(WAIT)?;
+            let written = keyed(others.get(..range.len()).unwrap_or_default(), 0x3C);
+            bytes.get_mut(range.clone()).unwrap_or_default().copy_from_slice(&written);
+            expect(&format!("{what}: the other operand"), &other, &others)?;
+        } else {
+            let job = engine.start([used.to_device(range.clone()), other.from_device(..range.len())], &0x3C)?;
+            [used, other] = job.wait(WAIT)?;
+            expect_bytes(&format!("{what}: the result"), other.view_at::<u8>(..range.len())?, &keyed(&part, 0x3C))?;
+            let rest = others.get(range.len()..).unwrap_or_default();
+            expect_bytes(&format!("{what}: behind the result"), other.view_at::<u8>(range.len()..)?, rest)?;
+        }
+        expect(&format!("{what}: the buffer"), &used, &bytes)?;
+        expect(&format!("{what}: the neighbour before"), &left, &canary)?;
+        let mut seen = vec![0; theirs.len()];
+        harness.device_read(held.addr(), &mut seen)?;
+        expect_bytes(&format!("{what}: the device's neighbour behind, on the bus"), &seen, &theirs)?;
+        right = held.into_cpu()?;
+        expect(&format!("{what}: the device's neighbour behind"), &right, &theirs)?;
+    }
+    Ok(())
+}
+
+/// The output ends inside a line: the rest of the line is the CPU's, dirty, and stays.
+///
+/// # Errors
+/// [`Failure`].
+pub fn partly_written_lines_keep_the_rest<H: Harness>(harness: &H) -> Verdict {
+    let mut rng = Rng::with_seed(15);
+    let rig = Rig::new(harness, 2, 256)?;
+    let mut engine = rig.engine::<2>()?;
+    let [mut input, mut output] = rig.buffers()?;
+    for round in 0..ROUNDS {
+        let len = 1 + round * 3;
+        let bytes = scribble(&mut rng, &mut input)?;
+        let mut expected = scribble(&mut rng, &mut output)?;
+        let job = engine.start([input.to_device(..len), output.from_device(..len)], &5)?;
+        [input, output] = job.wait(WAIT)?;
+        let written = keyed(bytes.get(..len).unwrap_or_default(), 5);
+        expected.get_mut(..len).unwrap_or_default().copy_from_slice(&written);
+        expect(&format!("an output of {len} bytes"), &output, &expected)?;
+    }
+    Ok(())
+}
+
+/// A buffer is split: one half is the device's while the CPU writes the other. Where the cut is inside a line, the half that
+/// the device would write is refused on a non-coherent port, and nothing is lost.
+///
+/// # Errors
+/// [`Failure`].
+pub fn every_cut_through_a_line_keeps_the_rest<H: Harness>(harness: &H) -> Verdict {
+    let mut rng = Rng::with_seed(16);
+    let rig = Rig::new(harness, 1, 512)?;
+    let mut engine = rig.engine::<1>()?;
+    let region = Region::new(harness.open(4096)?)?;
+    let (coherent, line) = (harness.port().coherent, region.line().bytes());
+    let pool = Pool::<1>::new(region.carve(512, Align::MIN)?, 512)?;
+    for cut in (line / 2..512).step_by(line / 2) {
+        let mut buffer = pool.take()?;
+        let bytes = scribble(&mut rng, &mut buffer)?;
+        let (before, after) = bytes.split_at(cut);
+        let (mut mine, theirs) = buffer.split_at(cut)?;
+        match engine.start([theirs.in_out(..)], &0x42) {
+            Ok(job) => {
+                ensure!(coherent || cut % line == 0, "a cut at byte {cut} was accepted");
+                let written = scribble(&mut rng, &mut mine)?;
+                let [theirs] = job.wait(WAIT)?;
+                expect(&format!("the CPU's half, cut at {cut}"), &mine, &written)?;
+                expect(&format!("the device's half, cut at {cut}"), &theirs, &keyed(after, 0x42))?;
+                drop(mine);
+                ensure!(pool.taken() == 1, "the slot came back with one half of it");
+            }
+            Err(refused) => {
+                let expected = match region.scope() {
+                    SyncScope::Whole => matches!(refused.error, Error::WholeBlock { .. }),
+                    _ => cut % line != 0 && matches!(refused.error, Error::SharedLine { .. }),
+                };
+                ensure!(expected && !coherent, "cut at {cut}: {refused}");
+                let [operand] = refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
+                let theirs = operand.into_buf().map_err(|_| Failure::Wrong("it was the CPU's".into()))?;
+                expect(&format!("the CPU's half, cut at {cut} and refused"), &mine, before)?;
+                expect(&format!("the other half, cut at {cut} and refused"), &theirs, after)?;
+                drop(mine);
+            }
+        }
+        ensure!(pool.taken() == 0, "the slot did not come back, cut at {cut}");
+    }
+    Ok(())
+}
+
+/// Two buffers share a line: the device may read the one while the CPU writes the other.
+///
+/// # Errors
+/// [`Failure`].
+pub fn half_a_line_can_be_read<H: Harness>(harness: &H) -> Verdict {
+    let mut rng = Rng::with_seed(17);
+    let rig = Rig::new(harness, 1, 512)?;
+    let mut engine = rig.engine::<2>()?;
+    let region = Region::new(harness.open(4096)?)?;
+    if region.scope() == SyncScope::Whole && !harness.port().coherent {
+        return Ok(()); // One buffer a block.
+    }
+    let pool = Pool::<1>::new(region.carve(512, Align::MIN)?, 512)?;
+    let [mut output] = rig.buffers()?;
+    for cut in (1..512).step_by(25) {
+        let mut buffer = pool.take()?;
+        let bytes = scribble(&mut rng, &mut buffer)?;
+        let (before, after) = bytes.split_at(cut);
+        let (left, right) = buffer.split_at(cut)?;
+        let (theirs, mut mine, read) = if rng.bool() { (left, right, before) } else { (right, left, after) };
+        let job = engine.start([theirs.to_device(..), output.from_device(..read.len())], &0x24)?;
+        let written = scribble(&mut rng, &mut mine)?;
+        let [theirs, back] = job.wait(WAIT)?;
+        output = back;
+        expect_bytes(&format!("{} bytes beside a cut at {cut}", read.len()), output.view_at(..read.len())?, &keyed(read, 0x24))?;
+        expect(&format!("the half that was read, cut at {cut}"), &theirs, read)?;
+        expect(&format!("the half that the CPU wrote, cut at {cut}"), &mine, &written)?;
+    }
+    Ok(())
+}
+
+/// Some bytes, at least one: short, long, at lines and beside them.
+fn some_range(rng: &mut Rng, len: usize) -> Range<usize> {
+    let start = if rng.bool() { rng.usize(..len) } else { rng.usize(..len) & !31 };
+    let end = match rng.u8(..4) {
+        0 => len,
+        1 => start + 1,
+        2 => (start + 1 + rng.usize(..32)).min(len),
+        _ => rng.usize(start + 1..=len),
+    };
+    start..end
+}

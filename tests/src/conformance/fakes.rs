@@ -1,0 +1,99 @@
+//! Harnesses on the fakes of the kernel's interfaces.
+
+use super::{Failure, Harness, boards::OnMemory};
+use crate::{
+    fake_dma_heap::{FIRST_FRAME, FakeHeap, HEAP, Pages, page_bytes},
+    fake_u_dma_buf::{Config, FakeIoctl, FakeUDmaBuf},
+};
+use contigo::{
+    Bus, DevAddr, Port, Result,
+    backend::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
+    sim::BusError,
+};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// u-dma-buf devices, each behind a fake module with a bus side of its own.
+#[derive(Debug)]
+pub struct OnFakeModule {
+    config: Config,
+    modules: Mutex<Vec<(u64, u64, FakeUDmaBuf)>>,
+}
+
+/// From one fake block to the next, on the bus: more than any check asks for.
+const BLOCK_STEP: u64 = 1 << 24;
+
+impl OnFakeModule {
+    /// Devices like `config`, one after the other on the bus.
+    #[must_use]
+    pub const fn new(config: Config) -> Self {
+        Self { config, modules: Mutex::new(Vec::new()) }
+    }
+
+    fn modules(&self) -> MutexGuard<'_, Vec<(u64, u64, FakeUDmaBuf)>> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The module whose block holds these bytes, and where they are in it.
+    fn at<R>(&self, addr: DevAddr, len_bytes: usize, act: impl FnOnce(&FakeUDmaBuf, usize) -> R) -> Result<R, BusError> {
+        for (base, size_bytes, module) in self.modules().iter() {
+            match addr.0.checked_sub(*base) {
+                Some(offset) if offset + len_bytes as u64 <= *size_bytes => {
+                    return Ok(act(module, usize::try_from(offset).map_err(|_| BusError { addr })?));
+                }
+                _ => {}
+            }
+        }
+        Err(BusError { addr })
+    }
+}
+
+impl Harness for OnFakeModule {
+    type Backend<'h> = UDmaBuf<FakeIoctl>;
+
+    fn open(&self, len_bytes: usize) -> Result<UDmaBuf<FakeIoctl>, Failure> {
+        let mut modules = self.modules();
+        let phys_addr = self.config.phys_addr + modules.len() as u64 * BLOCK_STEP;
+        let size_bytes = (len_bytes as u64).next_multiple_of(page_bytes());
+        let module = FakeUDmaBuf::new(Config { size_bytes, phys_addr, ..self.config.clone() });
+        let opened = module.open()?;
+        modules.push((phys_addr, size_bytes, module));
+        Ok(opened)
+    }
+
+    fn port(&self) -> Port {
+        let coherent = self.config.coherent == Some(true);
+        Port { name: "fake", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent }
+    }
+
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        self.at(addr, bytes.len(), |module, offset| module.device_read(offset, bytes))
+    }
+
+    /// The cache runs short right after: a line that was left dirty goes over what the device wrote.
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        self.at(addr, bytes.len(), |module, offset| {
+            module.device_write(offset, bytes);
+            module.evict(offset..offset + bytes.len());
+        })
+    }
+
+    /// The block is the module's: it outlives the program.
+    fn sees_freed_memory(&self) -> bool {
+        false
+    }
+}
+
+/// A dma-heap of a kernel before 6.9: contiguous frames that pagemap shows, each block at a place of its own.
+pub fn on_fake_heap() -> OnMemory<impl Fn(usize) -> Result<DmaHeap<FakeHeap>, Failure>> {
+    let next_frame = AtomicU64::new(FIRST_FRAME);
+    OnMemory::new(move |len_bytes: usize| {
+        let pages = (len_bytes as u64).div_ceil(page_bytes());
+        // One frame is left out, so that running past a block is seen.
+        let first = next_frame.fetch_add(pages + 1, Ordering::Relaxed);
+        let frames = Pages::Frames((first..first + pages).collect());
+        Ok(DmaHeap::allocate_from(FakeHeap::new(frames), HEAP, len_bytes)?)
+    })
+}

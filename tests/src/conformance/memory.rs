@@ -1,0 +1,221 @@
+//! Checks of the block itself: where it is, how it is carved, and when it is freed.
+
+use super::{
+    Harness, Verdict,
+    rig::{Rig, expect, expect_bytes, scribble},
+};
+use crate::ensure;
+use contigo::{Align, Backend, BaseAddr, DevAddr, Error, Mapping, Region, SyncScope, Timeout};
+
+/// `mapping` says the same at every call, also after the backend was moved; both of its addresses are whole lines; two blocks
+/// share no byte.
+///
+/// # Errors
+/// [`Failure`](super::Failure).
+pub fn the_mapping_is_stable_and_aligned<H: Harness>(harness: &H) -> Verdict {
+    let same = |a: &Mapping, b: &Mapping| {
+        (a.cpu, a.len_bytes, a.base, a.bus, a.scope, a.coherent) == (b.cpu, b.len_bytes, b.base, b.bus, b.scope, b.coherent)
+    };
+    let backend = harness.open(8192)?;
+    let before = backend.mapping();
+    ensure!(same(&before, &backend.mapping()), "two calls, two answers");
+    let moved = Box::new(backend);
+    ensure!(same(&before, &moved.mapping()), "the mapping changed when the backend was moved");
+    let line = match before.scope {
+        SyncScope::Range { granule_bytes } => Align::new(granule_bytes)?,
+        _ => Align::LINE,
+    };
+    ensure!(before.len_bytes >= 8192, "only {} bytes", before.len_bytes);
+    ensure!(line.divides(before.len_bytes as u64), "{} bytes are no whole lines of {}", before.len_bytes, line.bytes());
+    ensure!(line.divides(before.base.raw()), "the bus address {:?} is not aligned", before.base);
+    ensure!(line.divides(before.cpu.as_ptr().addr() as u64), "the CPU address {:?} is not aligned", before.cpu);
+    ensure!(!moved.name().is_empty(), "the backend has no name");
+
+    let other = harness.open(8192)?.mapping();
+    let apart = |a: u64, b: u64| a.abs_diff(b) >= before.len_bytes.min(other.len_bytes) as u64;
+    ensure!(apart(before.base.raw(), other.base.raw()), "two blocks at {:?} and {:?} on the bus", before.base, other.base);
+    Ok(())
+}
+
+/// The runs that `segment` tells of cover the block, and are contiguous.
+///
+/// # Errors
+/// [`Failure`](super::Failure).
+pub fn segments_cover_the_block<H: Harness>(harness: &H) -> Verdict {
+    let backend = harness.open(3 * 4096)?;
+    let Mapping { len_bytes, base, .. } = backend.mapping();
+    let mut offset = 0;
+    while offset < len_bytes {
+        let run = backend.segment(offset)?;
+        ensure!(run.addr == base.raw() + offset as u64, "byte {offset} is at {:#x}, the block begins at {base:?}", run.addr);
+        ensure!(1 <= run.len_bytes && run.len_bytes <= len_bytes - offset, "a run of {} bytes at byte {offset}", run.len_bytes);
+        // From the middle of a run, the rest of it.
+        let middle = run.len_bytes / 2;
+        let rest = backend.segment(offset + middle)?;
+        ensure!(rest.addr == run.addr + middle as u64, "byte {} is at {:#x}", offset + middle, rest.addr);
+        offset += run.len_bytes;
+    }
+    ensure!(offset == len_bytes, "the runs have {offset} bytes, the block {len_bytes}");
+    Ok(())
+}
+
+/// A fresh block can be read, and what it shows stays: no dirty line of whoever had it before comes over it later.
+///
+/// # Errors
+/// [`Failure`](super::Failure).
+pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict {
+    let mut rng = fastrand::Rng::with_seed(3);
+    let rig = Rig::new(harness, 4, 1024)?;
+    let mut engine = rig.engine::<2>()?;
+    let [first, mut input, output, copy] = rig.buffers()?;
+    let before = first.view::<u8>()?.to_vec();
+    scribble(&mut rng, &mut input)?;
+    let [_input, _output] = engine.start([input.to_device(..), output.from_device(..)], &1)?.wait(Timeout::ms(20))?;
+    expect("a buffer that nobody wrote", &first, &before)?;
+    // What the CPU never wrote is what the device reads, too.
+    let [first, copy] = engine.start([first.to_device(..), copy.from_device(..)], &0)?.wait(Timeout::ms(20))?;
+    expect("the device's copy of a buffer that nobody wrote", &copy, &before)?;
+    expect("the same buffer after the job", &first, &before)
+}
+
+/// A carve begins at a multiple of its alignment for the CPU and for the device, and ends inside the block.
+///
+/// # Errors
+/// [`Failure`](super::Failure).
+pub fn carves_are_aligned_on_both_sides<H: Harness>(harness: &H) -> Verdict {
+    let backend = harness.open(1 << 16)?;
+    let Mapping { cpu, base, .. } = backend.mapping();
+    let region = Region::new(backend)?;
+    let mut end = 0;
+    for bits in [0, 5, 6, 7, 8, 9, 10, 11, 12, 3, 12] {
+        let align = Align::new(1 << bits)?;
+        // A live carve beside it would be refused where a sync covers all of the block.
+        let carve = region.carve(100 + bits, align)?.into_buf();
+        let (start, len) = (carve.offset_bytes(), carve.len_bytes());
+        ensure!(align.divides(base.raw() + start as u64), "bus address {:#x}, alignment {}", base.raw() + start as u64, align.bytes());
+        ensure!(align.divides((cpu.as_ptr().addr() + start) as u64), "CPU offset {start}, alignment {}", align.bytes());
+        ensure!(region.line().divides(start as u64), "offset {start} is inside a line");
+        ensure!(len >= 100 + bits && region.line().divides(len as u64), "{len} bytes for {}", 100 + bits);
+        // Where a sync covers all of the block, the next carve begins anew.
+        ensure!(start >= end || region.scope() == SyncScope::Whole, "bytes {start}.. were carved before: up to {end}");
+        ensure!(carve.view::<u8>()?.as_ptr().addr() == cpu.as_ptr().addr() + start, "the view is somewhere else");
+        end = start + len;
+        ensure!(region.free_bytes() == region.len_bytes() - end, "{} bytes free after {end}", region.free_bytes());
+    }
+    let need_bytes = region.len_bytes() + 1;
+    let refused = region.carve(need_bytes, Align::MIN).map(|_| ());
+    let expected = Error::Exhausted { need_bytes, capacity_bytes: region.len_bytes() };
+    ensure!(refused == Err(expected), "a carve past the end: {refused:?}");
+    Ok(())
+}
+
+/// Every pointer into the block has its bus address and every bus address its pointer; what is outside is refused.
+///
+/// # Errors
+/// [`Failure`](super::Failure).
+pub fn addresses_translate_both_ways<H: Harness>(harness: &H) -> Verdict {
+    let (backend, port) = (harness.open(8192)?, harness.port());
+    let Mapping { cpu, len_bytes, base, .. } = backend.mapping();
+    let region = Region::new(backend)?;
+    let first = match base {
+        BaseAddr::Phys(phys) => phys.0 + port.offset,
+        BaseAddr::Dev(dev) => dev.0,
+    };
+    let (at, bus) = (|offset: usize| cpu.as_ptr().wrapping_add(offset).cast_const(), |offset: usize| DevAddr(first + offset as u64));
+    for offset in (0..4096).chain(len_bytes - 4096..len_bytes) {
+        let addr = region.dev_addr_of(&port, at(offset), 1)?;
+        ensure!(addr == bus(offset), "byte {offset} has bus address {addr}");
+        let ptr = region.host_ptr_of(&port, addr)?;
+        ensure!(ptr.as_ptr().cast_const() == at(offset), "bus address {addr} is at {ptr:?}");
+    }
+    for (offset, len) in [(0, len_bytes), (1, len_bytes - 1), (len_bytes - 1, 1), (64, 0)] {
+        ensure!(region.dev_addr_of(&port, at(offset), len)? == bus(offset), "{len} bytes from byte {offset}");
+    }
+    let before = cpu.as_ptr().wrapping_sub(1).cast_const();
+    let outside = [(at(len_bytes), 1), (at(len_bytes), 0), (at(len_bytes - 1), 2), (at(1), len_bytes), (at(0), usize::MAX), (before, 1)];
+    for (ptr, len) in outside {
+        let refused = region.dev_addr_of(&port, ptr, len);
+        ensure!(refused == Err(Error::NotOurs { addr: ptr.addr() as u64, len_bytes: len }), "{len} bytes at {ptr:?}: {refused:?}");
+    }
+    for addr in [first.wrapping_sub(1), first + len_bytes as u64, 0, u64::MAX] {
+        let refused = region.host_ptr_of(&port, DevAddr(addr));
+        ensure!(refused == Err(Error::NotOurs { addr, len_bytes: 1 }), "bus address {addr:#x}: {refused:?}");
+    }
+    Ok(())
+}
+
+/// When everything came back, the memory is freed: a device that still uses the address is astray.
+///
+/// # Errors
+/// [`Failure`](super::Failure).
+pub fn what_came_back_is_freed<H: Harness>(harness: &H) -> Verdict {
+    let rig = Rig::new(harness, 2, 1024)?;
+    let base = rig.regions().iter().map(|region| DevAddr(region.base().raw() + harness.port().offset)).collect::<Vec<_>>();
+    let mut engine = rig.engine::<2>()?;
+    let [input, output] = rig.buffers()?;
+    let [input, output] = engine.start([input.to_device(..), output.from_device(..)], &9)?.wait_device(Timeout::ms(20))?;
+    drop(input);
+    drop(output);
+    drop(rig);
+    for addr in base.into_iter().filter(|_| harness.sees_freed_memory()) {
+        ensure!(harness.device_read(addr, &mut [0; 4]).is_err(), "the block at {addr} is still there");
+    }
+    Ok(())
+}
+
+/// A buffer, a half of one or a carve that was forgotten keeps the memory.
+///
+/// # Errors
+/// [`Failure`](super::Failure).
+pub fn what_was_forgotten_stays<H: Harness>(harness: &H) -> Verdict {
+    for forget in 0..3 {
+        let backend = harness.open(4096)?;
+        let mapping = backend.mapping();
+        let region = Region::new(backend)?;
+        let carve = region.carve(1024, Align::MIN)?;
+        match forget {
+            0 => std::mem::forget(carve),
+            1 => std::mem::forget(carve.into_buf()),
+            _ => std::mem::forget(carve.into_buf().split_at(512)?.1),
+        }
+        drop(region);
+        stays(harness, mapping)?;
+    }
+    Ok(())
+}
+
+/// Is the block still mapped, and does a device still find it?
+///
+/// # Errors
+/// [`Failure`](super::Failure).
+pub fn stays<H: Harness>(harness: &H, mapping: Mapping) -> Verdict {
+    let port = harness.port();
+    let first = match mapping.base {
+        BaseAddr::Phys(phys) => phys.0 + port.offset,
+        BaseAddr::Dev(dev) => dev.0,
+    };
+    let mut bytes = [0; 64];
+    harness.device_write(DevAddr(first), &[0x5A; 64])?;
+    harness.device_read(DevAddr(first), &mut bytes)?;
+    expect_bytes("a leaked block, as the device sees it", &bytes, &[0x5A; 64])?;
+    let cpu = mapping.cpu.as_ptr().addr();
+    ensure!(is_mapped(cpu, mapping.len_bytes), "the block at {cpu:#x} is not mapped any more");
+    Ok(())
+}
+
+/// Are all of these bytes in this process's address space?
+fn is_mapped(start: usize, len: usize) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut next = start;
+    for line in maps.lines() {
+        let range = line.split_ascii_whitespace().next().and_then(|range| range.split_once('-'));
+        let Some((first, end)) = range.and_then(|(a, b)| Some((usize::from_str_radix(a, 16).ok()?, usize::from_str_radix(b, 16).ok()?)))
+        else {
+            continue;
+        };
+        if first <= next && next < end {
+            next = end;
+        }
+    }
+    next >= start + len
+}

@@ -1,0 +1,114 @@
+//! The conformance suite on every backend, and on backends that are broken on purpose.
+#![allow(clippy::panic, reason = "this is how a test fails")]
+
+use contigo::{
+    Align, Error, HugeTlb, Port, SyncScope,
+    sim::{SimBoard, SimSpec},
+};
+use contigo_tests::{
+    conformance,
+    conformance::{
+        Failure, Harness, all,
+        boards::{OnMemory, OnSim},
+        fakes::{OnFakeModule, on_fake_heap},
+        mutant::{Mutated, Mutation},
+    },
+    fake_u_dma_buf::Config,
+};
+
+const HP: fn(&SimBoard) -> Port = SimBoard::port;
+const ACP: fn(&SimBoard) -> Port = SimBoard::coherent_port;
+
+/// Cyclone V's ACP is a window: an address through it is not the physical one.
+fn window(board: &SimBoard) -> Port {
+    Port { name: "sim-window", offset: 0x8000_0000, window: (0x8000_0000, 0xBFFF_FFFF), ..board.port() }
+}
+
+conformance! {
+    sim_lines_of_32: OnSim::new(1, HP, lines(Align::MIN));
+    sim_lines_of_64: OnSim::new(2, HP, lines(Align::LINE));
+    sim_lines_of_128: OnSim::new(3, HP, lines(LINE_128));
+    sim_through_a_window: OnSim::new(4, window, SimSpec::default());
+    sim_coherent: OnSim::new(5, ACP, SimSpec { coherent: Some(true), ..SimSpec::default() });
+    sim_coherent_says_nobody: OnSim::new(6, ACP, SimSpec::default());
+    sim_whole: OnSim::new(7, HP, SimSpec { scope: SyncScope::Whole, ..SimSpec::default() });
+    sim_nobody_syncs_but_coherent: OnSim::new(8, ACP, SimSpec { scope: SyncScope::None { install: "nothing" }, ..SimSpec::default() });
+    hugetlb: OnMemory::new(huge_pages);
+    u_dma_buf: OnFakeModule::new(Config::default());
+    u_dma_buf_by_sysfs: OnFakeModule::new(Config { ioctls: false, ..Config::default() });
+    u_dma_buf_coherent: OnFakeModule::new(Config { coherent: Some(true), ..Config::default() });
+    dma_heap: on_fake_heap();
+}
+
+const LINE_128: Align = match Align::new(128) {
+    Ok(align) => align,
+    Err(_) => Align::LINE,
+};
+
+fn lines(line: Align) -> SimSpec {
+    SimSpec { line, ..SimSpec::default() }
+}
+
+/// Huge pages, where this machine has some to spare and this user may know where they are.
+fn huge_pages(len_bytes: usize) -> Result<HugeTlb, Failure> {
+    HugeTlb::new(len_bytes).map_err(|error| match error {
+        Error::Os { .. } | Error::PagemapHidden { .. } => Failure::Skipped(error.to_string()),
+        other => other.into(),
+    })
+}
+
+/// The checks that fail, by name; the first few say why.
+fn caught<H: Harness>(make: impl Fn() -> H, mutation: Mutation) -> Vec<String> {
+    let mut caught = Vec::new();
+    for (name, check) in all::<Mutated<H>>() {
+        // A line that is synchronised by another thread than its owner's: the mutant would race with a view.
+        if name == "two_threads_at_once" {
+            continue;
+        }
+        if let Err(Failure::Wrong(what)) = check(&Mutated { inner: make(), mutation }) {
+            caught.push(format!("{name}: {what}"));
+        }
+    }
+    caught
+}
+
+fn every_mutant_is_caught<H: Harness>(make: impl Fn() -> H) {
+    assert_eq!(caught(&make, Mutation::None), [""; 0], "nothing is wrong, and yet");
+    for mutation in Mutation::ALWAYS {
+        let caught = caught(&make, mutation);
+        println!("{mutation:?}: caught by {} checks\n  {}", caught.len(), caught.join("\n  "));
+        assert!(!caught.is_empty(), "{mutation:?} was not caught");
+    }
+}
+
+#[test]
+fn mutants_of_sim_are_caught() {
+    every_mutant_is_caught(|| OnSim::new(1, HP, lines(Align::LINE)));
+}
+
+#[test]
+fn mutants_of_sim_with_lines_of_32_are_caught() {
+    every_mutant_is_caught(|| OnSim::new(1, HP, lines(Align::MIN)));
+}
+
+#[test]
+fn mutants_of_u_dma_buf_are_caught() {
+    every_mutant_is_caught(|| OnFakeModule::new(Config::default()));
+}
+
+/// One sync of a thousand jobs that is left out is seen, whichever it is (but for the region's first touch, which the jobs'
+/// own syncs make good). An eviction may do by luck what the sync would have done, so each gets up to four seeds.
+#[test]
+fn one_missing_sync_is_caught_within_four_seeds() {
+    let is_caught = |mutation| {
+        (1..=4).any(|seed| {
+            let harness = Mutated { inner: OnSim::new(seed, HP, lines(Align::LINE)), mutation };
+            matches!(conformance::jobs::a_thousand_jobs(&harness), Err(Failure::Wrong(_)))
+        })
+    };
+    for n in (1..8).chain((8..1_000).step_by(37)) {
+        for mutation in [Mutation::NoSyncForDeviceOnce(2 * n), Mutation::NoSyncForDeviceOnce(2 * n + 1), Mutation::NoSyncForCpuOnce(n)] {
+            assert!(is_caught(mutation), "{mutation:?} was not caught");
+        }
+    }
+}
