@@ -1,1 +1,98 @@
-//! Boards.
+//! The boards that Contigo knows: for each, which bus masters can reach memory, where, and whether they see the CPU's caches.
+//!
+//! A board is a constant, and adding one of your own is one more. The addresses come from the manuals that each constant
+//! names; a port says what the *silicon* reaches, so a board with less memory than that simply never hands out the rest.
+//!
+//! ```
+//! use contigo::{BaseAddr, DevAddr, Error, PhysAddr};
+//! use contigo_boards::{cyclone_v, zynq7000};
+//!
+//! // The same byte has another address through each port.
+//! let frame = BaseAddr::Phys(PhysAddr(0x0200_0000));
+//! assert_eq!(zynq7000::HP0.dev_addr(frame, 4096)?, DevAddr(0x0200_0000));
+//! assert_eq!(cyclone_v::ACP.dev_addr(frame, 4096)?, DevAddr(0x8200_0000));
+//!
+//! // What a port does not reach is refused, with the numbers.
+//! let high = BaseAddr::Phys(PhysAddr(0x8_0000_0000));
+//! assert!(matches!(zynq7000::HP0.dev_addr(high, 4096), Err(Error::Unreachable { .. })));
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! The command-line tool `contigo` is in this package too (feature `cli`, on by default): it puts board, memory and
+//! accelerator together. Firmware that wants only the constants turns default features off.
+#![no_std]
+
+pub mod cyclone_v;
+pub mod pc;
+pub mod sim;
+pub mod zynq7000;
+pub mod zynqmp;
+
+use contigo::Port;
+
+/// One board, as far as this runtime needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    /// A short name, for command lines: lower case and dashes.
+    pub name: &'static str,
+    /// What its maker calls it, and how much memory it has.
+    pub title: &'static str,
+    /// The system on chip.
+    pub soc: &'static str,
+    /// Every way to memory that an accelerator in its fabric can have.
+    pub ports: &'static [Port],
+    /// The manual that the ports were read from.
+    pub manual: &'static str,
+}
+
+/// Every board here.
+pub const ALL: &[Board] = &[sim::SIM, zynq7000::PYNQ_Z2, cyclone_v::DE10_NANO, zynqmp::KV260, zynqmp::ZCU102, pc::PC];
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn ports() -> impl Iterator<Item = &'static Port> {
+        ALL.iter().flat_map(|board| board.ports)
+    }
+
+    #[test]
+    fn a_window_is_not_empty_and_lies_within_the_address_lines() {
+        for port in ports() {
+            let (first, last) = port.window;
+            assert!(first < last, "{}", port.name);
+            assert!((1..=64).contains(&port.addr_bits), "{}", port.name);
+            assert!(last <= u64::MAX >> (64 - port.addr_bits), "{}: {last:#x} does not fit {} bits", port.name, port.addr_bits);
+        }
+    }
+
+    #[test]
+    fn the_offset_leads_from_an_address_of_the_cpu_into_the_window() {
+        for port in ports() {
+            assert!(port.offset <= port.window.0, "{}: the window begins below physical address 0", port.name);
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_easy_to_type() {
+        let easy = |name: &str| name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        let boards: BTreeSet<_> = ALL.iter().map(|board| board.name).collect();
+        assert_eq!(boards.len(), ALL.len());
+        assert!(boards.into_iter().all(easy));
+        for board in ALL {
+            let names: BTreeSet<_> = board.ports.iter().map(|port| port.name).collect();
+            assert_eq!(names.len(), board.ports.len(), "{}", board.name);
+            assert!(names.into_iter().all(easy), "{}", board.name);
+        }
+    }
+
+    #[test]
+    fn a_port_name_means_the_same_port_everywhere() {
+        for one in ports() {
+            assert!(ports().filter(|other| other.name == one.name).all(|other| other == one), "{}", one.name);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `contigo demo`: real handwritten digits, through real or simulated memory, on the simulated engine.
+
+mod digits;
+mod network;
+mod progress;
+mod reference;
+mod report;
+mod run;
+mod sheet;
+
+use crate::{alloc_counter, failure::Failure, heap::Heap, machine::Machine, output};
+use clap::Args;
+use contigo::{DmaHeap, HugeTlb, UDmaBuf, sim::SimBoard};
+use digits::{HELD_OUT, PIXELS};
+use reference::Reference;
+use report::{Asked, Report};
+use run::{Measured, Outcome, REGION_BYTES, Task};
+use sheet::Picture;
+use std::{path::PathBuf, sync::atomic::AtomicUsize};
+
+const AFTER: &str = "\
+Heap allocations are counted on the thread that does the work, from before the memory is opened until it has been given \
+back. Bytes copied and synced are the runtime's own count. Latency is wall time from an image being parsed into its slot \
+to its scores being visible to the CPU, its wait for the engine included. Device time is the simulated board's.
+
+The images are from Optical Recognition of Handwritten Digits by E. Alpaydin and C. Kaynak, UCI Machine Learning \
+Repository, 1998, doi:10.24432/C50P49, CC BY 4.0.";
+
+/// What can be asked of the demo.
+#[derive(Args, Debug)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Options {
+    /// The memory: sim, hugetlb, u-dma-buf:NAME or dma-heap:NAME
+    ///
+    /// sim is the simulated board's own memory, behind caches that are not coherent. The others are this machine's real
+    /// memory, at its real addresses, with the simulated engine working on it; `contigo info` lists them.
+    #[arg(long, value_name = "HEAP", default_value = "sim")]
+    heap: Heap,
+
+    /// How many images, 1 to 897: the first N of those that the network has not seen in training
+    #[arg(long, value_name = "N", default_value_t = HELD_OUT, allow_negative_numbers = true, value_parser = images)]
+    images: usize,
+
+    /// Decides what the simulated board leaves to chance; the same seed gives the same run
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    seed: u64,
+
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+
+    /// Where to write the contact sheet of the first 200 images
+    #[arg(long, value_name = "PATH", default_value = "contigo-demo.png")]
+    png: PathBuf,
+}
+
+fn images(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(images) if (1..=HELD_OUT).contains(&images) => Ok(images),
+        _ => Err(format!("there are {HELD_OUT} held-out images: write a number from 1 to {HELD_OUT}")),
+    }
+}
+
+/// Classifies, checks, measures, draws and prints.
+pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
+    options.heap.look_up(&Machine::this())?;
+    if !alloc_counter::is_counting() {
+        return Err(Failure::NotCounting);
+    }
+    let reference = Reference::new()?;
+    let mut tasks = Vec::with_capacity(options.images);
+    let mut pictures = Vec::with_capacity(options.images);
+    for digit in digits::held_out().take(options.images) {
+        let mut pixels = [0; PIXELS];
+        digit.decode(&mut pixels)?;
+        tasks.push(Task { digit, expected: reference.scores(&pixels)? });
+        pictures.push(Picture { pixels, label: digit.label()?, answer: 0 });
+    }
+    let mut outcomes = vec![Outcome::default(); tasks.len()];
+
+    let done = AtomicUsize::new(0);
+    let (measured, heap_allocations) = progress::beside(&done, tasks.len(), || {
+        let before = alloc_counter::on_this_thread();
+        let measured = measure(&options.heap, options.seed, &tasks, &mut outcomes, &done);
+        (measured, alloc_counter::on_this_thread() - before)
+    });
+    let measured = measured?;
+
+    for (picture, outcome) in pictures.iter_mut().zip(&outcomes) {
+        picture.answer = outcome.answer;
+    }
+    let labels: Vec<_> = pictures.iter().map(|picture| picture.label).collect();
+    let asked = Asked { heap: &options.heap, seed: options.seed, sheet: &options.png };
+    let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations);
+    let drawn = sheet::write(&options.png, &report.title(), &pictures);
+    if options.json {
+        output::json(&report)?;
+    } else {
+        output::text(&report)?;
+    }
+    report.verdict().and(drawn)
+}
+
+/// From before the memory is opened until it has been given back. Asks the heap for nothing, unless it fails.
+fn measure(heap: &Heap, seed: u64, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
+    let board = SimBoard::new(seed);
+    let opening = |error| heap.failure(error);
+    match heap {
+        Heap::Sim => run::stream(board.memory(REGION_BYTES).map_err(opening)?, &board, board.port(), tasks, outcomes, done),
+        Heap::HugeTlb => run::stream_on_board(HugeTlb::new(REGION_BYTES).map_err(opening)?, &board, tasks, outcomes, done),
+        Heap::UDmaBuf(name) => run::stream_on_board(UDmaBuf::open(name).map_err(opening)?, &board, tasks, outcomes, done),
+        Heap::DmaHeap(name) => run::stream_on_board(DmaHeap::allocate(name, REGION_BYTES).map_err(opening)?, &board, tasks, outcomes, done),
+    }
+    .map_err(|failure| match failure {
+        Failure::Runtime(error) => opening(error),
+        other => other,
+    })
+}

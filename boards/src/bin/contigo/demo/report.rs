@@ -1,0 +1,160 @@
+//! What the demo says at the end, as text or JSON.
+
+use super::run::{Measured, Outcome};
+use crate::{failure::Failure, heap::Heap};
+use serde::Serialize;
+use std::{fmt, path::Path};
+
+/// The figures. Only the latencies differ between two runs with one seed on simulated memory.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    heap: String,
+    memory: Memory,
+    engine: &'static str,
+    seed: u64,
+    images: usize,
+    pub(super) correct: usize,
+    accuracy_percent: f64,
+    scores_checked: usize,
+    mismatches: usize,
+    jobs: u64,
+    heap_allocations: u64,
+    bytes_copied: u64,
+    bytes_synced_for_device: u64,
+    bytes_synced_for_cpu: u64,
+    sync_calls: u64,
+    latency_us: Latency,
+    device_time_us_per_image: f64,
+    sheet: String,
+}
+
+/// The memory, and how the engine reaches it.
+#[derive(Debug, Serialize)]
+struct Memory {
+    backend: &'static str,
+    base: String,
+    len_bytes: usize,
+    port: &'static str,
+    addr_bits: u32,
+    coherent: bool,
+}
+
+/// From "parsed into its slot" to "scores visible to the CPU", in microseconds.
+#[derive(Debug, Serialize)]
+struct Latency {
+    p50: f64,
+    p99: f64,
+}
+
+/// What was asked for, for [`Report::new`].
+pub(crate) struct Asked<'a> {
+    pub(crate) heap: &'a Heap,
+    pub(crate) seed: u64,
+    pub(crate) sheet: &'a Path,
+}
+
+impl Report {
+    pub(crate) fn new(asked: &Asked<'_>, labels: &[u8], outcomes: &[Outcome], measured: &Measured, heap_allocations: u64) -> Self {
+        let images = outcomes.len();
+        let correct = labels.iter().zip(outcomes).filter(|(label, outcome)| **label == outcome.answer).count();
+        let mut latencies: Vec<_> = outcomes.iter().map(|outcome| outcome.latency_ns).collect();
+        latencies.sort_unstable();
+        let Measured { backend, base, len_bytes, port, stats, jobs, device_ns } = *measured;
+        Self {
+            heap: asked.heap.to_string(),
+            memory: Memory {
+                backend,
+                base: format!("{:#x}", base.raw()),
+                len_bytes,
+                port: port.name,
+                addr_bits: port.addr_bits,
+                coherent: port.coherent,
+            },
+            engine: "simulated gemm8",
+            seed: asked.seed,
+            images,
+            correct,
+            accuracy_percent: hundredths(100.0 * ratio(correct, images)),
+            scores_checked: images * super::network::SCORES,
+            mismatches: outcomes.iter().map(|outcome| outcome.wrong_scores).sum(),
+            jobs: jobs.completed,
+            heap_allocations,
+            bytes_copied: stats.bytes_copied,
+            bytes_synced_for_device: stats.bytes_synced_for_device,
+            bytes_synced_for_cpu: stats.bytes_synced_for_cpu,
+            sync_calls: stats.syncs,
+            latency_us: Latency { p50: us(percentile(&latencies, 50)), p99: us(percentile(&latencies, 99)) },
+            device_time_us_per_image: hundredths(us(device_ns) / ratio(images, 1)),
+            sheet: asked.sheet.display().to_string(),
+        }
+    }
+
+    /// What makes the run a failure.
+    pub(crate) fn verdict(&self) -> Result<(), Failure> {
+        match self.mismatches {
+            0 => Ok(()),
+            scores => Err(Failure::Mismatches { scores, of: self.scores_checked }),
+        }
+    }
+
+    /// The sheet's title.
+    pub(crate) fn title(&self) -> String {
+        format!("Handwritten digits on gemm8: {} of {} right ({:.2} %)", self.correct, self.images, self.accuracy_percent)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Memory { backend, base, len_bytes, port, addr_bits, coherent } = &self.memory;
+        let snoops = if *coherent { "coherent" } else { "not coherent" };
+        let mut row = |label: &str, value: fmt::Arguments<'_>| writeln!(f, "{label:>16}: {value}");
+        row("memory", format_args!("{backend}, {len_bytes} bytes at {base}"))?;
+        row("port", format_args!("{port}, {addr_bits} bits, {snoops}"))?;
+        row("engine", format_args!("{}", self.engine))?;
+        row("seed", format_args!("{}", self.seed))?;
+        row("images", format_args!("{}, none of them seen in training", self.images))?;
+        row("accuracy", format_args!("{} of {} ({:.2} %)", self.correct, self.images, self.accuracy_percent))?;
+        row("mismatches", format_args!("{} in {} scores, bit for bit against the CPU", self.mismatches, self.scores_checked))?;
+        row("jobs", format_args!("{}", self.jobs))?;
+        row("heap allocations", format_args!("{}", self.heap_allocations))?;
+        row("bytes copied", format_args!("{}", self.bytes_copied))?;
+        row("bytes synced", format_args!("{} for the device, {} for the CPU", self.bytes_synced_for_device, self.bytes_synced_for_cpu))?;
+        row("sync calls", format_args!("{}", self.sync_calls))?;
+        row("latency p50", format_args!("{:.1} us from image parsed to scores visible", self.latency_us.p50))?;
+        row("latency p99", format_args!("{:.1} us", self.latency_us.p99))?;
+        row("device time", format_args!("{:.2} us per image, virtual", self.device_time_us_per_image))?;
+        write!(f, "{:>16}: {}", "contact sheet", self.sheet)
+    }
+}
+
+/// The smallest value that `percent` of all values are not above (nearest rank). 0 of none.
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a run of 2^53 ns takes 104 days")]
+fn us(ns: u64) -> f64 {
+    hundredths(ns as f64 / 1_000.0)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "there are 897 images")]
+fn ratio(part: usize, whole: usize) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_were_measured() {
+        let values: Vec<_> = (1..=200).collect();
+        assert_eq!((percentile(&values, 50), percentile(&values, 99)), (100, 198));
+        assert_eq!((percentile(&[7], 50), percentile(&[7], 99), percentile(&[], 99)), (7, 7, 0));
+    }
+}

@@ -1,0 +1,220 @@
+//! The measured part: memory, engine, images through it. Nothing here asks the heap for anything.
+
+use super::{
+    Failure,
+    digits::{Digit, PIXELS},
+    network::{self, HIDDEN, INPUTS, LAYER1, LAYER2, Layer, SCORES},
+};
+use contigo::{
+    Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Mapping, Operand, Pool, Port, Region, Stats, SyncScope, Timeout,
+    accel::gemm8::Gemm8,
+    sim::{OnBoard, SimBoard, SimGemm8},
+};
+use contigo_boards::sim::{WIDE, WIDE_COHERENT};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Instant,
+};
+
+/// Slots that images and scores pass through: the image at the engine, the next one, and one for scores; one to spare.
+const SLOTS: usize = 4;
+/// One image's scores: sixteen int32.
+const SCORE_BYTES: usize = SCORES * size_of::<i32>();
+/// A slot holds an image or its scores.
+const SLOT_BYTES: usize = if PIXELS > SCORE_BYTES { PIXELS } else { SCORE_BYTES };
+/// The plan adds up to 2,048 + 128 + 512 + 64 (weights and biases) + 64 (hidden) + 4 · 64 (slots) bytes with lines of 64
+/// bytes, and to 4,352 with lines of 256, the longest of any processor here.
+pub(crate) const REGION_BYTES: usize = 8 * 1024;
+/// Virtual time that one job may take: a job here takes some microseconds.
+const JOB_TIMEOUT: Timeout = Timeout::ms(100);
+
+/// What is to be done, prepared before anything is measured.
+pub(crate) struct Task {
+    pub(crate) digit: Digit,
+    /// What the reference says of it.
+    pub(crate) expected: [i32; SCORES],
+}
+
+/// What came of one image.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcome {
+    /// The network's answer.
+    pub(crate) answer: u8,
+    /// How many of its scores differ from the reference.
+    pub(crate) wrong_scores: usize,
+    /// From "parsed into its slot" to "scores visible to the CPU", its wait for the engine included.
+    pub(crate) latency_ns: u64,
+}
+
+/// What the memory and the engine say at the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    pub(crate) backend: &'static str,
+    pub(crate) base: BaseAddr,
+    pub(crate) len_bytes: usize,
+    pub(crate) port: Port,
+    pub(crate) stats: Stats,
+    pub(crate) jobs: JobCounts,
+    /// Virtual time of the whole run.
+    pub(crate) device_ns: u64,
+}
+
+/// As [`stream`], with a simulated engine on memory that is real: `memory` goes on the board's bus at its own address.
+pub(crate) fn stream_on_board<B: Backend>(
+    memory: B,
+    board: &SimBoard,
+    tasks: &[Task],
+    outcomes: &mut [Outcome],
+    done: &AtomicUsize,
+) -> Result<Measured, Failure> {
+    let port = port_for(&memory.mapping());
+    stream(OnBoard::new(board, memory)?, board, port, tasks, outcomes, done)
+}
+
+/// Streams the images of `tasks` through the engine on `board`, and counts in `done`.
+pub(crate) fn stream<B: Backend>(
+    memory: B,
+    board: &SimBoard,
+    port: Port,
+    tasks: &[Task],
+    outcomes: &mut [Outcome],
+    done: &AtomicUsize,
+) -> Result<Measured, Failure> {
+    let region = Region::new(memory)?;
+    let slot_bytes = SLOT_BYTES.next_multiple_of(region.line().bytes());
+    let pool = Pool::<SLOTS>::new(region.carve(SLOTS * slot_bytes, Align::LINE)?, slot_bytes)?;
+    // Decoded where the device reads them. As operands they belong to nobody, and after their first job they stay the
+    // device's: their caches are cleaned once.
+    let [mut weights1, mut bias1] = carve_layer(&region, LAYER1)?;
+    let [mut weights2, mut bias2] = carve_layer(&region, LAYER2)?;
+    let mut hidden = region.carve(HIDDEN, Align::LINE)?.into_buf().from_device(..HIDDEN);
+
+    let device = SimGemm8::new(board, port);
+    let mut engine = Engine::new(Gemm8::open(device.window()?)?)?;
+    let [job1, job2] = network::jobs()?;
+
+    let parse = |task: &Task| -> Result<(CpuBuf<'_>, Instant), Failure> {
+        let mut image = pool.take()?;
+        task.digit.decode(image.view_at_mut(..PIXELS)?)?;
+        Ok((image, Instant::now()))
+    };
+    let mut upcoming = tasks.iter();
+    let mut parsed = upcoming.next().map(parse).transpose()?;
+    for (task, outcome) in tasks.iter().zip(outcomes) {
+        let Some((image, since)) = parsed.take() else { break };
+
+        let running = engine.start([image.to_device(..INPUTS), weights1, bias1, hidden], &job1)?;
+        let [image, weights, bias, between] = running.wait_device(JOB_TIMEOUT)?;
+        drop(image); // its slot is free for another
+        (weights1, bias1) = (weights.to_device(..), bias.to_device(..));
+
+        // What layer 1 wrote is what layer 2 reads: no CPU and no cache maintenance between them.
+        let scores = pool.take()?.from_device(..SCORE_BYTES);
+        let running = engine.start([between.to_device(..), weights2, bias2, scores], &job2)?;
+        parsed = upcoming.next().map(parse).transpose()?; // the next image, while the device works
+        let [between, weights, bias, scores] = running.wait_device(JOB_TIMEOUT)?;
+        (hidden, weights2, bias2) = (between.from_device(..), weights.to_device(..), bias.to_device(..));
+
+        let scores = scores.into_cpu()?;
+        let scores: &[i32] = scores.view_at(..SCORE_BYTES)?;
+        outcome.latency_ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        outcome.wrong_scores = scores.iter().zip(&task.expected).filter(|(found, expected)| found != expected).count();
+        outcome.answer = scores.first_chunk().map_or(0, network::answer);
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    Ok(Measured {
+        backend: region.name(),
+        base: region.base(),
+        len_bytes: region.len_bytes(),
+        port: *engine.port(),
+        stats: region.stats(),
+        jobs: engine.jobs(),
+        device_ns: board.now_ns(),
+    })
+}
+
+/// One layer's weights and bias, parsed from text straight into memory that the device reads.
+fn carve_layer<B: Backend>(region: &Region<B>, layer: Layer) -> Result<[Operand<'_>; 2], Failure> {
+    let mut weights = region.carve(layer.weight_bytes(), Align::LINE)?.into_buf();
+    let mut bias = region.carve(layer.bias_bytes(), Align::LINE)?.into_buf();
+    layer.decode_weights(weights.view_at_mut(..layer.weight_bytes())?)?;
+    layer.decode_bias(bias.view_at_mut(..layer.bias_bytes())?)?;
+    Ok([weights.to_device(..layer.weight_bytes()), bias.to_device(..layer.bias_bytes())])
+}
+
+/// The simulated master's port to real memory: it snoops where the memory is coherent, or where nobody could maintain its
+/// caches. The engine is a program on the CPU, so it sees the caches either way; what the port says decides whether the
+/// memory's own maintenance is done.
+fn port_for(memory: &Mapping) -> Port {
+    let maintained = matches!(memory.scope, SyncScope::Range { .. } | SyncScope::Whole);
+    if memory.coherent.unwrap_or(!maintained) { WIDE_COHERENT } else { WIDE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::{digits, reference::Reference};
+    use contigo::{
+        Error,
+        sim::{Faults, SimConfig},
+    };
+
+    fn tasks(images: usize) -> Result<Vec<Task>, Failure> {
+        let reference = Reference::new()?;
+        let task = |digit: Digit| {
+            let mut pixels = [0; PIXELS];
+            digit.decode(&mut pixels)?;
+            Ok(Task { digit, expected: reference.scores(&pixels)? })
+        };
+        digits::held_out().take(images).map(task).collect()
+    }
+
+    #[test]
+    fn one_wrong_score_is_found() -> Result<(), Failure> {
+        let (board, mut tasks, mut outcomes) = (SimBoard::new(1), tasks(3)?, [Outcome::default(); 3]);
+        if let Some(score) = tasks.get_mut(1).and_then(|task| task.expected.last_mut()) {
+            *score += 1;
+        }
+        stream(board.memory(REGION_BYTES)?, &board, board.port(), &tasks, &mut outcomes, &AtomicUsize::new(0))?;
+        assert_eq!(outcomes.map(|outcome| outcome.wrong_scores), [0, 1, 0]);
+        Ok(())
+    }
+
+    #[test]
+    fn a_coherent_port_needs_no_maintenance() -> Result<(), Failure> {
+        let (board, mut outcomes) = (SimBoard::new(1), [Outcome::default(); 3]);
+        let memory = board.memory(REGION_BYTES)?;
+        let measured = stream(memory, &board, board.coherent_port(), &tasks(3)?, &mut outcomes, &AtomicUsize::new(0))?;
+        assert_eq!(outcomes.map(|outcome| outcome.wrong_scores), [0; 3]);
+        assert_eq!(measured.stats.syncs, 2, "the region's first touch, and nothing after it");
+        Ok(())
+    }
+
+    /// Simulated memory stands for real memory here: on a board of its own, put on the engine's.
+    #[test]
+    fn memory_that_needs_maintenance_gets_a_port_that_does_not_snoop() -> Result<(), Failure> {
+        let (elsewhere, board, mut outcomes) = (SimBoard::new(1), SimBoard::new(2), [Outcome::default(); 2]);
+        let done = AtomicUsize::new(0);
+        let measured = stream_on_board(elsewhere.memory(REGION_BYTES)?, &board, &tasks(2)?, &mut outcomes, &done)?;
+        assert_eq!((measured.port.name, measured.jobs.completed, done.into_inner()), ("sim-wide", 4, 2));
+        Ok(())
+    }
+
+    #[test]
+    fn a_device_that_fails_ends_the_run_with_its_error() -> Result<(), Failure> {
+        let faults = Faults { error: 1000, ..Faults::NONE };
+        let board = SimBoard::with(SimConfig { seed: 1, faults });
+        let ended = stream(board.memory(REGION_BYTES)?, &board, board.port(), &tasks(1)?, &mut [Outcome::default()], &AtomicUsize::new(0));
+        assert!(matches!(ended, Err(Failure::Runtime(Error::Fault { device: "gemm8", .. }))), "{:?}", ended.err());
+        Ok(())
+    }
+
+    #[test]
+    fn memory_that_is_too_small_says_so() -> Result<(), Failure> {
+        let (board, tasks) = (SimBoard::new(1), tasks(1)?);
+        let ended = stream(board.memory(1024)?, &board, board.port(), &tasks, &mut [Outcome::default()], &AtomicUsize::new(0));
+        assert!(matches!(ended, Err(Failure::Runtime(Error::Exhausted { capacity_bytes: 1024, .. }))), "{:?}", ended.err());
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! What stops a command, in one line that says what to do.
+
+use contigo::{Error, JobError, Refused};
+use nix::errno::Errno;
+use std::{fmt, io, path::PathBuf};
+
+/// Why a command ends with exit status 1.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A file that is built into this program is not what it should be. Line 0: nothing of the kind is in it.
+    Data { file: &'static str, line: usize },
+    /// The runtime refused, or a device failed.
+    Runtime(Error),
+    /// The same, for memory that the user chose by name.
+    Memory { heap: String, error: Error, advice: &'static str },
+    /// There is no memory of that name.
+    NoSuchMemory { heap: String, exists: String },
+    /// The count of heap allocations would mean nothing.
+    NotCounting,
+    /// The device and the reference disagree.
+    Mismatches { scores: usize, of: usize },
+    /// A file could not be written.
+    Write { path: PathBuf, error: io::Error },
+    /// Standard output cannot be written.
+    Output(io::Error),
+    /// A file in the wrong format; cannot be where the program is right.
+    Encode(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Data { file, line } => {
+                write!(f, "data/{file}, line {line}: not what it should be; restore the file and build again")
+            }
+            Self::Runtime(error) => write!(f, "{error}{}", Meaning(error)),
+            Self::Memory { heap, error, advice: "" } => write!(f, "--heap {heap}: {error}{}", Meaning(error)),
+            Self::Memory { heap, error, advice } => write!(f, "--heap {heap}: {error}{}; {advice}", Meaning(error)),
+            Self::NoSuchMemory { heap, exists } => write!(f, "--heap {heap}: there is none of that name; {exists}"),
+            Self::NotCounting => write!(f, "heap allocations are not being counted, so nothing can be said about them"),
+            Self::Mismatches { scores, of } => write!(f, "{scores} of {of} scores differ from the CPU's reference: the device is wrong"),
+            Self::Write { path, error } => write!(f, "cannot write {}: {error}; choose another place with --png PATH", path.display()),
+            Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
+            Self::Encode(what) => write!(f, "cannot write the result: {what}"),
+        }
+    }
+}
+
+/// What an error's errno means, in words.
+struct Meaning<'a>(&'a Error);
+
+impl fmt::Display for Meaning<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self.0 {
+            Error::Os { errno, .. } | Error::AttributeUnreadable { errno, .. } => write!(f, " ({})", Errno::from_raw(errno).desc()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Runtime(error)
+    }
+}
+
+impl<T> From<Refused<T>> for Failure {
+    fn from(refused: Refused<T>) -> Self {
+        Self::Runtime(refused.error)
+    }
+}
+
+impl<B> From<JobError<B>> for Failure {
+    fn from(failed: JobError<B>) -> Self {
+        Self::Runtime(failed.error)
+    }
+}

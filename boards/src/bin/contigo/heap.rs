@@ -1,0 +1,121 @@
+//! The memory that `--heap` names.
+
+use crate::{failure::Failure, machine::Machine};
+use contigo::Error;
+use nix::errno::Errno;
+use std::{fmt, str::FromStr};
+
+/// What to write after `--heap`.
+pub(crate) const SYNTAX: &str = "sim, hugetlb, u-dma-buf:NAME or dma-heap:NAME";
+
+/// Where the memory comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "the variants have the backends' names, and the enum the option's")]
+pub(crate) enum Heap {
+    /// The simulated board's own.
+    Sim,
+    /// One huge page.
+    HugeTlb,
+    /// A u-dma-buf device, by its name under `/dev`.
+    UDmaBuf(String),
+    /// A dma-heap, by its name under `/dev/dma_heap`.
+    DmaHeap(String),
+}
+
+impl Heap {
+    /// Is there memory of that name on `machine`? Names are looked up, not opened.
+    pub(crate) fn look_up(&self, machine: &Machine) -> Result<(), Failure> {
+        let exists = match self {
+            Self::Sim | Self::HugeTlb => true,
+            Self::UDmaBuf(name) => machine.u_dma_buf_names().contains(name),
+            Self::DmaHeap(name) => machine.dma_heap_names().contains(name),
+        };
+        if exists { Ok(()) } else { Err(Failure::NoSuchMemory { heap: self.to_string(), exists: what_exists(machine) }) }
+    }
+
+    /// An error of this memory, with what to do about it.
+    pub(crate) fn failure(&self, error: Error) -> Failure {
+        let denied = matches!(error, Error::Os { errno, .. } if [Errno::EACCES as i32, Errno::EPERM as i32].contains(&errno));
+        let advice = match (self, error) {
+            (Self::HugeTlb, Error::Os { errno, .. }) if errno == Errno::ENOMEM as i32 => {
+                "reserve huge pages, as root: echo 4 > /proc/sys/vm/nr_hugepages"
+            }
+            (Self::HugeTlb, Error::Os { errno, .. }) if errno == Errno::EINVAL as i32 => "this kernel has no huge pages of 2 MiB",
+            _ if denied => "contigo info says who may open it",
+            (Self::UDmaBuf(_), Error::InUse { .. }) => "end the other program first",
+            (Self::UDmaBuf(_), Error::Exhausted { .. }) => "declare a larger device",
+            _ => "",
+        };
+        Failure::Memory { heap: self.to_string(), error, advice }
+    }
+}
+
+/// What `--heap` could name here, in words.
+fn what_exists(machine: &Machine) -> String {
+    let list = |kind: &str, names: Vec<String>| match names.as_slice() {
+        [] => format!("no {kind}"),
+        names => names.iter().map(|name| format!("{kind}:{name}")).collect::<Vec<_>>().join(", "),
+    };
+    let (devices, heaps) = (machine.u_dma_buf_names(), machine.dma_heap_names());
+    format!("this machine has sim, hugetlb, {}, {}", list("u-dma-buf", devices), list("dma-heap", heaps))
+}
+
+impl FromStr for Heap {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "sim" => Ok(Self::Sim),
+            None if text == "hugetlb" => Ok(Self::HugeTlb),
+            Some(("u-dma-buf", name)) if !name.is_empty() => Ok(Self::UDmaBuf(name.to_owned())),
+            Some(("dma-heap", name)) if !name.is_empty() => Ok(Self::DmaHeap(name.to_owned())),
+            _ => Err(format!("write {SYNTAX}; {}", what_exists(&Machine::this()))),
+        }
+    }
+}
+
+impl fmt::Display for Heap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sim => write!(f, "sim"),
+            Self::HugeTlb => write!(f, "hugetlb"),
+            Self::UDmaBuf(name) => write!(f, "u-dma-buf:{name}"),
+            Self::DmaHeap(name) => write!(f, "dma-heap:{name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_written_alike() -> Result<(), String> {
+        for text in ["sim", "hugetlb", "u-dma-buf:udmabuf0", "dma-heap:linux,cma"] {
+            assert_eq!(Heap::from_str(text)?.to_string(), text);
+        }
+        for text in ["", "sim:", "sim:1", "udmabuf0", "u-dma-buf:", "dma-heap", "hugetlb:2M"] {
+            let refused = Heap::from_str(text).err();
+            assert!(refused.as_ref().is_some_and(|message| message.contains(SYNTAX)), "{text}: {refused:?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_not_there_is_answered_with_what_is() -> Result<(), Box<dyn std::error::Error>> {
+        let (_folder, machine) = crate::machine::tests::board()?;
+        assert!(Heap::UDmaBuf("udmabuf0".into()).look_up(&machine).is_ok());
+        assert!(Heap::DmaHeap("linux,cma".into()).look_up(&machine).is_ok());
+        let refused = Heap::UDmaBuf("../udmabuf0".into()).look_up(&machine).err().map(|failure| failure.to_string());
+        let expected = "--heap u-dma-buf:../udmabuf0: there is none of that name; \
+                        this machine has sim, hugetlb, u-dma-buf:udmabuf0, u-dma-buf:udmabuf1, dma-heap:linux,cma";
+        assert_eq!(refused.as_deref(), Some(expected));
+        Ok(())
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let error = Error::Os { call: "mmap(MAP_HUGETLB)", errno: Errno::ENOMEM as i32 };
+        assert!(Heap::HugeTlb.failure(error).to_string().contains("/proc/sys/vm/nr_hugepages"));
+    }
+}

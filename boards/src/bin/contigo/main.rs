@@ -1,0 +1,58 @@
+//! The command-line tool `contigo`: what memory this machine offers, and the runtime at work on it.
+
+mod alloc_counter;
+mod boards;
+mod demo;
+mod failure;
+mod heap;
+mod info;
+mod machine;
+mod output;
+mod table;
+
+use clap::{Parser, Subcommand};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+/// Contiguous DMA memory for FPGA accelerators: see what a machine has, and try it
+///
+/// Exit status: 0 success, 1 failure, 2 wrong usage.
+#[derive(Debug, Parser)]
+#[command(name = "contigo", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Classify real handwritten digits on the gemm8 engine, check every score, and measure
+    ///
+    /// Two jobs for each image, chained on the device. The engine is simulated; the memory is what --heap names. Prints the
+    /// accuracy, what was allocated, copied and synchronised, and the latency; writes a contact sheet.
+    Demo(demo::Options),
+    /// List the DMA memory that this machine offers, and what keeps the rest from working
+    ///
+    /// Reads files only: opens no device, changes nothing, needs no privilege.
+    Info(info::Options),
+    /// List the boards that Contigo knows, and what their bus masters reach
+    Boards(boards::Options),
+}
+
+fn main() -> ExitCode {
+    let done = match &Cli::parse().command {
+        Command::Demo(options) => demo::demo(options),
+        Command::Info(options) => info::info(options),
+        Command::Boards(options) => boards::boards(options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Where even standard error is closed, the exit status has to do.
+            let _ = writeln!(io::stderr(), "contigo: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

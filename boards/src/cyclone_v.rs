@@ -1,0 +1,37 @@
+//! Intel (Altera) Cyclone V SoC: two Cortex-A9 and a fabric. Its manual is the Cyclone V Hard Processor System Technical
+//! Reference Manual (683126).
+//!
+//! As on Zynq-7000 there is a PL310 outer cache, and user space cannot maintain either level.
+
+use crate::Board;
+use contigo::{Bus, Port};
+
+/// FPGA-to-HPS SDRAM interface: six command ports straight to the SDRAM controller, past the interconnect and the caches.
+///
+/// Bus addresses. Its masters see the SDRAM address space: 4 GiB from address 0, with no translation (HPS TRM, "System
+/// Interconnect Address Spaces", the table of address spaces; "SDRAM Controller Subsystem"). They cannot reach the ACP
+/// (AN 796, 2.1.2 "FPGA-to-HPS SDRAM Access"), so nothing through them is ever coherent.
+pub const F2SDRAM: Port =
+    Port { name: "cyclone-v-f2sdram", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, 0xFFFF_FFFF), coherent: false };
+
+/// The ACP through the FPGA-to-HPS bridge (`f2h_axi_slave`, 32 address bits).
+///
+/// Bus addresses: 0x8000_0000 to 0xBFFF_FFFF of the interconnect's address space is a coherent window of 1 GiB onto the
+/// CPUs' address space, so bus address = physical address + 0x8000_0000 (HPS TRM, "L3 Address Space"; "ACP ID Mapper").
+/// Which GiB it shows is the ID mapper's `page` field, 0 after reset: the first ("Memory Region Remap", table of page
+/// decoder values; registers `dynrd` and `dynwr`).
+///
+/// It snoops only for requests that are cacheable (`AxCACHE[1] = 1`) and shared (`AxUSER[0] = 1`). The ID mapper sets
+/// `AxUSER` from the field `user` of the same registers, which is 0 after reset: until the boot code has written 1 there,
+/// the port is not coherent, whatever the master drives.
+pub const ACP: Port =
+    Port { name: "cyclone-v-acp", bus: Bus::Soc, offset: 0x8000_0000, addr_bits: 32, window: (0x8000_0000, 0xBFFF_FFFF), coherent: true };
+
+/// Terasic DE10-Nano: 5CSEBA6, 1 GiB DDR3 on the HPS (DE10-Nano User Manual, "DDR3 Memory on HPS").
+pub const DE10_NANO: Board = Board {
+    name: "de10-nano",
+    title: "Terasic DE10-Nano, 1 GiB",
+    soc: "Cyclone V 5CSEBA6",
+    ports: &[F2SDRAM, ACP],
+    manual: "Cyclone V HPS TRM, L3 Address Space",
+};

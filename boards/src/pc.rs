@@ -1,0 +1,15 @@
+//! A PC with an FPGA card.
+
+use crate::Board;
+use contigo::{Bus, Port};
+
+/// A PCI Express slot of an x86-64 PC: 64 address bits, and every write and read snoops, as the architecture demands unless a
+/// master sets No Snoop (PCI Express Base Specification, "No Snoop Attribute"; Intel SDM 3A, "Memory Cache Control").
+///
+/// Bus address = physical address only where no IOMMU translates for the card: with one, use memory that the kernel mapped
+/// for the device (VFIO). The window is all of the address space: which physical addresses are memory is the firmware's choice.
+pub const PCIE: Port = Port { name: "pc-pcie", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
+
+/// Any x86-64 PC.
+pub const PC: Board =
+    Board { name: "pc", title: "PC with an FPGA card", soc: "x86-64", ports: &[PCIE], manual: "PCI Express Base Specification" };

@@ -1,0 +1,45 @@
+//! AMD Zynq UltraScale+ MPSoC: four Cortex-A53 and a fabric. UG1085 is its Technical Reference Manual.
+//!
+//! The A53 lets user space clean and invalidate lines by address, so the non-coherent ports need no system call.
+
+use crate::Board;
+use contigo::{Bus, Port};
+
+/// Bus addresses. UG1085, chapter 10 "System Addresses": DDR is 0000_0000 to 7FFF_FFFF (2 GiB) and 8_0000_0000 to
+/// F_FFFF_FFFF (32 GiB). A port here has one window, so it spans both; between them lie devices, where no DMA memory is ever
+/// placed. The interfaces have 49 address bits (UG1085, "System Address Map Interconnects"), of which 40 are physical.
+const DDR: (u64, u64) = (0, 0xF_FFFF_FFFF);
+
+/// A port of the fabric with the SMMU not translating: bus address = physical address.
+const fn port(name: &'static str, coherent: bool) -> Port {
+    Port { name, bus: Bus::Soc, offset: 0, addr_bits: 40, window: DDR, coherent }
+}
+
+/// S_AXI_HP0_FPD: 128-bit port to the memory controller, past the caches: these four cannot be made coherent (UG1085,
+/// "I/O Coherency").
+pub const HP0: Port = port("zynqmp-hp0", false);
+/// S_AXI_HP1_FPD.
+pub const HP1: Port = port("zynqmp-hp1", false);
+/// S_AXI_HP2_FPD.
+pub const HP2: Port = port("zynqmp-hp2", false);
+/// S_AXI_HP3_FPD.
+pub const HP3: Port = port("zynqmp-hp3", false);
+
+/// S_AXI_HPC0_FPD: through the cache-coherent interconnect, which can snoop the CPUs (UG1085, "APU Coherent Interfaces").
+///
+/// Coherent only when the bitstream and the firmware make it so: the master drives a value other than 0 on `AxCACHE[3:2]`,
+/// and the CCI's `Snoop_Control_Register_S3[Enable_snoops]` is set. Otherwise it is as [`HP0`].
+pub const HPC0: Port = port("zynqmp-hpc0", true);
+/// S_AXI_HPC1_FPD, as [`HPC0`].
+pub const HPC1: Port = port("zynqmp-hpc1", true);
+
+const PORTS: &[Port] = &[HP0, HP1, HP2, HP3, HPC0, HPC1];
+const MANUAL: &str = "UG1085, chapter 10; APU Coherent Interfaces";
+
+/// AMD Kria KV260: the K26 module, XCK26, 4 GiB DDR4, half of it at 0 and half at 8_0000_0000 (DS987).
+pub const KV260: Board =
+    Board { name: "kv260", title: "AMD Kria KV260, 4 GiB", soc: "Zynq UltraScale+ XCK26", ports: PORTS, manual: MANUAL };
+
+/// AMD ZCU102: XCZU9EG, 4 GiB DDR4 on the processor side (UG1182). QEMU's `xlnx-zcu102` is this board.
+pub const ZCU102: Board =
+    Board { name: "zcu102", title: "AMD ZCU102, 4 GiB", soc: "Zynq UltraScale+ XCZU9EG", ports: PORTS, manual: MANUAL };

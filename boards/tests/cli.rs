@@ -1,0 +1,256 @@
+//! The command-line tool as its users run it.
+#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
+
+use serde_json::Value;
+use std::{
+    error::Error,
+    fs::{self, File},
+    io::BufReader,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+use tempfile::TempDir;
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// Held-out images, in a folder of the package that the program is built from.
+const HELD_OUT: u64 = 897;
+/// Of the demo's memory: what `Region` cleans and invalidates at first touch.
+const REGION_BYTES: u64 = 8192;
+/// Weights and biases of both layers, and one line of hidden values: handed to the device once.
+const NETWORK_BYTES: u64 = (64 * 32 + 4 * 32) + (32 * 16 + 4 * 16) + 64;
+const IMAGE_BYTES: u64 = 64;
+const SCORE_BYTES: u64 = 64;
+
+/// One run of the program in a folder of its own.
+struct Run {
+    folder: TempDir,
+    output: Output,
+}
+
+impl Run {
+    fn of(args: &[&str]) -> Result<Self, Box<dyn Error>> {
+        let folder = TempDir::new()?;
+        let output = Command::new(env!("CARGO_BIN_EXE_contigo")).args(args).current_dir(folder.path()).output()?;
+        Ok(Self { folder, output })
+    }
+
+    fn status(&self) -> Option<i32> {
+        self.output.status.code()
+    }
+
+    fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    }
+
+    /// Standard output as JSON, after success.
+    fn json(&self) -> Result<Value, Box<dyn Error>> {
+        assert_eq!(self.status(), Some(0), "{}", self.stderr());
+        Ok(serde_json::from_slice(&self.output.stdout)?)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// The number that a header line of the weights file gives.
+fn promised(key: &str) -> Result<u64, Box<dyn Error>> {
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/digits-mlp.txt"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key)).ok_or("no such line")?;
+    Ok(line.split_whitespace().next().ok_or("no number")?.parse()?)
+}
+
+#[test]
+fn every_held_out_image_as_the_training_script_counted() -> Outcome {
+    let report = Run::of(&["demo", "--json"])?.json()?;
+    assert_eq!(report["images"], HELD_OUT);
+    assert_eq!(report["correct"], promised("# held-out-correct:")?);
+    assert_eq!(report["mismatches"], 0);
+    assert_eq!(report["scores_checked"], 16 * HELD_OUT);
+    assert_eq!(report["heap_allocations"], 0);
+    assert_eq!(report["bytes_copied"], 0);
+    assert_eq!(report["jobs"], 2 * HELD_OUT, "two jobs for each image");
+    Ok(())
+}
+
+#[test]
+fn only_what_must_be_synchronised_is() -> Outcome {
+    let images = 20;
+    let report = Run::of(&["demo", "--images", "20", "--json"])?.json()?;
+    assert_eq!(report["memory"]["coherent"], false);
+    // The image is cleaned, the scores' line is invalidated before and after. The network is the device's from its first
+    // job on, and so is what the layers hand to each other.
+    assert_eq!(report["bytes_synced_for_device"], REGION_BYTES + NETWORK_BYTES + images * (IMAGE_BYTES + SCORE_BYTES));
+    assert_eq!(report["bytes_synced_for_cpu"], REGION_BYTES + images * SCORE_BYTES);
+    assert_eq!(report["sync_calls"], 2 + 5 + images * 3);
+    assert!(report["accuracy_percent"].as_f64().is_some_and(|percent| (85.0..=100.0).contains(&percent)));
+    let (p50, p99) = (&report["latency_us"]["p50"], &report["latency_us"]["p99"]);
+    assert!(0.0 < p50.as_f64().unwrap_or(0.0) && p50.as_f64() <= p99.as_f64(), "{p50} {p99}");
+    Ok(())
+}
+
+#[test]
+fn one_seed_gives_one_run() -> Outcome {
+    let figures = |seed: &str| -> Result<Value, Box<dyn Error>> {
+        let mut report = Run::of(&["demo", "--images", "30", "--seed", seed, "--json"])?.json()?;
+        report.as_object_mut().and_then(|fields| fields.remove("latency_us")).ok_or("no latency")?;
+        Ok(report)
+    };
+    assert_eq!(figures("7")?, figures("7")?);
+    let other = figures("8")?;
+    assert_eq!((&other["seed"], &other["mismatches"]), (&Value::from(8), &Value::from(0)));
+    Ok(())
+}
+
+#[test]
+fn the_text_says_what_was_promised() -> Outcome {
+    let run = Run::of(&["demo", "--images", "5"])?;
+    assert_eq!(run.status(), Some(0), "{}", run.stderr());
+    let text = run.stdout();
+    for line in ["heap allocations: 0", "bytes copied: 0", "jobs: 10", "engine: simulated gemm8", "contact sheet: contigo-demo.png"] {
+        assert!(text.lines().any(|found| found.trim_start() == line), "{line:?} is not in:\n{text}");
+    }
+    for part in ["accuracy: ", "mismatches: 0 ", "latency p50: ", "latency p99: ", "seed: 1", "sim-hp0", "not coherent"] {
+        assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    }
+    assert!(run.stderr().is_empty(), "no progress bar where standard error is no terminal: {}", run.stderr());
+    Ok(())
+}
+
+#[test]
+fn the_contact_sheet_is_a_picture() -> Outcome {
+    let run = Run::of(&["demo", "--images", "3", "--png", "sheet.png", "--json"])?;
+    assert_eq!(run.json()?["sheet"], "sheet.png");
+    let mut reader = png::Decoder::new(BufReader::new(File::open(run.file("sheet.png"))?)).read_info()?;
+    let mut dots = vec![0; reader.output_buffer_size().ok_or("too large")?];
+    let frame = reader.next_frame(&mut dots)?;
+    assert!(frame.width >= 400 && frame.height >= 100, "{}x{}", frame.width, frame.height);
+    assert!(dots.iter().any(|&dot| dot < 64) && dots.contains(&255), "ink on paper");
+    Ok(())
+}
+
+#[test]
+fn a_sheet_that_cannot_be_written_is_a_failure_after_the_report() -> Outcome {
+    let run = Run::of(&["demo", "--images", "1", "--png", "no/such/folder.png"])?;
+    assert_eq!(run.status(), Some(1));
+    assert!(run.stdout().contains("mismatches: 0"));
+    assert!(
+        run.stderr().starts_with("contigo: cannot write no/such/folder.png: ") && run.stderr().lines().count() == 1,
+        "{}",
+        run.stderr()
+    );
+    Ok(())
+}
+
+#[test]
+fn unknown_memory_is_answered_with_what_exists() -> Outcome {
+    for heap in ["u-dma-buf:no-such-device", "dma-heap:no-such-heap", "u-dma-buf:../../etc/passwd"] {
+        let run = Run::of(&["demo", "--heap", heap])?;
+        assert_eq!(run.status(), Some(1), "{heap}");
+        let message = run.stderr();
+        assert!(message.starts_with(&format!("contigo: --heap {heap}: ")) && message.lines().count() == 1, "{message}");
+        assert!(message.contains("this machine has sim, hugetlb"), "{message}");
+        assert!(run.stdout().is_empty() && !run.file("contigo-demo.png").exists());
+    }
+    Ok(())
+}
+
+#[test]
+fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
+    let cases: &[(&[&str], &str)] = &[
+        (&["demo", "--heap", "udmabuf0"], "sim, hugetlb, u-dma-buf:NAME or dma-heap:NAME"),
+        (&["demo", "--images", "898"], "a number from 1 to 897"),
+        (&["demo", "--images", "0"], "a number from 1 to 897"),
+        (&["demo", "--images", "many"], "a number from 1 to 897"),
+        (&["demo", "--seed", "-1"], "for '--seed <S>'"),
+        (&["demmo"], "demo"),
+        (&[], "Usage:"),
+    ];
+    for (args, said) in cases {
+        let run = Run::of(args)?;
+        assert_eq!(run.status(), Some(2), "{args:?}");
+        assert!(run.stderr().contains(said), "{args:?}: {}", run.stderr());
+    }
+    Ok(())
+}
+
+#[test]
+fn help_is_help() -> Outcome {
+    for args in [&["--help"] as &[_], &["demo", "--help"], &["info", "--help"], &["boards", "--help"]] {
+        let run = Run::of(args)?;
+        assert_eq!(run.status(), Some(0), "{args:?}");
+        assert!(run.stdout().contains("Usage: contigo"), "{args:?}");
+    }
+    Ok(())
+}
+
+/// Real memory where this machine has some and shows its addresses; elsewhere a failure that says what is missing.
+#[test]
+fn huge_pages_work_or_say_what_is_missing() -> Outcome {
+    let info = Run::of(&["info", "--json"])?.json()?;
+    let offers = info["memory"].as_array().ok_or("no list")?;
+    let huge = offers.iter().find(|offer| offer["heap"] == "hugetlb").ok_or("no huge pages in the list")?;
+    let run = Run::of(&["demo", "--heap", "hugetlb", "--images", "10", "--json"])?;
+    if run.status() == Some(0) {
+        let report = run.json()?;
+        assert_eq!(report["memory"]["backend"], "hugetlb");
+        assert_eq!((&report["mismatches"], &report["heap_allocations"], &report["bytes_copied"]), (&0.into(), &0.into(), &0.into()));
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!((&report["memory"]["coherent"], &report["sync_calls"]), (&true.into(), &0.into()));
+        }
+    } else {
+        // Another program may take the last page between the two runs, so "ready" is no promise.
+        println!("skipped on this machine, where hugetlb is {}: {}", huge["state"], run.stderr());
+        assert_eq!(run.status(), Some(1));
+        assert!(run.stderr().starts_with("contigo: --heap hugetlb: ") && run.stderr().lines().count() == 1, "{}", run.stderr());
+    }
+    Ok(())
+}
+
+#[test]
+fn info_lists_every_kind_of_memory() -> Outcome {
+    let info = Run::of(&["info", "--json"])?.json()?;
+    let offers = info["memory"].as_array().ok_or("no list")?;
+    for kind in ["sim", "hugetlb", "u-dma-buf:", "dma-heap:"] {
+        let found: Vec<_> = offers.iter().filter(|offer| offer["heap"].as_str().is_some_and(|heap| heap.starts_with(kind))).collect();
+        assert!(!found.is_empty(), "{kind}");
+        for offer in found {
+            assert!(["ready", "blocked", "absent"].iter().any(|state| offer["state"] == *state), "{offer}");
+            assert!(offer["note"].as_str().is_some_and(|note| !note.is_empty()), "{offer}");
+            for field in ["size_bytes", "addr_bits", "coherent", "access"] {
+                assert!(offer.get(field).is_some(), "{field} in {offer}");
+            }
+        }
+    }
+    let table = Run::of(&["info"])?;
+    assert_eq!(table.status(), Some(0));
+    assert!(table.stdout().contains("hugetlb") && table.stdout().contains("coherent"));
+    Ok(())
+}
+
+#[test]
+fn boards_are_listed() -> Outcome {
+    let boards = Run::of(&["boards", "--json"])?.json()?;
+    let boards = boards.as_array().ok_or("no list")?;
+    assert_eq!(boards.len(), contigo_boards::ALL.len());
+    let de10 = boards.iter().find(|board| board["name"] == "de10-nano").ok_or("no DE10-Nano")?;
+    let acp = de10["ports"].as_array().and_then(|ports| ports.iter().find(|port| port["coherent"] == true)).ok_or("no ACP")?;
+    assert_eq!((&acp["offset"], &acp["window_last"]), (&"0x80000000".into(), &"0xbfffffff".into()));
+    assert!(Run::of(&["boards"])?.stdout().contains("zynq-hp0"));
+    Ok(())
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_panic() -> Outcome {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_contigo")).arg("boards").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    drop(child.stdout.take());
+    let output = child.wait_with_output()?;
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+    Ok(())
+}
