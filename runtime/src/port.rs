@@ -61,6 +61,12 @@ impl Port {
         }
     }
 
+    /// Does the port carry an access to `len_bytes` bytes at `addr`?
+    #[cfg(feature = "sim")]
+    pub(crate) fn carries(&self, addr: DevAddr, len_bytes: usize) -> bool {
+        self.dev_addr(BaseAddr::Dev(addr), len_bytes).is_ok()
+    }
+
     /// The reverse: which byte of a block that begins at `base` has bus address `addr` through this port.
     pub(crate) fn offset_in(&self, base: BaseAddr, addr: DevAddr) -> Option<u64> {
         let first = match base {

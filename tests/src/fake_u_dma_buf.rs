@@ -8,6 +8,7 @@
 //! sync or [`FakeUDmaBuf::evict`] moves lines between them, so a forgotten sync shows as stale data, and a line that two owners
 //! share eats one of them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test's helper: a failure here fails the test where it happens")]
+#![allow(unsafe_code, reason = "opening the module through its seam is a promise about the file")]
 #![allow(clippy::cast_possible_truncation, reason = "offsets are below the size of the fake's file, which fits in memory")]
 
 use contigo::backend::u_dma_buf::{DevInfo, Roots, SyncArgs, UDmaBuf, UDmaBufIoctl};
@@ -243,7 +244,8 @@ impl FakeUDmaBuf {
     pub fn open_with<K: UDmaBufIoctl>(&self, kernel: K, translated: bool) -> Result<UDmaBuf<K>, Error> {
         let root = self.module.0.root.path().to_str().unwrap();
         let roots = Roots { dev: &format!("{root}/dev"), class: &format!("{root}/class") };
-        UDmaBuf::open_with(&self.config().name, roots, kernel, translated)
+        // SAFETY: the file is this fake's, which only its device side writes, and never shortens.
+        unsafe { UDmaBuf::open_with(&self.config().name, roots, kernel, translated) }
     }
 
     /// Every sync that took effect, in order.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{BaseAddr, Direction, DmaHeap, Error, PhysAddr, SyncScope, backend::Backend};
+use contigo_tests::direct::DirectSync as _;
 use contigo_tests::fake_dma_heap::{Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes};
 use nix::errno::Errno;
 
@@ -217,14 +218,14 @@ fn the_caches_are_whose_this_architecture_says() {
         assert!(install.contains("contigo"));
         assert_eq!(mapping.coherent, None);
         for (range, direction) in every() {
-            assert!(matches!(block.sync_for_device(range.clone(), direction), Err(Error::CannotSync { .. })));
-            assert!(matches!(block.sync_for_cpu(range, direction), Err(Error::CannotSync { .. })));
+            assert!(matches!(block.device_sync(range.clone(), direction), Err(Error::CannotSync { .. })));
+            assert!(matches!(block.cpu_sync(range, direction), Err(Error::CannotSync { .. })));
         }
         return;
     }
     for (range, direction) in every() {
-        assert_eq!(block.sync_for_device(range.clone(), direction), Ok(()));
-        assert_eq!(block.sync_for_cpu(range, direction), Ok(()));
+        assert_eq!(block.device_sync(range.clone(), direction), Ok(()));
+        assert_eq!(block.cpu_sync(range, direction), Ok(()));
     }
 }
 
@@ -233,7 +234,7 @@ fn a_sync_past_the_mapping_is_refused() {
     let block = DmaHeap::allocate_from(FakeHeap::new(Pages::Contiguous), HEAP, page()).unwrap();
     for (start, end) in [(0, page() + 1), (page() + 1, page() + 1), (9, 8), (0, usize::MAX)] {
         let expected = Err(Error::OutOfRange { start, end, len_bytes: page() });
-        assert_eq!(block.sync_for_device(start..end, Direction::ToDevice), expected);
-        assert_eq!(block.sync_for_cpu(start..end, Direction::FromDevice), expected);
+        assert_eq!(block.device_sync(start..end, Direction::ToDevice), expected);
+        assert_eq!(block.cpu_sync(start..end, Direction::FromDevice), expected);
     }
 }

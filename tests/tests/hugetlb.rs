@@ -4,6 +4,7 @@
 #![allow(unsafe_code, reason = "fork(2), and bytes of a raw mapping")]
 
 use contigo::{Direction, Error, HugeTlb, PhysAddr, SyncScope, backend::Backend};
+use contigo_tests::direct::DirectSync as _;
 use nix::{
     errno::Errno,
     libc,
@@ -170,9 +171,9 @@ fn on_a_pc_every_master_snoops() {
         SyncScope::Range { granule_bytes } => assert!(granule_bytes >= 64 && mapping.coherent.is_none()),
         other => panic!("{other:?}: no huge pages on such a machine"),
     }
-    assert_eq!(block.sync_for_device(0..100, Direction::Bidirectional), Ok(()));
-    assert_eq!(block.sync_for_cpu(0..100, Direction::Bidirectional), Ok(()));
-    assert!(matches!(block.sync_for_cpu(0..(2 << 20) + 1, Direction::FromDevice), Err(Error::OutOfRange { .. })));
+    assert_eq!(block.device_sync(0..100, Direction::Bidirectional), Ok(()));
+    assert_eq!(block.cpu_sync(0..100, Direction::Bidirectional), Ok(()));
+    assert!(matches!(block.cpu_sync(0..(2 << 20) + 1, Direction::FromDevice), Err(Error::OutOfRange { .. })));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use contigo::backend::u_dma_buf::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl};
 use contigo::{Backend, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, SyncScope, UDmaBuf};
+use contigo_tests::direct::DirectSync as _;
 use contigo_tests::fake_u_dma_buf::{Command, Config, FakeIoctl, FakeUDmaBuf, Kept, Synced};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -110,7 +111,7 @@ fn coherent_memory_is_never_synced() {
         let fake = FakeUDmaBuf::new(config);
         let block = fake.open().unwrap();
         assert_eq!((block.mapping().scope, block.mapping().coherent), (SyncScope::Coherent, Some(true)));
-        block.sync_for_device(0..64, Direction::Bidirectional).unwrap();
+        block.device_sync(0..64, Direction::Bidirectional).unwrap();
         assert_eq!(fake.log(), []);
     }
 }
@@ -120,10 +121,10 @@ fn ranges_are_rounded_out_to_whole_lines_and_stay_inside() {
     for config in [Config::default(), old()] {
         let fake = FakeUDmaBuf::new(config);
         let block = fake.open().unwrap();
-        block.sync_for_device(100..101, Direction::ToDevice).unwrap();
-        block.sync_for_cpu(63..65, Direction::FromDevice).unwrap();
-        block.sync_for_device(BLOCK - 1..BLOCK, Direction::Bidirectional).unwrap();
-        block.sync_for_cpu(0..BLOCK, Direction::Bidirectional).unwrap();
+        block.device_sync(100..101, Direction::ToDevice).unwrap();
+        block.cpu_sync(63..65, Direction::FromDevice).unwrap();
+        block.device_sync(BLOCK - 1..BLOCK, Direction::Bidirectional).unwrap();
+        block.cpu_sync(0..BLOCK, Direction::Bidirectional).unwrap();
         let end = BLOCK as u64;
         assert_eq!(
             fake.log(),
@@ -141,7 +142,7 @@ fn ranges_are_rounded_out_to_whole_lines_and_stay_inside() {
 #[test]
 fn a_sync_leaves_the_sync_mode_alone() {
     let fake = fake();
-    fake.open().unwrap().sync_for_device(0..64, Direction::FromDevice).unwrap();
+    fake.open().unwrap().device_sync(0..64, Direction::FromDevice).unwrap();
     assert_eq!(fake.kept(), Kept { offset: 0, size: 64, direction: 2, owner: 1, mode: 1 });
 }
 
@@ -150,11 +151,11 @@ fn an_empty_range_does_nothing_at_all() {
     for config in [Config::default(), old()] {
         let fake = FakeUDmaBuf::new(config);
         let block = fake.open().unwrap();
-        block.sync_for_device(256..512, Direction::ToDevice).unwrap();
+        block.device_sync(256..512, Direction::ToDevice).unwrap();
         let (log, kept) = (fake.log(), fake.kept());
         // The module would run the command on the 256 bytes above, or change the owner.
-        block.sync_for_cpu(0..0, Direction::FromDevice).unwrap();
-        block.sync_for_cpu(BLOCK..BLOCK, Direction::FromDevice).unwrap();
+        block.cpu_sync(0..0, Direction::FromDevice).unwrap();
+        block.cpu_sync(BLOCK..BLOCK, Direction::FromDevice).unwrap();
         assert_eq!((fake.log(), fake.kept()), (log, kept));
     }
 }
@@ -166,7 +167,7 @@ fn a_range_past_the_block_never_reaches_the_module() {
     let block = fake.open().unwrap();
     for range in [0..BLOCK + 1, BLOCK + 64..BLOCK + 64, 128..64, 0..usize::MAX] {
         let refused = Error::OutOfRange { start: range.start, end: range.end, len_bytes: BLOCK };
-        assert_eq!(block.sync_for_device(range, Direction::ToDevice), Err(refused));
+        assert_eq!(block.device_sync(range, Direction::ToDevice), Err(refused));
     }
     assert_eq!(fake.log(), []);
     assert_eq!(fake.kept().offset, 0);
@@ -181,14 +182,14 @@ fn data_moves_only_with_a_sync_in_the_right_direction() {
         cpu_write(&block, 70, b"ping");
         fake.device_read(70, &mut seen);
         assert_eq!(seen, [0xDD; 4], "without a sync the device reads what was there before");
-        block.sync_for_device(70..74, Direction::ToDevice).unwrap();
+        block.device_sync(70..74, Direction::ToDevice).unwrap();
         fake.device_read(70, &mut seen);
         assert_eq!(&seen, b"ping");
 
-        block.sync_for_device(128..192, Direction::FromDevice).unwrap();
+        block.device_sync(128..192, Direction::FromDevice).unwrap();
         fake.device_write(130, b"pong");
         assert_ne!(&cpu_read::<4, _>(&block, 130), b"pong", "without a sync the CPU reads its own line");
-        block.sync_for_cpu(128..192, Direction::FromDevice).unwrap();
+        block.cpu_sync(128..192, Direction::FromDevice).unwrap();
         assert_eq!(&cpu_read::<4, _>(&block, 130), b"pong");
     }
 }
@@ -199,12 +200,12 @@ fn a_fresh_block_holds_dirty_lines_until_they_are_synced() {
     let block = fake.open().unwrap();
     fake.device_write(0, b"device");
     fake.evict(0..64);
-    block.sync_for_cpu(0..64, Direction::FromDevice).unwrap();
+    block.cpu_sync(0..64, Direction::FromDevice).unwrap();
     assert_eq!(cpu_read(&block, 0), [0; 6], "the eviction of a dirty line came after the device's write");
-    block.sync_for_device(0..BLOCK, Direction::Bidirectional).unwrap();
+    block.device_sync(0..BLOCK, Direction::Bidirectional).unwrap();
     fake.device_write(0, b"device");
     fake.evict(0..64);
-    block.sync_for_cpu(0..64, Direction::FromDevice).unwrap();
+    block.cpu_sync(0..64, Direction::FromDevice).unwrap();
     assert_eq!(&cpu_read::<6, _>(&block, 0), b"device");
 }
 
@@ -219,7 +220,7 @@ fn syncs_of_two_threads_never_overlap() {
                 scope.spawn(move || {
                     let start = index * 4096;
                     for _ in 0..8 {
-                        block.sync_for_device(start..start + 64 * (index + 1), Direction::ToDevice).unwrap();
+                        block.device_sync(start..start + 64 * (index + 1), Direction::ToDevice).unwrap();
                     }
                 });
             }
@@ -270,11 +271,11 @@ fn a_lock_that_is_not_given_back_is_an_error_and_not_a_hang() {
     let block = fake.open_with(Interposed { module: fake.module().clone(), before }, false).unwrap();
     thread::scope(|scope| {
         let held = hold.lock().unwrap();
-        scope.spawn(|| block.sync_for_device(0..64, Direction::ToDevice).unwrap());
+        scope.spawn(|| block.device_sync(0..64, Direction::ToDevice).unwrap());
         while entered.load(SeqCst) == 0 {
             thread::yield_now();
         }
-        let second = block.sync_for_cpu(64..128, Direction::FromDevice);
+        let second = block.cpu_sync(64..128, Direction::FromDevice);
         drop(held);
         assert!(matches!(second, Err(Error::Contended { .. })), "{second:?}");
     });
@@ -287,12 +288,12 @@ fn a_signal_during_a_write_is_tried_again_but_not_for_ever() {
     let calls = AtomicU32::new(0);
     let every_other = || if calls.fetch_add(1, SeqCst) & 1 == 0 { Err(libc::EINTR) } else { Ok(()) };
     let block = fake.open_with(Interposed { module: fake.module().clone(), before: every_other }, false).unwrap();
-    block.sync_for_device(0..64, Direction::ToDevice).unwrap();
+    block.device_sync(0..64, Direction::ToDevice).unwrap();
     assert_eq!(fake.log(), [synced(Command::ForDevice, 0..64, Direction::ToDevice)]);
     drop(block);
     let block = fake.open_with(Interposed { module: fake.module().clone(), before: || Err(libc::EINTR) }, false).unwrap();
     let storm = Error::AttributeUnreadable { name: "sync_offset", errno: libc::EINTR };
-    assert_eq!(block.sync_for_device(0..64, Direction::ToDevice), Err(storm));
+    assert_eq!(block.device_sync(0..64, Direction::ToDevice), Err(storm));
 }
 
 #[test]
@@ -320,7 +321,8 @@ fn a_path_that_does_not_fit_is_refused() {
     let long = "d".repeat(300);
     for root in [&*long, "a\0b"] {
         let roots = Roots { dev: root, class: "/sys/class" };
-        let error = UDmaBuf::open_with("udmabuf0", roots, RealIoctl, false).unwrap_err();
+        // SAFETY: there is no such device, or the file is this test\'s own.
+        let error = unsafe { UDmaBuf::open_with("udmabuf0", roots, RealIoctl, false) }.unwrap_err();
         assert_eq!(error, Error::BadName { len_bytes: root.len() + 1 + 8, max_bytes: 255 });
     }
 }
@@ -446,18 +448,35 @@ fn a_translated_node_gives_a_bus_address_and_refuses_the_quirk() {
 }
 
 #[test]
+fn an_address_that_something_translates_is_not_taken_for_a_physical_one() {
+    for (kind, bytes, refused) in
+        [("iommu_group", &b""[..], true), ("of_node/iommus", b"1234", true), ("dma-ranges", b"1234", true), ("dma-ranges", b"", false)]
+    {
+        let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode: 1, ..Config::default() });
+        let device = fake.class_dir().join("device");
+        std::fs::create_dir_all(device.join("of_node")).unwrap();
+        std::fs::write(device.join(kind), bytes).unwrap();
+        match fake.open() {
+            Ok(block) => assert!(!refused && block.mapping().base == BaseAddr::Phys(PhysAddr(0x3820_0000)), "{kind}"),
+            Err(error) => assert!(refused && matches!(error, Error::Unsuitable { .. }), "{kind}: {error}"),
+        }
+        drop(fake.open_translated().unwrap());
+    }
+}
+
+#[test]
 fn a_module_that_vanishes_is_an_error() {
     let fake = FakeUDmaBuf::new(Config { vanish_after: 1, ..Config::default() });
     let block = fake.open().unwrap();
-    block.sync_for_device(0..64, Direction::ToDevice).unwrap();
+    block.device_sync(0..64, Direction::ToDevice).unwrap();
     let gone = Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_SET_SYNC)", errno: libc::ENODEV };
-    assert_eq!(block.sync_for_cpu(0..64, Direction::ToDevice), Err(gone));
+    assert_eq!(block.cpu_sync(0..64, Direction::ToDevice), Err(gone));
 
     let fake = FakeUDmaBuf::new(Config { vanish_after: 1, ..old() });
     let block = fake.open().unwrap();
-    block.sync_for_device(0..64, Direction::ToDevice).unwrap();
+    block.device_sync(0..64, Direction::ToDevice).unwrap();
     let gone = Error::AttributeUnreadable { name: "sync_offset", errno: libc::ENODEV };
-    assert_eq!(block.sync_for_cpu(0..64, Direction::ToDevice), Err(gone));
+    assert_eq!(block.cpu_sync(0..64, Direction::ToDevice), Err(gone));
 }
 
 #[test]
@@ -466,7 +485,7 @@ fn a_sync_opens_nothing() {
     let block = fake.open().unwrap();
     fs::remove_dir_all(fake.class_dir()).unwrap();
     fs::remove_file(fake.device_file()).unwrap();
-    block.sync_for_device(0..64, Direction::ToDevice).unwrap();
+    block.device_sync(0..64, Direction::ToDevice).unwrap();
     assert_eq!(fake.log(), [synced(Command::ForDevice, 0..64, Direction::ToDevice)]);
 }
 
@@ -496,10 +515,12 @@ fn the_real_calls_write_the_attributes_and_allocate_nothing() {
     let (dev, class) = (format!("{root}/dev"), format!("{root}/class"));
     let before = ALLOCATIONS.get();
     let roots = Roots { dev: &dev, class: &class };
-    let block = UDmaBuf::open_with("udmabuf0", roots, Real, false).unwrap();
-    block.sync_for_device(4096..8192, Direction::FromDevice).unwrap();
-    block.sync_for_cpu(4096..8192, Direction::FromDevice).unwrap();
-    let refused = UDmaBuf::open_with("udmabuf0", roots, Real, false).map(drop);
+    // SAFETY: there is no such device, or the file is this test\'s own.
+    let block = unsafe { UDmaBuf::open_with("udmabuf0", roots, Real, false) }.unwrap();
+    block.device_sync(4096..8192, Direction::FromDevice).unwrap();
+    block.cpu_sync(4096..8192, Direction::FromDevice).unwrap();
+    // SAFETY: there is no such device, or the file is this test\'s own.
+    let refused = unsafe { UDmaBuf::open_with("udmabuf0", roots, Real, false) }.map(drop);
     drop(block);
     assert_eq!(ALLOCATIONS.get(), before);
     assert_eq!(refused, Err(Error::InUse { errno: libc::EWOULDBLOCK }));

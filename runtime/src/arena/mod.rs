@@ -78,7 +78,7 @@ impl<'r, const BLOCKS: usize> Arena<'r, BLOCKS> {
         let (granules, align) = (lines(len_bytes).ok_or(refusal)?, lines(align.max(self.line).bytes()).ok_or(refusal)?);
         // Only the part below `align` matters, and that is a u32.
         let phase = u32::try_from(self.phase & u64::from(align - 1)).map_err(|_| refusal)?;
-        // Nobody holds the other end: no call here calls back, and the arena stays on one thread.
+        // Nobody holds the other end: nothing is called while it is borrowed, and the arena stays on one thread.
         let mut blocks = self.blocks.try_borrow_mut().map_err(|_| Error::Busy)?;
         let block = blocks.allocate(granules, align, phase).map_err(|full| match full {
             Full::Blocks => Error::NoSlots { slots: BLOCKS },
@@ -110,11 +110,13 @@ impl<const BLOCKS: usize> Owner for Arena<'_, BLOCKS> {
     }
     fn release(&self, token: u32) {
         if self.parts.last_is_gone(token)
-            && let Ok(mut blocks) = self.blocks.try_borrow_mut()
             && let Ok(id) = u16::try_from(token)
         {
+            // Before the borrow: a logger is the user's code, and may drop a buffer of this arena.
             event!("release block {}", id);
-            blocks.free(id);
+            if let Ok(mut blocks) = self.blocks.try_borrow_mut() {
+                blocks.free(id);
+            }
         }
     }
     fn share(&self, token: u32) -> Result<()> {

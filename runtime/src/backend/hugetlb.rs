@@ -152,11 +152,11 @@ unsafe impl Backend for HugeTlb {
         pagemap::run(&self.block(), offset_bytes, pagemap::read)
     }
 
-    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         cache::for_device(&self.map, range, direction)
     }
 
-    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         cache::for_cpu(&self.map, range, direction)
     }
 }

@@ -74,7 +74,7 @@ pub struct Segment {
 /// backend rather than drop it while anything carved from it is still out.
 ///
 /// # Safety
-/// Callers owe nothing: every method is safe to call.
+/// The two syncs are unsafe to call: they change what the CPU sees. Everything else is safe.
 ///
 /// # Implementation safety
 /// 1. [`mapping`](Self::mapping) returns the same values at every call, however often the backend itself is moved.
@@ -83,7 +83,10 @@ pub struct Segment {
 ///    other reason.
 /// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the granule where the device
 ///    writes. Where the device only reads, they read no byte outside `range`: a neighbour may be borrowed.
-/// 4. [`segment`](Self::segment) tells the truth about where the device finds each byte.
+/// 4. [`segment`](Self::segment) tells the truth about where the device finds each byte, and so do `base` and `bus`: no other
+///    memory answers there.
+/// 5. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu` no later event in the caches
+///    changes a byte of the range.
 pub unsafe trait Backend: Send + Sync {
     /// A short name for tables and messages: `sim`, `hugetlb`, `u-dma-buf`.
     fn name(&self) -> &'static str;
@@ -109,11 +112,17 @@ pub unsafe trait Backend: Send + Sync {
     ///
     /// # Errors
     /// The kernel's refusal, or [`Error::Contended`].
-    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+    ///
+    /// # Safety
+    /// Where `direction` says that the device writes: no reference to a byte of the range, rounded out to the granule, is alive.
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
 
     /// Takes `range` back for the CPU: what the device wrote becomes visible to it.
     ///
     /// # Errors
     /// As [`sync_for_device`](Self::sync_for_device).
-    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+    ///
+    /// # Safety
+    /// As [`sync_for_device`](Self::sync_for_device).
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
 }

@@ -109,8 +109,8 @@ impl<'p, T> Operand<'p, T> {
     /// The device's now. `hand_over` succeeded, and `addr` is what `check` found.
     #[inline]
     pub(crate) fn into_dev(self, port: &Port, addr: DevAddr) -> DevBuf<'p, T> {
-        // `check` passed, so the part lies inside; an empty span would only mean less to invalidate.
-        let span = self.span().unwrap_or(Span::new(0, 0));
+        // `check` passed, so the part lies inside; were it not so, all of the buffer would count as the device's.
+        let span = self.span().unwrap_or(self.chunk().extent);
         match self.held {
             Held::Cpu(buf) => DevBuf::new(buf, span, self.direction, port, addr),
             Held::Dev(buf) => buf.again(span, self.direction, port, addr),

@@ -17,6 +17,7 @@ use crate::{DevSlice, Direction, Error, Port, Timeout};
 ///    `start`. A write that is still under way in the interconnect counts as touching.
 /// 3. `check` touches no register that starts anything.
 /// 4. The device reaches memory through `port`, and no other way.
+/// 5. Nobody else drives the device while this value lives.
 pub unsafe trait Accelerator<const BUFFERS: usize> {
     /// What a job needs to know beside its operands.
     type Args;

@@ -41,6 +41,7 @@ const MAX_BUFFERS: usize = 16;
 /// ```
 pub struct Engine<A, const BUFFERS: usize> {
     accelerator: A,
+    /// The accelerator's, read once: what the buffers of a job were checked for is what they are given back for.
     port: Port,
     busy: bool,
     jobs: JobCounts,
@@ -80,8 +81,8 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
     /// The operands come back with [`Error::Busy`], [`Error::WrongDirection`], [`Error::OutOfRange`],
     /// [`Error::BufferSize`], [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`],
     /// [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`], what the accelerator's `check` says, or what
-    /// the backend's sync says. They do not come back with [`Error::WillNotStop`]: the doorbell failed half-way, and the
-    /// device may have them.
+    /// the backend's sync says. Where the accelerator itself fails to start, they come back on the device's side, because it may
+    /// have written them; with [`Error::WillNotStop`] they do not come back.
     #[inline]
     pub fn start<'e, 'p, T>(
         &'e mut self,

@@ -62,8 +62,7 @@ impl<B: Backend> Owner for Region<B> {
         self.state().release();
     }
     fn share(&self, _token: u32) -> Result<(), Error> {
-        self.state().share();
-        Ok(())
+        self.state().one_more()
     }
 }
 

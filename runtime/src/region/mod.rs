@@ -264,9 +264,21 @@ impl State {
         self.live.fetch_sub(1, Ordering::Release);
     }
 
-    /// One part more of a carve is out.
+    /// One part more of a carve is out, for as long as it is remembered: a pool or an arena that lost a buffer, once.
     pub(crate) fn share(&self) {
         self.live.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One part more of a buffer. Bounded, because forgotten parts stay counted, and a count that wraps would free the block
+    /// under a device (on 32 bits after 2^32 `split_at`s, which is a minute).
+    pub(crate) fn one_more(&self) -> Result<()> {
+        /// Far above what anybody holds, and far below where threads that add at once could wrap it.
+        const MAX_PARTS: usize = 1 << 20;
+        if self.live.load(Ordering::Relaxed) >= MAX_PARTS {
+            return Err(Error::TooManyParts { limit: 1 << 20 });
+        }
+        self.live.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Under `Whole`, does somebody else have bytes of this block?
@@ -279,14 +291,17 @@ impl State {
         event!("sync for device {}..{}", what.range.start, what.range.end);
         self.counters.syncs.add(1);
         self.counters.bytes_synced_for_device.add(what.range.len());
-        backend.sync_for_device(what.range.clone(), what.direction)
+        // SAFETY: where the device writes, `what` is whole lines of one chunk (`span.rs`), whose only handle is an `Operand` or a
+        // `DevBuf`, which have no views; or it is the whole block, before anything was carved from it.
+        unsafe { backend.sync_for_device(what.range.clone(), what.direction) }
     }
 
     pub(crate) fn sync_for_cpu(&self, backend: &dyn Backend, what: &Maintenance) -> Result<()> {
         event!("sync for cpu {}..{}", what.range.start, what.range.end);
         self.counters.syncs.add(1);
         self.counters.bytes_synced_for_cpu.add(what.range.len());
-        backend.sync_for_cpu(what.range.clone(), what.direction)
+        // SAFETY: as in `sync_for_device`.
+        unsafe { backend.sync_for_cpu(what.range.clone(), what.direction) }
     }
 }
 
@@ -305,8 +320,8 @@ fn contiguous(backend: &dyn Backend, mapping: &Mapping) -> Result<()> {
     Ok(())
 }
 
-// SAFETY: `State` is numbers and atomics. `Mapping::cpu` is an address, dereferenced only through a buffer, which one
-// thread holds at a time.
+// SAFETY: `State` is numbers and atomics. `Mapping::cpu` is an address, dereferenced only through a buffer, by its borrow
+// rules.
 unsafe impl Send for State {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for State {}

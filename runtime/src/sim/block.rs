@@ -118,14 +118,22 @@ impl SimBlock {
         }
     }
 
-    /// Write back: memory and the clean copy get what the CPU sees.
+    /// Write back what is dirty: memory and the clean copy get what the CPU sees. A line that is clean is not written, also
+    /// where memory holds something newer.
     fn clean(&self, behind: Behind, range: Range<usize>) {
-        // SAFETY: `lines` and `clip` keep the range inside the block. For lines that a device writes no view is alive;
-        // of bytes that a device only reads nothing but these bytes is read, and they are the caller's.
-        unsafe {
-            let from = self.cpu.add(range.start).as_ptr();
-            from.copy_to_nonoverlapping(behind.bus.add(range.start).as_ptr(), range.len());
-            from.copy_to_nonoverlapping(behind.clean.add(range.start).as_ptr(), range.len());
+        let mut start = range.start;
+        while start < range.end {
+            let end = behind.line.round_down(start).saturating_add(behind.line.bytes()).min(range.end);
+            if self.is_dirty(behind, start..end) {
+                // SAFETY: `lines` and `clip` keep the range inside the block. For lines that a device writes no view is alive;
+                // of bytes that a device only reads nothing but these bytes is read, and they are the caller's.
+                unsafe {
+                    let from = self.cpu.add(start).as_ptr();
+                    from.copy_to_nonoverlapping(behind.bus.add(start).as_ptr(), end - start);
+                    from.copy_to_nonoverlapping(behind.clean.add(start).as_ptr(), end - start);
+                }
+            }
+            start = end;
         }
     }
 

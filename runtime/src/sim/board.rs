@@ -168,6 +168,9 @@ impl SimBoard {
 
     /// Puts a block on the bus and returns its number.
     pub(super) fn attach(&self, block: SimBlock) -> Result<SimBlock> {
+        if self.bus == Bus::Sim(0) {
+            return Err(Error::NoSlots { slots: u32::MAX as usize });
+        }
         let mut state = self.lock()?;
         let block = SimBlock { id: state.next_id, ..block };
         state.blocks.push(block).map_err(|_| Error::NoSlots { slots: MAX_BLOCKS })?;
@@ -198,10 +201,10 @@ impl SimBoard {
     }
 }
 
-/// A number that no other board in this process has, until 2³² were made.
+/// A number that no other board in this process has. When all are used up, 0, on which no memory is granted.
 fn next_bus() -> Bus {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    Bus::Sim(NEXT.fetch_add(1, Ordering::Relaxed))
+    Bus::Sim(NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1)).unwrap_or(0))
 }
 
 impl BoardState {
@@ -228,7 +231,7 @@ impl BoardState {
         let mut found = self.blocks.iter().filter_map(|block| block.find(addr.0, len, port.offset).map(|offset| (*block, offset)));
         // Where two blocks answer to one address, neither does: it could be the wrong one.
         match (found.next(), found.next()) {
-            (Some(only), None) => Ok(only),
+            (Some(only), None) if port.carries(addr, len) => Ok(only),
             _ => {
                 self.counts.stray_accesses += 1;
                 Err(BusError { addr })

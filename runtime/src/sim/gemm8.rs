@@ -102,7 +102,7 @@ impl Gemm8Model {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            arguments: Arguments { pointers: [0; 4], m: 0, n: 0, k: 0, mode: 0 },
+            arguments: Arguments { pointers: [u64::MAX; 4], m: 0, n: 0, k: 0, mode: 0 },
             abort: false,
             status: 0,
             bytes_out: 0,

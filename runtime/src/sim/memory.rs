@@ -2,7 +2,7 @@
 //! The simulated board's memory as a backend.
 
 use super::{SimBoard, block::SimBlock};
-use crate::{Align, Backend, BaseAddr, Bus, Direction, Error, Mapping, Result, Segment, SyncScope};
+use crate::{Align, Backend, BaseAddr, Direction, Error, Mapping, Result, Segment, SyncScope};
 use core::{fmt, ops::Range, ptr::NonNull};
 
 /// What a block of simulated memory is like. The default is a good block on a non-coherent board; every other value is
@@ -13,8 +13,6 @@ pub struct SimSpec {
     pub len_bytes: usize,
     /// Where it lies on the bus; `None`: where there is room, below 4 GiB.
     pub base: Option<BaseAddr>,
-    /// The bus that its addresses are said to be for; `None`: the board's own.
-    pub bus: Option<Bus>,
     /// The cache line of the simulated processor.
     pub line: Align,
     /// What one sync covers. The granule of a range is always `line`.
@@ -30,7 +28,6 @@ impl Default for SimSpec {
         Self {
             len_bytes: 1 << 20,
             base: None,
-            bus: None,
             line: Align::LINE,
             scope: SyncScope::Range { granule_bytes: Align::LINE.bytes() },
             coherent: None,
@@ -119,7 +116,7 @@ unsafe impl Backend for Sim<'_> {
             cpu: self.block.cpu,
             len_bytes: self.block.len_bytes,
             base: self.block.base,
-            bus: self.spec.bus.unwrap_or(self.board.bus()),
+            bus: self.board.bus(),
             scope: self.spec.scope,
             coherent: self.spec.coherent,
         }
@@ -135,13 +132,13 @@ unsafe impl Backend for Sim<'_> {
         })
     }
 
-    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         let _held = self.board.lock()?;
         self.block.for_device(range, direction);
         Ok(())
     }
 
-    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         let mut board = self.board.lock()?;
         let evictions = self.block.for_cpu(range, direction, &mut board.rng);
         board.counts.evictions += evictions;

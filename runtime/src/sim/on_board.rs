@@ -38,11 +38,13 @@ unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
     fn segment(&self, offset_bytes: usize) -> Result<Segment> {
         self.inner.segment(offset_bytes)
     }
-    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
-        self.inner.sync_for_device(range, direction)
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_device(range, direction) }
     }
-    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
-        self.inner.sync_for_cpu(range, direction)
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_cpu(range, direction) }
     }
 }
 

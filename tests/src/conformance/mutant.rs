@@ -102,21 +102,23 @@ unsafe impl<B: Backend> Backend for Mutant<B> {
         self.inner.segment(offset_bytes)
     }
 
-    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         let call = self.for_device.fetch_add(1, Ordering::Relaxed);
         match self.mutation {
             Mutation::NoSyncForDevice => Ok(()),
             Mutation::NoSyncForDeviceOnce(n) if n == call => Ok(()),
-            _ => self.inner.sync_for_device(self.range(range, direction), self.direction(direction)),
+            // SAFETY: the users of a mutant hold no view during a sync.
+            _ => unsafe { self.inner.sync_for_device(self.range(range, direction), self.direction(direction)) },
         }
     }
 
-    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         let call = self.for_cpu.fetch_add(1, Ordering::Relaxed);
         match self.mutation {
             Mutation::NoSyncForCpu => Ok(()),
             Mutation::NoSyncForCpuOnce(n) if n == call => Ok(()),
-            _ => self.inner.sync_for_cpu(self.range(range, direction), self.direction(direction)),
+            // SAFETY: as above.
+            _ => unsafe { self.inner.sync_for_cpu(self.range(range, direction), self.direction(direction)) },
         }
     }
 }

@@ -174,11 +174,11 @@ unsafe impl<K: HeapKernel> Backend for DmaHeap<K> {
         pagemap::run(&self.block(), offset_bytes, |page, entries| self.kernel.pagemap(page, entries))
     }
 
-    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         cache::for_device(&self.map, range, direction)
     }
 
-    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         cache::for_cpu(&self.map, range, direction)
     }
 }

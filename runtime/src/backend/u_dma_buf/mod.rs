@@ -96,17 +96,19 @@ impl Roots<'static> {
 impl UDmaBuf {
     /// Opens `/dev/<name>`, whose addresses are physical ones ([`BaseAddr::Phys`]).
     ///
-    /// The device-tree node must have neither `dma-ranges` nor `iommus`: nothing here can tell, and the accelerator would be
-    /// given a wrong address. With either, use [`open_translated`](Self::open_translated).
+    /// A node behind an IOMMU or a bus with `dma-ranges` is refused: its address is not the physical one, and the accelerator would
+    /// be given a wrong one. There, use [`open_translated`](Self::open_translated).
     ///
     /// # Errors
     /// - [`Error::BadName`]: not 1 to 63 bytes, or `.`, `..`, or with a `/` or a NUL.
     /// - [`Error::Os`]: the device file cannot be opened or mapped, or an ioctl failed. [`Error::InUse`]: it is open elsewhere.
     /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`], [`Error::AttributeEmpty`], [`Error::AttributeNonsense`]: what
     ///   the module says of the block is absent, or cannot be.
-    /// - [`Error::BlockSize`]: the block is empty or not a whole number of lines. [`Error::Unsuitable`]: it would be mapped uncached.
+    /// - [`Error::BlockSize`]: the block is empty or not a whole number of lines. [`Error::Unsuitable`]: it would be mapped uncached,
+    ///   or its address is translated.
     pub fn open(name: &str) -> Result<Self, Error> {
-        Self::open_with(name, Roots::SYSTEM, RealIoctl, false)
+        // SAFETY: the system's own directories, and the kernel itself.
+        unsafe { Self::open_with(name, Roots::SYSTEM, RealIoctl, false) }
     }
 
     /// Opens `/dev/<name>`, made for a node that has the accelerator's own `dma-ranges` or `iommus`: its address is what that
@@ -121,7 +123,8 @@ impl UDmaBuf {
     /// As [`open`](Self::open), and [`Error::Unsuitable`] where the module would map the bus address as if it were a physical one:
     /// `quirk_mmap_mode` must be off there (device-tree property `quirk-mmap-off`).
     pub fn open_translated(name: &str) -> Result<Self, Error> {
-        Self::open_with(name, Roots::SYSTEM, RealIoctl, true)
+        // SAFETY: as in `open`.
+        unsafe { Self::open_with(name, Roots::SYSTEM, RealIoctl, true) }
     }
 }
 
@@ -130,14 +133,22 @@ impl<K: UDmaBufIoctl> UDmaBuf<K> {
     ///
     /// # Errors
     /// As [`UDmaBuf::open`] and [`UDmaBuf::open_translated`].
+    ///
+    /// # Safety
+    /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps, writes or shortens while this value
+    /// lives; what `roots.class` and `kernel` say of it is true, and a sync that succeeds was done.
     #[doc(hidden)]
-    pub fn open_with(name: &str, roots: Roots<'_>, kernel: K, translated: bool) -> Result<Self, Error> {
+    pub unsafe fn open_with(name: &str, roots: Roots<'_>, kernel: K, translated: bool) -> Result<Self, Error> {
         check_name(name)?;
         // Without O_SYNC: the module maps the block cached.
         let device = Fd::open(Path::join(&[roots.dev, name])?.as_c_str(), O_RDWR).map_err(|errno| os("open(/dev/<name>)", errno))?;
         device.try_lock().map_err(|errno| if errno == EWOULDBLOCK { Error::InUse { errno } } else { os("flock(/dev/<name>)", errno) })?;
         let directory = Directory::find(roots.class, name)?;
 
+        if !translated && directory.is_translated() {
+            let fix = "open it with open_translated";
+            return Err(Error::Unsuitable { name: "iommu_group, iommus or dma-ranges of the device", value: 1, fix });
+        }
         let facts = Facts::ask(&directory, &kernel, device.raw())?;
         facts.refuse_uncached()?;
         if translated {
@@ -230,11 +241,11 @@ unsafe impl<K: UDmaBufIoctl> Backend for UDmaBuf<K> {
         }
     }
 
-    fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         self.sync(SyncArgs::FOR_DEVICE, range, direction)
     }
 
-    fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         self.sync(SyncArgs::FOR_CPU, range, direction)
     }
 }

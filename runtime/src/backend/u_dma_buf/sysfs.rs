@@ -33,6 +33,14 @@ impl Directory {
         Err(Error::AttributeMissing { name: "/sys/class/u-dma-buf/<name>" })
     }
 
+    /// Is the device behind an IOMMU, or a bus with `dma-ranges`? Then its address is not the physical one. An empty
+    /// `dma-ranges` is one-to-one (Devicetree Specification, 2.3.9).
+    pub(super) fn is_translated(&self) -> bool {
+        let is_there = |path| self.0.open_at(path, O_RDONLY).is_ok();
+        let holds_bytes = |path| self.0.open_at(path, O_RDONLY).is_ok_and(|file| file.read_start(&mut [0; 1]) == Ok(1));
+        is_there(c"device/iommu_group") || is_there(c"device/of_node/iommus") || holds_bytes(c"device/of_node/../dma-ranges")
+    }
+
     /// The number that the attribute holds, or `None` where there is no such attribute.
     pub(super) fn number(&self, attribute: &'static CStr) -> Result<Option<u64>, Error> {
         let name = text(attribute);
