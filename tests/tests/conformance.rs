@@ -2,19 +2,23 @@
 #![allow(clippy::panic, reason = "this is how a test fails")]
 
 use contigo::{
-    Align, Error, HugeTlb, Port, SyncScope,
+    Align, CpuBuf, DevAddr, Engine, Error, HugeTlb, Pool, Port, Region, Running, SyncScope, Timeout,
     sim::{SimBoard, SimSpec},
 };
 use contigo_tests::{
     conformance,
     conformance::{
-        Failure, Harness, all,
+        Failure, Harness, Verdict, all,
         boards::{OnMemory, OnSim},
         fakes::{OnFakeModule, on_fake_heap},
-        mutant::{Mutated, Mutation},
+        mutant::{Mutated, Mutation, REFUSAL},
+        rig::{expect, keyed, scribble},
+        xor::Xor,
     },
+    ensure,
     fake_u_dma_buf::Config,
 };
+use fastrand::Rng;
 
 const HP: fn(&SimBoard) -> Port = SimBoard::port;
 const ACP: fn(&SimBoard) -> Port = SimBoard::coherent_port;
@@ -111,4 +115,84 @@ fn one_missing_sync_is_caught_within_four_seeds() {
             assert!(is_caught(mutation), "{mutation:?} was not caught");
         }
     }
+}
+
+/// A sync that the kernel refuses, whichever it is: the job's buffers come back and the next try works, or, where nobody is
+/// there to try again, the slot stays out.
+#[test]
+fn a_refused_sync_loses_nothing() {
+    for n in 0..12 {
+        if let Err(failure) = refused_sync(n) {
+            panic!("sync {n} was refused: {failure}");
+        }
+    }
+}
+
+fn refused_sync(n: u64) -> Verdict {
+    let harness = Mutated { inner: OnSim::new(1, HP, SimSpec::default()), mutation: Mutation::RefusedOnce(n) };
+    let backend = harness.open(4096)?;
+    let region = match Region::new(backend) {
+        Err(refused) if n < 2 => return if refused.error == REFUSAL { Ok(()) } else { Err(refused.error.into()) },
+        other => other?,
+    };
+    let pool = Pool::<4>::new(region.carve(2048, Align::LINE)?, 512)?;
+    let mut engine = Engine::<_, 2>::new(Xor::new(&harness))?;
+    let mut rng = Rng::with_seed(n);
+    let (mut input, mut output) = (pool.take()?, pool.take()?);
+    let mut refusals = 0;
+    for round in 0..3 {
+        let bytes = scribble(&mut rng, &mut input)?;
+        let mut operands = [input.to_device(..), output.from_device(..)];
+        [input, output] = loop {
+            match engine.start(operands, &1) {
+                Ok(job) => break wait_or_take_back(job, &mut refusals)?,
+                Err(failed) => {
+                    ensure!(failed.error == REFUSAL && refusals == 0, "{failed}");
+                    refusals += 1;
+                    operands = failed.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
+                }
+            }
+        };
+        expect(&format!("round {round}"), &output, &keyed(&bytes, 1))?;
+        expect("the input", &input, &bytes)?;
+    }
+    // Two syncs of the first touch, three a job.
+    ensure!(refusals == u64::from(n < 2 + 3 * 3), "{refusals} refusals were seen");
+    drop((input, output));
+    ensure!(pool.taken() == 0, "{} slots are still out", pool.taken());
+    Ok(())
+}
+
+type XorJob<'e, 'h, 'p> = Running<'e, 'p, Xor<'h, Mutated<OnSim>>, 2>;
+
+/// The job is done, but its output may not be visible yet: then the buffers are the device's, and can be taken back again.
+fn wait_or_take_back<'p>(job: XorJob<'_, '_, 'p>, refusals: &mut u64) -> Verdict<[CpuBuf<'p>; 2]> {
+    match job.wait(Timeout::ms(20)) {
+        Ok(buffers) => Ok(buffers),
+        Err(failed) => {
+            ensure!(failed.error == REFUSAL, "{failed}");
+            *refusals += 1;
+            let [input, output] = failed.buffers.ok_or(Failure::Wrong("a finished job kept its buffers".into()))?;
+            Ok([input.into_cpu()?, output.into_cpu()?])
+        }
+    }
+}
+
+/// The caches cannot be made to agree with memory while a buffer is dropped: its slot stays out, and its memory is kept.
+#[test]
+fn a_refused_sync_in_a_drop_keeps_the_slot() {
+    // The region's first touch, two operands for the device, and the output back from it.
+    let harness = Mutated { inner: OnSim::new(1, HP, SimSpec::default()), mutation: Mutation::RefusedOnce(4) };
+    let verdict = || -> Verdict {
+        let base = {
+            let region = Region::new(harness.open(4096)?)?;
+            let pool = Pool::<2>::new(region.carve(1024, Align::LINE)?, 512)?;
+            let mut engine = Engine::<_, 2>::new(Xor::new(&harness))?;
+            drop(engine.start([pool.take()?.to_device(..), pool.take()?.from_device(..)], &1)?);
+            ensure!(pool.taken() == 1, "{} slots are out", pool.taken());
+            region.base()
+        };
+        Ok(harness.device_read(DevAddr(base.raw()), &mut [0; 4])?)
+    };
+    assert_eq!(verdict(), Ok(()));
 }

@@ -57,13 +57,13 @@ impl<'b> Sim<'b> {
         let refusal = Error::BlockSize { len_bytes: spec.len_bytes, need_bytes: 1, line_bytes: spec.line.bytes() };
         let len_bytes = spec.line.round_up(spec.len_bytes).filter(|&len| len > 0).ok_or(refusal)?;
         let three = len_bytes.checked_mul(3).ok_or(refusal)?;
-        let mapped =
+        let mut mapped =
             memmap2::MmapMut::map_anon(three).map_err(|error| Error::Os { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })?;
-        let mut mapped = core::mem::ManuallyDrop::new(mapped);
         let memory = NonNull::new(mapped.as_mut_ptr()).ok_or(refusal)?;
         // SAFETY: the mapping has 3 * len_bytes bytes, zeroed, and is this backend's alone; `Drop` unmaps it only after the
         // block was taken from the board.
-        unsafe { Self::attach(board, spec, memory, len_bytes, Storage::Mapped(mapped)) }
+        let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
+        Ok(Self { board, block, spec, storage: Storage::Mapped(core::mem::ManuallyDrop::new(mapped)) })
     }
 
     pub(super) fn over(board: &'b SimBoard, memory: &'static mut [u8]) -> Result<Self> {
@@ -80,12 +80,13 @@ impl<'b> Sim<'b> {
         // SAFETY: `skip + 3 * len_bytes` is at most the slice's length, so the result is inside it, and not null.
         let memory = unsafe { NonNull::new_unchecked(start.add(skip)) };
         // SAFETY: the slice is borrowed for ever and only here; the three memories fit, see above.
-        unsafe { Self::attach(board, spec, memory, len_bytes, Storage::Static) }
+        let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
+        Ok(Self { board, block, spec, storage: Storage::Static })
     }
 
     /// # Safety
-    /// As [`SimBlock::over`]; `storage` holds the memory.
-    unsafe fn attach(board: &'b SimBoard, spec: SimSpec, memory: NonNull<u8>, len_bytes: usize, storage: Storage) -> Result<Self> {
+    /// As [`SimBlock::over`].
+    unsafe fn attach(board: &SimBoard, spec: SimSpec, memory: NonNull<u8>, len_bytes: usize) -> Result<(SimBlock, SimSpec)> {
         let base = match spec.base {
             Some(base) => base,
             None => board.place(len_bytes)?,
@@ -97,8 +98,7 @@ impl<'b> Sim<'b> {
         let spec = SimSpec { scope, ..spec };
         // SAFETY: the caller's promise.
         let block = unsafe { SimBlock::over(memory, len_bytes, spec.line, base, spec.scope) };
-        let block = board.attach(block)?;
-        Ok(Self { board, block, spec, storage })
+        Ok((board.attach(block)?, spec))
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend, and breaks its third rule on purpose")]
 
 use super::{Failure, Harness};
-use contigo::{Backend, DevAddr, Direction, Mapping, Port, Result, Segment, SyncScope, sim::BusError};
+use contigo::{Backend, DevAddr, Direction, Error, Mapping, Port, Result, Segment, SyncScope, sim::BusError};
 use std::{
     ops::Range,
     sync::atomic::{AtomicU64, Ordering},
@@ -31,7 +31,12 @@ pub enum Mutation {
     SwappedDirections,
     /// A range begins and ends a line late.
     Shifted,
+    /// The `n`-th sync, whichever way, is refused as a kernel may refuse it, and not done; number 0 is the region's first touch.
+    RefusedOnce(u64),
 }
+
+/// What [`Mutation::RefusedOnce`] says.
+pub const REFUSAL: Error = Error::Contended { tries: 1 };
 
 impl Mutation {
     /// Every mutation that is wrong from the first call to the last.
@@ -59,6 +64,11 @@ impl<B: Backend> Mutant<B> {
     /// Breaks `inner`.
     pub const fn new(inner: B, mutation: Mutation) -> Self {
         Self { inner, mutation, for_device: AtomicU64::new(0), for_cpu: AtomicU64::new(0) }
+    }
+
+    fn is_refused(&self) -> bool {
+        let call = self.for_device.load(Ordering::Relaxed) + self.for_cpu.load(Ordering::Relaxed);
+        self.mutation == Mutation::RefusedOnce(call)
     }
 
     fn range(&self, range: Range<usize>, direction: Direction) -> Range<usize> {
@@ -103,8 +113,10 @@ unsafe impl<B: Backend> Backend for Mutant<B> {
     }
 
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        let refused = self.is_refused();
         let call = self.for_device.fetch_add(1, Ordering::Relaxed);
         match self.mutation {
+            _ if refused => Err(REFUSAL),
             Mutation::NoSyncForDevice => Ok(()),
             Mutation::NoSyncForDeviceOnce(n) if n == call => Ok(()),
             // SAFETY: the users of a mutant hold no view during a sync.
@@ -113,11 +125,13 @@ unsafe impl<B: Backend> Backend for Mutant<B> {
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        let refused = self.is_refused();
         let call = self.for_cpu.fetch_add(1, Ordering::Relaxed);
         match self.mutation {
+            _ if refused => Err(REFUSAL),
             Mutation::NoSyncForCpu => Ok(()),
             Mutation::NoSyncForCpuOnce(n) if n == call => Ok(()),
-            // SAFETY: as above.
+            // SAFETY: the users of a mutant hold no view during a sync.
             _ => unsafe { self.inner.sync_for_cpu(self.range(range, direction), self.direction(direction)) },
         }
     }
