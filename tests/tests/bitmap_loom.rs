@@ -1,0 +1,219 @@
+//! Every interleaving of the two lock-free parts, by the model checker loom: the pool's bitmap, and the count of a slot's
+//! handles. The runtime's own source files are built here, with loom's atomics under them.
+//!
+//! A slot's bytes are stood for by a loom cell: it fails when two threads are in it at once, and also when one enters without
+//! having seen what the last one did, which is what a weakened `Acquire` or `Release` does.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+
+#[allow(dead_code, reason = "what one thread alone uses is not modelled")]
+#[path = "../../runtime/src/pool/bitmap.rs"]
+mod bitmap;
+#[allow(dead_code, reason = "what one thread alone uses is not modelled")]
+#[path = "../../runtime/src/pool/parts.rs"]
+mod parts;
+
+/// In the place of the runtime's `atomic.rs`.
+mod atomic {
+    pub(crate) use loom::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+}
+
+use bitmap::{Bitmap, WORD_BITS};
+use contigo::Error;
+use loom::{cell::UnsafeCell, model::Builder, sync::Arc, thread};
+use parts::SharedParts;
+
+/// Three threads with no bound on preemptions take minutes; almost every known race needs two (Musuvathi and Qadeer, PLDI
+/// 2007), and this is one more.
+const PREEMPTIONS: usize = 3;
+
+struct Slots<const SLOTS: usize> {
+    taken: Bitmap<SLOTS>,
+    parts: SharedParts<SLOTS>,
+    bytes: [UnsafeCell<()>; SLOTS],
+}
+
+impl<const SLOTS: usize> Slots<SLOTS> {
+    fn new() -> Arc<Self> {
+        let bytes = std::array::from_fn(|_| UnsafeCell::new(()));
+        Arc::new(Self { taken: Bitmap::new(), parts: SharedParts::new(), bytes })
+    }
+
+    /// As the pool's `take`: with a slot, its bytes are this thread's.
+    fn take(&self) -> Option<usize> {
+        let slot = self.taken.claim()?;
+        assert!(slot < SLOTS);
+        self.write(slot);
+        Some(slot)
+    }
+
+    /// As a view that writes.
+    fn write(&self, slot: usize) {
+        self.bytes[slot].with_mut(|_| ());
+    }
+
+    /// As a buffer's drop: was it the slot's last handle?
+    fn put(&self, slot: usize) -> bool {
+        let last = self.parts.last_is_gone(u32::try_from(slot).unwrap());
+        if last {
+            self.write(slot);
+            self.taken.release(slot);
+        }
+        last
+    }
+
+    /// Takes one and gives it back; whether there was one.
+    fn take_and_put(&self) -> bool {
+        let slot = self.take();
+        if let Some(slot) = slot {
+            assert!(self.put(slot), "a slot that was never split has one handle");
+        }
+        slot.is_some()
+    }
+}
+
+fn check(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(model);
+}
+
+/// `first` on this thread and `others` beside it; how often each said yes.
+fn beside<const SLOTS: usize>(slots: &Arc<Slots<SLOTS>>, others: usize, act: fn(&Slots<SLOTS>) -> usize) -> usize {
+    let threads: Vec<_> = (0..others)
+        .map(|_| {
+            let slots = Arc::clone(slots);
+            thread::spawn(move || act(&slots))
+        })
+        .collect();
+    let own = act(slots);
+    own + threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+}
+
+#[test]
+fn one_slot_has_one_owner_at_a_time() {
+    check(None, || {
+        let slots = Slots::<1>::new();
+        let taken = beside(&slots, 1, |slots| usize::from(slots.take_and_put()) + usize::from(slots.take_and_put()));
+        // Each thread is refused only while the other has it, so the last attempt of all succeeds.
+        assert!(taken >= 2, "{taken}");
+        assert_eq!(slots.taken.taken(), 0);
+    });
+}
+
+#[test]
+fn two_threads_on_two_slots_are_never_refused() {
+    check(Some(PREEMPTIONS), || {
+        let slots = Slots::<2>::new();
+        let taken = beside(&slots, 1, |slots| usize::from(slots.take_and_put()) + usize::from(slots.take_and_put()));
+        assert_eq!(taken, 4, "a slot was free during every call");
+        assert_eq!(slots.taken.taken(), 0);
+    });
+}
+
+#[test]
+fn three_threads_get_two_slots_and_no_third() {
+    check(Some(PREEMPTIONS), || {
+        let slots = Slots::<2>::new();
+        // Kept, not given back: so exactly two of three get one, and the two differ, or their cell would fail.
+        let taken = beside(&slots, 2, |slots| usize::from(slots.take().is_some()));
+        assert_eq!(taken, 2);
+        assert_eq!(slots.taken.taken(), 2);
+        assert_eq!(slots.taken.claim(), None);
+    });
+}
+
+#[test]
+fn a_slot_goes_from_hand_to_hand_among_three() {
+    check(Some(PREEMPTIONS), || {
+        let slots = Slots::<1>::new();
+        let taken = beside(&slots, 2, |slots| usize::from(slots.take_and_put()));
+        assert!(taken >= 1, "whoever came first had it");
+        assert_eq!(slots.taken.taken(), 0, "none is lost");
+        assert_eq!(slots.taken.claim(), Some(0));
+    });
+}
+
+#[test]
+fn the_free_slots_of_two_words_are_both_found() {
+    const SLOTS: usize = WORD_BITS + 1;
+    check(Some(PREEMPTIONS), || {
+        let slots = Slots::<SLOTS>::new();
+        for expected in 0..SLOTS {
+            assert_eq!(slots.taken.claim(), Some(expected));
+        }
+        assert_eq!(slots.taken.claim(), None);
+        // One in each word, whichever the hint names.
+        slots.put(WORD_BITS);
+        slots.put(3);
+        let taken = beside(&slots, 1, |slots| usize::from(slots.take().is_some()));
+        assert_eq!(taken, 2);
+        assert_eq!(slots.taken.taken(), SLOTS);
+    });
+}
+
+#[test]
+fn of_three_handles_one_is_the_last_and_sees_what_the_others_did() {
+    check(Some(PREEMPTIONS), || {
+        let slots = Slots::<1>::new();
+        assert_eq!(slots.take(), Some(0));
+        slots.parts.one_more(0).unwrap();
+        slots.parts.one_more(0).unwrap();
+        // Each handle is another third of the slot: a cell of its own, read by whoever gives the slot back.
+        let thirds = Arc::new([0; 3].map(|_| UnsafeCell::new(())));
+        let threads: Vec<_> = (0..3)
+            .map(|third| {
+                let (slots, thirds) = (Arc::clone(&slots), Arc::clone(&thirds));
+                thread::spawn(move || {
+                    thirds[third].with_mut(|_| ());
+                    let last = slots.parts.last_is_gone(0);
+                    if last {
+                        thirds.iter().for_each(|third| third.with(|_| ()));
+                        slots.taken.release(0);
+                    }
+                    usize::from(last)
+                })
+            })
+            .collect();
+        let last: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert_eq!(last, 1);
+        assert_eq!(slots.taken.claim(), Some(0));
+        assert!(slots.parts.last_is_gone(0), "the count is back at one handle");
+    });
+}
+
+#[test]
+fn one_half_is_split_again_while_the_other_is_dropped() {
+    check(None, || {
+        let slots = Slots::<1>::new();
+        assert_eq!(slots.take(), Some(0));
+        slots.parts.one_more(0).unwrap();
+        let other = {
+            let slots = Arc::clone(&slots);
+            thread::spawn(move || usize::from(slots.put(0)))
+        };
+        slots.parts.one_more(0).unwrap();
+        let own = usize::from(slots.put(0)) + usize::from(slots.put(0));
+        assert_eq!(own + other.join().unwrap(), 1);
+        assert_eq!(slots.taken.taken(), 0);
+    });
+}
+
+#[test]
+fn what_the_last_owner_did_is_done_once_no_slot_is_taken() {
+    // The pool's drop asks `taken`, and lets the region free the memory when it is 0.
+    check(None, || {
+        let slots = Slots::<1>::new();
+        assert_eq!(slots.take(), Some(0));
+        let other = {
+            let slots = Arc::clone(&slots);
+            thread::spawn(move || {
+                slots.write(0);
+                slots.put(0)
+            })
+        };
+        if slots.taken.taken() == 0 {
+            slots.write(0); // as unmapping it
+        }
+        assert!(other.join().unwrap());
+    });
+}

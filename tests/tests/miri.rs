@@ -1,0 +1,132 @@
+//! Miri reads the runtime's unsafe code a second time: the core's own tests, its end-to-end file and its error paths, under
+//! both aliasing models. It needs the nightly component `miri`, and about two minutes, so it runs where `CONTIGO_MIRI=1` says
+//! so: `.ci/run` does. Elsewhere it prints that it was skipped.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
+use std::{
+    fs::{self, File},
+    io::Write,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, ExitStatus},
+    time::{Duration, Instant},
+};
+
+/// What it reads: a package's arguments, and how many tests must have passed, so that a filter that fits nothing shows.
+/// Left out of the unit tests: the arena's property tests (minutes each, and safe code), and what makes an ioctl, which
+/// Miri cannot.
+const SETS: [(&[&str], u32); 2] = [
+    (
+        &[
+            "--package",
+            "contigo",
+            "--lib",
+            "--",
+            "span::",
+            "arena::",
+            "--skip",
+            "one_block",
+            "--skip",
+            "few_blocks",
+            "--skip",
+            "many_blocks",
+        ],
+        12,
+    ),
+    (&["--package", "contigo-tests", "--test=core_smoke"], 8),
+];
+
+/// The two models of what a reference forbids. What the runtime leaks on purpose is no finding.
+const MODELS: [(&str, &str); 2] = [("Stacked Borrows", "-Zmiri-ignore-leaks"), ("Tree Borrows", "-Zmiri-ignore-leaks -Zmiri-tree-borrows")];
+
+/// One set under one model: 15 s here, and a minute more to build Miri's own standard library the first time.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// A line that is seen also when the test passes: the harness only keeps what `println!` prints.
+fn say(text: &str) {
+    writeln!(std::io::stderr(), "{text}").unwrap();
+}
+
+fn cargo_miri(arguments: &[&str]) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut command = Command::new("cargo");
+    command.current_dir(root).args(["+nightly", "miri"]).args(arguments);
+    // What the outer cargo and its rustup proxy set would choose their toolchain again.
+    for name in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "LD_LIBRARY_PATH"] {
+        command.env_remove(name);
+    }
+    // Not the outer cargo's folder: it may hold its lock.
+    command.env("CARGO_TARGET_DIR", root.join("target").join("miri")).env("CARGO_TERM_COLOR", "never");
+    command
+}
+
+/// Runs it, its output in `log`, at most for `LIMIT`.
+fn run(mut command: Command, log: &Path) -> ExitStatus {
+    let file = File::create(log).unwrap();
+    command.stdout(file.try_clone().unwrap()).stderr(file).process_group(0);
+    let mut child = command.spawn().unwrap();
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if Instant::now() > deadline {
+            // The whole group: cargo's children would run on.
+            killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL).unwrap();
+            return child.wait().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Why Miri cannot run here.
+fn missing() -> Option<String> {
+    match cargo_miri(&["--version"]).output() {
+        Err(error) => Some(format!("no cargo to run it with: {error}")),
+        Ok(output) if !output.status.success() => {
+            let told = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("it says nothing").to_owned();
+            Some(format!("rustup component add --toolchain nightly miri rust-src ({told})"))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// How many tests the harnesses in `text` say have passed.
+fn passed(text: &str) -> u32 {
+    let counts = text.lines().filter_map(|line| line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<u32>().ok());
+    counts.sum()
+}
+
+#[test]
+fn the_core_has_no_undefined_behaviour_that_miri_knows() {
+    if std::env::var_os("CONTIGO_MIRI").is_none_or(|value| value != "1") {
+        return say("skipped: Miri on the core; CONTIGO_MIRI=1 asks for it");
+    }
+    if let Some(why) = missing() {
+        return say(&format!("skipped: Miri on the core; {why}"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("miri.log");
+    for (model, flags) in MODELS {
+        for (arguments, at_least) in SETS {
+            let mut command = cargo_miri(&["test", "--locked"]);
+            command.args(arguments).env("MIRIFLAGS", flags);
+            let status = run(command, &log);
+            let text = fs::read_to_string(&log).unwrap();
+            assert!(status.success(), "{model}: {status}\n{text}");
+            assert!(passed(&text) >= at_least, "{model}: too few tests\n{text}");
+            say(&format!("Miri, {model}, {}: {} tests passed", arguments.get(1..3).unwrap().join(" "), passed(&text)));
+        }
+    }
+}
+
+#[test]
+fn the_count_of_passed_tests_is_read_right() {
+    let text =
+        "running 2 tests\ntest result: ok. 2 passed; 0 failed\n\ntest result: ok. 11 passed; 0 failed\ntest result: FAILED. 3 passed";
+    assert_eq!(passed(text), 13);
+}

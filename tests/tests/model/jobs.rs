@@ -1,0 +1,300 @@
+//! Jobs: started with whatever is at hand, ended in every way there is.
+
+use crate::{
+    machine::{Held, Lent, Machine, Part},
+    operands::some_gemm,
+    oracle::{Attempted, refusal},
+    reference,
+};
+use contigo::{
+    Attempt, CpuBuf, DevBuf, Direction, Engine, Error, JobError, OneThread, Running, Timeout,
+    accel::gemm8::{Gemm, Gemm8},
+    sim::{Faults, Gemm8Model, SimGemm8, SimWindow},
+};
+use contigo_tests::{
+    conformance::{Failure, Verdict},
+    ensure,
+};
+use std::mem;
+
+type Driver<'d> = Gemm8<SimWindow<'d, Gemm8Model>>;
+type Job<'e, 'd, 'p> = Running<'e, 'p, Driver<'d>, 4, OneThread>;
+type Lents<'p> = [DevBuf<'p, OneThread>; 4];
+
+/// An engine, its device, and what the model knows of them.
+pub(crate) struct Unit<'d> {
+    engine: Engine<Driver<'d>, 4>,
+    device: &'d SimGemm8<'d>,
+    coherent: bool,
+    /// It would not stop, and was not reset since.
+    stuck: bool,
+    forgotten: u64,
+}
+
+/// How a job ended.
+enum Ended<'p> {
+    Done([CpuBuf<'p, OneThread>; 4]),
+    DoneOnDevice(Lents<'p>),
+    Failed(Error, Lents<'p>),
+    /// Stopped and dropped: nothing to hold any more.
+    Dropped,
+    Leaked,
+}
+
+impl<'d> Unit<'d> {
+    pub(crate) fn new(device: &'d SimGemm8<'d>, coherent: bool) -> Verdict<Self> {
+        Ok(Self { engine: Engine::new(Gemm8::open(device.window()?)?)?, device, coherent, stuck: false, forgotten: 0 })
+    }
+
+    /// Every job ended in exactly one way.
+    pub(crate) fn count(&self) -> Verdict {
+        let jobs = self.engine.jobs();
+        ensure!(jobs.started == jobs.completed + jobs.stopped + self.forgotten, "{jobs:?}, and {} forgotten", self.forgotten);
+        Ok(())
+    }
+}
+
+impl<'p> Machine<'p> {
+    /// A job from the first check to the last byte, with other steps while it runs.
+    pub(crate) fn job(&mut self, units: &mut [Unit<'_>]) -> Verdict {
+        let Some(index) = self.one_of(units.len()) else { return Ok(()) };
+        units.swap(0, index);
+        let Some((unit, others)) = units.split_first_mut() else { return Ok(()) };
+        let gemm = some_gemm(&mut self.rng);
+        let Some((operands, parts)) = self.operands(&gemm) else { return self.step(others) };
+        let (busy, coherent) = (unit.engine.is_busy(), unit.coherent);
+        let expected = refusal(&Attempted { busy, coherent, line_bytes: self.line.bytes(), base: self.base, parts: &parts, gemm });
+        self.note(|| format!("{gemm:?} on {:?}, coherent: {coherent}; expect {expected:?}", parts.each_ref().map(Part::absolute)));
+        let job = match unit.engine.start(operands, &gemm) {
+            Ok(job) if expected.is_none() => job,
+            Ok(_) => return Err(Failure::Wrong(format!("a job was started that must be refused: {expected:?}"))),
+            Err(refused) => return self.refused(refused, expected, parts),
+        };
+        self.tally("started");
+        for part in &parts {
+            match part.held_coherent {
+                None if part.extent.start % self.line.bytes() != 0 || part.extent.end % self.line.bytes() != 0 => self.tally("half a line"),
+                None => {}
+                Some(before) if before != coherent => self.tally("chained through another port"),
+                Some(_) => self.tally("chained"),
+            }
+        }
+        for _ in 0..self.rng.u32(..3) {
+            self.step(others)?;
+        }
+        let ended = self.end_job(job, unit.device)?;
+        self.settle(ended, parts, &gemm, unit)?;
+        unit.count()
+    }
+
+    /// Ends a job in one of the ways there are.
+    fn end_job<'e, 'd>(&mut self, job: Job<'e, 'd, 'p>, device: &SimGemm8<'_>) -> Verdict<Ended<'p>> {
+        const ENOUGH: Timeout = Timeout::ms(20);
+        let way = self.rng.u8(..20);
+        self.note(|| format!("end the job, way {way}"));
+        Ok(match way {
+            0 if self.forgets => {
+                mem::forget(job);
+                Ended::Leaked
+            }
+            0..=2 => {
+                drop(job);
+                Ended::Dropped
+            }
+            3..=6 => on_device(job.wait_device(ENOUGH)),
+            7 => on_device(job.wait_device(Timeout::NOW)),
+            8..=10 => return self.try_often(job, device),
+            11 => on_cpu(job.wait(Timeout::us(self.rng.u32(..3)))),
+            _ => match job.wait(ENOUGH) {
+                Err(failed) if failed.error == (Error::Timeout { timeout_us: 20_000 }) && self.faults.hang == 0 => {
+                    return Err(Failure::Wrong("a job that does not hang did not end in time".into()));
+                }
+                ended => on_cpu(ended),
+            },
+        })
+    }
+
+    /// Looks until it is done, up to a limit; a hung one is dropped.
+    fn try_often<'e, 'd>(&mut self, mut job: Job<'e, 'd, 'p>, device: &SimGemm8<'_>) -> Verdict<Ended<'p>> {
+        for _ in 0..20 {
+            match job.try_wait() {
+                Ok(Attempt::Done(buffers)) => return Ok(Ended::Done(buffers)),
+                Ok(Attempt::Pending(still)) => job = still,
+                Err(failed) => return Ok(on_cpu(Err(failed))),
+            }
+            device.run_for(5)?;
+        }
+        ensure!(self.faults.hang + self.faults.stuck > 0, "a job that does not hang did not end in 20 looks");
+        drop(job);
+        Ok(Ended::Dropped)
+    }
+
+    /// What the end means for the buffers and for the model.
+    fn settle(&mut self, ended: Ended<'p>, parts: [Part; 4], gemm: &Gemm, unit: &mut Unit<'_>) -> Verdict {
+        self.tally(match &ended {
+            Ended::Done(_) => "done",
+            Ended::DoneOnDevice(_) => "done, kept on the device",
+            Ended::Failed(Error::Timeout { .. }, _) => "timed out",
+            Ended::Failed(Error::Fault { .. }, _) => "faulted",
+            Ended::Failed(..) => "fell short",
+            Ended::Dropped => "dropped",
+            Ended::Leaked => "leaked",
+        });
+        let stopped_for_good = unit.engine.is_busy();
+        match ended {
+            Ended::Done(buffers) => {
+                self.written(&parts, gemm, true);
+                for (buf, Part { claim, extent, shown, .. }) in buffers.into_iter().zip(parts) {
+                    let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
+                    ensure!(now == shown, "a buffer comes back showing {now:?}, not {shown:?}");
+                    self.held.push(Held { buf, claim, extent });
+                }
+            }
+            Ended::DoneOnDevice(buffers) => {
+                self.written(&parts, gemm, true);
+                self.lend(buffers, parts, unit.coherent)?;
+            }
+            Ended::Failed(error, buffers) => {
+                let possible = match error {
+                    Error::Timeout { .. } => true,
+                    Error::Fault { .. } => self.faults.error > 0,
+                    Error::ShortTransfer { .. } => self.faults.short > 0,
+                    _ => false,
+                };
+                ensure!(possible, "a job failed with {error}, with {:?}", self.faults);
+                self.note(|| format!("failed: {error}"));
+                self.written(&parts, gemm, false);
+                self.lend(buffers, parts, unit.coherent)?;
+            }
+            Ended::Dropped if !stopped_for_good => {
+                self.written(&parts, gemm, false);
+                parts.iter().for_each(|part| self.world.claims[part.claim].handles -= 1);
+            }
+            Ended::Dropped | Ended::Leaked => {
+                ensure!(stopped_for_good, "the buffers are gone, and the engine is ready for more");
+                parts.iter().for_each(|part| self.world.leak(part.claim));
+                unit.after_leak(&self.faults)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the device wrote, where that can be known.
+    fn written(&mut self, parts: &[Part; 4], gemm: &Gemm, complete: bool) {
+        let [a, b, bias, c] = parts.each_ref().map(Part::absolute);
+        let need = reference::operand_bytes(gemm);
+        let input = |index: usize, range: &std::ops::Range<usize>| self.world.read(range.start..range.start + need[index]);
+        let result = match (input(0, &a), input(1, &b), input(2, &bias)) {
+            (Some(a), Some(b), Some(bias)) if complete => Some(reference::gemm8(gemm, a, b, bias)),
+            _ => None,
+        };
+        self.world.forget(c.clone());
+        if let Some(bytes) = result {
+            self.world.write(c.start, &bytes);
+        }
+    }
+
+    fn lend(&mut self, buffers: Lents<'p>, parts: [Part; 4], coherent: bool) -> Verdict {
+        for (buf, part) in buffers.into_iter().zip(parts) {
+            let given = if part.held_coherent.is_some() { part.of.clone() } else { part.absolute() };
+            let addr = self.base + part.absolute().start as u64;
+            ensure!(
+                (buf.addr().0, buf.len_bytes()) == (addr, given.len()),
+                "{buf:?} instead of {} bytes, used from {addr:#x}",
+                given.len()
+            );
+            let written = part.written || part.direction == Direction::FromDevice;
+            let Part { claim, extent, shown, .. } = part;
+            self.lent.push(Lent { buf, claim, extent, shown, given, coherent, written });
+        }
+        Ok(())
+    }
+
+    /// A buffer that is a device's comes back to the CPU, or to its pool, or is forgotten.
+    pub(crate) fn lent_one(&mut self) -> Verdict {
+        let Some(index) = self.one_of(self.lent.len()) else { return Ok(()) };
+        let Lent { buf, claim, extent, shown, given, .. } = self.lent.swap_remove(index);
+        let way = self.rng.u8(..16);
+        self.note(|| format!("back from a device: {extent:?}, given {given:?}, way {way}"));
+        match way {
+            0 if self.forgets => {
+                mem::forget(buf);
+                self.world.leak(claim);
+            }
+            0..=4 => {
+                drop(buf);
+                self.world.claims[claim].handles -= 1;
+            }
+            _ => {
+                let buf = buf.into_cpu()?;
+                let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
+                ensure!(now == shown, "a buffer comes back showing {now:?}, not {shown:?}");
+                self.held.push(Held { buf, claim, extent });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an engine usable again whose job was forgotten, or whose device would not stop.
+    pub(crate) fn recover(&mut self, units: &mut [Unit<'_>]) -> Verdict {
+        let Some(index) = self.one_of(units.len()) else { return Ok(()) };
+        let unit = &mut units[index];
+        unit.device.run_for(self.rng.u32(..100))?;
+        let reset = unit.stuck && self.rng.bool();
+        if reset {
+            unit.device.reset()?;
+            unit.stuck = false;
+        }
+        let (stuck, recovered) = (unit.stuck, unit.engine.recover());
+        self.note(|| format!("recover, reset: {reset}: {recovered:?}"));
+        self.tally(match (recovered, reset) {
+            (Ok(()), true) => "recovered after a reset",
+            (Ok(()), false) => "recovered",
+            (Err(_), _) => "would not stop",
+        });
+        match recovered {
+            Ok(()) => ensure!(!stuck && !unit.engine.is_busy(), "a stuck device stopped by itself"),
+            Err(error) => {
+                ensure!(matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0, "recover: {error}");
+                ensure!(unit.engine.is_busy(), "a device that will not stop, and its engine is ready for more");
+                unit.stuck = true;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Unit<'_> {
+    /// The buffers are gone: forgotten by the user, or because the device would not stop.
+    fn after_leak(&mut self, faults: &Faults) -> Verdict {
+        let jobs = self.engine.jobs();
+        if jobs.started > jobs.completed + jobs.stopped + self.forgotten {
+            self.forgotten += 1;
+        } else {
+            ensure!(faults.stuck > 0, "a device would not stop that does not get stuck");
+            self.stuck = true;
+        }
+        Ok(())
+    }
+}
+
+fn on_device<'p>(ended: Result<Lents<'p>, JobError<Lents<'p>>>) -> Ended<'p> {
+    match ended {
+        Ok(buffers) => Ended::DoneOnDevice(buffers),
+        Err(failed) => failure(failed),
+    }
+}
+
+fn on_cpu<'p>(ended: Result<[CpuBuf<'p, OneThread>; 4], JobError<Lents<'p>>>) -> Ended<'p> {
+    match ended {
+        Ok(buffers) => Ended::Done(buffers),
+        Err(failed) => failure(failed),
+    }
+}
+
+fn failure<'p>(failed: JobError<Lents<'p>>) -> Ended<'p> {
+    match failed.buffers {
+        Some(buffers) => Ended::Failed(failed.error, buffers),
+        None => Ended::Leaked,
+    }
+}

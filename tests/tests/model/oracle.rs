@@ -1,0 +1,87 @@
+//! Which refusal a job must get, if any: the rules of `Engine::start` and of gemm8's contract, in plain numbers.
+
+use crate::{machine::Part, reference::operand_bytes};
+use contigo::{
+    Direction, Error,
+    accel::gemm8::{Gemm, Output},
+};
+use std::ops::Range;
+
+/// What a job is started with.
+pub(crate) struct Attempted<'a> {
+    pub(crate) busy: bool,
+    pub(crate) coherent: bool,
+    pub(crate) line_bytes: usize,
+    pub(crate) base: u64,
+    pub(crate) parts: &'a [Part; 4],
+    pub(crate) gemm: Gemm,
+}
+
+/// The first thing that is wrong, in the order in which a job is checked.
+pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
+    if job.busy {
+        return Some(Error::Busy);
+    }
+    let operand = |(index, part)| operand(index, part, job);
+    let arguments = || arguments(&job.gemm);
+    let sizes =
+        || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need, job.base));
+    let port = || job.parts.iter().find_map(|part| change_of_port(part, job));
+    job.parts.iter().enumerate().find_map(operand).or_else(arguments).or_else(sizes).or_else(port)
+}
+
+/// One operand against the port.
+fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
+    let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
+    if part.direction != expected {
+        return Some(Error::WrongDirection { index, expected });
+    }
+    let len_bytes = part.of.len();
+    let Range { start, end } = part.range;
+    if start > end || end > len_bytes {
+        return Some(Error::OutOfRange { start, end, len_bytes });
+    }
+    if start == end {
+        return Some(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
+    }
+    let writes = expected == Direction::FromDevice;
+    (writes && !job.coherent).then(|| shared_line(&part.absolute(), &part.extent, job.line_bytes)).flatten()
+}
+
+/// Does rounding these bytes out to lines leave the buffer's own?
+fn shared_line(bytes: &Range<usize>, extent: &Range<usize>, line_bytes: usize) -> Option<Error> {
+    let (first, last) = (bytes.start / line_bytes * line_bytes, bytes.end.div_ceil(line_bytes) * line_bytes);
+    (first < extent.start || last > extent.end).then_some(Error::SharedLine { start: bytes.start, end: bytes.end, line_bytes })
+}
+
+/// A buffer that was a coherent port's, and may have been written, goes behind the caches with all that was handed over.
+fn change_of_port(part: &Part, job: &Attempted<'_>) -> Option<Error> {
+    let writes = part.direction == Direction::FromDevice || part.written;
+    (part.held_coherent == Some(true) && !job.coherent && writes).then(|| shared_line(&part.of, &part.extent, job.line_bytes)).flatten()
+}
+
+/// gemm8's own limits.
+fn arguments(gemm: &Gemm) -> Option<Error> {
+    let dimension = |name, value: u32, min: u32| {
+        let fits = min <= value && value <= 4096 && value.is_multiple_of(min);
+        let [value, min] = [u64::from(value), u64::from(min)];
+        (!fits).then_some(Error::Argument { name, value, min, max: 4096, multiple_of: min })
+    };
+    let shift = match gemm.output {
+        Output::Int8 { shift, .. } if shift > 31 => {
+            Some(Error::Argument { name: "shift", value: u64::from(shift), min: 0, max: 31, multiple_of: 1 })
+        }
+        _ => None,
+    };
+    dimension("m", gemm.m, 1).or_else(|| dimension("n", gemm.n, 16)).or_else(|| dimension("k", gemm.k, 16)).or(shift)
+}
+
+/// Large enough, and at a multiple of 64 on the bus.
+fn size(index: usize, part: &Part, need_bytes: usize, base: u64) -> Option<Error> {
+    let have_bytes = part.range.len();
+    if have_bytes < need_bytes {
+        return Some(Error::BufferSize { index, need_bytes: need_bytes as u64, have_bytes });
+    }
+    let addr = base + part.absolute().start as u64;
+    (!addr.is_multiple_of(64)).then_some(Error::BufferAlign { index, addr, align_bytes: 64 })
+}

@@ -1,0 +1,114 @@
+//! The plain model: what every byte must show, and which pieces are out.
+
+use contigo_tests::{
+    conformance::{Failure, Verdict},
+    ensure,
+};
+use std::ops::Range;
+
+/// Where a buffer came from, and goes back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    Pool,
+    Local,
+    Arena,
+    Carve,
+}
+
+/// A slot, a block or a carve that was handed out, and has not come back in all of its parts.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub(crate) home: Home,
+    pub(crate) bytes: Range<usize>,
+    /// Buffers that have a part of it.
+    pub(crate) handles: usize,
+    /// A part of it was forgotten, or a device may have it: it never comes back.
+    pub(crate) leaked: bool,
+}
+
+impl Claim {
+    pub(crate) const fn is_out(&self) -> bool {
+        self.handles > 0 || self.leaked
+    }
+}
+
+/// The model of one region.
+#[derive(Debug)]
+pub(crate) struct World {
+    /// What the owner of a byte must see.
+    bytes: Vec<u8>,
+    /// `false`: a device may have written anything there, or lost what was there. The first look decides.
+    known: Vec<bool>,
+    pub(crate) claims: Vec<Claim>,
+}
+
+impl World {
+    pub(crate) fn new(len_bytes: usize) -> Self {
+        // What a fresh block holds is what the first look finds.
+        Self { bytes: vec![0; len_bytes], known: vec![false; len_bytes], claims: Vec::new() }
+    }
+
+    /// A piece was handed out: it lies in `territory`, and nobody else has any of it.
+    pub(crate) fn claim(&mut self, home: Home, bytes: Range<usize>, territory: &Range<usize>) -> Verdict<usize> {
+        ensure!(territory.start <= bytes.start && bytes.end <= territory.end, "{home:?} gave out {bytes:?}, outside {territory:?}");
+        let other = self.claims.iter().find(|other| other.is_out() && other.bytes.start < bytes.end && bytes.start < other.bytes.end);
+        ensure!(other.is_none(), "{home:?} gave out {bytes:?}, which {other:?} has");
+        self.claims.push(Claim { home, bytes, handles: 1, leaked: false });
+        Ok(self.claims.len() - 1)
+    }
+
+    pub(crate) fn leak(&mut self, claim: usize) {
+        self.claims[claim].handles -= 1;
+        self.claims[claim].leaked = true;
+    }
+
+    pub(crate) fn out(&self, home: Home) -> usize {
+        self.claims.iter().filter(|claim| claim.home == home && claim.is_out()).count()
+    }
+
+    pub(crate) fn leaked(&self) -> bool {
+        self.claims.iter().any(|claim| claim.leaked)
+    }
+
+    /// The longest run of free bytes in an arena's territory.
+    pub(crate) fn longest_free_run(&self, home: Home, territory: &Range<usize>) -> usize {
+        let mut out: Vec<_> = self.claims.iter().filter(|claim| claim.home == home && claim.is_out()).map(|claim| &claim.bytes).collect();
+        out.sort_by_key(|bytes| bytes.start);
+        let (longest, last) = out.iter().fold((0, territory.start), |(longest, end), bytes| (longest.max(bytes.start - end), bytes.end));
+        longest.max(territory.end - last)
+    }
+
+    /// The owner looks: what is known must be so, and what is not becomes so.
+    pub(crate) fn look(&mut self, at: usize, view: &[u8]) -> Verdict {
+        let range = at..at + view.len();
+        if view == &self.bytes[range.clone()] {
+            self.known[range].fill(true);
+            return Ok(());
+        }
+        for ((offset, seen), (byte, known)) in (at..).zip(view).zip(self.bytes[range.clone()].iter_mut().zip(&self.known[range.clone()])) {
+            if *known && seen != byte {
+                let wrong = format!("byte {offset} is {seen:#04x} instead of {byte:#04x}, in a view of {range:?}");
+                return Err(Failure::Wrong(wrong));
+            }
+            *byte = *seen;
+        }
+        self.known[range].fill(true);
+        Ok(())
+    }
+
+    /// The owner, or a device whose output is known, writes.
+    pub(crate) fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        self.known[at..at + bytes.len()].fill(true);
+    }
+
+    /// A device may have written anything, or nothing, there.
+    pub(crate) fn forget(&mut self, range: Range<usize>) {
+        self.known[range].fill(false);
+    }
+
+    /// The bytes, where all of them are known.
+    pub(crate) fn read(&self, range: Range<usize>) -> Option<&[u8]> {
+        self.known[range.clone()].iter().all(|known| *known).then(|| &self.bytes[range])
+    }
+}

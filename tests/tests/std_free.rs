@@ -1,0 +1,124 @@
+//! The runtime names neither `std` nor `alloc`: its sources are read here, and where the target is installed it is built for
+//! a processor that has neither.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A processor with no operating system: no `std` exists for it.
+const BARE: &str = "thumbv7em-none-eabihf";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// Every source file below `folder`.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The code that is built: without comments, and without what follows `#[cfg(test)]` (an item or a module, to its end).
+fn built(text: &str) -> String {
+    let mut kept = String::new();
+    // Open braces since `#[cfg(test)]`, and whether its item has begun one.
+    let mut skipped: Option<(i32, bool)> = None;
+    for line in text.lines() {
+        let code = line.split("//").next().unwrap_or_default();
+        if code.trim() == "#[cfg(test)]" {
+            skipped = Some((0, false));
+            continue;
+        }
+        let Some((depth, begun)) = &mut skipped else {
+            kept.push_str(code);
+            kept.push('\n');
+            continue;
+        };
+        for letter in code.chars() {
+            *depth += i32::from(letter == '{') - i32::from(letter == '}');
+            *begun |= letter == '{';
+        }
+        if *depth == 0 && (*begun || code.trim_end().ends_with(';')) {
+            skipped = None;
+        }
+    }
+    kept
+}
+
+/// Does `code` name the crate `name`: `extern crate name`, or a path that begins with it?
+fn names(code: &str, name: &str) -> bool {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    code.match_indices(name).any(|(at, _)| {
+        let (before, after) = (code.get(..at).unwrap(), code.get(at + name.len()..).unwrap());
+        // `::std` is the crate; `core::alloc`, `heap.alloc` and `no_std` are not.
+        let before = before.strip_suffix("::").filter(|outer| !outer.ends_with(is_word)).unwrap_or(before);
+        let begins = !before.ends_with(|letter: char| is_word(letter) || letter == '.' || letter == ':');
+        let path = begins && after.starts_with("::");
+        let linked = begins && before.trim_end().ends_with("extern crate");
+        let imported = begins && before.trim_end().ends_with("use") && !after.starts_with(is_word);
+        path || linked || imported
+    })
+}
+
+#[test]
+fn the_sources_name_neither() {
+    let library = fs::read_to_string(root().join("runtime/src/lib.rs")).unwrap();
+    assert!(library.lines().any(|line| line == "#![no_std]"), "lib.rs is no_std, always");
+    let files = sources(&root().join("runtime/src"));
+    assert!(files.len() > 40, "all of the sources are found: {}", files.len());
+    for path in files {
+        let code = built(&fs::read_to_string(&path).unwrap());
+        for name in ["std", "alloc"] {
+            assert!(!names(&code, name), "{} names {name}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_reading_itself_is_right() {
+    for code in
+        ["use std::vec;", "use ::std::fs;", "let v = alloc::vec::Vec::new();", "extern crate alloc;", "extern crate std;", "use std as s;"]
+    {
+        let found = names(&built(code), "std") || names(&built(code), "alloc");
+        assert!(found, "{code}");
+    }
+    for code in
+        ["#![no_std]", "// use std::vec;", "use core::alloc::Layout;", "heap.alloc(1)", "fn alloc(&self) {}", "mod raw { raw::alloc(1); }"]
+    {
+        assert!(!names(&built(code), "std") && !names(&built(code), "alloc"), "{code}");
+    }
+    let text = "#[cfg(test)]\nextern crate std;\nuse core::fmt;\n#[cfg(test)]\nmod tests {\n  use std::vec;\n  fn f() {}\n}\nfn g() {}\n";
+    assert_eq!(built(text), "use core::fmt;\nfn g() {}\n");
+}
+
+#[test]
+fn it_builds_where_neither_exists() {
+    let cargo = |command: &str| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(root()).arg(command).env("CARGO_TARGET_DIR", root().join("target").join("bare")).env_remove("RUSTFLAGS");
+        cargo
+    };
+    let installed = Command::new("rustc").args(["--print", "target-libdir", "--target", BARE]).output().ok();
+    let folder = installed.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    if folder.is_empty() || !Path::new(&folder).is_dir() {
+        writeln!(std::io::stderr(), "skipped: a build for {BARE}; rustup target add {BARE}").unwrap();
+        return;
+    }
+    let output = cargo("build")
+        .args(["--locked", "--package", "contigo", "--no-default-features", "--features", "sim", "--target", BARE])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
