@@ -94,6 +94,7 @@ mod engine;
 mod error;
 mod event;
 pub mod irq;
+#[cfg(any(feature = "sim", all(feature = "linux", target_os = "linux")))]
 mod lock;
 pub mod mmio;
 mod pool;

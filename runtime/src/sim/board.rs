@@ -1,6 +1,8 @@
 //! The simulated board: bus, clock and seed.
 
-use super::{Faults, Sim, SimSpec, block::SimBlock};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+use super::SimSpec;
+use super::{Faults, Sim, block::SimBlock};
 use crate::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Port, Result, lock};
 use core::{
     fmt,
