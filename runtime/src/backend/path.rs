@@ -8,7 +8,8 @@ use crate::Error;
 use core::ffi::{CStr, c_int};
 use nix::{errno::Errno, libc};
 
-/// The longest name of a device or a heap: `DEVICE_NAME` of a char device in the kernel is 64 bytes with its NUL.
+/// The longest name of a device or a heap: a char device's is 64 bytes with its NUL, and so is a CMA area's (`CMA_MAX_NAME`,
+/// Linux `include/linux/cma.h`), whose name its heap has.
 pub(crate) const NAME_MAX_BYTES: usize = 63;
 
 /// The longest path, with its NUL: `/sys/class/u-dma-buf/` + 63, or a temporary directory's root + as much, and room to spare.
@@ -87,6 +88,12 @@ impl Fd {
         // SAFETY: `path` is a NUL-terminated string that outlives the call. Without O_CREAT and O_TMPFILE no mode is read.
         let fd = unsafe { libc::openat(directory, path.as_ptr(), (flags & !(libc::O_CREAT | libc::O_TMPFILE)) | libc::O_CLOEXEC) };
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self(fd)) }
+    }
+
+    /// # Safety
+    /// `raw` is open, and nobody else's.
+    pub(crate) const unsafe fn from_raw(raw: c_int) -> Self {
+        Self(raw)
     }
 
     /// The number, for calls that borrow it. It stays open as long as `self`.

@@ -1,17 +1,12 @@
 //! The kernel's side of a dma-heap: one trait, so that a test can stand in for kernels that no one machine has.
-#![allow(unsafe_code, reason = "open, ioctl and close on raw descriptors: OwnedFd cannot be named without std")]
+#![allow(unsafe_code, reason = "an ioctl on a raw descriptor, and the unsafe trait of the seam")]
 
-use super::super::pagemap;
+use super::super::{
+    pagemap,
+    path::{Fd, Path, check_name},
+};
 use crate::Error;
-use core::ffi::CStr;
-use heapless::Vec;
-use nix::{errno::Errno, libc, unistd::close};
-
-const FOLDER: &[u8] = b"/dev/dma_heap/";
-/// The most bytes of a heap's name: `CMA_MAX_NAME` of `include/linux/cma.h` is 64 with the NUL, and the heap of a CMA area
-/// has the area's name. `system`, `linux,cma` and the vendors' names are shorter.
-pub(super) const MAX_NAME_BYTES: usize = 63;
-const MAX_PATH_BYTES: usize = FOLDER.len() + MAX_NAME_BYTES + 1;
+use nix::libc;
 
 /// `struct dma_heap_allocation_data` of `include/uapi/linux/dma-heap.h`.
 #[repr(C)]
@@ -91,17 +86,7 @@ pub struct RealHeap;
 
 /// An open descriptor, closed on drop.
 #[derive(Debug)]
-pub struct HeapFile(
-    // INVARIANT: open, and nobody else's.
-    i32,
-);
-
-impl Drop for HeapFile {
-    fn drop(&mut self) {
-        // A failing close leaves nothing to do: Linux frees the descriptor in every case (close(2)).
-        let _ = close(self.0);
-    }
-}
+pub struct HeapFile(Fd);
 
 // SAFETY: 1. A dma-buf from a heap is new, at least as long as asked for, fixed in length, and cleared before it is handed
 // out (`cma_heap_allocate`, `system_heap_allocate`); its only descriptor is in the file returned. 2. `HeapFile` is open
@@ -110,17 +95,11 @@ unsafe impl HeapKernel for RealHeap {
     type File = HeapFile;
 
     fn open(&self, name: &str) -> Result<HeapFile, Error> {
-        let bad = Error::BadName { len_bytes: name.len(), max_bytes: MAX_NAME_BYTES };
         check_name(name)?;
-        let path = path(name).ok_or(bad)?;
-        let path = CStr::from_bytes_with_nul(&path).map_err(|_| bad)?;
+        let path = Path::join(&["/dev/dma_heap", name])?;
         // Read-only is enough to allocate: the dma-buf's own access mode is in `fd_flags`.
-        // SAFETY: `path` ends in NUL and lives until the call returns; without O_CREAT open(2) takes no third argument.
-        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        match Errno::result(fd) {
-            Ok(fd) => Ok(HeapFile(fd)),
-            Err(errno) => Err(Error::Os { call: "open(/dev/dma_heap/)", errno: errno as i32 }),
-        }
+        let opened = Fd::open(path.as_c_str(), libc::O_RDONLY);
+        opened.map(HeapFile).map_err(|errno| Error::Os { call: "open(/dev/dma_heap/)", errno })
     }
 
     fn alloc(&self, heap: &HeapFile, len_bytes: u64) -> Result<HeapFile, Error> {
@@ -129,15 +108,16 @@ unsafe impl HeapKernel for RealHeap {
         let mut data = AllocationData { len: len_bytes, fd: 0, fd_flags: FLAGS, heap_flags: 0 };
         // SAFETY: the descriptor is open while `heap` is borrowed; `data` is the struct that this request reads and writes
         // (its size is in the request code, checked above), and lives until the call returns.
-        unsafe { raw::alloc(heap.0, &raw mut data) }.map_err(|errno| Error::Os { call: CALL, errno: errno as i32 })?;
+        unsafe { raw::alloc(heap.0.raw(), &raw mut data) }.map_err(|errno| Error::Os { call: CALL, errno: errno as i32 })?;
         match i32::try_from(data.fd) {
-            Ok(fd) => Ok(HeapFile(fd)),
+            // SAFETY: the kernel has just made this descriptor for this call.
+            Ok(fd) => Ok(HeapFile(unsafe { Fd::from_raw(fd) })),
             Err(_) => Err(Error::AttributeNonsense { name: CALL, value: data.fd.into() }),
         }
     }
 
     fn raw_fd(&self, file: &HeapFile) -> i32 {
-        file.0
+        file.0.raw()
     }
 
     fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
@@ -145,37 +125,18 @@ unsafe impl HeapKernel for RealHeap {
     }
 }
 
-/// `/dev/dma_heap/<name>` and a NUL.
-fn path(name: &str) -> Option<Vec<u8, MAX_PATH_BYTES>> {
-    let mut path = Vec::new();
-    path.extend_from_slice(FOLDER).ok()?;
-    path.extend_from_slice(name.as_bytes()).ok()?;
-    path.push(0).ok()?;
-    Some(path)
-}
-
-/// Is it a name that can only mean a file of the folder?
-pub(super) fn check_name(name: &str) -> Result<(), Error> {
-    let fits = (1..=MAX_NAME_BYTES).contains(&name.len()) && !matches!(name, "." | "..");
-    let plain = !name.bytes().any(|byte| byte == b'/' || byte == 0);
-    if fits && plain { Ok(()) } else { Err(Error::BadName { len_bytes: name.len(), max_bytes: MAX_NAME_BYTES }) }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Errno, Error, HeapFile, HeapKernel, RealHeap, libc, path};
-
-    #[test]
-    fn the_path_is_in_the_folder_and_ends_in_nul() {
-        assert_eq!(path("linux,cma").as_deref(), Some(&b"/dev/dma_heap/linux,cma\0"[..]));
-    }
+    use super::{Error, Fd, HeapFile, HeapKernel, RealHeap, libc};
+    use nix::errno::Errno;
 
     #[test]
     fn a_file_that_is_no_heap_is_enotty_and_closed_on_drop() {
         let mut ends = [-1; 2];
         // SAFETY: `ends` has room for the two descriptors that pipe(2) writes.
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-        let [reader, writer] = ends.map(HeapFile);
+        // SAFETY: pipe(2) has just made them.
+        let [reader, writer] = ends.map(|end| HeapFile(unsafe { Fd::from_raw(end) }));
         let error = |errno| Error::Os { call: "ioctl(DMA_HEAP_IOCTL_ALLOC)", errno: errno as i32 };
         // ENOSYS is what QEMU's user-mode emulator says of an ioctl that it does not translate.
         let refused = [Some(error(Errno::ENOTTY)), Some(error(Errno::ENOSYS))];

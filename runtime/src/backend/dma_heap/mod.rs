@@ -19,6 +19,7 @@ pub use self::ioctl::{HeapFile, HeapKernel, RealHeap};
 use super::{
     Backend, Mapping, Segment, SyncScope, cache,
     pagemap::{self, Block},
+    path::check_name,
 };
 use crate::{BaseAddr, Bus, Direction, Error, PhysAddr};
 use core::{ops::Range, ptr::NonNull};
@@ -94,7 +95,7 @@ impl<K: HeapKernel> DmaHeap<K> {
     /// # Errors
     /// As [`allocate`](DmaHeap::allocate). Whatever was opened is closed again.
     pub fn allocate_from(kernel: K, name: &str, len_bytes: usize) -> Result<Self, Error> {
-        ioctl::check_name(name)?;
+        check_name(name)?;
         let page_bytes = pagemap::page_bytes()?;
         let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
         let Some(whole_bytes) = whole_bytes else {
