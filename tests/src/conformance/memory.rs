@@ -1,4 +1,5 @@
 //! Checks of the block itself: where it is, how it is carved, and when it is freed.
+#![allow(unsafe_code, reason = "looks at a block before any region has it")]
 
 use super::{
     Harness, Verdict,
@@ -59,11 +60,19 @@ pub fn segments_cover_the_block<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// A fresh block can be read, and what it shows stays: no dirty line of whoever had it before comes over it later.
+/// A fresh block can be read, and what it shows stays: the region's first touch keeps what the kernel put there, and no dirty
+/// line of whoever had it before comes over it later.
 ///
 /// # Errors
 /// [`Failure`](super::Failure).
 pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict {
+    let backend = harness.open(4096)?;
+    let mapping = backend.mapping();
+    // SAFETY: the bytes are mapped and initialised (`Backend`, 2), and the backend, which nobody else has, lives on.
+    let fresh = unsafe { std::slice::from_raw_parts(mapping.cpu.as_ptr().cast_const(), 4096) }.to_vec();
+    let region = Region::new(backend)?;
+    expect("a region, compared with the block before it", &region.carve(4096, Align::MIN)?.into_buf(), &fresh)?;
+
     let mut rng = fastrand::Rng::with_seed(3);
     let rig = Rig::new(harness, 4, 1024)?;
     let mut engine = rig.engine::<2>()?;

@@ -13,35 +13,34 @@ use std::{mem, ops::Range};
 
 impl<'p> Machine<'p> {
     pub(crate) fn take(&mut self) -> Verdict {
-        let len_bytes = self.rng.usize(1..=3 * SLOT_BYTES / 2);
+        let most = if self.rng.bool() { 3 * SLOT_BYTES / 2 } else { 300 };
+        // Now and then exactly the longest run there is: no piece of it may have been lost.
+        let longest = self.world.longest_free_run(Home::Arena, &self.territory[Home::Arena as usize]);
+        let len_bytes = if longest > 0 && self.rng.u8(..4) == 0 { longest } else { self.rng.usize(1..=most) };
+        let align = if self.rng.bool() { self.line } else { Align::new(32 << self.rng.u32(..5))? };
         let home = [Home::Pool, Home::Local, Home::Arena][self.rng.usize(..3)];
         let (taken, slots) = match home {
             Home::Pool => (self.pool.take().map(Into::into), POOL_SLOTS),
             Home::Local => (self.local.take(), LOCAL_SLOTS),
-            _ if self.rng.bool() => (self.arena.take(len_bytes), BLOCKS),
-            _ => {
-                let align = Align::new(32 << self.rng.u32(..5))?;
-                let taken = self.arena.take_aligned(len_bytes, align);
-                if let Ok(buf) = &taken {
-                    ensure!(align.divides(self.base + buf.offset_bytes() as u64), "a block at {}, alignment {align:?}", buf.offset_bytes());
-                }
-                (taken, BLOCKS)
-            }
+            _ if align == self.line => (self.arena.take(len_bytes), BLOCKS),
+            _ => (self.arena.take_aligned(len_bytes, align), BLOCKS),
         };
         self.note(|| format!("take {len_bytes} from {home:?}: {taken:?}"));
         let full = self.world.out(home) == slots;
         let buf: CpuBuf<'p, OneThread> = match taken {
             Ok(buf) => buf,
-            Err(error) => return self.nothing_left(home, error, full.then_some(slots), len_bytes),
+            Err(error) => return self.nothing_left(home, error, full.then_some(slots), (len_bytes, align)),
         };
         ensure!(!full, "{home:?} gave out a slot more than it has");
         let expected = if home == Home::Arena { len_bytes.next_multiple_of(self.line.bytes()) } else { SLOT_BYTES };
         ensure!(buf.len_bytes() == expected, "{} bytes from {home:?}, not {expected}", buf.len_bytes());
+        let addr = self.base + buf.offset_bytes() as u64;
+        ensure!(home != Home::Arena || align.divides(addr), "a block at {addr:#x}, alignment {align:?}");
         self.hold(home, buf)
     }
 
     /// A refusal to give out anything is right where all is out, or no run is long enough for sure.
-    fn nothing_left(&mut self, home: Home, error: Error, slots: Option<usize>, need_bytes: usize) -> Verdict {
+    fn nothing_left(&mut self, home: Home, error: Error, slots: Option<usize>, (need_bytes, align): (usize, Align)) -> Verdict {
         if let Some(slots) = slots {
             self.tally("no slots");
             ensure!(error == Error::NoSlots { slots }, "{home:?} is full and says {error}");
@@ -52,10 +51,11 @@ impl<'p> Machine<'p> {
             "{home:?} has room and says {error}"
         );
         self.tally("no room in the arena");
-        let longest = self.world.longest_free_run(home, &self.territory[home as usize]);
-        // The largest alignment asked for, and the arena's 1/32.
-        let sure = (need_bytes + 512 + self.line.bytes()) * 33 / 32 + self.line.bytes();
-        ensure!(longest < sure, "no room for {need_bytes} bytes, with {longest} in one run");
+        let longest = self.world.longest_free_run(home, &self.territory[home as usize]) / self.line.bytes();
+        // In lines: the block, and what an alignment may cost; from 64 lines on, the good fit's 1/32 beside.
+        let lines = need_bytes.div_ceil(self.line.bytes()) + align.max(self.line).bytes() / self.line.bytes() - 1;
+        let sure = if lines < 64 { lines } else { lines + lines.div_ceil(32) };
+        ensure!(longest < sure, "no room for {need_bytes} bytes, with {longest} lines in one run");
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::{
 use contigo::{
     Attempt, CpuBuf, DevBuf, Direction, Engine, Error, JobError, OneThread, Running, Timeout,
     accel::gemm8::{Gemm, Gemm8},
-    sim::{Faults, Gemm8Model, SimGemm8, SimWindow},
+    sim::{Gemm8Model, SimGemm8, SimWindow},
 };
 use contigo_tests::{
     conformance::{Failure, Verdict},
@@ -26,6 +26,8 @@ pub(crate) struct Unit<'d> {
     engine: Engine<Driver<'d>, 4>,
     device: &'d SimGemm8<'d>,
     coherent: bool,
+    /// A job of it was forgotten, or would not stop.
+    busy: bool,
     /// It would not stop, and was not reset since.
     stuck: bool,
     forgotten: u64,
@@ -38,12 +40,14 @@ enum Ended<'p> {
     Failed(Error, Lents<'p>),
     /// Stopped and dropped: nothing to hold any more.
     Dropped,
+    /// The device would not stop, and keeps the buffers.
     Leaked,
+    Forgotten,
 }
 
 impl<'d> Unit<'d> {
     pub(crate) fn new(device: &'d SimGemm8<'d>, coherent: bool) -> Verdict<Self> {
-        Ok(Self { engine: Engine::new(Gemm8::open(device.window()?)?)?, device, coherent, stuck: false, forgotten: 0 })
+        Ok(Self { engine: Engine::new(Gemm8::open(device.window()?)?)?, device, coherent, busy: false, stuck: false, forgotten: 0 })
     }
 
     /// Every job ended in exactly one way.
@@ -62,7 +66,7 @@ impl<'p> Machine<'p> {
         let Some((unit, others)) = units.split_first_mut() else { return Ok(()) };
         let gemm = some_gemm(&mut self.rng);
         let Some((operands, parts)) = self.operands(&gemm) else { return self.step(others) };
-        let (busy, coherent) = (unit.engine.is_busy(), unit.coherent);
+        let (busy, coherent) = (unit.busy, unit.coherent);
         let expected = refusal(&Attempted { busy, coherent, line_bytes: self.line.bytes(), base: self.base, parts: &parts, gemm });
         self.note(|| format!("{gemm:?} on {:?}, coherent: {coherent}; expect {expected:?}", parts.each_ref().map(Part::absolute)));
         let job = match unit.engine.start(operands, &gemm) {
@@ -95,7 +99,7 @@ impl<'p> Machine<'p> {
         Ok(match way {
             0 if self.forgets => {
                 mem::forget(job);
-                Ended::Leaked
+                Ended::Forgotten
             }
             0..=2 => {
                 drop(job);
@@ -139,8 +143,21 @@ impl<'p> Machine<'p> {
             Ended::Failed(..) => "fell short",
             Ended::Dropped => "dropped",
             Ended::Leaked => "leaked",
+            Ended::Forgotten => "job forgotten",
         });
-        let stopped_for_good = unit.engine.is_busy();
+        // A job that was dropped does not say whether its device stopped.
+        let ended = if matches!(ended, Ended::Dropped) && unit.engine.is_busy() { Ended::Leaked } else { ended };
+        match ended {
+            Ended::Forgotten => unit.forgotten += 1,
+            Ended::Leaked => {
+                ensure!(self.faults.stuck > 0, "a device would not stop that does not get stuck");
+                unit.stuck = true;
+            }
+            _ => {}
+        }
+        let keeps = matches!(ended, Ended::Forgotten | Ended::Leaked);
+        ensure!(unit.engine.is_busy() == keeps, "the buffers are gone: {keeps}, and the engine is busy: {}", !keeps);
+        unit.busy = keeps;
         match ended {
             Ended::Done(buffers) => {
                 self.written(&parts, gemm, true);
@@ -166,15 +183,11 @@ impl<'p> Machine<'p> {
                 self.written(&parts, gemm, false);
                 self.lend(buffers, parts, unit.coherent)?;
             }
-            Ended::Dropped if !stopped_for_good => {
+            Ended::Dropped => {
                 self.written(&parts, gemm, false);
                 parts.iter().for_each(|part| self.world.claims[part.claim].handles -= 1);
             }
-            Ended::Dropped | Ended::Leaked => {
-                ensure!(stopped_for_good, "the buffers are gone, and the engine is ready for more");
-                parts.iter().for_each(|part| self.world.leak(part.claim));
-                unit.after_leak(&self.faults)?;
-            }
+            Ended::Leaked | Ended::Forgotten => parts.iter().for_each(|part| self.world.leak(part.claim)),
         }
         Ok(())
     }
@@ -253,26 +266,16 @@ impl<'p> Machine<'p> {
             (Err(_), _) => "would not stop",
         });
         match recovered {
-            Ok(()) => ensure!(!stuck && !unit.engine.is_busy(), "a stuck device stopped by itself"),
+            Ok(()) => {
+                ensure!(!stuck && !unit.engine.is_busy(), "a stuck device stopped by itself");
+                unit.busy = false;
+            }
             Err(error) => {
                 ensure!(matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0, "recover: {error}");
                 ensure!(unit.engine.is_busy(), "a device that will not stop, and its engine is ready for more");
                 unit.stuck = true;
+                unit.busy = true;
             }
-        }
-        Ok(())
-    }
-}
-
-impl Unit<'_> {
-    /// The buffers are gone: forgotten by the user, or because the device would not stop.
-    fn after_leak(&mut self, faults: &Faults) -> Verdict {
-        let jobs = self.engine.jobs();
-        if jobs.started > jobs.completed + jobs.stopped + self.forgotten {
-            self.forgotten += 1;
-        } else {
-            ensure!(faults.stuck > 0, "a device would not stop that does not get stuck");
-            self.stuck = true;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, ops::Range};
 pub(crate) const REGION_BYTES: usize = 64 << 10;
 pub(crate) const POOL_SLOTS: usize = 5;
 pub(crate) const LOCAL_SLOTS: usize = 4;
-pub(crate) const BLOCKS: usize = 8;
+pub(crate) const BLOCKS: usize = 16;
 /// Holds any operand of the largest job here: 32 rows of 48 columns.
 pub(crate) const SLOT_BYTES: usize = 2048;
 pub(crate) const ARENA_BYTES: usize = 12 << 10;
@@ -118,12 +118,14 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let devices = ports.map(|port| SimGemm8::new(&board, port));
     let (leaked, tally) = {
         let region = Region::new(Mutant::new(backend, plan.mutation))?;
-        let mut carved = 0;
+        let mut carved: usize = 0;
         let mut carve = |len_bytes| -> Verdict<_> {
-            let (start, piece) = (carved, region.carve(len_bytes, Align::LINE)?);
-            carved += piece.len_bytes();
+            let (start, piece) = (carved.next_multiple_of(line.max(Align::LINE).bytes()), region.carve(len_bytes, Align::LINE)?);
+            carved = start + piece.len_bytes();
             Ok((start..carved, piece))
         };
+        // Something before them, so that they do not begin at round addresses.
+        drop(carve(line.bytes() * rng.usize(1..16))?);
         let (in_pool, pool) = carve(POOL_SLOTS * SLOT_BYTES)?;
         let (in_local, local) = carve(LOCAL_SLOTS * SLOT_BYTES)?;
         let (in_arena, arena) = carve(ARENA_BYTES)?;
@@ -150,7 +152,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
             arena: &arena,
             territory: [in_pool, in_local, in_arena, carved..REGION_BYTES],
             carved,
-            carves: 3,
+            carves: 4,
             copied: 0,
         };
         while machine.steps_left > 0 {

@@ -1,0 +1,23 @@
+// error: E0200
+// A backend is a promise about memory.
+use contigo::{Backend, Direction, Mapping, Result};
+use std::ops::Range;
+
+struct Mine(Mapping);
+
+impl Backend for Mine {
+    fn name(&self) -> &'static str {
+        "mine"
+    }
+    fn mapping(&self) -> Mapping {
+        self.0
+    }
+    fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<()> {
+        Ok(())
+    }
+    fn sync_for_cpu(&self, _: Range<usize>, _: Direction) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+// error: E0382
+// A buffer that was given to a job is gone from here.
+use contigo::CpuBuf;
+
+fn both(mut buf: CpuBuf<'_>) {
+    let _operand = buf.in_out(..);
+    buf.view_mut::<u8>().unwrap().fill(0);
+}
+
+fn main() {}

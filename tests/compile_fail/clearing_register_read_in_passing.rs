@@ -1,0 +1,11 @@
+// error: E0599
+// A register that clears when it is read is read under that name.
+use contigo::mmio::{Mmio, ReadClears, Register};
+
+const CTRL: Register<ReadClears> = Register::at(0x00);
+
+fn peek(window: &impl Mmio) -> u32 {
+    CTRL.read(window)
+}
+
+fn main() {}

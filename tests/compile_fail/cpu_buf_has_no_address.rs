@@ -1,0 +1,9 @@
+// error: E0599
+// What is the CPU's has views and no address.
+use contigo::CpuBuf;
+
+fn leak(buf: &CpuBuf<'_>) {
+    let _ = buf.addr();
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+// error: E0133
+// A device is started by an engine, which knows that its buffers were handed over.
+use contigo::{
+    Accelerator, DevSlice,
+    accel::gemm8::{Gemm, Gemm8},
+    sim::{Gemm8Model, SimWindow},
+};
+
+fn by_hand(gemm: &mut Gemm8<SimWindow<'_, Gemm8Model>>, slices: &[DevSlice; 4], args: &Gemm) {
+    let _ = gemm.start(slices, args);
+}
+
+fn main() {}

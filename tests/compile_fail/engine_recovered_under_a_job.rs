@@ -1,0 +1,17 @@
+// error: E0499
+use contigo::{
+    Engine, Operand,
+    accel::gemm8::{Gemm, Gemm8},
+    sim::{Gemm8Model, SimWindow},
+};
+
+type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+
+// Nobody stops the device behind a running job's back.
+fn stop(engine: &mut GemmEngine<'_>, operands: [Operand<'_>; 4], gemm: &Gemm) {
+    let job = engine.start(operands, gemm).unwrap();
+    engine.recover().unwrap();
+    drop(job);
+}
+
+fn main() {}

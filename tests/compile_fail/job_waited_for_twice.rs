@@ -1,0 +1,14 @@
+// error: E0382
+// Waiting consumes the job: its buffers come back once.
+use contigo::{
+    Running, Timeout,
+    accel::gemm8::Gemm8,
+    sim::{Gemm8Model, SimWindow},
+};
+
+fn twice(job: Running<'_, '_, Gemm8<SimWindow<'_, Gemm8Model>>, 4>) {
+    let _ = job.wait(Timeout::NOW);
+    let _ = job.wait(Timeout::NOW);
+}
+
+fn main() {}

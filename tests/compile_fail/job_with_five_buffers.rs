@@ -1,0 +1,15 @@
+// error: E0308
+use contigo::{
+    Engine, Operand,
+    accel::gemm8::{Gemm, Gemm8},
+    sim::{Gemm8Model, SimWindow},
+};
+
+type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+
+// One too many is as wrong.
+fn long(engine: &mut GemmEngine<'_>, operands: [Operand<'_>; 5], gemm: &Gemm) {
+    let _ = engine.start(operands, gemm);
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+// error: E0308
+use contigo::{
+    Engine, Operand,
+    accel::gemm8::{Gemm, Gemm8},
+    sim::{Gemm8Model, SimWindow},
+};
+
+type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+
+// The number of buffers is in the accelerator's type.
+fn short(engine: &mut GemmEngine<'_>, operands: [Operand<'_>; 3], gemm: &Gemm) {
+    let _ = engine.start(operands, gemm);
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+// error: E0382
+use contigo::{
+    Engine, Operand,
+    accel::gemm8::{Gemm, Gemm8},
+    sim::{Gemm8Model, SimWindow},
+};
+
+type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+
+// The operands are the job's.
+fn again(engine: &mut GemmEngine<'_>, operands: [Operand<'_>; 4], gemm: &Gemm) {
+    let _job = engine.start(operands, gemm);
+    drop(operands);
+}
+
+fn main() {}

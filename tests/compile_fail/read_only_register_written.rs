@@ -1,0 +1,11 @@
+// error: E0599
+// A register that is read only cannot be written.
+use contigo::mmio::{Mmio, ReadOnly, Register};
+
+const STATUS: Register<ReadOnly> = Register::at(0x04);
+
+fn clear(window: &impl Mmio) {
+    unsafe { STATUS.write(window, 0) }
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+// error: E0599
+// The backend behind a region is out of reach: its syncs would change bytes under a view.
+use contigo::{Backend, Direction, Region};
+
+fn under_a_view<B: Backend>(region: &Region<B>) {
+    let _ = region.backend().sync_for_cpu(0..64, Direction::FromDevice);
+}
+
+fn main() {}

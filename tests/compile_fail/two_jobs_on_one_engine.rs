@@ -1,0 +1,18 @@
+// error: E0499
+use contigo::{
+    CpuBuf, Engine, Operand, Timeout,
+    accel::gemm8::{Gemm, Gemm8},
+    sim::{Gemm8Model, SimWindow},
+};
+
+type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+
+// An engine has one job at a time.
+fn two<'p>(engine: &mut GemmEngine<'_>, one: [Operand<'p>; 4], two: [Operand<'p>; 4], gemm: &Gemm) {
+    let first = engine.start(one, gemm).unwrap();
+    let second = engine.start(two, gemm).unwrap();
+    let _: [CpuBuf<'p>; 4] = first.wait(Timeout::NOW).unwrap();
+    drop(second);
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// error: E0499
+// Two writable views of one buffer would alias.
+use contigo::CpuBuf;
+
+fn alias(buf: &mut CpuBuf<'_>) {
+    let one = buf.view_mut::<u8>().unwrap();
+    let two = buf.view_mut::<u32>().unwrap();
+    one[0] = 1;
+    two[0] = 2;
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+// error: E0505
+// A view cannot outlive the moment when its buffer is given to a device.
+use contigo::CpuBuf;
+
+fn race(mut buf: CpuBuf<'_>) {
+    let view = buf.view_mut::<u8>().unwrap();
+    let _operand = buf.to_device(..);
+    view[0] = 1;
+}
+
+fn main() {}

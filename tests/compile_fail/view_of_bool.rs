@@ -1,0 +1,9 @@
+// error: E0277
+// A device can write any bits: a view is of a type that has no forbidden ones.
+use contigo::CpuBuf;
+
+fn trust(buf: &CpuBuf<'_>) -> bool {
+    buf.view::<bool>().unwrap()[0]
+}
+
+fn main() {}

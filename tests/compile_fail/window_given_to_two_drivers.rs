@@ -1,0 +1,13 @@
+// error: E0382
+// A device's registers belong to one driver.
+use contigo::{
+    accel::gemm8::Gemm8,
+    sim::{Gemm8Model, SimWindow},
+};
+
+fn twice(window: SimWindow<'_, Gemm8Model>) {
+    let _one = Gemm8::open(window);
+    let _two = Gemm8::open(window);
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+// error: E0277
+// Nor can two drivers share them by reference.
+use contigo::{
+    accel::gemm8::Gemm8,
+    sim::{Gemm8Model, SimWindow},
+};
+
+fn shared(window: &SimWindow<'_, Gemm8Model>) {
+    let _ = Gemm8::open(window);
+}
+
+fn main() {}

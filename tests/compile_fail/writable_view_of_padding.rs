@@ -1,0 +1,12 @@
+// error: E0277
+// What the CPU writes for a device has no padding: it would hand over bytes of somebody else.
+use contigo::CpuBuf;
+
+#[repr(C)]
+struct Padded(u8, u32);
+
+fn leak(buf: &mut CpuBuf<'_>) {
+    buf.view_mut::<Padded>().unwrap();
+}
+
+fn main() {}

@@ -1,0 +1,117 @@
+//! What must not compile: one file in `compile_fail/` for each ownership rule.
+//!
+//! Every compiler must refuse each file with the error that its first line names. The whole message, which is what a user
+//! reads, is compared with the `.stderr` beside it where the compiler is the one that wrote those: `TRYBUILD=overwrite cargo
+//! test -p contigo-tests --test compile_fail` writes them anew.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The compiler whose words are in the `.stderr` files.
+const RUSTC: &str = "1.95.0";
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file of `compile_fail/`, in order.
+fn files() -> Vec<PathBuf> {
+    let entries = fs::read_dir(here().join("compile_fail")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect();
+    files.sort();
+    files
+}
+
+/// The runtime as cargo builds it here and now: its library, and the folder of what it needs.
+struct Runtime {
+    library: PathBuf,
+    folder: PathBuf,
+}
+
+impl Runtime {
+    fn build() -> Self {
+        let target = here().parent().unwrap().join("target").join("compile_fail");
+        let output = Command::new(env!("CARGO"))
+            .current_dir(here())
+            .args(["build", "--locked", "--package", "contigo", "--message-format", "json", "--target-dir"])
+            .arg(&target)
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let artifact = text.lines().find(|line| line.contains("\"compiler-artifact\"") && line.contains("\"name\":\"contigo\",")).unwrap();
+        let library = artifact.split('"').find(|word| word.ends_with(".rlib")).unwrap().into();
+        Self { library, folder: target.join("debug").join("deps") }
+    }
+
+    /// Compiles `file` against it, and returns the codes of the errors, none where it compiles. An error without a code is
+    /// `none`.
+    fn errors(&self, file: &Path) -> BTreeSet<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let output = Command::new("rustc")
+            .args(["--edition", "2024", "--emit", "metadata", "--error-format", "json", "--cap-lints", "allow", "--out-dir"])
+            .arg(folder.path())
+            .arg("--extern")
+            .arg(format!("contigo={}", self.library.display()))
+            .arg("-L")
+            .arg(format!("dependency={}", self.folder.display()))
+            .arg(file)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        let errors = text.lines().filter(|line| line.contains("\"level\":\"error\"") && !line.contains("\"message\":\"aborting due to"));
+        let code =
+            |line: &str| line.split("\"code\":{\"code\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("none").to_owned();
+        let codes: BTreeSet<_> = errors.map(code).collect();
+        assert_eq!(codes.is_empty(), output.status.success(), "{}: {text}", file.display());
+        codes
+    }
+}
+
+#[test]
+fn each_file_is_refused_for_its_own_reason() {
+    let runtime = Runtime::build();
+    let files = files();
+    assert!(files.len() >= 40, "the files are found: {}", files.len());
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.lines().next().and_then(|line| line.strip_prefix("// error: ")).unwrap_or("its first line names no error");
+        assert_eq!(runtime.errors(&file), BTreeSet::from([code.to_owned()]), "{}", file.display());
+    }
+}
+
+#[test]
+fn a_right_program_is_not_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("right.rs");
+    let text = "use contigo::{Align, Pool, Region, sim::SimBoard};
+        fn main() {
+            let board = SimBoard::new(1);
+            let region = Region::new(board.memory(4096).unwrap()).unwrap();
+            let pool = Pool::<1>::new(region.carve(64, Align::LINE).unwrap(), 64).unwrap();
+            let mut buf = pool.take().unwrap();
+            buf.view_mut::<u8>().unwrap().fill(1);
+            let _operand = buf.to_device(..);
+        }";
+    fs::write(&file, text).unwrap();
+    assert_eq!(Runtime::build().errors(&file), BTreeSet::new());
+}
+
+#[test]
+fn each_refusal_says_what_it_said() {
+    let version = Command::new("rustc").arg("--version").output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let version = version.unwrap_or_default();
+    if version.split(' ').nth(1) != Some(RUSTC) {
+        let line = format!("skipped: the compiler's words in compile_fail/*.stderr are those of rustc {RUSTC}; here is {version}");
+        writeln!(std::io::stderr(), "{}", line.trim_end()).unwrap();
+        return;
+    }
+    trybuild::TestCases::new().compile_fail("compile_fail/*.rs");
+}
