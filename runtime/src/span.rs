@@ -83,17 +83,13 @@ pub(crate) struct Maintenance {
 ///
 /// Where the device only reads, the exact bytes are cleaned: the backend rounds them out, and cleaning a neighbour's line
 /// changes nothing that anybody can see. Where it writes, whole lines must belong to this buffer, because every line that
-/// the device writes is invalidated later, the neighbour's bytes with it. Where a line is only partly the device's, the rest
-/// of it is the owner's own data: it is cleaned, not thrown away, so the direction becomes `Bidirectional`. So it does where
-/// one call concerns the whole block, and the device writes only a part of it.
-pub(crate) fn before_device(span: Span, direction: Direction, extent: Span, line: Align, scope: SyncScope) -> Result<Maintenance, Error> {
+/// the device writes is invalidated later, the neighbour's bytes with it. They are cleaned too, never thrown away: the rest of a
+/// line is the owner's own data, and so is all of it if the job is refused after this.
+pub(crate) fn before_device(span: Span, direction: Direction, extent: Span, line: Align) -> Result<Maintenance, Error> {
     if !direction.device_writes() {
         return Ok(Maintenance { range: span.range(), direction });
     }
-    let lines = whole_lines(span, extent, line)?;
-    let concerned = if scope == SyncScope::Whole { extent } else { lines };
-    let direction = if concerned == span { direction } else { Direction::Bidirectional };
-    Ok(Maintenance { range: lines.range(), direction })
+    Ok(Maintenance { range: whole_lines(span, extent, line)?.range(), direction: Direction::Bidirectional })
 }
 
 /// What to do before a device writes `span` of what it only read so far, but for `written`: the lines that it did not write
@@ -141,26 +137,15 @@ mod tests {
     const RANGED: SyncScope = SyncScope::Range { granule_bytes: 64 };
 
     fn maintenance(start: usize, len: usize, direction: Direction) -> Result<Maintenance, Error> {
-        before_device(Span::new(start, len), direction, EXTENT, Align::LINE, RANGED)
+        before_device(Span::new(start, len), direction, EXTENT, Align::LINE)
     }
 
     #[test]
-    fn whole_lines_keep_their_direction() {
-        let asked = maintenance(128, 128, Direction::FromDevice);
-        assert_eq!(asked, Ok(Maintenance { range: 128..256, direction: Direction::FromDevice }));
-    }
-
-    #[test]
-    fn a_partly_written_line_is_cleaned_too() {
-        let asked = maintenance(128, 40, Direction::FromDevice);
-        assert_eq!(asked, Ok(Maintenance { range: 128..192, direction: Direction::Bidirectional }));
-    }
-
-    #[test]
-    fn a_part_of_a_whole_block_is_cleaned_too() {
-        let asked = |span| before_device(span, Direction::FromDevice, EXTENT, Align::LINE, SyncScope::Whole);
-        assert_eq!(asked(Span::new(128, 64)), Ok(Maintenance { range: 128..192, direction: Direction::Bidirectional }));
-        assert_eq!(asked(EXTENT), Ok(Maintenance { range: 128..384, direction: Direction::FromDevice }));
+    fn what_a_device_writes_is_whole_lines_and_cleaned() {
+        let lines = Maintenance { range: 128..192, direction: Direction::Bidirectional };
+        assert_eq!(maintenance(128, 64, Direction::FromDevice), Ok(lines.clone()));
+        assert_eq!(maintenance(130, 3, Direction::FromDevice), Ok(lines.clone()));
+        assert_eq!(maintenance(128, 40, Direction::Bidirectional), Ok(lines));
     }
 
     #[test]
@@ -185,7 +170,7 @@ mod tests {
     #[test]
     fn a_line_of_somebody_else_is_refused() {
         let extent = Span::new(128, 40);
-        let refused = before_device(Span::new(128, 40), Direction::FromDevice, extent, Align::LINE, RANGED);
+        let refused = before_device(Span::new(128, 40), Direction::FromDevice, extent, Align::LINE);
         assert_eq!(refused, Err(Error::SharedLine { start: 128, end: 168, line_bytes: 64 }));
     }
 

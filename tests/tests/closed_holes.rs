@@ -14,6 +14,7 @@ use contigo::{
     accel::gemm8::{Gemm, Gemm8, Output, regs},
     sim::{Gemm8Model, SimBoard, SimGemm8, SimSpec, SimWindow},
 };
+use contigo_tests::conformance::mutant::{Mutant, Mutation, REFUSAL};
 use std::{
     cell::Cell,
     time::{Duration, Instant},
@@ -231,4 +232,46 @@ fn a_device_has_one_driver() {
     assert_eq!(device.window().unwrap_err(), Error::Busy);
     drop(window);
     assert!(device.window().is_ok());
+}
+
+/// Of two outputs one had been handed over when the other's sync was refused: its bytes were thrown away.
+#[test]
+fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
+    struct Idle(Port);
+    // SAFETY: it touches no memory.
+    unsafe impl Accelerator<2> for Idle {
+        type Args = ();
+        const NAME: &'static str = "idle";
+        const ADDR_BITS: u32 = 64;
+        const DIRECTIONS: [Direction; 2] = [Direction::FromDevice; 2];
+        fn port(&self) -> &Port {
+            &self.0
+        }
+        fn check(&self, _: &[DevSlice; 2], (): &()) -> Result<()> {
+            Ok(())
+        }
+        unsafe fn start(&mut self, _: &[DevSlice; 2], (): &()) -> Result<()> {
+            Ok(())
+        }
+        fn poll(&mut self, _: Timeout) -> Result<bool> {
+            Ok(true)
+        }
+        fn quiesce(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+    let board = SimBoard::new(1);
+    // Two syncs are the region's first touch, the third is the first output's.
+    let memory = Mutant::new(board.memory(4096).unwrap(), Mutation::RefusedOnce(3));
+    let region = Region::new(memory).unwrap();
+    let mut engine = Engine::new(Idle(board.port())).unwrap();
+    let buffers = [1, 2].map(|value| {
+        let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+        buf.view_mut::<u8>().unwrap().fill(value);
+        buf.from_device(..)
+    });
+    let refused = engine.start(buffers, &()).unwrap_err();
+    assert_eq!(refused.error, REFUSAL);
+    let [one, two] = refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
+    assert_eq!((one.view::<u8>().unwrap(), two.view::<u8>().unwrap()), (&[1; 64][..], &[2; 64][..]));
 }

@@ -81,7 +81,7 @@ impl<'p, T> DevBuf<'p, T> {
             return Ok(());
         }
         let both = if direction.device_writes() || self.written.is_some() { Direction::Bidirectional } else { direction };
-        let what = before_device(self.span, both, self.chunk.extent, self.chunk.line(), self.chunk.state().mapping.scope)?;
+        let what = before_device(self.span, both, self.chunk.extent, self.chunk.line())?;
         self.chunk.state().sync_for_device(self.chunk.backend(), &what)
     }
 

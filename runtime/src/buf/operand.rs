@@ -84,7 +84,7 @@ impl<'p, T> Operand<'p, T> {
                 SyncScope::Whole => state.shared_with_others(chunk.extent).map_or(Ok(()), Err)?,
                 SyncScope::Range { .. } => {}
             }
-            before_device(span, self.direction, chunk.extent, chunk.line(), mapping.scope)?;
+            before_device(span, self.direction, chunk.extent, chunk.line())?;
         }
         let addr = port.dev_addr_within(mapping.base.plus(span.start), span.len, addr_bits)?;
         Ok(DevSlice { addr, offset_bytes: 0, len_bytes: span.len })
@@ -100,7 +100,7 @@ impl<'p, T> Operand<'p, T> {
             Held::Cpu(_) if port.coherent => Ok(()),
             Held::Cpu(buf) => {
                 let (chunk, state) = (buf.chunk(), buf.chunk().state());
-                let what = before_device(self.span()?, self.direction, chunk.extent, state.line, state.mapping.scope)?;
+                let what = before_device(self.span()?, self.direction, chunk.extent, state.line)?;
                 state.sync_for_device(chunk.backend(), &what)
             }
         }
