@@ -192,7 +192,8 @@ pub enum Error {
         /// It must be a multiple of this.
         multiple_of: u64,
     },
-    /// The engine has a job already, or a forgotten one. Wait for it; after a forgotten one, `Engine::recover`.
+    /// The engine has a job, or one that was forgotten or would not stop; or the device's window has a driver already. Wait;
+    /// after the second and third, `Engine::recover`.
     Busy,
 
     // ---- The device. It was stopped before the buffers came back, unless the error says otherwise.
@@ -313,7 +314,10 @@ impl fmt::Display for Error {
             Self::NotPowerOfTwo { align_bytes } => write!(f, "alignment {align_bytes} is not a power of two"),
             Self::OutOfRange { start, end, len_bytes } => write!(f, "bytes {start}..{end} are outside the {len_bytes} there are"),
             Self::View { len_bytes, element_bytes, align_bytes } => {
-                write!(f, "{len_bytes} bytes are no whole slice of {element_bytes}-byte elements aligned to {align_bytes}")
+                write!(
+                    f,
+                    "{len_bytes} bytes here are no whole slice of {element_bytes}-byte elements that begins at a multiple of {align_bytes}"
+                )
             }
             Self::NotContiguous { offset_bytes, expected, found } => {
                 write!(f, "the block is not contiguous: byte {offset_bytes} is at {found:#x}, expected at {expected:#x}")
@@ -350,7 +354,14 @@ impl fmt::Display for Error {
             Self::SharedLine { start, end, line_bytes } => {
                 write!(f, "the device would write bytes {start}..{end}, which share a {line_bytes}-byte cache line with another buffer")
             }
-            Self::WrongDirection { index, expected } => write!(f, "operand {index} must be {expected:?}"),
+            Self::WrongDirection { index, expected } => {
+                let made_by = match expected {
+                    Direction::ToDevice => "to_device",
+                    Direction::FromDevice => "from_device",
+                    Direction::Bidirectional => "in_out",
+                };
+                write!(f, "operand {index} is one that the accelerator uses as {expected:?}: make it with {made_by}(..)")
+            }
             Self::BufferSize { index, need_bytes, have_bytes } => {
                 write!(f, "operand {index} has {have_bytes} bytes, the job needs {need_bytes}")
             }
@@ -360,8 +371,8 @@ impl fmt::Display for Error {
             Self::Argument { name, value, min, max, multiple_of } => {
                 write!(f, "{name} = {value}; it must be a multiple of {multiple_of} between {min} and {max}")
             }
-            Self::Busy => write!(f, "the engine has a job already"),
-            Self::Timeout { timeout_us } => write!(f, "the job did not finish within {timeout_us} us; the device was stopped"),
+            Self::Busy => write!(f, "busy: a job is under way or was forgotten (Engine::recover), or the device has a driver already"),
+            Self::Timeout { timeout_us } => write!(f, "the job did not finish within {timeout_us} us"),
             Self::Fault { device, status, what } => write!(f, "{device} reports {what} (status {status:#010x})"),
             Self::ShortTransfer { need_bytes, done_bytes } => {
                 write!(f, "the device wrote {done_bytes} of {need_bytes} bytes and says it is done")

@@ -4,8 +4,8 @@ use crate::{Error, Timeout};
 
 /// One device's interrupt line, with the clock that bounds the wait for it.
 ///
-/// [`Spin`] has no interrupt and looks again after a short pause. The simulated board's is in its
-/// [`SimWindow`](crate::sim::SimWindow).
+/// `Spin` has no interrupt and looks again after a short pause. The simulated board's is in its
+/// `sim::SimWindow`. For a real interrupt, implement it over the UIO file: `poll` it, read its count.
 pub trait Irq {
     /// A clock that never goes back, in microseconds.
     fn now_us(&self) -> u64;

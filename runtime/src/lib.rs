@@ -23,7 +23,7 @@
 //! |---|---|
 //! | `addr.rs`, `port.rs` | addresses, each space a type; one bus master's way to memory |
 //! | `error.rs`, `refused.rs` | the one error; what a refusal gives back |
-//! | `backend/` | where memory comes from: [`UDmaBuf`], [`DmaHeap`], [`HugeTlb`], or [`sim::Sim`] |
+//! | `backend/` | where memory comes from: `UDmaBuf`, `DmaHeap`, `HugeTlb`, or `sim::Sim` |
 //! | `region/`, `span.rs` | one block, checked and carved; which caches a hand-over concerns |
 //! | `pool/`, `arena/` | buffers out of a carve, with no heap and in bounded time |
 //! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`]: the type says who owns the bytes |

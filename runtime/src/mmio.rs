@@ -16,9 +16,10 @@
 //! }
 //! ```
 
+use crate::DevAddr;
 use core::{marker::PhantomData, ptr::NonNull};
 
-/// A window of 32-bit registers: real ([`MmioWindow`]) or simulated (`&SimDevice`). A driver is the same code on both.
+/// A window of 32-bit registers: real ([`MmioWindow`]) or simulated (`sim::SimWindow`). A driver is the same code on both.
 ///
 /// # Safety
 /// Reading is safe. Writing is not: see [`write32`](Self::write32).
@@ -65,6 +66,9 @@ pub struct Register<Access> {
 
 impl<Access> Register<Access> {
     /// The register at `offset` bytes from the beginning of the window.
+    ///
+    /// # Panics
+    /// In a constant, at compile time, where `offset` is no multiple of 4.
     #[must_use]
     pub const fn at(offset: usize) -> Self {
         assert!(offset.is_multiple_of(4), "a 32-bit register lies at a multiple of 4");
@@ -109,6 +113,40 @@ impl Register<ReadClears> {
     #[must_use = "the bits read are cleared in the device"]
     pub fn read_and_clear(self, window: &impl Mmio) -> u32 {
         window.read32(self.offset)
+    }
+}
+
+/// A 64-bit bus address in two registers, the low word first, as Vitis HLS lays out a pointer argument.
+#[derive(Clone, Copy, Debug)]
+pub struct Pointer {
+    low: Register<ReadWrite>,
+    high: Register<ReadWrite>,
+}
+
+impl Pointer {
+    /// The pointer whose low word is at `offset` bytes, its high word 4 bytes further.
+    #[must_use]
+    pub const fn at(offset: usize) -> Self {
+        Self { low: Register::at(offset), high: Register::at(offset + 4) }
+    }
+
+    /// Where the low word is; the high word follows.
+    #[must_use]
+    pub const fn offset(self) -> usize {
+        self.low.offset()
+    }
+
+    /// Writes both words.
+    ///
+    /// # Safety
+    /// As [`Mmio::write32`].
+    #[allow(clippy::cast_possible_truncation, reason = "the low word is the low 32 bits")]
+    pub unsafe fn write(self, window: &impl Mmio, addr: DevAddr) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.low.write(window, addr.0 as u32);
+            self.high.write(window, (addr.0 >> 32) as u32);
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Port {
     pub name: &'static str,
     /// The bus this port is on.
     pub bus: Bus,
-    /// What the interconnect subtracts: bus address = physical address + `offset`.
+    /// What a master adds: bus address = physical address + `offset`.
     pub offset: u64,
     /// How many address lines the master drives through this port.
     pub addr_bits: u32,

@@ -6,7 +6,7 @@ use core::sync::atomic::AtomicU64 as Count;
 use core::sync::atomic::AtomicUsize as Count;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Totals since the region was made. Wraps at 2³² on processors without 64-bit atomics.
+/// Totals since the region was made, its first touch of the whole block included. Wraps at 2³² on processors without 64-bit atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Stats {

@@ -113,7 +113,7 @@ fn it_builds_where_neither_exists() {
     let installed = Command::new("rustc").args(["--print", "target-libdir", "--target", BARE]).output().ok();
     let folder = installed.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
     if folder.is_empty() || !Path::new(&folder).is_dir() {
-        writeln!(std::io::stderr(), "skipped: a build for {BARE}; rustup target add {BARE}").unwrap();
+        std::io::stderr().write_all(format!("skipped: a build for {BARE}; rustup target add {BARE}\n").as_bytes()).unwrap();
         return;
     }
     let output = cargo("build")

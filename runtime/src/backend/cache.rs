@@ -23,7 +23,7 @@ use memmap2::MmapRaw;
 
 /// What helps where nobody can maintain the caches.
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
-const INSTALL: &str = "the contigo kernel module (kernel-helpers/): it maintains the caches that user space cannot on this CPU";
+const INSTALL: &str = "use u-dma-buf, whose module maintains the caches that user space cannot on this CPU";
 
 /// What one sync call covers, for memory that only this file maintains. Ask once and keep the answer.
 pub(crate) fn scope() -> SyncScope {

@@ -68,7 +68,7 @@ pub struct Segment {
     pub len_bytes: usize,
 }
 
-/// One block of DMA memory: [`HugeTlb`], [`UDmaBuf`], [`DmaHeap`], [`sim::Sim`](crate::sim::Sim), or one of your own.
+/// One block of DMA memory: `HugeTlb`, `UDmaBuf`, `DmaHeap`, `sim::Sim`, or one of your own.
 ///
 /// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend. A region leaks its
 /// backend rather than drop it while anything carved from it is still out.

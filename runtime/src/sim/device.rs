@@ -14,7 +14,7 @@ use core::{
 use fastrand::Rng;
 use spin::Mutex;
 
-/// A model of an IP core: what its registers do, and what it does to memory.
+/// A model of an IP core: what its registers do, and what it does to memory. [`Accelerator`](crate::Accelerator) has an example.
 ///
 /// It is a state machine over virtual time. [`advance`](Self::advance) is called before every register access and after every
 /// wait, with the clock as it stands then.
@@ -39,7 +39,8 @@ pub unsafe trait Model: Send {
     /// A 32-bit write at `offset`, a multiple of 4 inside the window.
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>);
 
-    /// When the interrupt line will rise, or rose; `None`: not by itself.
+    /// When the interrupt line rises, in virtual nanoseconds; a time in the past: it is high until acknowledged, and ends a wait
+    /// at once. `None`: it will not rise by itself.
     fn irq_at_ns(&self) -> Option<u64>;
 
     /// The reset line: everything as after power-on, whatever it was doing.
@@ -87,7 +88,7 @@ impl SimBus<'_> {
         &mut self.state.rng
     }
 
-    /// What goes wrong, how often.
+    /// What goes wrong, how often. A model strikes itself, with [`strikes`](Self::strikes): the board injects nothing into it.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         self.faults
@@ -99,8 +100,8 @@ impl SimBus<'_> {
     }
 }
 
-/// A simulated device on a board, behind a port. [`window`](Self::window) gives its registers and interrupt to one driver; the
-/// reset line stays here.
+/// The board's side of a simulated device, behind a port. It is no [`Device`] itself: [`window`](Self::window) gives its
+/// registers and interrupt to one driver, and the reset line stays here.
 pub struct SimDevice<'b, M> {
     board: &'b SimBoard,
     port: Port,

@@ -36,7 +36,7 @@ impl Default for SimSpec {
     }
 }
 
-/// One block of the simulated board's memory. [`SimBoard::memory`] makes it.
+/// One block of the simulated board's memory. `SimBoard::memory` makes it, or [`SimBoard::memory_over`] where there is no kernel.
 pub struct Sim<'b> {
     board: &'b SimBoard,
     block: SimBlock,

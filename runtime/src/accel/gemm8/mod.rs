@@ -20,8 +20,8 @@ use crate::{
     irq::{poll_every, poll_until},
 };
 
-/// How long `quiesce` waits for the bursts under way to end: 256 bursts of 4 KiB at the slowest port here (Zynq HP at
-/// 100 MHz, 0.4 GB/s) take 2.6 ms.
+/// How long `quiesce` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
+/// 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others congest.
 const QUIESCE_US: u32 = 10_000;
 /// Between two looks while it waits: no interrupt announces the end of an abort.
 const QUIESCE_STEP_US: u32 = 50;

@@ -1,11 +1,7 @@
-#![allow(unsafe_code, reason = "writing a register may start a transfer, so it is unsafe to call")]
 //! The registers of `gemm8`, by the control protocol of AMD's Vitis HLS User Guide (UG1399, "S_AXILITE Control Register Map",
 //! block-level protocol `ap_ctrl_hs`). The table that hardware is built to is `boards/gemm8.md`.
 
-use crate::{
-    DevAddr,
-    mmio::{Mmio, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles},
-};
+use crate::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The window: one 4 KiB page would do; so much of it is used.
 pub const WINDOW_BYTES: usize = 0x90;
@@ -74,38 +70,6 @@ pub const STATUS_ABORTED: u32 = 1 << 4;
 
 /// "GM8" and version 1.
 pub const ID_VALUE: u32 = 0x474D_3801;
-
-/// A 64-bit bus address in two registers, the low word first; writable like any other.
-#[derive(Clone, Copy, Debug)]
-pub struct Pointer {
-    low: Register<ReadWrite>,
-    high: Register<ReadWrite>,
-}
-
-impl Pointer {
-    const fn at(offset: usize) -> Self {
-        Self { low: Register::at(offset), high: Register::at(offset + 4) }
-    }
-
-    /// Where the low word is; the high word follows.
-    #[must_use]
-    pub const fn offset(self) -> usize {
-        self.low.offset()
-    }
-
-    /// Writes both words.
-    ///
-    /// # Safety
-    /// As [`Mmio::write32`].
-    #[allow(clippy::cast_possible_truncation, reason = "the low word is the low 32 bits")]
-    pub unsafe fn write(self, window: &impl Mmio, addr: DevAddr) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.low.write(window, addr.0 as u32);
-            self.high.write(window, (addr.0 >> 32) as u32);
-        }
-    }
-}
 
 /// Does a value of CTRL say that the job is done? All ones is what a device that is gone answers: no.
 #[must_use]

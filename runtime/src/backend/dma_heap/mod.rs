@@ -27,8 +27,8 @@ use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;
 
 /// What gives a dma-buf an address where pagemap has none.
-const INSTALL: &str = "the contigo kernel module (kernel-helpers/), which attaches to the dma-buf and reports its bus address; \
-                       /proc/self/pagemap has none for a dma-heap since Linux 6.9";
+const INSTALL: &str = "a kernel module that attaches to the dma-buf and reports its bus address, or u-dma-buf in its place; \
+                       /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
 
 /// One block from a dma-heap. Owned by this value, descriptor and mapping: the last close frees the pages **even while a
 /// device still writes into them**, so a [`Region`](crate::Region) leaks it rather than drop it while anything is out.
@@ -72,8 +72,8 @@ impl DmaHeap<RealHeap> {
     /// # Errors
     /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, `.` or `..`, or holds a `/` or a NUL.
     /// - [`Error::Argument`]: `len_bytes` is 0 or more than [`MAX_BYTES`](Self::MAX_BYTES).
-    /// - [`Error::Os`] with `open(/dev/dma_heap/)`: ENOENT, no such heap (`contigo info` lists them); EACCES, a udev rule is
-    ///   missing (kernel-helpers/ has one).
+    /// - [`Error::Os`] with `open(/dev/dma_heap/)`: ENOENT, no such heap (`contigo info` lists them); EACCES, no
+    ///   permission (a udev rule, or root).
     /// - [`Error::Os`] with `ioctl(DMA_HEAP_IOCTL_ALLOC)`: ENOMEM, the heap is exhausted or in pieces (`cma=` on the kernel's
     ///   command line makes it larger); ENOTTY, the file is no heap.
     /// - [`Error::Os`] with `mmap(dma-buf)`: the errno of mmap(2); EINVAL where the dma-buf is shorter than asked for.
@@ -118,7 +118,7 @@ impl<K: HeapKernel> DmaHeap<K> {
         Ok(this)
     }
 
-    /// The dma-buf's descriptor number, for another importer (V4L2, DRM, the contigo module). Borrowed: valid while this
+    /// The dma-buf's descriptor number, for another importer (V4L2, DRM). Borrowed: valid while this
     /// value lives, never to be closed; duplicate it to keep it. Whoever imports it may write into this memory: hand it
     /// only to what obeys the same ownership as a device here.
     #[must_use]

@@ -73,7 +73,7 @@ fn draw(title: &str, pictures: &[Picture]) -> Canvas {
     let corner = Point::zero() + Size::new_equal(MARGIN);
     canvas.text(title, corner, &FONT_10X20, TEXT, Alignment::Left);
     let which = if shown.len() < pictures.len() { format!("The first {} are shown. ", shown.len()) } else { String::new() };
-    let legend = format!("{which}Below each image: what the network read. Red: wrong, and what it is.");
+    let legend = format!("{which}Below each image: what the network read. Red: wrong, as read and as it is.");
     canvas.text(&legend, corner + Size::new(0, 26), &FONT_7X13, FAINT, Alignment::Left);
 
     let places = (0..rows).flat_map(|row| (0..columns).map(move |column| Size::new(column * CELL.width, row * CELL.height)));
@@ -113,7 +113,7 @@ impl Canvas {
         let below = corner + Size::new(IMAGE / 2, IMAGE + 6);
         if wrong {
             self.text(
-                &format!("{} not {}", picture.answer, picture.label),
+                &format!("{}, is {}", picture.answer, picture.label),
                 below + Size::new(0, 1),
                 &FONT_7X13_BOLD,
                 WRONG,

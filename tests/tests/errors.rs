@@ -1,0 +1,134 @@
+//! Every variant of `Error`, provoked once, with its numbers; and nothing is lost by it: buffers come back, pools are full
+//! again, regions free their block. What bad input gets, in one place.
+//!
+//! The enum's own source is read, so that a variant without a test fails here.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose; backends, models and windows are promises"
+)]
+
+#[path = "errors/devices.rs"]
+mod devices;
+#[path = "errors/jobs.rs"]
+mod jobs;
+#[path = "errors/memory.rs"]
+mod memory;
+
+use contigo::{Backend, Direction, Error, Mapping, Result, Segment};
+use std::{
+    collections::BTreeSet,
+    ops::Range,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+/// Every section; each returns what it provoked.
+const SECTIONS: [fn() -> Vec<Error>; 9] = [
+    memory::numbers,
+    memory::blocks,
+    memory::carves_and_addresses,
+    memory::pools_and_arenas,
+    jobs::memory_against_port,
+    jobs::operands_refused,
+    devices::that_fail,
+    devices::that_will_not_stop,
+    devices::that_are_not_there,
+];
+
+/// What only a kernel's backend says: an example of it, and the test file that provokes it.
+const KERNEL: [(Error, &str); 10] = [
+    (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
+    (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),
+    (Error::BadName { len_bytes: 64, max_bytes: 63 }, include_str!("u_dma_buf.rs")),
+    (Error::AttributeMissing { name: "size" }, include_str!("u_dma_buf.rs")),
+    (Error::AttributeUnreadable { name: "size", errno: 13 }, include_str!("u_dma_buf.rs")),
+    (Error::AttributeEmpty { name: "size" }, include_str!("u_dma_buf.rs")),
+    (Error::Unsuitable { name: "sync_mode", value: 7, fix: "set it to 1" }, include_str!("u_dma_buf.rs")),
+    (Error::AttributeNonsense { name: "size", value: 77 }, include_str!("u_dma_buf.rs")),
+    (Error::PagemapHidden { page: 0x7F12 }, include_str!("hugetlb.rs")),
+    (Error::InUse { errno: 11 }, include_str!("u_dma_buf.rs")),
+];
+
+/// `Busy` and its like: `Debug` up to the numbers.
+fn variant(error: Error) -> String {
+    format!("{error:?}").split([' ', '{']).next().unwrap().to_owned()
+}
+
+/// The names of the enum's variants, from its source.
+fn variants() -> BTreeSet<String> {
+    let source = include_str!("../../runtime/src/error.rs");
+    let (_, body) = source.split_once("pub enum Error {\n").unwrap();
+    let (body, _) = body.split_once("\n}").unwrap();
+    let name = |line: &str| {
+        let name = line.strip_prefix("    ")?.trim_end_matches([',', ' ', '{']);
+        (name.starts_with(|letter: char| letter.is_ascii_uppercase())).then(|| name.to_owned())
+    };
+    body.lines().filter_map(name).collect()
+}
+
+/// The message has every number and every name that the error carries, in decimal or in hexadecimal.
+fn message_is_complete(error: Error) {
+    let (fields, message) = (format!("{error:?}"), error.to_string());
+    let mut parts = fields.split('"');
+    while let Some(plain) = parts.next() {
+        for word in plain.split(|letter: char| !letter.is_alphanumeric()) {
+            if let Ok(number) = word.parse::<u64>() {
+                let shown = [number.to_string(), format!("{number:#x}"), format!("{number:#010x}")];
+                assert!(shown.iter().any(|shown| message.contains(shown)), "{fields}: {number} is not in \"{message}\"");
+            }
+        }
+        if let Some(text) = parts.next() {
+            assert!(message.contains(text), "{fields}: {text} is not in \"{message}\"");
+        }
+    }
+    assert!(message.len() > 10 && !message.contains("Error"), "\"{message}\" is for people");
+}
+
+#[test]
+fn every_variant_is_provoked_and_its_message_has_its_numbers() {
+    let provoked: Vec<_> = SECTIONS.iter().flat_map(|section| section()).collect();
+    provoked.iter().copied().chain(KERNEL.map(|(error, _)| error)).for_each(message_is_complete);
+    let mut names: BTreeSet<_> = provoked.into_iter().map(variant).collect();
+    for (error, file) in KERNEL {
+        let name = variant(error);
+        assert!(file.contains(&format!("Error::{name} {{")), "{name} is provoked in its backend's tests");
+        names.insert(name);
+    }
+    assert!(variants().len() >= 36, "the enum is read: {:?}", variants());
+    assert_eq!(names, variants());
+}
+
+/// A backend that counts how often it was freed.
+struct Watched<'f, B> {
+    inner: B,
+    freed: &'f AtomicUsize,
+}
+
+impl<B> Drop for Watched<'_, B> {
+    fn drop(&mut self) {
+        self.freed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: all of it is `inner`'s.
+unsafe impl<B: Backend> Backend for Watched<'_, B> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+    fn mapping(&self) -> Mapping {
+        self.inner.mapping()
+    }
+    fn segment(&self, offset_bytes: usize) -> Result<Segment> {
+        self.inner.segment(offset_bytes)
+    }
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_device(range, direction) }
+    }
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_cpu(range, direction) }
+    }
+}

@@ -1,0 +1,193 @@
+//! Devices that fail, that will not stop, that are not what they should be, and a lock that somebody keeps.
+
+use super::{
+    Watched,
+    jobs::{GEMM, GemmEngine, SLOT, engine, operands, refusal},
+};
+use contigo::{
+    Align, DevBuf, Error, JobError, MmioWindow, Pool, Port, Region, Spin, Timeout, Wired,
+    accel::gemm8::{Gemm8, regs},
+    sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice, SimGemm8},
+};
+use std::{
+    ptr::NonNull,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+#[test]
+fn devices_that_fail() {
+    that_fail();
+}
+
+#[test]
+fn devices_that_will_not_stop() {
+    that_will_not_stop();
+}
+
+#[test]
+fn devices_that_are_not_there() {
+    that_are_not_there();
+}
+
+/// One job on a board where that fault strikes every time. The device was stopped, and the buffers are back, on its side.
+fn failure(faults: Faults) -> Error {
+    let (board, freed) = (SimBoard::with(SimConfig { seed: 3, faults }), AtomicUsize::new(0));
+    let region = Region::new(Watched { inner: board.memory(8192).unwrap(), freed: &freed }).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let device = SimGemm8::new(&board, board.port());
+    let mut engine = engine(&device);
+    let job = engine.start(operands([(); 4].map(|()| pool.take().unwrap())), &GEMM).unwrap();
+    let JobError { error, cause, buffers } = job.wait(Timeout::ms(2)).unwrap_err();
+    assert_eq!((cause, pool.taken()), (error, 4));
+    drop(buffers.unwrap().map(DevBuf::into_cpu));
+    assert_eq!((pool.taken(), engine.is_busy(), engine.jobs().stopped), (0, false, 1));
+    drop(pool);
+    drop(region);
+    assert_eq!(freed.load(Ordering::Relaxed), 1);
+    error
+}
+
+pub(super) fn that_fail() -> Vec<Error> {
+    let hung = failure(Faults { hang: 1000, ..Faults::NONE });
+    assert_eq!(hung, Error::Timeout { timeout_us: 2000 });
+    let fault = failure(Faults { error: 1000, ..Faults::NONE });
+    let (status, what) = (regs::STATUS_READ, regs::describe(regs::STATUS_READ));
+    assert_eq!(fault, Error::Fault { device: "gemm8", status, what });
+    let short = failure(Faults { short: 1000, ..Faults::NONE });
+    assert!(matches!(short, Error::ShortTransfer { need_bytes: 64, done_bytes: 0..64 }), "{short}");
+    vec![hung, fault, short]
+}
+
+/// Jobs on a board where about every second one sticks: those that do leak their buffers, and the engine works again after
+/// a reset from outside.
+pub(super) fn that_will_not_stop() -> Vec<Error> {
+    let board = SimBoard::with(SimConfig { seed: 5, faults: Faults { stuck: 500, ..Faults::NONE } });
+    let freed = AtomicUsize::new(0);
+    let region = Region::new(Watched { inner: board.memory(256 * 1024).unwrap(), freed: &freed }).unwrap();
+    let pool = Pool::<128>::new(region.carve(128 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let device = SimGemm8::new(&board, board.port());
+    let mut engine = engine(&device);
+    let (mut stuck, mut good, mut provoked) = (0, 0, Vec::new());
+    while stuck < 4 || good < 4 {
+        let take = || [(); 4].map(|()| pool.take().unwrap());
+        match engine.start(operands(take()), &GEMM).unwrap().wait(Timeout::ms(2)) {
+            Ok(_buffers) => good += 1,
+            Err(failed) => {
+                stuck += 1;
+                assert!(matches!(failed.error, Error::WillNotStop { device: "gemm8", status: 1, waited_us: 10_000 }), "{}", failed.error);
+                assert_eq!(failed.cause, Error::Timeout { timeout_us: 2000 });
+                assert!(failed.to_string().ends_with(&format!("; before that: {}", failed.cause)));
+                assert!(failed.buffers.is_none(), "leaked, not freed");
+                assert_eq!(engine.recover().unwrap_err(), failed.error, "it is still stuck");
+                let (busy, _) = refusal(&mut engine, operands(take()), &GEMM);
+                assert_eq!(busy, Error::Busy);
+                device.reset().unwrap();
+                engine.recover().unwrap();
+                provoked.extend([failed.error, failed.cause, busy]);
+            }
+        }
+        assert_eq!((pool.taken(), engine.is_busy()), (4 * stuck, false));
+    }
+    drop(pool);
+    drop(region);
+    assert_eq!(freed.load(Ordering::Relaxed), 0, "a device may still write: the region is leaked");
+    provoked
+}
+
+#[test]
+fn a_new_engine_on_a_stuck_device_gives_its_accelerator_back() {
+    let board = SimBoard::with(SimConfig { seed: 5, faults: Faults { stuck: 1000, ..Faults::NONE } });
+    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let device = SimGemm8::new(&board, board.port());
+    let mut first = engine(&device);
+    std::mem::forget(first.start(operands([(); 4].map(|()| pool.take().unwrap())), &GEMM).unwrap());
+    drop(first);
+    let refused = GemmEngine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap_err();
+    assert!(matches!(refused.error, Error::WillNotStop { .. }));
+    device.reset().unwrap();
+    assert!(GemmEngine::new(refused.returned).is_ok());
+}
+
+/// A device whose register reads do not end before a test says so, and keep the board's lock meanwhile.
+struct Slow<'t>(&'t Kept);
+
+#[derive(Default)]
+struct Kept {
+    taken: AtomicBool,
+    over: AtomicBool,
+}
+
+impl Kept {
+    /// Waits for a flag, at most for half a minute: a test that failed must not hang.
+    fn wait(flag: &AtomicBool) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !flag.load(Ordering::Acquire) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Says that it is over, also when a test fails.
+struct GiveBack<'t>(&'t Kept);
+
+impl Drop for GiveBack<'_> {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Release);
+    }
+}
+
+// SAFETY: it touches no memory.
+unsafe impl Model for Slow<'_> {
+    const WINDOW_BYTES: usize = 4;
+    fn advance(&mut self, _: &mut SimBus<'_>) {}
+    fn read32(&mut self, _: usize, _: &mut SimBus<'_>) -> u32 {
+        self.0.taken.store(true, Ordering::Release);
+        Kept::wait(&self.0.over);
+        0
+    }
+    fn write32(&mut self, _: usize, _: u32, _: &mut SimBus<'_>) {}
+    fn irq_at_ns(&self) -> Option<u64> {
+        None
+    }
+    fn reset(&mut self) {}
+}
+
+pub(super) fn that_are_not_there() -> Vec<Error> {
+    // Memory in a register window's place: all zeros, as an address where no gemm8 is.
+    let mut words = [0_u32; regs::WINDOW_BYTES / 4];
+    let port = SimBoard::new(1).port();
+    let mut open = |len_bytes| {
+        let base = NonNull::from(&mut words).cast();
+        // SAFETY: the array is longer, outlives the window, and is no device: nothing reaches memory by itself.
+        let device = unsafe { Wired::new(MmioWindow::new(base, len_bytes), Spin, port) };
+        Gemm8::open(device).unwrap_err()
+    };
+    let small = open(regs::WINDOW_BYTES - 4);
+    assert_eq!(small, Error::RegisterWindow { device: "gemm8", need_bytes: 0x90, have_bytes: 0x8C });
+    let absent = open(regs::WINDOW_BYTES);
+    assert_eq!(absent, Error::AttributeNonsense { name: "gemm8's ID register", value: 0 });
+    vec![small, absent, a_lock_that_somebody_keeps(port)]
+}
+
+/// A cache maintenance call that has to wait too long is not done, and the job's buffers come back.
+fn a_lock_that_somebody_keeps(port: Port) -> Error {
+    let (board, lock) = (SimBoard::new(1), Kept::default());
+    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let (device, slow) = (SimGemm8::new(&board, board.port()), SimDevice::with_model(&board, port, Slow(&lock)));
+    let mut engine = engine(&device);
+    let window = slow.window().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| contigo::Mmio::read32(&window, 0));
+        let keeper = GiveBack(&lock);
+        Kept::wait(&lock.taken);
+        let (error, buffers) = refusal(&mut engine, operands([(); 4].map(|()| pool.take().unwrap())), &GEMM);
+        drop(keeper);
+        assert!(matches!(error, Error::Contended { tries: 1000.. }), "{error}");
+        let _ = engine.start(operands(buffers), &GEMM).unwrap().wait(Timeout::ms(20)).unwrap();
+        assert_eq!(pool.taken(), 0);
+        error
+    })
+}

@@ -1,0 +1,209 @@
+//! Jobs that are refused before anything is touched: memory against port, operands against the accelerator.
+
+use super::Watched;
+use contigo::{
+    Align, BaseAddr, CpuBuf, Direction, Engine, Error, Operand, PhysAddr, Pool, Port, Region, SyncScope, Timeout,
+    accel::gemm8::{Gemm, Gemm8, Output},
+    sim::{Gemm8Model, SimBoard, SimGemm8, SimSpec, SimWindow},
+};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub(super) const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
+pub(super) const SLOT: usize = 256;
+
+pub(super) type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+
+pub(super) fn engine<'d>(device: &'d SimGemm8<'_>) -> GemmEngine<'d> {
+    Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap()
+}
+
+/// A, B, bias and C as [`GEMM`] wants them.
+pub(super) fn operands<'p, T>([a, b, bias, c]: [CpuBuf<'p, T>; 4]) -> [Operand<'p, T>; 4] {
+    [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)]
+}
+
+#[test]
+fn memory_that_a_port_cannot_use() {
+    memory_against_port();
+}
+
+#[test]
+fn operands_that_an_accelerator_cannot_use() {
+    operands_refused();
+}
+
+/// Starts a job that must be refused. Its operands come back as the CPU's buffers, with what they held.
+pub(super) fn refusal<'p>(engine: &mut GemmEngine<'_>, operands: [Operand<'p>; 4], gemm: &Gemm) -> (Error, [CpuBuf<'p>; 4]) {
+    let started = engine.jobs().started;
+    let failed = engine.start(operands, gemm).unwrap_err();
+    assert_eq!((failed.error, engine.jobs().started), (failed.cause, started), "no doorbell was rung");
+    (failed.error, failed.buffers.unwrap().map(|operand| operand.into_buf().unwrap()))
+}
+
+/// What a job gets whose output lies in memory like `spec`, behind that port; `None` where it runs.
+fn job_on(spec: SimSpec, port: fn(&SimBoard) -> Port) -> Option<Error> {
+    let (board, freed) = (SimBoard::new(1), AtomicUsize::new(0));
+    let device = SimGemm8::new(&board, port(&board));
+    let mut engine = engine(&device);
+    let region = Region::new(Watched { inner: board.memory_with(spec).unwrap(), freed: &freed }).unwrap();
+    let others = Region::new(board.memory(4096).unwrap()).unwrap();
+    let pool = Pool::<4>::new(others.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let odd = Pool::<2>::new(region.carve(2 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let [a, b, bias] = [(); 3].map(|()| pool.take().unwrap());
+    let mut c = odd.take().unwrap();
+    c.view_mut::<u8>().unwrap().fill(0x5A);
+    let error = match engine.start(operands([a, b, bias, c]), &GEMM) {
+        Ok(job) => {
+            let _ = job.wait(Timeout::ms(20)).unwrap();
+            None
+        }
+        Err(failed) => {
+            let [.., c] = failed.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
+            assert!(c.view::<u8>().unwrap().iter().all(|&byte| byte == 0x5A), "refused before anything was touched");
+            Some(failed.error)
+        }
+    };
+    assert_eq!((pool.taken(), odd.taken(), engine.is_busy()), (0, 0, false), "every buffer came back");
+    drop((pool, odd));
+    drop(region);
+    assert_eq!(freed.load(Ordering::Relaxed), 1);
+    error
+}
+
+pub(super) fn memory_against_port() -> Vec<Error> {
+    type PortOf = fn(&SimBoard) -> Port;
+    let (plain, snooping): (PortOf, PortOf) = (SimBoard::port, SimBoard::coherent_port);
+    let good = SimSpec { len_bytes: 4096, ..SimSpec::default() };
+    assert_eq!((job_on(good, plain), job_on(good, snooping)), (None, None));
+    let install = "the module contigo";
+    let high = SimSpec { base: Some(BaseAddr::Phys(PhysAddr(0xFFFF_FF00))), ..good };
+    let unreachable = Error::Unreachable { port: "sim-hp0", addr: 0x1_0000_0000, len_bytes: 64, first: 0, last: 0xFFFF_FFFF };
+    let mismatch = |port, memory_coherent| Some(Error::CoherencyMismatch { port, memory_coherent });
+    let cases = [
+        (SimSpec { coherent: Some(true), ..good }, mismatch("sim-hp0", true), None),
+        (SimSpec { coherent: Some(false), ..good }, None, mismatch("sim-acp", false)),
+        (SimSpec { scope: SyncScope::Coherent, ..good }, mismatch("sim-hp0", true), None),
+        (SimSpec { scope: SyncScope::None { install }, ..good }, Some(Error::CannotSync { port: "sim-hp0", install }), None),
+        (SimSpec { scope: SyncScope::Whole, ..good }, Some(Error::WholeBlock { shared_bytes: SLOT }), None),
+    ];
+    let mut provoked = vec![unreachable];
+    for (spec, at_plain, at_snooping) in cases {
+        assert_eq!((job_on(spec, plain), job_on(spec, snooping)), (at_plain, at_snooping), "{spec:?}");
+        provoked.extend(at_plain.into_iter().chain(at_snooping));
+    }
+    // The second slot of this block is beyond the port's 32 bits; the first is taken by somebody.
+    let beyond = |port| {
+        let board = SimBoard::new(1);
+        let region = Region::new(board.memory_with(high).unwrap()).unwrap();
+        let _first = region.carve(SLOT, Align::LINE).unwrap();
+        let buf = region.carve(64, Align::LINE).unwrap().into_buf();
+        let fine = Region::new(board.memory(4096).unwrap()).unwrap();
+        let pool = Pool::<3>::new(fine.carve(3 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+        let [a, b, bias] = [(); 3].map(|()| pool.take().unwrap());
+        let device = SimGemm8::new(&board, port);
+        refusal(&mut engine(&device), operands([a, b, bias, buf]), &GEMM).0
+    };
+    let board = SimBoard::new(1);
+    assert_eq!(beyond(board.port()), unreachable);
+    let windowed = Port { window: (0x1000_0000, 0x1FFF_FFFF), addr_bits: 40, ..board.port() };
+    let outside = Error::Unreachable { port: "sim-hp0", addr: 0x1_0000_0000, len_bytes: 64, first: 0x1000_0000, last: 0x1FFF_FFFF };
+    assert_eq!(beyond(windowed), outside);
+
+    // Another board's memory, and a second piece of a block that can only be synchronised as a whole.
+    let (here, there) = (SimBoard::new(1), SimBoard::new(1));
+    let region = Region::new(there.memory(4096).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let device = SimGemm8::new(&here, here.port());
+    let (error, _) = refusal(&mut engine(&device), operands([(); 4].map(|()| pool.take().unwrap())), &GEMM);
+    assert_eq!(error, Error::WrongBus { port: "sim-hp0", memory: there.bus() });
+    let whole = Region::new(here.memory_with(SimSpec { scope: SyncScope::Whole, ..good }).unwrap()).unwrap();
+    let _first = whole.carve(128, Align::LINE).unwrap();
+    assert_eq!(whole.carve(64, Align::LINE).unwrap_err(), Error::WholeBlock { shared_bytes: 128 });
+    provoked.push(error);
+    provoked
+}
+
+pub(super) fn operands_refused() -> Vec<Error> {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(16 * 1024).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::PAGE).unwrap(), SLOT).unwrap();
+    let device = SimGemm8::new(&board, board.port());
+    let mut engine = engine(&device);
+    let mut provoked = Vec::new();
+    let take = || {
+        let mut buffers = [(); 4].map(|()| pool.take().unwrap());
+        buffers.iter_mut().for_each(|buf| buf.view_mut::<u8>().unwrap().fill(0x5A));
+        buffers
+    };
+    let untouched = |buffers: &[CpuBuf<'_>; 4]| buffers.iter().all(|buf| buf.view::<u8>().unwrap().iter().all(|&byte| byte == 0x5A));
+
+    // Each way to spoil one operand of an otherwise good job.
+    type Spoil = for<'p> fn([CpuBuf<'p>; 4]) -> [Operand<'p>; 4];
+    let spoiled: [(Spoil, Error); 7] = [
+        (
+            |[a, b, bias, c]| [a.to_device(..16), b.from_device(..), bias.to_device(..64), c.from_device(..64)],
+            Error::WrongDirection { index: 1, expected: Direction::ToDevice },
+        ),
+        (
+            |[a, b, bias, c]| [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.in_out(..64)],
+            Error::WrongDirection { index: 3, expected: Direction::FromDevice },
+        ),
+        (
+            |[a, b, bias, c]| [a.to_device(..16), b.to_device(..255), bias.to_device(..64), c.from_device(..64)],
+            Error::BufferSize { index: 1, need_bytes: 256, have_bytes: 255 },
+        ),
+        (
+            |[a, b, bias, c]| [a.to_device(16..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)],
+            Error::BufferSize { index: 0, need_bytes: 1, have_bytes: 0 },
+        ),
+        (
+            |[a, b, bias, c]| [a.to_device(..16), b.to_device(..257), bias.to_device(..64), c.from_device(..64)],
+            Error::OutOfRange { start: 0, end: 257, len_bytes: 256 },
+        ),
+        (
+            |[a, b, bias, c]| [a.to_device(32..48), b.to_device(..), bias.to_device(..64), c.from_device(..64)],
+            Error::BufferAlign { index: 0, addr: 0x1000_0020, align_bytes: 64 },
+        ),
+        (
+            // A part that ends inside a line: the rest of the line is another buffer's.
+            |[a, b, bias, c]| {
+                let (left, _right) = c.split_at(100).unwrap();
+                [a.to_device(..16), b.to_device(..), bias.to_device(..64), left.from_device(..)]
+            },
+            Error::SharedLine { start: 3 * SLOT, end: 3 * SLOT + 100, line_bytes: 64 },
+        ),
+    ];
+    for (spoil, expected) in spoiled {
+        let (error, buffers) = refusal(&mut engine, spoil(take()), &GEMM);
+        assert_eq!(error, expected);
+        assert!(untouched(&buffers), "{error}: refused before anything was touched");
+        drop(buffers);
+        assert_eq!(pool.taken(), 0);
+        provoked.push(error);
+    }
+
+    let argument = |name, value, min, max, multiple_of| Error::Argument { name, value, min, max, multiple_of };
+    for (gemm, expected) in [
+        (Gemm { m: 0, ..GEMM }, argument("m", 0, 1, 4096, 1)),
+        (Gemm { m: u32::MAX, ..GEMM }, argument("m", 0xFFFF_FFFF, 1, 4096, 1)),
+        (Gemm { n: 17, ..GEMM }, argument("n", 17, 16, 4096, 16)),
+        (Gemm { k: 4112, ..GEMM }, argument("k", 4112, 16, 4096, 16)),
+        (Gemm { output: Output::Int8 { relu: true, shift: 32 }, ..GEMM }, argument("shift", 32, 0, 31, 1)),
+    ] {
+        let (error, buffers) = refusal(&mut engine, operands(take()), &gemm);
+        assert_eq!(error, expected);
+        assert!(untouched(&buffers), "{error}: refused before anything was touched");
+        provoked.push(error);
+    }
+
+    // A window has one driver; an engine with a forgotten job takes no other, and its buffers stay out.
+    assert_eq!(device.window().unwrap_err(), Error::Busy);
+    std::mem::forget(engine.start(operands(take()), &GEMM).unwrap());
+    let (busy, buffers) = refusal(&mut engine, operands(take()), &GEMM);
+    assert_eq!((busy, pool.taken()), (Error::Busy, 8));
+    engine.recover().unwrap();
+    let _ = engine.start(operands(buffers), &GEMM).unwrap().wait(Timeout::ms(20)).unwrap();
+    assert_eq!(pool.taken(), 4, "what was forgotten stays leaked");
+    provoked.push(busy);
+    provoked
+}

@@ -1,0 +1,224 @@
+//! No heap: not one allocation from opening a backend to the end of a thousand jobs, on every backend that can run here. The
+//! counting allocator sees what the runtime calls too: nix, memmap2, heapless, and std below them.
+//!
+//! It counts by thread, because the test harness allocates on others. What a fake of the kernel allocates in its own calls is
+//! not the runtime's, and is not counted.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose; allocators and fakes of the kernel are promises"
+)]
+
+#[path = "no_heap/counting.rs"]
+mod counting;
+
+use contigo::{
+    Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Engine, Error, HugeTlb, JobError, LocalPool, OneThread, Pool, Port, Region,
+    Result, Timeout, UDmaBuf,
+    accel::gemm8::{Gemm, Gemm8, Output},
+    backend::u_dma_buf::Roots,
+    sim::{Faults, Gemm8Model, OnBoard, SimBoard, SimConfig, SimGemm8, SimWindow},
+};
+use contigo_tests::{
+    fake_dma_heap::{FakeHeap, HEAP, Pages},
+    fake_u_dma_buf::{Config, FakeUDmaBuf},
+};
+use counting::{Uncounted, count, uncounted};
+use std::io::Write;
+
+#[test]
+fn the_counter_counts() {
+    use std::hint::black_box;
+    assert_eq!(count(|| drop(black_box(Box::new(1_u64)))).1, 1);
+    assert_eq!(count(|| drop(black_box(vec![0_u8; 64]))).1, 1, "zeroed");
+    let mut grown: Vec<u64> = Vec::with_capacity(1);
+    assert_eq!(count(|| grown.extend(black_box([1, 2, 3]))).1, 1, "reallocated");
+    assert_eq!(count(|| std::thread::spawn(|| ()).join().is_ok()).1.min(1), 1);
+    assert_eq!(count(|| black_box([0_u8; 64])).1, 0);
+    assert_eq!(count(|| uncounted(|| drop(black_box(Box::new(1_u64))))).1, 0);
+}
+
+const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: true, shift: 0 } };
+const SLOT: usize = 256;
+const LIMIT: Timeout = Timeout::us(500);
+const JOBS: usize = 1_000;
+
+/// Everything that goes wrong, and a device that sticks now and then.
+const FAULTS: Faults = Faults { stuck: 5, ..Faults::OFTEN };
+
+/// How the jobs ended.
+#[derive(Debug, Default)]
+struct Tally {
+    good: usize,
+    chained: usize,
+    failed: usize,
+    leaked: usize,
+    refused: usize,
+}
+
+type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
+type Ended<'p> = Result<[DevBuf<'p>; 4], JobError<[DevBuf<'p>; 4]>>;
+
+impl Tally {
+    /// The buffers of a job that worked out; after one that did not, the engine works again.
+    fn settle<'p>(&mut self, ended: Ended<'p>, device: &SimGemm8<'_>, engine: &mut GemmEngine<'_>) -> Result<Option<[DevBuf<'p>; 4]>> {
+        match ended {
+            Ok(buffers) => return Ok(Some(buffers)),
+            Err(JobError { buffers: Some(_), .. }) => self.failed += 1,
+            Err(JobError { buffers: None, .. }) => {
+                self.leaked += 1;
+                device.reset()?;
+                engine.recover()?;
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A thousand jobs, with what a program does around them. `true`: what the device wrote is compared too.
+fn thousand_jobs<B: Backend>(device: &SimGemm8<'_>, port: Port, region: &Region<B>, compare: bool) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let mut engine: GemmEngine<'_> = Engine::new(Gemm8::open(device.window()?)?)?;
+    // Room for what stuck devices keep.
+    let pool = Pool::<256>::new(region.carve(256 * SLOT, Align::DLPACK)?, SLOT)?;
+    let local = LocalPool::<2>::new(region.carve(2 * SLOT, Align::LINE)?, SLOT)?;
+    let arena = Arena::<8>::new(region.carve(4096, Align::LINE)?)?;
+    for job in 0..JOBS {
+        let (mut a, mut b) = (pool.take()?, pool.take()?);
+        a.view_at_mut::<i8>(..16)?.fill(1);
+        b.copy_from_slice(&[2; SLOT])?;
+        let (mut bias, spare) = pool.take()?.split_at(128)?;
+        drop(spare);
+        bias.view_at_mut::<i32>(..64)?.fill(3);
+        if job % 8 == 0 {
+            // Into a block that one thread owns, and dropped under way.
+            let (tensor, row) = (arena.take_aligned(300, Align::DLPACK)?, local.take()?);
+            let (a, b, bias): (CpuBuf<'_, OneThread>, CpuBuf<'_, OneThread>, CpuBuf<'_, OneThread>) = (a.into(), b.into(), bias.into());
+            let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), tensor.from_device(..16)];
+            drop((engine.start(operands, &GEMM)?, row));
+            if engine.is_busy() {
+                tally.leaked += 1;
+                device.reset()?;
+                engine.recover()?;
+            }
+            continue;
+        }
+        let c = pool.take()?;
+        region.host_ptr_of(&port, region.dev_addr_of(&port, c.view::<u8>()?.as_ptr(), SLOT)?)?;
+        let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
+        let operands = match engine.start(operands, &Gemm { n: 17, ..GEMM }) {
+            Err(JobError { buffers: Some(operands), .. }) => operands,
+            _ => return Err(Error::Busy),
+        };
+        tally.refused += 1;
+        let Attempt::Pending(running) = engine.start(operands, &GEMM)?.try_wait()? else { return Err(Error::Busy) };
+        let ended = running.wait_device(LIMIT);
+        let Some([a, b, bias, c]) = tally.settle(ended, device, &mut engine)? else { continue };
+        // Its output is the next one's input.
+        let operands = [c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..)];
+        tally.chained += 1;
+        let ended = engine.start(operands, &GEMM)?.wait_device(LIMIT);
+        let Some([c, _, _, a]) = tally.settle(ended, device, &mut engine)? else { continue };
+        let (a, c) = (a.into_cpu()?, c.into_cpu()?);
+        if compare && (a.view_at::<i8>(..16)? != [127; 16] || c.view_at::<i8>(..16)? != [35; 16]) {
+            return Err(Error::Busy);
+        }
+        tally.good += 1;
+    }
+    Ok(tally)
+}
+
+/// Opens a backend and runs the jobs, all of it counted.
+fn none_on<B: Backend>(name: &str, board: &SimBoard, port: Port, compare: bool, open: impl FnOnce() -> Result<B>) {
+    let device = SimGemm8::new(board, port);
+    let (tally, allocations) = count(|| {
+        let region = Region::new(open()?)?;
+        thousand_jobs(&device, port, &region, compare)
+    });
+    let tally = tally.unwrap();
+    assert!(tally.good > 300 && tally.chained > 400 && tally.failed > 100 && tally.leaked > 0 && tally.refused > 800, "{tally:?}");
+    assert_eq!(allocations, 0, "{name}: {tally:?}");
+}
+
+fn board() -> SimBoard {
+    SimBoard::with(SimConfig { seed: 11, faults: FAULTS })
+}
+
+/// What real memory needs: a port that snoops and reaches all of it.
+fn wide(board: &SimBoard) -> Port {
+    Port { addr_bits: 64, window: (0, u64::MAX), ..board.coherent_port() }
+}
+
+/// Said so that it is seen also where the test passes.
+fn skip(backend: &str, why: Error) {
+    std::io::stderr().write_all(format!("skipped: no heap on {backend}: {why}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn none_on_the_simulated_boards_memory() {
+    let board = board();
+    none_on("sim", &board, board.port(), true, || board.memory(128 << 10));
+    none_on("sim, snooped", &board, board.coherent_port(), true, || board.memory(128 << 10));
+}
+
+#[test]
+fn none_on_huge_pages() {
+    let board = board();
+    match HugeTlb::new(1) {
+        Ok(block) => drop(block),
+        Err(why) => return skip("huge pages", why),
+    }
+    none_on("hugetlb", &board, wide(&board), true, || OnBoard::new(&board, HugeTlb::new(2 << 20)?));
+}
+
+#[test]
+fn none_on_u_dma_buf() {
+    for (name, config) in [
+        ("coherent", Config { coherent: Some(true), ..Config::default() }),
+        ("by ioctl", Config::default()),
+        ("by sysfs", Config { ioctls: false, ..Config::default() }),
+    ] {
+        let snooped = config.coherent == Some(true);
+        let fake = FakeUDmaBuf::new(Config { size_bytes: 128 << 10, ..config });
+        let (class, device) = (fake.class_dir(), fake.device_file());
+        let roots = Roots { dev: device.parent().unwrap().to_str().unwrap(), class: class.ancestors().nth(2).unwrap().to_str().unwrap() };
+        let kernel = Uncounted(fake.module().clone());
+        let board = board();
+        let port = Port { coherent: snooped, ..wide(&board) };
+        // The fake's bus is not the simulated board's, so a sync that is not snooped brings back nothing of its device.
+        none_on(name, &board, port, snooped, || {
+            // SAFETY: the fake's own folders and module.
+            let block = unsafe { UDmaBuf::open_with("udmabuf0", roots, kernel, false)? };
+            OnBoard::new(&board, block)
+        });
+        assert_eq!(fake.log().is_empty(), snooped, "the syncs reached the module");
+    }
+}
+
+#[test]
+fn none_on_a_dma_heap() {
+    if !cfg!(target_arch = "x86_64") {
+        return skip("a dma-heap", Error::CannotSync { port: "any", install: "its memory is coherent on a PC only" });
+    }
+    let (board, kernel) = (board(), Uncounted(FakeHeap::new(Pages::Contiguous)));
+    none_on("dma-heap", &board, wide(&board), true, || OnBoard::new(&board, DmaHeap::allocate_from(kernel, HEAP, 128 << 10)?));
+}
+
+#[test]
+fn none_on_two_threads_that_share_a_pool() {
+    let board = board();
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let work = || {
+        let ((), allocations) = count(|| {
+            for round in 0..=u8::MAX {
+                let Ok(mut buf) = pool.take() else { continue };
+                let _ = buf.view_mut::<u8>().map(|view| view.fill(round));
+            }
+        });
+        allocations
+    };
+    let counts = std::thread::scope(|scope| [scope.spawn(work), scope.spawn(work)].map(|thread| thread.join().unwrap()));
+    assert_eq!(counts, [0, 0]);
+}

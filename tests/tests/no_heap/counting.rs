@@ -1,0 +1,118 @@
+//! The allocator that counts, and fakes of the kernel whose own allocations are not counted.
+
+use contigo::{
+    Result,
+    backend::{
+        dma_heap::HeapKernel,
+        u_dma_buf::{DevInfo, SyncArgs, UDmaBufIoctl},
+    },
+};
+use contigo_tests::{
+    fake_dma_heap::{FakeFile, FakeHeap},
+    fake_u_dma_buf::FakeIoctl,
+};
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+};
+
+thread_local! {
+    // Constant, and nothing to drop: reading it allocates nothing.
+    static COUNTING: Cell<bool> = const { Cell::new(false) };
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn note() {
+    if COUNTING.get() {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+    }
+}
+
+// SAFETY: every method is the system allocator's, with the same arguments.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What `act` returns, and how often it allocated.
+pub(super) fn count<R>(act: impl FnOnce() -> R) -> (R, u64) {
+    let before = ALLOCATIONS.get();
+    COUNTING.set(true);
+    let result = act();
+    COUNTING.set(false);
+    (result, ALLOCATIONS.get() - before)
+}
+
+/// The kernel's own business, done by a fake.
+pub(super) fn uncounted<R>(act: impl FnOnce() -> R) -> R {
+    let was = COUNTING.replace(false);
+    let result = act();
+    COUNTING.set(was);
+    result
+}
+
+/// A fake of the kernel whose own allocations are not the runtime's.
+pub(super) struct Uncounted<K>(pub(super) K);
+
+impl UDmaBufIoctl for Uncounted<FakeIoctl> {
+    fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
+        uncounted(|| self.0.get_dev_info(device))
+    }
+    fn get_sync(&self, device: i32) -> Result<SyncArgs, i32> {
+        uncounted(|| self.0.get_sync(device))
+    }
+    fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
+        uncounted(|| self.0.set_sync(device, args))
+    }
+    fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
+        uncounted(|| self.0.write_attribute(file, name, text))
+    }
+}
+
+/// An open file of the fake heap; `None` only while it is closed.
+pub(super) struct UncountedFile(Option<FakeFile>);
+
+impl Drop for UncountedFile {
+    fn drop(&mut self) {
+        uncounted(|| drop(self.0.take()));
+    }
+}
+
+// SAFETY: all of it is `FakeHeap`'s.
+unsafe impl HeapKernel for Uncounted<FakeHeap> {
+    type File = UncountedFile;
+    fn open(&self, name: &str) -> Result<UncountedFile> {
+        uncounted(|| Ok(UncountedFile(Some(self.0.open(name)?))))
+    }
+    fn alloc(&self, heap: &UncountedFile, len_bytes: u64) -> Result<UncountedFile> {
+        uncounted(|| Ok(UncountedFile(Some(self.0.alloc(heap.0.as_ref().unwrap(), len_bytes)?))))
+    }
+    fn raw_fd(&self, file: &UncountedFile) -> i32 {
+        self.0.raw_fd(file.0.as_ref().unwrap())
+    }
+    fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<()> {
+        uncounted(|| self.0.pagemap(first_page, entries))
+    }
+}

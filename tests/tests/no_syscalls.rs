@@ -1,0 +1,305 @@
+//! A polled job makes no system call. A child process gives up all of them but write and exit (man 2 seccomp; the next one is
+//! SIGSYS), and then runs a thousand jobs: buffers from all three pools, translation, start, waiting by the clock, chaining,
+//! and back.
+//!
+//! By a filter, not by seccomp's strict mode: on x86 that takes the time stamp counter away too, and with it the clock.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; fork, seccomp and a device in software are promises"
+)]
+
+use contigo::{
+    Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool, Port,
+    Region, Result, Spin, Timeout, Wired,
+    accel::gemm8::{Gemm, Gemm8, Output, regs},
+    sim::SimBoard,
+};
+use nix::{
+    sys::{
+        signal::Signal,
+        wait::{WaitStatus, waitpid},
+    },
+    unistd::{ForkResult, fork},
+};
+use std::{
+    cell::Cell,
+    fs::File,
+    io::{Read, Write},
+    os::fd::{FromRawFd, IntoRawFd},
+    ptr::NonNull,
+};
+
+const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: true, shift: 0 } };
+const SLOT: usize = 256;
+const LIMIT: Timeout = Timeout::ms(1_000);
+const WARM_UP: u32 = 10;
+const JOBS: u32 = 1_000;
+
+/// A child ends with one of these.
+const DONE: i32 = 0;
+const FAILED: i32 = 1;
+const NO_SECCOMP: i32 = 2;
+
+/// Said so that it is seen also where the test passes.
+fn say(text: &str) {
+    std::io::stderr().write_all(format!("{text}\n").as_bytes()).unwrap();
+}
+
+/// From here on, a system call is the end of this process.
+fn give_up_system_calls() {
+    let number = u32::try_from(std::mem::offset_of!(libc::seccomp_data, nr)).unwrap_or(0);
+    let allow = |call: libc::c_long, jump| jump_if_equal(u32::try_from(call).unwrap_or(u32::MAX), jump);
+    let mut filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number),
+        allow(libc::SYS_write, 2),
+        allow(libc::SYS_exit_group, 1),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_KILL_PROCESS),
+        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: 5, filter: filter.as_mut_ptr() };
+    // SAFETY: the kernel copies the program, whose length is right.
+    let status = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            | libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+    };
+    if status != 0 {
+        exit(NO_SECCOMP);
+    }
+}
+
+fn statement(code: u32, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: u16::try_from(code).unwrap_or(0), jt: 0, jf: 0, k }
+}
+
+fn jump_if_equal(k: u32, jt: u8) -> libc::sock_filter {
+    libc::sock_filter { jt, ..statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, k) }
+}
+
+/// Ends the process with no destructors.
+fn exit(status: i32) -> ! {
+    // SAFETY: `exit_group`, and nothing before it.
+    unsafe { libc::_exit(status) }
+}
+
+/// Runs `act` in a child with one thread. It must not return, panic or allocate: other threads of the parent may have held
+/// locks. What it writes to the descriptor it is given comes back, with how it ended.
+fn in_child(act: impl FnOnce(i32)) -> (WaitStatus, Vec<u8>) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let (reader, writer) = (std::os::fd::OwnedFd::from(reader), std::os::fd::OwnedFd::from(writer));
+    // SAFETY: the child does as said above, and leaves by `exit`.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Child => {
+            act(writer.into_raw_fd());
+            exit(FAILED)
+        }
+        ForkResult::Parent { child } => {
+            drop(writer);
+            let mut told = Vec::new();
+            // SAFETY: the descriptor was just given up by its owner.
+            unsafe { File::from_raw_fd(reader.into_raw_fd()) }.read_to_end(&mut told).unwrap();
+            (waitpid(child, None).unwrap(), told)
+        }
+    }
+}
+
+/// `gemm8` in software, behind a real register window over plain memory: a job is done at the fifth look at CTRL.
+struct Software<'r, B: Backend> {
+    registers: MmioWindow,
+    region: &'r Region<B>,
+    port: Port,
+    looks: Cell<u32>,
+}
+
+impl<B: Backend> Software<'_, B> {
+    fn at(&self, register: usize) -> u32 {
+        self.registers.read32(register)
+    }
+
+    fn operand(&self, index: usize) -> NonNull<u8> {
+        let low = regs::POINTERS[index].offset();
+        let addr = DevAddr(u64::from(self.at(low)) | u64::from(self.at(low + 4)) << 32);
+        self.region.host_ptr_of(&self.port, addr).unwrap_or(NonNull::dangling())
+    }
+
+    fn multiply(&self) {
+        let [a, b, bias, c] = [0, 1, 2, 3].map(|index| self.operand(index));
+        for column in 0..16 {
+            // SAFETY: the operands of `GEMM` are a device's now, which this is, and as long as `check` demands.
+            unsafe {
+                let product =
+                    |inner: usize| i32::from(a.add(inner).cast::<i8>().read()) * i32::from(b.add(16 * inner + column).cast::<i8>().read());
+                let sum = bias.cast::<i32>().add(column).read() + (0..16).map(product).sum::<i32>();
+                c.add(column).cast::<i8>().write(i8::try_from(sum).unwrap_or(i8::MAX));
+                self.registers.write32(regs::BYTES_OUT.offset(), 16);
+            }
+        }
+    }
+}
+
+// SAFETY: the registers are this device's; CTRL says done after `multiply`, which is the only access to memory. One driver
+// owns it.
+unsafe impl<B: Backend> Mmio for Software<'_, B> {
+    fn len_bytes(&self) -> usize {
+        self.registers.len_bytes()
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        if offset == regs::CTRL.offset() && self.looks.get() > 0 {
+            self.looks.set(self.looks.get() - 1);
+            if self.looks.get() == 0 {
+                self.multiply();
+                // SAFETY: plain memory.
+                unsafe { self.registers.write32(offset, regs::AP_DONE | regs::AP_IDLE | regs::AP_READY) };
+            }
+        }
+        self.registers.read32(offset)
+    }
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        if offset == regs::CTRL.offset() && value & regs::AP_START != 0 {
+            self.looks.set(5);
+        }
+        // SAFETY: plain memory.
+        unsafe { self.registers.write32(offset, value) }
+    }
+}
+
+/// One job and the next on its output, with buffers from everywhere. `Err` also where the result is wrong.
+fn two_jobs<B: Backend, const SLOTS: usize>(
+    engine: &mut Engine<Gemm8<Wired<Software<'_, B>, Spin>>, 4>,
+    region: &Region<B>,
+    (pool, local, arena): (&Pool<'_, SLOTS>, &LocalPool<'_, SLOTS>, &Arena<'_, SLOTS>),
+) -> Result<()> {
+    let mut a: CpuBuf<'_, OneThread> = pool.take()?.into();
+    let (mut b, mut bias, c) = (local.take()?, arena.take_aligned(64, Align::DLPACK)?, pool.take()?);
+    a.view_at_mut::<i8>(..16)?.fill(1);
+    b.view_mut::<i8>()?.fill(2);
+    bias.view_at_mut::<i32>(..64)?.fill(3);
+    let addr = region.dev_addr_of(engine.port(), c.view::<u8>()?.as_ptr(), SLOT)?;
+    region.host_ptr_of(engine.port(), addr)?;
+    let (c, rest) = c.split_at(64)?;
+    let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), CpuBuf::from(c).from_device(..16)];
+    let Attempt::Pending(job) = engine.start(operands, &GEMM)?.try_wait()? else { return Err(Error::Busy) };
+    let [a, b, bias, c] = job.wait_device(LIMIT)?;
+    drop(rest);
+    let operands = [c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..)];
+    let [c, _, _, a] = engine.start(operands, &GEMM)?.wait(LIMIT)?;
+    let right = c.view_at::<i8>(..16)? == [35; 16] && a.view_at::<i8>(..16)? == [127; 16];
+    if right { Ok(()) } else { Err(Error::Busy) }
+}
+
+/// What the child does: everything up to the first job in the open, the rest with no system calls.
+fn child<B: Backend>(backend: B, port: impl FnOnce(&Region<B>) -> Port, report: i32) -> Result<()> {
+    let region = Region::new(backend)?;
+    let port = port(&region);
+    let pool = Pool::<70>::new(region.carve(70 * SLOT, Align::LINE)?, SLOT)?;
+    let local = LocalPool::<70>::new(region.carve(70 * SLOT, Align::LINE)?, SLOT)?;
+    let arena = Arena::<70>::new(region.carve(70 * SLOT, Align::LINE)?)?;
+    let mut words = [0_u32; regs::WINDOW_BYTES / 4];
+    words[regs::CTRL.offset() / 4] = regs::AP_IDLE;
+    words[regs::ID.offset() / 4] = regs::ID_VALUE;
+    // SAFETY: the array lives as long as this process's only thread needs it, and is reached through the window alone.
+    let registers = unsafe { MmioWindow::new(NonNull::from(&mut words).cast(), regs::WINDOW_BYTES) };
+    let hardware = Software { registers, region: &region, port, looks: Cell::new(0) };
+    // SAFETY: the device in software finds memory by this port's addresses.
+    let device = unsafe { Wired::new(hardware, Spin, port) };
+    let mut engine = Engine::new(Gemm8::open(device)?)?;
+    for _ in 0..WARM_UP {
+        two_jobs(&mut engine, &region, (&pool, &local, &arena))?;
+    }
+    give_up_system_calls();
+    for _ in 0..JOBS / 2 {
+        two_jobs(&mut engine, &region, (&pool, &local, &arena))?;
+    }
+    let jobs = engine.jobs().completed - 2 * u64::from(WARM_UP);
+    // SAFETY: eight bytes of a local, to a pipe.
+    unsafe { libc::write(report, (&raw const jobs).cast(), size_of::<u64>()) };
+    // Unmapping is a system call: nothing is dropped.
+    exit(DONE)
+}
+
+/// `None` where the child was not allowed to give up its system calls, or its clock is one; else says so.
+fn can_be_shown_here() -> Option<()> {
+    let (ended, _) = in_child(|_| {
+        give_up_system_calls();
+        exit(DONE)
+    });
+    match ended {
+        WaitStatus::Exited(_, DONE) => {}
+        WaitStatus::Exited(_, NO_SECCOMP) => {
+            say("skipped: no system calls on a polled job; this kernel has no seccomp");
+            return None;
+        }
+        other => panic!("{other:?}"),
+    }
+    let (ended, _) = in_child(|_| {
+        let before = contigo::Irq::now_us(&Spin);
+        give_up_system_calls();
+        exit(if contigo::Irq::now_us(&Spin) >= before { DONE } else { FAILED })
+    });
+    match ended {
+        WaitStatus::Exited(_, DONE) => Some(()),
+        WaitStatus::Signaled(_, Signal::SIGSYS, _) => {
+            say("skipped: no system calls on a polled job; this machine's clock is not answered by the vDSO");
+            None
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The child lived to the end of its thousandth job.
+fn thousand_jobs_ran(memory: &str, (ended, told): (WaitStatus, Vec<u8>)) {
+    match ended {
+        WaitStatus::Exited(_, DONE) => {}
+        WaitStatus::Signaled(_, Signal::SIGSYS, _) => panic!("{memory}: a polled job made a system call"),
+        other => panic!("{memory}: {other:?}"),
+    }
+    let jobs = u64::from_ne_bytes(told.try_into().unwrap());
+    assert_eq!(jobs, u64::from(JOBS), "{memory}");
+    say(&format!("no system call in {jobs} polled jobs on {memory}"));
+}
+
+#[test]
+fn a_system_call_is_the_end_of_the_child() {
+    let (ended, told) = in_child(|report| {
+        give_up_system_calls();
+        // SAFETY: no memory is involved.
+        let pid = unsafe { libc::syscall(libc::SYS_getpid) };
+        // SAFETY: as in `child`.
+        unsafe { libc::write(report, (&raw const pid).cast(), size_of_val(&pid)) };
+        exit(DONE)
+    });
+    match ended {
+        WaitStatus::Exited(_, NO_SECCOMP) => say("skipped: the control of no system calls; this kernel has no seccomp"),
+        other => assert!(matches!(other, WaitStatus::Signaled(_, Signal::SIGSYS, _)) && told.is_empty(), "{other:?}"),
+    }
+}
+
+#[test]
+fn none_on_simulated_memory() {
+    let Some(()) = can_be_shown_here() else { return };
+    let ended = in_child(|report| {
+        let board = SimBoard::new(1);
+        let port = board.coherent_port();
+        let _ = board.memory(64 << 10).map(|memory| child(memory, |_| port, report));
+        exit(FAILED)
+    });
+    thousand_jobs_ran("the simulated board's memory", ended);
+}
+
+#[test]
+fn none_on_huge_pages() {
+    let Some(()) = can_be_shown_here() else { return };
+    if let Err(why) = HugeTlb::new(1) {
+        return say(&format!("skipped: no system calls on huge pages: {why}"));
+    }
+    let ended = in_child(|report| {
+        // On arm64 the caches are maintained here, by instructions; on a PC every master snoops.
+        let coherent = cfg!(target_arch = "x86_64");
+        let port = Port { name: "any-memory", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent };
+        let _ = HugeTlb::new(1).map(|memory| child(memory, |_| port, report));
+        exit(FAILED)
+    });
+    thousand_jobs_ran("huge pages", ended);
+}
