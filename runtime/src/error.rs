@@ -360,7 +360,7 @@ impl fmt::Display for Error {
                     Direction::FromDevice => "from_device",
                     Direction::Bidirectional => "in_out",
                 };
-                write!(f, "operand {index} is one that the accelerator uses as {expected:?}: make it with {made_by}(..)")
+                write!(f, "the accelerator uses operand {index} as {expected:?}: make it with {made_by}(..)")
             }
             Self::BufferSize { index, need_bytes, have_bytes } => {
                 write!(f, "operand {index} has {have_bytes} bytes, the job needs {need_bytes}")

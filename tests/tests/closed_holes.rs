@@ -271,7 +271,8 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
         buf.from_device(..)
     });
     let refused = engine.start(buffers, &()).unwrap_err();
-    assert_eq!(refused.error, REFUSAL);
+    assert_eq!((refused.error, refused.operand), (REFUSAL, Some(1)));
+    assert!(refused.to_string().starts_with("operand 1: "), "{refused}");
     let [one, two] = refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
     assert_eq!((one.view::<u8>().unwrap(), two.view::<u8>().unwrap()), (&[1; 64][..], &[2; 64][..]));
 }

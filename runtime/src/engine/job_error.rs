@@ -11,17 +11,19 @@ pub struct JobError<B> {
     pub error: Error,
     /// What happened before the device would not stop; otherwise the same as `error`.
     pub cause: Error,
+    /// Which operand was refused, where one was.
+    pub operand: Option<usize>,
     /// The job's buffers, in their order. `None`: the device would not stop, so they are leaked, not freed.
     pub buffers: Option<B>,
 }
 
 impl<B> JobError<B> {
     pub(crate) const fn gave_back(error: Error, buffers: B) -> Self {
-        Self { error, cause: error, buffers: Some(buffers) }
+        Self { error, cause: error, operand: None, buffers: Some(buffers) }
     }
 
     pub(crate) const fn leaked(error: Error, cause: Error) -> Self {
-        Self { error, cause, buffers: None }
+        Self { error, cause, operand: None, buffers: None }
     }
 }
 
@@ -36,6 +38,7 @@ impl<B> fmt::Debug for JobError<B> {
         f.debug_struct("JobError")
             .field("error", &self.error)
             .field("cause", &self.cause)
+            .field("operand", &self.operand)
             .field("buffers_returned", &self.buffers.is_some())
             .finish()
     }
@@ -43,6 +46,12 @@ impl<B> fmt::Debug for JobError<B> {
 
 impl<B> fmt::Display for JobError<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let says_which = matches!(self.error, Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. });
+        if let Some(index) = self.operand
+            && !says_which
+        {
+            write!(f, "operand {index}: ")?;
+        }
         self.error.fmt(f)?;
         if self.cause == self.error { Ok(()) } else { write!(f, "; before that: {}", self.cause) }
     }

@@ -91,7 +91,7 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
     ) -> Result<Running<'e, 'p, A, BUFFERS, T>, JobError<[Operand<'p, T>; BUFFERS]>> {
         let slices = match self.prepare(&operands, args) {
             Ok(slices) => slices,
-            Err(error) => return Err(JobError::gave_back(error, operands)),
+            Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, operands) }),
         };
         barrier::before_doorbell();
         // From here on the device may have the addresses: nothing is given back, not even by a panic in the driver,
@@ -142,17 +142,19 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         &self.port
     }
 
-    /// Everything that can be refused, then the caches.
-    fn prepare<T>(&self, operands: &[Operand<'_, T>; BUFFERS], args: &A::Args) -> Result<[DevSlice; BUFFERS]> {
+    /// Everything that can be refused, then the caches. An error says which operand it is about.
+    fn prepare<T>(&self, operands: &[Operand<'_, T>; BUFFERS], args: &A::Args) -> Result<[DevSlice; BUFFERS], (Option<usize>, Error)> {
         if self.busy {
-            return Err(Error::Busy);
+            return Err((None, Error::Busy));
         }
         let mut slices = [DevSlice::EMPTY; BUFFERS];
         for (index, ((operand, slice), direction)) in operands.iter().zip(&mut slices).zip(A::DIRECTIONS).enumerate() {
-            *slice = operand.check(index, direction, &self.port, A::ADDR_BITS)?;
+            *slice = operand.check(index, direction, &self.port, A::ADDR_BITS).map_err(|error| (Some(index), error))?;
         }
-        self.accelerator.check(&slices, args)?;
-        operands.iter().try_for_each(|operand| operand.hand_over(&self.port))?;
+        self.accelerator.check(&slices, args).map_err(|error| (None, error))?;
+        for (index, operand) in operands.iter().enumerate() {
+            operand.hand_over(&self.port).map_err(|error| (Some(index), error))?;
+        }
         Ok(slices)
     }
 

@@ -90,7 +90,7 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
     /// Stops the device; the buffers come back only when it has stopped.
     fn failed(&mut self, cause: Error) -> Failed<'p, BUFFERS, T> {
         match self.engine.stop() {
-            Ok(()) => JobError { error: cause, cause, buffers: self.buffers.take() },
+            Ok(()) => JobError { error: cause, cause, operand: None, buffers: self.buffers.take() },
             Err(error) => {
                 // The device may still write: leak, never free.
                 mem::forget(self.buffers.take());

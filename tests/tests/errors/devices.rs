@@ -38,7 +38,7 @@ fn failure(faults: Faults) -> Error {
     let device = SimGemm8::new(&board, board.port());
     let mut engine = engine(&device);
     let job = engine.start(operands([(); 4].map(|()| pool.take().unwrap())), &GEMM).unwrap();
-    let JobError { error, cause, buffers } = job.wait(Timeout::ms(2)).unwrap_err();
+    let JobError { error, cause, buffers, .. } = job.wait(Timeout::ms(2)).unwrap_err();
     assert_eq!((cause, pool.taken()), (error, 4));
     drop(buffers.unwrap().map(DevBuf::into_cpu));
     assert_eq!((pool.taken(), engine.is_busy(), engine.jobs().stopped), (0, false, 1));
