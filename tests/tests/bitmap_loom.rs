@@ -3,6 +3,7 @@
 //!
 //! A slot's bytes are stood for by a loom cell: it fails when two threads are in it at once, and also when one enters without
 //! having seen what the last one did, which is what a weakened `Acquire` or `Release` does.
+#![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 #[allow(dead_code, reason = "what one thread alone uses is not modelled")]
