@@ -59,7 +59,8 @@ pub enum Error {
         /// It must be a multiple of this.
         line_bytes: usize,
     },
-    /// The block's last byte lies above the address width asked for. Place it lower (`alloc-ranges`, `dma-mask`), or use a wider master.
+    /// The block's last byte lies above the address width asked for. Place it lower (`alloc-ranges`, `dma-mask`), or use a
+    /// wider master.
     TooHigh {
         /// The block's last byte.
         last: u64,
@@ -131,14 +132,16 @@ pub enum Error {
         /// The memory's bus.
         memory: Bus,
     },
-    /// The kernel and the port disagree on whether this memory is coherent, which is silent data corruption. Correct the device tree's `dma-coherent`, or use the right port.
+    /// The kernel and the port disagree on whether this memory is coherent, which is silent data corruption. Correct the
+    /// device tree's `dma-coherent`, or use the right port.
     CoherencyMismatch {
         /// The port.
         port: &'static str,
         /// What the kernel says of the memory.
         memory_coherent: bool,
     },
-    /// Nobody can maintain the caches for this memory, and the port is not coherent. Install what `install` names, or use a coherent port.
+    /// Nobody can maintain the caches for this memory, and the port is not coherent. Install what `install` names, or use a
+    /// coherent port.
     CannotSync {
         /// The port.
         port: &'static str,
@@ -154,7 +157,8 @@ pub enum Error {
         /// The line.
         line_bytes: usize,
     },
-    /// An operand's direction is not the one the accelerator uses it in. Use `to_device`, `from_device` or `in_out` as its documentation says.
+    /// An operand's direction is not the one the accelerator uses it in. Use `to_device`, `from_device` or `in_out` as its
+    /// documentation says.
     WrongDirection {
         /// Which operand.
         index: usize,
@@ -218,7 +222,8 @@ pub enum Error {
         /// What the device says it wrote.
         done_bytes: u64,
     },
-    /// The device would not stop. Its buffers are leaked, not freed: it may still write into them. Reset it from outside, then `Engine::recover`.
+    /// The device would not stop. Its buffers are leaked, not freed: it may still write into them. Reset it from outside,
+    /// then `Engine::recover`.
     WillNotStop {
         /// The accelerator.
         device: &'static str,

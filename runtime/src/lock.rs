@@ -10,7 +10,7 @@ use spin::{Mutex, MutexGuard};
 const SPINS: u32 = 1_000;
 /// Tries with a sleep before each.
 const SLEEPS: u32 = 20_000;
-/// One sleep. `SLEEPS` of them are 1 s: longer than any cache maintenance of a whole block (256 MiB in about 100 ms).
+/// One sleep. `SLEEPS` of them are 1 s, and up to 2 s with what a sleep takes beside its time: longer than any cache maintenance of a whole block (256 MiB in about 100 ms).
 #[cfg(all(feature = "linux", target_os = "linux"))]
 const SLEEP: core::time::Duration = core::time::Duration::from_micros(50);
 

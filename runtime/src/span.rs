@@ -1,5 +1,5 @@
 //! A run of bytes in a block, and what has to be done to the caches when it changes hands. Arithmetic only: no memory is
-//! touched here, so that property tests can drive it.
+//! touched here, so that tests can drive it without any.
 
 use crate::{Align, Direction, Error, SyncScope};
 use core::ops::{Bound, Range, RangeBounds};

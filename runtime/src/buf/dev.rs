@@ -49,7 +49,7 @@ pub struct DevBuf<'p, T = AnyThread> {
     span: Span,
     /// What devices may have written since then.
     written: Option<Span>,
-    /// The port's, when it was handed over.
+    /// Does the port of its last job snoop?
     coherent: bool,
     addr: DevAddr,
     thread: PhantomData<T>,

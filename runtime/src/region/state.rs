@@ -15,7 +15,7 @@ pub(crate) struct State {
     pub(crate) mapping: Mapping,
     /// No line belongs to two owners: carves, slots and arena blocks are whole lines.
     pub(crate) line: Align,
-    /// Everything below is given out. Only grows: carving is a plan, made once.
+    /// Everything below is given out. Only grows: carving is a plan, made once. (Under `Whole` it begins anew once all came back.)
     pub(super) carved_bytes: AtomicUsize,
     /// Carves, and buffers made of them, that have not come back.
     pub(super) live: AtomicUsize,

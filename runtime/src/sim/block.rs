@@ -101,14 +101,15 @@ impl SimBlock {
             Some(behind) if !coherent => behind.bus,
             _ => self.cpu,
         };
-        // SAFETY: `find` put the bytes inside the block; the CPU holds no view of bytes that are a device's.
+        // SAFETY: `find` put the bytes inside the block. The CPU holds no view of them: a device touches only what it was
+        // handed (`Model`, `Mmio::write32`), at the addresses of its own port and board (`Device`, `Bus::Sim`).
         unsafe { from.add(offset).as_ptr().copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) }
     }
 
     /// A master writes. Not snooped: behind the caches. Snooped: into all of it.
     pub(super) fn device_write(&self, offset: usize, from: &[u8], coherent: bool) {
         let put = |to: NonNull<u8>| {
-            // SAFETY: `find` put the bytes inside the block; the CPU holds no view of bytes that are a device's.
+            // SAFETY: as in `device_read`.
             unsafe { to.add(offset).as_ptr().copy_from_nonoverlapping(from.as_ptr(), from.len()) }
         };
         match self.behind {

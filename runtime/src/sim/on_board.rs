@@ -6,7 +6,8 @@ use crate::{Backend, Direction, Mapping, Result, Segment};
 use core::{mem::ManuallyDrop, ops::Range};
 
 /// Any other backend's block on the simulated board's bus, so that simulated devices work on real memory: `contigo demo
-/// --heap hugetlb`. Its addresses are for this board then, and for no real device. Such a device reads and writes what the CPU sees; the backend's own maintenance is still done.
+/// --heap hugetlb`. Its addresses are for this board then, and for no real device. Such a device reads and writes what the
+/// CPU sees; the backend's own maintenance is still done.
 #[derive(Debug)]
 pub struct OnBoard<'b, B: Backend> {
     board: &'b SimBoard,
