@@ -26,7 +26,7 @@
 //! | `backend/` | where memory comes from: `UDmaBuf`, `DmaHeap`, `HugeTlb`, or `sim::Sim` |
 //! | `region/`, `span.rs` | one block, checked and carved; which caches a hand-over concerns |
 //! | `pool/`, `arena/` | buffers out of a carve, with no heap and in bounded time |
-//! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`]: the type says who owns the bytes |
+//! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`], [`DriverBuf`]: the type says who owns the bytes |
 //! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
 //! | `device.rs`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: typed registers, waiting, its port; ordering |
 //! | `accel/` | drivers: [`gemm8`](accel::gemm8) |
@@ -112,7 +112,7 @@ pub use arena::Arena;
 pub use backend::{Backend, Mapping, Segment, SyncScope};
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use backend::{DmaHeap, HugeTlb, UDmaBuf};
-pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, OneThread, Operand};
+pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand};
 pub use device::{Device, Wired};
 pub use engine::{Accelerator, Attempt, Engine, JobCounts, JobError, Running};
 pub use error::{Error, Result};

@@ -7,7 +7,7 @@ use crate::{
     refused::Refused,
     span::{Part, Span, after_device, before_device, before_writing},
 };
-use core::{fmt, marker::PhantomData, mem::ManuallyDrop, ops::RangeBounds};
+use core::{fmt, marker::PhantomData, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
 
 /// What a driver is told of one operand: where the device finds it. A plain number: it gives no right to the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +138,22 @@ impl<'p, T> DevBuf<'p, T> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Cleans `len_bytes` from `offset_bytes` of what was handed over, so that the device sees them.
+    pub(super) fn publish(&self, offset_bytes: usize, len_bytes: usize) -> Result<(), Error> {
+        if self.coherent {
+            return Ok(());
+        }
+        let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
+        let what = before_device(part, Direction::ToDevice, self.chunk.extent, self.chunk.line())?;
+        self.chunk.state().sync_for_device(self.chunk.backend(), &what)
+    }
+
+    /// The CPU's address of the first byte that was handed over.
+    pub(super) fn cpu_ptr(&self) -> NonNull<u8> {
+        // SAFETY: the span lies in the block (`Chunk`'s invariant), which is one mapping.
+        unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }
     }
 
     pub(super) const fn chunk(&self) -> &Chunk<'p> {

@@ -1,14 +1,16 @@
 //! Buffers. A buffer has one owner at a time, and its type says which: [`CpuBuf`] has views and no address, [`DevBuf`] has
-//! an address and no view, [`Operand`] is on its way into a job and has neither.
+//! an address and no view, [`Operand`] is on its way into a job and has neither, and [`DriverBuf`] is a driver's, for as long as it likes.
 
 mod chunk;
 mod cpu;
 mod dev;
+mod driver;
 mod operand;
 
 pub(crate) use chunk::{Chunk, Owner};
 pub use cpu::CpuBuf;
 pub use dev::{DevBuf, DevSlice};
+pub use driver::DriverBuf;
 pub use operand::Operand;
 
 use core::marker::PhantomData;
