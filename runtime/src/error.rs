@@ -257,6 +257,20 @@ pub enum Error {
         /// The most it may have.
         max_bytes: usize,
     },
+    /// No such device. Compare the name with what the board has (`contigo info`), or load the device tree or driver that makes it.
+    NotFound {
+        /// What was looked for.
+        what: &'static str,
+        /// How many others of its kind there are.
+        among: u32,
+    },
+    /// Several devices are called that. Name one of them: a device-tree node with its unit address.
+    Ambiguous {
+        /// What was looked for.
+        what: &'static str,
+        /// How many there are.
+        matches: u32,
+    },
     /// A file under `/sys` is not there: an older module, or it was unloaded.
     AttributeMissing {
         /// The file's name.
@@ -295,7 +309,7 @@ pub enum Error {
         /// The page asked for.
         page: u64,
     },
-    /// Another process, or another part of this one, has this block open.
+    /// Another process, or another part of this one, has this block or device open.
     InUse {
         /// What holds it, as far as is known: the errno of the lock.
         errno: i32,
@@ -393,6 +407,10 @@ impl fmt::Display for Error {
             Self::BadName { len_bytes, max_bytes } => {
                 write!(f, "a name of {len_bytes} bytes: it must have 1 to {max_bytes}, no '/' and no NUL")
             }
+            Self::NotFound { what, among } => write!(f, "no such {what}; {among} others are there"),
+            Self::Ambiguous { what, matches } => {
+                write!(f, "{matches} devices match, and one {what} was asked for: name its unit address too")
+            }
             Self::AttributeMissing { name } => write!(f, "{name} is missing"),
             Self::AttributeUnreadable { name, errno } => write!(f, "{name} cannot be read or written: errno {errno}"),
             Self::AttributeEmpty { name } => write!(f, "{name} is empty"),
@@ -401,7 +419,7 @@ impl fmt::Display for Error {
             Self::PagemapHidden { page } => {
                 write!(f, "/proc/self/pagemap hides the frame of page {page:#x}: run as root or with CAP_SYS_ADMIN")
             }
-            Self::InUse { errno } => write!(f, "somebody else has this block open (errno {errno})"),
+            Self::InUse { errno } => write!(f, "somebody else has this block or device open (errno {errno})"),
             Self::Contended { tries } => write!(f, "another thread's cache maintenance did not end within {tries} tries"),
         }
     }

@@ -4,8 +4,8 @@ use crate::{Error, Timeout};
 
 /// One device's interrupt line, with the clock that bounds the wait for it.
 ///
-/// `Spin` has no interrupt and looks again after a short pause. The simulated board's is in its
-/// `sim::SimWindow`. For a real interrupt, implement it over the UIO file: `poll` it, read its count.
+/// `Spin` has no interrupt and looks again after a short pause. `UioIrq` is a real one. The simulated board's is in its
+/// `sim::SimWindow`.
 pub trait Irq {
     /// A clock that never goes back, in microseconds.
     fn now_us(&self) -> u64;
@@ -16,6 +16,12 @@ pub trait Irq {
     /// # Errors
     /// What the kernel says of the interrupt's file.
     fn wait(&mut self, timeout_us: u32) -> Result<(), Error>;
+
+    /// How many looks come before the clock is asked for the first time: more than 0 only where asking it costs more than a
+    /// look. A wait may last so many looks longer than its limit.
+    fn looks_before_clock(&self) -> u32 {
+        0
+    }
 }
 
 /// Looks at one wait, at most: 100 for each microsecond of its limit (a look across any bus takes more than 10 ns), and
@@ -44,6 +50,12 @@ pub fn poll_every<I: Irq>(irq: &mut I, step_us: u32, timeout: Timeout, mut done:
     if timeout == Timeout::NOW {
         return Ok(false);
     }
+    for _ in 0..irq.looks_before_clock() {
+        irq.wait(0)?;
+        if done(irq) {
+            return Ok(true);
+        }
+    }
     let deadline_us = irq.now_us().saturating_add(u64::from(timeout.as_us()));
     for _ in 0..looks_at_most(timeout) {
         let left_us = deadline_us.saturating_sub(irq.now_us());
@@ -58,7 +70,9 @@ pub fn poll_every<I: Irq>(irq: &mut I, step_us: u32, timeout: Timeout, mut done:
     Ok(done(irq))
 }
 
-/// No interrupt: a pause between looks, and no system call (`clock_gettime` is answered by the vDSO).
+/// No interrupt: a pause between looks, and no system call: `clock_gettime` is answered by the vDSO. Where it is not, on 32-bit
+/// Arm cores without the architected timer (Cortex-A9: Zynq-7000, Cyclone V), the clock is first asked after 1,000 looks,
+/// some 0.2 ms, by which a wait there may last longer than its limit.
 #[cfg(all(feature = "linux", target_os = "linux"))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spin;
@@ -72,6 +86,10 @@ impl Irq for Spin {
             let seconds = u64::try_from(now.tv_sec()).unwrap_or(0);
             seconds.saturating_mul(1_000_000).saturating_add(u64::try_from(now.tv_nsec()).unwrap_or(0) / 1_000)
         })
+    }
+
+    fn looks_before_clock(&self) -> u32 {
+        if cfg!(target_arch = "arm") { 1_000 } else { 0 }
     }
 
     fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {

@@ -28,7 +28,7 @@
 //! | `pool/`, `arena/` | buffers out of a carve, with no heap and in bounded time |
 //! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`], [`DriverBuf`]: the type says who owns the bytes |
 //! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
-//! | `device.rs`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: typed registers, waiting, its port; ordering |
+//! | `device/`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: its port, [`Uio`], PCI; typed registers, waiting; ordering |
 //! | `accel/` | drivers: [`gemm8`](accel::gemm8) |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //!
@@ -114,6 +114,8 @@ pub use backend::{Backend, Mapping, Segment, SyncScope};
 pub use backend::{DmaHeap, HugeTlb, UDmaBuf};
 pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand};
 pub use device::{Device, Wired};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub use device::{PciFunction, Registers, Uio, UioIrq};
 pub use engine::{Accelerator, Attempt, Engine, JobCounts, JobError, Running};
 pub use error::{Error, Result};
 #[cfg(all(feature = "linux", target_os = "linux"))]

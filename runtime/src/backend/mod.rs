@@ -11,9 +11,11 @@ pub mod dma_heap;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod hugetlb;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-mod pagemap;
+pub(crate) mod pagemap;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-mod path;
+pub(crate) mod path;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) mod sysfs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub mod u_dma_buf;
 

@@ -55,7 +55,7 @@ pub(super) struct Block {
 }
 
 /// The kernel's page size in bytes: 4, 16 or 64 KiB.
-pub(super) fn page_bytes() -> Result<usize, Error> {
+pub(crate) fn page_bytes() -> Result<usize, Error> {
     let value = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
     if value.is_power_of_two() { Ok(value) } else { Err(Error::AttributeNonsense { name: "sysconf(_SC_PAGESIZE)", value: value as u64 }) }
 }

@@ -111,6 +111,85 @@ impl Fd {
         usize::try_from(count).map_err(|_| Errno::last_raw())
     }
 
+    /// Where the link `name` inside this directory points, as much as fits in `buffer`.
+    ///
+    /// # Errors
+    /// The errno of `readlinkat(2)`.
+    pub(crate) fn read_link<'b>(&self, name: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], i32> {
+        // SAFETY: `name` is NUL-terminated and outlives the call; the buffer's own length bounds what is written into it.
+        let count = unsafe { libc::readlinkat(self.0, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        usize::try_from(count).map(|count| buffer.get(..count).unwrap_or(&[])).map_err(|_| Errno::last_raw())
+    }
+
+    /// Reads 4 bytes from where the file stands: a UIO device's interrupt count.
+    ///
+    /// # Errors
+    /// The errno of `read(2)`; EIO where fewer come.
+    pub(crate) fn read_u32(&self) -> Result<u32, i32> {
+        let mut bytes = [0; 4];
+        // SAFETY: the call writes at most the buffer's 4 bytes.
+        match unsafe { libc::read(self.0, bytes.as_mut_ptr().cast(), bytes.len()) } {
+            4 => Ok(u32::from_ne_bytes(bytes)),
+            count if count < 0 => Err(Errno::last_raw()),
+            _ => Err(libc::EIO),
+        }
+    }
+
+    /// Writes `bytes` where the file stands, in one call.
+    ///
+    /// # Errors
+    /// The errno of `write(2)`; EIO where fewer were taken.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), i32> {
+        // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length bounds that.
+        let count = unsafe { libc::write(self.0, bytes.as_ptr().cast(), bytes.len()) };
+        if count < 0 { Err(Errno::last_raw()) } else { written(count, bytes) }
+    }
+
+    /// Reads 2 bytes at `offset_bytes`: a word of a PCI function's configuration space.
+    ///
+    /// # Errors
+    /// The errno of `pread(2)`; EIO where fewer come.
+    pub(crate) fn read_u16_at(&self, offset_bytes: u16) -> Result<u16, i32> {
+        let mut bytes = [0; 2];
+        // SAFETY: the call writes at most the buffer's 2 bytes.
+        match unsafe { libc::pread(self.0, bytes.as_mut_ptr().cast(), bytes.len(), offset_bytes.into()) } {
+            2 => Ok(u16::from_le_bytes(bytes)),
+            count if count < 0 => Err(Errno::last_raw()),
+            _ => Err(libc::EIO),
+        }
+    }
+
+    /// Writes 2 bytes at `offset_bytes`.
+    ///
+    /// # Errors
+    /// The errno of `pwrite(2)`; EIO where fewer were taken.
+    pub(crate) fn write_u16_at(&self, offset_bytes: u16, value: u16) -> Result<(), i32> {
+        let bytes = value.to_le_bytes();
+        // SAFETY: the call reads the buffer's 2 bytes.
+        let count = unsafe { libc::pwrite(self.0, bytes.as_ptr().cast(), bytes.len(), offset_bytes.into()) };
+        if count < 0 { Err(Errno::last_raw()) } else { written(count, &bytes) }
+    }
+
+    /// Waits until there is something to read, at most for `timeout_us`. A signal ends the wait early.
+    ///
+    /// # Errors
+    /// The errno of `ppoll(2)`; EIO where the file says that it is broken.
+    pub(crate) fn wait_readable(&self, timeout_us: u32) -> Result<bool, i32> {
+        let mut file = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
+        // Both parts fit the smallest types that any Linux has for them: at most 4,294 s and less than 10^9 ns.
+        #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "the fields' types differ from one target to another")]
+        let timeout = libc::timespec { tv_sec: (timeout_us / 1_000_000) as _, tv_nsec: (timeout_us % 1_000_000 * 1_000) as _ };
+        // SAFETY: one `pollfd`, borrowed for the call; the time is only read; no signal mask is given.
+        let count = unsafe { libc::ppoll(&raw mut file, 1, &raw const timeout, core::ptr::null()) };
+        match count {
+            count if count < 0 && Errno::last() == Errno::EINTR => Ok(false),
+            count if count < 0 => Err(Errno::last_raw()),
+            0 => Ok(false),
+            _ if file.revents & libc::POLLIN == 0 => Err(libc::EIO),
+            _ => Ok(true),
+        }
+    }
+
     /// Takes the file's exclusive advisory lock, without waiting. It is held until the descriptor is closed.
     ///
     /// # Errors
@@ -119,6 +198,10 @@ impl Fd {
         // SAFETY: the call takes no pointer.
         if unsafe { libc::flock(self.0, libc::LOCK_EX | libc::LOCK_NB) } == 0 { Ok(()) } else { Err(Errno::last_raw()) }
     }
+}
+
+fn written(count: isize, bytes: &[u8]) -> Result<(), i32> {
+    if usize::try_from(count) == Ok(bytes.len()) { Ok(()) } else { Err(libc::EIO) }
 }
 
 impl Drop for Fd {

@@ -126,6 +126,13 @@ impl<D: Device> Gemm8<D> {
     }
 }
 
+#[cfg(all(feature = "linux", target_os = "linux"))]
+impl<D: crate::device::AsFd> crate::device::AsFd for Gemm8<D> {
+    fn as_fd(&self) -> crate::device::BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
 // SAFETY: boards/gemm8.md, "What the engine promises": 1. it reads m·k, k·n and 4·n bytes from A, B and bias, and writes
 // the bytes of C, which `check` compared with the operands; nothing else. 2. AP_DONE and AP_IDLE rise after the last write
 // response has arrived, and ABORT raises AP_IDLE only then. 3. `check` reads no register. 4. The port is the device's.

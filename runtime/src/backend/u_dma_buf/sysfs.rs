@@ -1,20 +1,16 @@
 //! The module's directory under `/sys`: numbers read and distrusted, and the only way to sync on a module without ioctls.
 
 use super::{SyncArgs, UDmaBufIoctl};
-use crate::backend::path::{Fd, Path};
+use crate::backend::{
+    path::{Fd, Path},
+    sysfs::{self, retry, text},
+};
 use crate::{Direction, Error};
 use core::{ffi::CStr, fmt::Write as _};
-use nix::libc::{EINTR, EIO, ENOENT, ENOTDIR, O_DIRECTORY, O_RDONLY, O_WRONLY};
+use nix::libc::{EIO, ENOENT, ENOTDIR, O_DIRECTORY, O_RDONLY, O_WRONLY};
 
 /// The class directories, newest first: the module was called `udmabuf` until version 2.
 const CLASSES: [&str; 2] = ["u-dma-buf", "udmabuf"];
-
-/// The longest text an attribute has is 20 digits and a newline, or `0x` and 16 digits; this leaves room to see excess.
-const TEXT_MAX_BYTES: usize = 64;
-
-/// The module's handlers wait for a mutex interruptibly, so a signal can end them with EINTR before they did anything.
-/// More than this many signals during one call of a few microseconds is a storm that a retry does not cure.
-const EINTR_TRIES: u32 = 16;
 
 /// `/sys/class/u-dma-buf/<name>`.
 #[derive(Debug)]
@@ -43,20 +39,12 @@ impl Directory {
 
     /// The number that the attribute holds, or `None` where there is no such attribute.
     pub(super) fn number(&self, attribute: &'static CStr) -> Result<Option<u64>, Error> {
-        let name = text(attribute);
-        let file = match self.0.open_at(attribute, O_RDONLY) {
-            Ok(file) => file,
-            Err(ENOENT) => return Ok(None),
-            Err(errno) => return Err(Error::AttributeUnreadable { name, errno }),
-        };
-        let mut buffer = [0; TEXT_MAX_BYTES];
-        let count = retry(|| file.read_start(&mut buffer)).map_err(|errno| Error::AttributeUnreadable { name, errno })?;
-        parse(name, buffer.get(..count).unwrap_or(&[])).map(Some)
+        sysfs::number(&self.0, attribute)
     }
 
     /// As [`number`](Self::number), for what must be there.
     pub(super) fn required(&self, attribute: &'static CStr) -> Result<u64, Error> {
-        self.number(attribute)?.ok_or(Error::AttributeMissing { name: text(attribute) })
+        sysfs::required(&self.0, attribute)
     }
 
     fn writable(&self, attribute: &'static CStr) -> Result<Attribute, Error> {
@@ -118,38 +106,4 @@ impl Attribute {
         let count = retry(|| kernel.write_attribute(self.file.raw(), self.name, digits.as_bytes())).map_err(unwritten)?;
         if count == digits.len() { Ok(()) } else { Err(unwritten(EIO)) }
     }
-}
-
-/// The attribute's name, for errors.
-fn text(attribute: &'static CStr) -> &'static str {
-    attribute.to_str().unwrap_or("attribute")
-}
-
-fn retry(mut call: impl FnMut() -> Result<usize, i32>) -> Result<usize, i32> {
-    for _ in 1..EINTR_TRIES {
-        match call() {
-            Err(EINTR) => {}
-            result => return result,
-        }
-    }
-    call()
-}
-
-/// Digits, or `0x` and hexadecimal digits, then white space to the end; nothing else.
-fn parse(name: &'static str, raw: &[u8]) -> Result<u64, Error> {
-    let trimmed = raw.trim_ascii_end();
-    let (digits, radix) = match trimmed {
-        [] => return Err(Error::AttributeEmpty { name }),
-        [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
-        digits => (digits, 10),
-    };
-    let nonsense = |value| Error::AttributeNonsense { name, value };
-    // A full buffer may have been cut.
-    if digits.is_empty() || raw.len() >= TEXT_MAX_BYTES {
-        return Err(nonsense(0));
-    }
-    digits.iter().try_fold(0_u64, |value, &byte| {
-        let digit = char::from(byte).to_digit(radix).ok_or(nonsense(value))?;
-        value.checked_mul(u64::from(radix)).and_then(|shifted| shifted.checked_add(u64::from(digit))).ok_or(nonsense(value))
-    })
 }

@@ -1,6 +1,22 @@
 #![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
 //! One device as a program holds it: its registers, its interrupt, and the port that its bus master is wired to.
 
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod as_fd;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod pci;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod registers;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod uio;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod uio_irq;
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use as_fd::{AsFd, BorrowedFd};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub use {pci::PciFunction, registers::Registers, uio::Uio, uio_irq::UioIrq};
+
 use crate::{Error, Port, irq::Irq, mmio::Mmio};
 
 /// One device: registers ([`Mmio`]), interrupt ([`Irq`]), and the port that its bus master reaches memory through. A driver
@@ -21,6 +37,7 @@ pub unsafe trait Device: Mmio + Irq {
 }
 
 /// A real device: a register window and an interrupt from the kernel, and the port by the program's word.
+/// [`Uio::wired`](crate::Uio::wired) makes one of a device that the kernel gives to user space.
 ///
 /// ```
 /// use contigo::{Bus, Device, Error, Irq, Mmio, Port, Wired, accel::gemm8::Gemm8};
@@ -71,6 +88,9 @@ impl<W, I: Irq> Irq for Wired<W, I> {
     }
     fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
         self.irq.wait(timeout_us)
+    }
+    fn looks_before_clock(&self) -> u32 {
+        self.irq.looks_before_clock()
     }
 }
 
