@@ -171,7 +171,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(tree.open(3).unwrap_err(), Error::Os { call: "open(/dev/uio)", errno: libc::ENOENT });
     if !nix::unistd::geteuid().is_root() {
         tree.uio(4, None, "root's");
-        fs::set_permissions(tree.0.path().join("dev/uio4"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(tree.0.path().join("dev/uio4"), fs::Permissions::from_mode(0o000)).unwrap();
         assert_eq!(tree.open(4).unwrap_err(), Error::Os { call: "open(/dev/uio)", errno: libc::EACCES });
     }
     assert_eq!(open_below(tree.0.path()), 0, "nothing stays open");
