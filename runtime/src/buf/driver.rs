@@ -2,7 +2,7 @@
 //! A buffer that a driver keeps: microcode, descriptors.
 
 use super::{CpuBuf, DevBuf};
-use crate::{DevAddr, Direction, Error, Port, refused::Refused};
+use crate::{DevAddr, Direction, Error, Port, barrier, refused::Refused};
 use core::{fmt, mem::ManuallyDrop};
 
 /// Memory that a driver fills and its device fetches from, beside the operands of its jobs: a PL330's microcode, a DMA
@@ -63,8 +63,9 @@ impl<'p> DriverBuf<'p> {
         self.buf.len_bytes()
     }
 
-    /// Writes `words` at `offset_bytes`, a multiple of 4, and makes them visible to the device. The barrier before the
-    /// doorbell is the engine's.
+    /// Writes `words` at `offset_bytes`, a multiple of 4, and makes them visible to the device: cleaned where its port does not
+    /// snoop, and ordered before whatever register is written next. ([`Engine::start`](crate::Engine::start) has its barrier
+    /// before the driver's turn.)
     ///
     /// # Errors
     /// [`Error::OutOfRange`] where they do not fit, [`Error::Misaligned`] where `offset_bytes` is no multiple of 4: nothing
@@ -87,7 +88,9 @@ impl<'p> DriverBuf<'p> {
             // volatile store of a word is allowed in every kind of mapping, device memory included.
             unsafe { to.byte_add(offset_bytes + 4 * index).cast::<u32>().write_volatile(word.to_le()) };
         }
-        self.buf.publish(offset_bytes, end - offset_bytes)
+        self.buf.publish(offset_bytes, end - offset_bytes)?;
+        barrier::before_doorbell();
+        Ok(())
     }
 
     /// The buffer, for whoever wants it next.
