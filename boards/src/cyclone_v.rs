@@ -27,6 +27,16 @@ pub const F2SDRAM: Port =
 pub const ACP: Port =
     Port { name: "cyclone-v-acp", bus: Bus::Soc, offset: 0x8000_0000, addr_bits: 32, window: (0x8000_0000, 0xBFFF_FFFF), coherent: true };
 
+/// The hard processor system's own DMA controller, a DMA-330 with 8 channels at 0xFFE0_1000 (`contigo::accel::pl330`), on its way
+/// straight to the SDRAM, past the caches.
+///
+/// Bus addresses. On the L3 interconnect the first megabyte is memory or not, as its `remap` register says, and SDRAM ends where the
+/// ACP's window begins (HPS TRM, "L3 Address Space"). Linux uses physical addresses and maintains the caches: `pdma` in
+/// `arch/arm/boot/dts/intel/socfpga/socfpga.dtsi` has neither `dma-ranges` nor `dma-coherent`. The same node says that a reset
+/// (`DMA_RESET`) holds the controller until somebody lets it go, which uio does not.
+pub const PDMA: Port =
+    Port { name: "cyclone-v-pdma", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0x0010_0000, 0x7FFF_FFFF), coherent: false };
+
 /// Terasic DE10-Nano: 5CSEBA6, 1 GiB DDR3 on the HPS (DE10-Nano User Manual, "DDR3 Memory on HPS").
 pub const DE10_NANO: Board = Board {
     name: "de10-nano",

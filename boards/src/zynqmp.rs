@@ -33,6 +33,14 @@ pub const HPC0: Port = port("zynqmp-hpc0", true);
 /// S_AXI_HPC1_FPD, as [`HPC0`].
 pub const HPC1: Port = port("zynqmp-hpc1", true);
 
+/// The master of GDMA, the DMA controller of the full-power domain: eight channels from 0xFD50_0000 on, 64 KiB apart (UG1087, module
+/// ZDMA), on a bus of 128 bits. Not coherent, and never: UG1085, "I/O Coherency", leaves it out of the masters that can be.
+pub const GDMA: Port = port("zynqmp-gdma", false);
+/// The master of ADMA, the DMA controller of the low-power domain: eight channels from 0xFFA8_0000 on, 64 KiB apart, on a bus of 64
+/// bits. Not coherent as it comes out of reset; UG1085, "I/O Coherency", counts it among the masters that can be made so. Where the
+/// firmware routes it through the CCI and enables its snoops, it is `Port { coherent: true, ..ADMA }`.
+pub const ADMA: Port = port("zynqmp-adma", false);
+
 const PORTS: &[Port] = &[HP0, HP1, HP2, HP3, HPC0, HPC1];
 const MANUAL: &str = "UG1085, chapter 10; APU Coherent Interfaces";
 

@@ -29,7 +29,7 @@
 //! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`], [`DriverBuf`]: the type says who owns the bytes |
 //! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
 //! | `device/`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: its port, [`Uio`], PCI; typed registers, waiting; ordering |
-//! | `accel/` | drivers: [`gemm8`](accel::gemm8) |
+//! | `accel/` | drivers: [`gemm8`](accel::gemm8), [`pl330`](accel::pl330), [`zdma`](accel::zdma) |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //!
 //! # From memory to a result

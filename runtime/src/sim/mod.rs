@@ -10,8 +10,8 @@
 //! A failing seed reruns exactly.
 //!
 //! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](crate::Backend), [`SimDevice`] a device, whose [`SimWindow`] is
-//! its registers and interrupt, and [`SimGemm8`] the model of [`gemm8`](crate::accel::gemm8) behind one. A driver author writes a [`Model`] of an IP core and
-//! tests the driver against it before there is a bitstream.
+//! its registers and interrupt; [`SimGemm8`], [`SimPl330`] and [`SimZdma`] are the models of what [`accel`](crate::accel) drives. A driver
+//! author writes a [`Model`] of an IP core and tests the driver against it before there is a bitstream.
 
 mod block;
 mod board;
@@ -20,6 +20,8 @@ mod faults;
 mod gemm8;
 mod memory;
 mod on_board;
+mod pl330;
+mod zdma;
 
 pub use board::{BusError, SimBoard, SimConfig, SimCounts};
 pub use device::{Model, SimBus, SimDevice, SimWindow};
@@ -27,3 +29,5 @@ pub use faults::Faults;
 pub use gemm8::{Gemm8Model, SimGemm8};
 pub use memory::{Sim, SimSpec};
 pub use on_board::OnBoard;
+pub use pl330::{Pl330Model, Pl330Spec, SimPl330};
+pub use zdma::{SimZdma, ZdmaModel};

@@ -1,0 +1,49 @@
+//! ZDMA's driver on its model and on a device that only takes notes: copies, registers, errors, recovery.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+
+#[path = "zdma/copies.rs"]
+mod copies;
+#[path = "zdma/failures.rs"]
+mod failures;
+#[path = "zdma/lifetimes.rs"]
+mod lifetimes;
+#[path = "zdma/registers.rs"]
+mod registers;
+
+use contigo::{
+    CpuBuf, Device, Engine, Timeout,
+    accel::zdma::Zdma,
+    sim::{SimWindow, ZdmaModel},
+};
+
+const LIMIT: Timeout = Timeout::ms(20);
+
+type ZdmaEngine<'p, 'd> = Engine<Zdma<'p, SimWindow<'d, ZdmaModel>>, 2>;
+
+/// How a channel is given its transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Simple,
+    /// With so many bytes for descriptors.
+    Linked(usize),
+}
+
+const MODES: [Mode; 3] = [Mode::Simple, Mode::Linked(4096), Mode::Linked(128)];
+
+impl Mode {
+    /// The driver of `device` in this mode, its descriptors from `take`.
+    fn open<'p, D: Device>(self, device: D, take: impl FnOnce(usize) -> CpuBuf<'p>) -> Zdma<'p, D> {
+        match self {
+            Self::Simple => Zdma::simple(device).unwrap(),
+            Self::Linked(len_bytes) => Zdma::linked(device, take(len_bytes)).unwrap(),
+        }
+    }
+}
+
+/// Buffers of a region, by their size.
+macro_rules! carve {
+    ($region:expr) => {
+        |len_bytes| $region.carve(len_bytes, contigo::Align::LINE).unwrap().into_buf()
+    };
+}
+use carve;

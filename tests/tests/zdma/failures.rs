@@ -1,0 +1,193 @@
+//! What is refused, what fails on the bus, and that the next job works.
+#![allow(unsafe_code, reason = "memory that is not there: a backend that lies, so that a real bus error can be seen")]
+
+use super::{LIMIT, MODES, Mode, carve};
+use contigo::{
+    Accelerator, Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Engine, Error, Mapping, PhysAddr, Port, Region, SyncScope,
+    accel::zdma::{Zdma, regs},
+    sim::{Faults, SimBoard, SimConfig, SimGemm8, SimSpec, SimZdma},
+};
+use std::{ops::Range, ptr::NonNull};
+
+const LEN: usize = 8192;
+
+/// Memory that the CPU sees, at an address of the board's bus where nothing answers.
+struct Hole {
+    cpu: NonNull<u8>,
+    bus: Bus,
+}
+
+impl Hole {
+    const BASE: u64 = 0xF000_0000;
+
+    fn new(board: &SimBoard) -> Self {
+        #[repr(align(4096))]
+        #[derive(Clone, Copy)]
+        struct Page(#[allow(dead_code, reason = "its size and alignment are used")] [u8; 4096]);
+        let pages = Box::leak(vec![Page([0; 4096]); 16].into_boxed_slice());
+        Self { cpu: NonNull::from(pages).cast(), bus: board.bus() }
+    }
+}
+
+// SAFETY: the memory is leaked, so nobody else has it.
+unsafe impl Send for Hole {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Hole {}
+
+// SAFETY: the mapping is 64 KiB of leaked memory, used by nobody else. Nothing answers at its bus addresses, so no device
+// touches it or anything else there, and no cache needs maintenance.
+unsafe impl Backend for Hole {
+    fn name(&self) -> &'static str {
+        "hole"
+    }
+    fn mapping(&self) -> Mapping {
+        let base = BaseAddr::Phys(PhysAddr(Self::BASE));
+        Mapping { cpu: self.cpu, len_bytes: 16 * 4096, base, bus: self.bus, scope: SyncScope::Range { granule_bytes: 64 }, coherent: None }
+    }
+    unsafe fn sync_for_device(&self, _range: Range<usize>, _direction: Direction) -> contigo::Result<()> {
+        Ok(())
+    }
+    unsafe fn sync_for_cpu(&self, _range: Range<usize>, _direction: Direction) -> contigo::Result<()> {
+        Ok(())
+    }
+}
+
+fn fault(bit: u32) -> Error {
+    // The model is done with the job, and so is the channel (UG1087, DMA_DONE: with or without error).
+    Error::Fault { device: "zdma", status: bit | regs::INT_DONE, what: regs::describe(bit) }
+}
+
+/// A good copy, to see that the channel works.
+fn good(engine: &mut Engine<impl Accelerator<2, Args = ()>, 2>, region: &Region<impl Backend>) {
+    let (mut from, to) = (carve!(region)(LEN), carve!(region)(LEN));
+    from.view_mut::<u8>().unwrap().fill(0x5A);
+    let [_from, to] = engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT).unwrap();
+    assert_eq!(to.view::<u8>().unwrap(), [0x5A; LEN]);
+}
+
+#[test]
+fn a_bus_error_is_told_from_another_and_the_next_job_works() {
+    for mode in MODES {
+        let board = SimBoard::new(1);
+        let (region, hole) = (Region::new(board.memory(1 << 20).unwrap()).unwrap(), Region::new(Hole::new(&board)).unwrap());
+        let channel = SimZdma::new(&board, board.port());
+        let mut engine = Engine::new(mode.open(channel.window().unwrap(), carve!(region))).unwrap();
+        good(&mut engine, &region);
+
+        let job = engine.start([carve!(hole)(LEN).to_device(5..), carve!(region)(LEN).from_device(..)], &()).unwrap();
+        let failed = job.wait(LIMIT).unwrap_err();
+        assert_eq!((failed.error, failed.buffers.is_some()), (fault(regs::INT_READ), true), "{mode:?}");
+        good(&mut engine, &region);
+
+        let job = engine.start([carve!(region)(LEN).to_device(5..), carve!(hole)(LEN).from_device(..)], &()).unwrap();
+        assert_eq!(job.wait(LIMIT).unwrap_err().error, fault(regs::INT_WRITE), "{mode:?}");
+        good(&mut engine, &region);
+        assert_eq!((engine.jobs().completed, engine.jobs().stopped, engine.is_busy()), (3, 2, false));
+    }
+}
+
+#[test]
+fn descriptors_that_the_channel_cannot_read() {
+    let board = SimBoard::new(1);
+    let (region, hole) = (Region::new(board.memory(1 << 20).unwrap()).unwrap(), Region::new(Hole::new(&board)).unwrap());
+    let channel = SimZdma::new(&board, board.port());
+    let mut engine = Engine::new(Zdma::linked(channel.window().unwrap(), carve!(hole)(256)).unwrap()).unwrap();
+    let job = engine.start([carve!(region)(LEN).to_device(..), carve!(region)(LEN).from_device(..)], &()).unwrap();
+    let error = job.wait(LIMIT).unwrap_err().error;
+    assert!(error == fault(regs::INT_SRC_DESCRIPTOR) || error == fault(regs::INT_DST_DESCRIPTOR), "{error}");
+    drop(engine);
+    let mut engine = Engine::new(Zdma::linked(channel.window().unwrap(), carve!(region)(256)).unwrap()).unwrap();
+    good(&mut engine, &region);
+}
+
+/// Every error that the channel can report, from the model's faults: named, and the next job works.
+#[test]
+fn every_error_of_the_channel_has_its_name() {
+    let board = SimBoard::with(SimConfig { seed: 2, faults: Faults { error: 500, ..Faults::NONE } });
+    let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+    let channel = SimZdma::new(&board, board.port());
+    let mut engine = Engine::new(Zdma::linked(channel.window().unwrap(), carve!(region)(4096)).unwrap()).unwrap();
+    let (mut from, mut to) = (carve!(region)(LEN), carve!(region)(LEN));
+    let mut bits = [regs::INT_READ, regs::INT_WRITE, regs::INT_SRC_DESCRIPTOR, regs::INT_DST_DESCRIPTOR].map(|bit| (bit, 0));
+    let mut good = 0;
+    for round in 0..200_u8 {
+        from.view_mut::<u8>().unwrap().fill(round);
+        let back = match engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT) {
+            Ok(back) => {
+                assert_eq!(back[1].view::<u8>().unwrap(), [round; LEN]);
+                good += 1;
+                back
+            }
+            Err(failed) => {
+                let (_, seen) = bits.iter_mut().find(|(bit, _)| failed.error == fault(*bit)).unwrap_or_else(|| panic!("{}", failed.error));
+                *seen += 1;
+                failed.buffers.unwrap().map(|buf| buf.into_cpu().unwrap())
+            }
+        };
+        [from, to] = back;
+    }
+    assert!(good > 50 && bits.iter().all(|(_, seen)| *seen > 10), "{good} good, {bits:?}");
+}
+
+#[test]
+fn copies_that_no_channel_can_do() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+    let slice = |len_bytes| DevSlice { addr: DevAddr(0x1000), offset_bytes: 0, len_bytes };
+    let largest = [(Mode::Simple, (1 << 30) - 1), (Mode::Linked(128), 1 << 29), (Mode::Linked(64 * 64), u32::MAX as usize)];
+    for (mode, max) in largest {
+        let channel = SimZdma::new(&board, board.port());
+        let zdma = mode.open(channel.window().unwrap(), carve!(region));
+        let refusal = |from, to| zdma.check(&[slice(from), slice(to)], &());
+        assert_eq!((refusal(max, max), refusal(1, usize::MAX)), (Ok(()), Ok(())));
+        let argument = |value| Error::Argument { name: "bytes to copy", value, min: 1, max: max as u64, multiple_of: 1 };
+        // On a 32-bit processor no buffer is longer than the longest list.
+        if let Some(more) = max.checked_add(1) {
+            assert_eq!(refusal(more, more), Err(argument(more as u64)), "{mode:?}");
+        }
+        assert_eq!(refusal(0, 0), Err(argument(0)));
+        assert_eq!(refusal(65, 64), Err(Error::BufferSize { index: 1, need_bytes: 65, have_bytes: 64 }));
+    }
+}
+
+#[test]
+fn what_is_not_a_zdma() {
+    let board = SimBoard::new(1);
+    let other = SimGemm8::new(&board, board.port());
+    let refused = Zdma::simple(other.window().unwrap()).map(drop).unwrap_err();
+    assert_eq!(refused, Error::RegisterWindow { device: "zdma", need_bytes: regs::WINDOW_BYTES, have_bytes: 0x90 });
+    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let refused = Zdma::linked(other.window().unwrap(), carve!(region)(4096)).map(drop).unwrap_err();
+    assert_eq!((refused.returned.len_bytes(), matches!(refused.error, Error::RegisterWindow { .. })), (4096, true));
+}
+
+#[test]
+fn descriptors_that_do_not_suit_come_back() {
+    let (board, other) = (SimBoard::new(1), SimBoard::new(1));
+    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let elsewhere = Region::new(other.memory(8192).unwrap()).unwrap();
+    let channel = SimZdma::new(&board, board.port());
+    let refusal = |channel: &SimZdma<'_>, buf| {
+        let refused = Zdma::linked(channel.window().unwrap(), buf).map(drop).unwrap_err();
+        (refused.error, refused.returned.len_bytes())
+    };
+    let small = Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 };
+    assert_eq!(refusal(&channel, carve!(region)(64)), (small, 64));
+    assert_eq!(refusal(&channel, carve!(elsewhere)(128)), (Error::WrongBus { port: "sim-hp0", memory: other.bus() }, 128));
+    // A port that adds 16 to every address.
+    let crooked = SimZdma::new(&board, Port { offset: 16, ..board.port() });
+    let (error, len_bytes) = refusal(&crooked, carve!(region)(128));
+    assert!(matches!(error, Error::Misaligned { align_bytes: 32, addr } if addr % 32 == 16), "{error}");
+    assert_eq!(len_bytes, 128);
+    // An address of 45 bits.
+    let high = SimSpec { base: Some(BaseAddr::Phys(PhysAddr(1 << 44))), len_bytes: 4096, ..SimSpec::default() };
+    let far = Region::new(board.memory_with(high).unwrap()).unwrap();
+    let wide = SimZdma::new(&board, Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() });
+    let (error, _) = refusal(&wide, carve!(far)(128));
+    assert_eq!(error, Error::Unreachable { port: "sim-hp0", addr: 1 << 44, len_bytes: 128, first: 0, last: (1 << 44) - 1 });
+    let mut engine = Engine::new(Zdma::simple(wide.window().unwrap()).unwrap()).unwrap();
+    let refused = engine.start([carve!(far)(64).to_device(..), carve!(region)(64).from_device(..)], &()).unwrap_err();
+    assert!(matches!(refused.error, Error::Unreachable { last, .. } if last == (1 << 44) - 1), "{}", refused.error);
+    // None of them was harmed.
+    assert!(region.carve(7936 - 128 - 128, Align::LINE).is_ok());
+}

@@ -1,0 +1,161 @@
+//! What belongs to whom when a channel hangs, sticks, is forgotten or dropped.
+#![allow(unsafe_code, reason = "a program that crashed left the channel as it is found here")]
+
+use super::{MODES, Mode, ZdmaEngine, carve};
+use contigo::{
+    Align, CpuBuf, Engine, Error, JobError, Mmio, Pool, Region, Timeout,
+    accel::zdma::{Zdma, regs},
+    sim::{Faults, Sim, SimBoard, SimConfig, SimZdma},
+};
+
+const LEN: usize = 8192;
+const STUCK: Faults = Faults { stuck: 1000, ..Faults::NONE };
+const HANG: Faults = Faults { hang: 1000, ..Faults::NONE };
+
+fn unlucky(faults: Faults) -> SimBoard {
+    SimBoard::with(SimConfig { seed: 7, faults })
+}
+
+fn start<'e, 'p, 'd>(
+    engine: &'e mut ZdmaEngine<'p, 'd>,
+    [from, to]: [CpuBuf<'p>; 2],
+) -> contigo::Running<'e, 'p, Zdma<'p, contigo::sim::SimWindow<'d, contigo::sim::ZdmaModel>>, 2> {
+    engine.start([from.to_device(..), to.from_device(..)], &()).unwrap()
+}
+
+#[test]
+fn a_channel_that_hangs_is_stopped_and_works_again() {
+    for mode in MODES {
+        let board = unlucky(Faults { hang: 500, ..Faults::NONE });
+        let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+        let channel = SimZdma::new(&board, board.port());
+        let mut engine = Engine::new(mode.open(channel.window().unwrap(), carve!(region))).unwrap();
+        let mut buffers = [carve!(region)(LEN), carve!(region)(LEN)];
+        let (mut good, mut hung) = (0, 0);
+        for round in 0..40_u8 {
+            buffers[0].view_mut::<u8>().unwrap().fill(round);
+            buffers = match start(&mut engine, buffers).wait(Timeout::ms(2)) {
+                Ok(back) => {
+                    good += 1;
+                    assert_eq!(back[1].view::<u8>().unwrap(), [round; LEN]);
+                    back
+                }
+                Err(JobError { error, buffers, .. }) => {
+                    hung += 1;
+                    assert_eq!(error, Error::Timeout { timeout_us: 2000 });
+                    buffers.unwrap().map(|buf| buf.into_cpu().unwrap())
+                }
+            };
+        }
+        assert!(good > 5 && hung > 5, "{mode:?}: {good} {hung}");
+    }
+}
+
+#[test]
+fn a_job_that_is_given_up_early_is_stopped_before_its_buffers_come_back() {
+    let board = SimBoard::new(11);
+    let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+    let channel = SimZdma::new(&board, board.port());
+    let mut engine = Engine::new(Mode::Linked(4096).open(channel.window().unwrap(), carve!(region))).unwrap();
+    let (mut from, mut to) = (carve!(region)(LEN), carve!(region)(LEN));
+    from.view_mut::<u8>().unwrap().fill(1);
+    // Whether the channel drops what it has not moved or brings it to its end is left to the seed.
+    let mut ends = [0, 0];
+    for _ in 0..40 {
+        to.view_mut::<u8>().unwrap().fill(0xC0);
+        let failed = start(&mut engine, [from, to]).wait(Timeout::us(1)).unwrap_err();
+        assert_eq!(failed.error, Error::Timeout { timeout_us: 1 });
+        [from, to] = failed.buffers.unwrap().map(|buf| buf.into_cpu().unwrap());
+        let before = to.view::<u8>().unwrap().to_vec();
+        channel.run_for(100_000).unwrap();
+        assert_eq!(to.view::<u8>().unwrap(), before, "nothing comes afterwards");
+        ends[usize::from(before == [1; LEN])] += 1;
+        assert!(before == [1; LEN] || before == [0xC0; LEN]);
+    }
+    assert!(ends[0] > 5 && ends[1] > 5, "{ends:?}");
+}
+
+#[test]
+fn a_stuck_channel_leaks_everything_until_it_is_reset() {
+    for mode in [Mode::Simple, Mode::Linked(4096)] {
+        let board = unlucky(STUCK);
+        let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+        let pool = Pool::<4>::new(region.carve(4 * LEN, Align::LINE).unwrap(), LEN).unwrap();
+        let channel = SimZdma::new(&board, board.port());
+        let mut engine = Engine::new(mode.open(channel.window().unwrap(), carve!(region))).unwrap();
+        let failed = start(&mut engine, [pool.take().unwrap(), pool.take().unwrap()]).wait(Timeout::ms(2)).unwrap_err();
+        // 10 ms, and 81 µs for 8 KiB at 100 bytes a microsecond.
+        assert_eq!(failed.error, Error::WillNotStop { device: "zdma", status: regs::STATE_BUSY, waited_us: 10_081 });
+        assert_eq!((failed.cause, failed.buffers.is_none()), (Error::Timeout { timeout_us: 2000 }, true));
+        assert_eq!(pool.taken(), 2, "leaked, not freed");
+        assert_eq!(engine.recover().unwrap_err(), failed.error);
+        channel.reset().unwrap();
+        engine.recover().unwrap();
+        assert!(!engine.is_busy());
+        assert_eq!(pool.taken(), 2, "they stay leaked");
+    }
+}
+
+/// A pool of descriptors' memory, so that giving it back shows.
+fn with_descriptors(faults: Faults, job: bool, reset: bool) -> usize {
+    let board = unlucky(faults);
+    let region: Region<Sim<'_>> = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+    let pool = Pool::<1>::new(region.carve(4096, Align::LINE).unwrap(), 4096).unwrap();
+    let channel = SimZdma::new(&board, board.port());
+    let mut engine = Engine::new(Zdma::linked(channel.window().unwrap(), pool.take().unwrap()).unwrap()).unwrap();
+    assert_eq!(pool.taken(), 1);
+    if job {
+        std::mem::forget(start(&mut engine, [carve!(region)(LEN), carve!(region)(LEN)]));
+    }
+    if reset {
+        channel.reset().unwrap();
+    }
+    drop(engine);
+    let _next_driver = channel.window().unwrap();
+    pool.taken()
+}
+
+#[test]
+fn descriptors_go_back_only_when_the_channel_has_stopped() {
+    assert_eq!(with_descriptors(Faults::NONE, false, false), 0, "idle");
+    assert_eq!(with_descriptors(Faults::NONE, true, false), 0, "a forgotten job ends or is stopped");
+    assert_eq!(with_descriptors(HANG, true, false), 0, "a forgotten job that hangs is stopped");
+    assert_eq!(with_descriptors(STUCK, true, false), 1, "one that sticks keeps its descriptors");
+    assert_eq!(with_descriptors(STUCK, true, true), 0, "but not after a reset");
+}
+
+#[test]
+fn a_new_driver_stops_what_a_crashed_program_left() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+    let channel = SimZdma::new(&board, board.port());
+    let mut engine = Engine::new(Zdma::simple(channel.window().unwrap()).unwrap()).unwrap();
+    std::mem::forget(start(&mut engine, [carve!(region)(LEN), carve!(region)(LEN)]));
+    drop(engine);
+
+    // A list that pauses: the descriptors of a copy of 1 byte, the first one's command changed by hand.
+    let window = channel.window().unwrap();
+    let mut list = carve!(region)(64);
+    let at = u32::try_from(region.dev_addr_of(&board.port(), list.view::<u8>().unwrap().as_ptr(), 64).unwrap().0).unwrap();
+    let pause = regs::WORD3_LINKED | regs::WORD3_PAUSE;
+    list.view_mut::<u32>().unwrap().copy_from_slice(&[at, 0, 1, pause, at, 0, 0, 0, at + 8, 0, 1, regs::WORD3_LINKED, at, 0, 0, 0]);
+    let lent = contigo::DriverBuf::new(list, &board.port(), regs::ADDR_BITS).unwrap();
+    for (offset, value) in
+        [(regs::CTRL0.offset(), regs::POINT_TYPE_MEMORY), (regs::SRC_START.offset(), at), (regs::DST_START.offset(), at + 32)]
+    {
+        // SAFETY: these start nothing.
+        unsafe { window.write32(offset, value) };
+    }
+    // SAFETY: the list is lent to the channel, and names itself only.
+    unsafe { window.write32(regs::CTRL2.offset(), regs::ENABLE) };
+    channel.run_for(100).unwrap();
+    assert_eq!((window.read32(regs::STATUS.offset()), window.read32(regs::ISR.offset())), (regs::STATE_PAUSED, regs::INT_PAUSE));
+    drop(window);
+
+    let mut engine = Engine::new(Zdma::simple(channel.window().unwrap()).unwrap()).unwrap();
+    drop(lent);
+    let mut from = carve!(region)(LEN);
+    from.view_mut::<u8>().unwrap().fill(3);
+    let [_from, to] = start(&mut engine, [from, carve!(region)(LEN)]).wait(Timeout::ms(2)).unwrap();
+    assert_eq!(to.view::<u8>().unwrap(), [3; LEN]);
+}
