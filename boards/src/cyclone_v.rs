@@ -3,7 +3,7 @@
 //!
 //! As on Zynq-7000 there is a PL310 outer cache, and user space cannot maintain either level.
 
-use crate::Board;
+use crate::{Board, DmaEngine, DmaKind, Soc};
 use contigo::{Bus, Port};
 
 /// FPGA-to-HPS SDRAM interface: six command ports straight to the SDRAM controller, past the interconnect and the caches.
@@ -36,6 +36,14 @@ pub const ACP: Port =
 /// (`DMA_RESET`) holds the controller until somebody lets it go, which uio does not.
 pub const PDMA: Port =
     Port { name: "cyclone-v-pdma", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0x0010_0000, 0x7FFF_FFFF), coherent: false };
+
+/// Every Cyclone V SoC. The PL330's registers are at FFE0_1000 for secure accesses (HPS TRM, "DMA Controller Address Map":
+/// `dmasecure`); Linux uses these (`socfpga.dtsi`, `pdma`).
+pub const SOC: Soc = Soc {
+    name: "Cyclone V SoC",
+    compatible: "altr,socfpga-cyclone5",
+    engines: &[DmaEngine { kind: DmaKind::Pl330, registers: 0xFFE0_1000, port: PDMA }],
+};
 
 /// Terasic DE10-Nano: 5CSEBA6, 1 GiB DDR3 on the HPS (DE10-Nano User Manual, "DDR3 Memory on HPS").
 pub const DE10_NANO: Board = Board {

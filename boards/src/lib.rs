@@ -20,15 +20,25 @@
 //!
 //! The command-line tool `contigo` is in this package too (feature `cli`, on by default): it puts board, memory and
 //! accelerator together. Firmware that wants only the constants turns default features off.
+//! So is [`exercise`], which proves that a board's memory, addresses, caches and interrupts work together (feature `exercise`).
 #![no_std]
 
+#[cfg(feature = "exercise")]
+extern crate std;
+
 pub mod cyclone_v;
+#[cfg(feature = "exercise")]
+pub mod exercise;
 pub mod pc;
 pub mod sim;
+mod soc;
+#[cfg(feature = "exercise")]
+pub mod uio;
 pub mod zynq7000;
 pub mod zynqmp;
 
 use contigo::Port;
+pub use soc::{DmaEngine, DmaKind, SOCS, Soc, by_compatible};
 
 /// One board, as far as this runtime needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

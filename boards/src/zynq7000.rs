@@ -3,7 +3,7 @@
 //! The CPUs have a PL310 as their outer cache, and user space has no instruction to maintain either level: on the HP and GP
 //! ports the kernel must do it (u-dma-buf).
 
-use crate::Board;
+use crate::{Board, DmaEngine, DmaKind, Soc};
 use contigo::{Bus, Port};
 
 /// Bus addresses. UG585, "System Addresses", table 4-1 "System-Level Address Map": 0010_0000 to 3FFF_FFFF is DDR for the
@@ -43,6 +43,14 @@ pub const ACP: Port = Port { coherent: true, ..plain("zynq-acp") };
 /// `dmac_s` in `arch/arm/boot/dts/xilinx/zynq-7000.dtsi` has neither `dma-coherent` nor `dma-ranges`. That node lists `irq_abort`
 /// first; for uio, whose first interrupt must be that of event 0, list `<0 14 4>` alone.
 pub const DMAC: Port = plain("zynq-dmac");
+
+/// Every Zynq-7000. The PL330's registers are at F800_3000 for secure accesses, F800_4000 for others (UG585, "PS
+/// System Register Map", dmac0_s and dmac0_ns); Linux runs secure and uses the first (`zynq-7000.dtsi`, `dmac_s`).
+pub const SOC: Soc = Soc {
+    name: "Zynq-7000",
+    compatible: "xlnx,zynq-7000",
+    engines: &[DmaEngine { kind: DmaKind::Pl330, registers: 0xF800_3000, port: DMAC }],
+};
 
 /// TUL PYNQ-Z2: XC7Z020, 512 MiB DDR3 (PYNQ-Z2 Reference Manual, "Memory"), so its last byte is at 0x1FFF_FFFF.
 pub const PYNQ_Z2: Board = Board {

@@ -2,7 +2,7 @@
 //!
 //! The A53 lets user space clean and invalidate lines by address, so the non-coherent ports need no system call.
 
-use crate::Board;
+use crate::{Board, DmaEngine, DmaKind, Soc};
 use contigo::{Bus, Port};
 
 /// Bus addresses. UG1085, chapter 10 "System Addresses": DDR is 0000_0000 to 7FFF_FFFF (2 GiB) and 8_0000_0000 to
@@ -40,6 +40,35 @@ pub const GDMA: Port = port("zynqmp-gdma", false);
 /// bits. Not coherent as it comes out of reset; UG1085, "I/O Coherency", counts it among the masters that can be made so. Where the
 /// firmware routes it through the CCI and enables its snoops, it is `Port { coherent: true, ..ADMA }`.
 pub const ADMA: Port = port("zynqmp-adma", false);
+
+/// One channel; they lie 64 KiB apart (UG1087, modules GDMA and ADMA).
+const fn channel(registers: u64, port: Port) -> DmaEngine {
+    DmaEngine { kind: DmaKind::Zdma, registers, port }
+}
+
+/// Every Zynq UltraScale+ MPSoC.
+pub const SOC: Soc = Soc {
+    name: "Zynq UltraScale+",
+    compatible: "xlnx,zynqmp",
+    engines: &[
+        channel(0xFD50_0000, GDMA),
+        channel(0xFD51_0000, GDMA),
+        channel(0xFD52_0000, GDMA),
+        channel(0xFD53_0000, GDMA),
+        channel(0xFD54_0000, GDMA),
+        channel(0xFD55_0000, GDMA),
+        channel(0xFD56_0000, GDMA),
+        channel(0xFD57_0000, GDMA),
+        channel(0xFFA8_0000, ADMA),
+        channel(0xFFA9_0000, ADMA),
+        channel(0xFFAA_0000, ADMA),
+        channel(0xFFAB_0000, ADMA),
+        channel(0xFFAC_0000, ADMA),
+        channel(0xFFAD_0000, ADMA),
+        channel(0xFFAE_0000, ADMA),
+        channel(0xFFAF_0000, ADMA),
+    ],
+};
 
 const PORTS: &[Port] = &[HP0, HP1, HP2, HP3, HPC0, HPC1];
 const MANUAL: &str = "UG1085, chapter 10; APU Coherent Interfaces";

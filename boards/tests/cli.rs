@@ -1,13 +1,14 @@
 //! The command-line tool as its users run it.
 #![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
 
+use contigo_tests::emulated;
 use serde_json::Value;
 use std::{
     error::Error,
     fs::{self, File},
     io::BufReader,
     path::PathBuf,
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
 };
 use tempfile::TempDir;
 
@@ -31,7 +32,7 @@ struct Run {
 impl Run {
     fn of(args: &[&str]) -> Result<Self, Box<dyn Error>> {
         let folder = TempDir::new()?;
-        let output = Command::new(env!("CARGO_BIN_EXE_contigo")).args(args).current_dir(folder.path()).output()?;
+        let output = emulated::command(env!("CARGO_BIN_EXE_contigo")).args(args).current_dir(folder.path()).output()?;
         Ok(Self { folder, output })
     }
 
@@ -148,6 +149,77 @@ fn a_sheet_that_cannot_be_written_is_a_failure_after_the_report() -> Outcome {
 }
 
 #[test]
+fn the_self_test_passes_on_a_simulated_engine_and_says_so() -> Outcome {
+    for engine in ["sim", "sim-pl330"] {
+        let run = Run::of(&["selftest", "--engine", engine, "--jobs", "60"])?;
+        assert_eq!(run.status(), Some(0), "{}", run.stderr());
+        let text = run.stdout();
+        for part in ["simulated ", "sim-hp0", "not coherent", "mismatches", "canary hits", "interrupt", "across 4 KiB"] {
+            assert!(text.contains(part), "{part:?} is not in:\n{text}");
+        }
+        assert_eq!(text.lines().last(), Some("passed: 120 jobs, by a simulated engine, every byte where it should be"));
+        assert!(run.stderr().is_empty(), "{}", run.stderr());
+    }
+    Ok(())
+}
+
+#[test]
+fn the_self_test_s_json_has_every_number() -> Outcome {
+    let report = Run::of(&["selftest", "--heap", "sim", "--jobs", "300", "--seed", "5", "--json"])?.json()?;
+    assert_eq!((&report["verdict"], &report["reasons"], &report["seed"]), (&"passed".into(), &Value::Array(vec![]), &5.into()));
+    assert_eq!((&report["memory"]["heap"], &report["memory"]["backend"]), (&"sim".into(), &"sim".into()));
+    assert_eq!((&report["engine"]["simulated"], &report["engine"]["interrupt"]), (&true.into(), &true.into()));
+    assert_eq!((&report["port"]["coherent"], &report["port"]["lab_port"]), (&false.into(), &false.into()));
+    let rows = report["rows"].as_array().ok_or("no rows")?;
+    assert_eq!(rows.iter().map(|row| &row["mode"]).collect::<Vec<_>>(), ["polled", "interrupt"]);
+    for row in rows {
+        assert_eq!(
+            (&row["jobs"], &row["mismatches"], &row["canary_hits"], &row["allocations"]),
+            (&300.into(), &0.into(), &0.into(), &0.into())
+        );
+        assert!(row["bytes"].as_u64() > Some(100_000) && row["mb_per_s"].as_f64() > Some(0.0), "{row}");
+    }
+    assert_eq!((&rows[0]["interrupts"], &rows[1]["interrupts"]), (&Value::Null, &300.into()));
+    assert_eq!(rows[0]["bytes"], rows[1]["bytes"], "both modes run the same jobs");
+    let tried = report["tried"].as_array().ok_or("no cases")?;
+    assert!(tried.len() == 12 && tried.iter().all(|case| case["jobs"].as_u64() > Some(0)), "{tried:?}");
+    Ok(())
+}
+
+#[test]
+fn a_self_test_with_a_time_limit_ends() -> Outcome {
+    let begun = std::time::Instant::now();
+    let report = Run::of(&["selftest", "--engine", "sim", "--seconds", "1", "--json"])?.json()?;
+    assert!(begun.elapsed().as_secs() < 30 && report["rows"][1]["jobs"].as_u64() > Some(0), "{report}");
+    Ok(())
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_answered_with_what_is() -> Outcome {
+    for engine in ["pl330@no-such-node", "zdma@no-such-node"] {
+        let run = Run::of(&["selftest", "--engine", engine])?;
+        assert_eq!(run.status(), Some(1), "{engine}");
+        let message = run.stderr();
+        assert!(message.starts_with(&format!("contigo: --engine {engine}: ")) && message.lines().count() == 1, "{message}");
+        assert!(message.contains("this machine has sim, sim-pl330") && message.contains("UIO device"), "{message}");
+    }
+    let cases: &[(&[&str], &str)] = &[
+        (&["selftest", "--dev-mem", "0xf8003000"], "--dev-mem ADDR needs --engine pl330 or --engine zdma"),
+        (&["selftest", "--engine", "pl330", "--dev-mem", "0x12345000"], "name its port with --port"),
+        (&["selftest", "--engine", "pl330", "--dev-mem", "0xf8003000", "--port", "hp9"], "there are cyclone-v-acp, "),
+        (&["selftest", "--engine", "pl330", "--dev-mem", "0xf8003000", "--heap", "sim"], "does not see --heap sim"),
+        (&["selftest", "--heap", "dma-heap:no-such-heap"], "there is none of that name"),
+    ];
+    for (args, said) in cases {
+        let run = Run::of(args)?;
+        assert_eq!(run.status(), Some(1), "{args:?}");
+        assert!(run.stderr().contains(said) && run.stderr().lines().count() == 1, "{args:?}: {}", run.stderr());
+        assert!(run.stdout().is_empty(), "{args:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn unknown_memory_is_answered_with_what_exists() -> Outcome {
     for heap in ["u-dma-buf:no-such-device", "dma-heap:no-such-heap", "u-dma-buf:../../etc/passwd"] {
         let run = Run::of(&["demo", "--heap", heap])?;
@@ -168,6 +240,11 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
         (&["demo", "--images", "0"], "a number from 1 to 897"),
         (&["demo", "--images", "many"], "a number from 1 to 897"),
         (&["demo", "--seed", "-1"], "for '--seed <S>'"),
+        (&["selftest", "--engine", "gpu"], "sim, sim-pl330, pl330 or zdma"),
+        (&["selftest", "--engine", "pl330@"], "pl330@NODE"),
+        (&["selftest", "--dev-mem", "f8003000"], "write an address as 0xf8003000"),
+        (&["selftest", "--seconds", "0"], "1..=86400"),
+        (&["selftest", "--jobs", "10", "--seconds", "1"], "cannot be used with"),
         (&["demmo"], "demo"),
         (&[], "Usage:"),
     ];
@@ -181,7 +258,7 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
 
 #[test]
 fn help_is_help() -> Outcome {
-    for args in [&["--help"] as &[_], &["demo", "--help"], &["info", "--help"], &["boards", "--help"]] {
+    for args in [&["--help"] as &[_], &["demo", "--help"], &["selftest", "--help"], &["info", "--help"], &["boards", "--help"]] {
         let run = Run::of(args)?;
         assert_eq!(run.status(), Some(0), "{args:?}");
         assert!(run.stdout().contains("Usage: contigo"), "{args:?}");
@@ -205,7 +282,8 @@ fn huge_pages_work_or_say_what_is_missing() -> Outcome {
         }
     } else {
         // Another program may take the last page between the two runs, so "ready" is no promise.
-        println!("skipped on this machine, where hugetlb is {}: {}", huge["state"], run.stderr());
+        let why = format!("hugetlb is {} here: {}", huge["state"], run.stderr().trim_end());
+        emulated::skipped("cli::huge_pages_work_or_say_what_is_missing", &why);
         assert_eq!(run.status(), Some(1));
         assert!(run.stderr().starts_with("contigo: --heap hugetlb: ") && run.stderr().lines().count() == 1, "{}", run.stderr());
     }
@@ -247,7 +325,7 @@ fn boards_are_listed() -> Outcome {
 
 #[test]
 fn a_reader_that_has_gone_is_no_panic() -> Outcome {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_contigo")).arg("boards").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = emulated::command(env!("CARGO_BIN_EXE_contigo")).arg("boards").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     drop(child.stdout.take());
     let output = child.wait_with_output()?;
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));

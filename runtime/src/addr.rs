@@ -56,6 +56,9 @@ pub enum Bus {
     Gpu,
     /// A simulated board's: each board is a bus of its own, by number.
     Sim(u32),
+    /// An I/O address space behind an IOMMU: each is a bus of its own, by number, because the same address means other memory in
+    /// each.
+    Iommu(u32),
 }
 
 /// What the device does with a buffer's bytes during one job. The names are the kernel's (`enum dma_data_direction`).

@@ -314,6 +314,14 @@ pub enum Error {
         /// What holds it, as far as is known: the errno of the lock.
         errno: i32,
     },
+    /// The kernel would not pin so much memory for this user. Raise RLIMIT_MEMLOCK (`ulimit -l`; `LimitMEMLOCK=` of a systemd unit) or
+    /// give the program CAP_IPC_LOCK; ask for less; where the limit is far above all that is pinned, the machine is out of memory.
+    PinLimit {
+        /// How many bytes were to be pinned, beside those that are.
+        need_bytes: usize,
+        /// RLIMIT_MEMLOCK, in bytes.
+        limit_bytes: u64,
+    },
     /// A cache maintenance call had to wait too long for another thread's. It was not done: the buffer stays where it is.
     Contended {
         /// How many times it tried.
@@ -420,6 +428,12 @@ impl fmt::Display for Error {
                 write!(f, "/proc/self/pagemap hides the frame of page {page:#x}: run as root or with CAP_SYS_ADMIN")
             }
             Self::InUse { errno } => write!(f, "somebody else has this block or device open (errno {errno})"),
+            Self::PinLimit { need_bytes, limit_bytes } => {
+                write!(
+                    f,
+                    "{need_bytes} bytes more cannot be pinned: RLIMIT_MEMLOCK is {limit_bytes} bytes (ulimit -l), without CAP_IPC_LOCK"
+                )
+            }
             Self::Contended { tries } => write!(f, "another thread's cache maintenance did not end within {tries} tries"),
         }
     }

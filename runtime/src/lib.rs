@@ -30,6 +30,7 @@
 //! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
 //! | `device/`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: its port, [`Uio`], PCI; typed registers, waiting; ordering |
 //! | `accel/` | drivers: [`gemm8`](accel::gemm8), [`pl330`](accel::pl330), [`zdma`](accel::zdma) |
+//! | `vfio/` | a PCI device behind an IOMMU: memory, registers, interrupt, confined by the kernel |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //!
 //! # From memory to a result
@@ -106,6 +107,8 @@ pub mod sim;
 mod span;
 mod stats;
 mod timeout;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub mod vfio;
 
 pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
 pub use arena::Arena;

@@ -1,6 +1,11 @@
-//! What the tests share: the conformance suite, and a fake beside every kernel interface.
+//! What the tests share: the conformance suite, a fake beside every kernel interface, how tests run under an emulator, and
+//! drivers of devices that only emulators have.
 
+pub mod board_vfio;
 pub mod conformance;
 pub mod direct;
+pub mod edu;
+pub mod emulated;
 pub mod fake_dma_heap;
 pub mod fake_u_dma_buf;
+pub mod fake_vfio;

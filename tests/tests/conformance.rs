@@ -10,13 +10,14 @@ use contigo_tests::{
     conformance::{
         Failure, Harness, Verdict, all,
         boards::{OnMemory, OnSim},
-        fakes::{OnFakeModule, on_fake_heap},
+        fakes::{OnFakeModule, OnFakeVfio, on_fake_heap},
         mutant::{Mutated, Mutation, REFUSAL},
         rig::{expect, keyed, scribble},
         xor::Xor,
     },
     ensure,
     fake_u_dma_buf::Config,
+    fake_vfio::{Machine, Way},
 };
 use fastrand::Rng;
 
@@ -42,6 +43,9 @@ conformance! {
     u_dma_buf_by_sysfs: OnFakeModule::new(Config { ioctls: false, ..Config::default() });
     u_dma_buf_coherent: OnFakeModule::new(Config { coherent: Some(true), ..Config::default() });
     dma_heap: on_fake_heap();
+    vfio_by_its_group: OnFakeVfio::new(Machine::with(Way::Group));
+    vfio_by_iommufd: OnFakeVfio::new(Machine::with(Way::Iommufd));
+    vfio_that_does_not_snoop: OnFakeVfio::new(Machine { release: (5, 4), ..Machine::with(Way::Group) });
 }
 
 const LINE_128: Align = match Align::new(128) {

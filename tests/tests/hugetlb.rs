@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "fork(2), and bytes of a raw mapping")]
 
 use contigo::{Direction, Error, HugeTlb, PhysAddr, SyncScope, backend::Backend};
-use contigo_tests::direct::DirectSync as _;
+use contigo_tests::{direct::DirectSync as _, emulated};
 use nix::{
     errno::Errno,
     libc,
@@ -47,21 +47,12 @@ fn pagemap_entry(cpu: *const u8) -> u64 {
     u64::from_ne_bytes(entry)
 }
 
-/// Why nothing about huge pages can be learnt here: a user-mode emulator has its own addresses, and knows no MAP_HUGETLB.
-fn emulated() -> Option<&'static str> {
-    let here = std::hint::black_box(1_u8);
-    let kernel = fs::read_to_string("/proc/sys/kernel/arch").unwrap_or_default();
-    let foreign = !kernel.is_empty() && !kernel.starts_with(std::env::consts::ARCH);
-    let unknown = pagemap_entry(&raw const here) >> 63 == 0;
-    (foreign || unknown).then_some("this program is not of the kernel's architecture, or its pages are not its own: an emulator")
-}
-
-/// `Some` where `pages` huge pages can be had with their addresses; else says why not.
-fn ready(pages: usize) -> Option<MutexGuard<'static, ()>> {
+/// `Some` where `pages` huge pages can be had with their addresses; else says that `test` is skipped, and why.
+fn ready(test: &str, pages: usize) -> Option<MutexGuard<'static, ()>> {
     let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let here = std::hint::black_box(1_u8);
-    let why = if let Some(why) = emulated() {
-        why.to_owned()
+    let why = if let Some(why) = emulated::why() {
+        why
     } else if meminfo("Hugepagesize:") != 2048 {
         "the default huge page is not 2 MiB here".to_owned()
     } else if meminfo("HugePages_Free:") < pages + meminfo("HugePages_Rsvd:") {
@@ -71,7 +62,7 @@ fn ready(pages: usize) -> Option<MutexGuard<'static, ()>> {
     } else {
         return Some(guard);
     };
-    eprintln!("skipped: {why}");
+    emulated::skipped(&format!("hugetlb::{test}"), &why);
     None
 }
 
@@ -91,7 +82,7 @@ fn in_child(child: impl FnOnce() -> i32) -> i32 {
 
 #[test]
 fn a_block_is_whole_pages_at_addresses_that_the_kernel_confirms() {
-    let Some(_one) = ready(2) else { return };
+    let Some(_one) = ready("a_block_is_whole_pages_at_addresses_that_the_kernel_confirms", 2) else { return };
     let block = HugeTlb::new(3 << 20).unwrap();
     let mapping = block.mapping();
     assert_eq!((block.name(), mapping.len_bytes), ("hugetlb", 4 << 20));
@@ -126,7 +117,7 @@ fn a_block_is_whole_pages_at_addresses_that_the_kernel_confirms() {
 
 #[test]
 fn the_pages_are_there_at_once_and_until_the_drop() {
-    let Some(_one) = ready(3) else { return };
+    let Some(_one) = ready("the_pages_are_there_at_once_and_until_the_drop", 3) else { return };
     let had_bytes = huge_bytes();
     let block = HugeTlb::new(3 * HugeTlb::PAGE_BYTES).unwrap();
     assert_eq!(huge_bytes(), had_bytes + 3 * HugeTlb::PAGE_BYTES, "every page is faulted in");
@@ -142,7 +133,7 @@ fn the_pages_are_there_at_once_and_until_the_drop() {
 
 #[test]
 fn a_fork_does_not_move_the_pages() {
-    let Some(_one) = ready(2) else { return };
+    let Some(_one) = ready("a_fork_does_not_move_the_pages", 2) else { return };
     let block = HugeTlb::new(1).unwrap();
     let before = block.segment(0).unwrap();
     // SAFETY: the child only waits for its end.
@@ -163,7 +154,7 @@ fn a_fork_does_not_move_the_pages() {
 
 #[test]
 fn on_a_pc_every_master_snoops() {
-    let Some(_one) = ready(1) else { return };
+    let Some(_one) = ready("on_a_pc_every_master_snoops", 1) else { return };
     let block = HugeTlb::new(1).unwrap();
     let mapping = block.mapping();
     match mapping.scope {
@@ -185,7 +176,7 @@ fn an_ordinary_user_is_told_that_addresses_are_hidden() {
         Ok(_) => 45,
     };
     if Uid::effective().is_root() {
-        let Some(_one) = ready(1) else { return };
+        let Some(_one) = ready("an_ordinary_user_is_told_that_addresses_are_hidden", 1) else { return };
         let nobody = Uid::from_raw(65534);
         // A process that changed its user may not read its own /proc: dumpable again, it is like any other user's. It may
         // lock nothing either; the hidden address is the more useful message.
@@ -201,7 +192,8 @@ fn an_ordinary_user_is_told_that_addresses_are_hidden() {
     } else {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let status = hidden();
-        eprintln!("skipped: not root, so every other test here; this one ended with {status} (42 hidden, 43 no huge pages)");
+        let why = format!("not root, who gives up being it; this user got {status} (42 hidden, 43 no huge pages)");
+        emulated::skipped("hugetlb::an_ordinary_user_is_told_that_addresses_are_hidden", &why);
         assert!(status == 42 || status == 43);
     }
 }
@@ -212,10 +204,11 @@ fn more_than_is_reserved_is_enomem() {
     let surplus: usize =
         fs::read_to_string("/proc/sys/vm/nr_overcommit_hugepages").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
     let there = meminfo("HugePages_Free:") + surplus;
-    if emulated().is_some() || there >= HugeTlb::MAX_PAGES || meminfo("Hugepagesize:") != 2048 {
-        return eprintln!(
-            "skipped: {there} huge pages can be had, as many as one block may have, or they are not 2 MiB, or this is an emulator"
-        );
+    let why = emulated::why()
+        .or_else(|| (there >= HugeTlb::MAX_PAGES).then(|| format!("{there} huge pages can be had, as many as one block may have")))
+        .or_else(|| (meminfo("Hugepagesize:") != 2048).then(|| "the default huge page is not 2 MiB here".to_owned()));
+    if let Some(why) = why {
+        return emulated::skipped("hugetlb::more_than_is_reserved_is_enomem", &why);
     }
     let expected = Error::Os { call: "mmap(MAP_HUGETLB)", errno: Errno::ENOMEM as i32 };
     assert_eq!(HugeTlb::new((there + 1) * HugeTlb::PAGE_BYTES).unwrap_err(), expected);

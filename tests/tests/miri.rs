@@ -45,7 +45,9 @@ fn cargo_miri(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["+nightly", "miri"]).args(arguments);
     // What the outer cargo and its rustup proxy set would choose their toolchain again.
-    for name in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "LD_LIBRARY_PATH"] {
+    for name in
+        ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "LD_LIBRARY_PATH"]
+    {
         command.env_remove(name);
     }
     // Not the outer cargo's folder: it may hold its lock.

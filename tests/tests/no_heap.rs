@@ -21,11 +21,11 @@ use contigo::{
     sim::{Faults, Gemm8Model, OnBoard, SimBoard, SimConfig, SimGemm8, SimWindow},
 };
 use contigo_tests::{
+    emulated,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
 use counting::{Uncounted, count, uncounted};
-use std::io::Write;
 
 #[test]
 fn the_counter_counts() {
@@ -151,11 +151,6 @@ fn wide(board: &SimBoard) -> Port {
     Port { addr_bits: 64, window: (0, u64::MAX), coherent: !cfg!(target_arch = "aarch64"), ..board.port() }
 }
 
-/// Said so that it is seen also where the test passes.
-fn skip(backend: &str, why: Error) {
-    std::io::stderr().write_all(format!("skipped: no heap on {backend}: {why}\n").as_bytes()).unwrap();
-}
-
 #[test]
 fn none_on_the_simulated_boards_memory() {
     let board = board();
@@ -168,7 +163,7 @@ fn none_on_huge_pages() {
     let board = board();
     match HugeTlb::new(1) {
         Ok(block) => drop(block),
-        Err(why) => return skip("huge pages", why),
+        Err(why) => return emulated::skipped("no_heap::none_on_huge_pages", &why.to_string()),
     }
     none_on("hugetlb", &board, wide(&board), true, || OnBoard::new(&board, HugeTlb::new(2 << 20)?));
 }

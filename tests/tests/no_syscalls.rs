@@ -17,6 +17,7 @@ use contigo::{
     accel::gemm8::{Gemm, Gemm8, Output, regs},
     sim::SimBoard,
 };
+use contigo_tests::emulated;
 use nix::{
     sys::{
         signal::Signal,
@@ -219,8 +220,13 @@ fn child<B: Backend>(backend: B, port: impl FnOnce(&Region<B>) -> Port, report: 
     exit(DONE)
 }
 
-/// `None` where the child was not allowed to give up its system calls, or its clock is one; else says so.
-fn can_be_shown_here() -> Option<()> {
+/// Why a child that wanted to give up its system calls could not.
+fn no_seccomp() -> String {
+    emulated::why().unwrap_or_else(|| "this kernel has no seccomp".to_owned())
+}
+
+/// `None` where the child was not allowed to give up its system calls, or its clock is one; then it says that `test` is skipped.
+fn can_be_shown_here(test: &str) -> Option<()> {
     let (ended, _) = in_child(|_| {
         give_up_system_calls();
         exit(DONE)
@@ -228,7 +234,7 @@ fn can_be_shown_here() -> Option<()> {
     match ended {
         WaitStatus::Exited(_, DONE) => {}
         WaitStatus::Exited(_, NO_SECCOMP) => {
-            say("skipped: no system calls on a polled job; this kernel has no seccomp");
+            emulated::skipped(test, &no_seccomp());
             return None;
         }
         other => panic!("{other:?}"),
@@ -241,7 +247,7 @@ fn can_be_shown_here() -> Option<()> {
     match ended {
         WaitStatus::Exited(_, DONE) => Some(()),
         WaitStatus::Signaled(_, Signal::SIGSYS, _) => {
-            say("skipped: no system calls on a polled job; this machine's clock is not answered by the vDSO");
+            emulated::skipped(test, "this machine's clock is not answered by the vDSO");
             None
         }
         other => panic!("{other:?}"),
@@ -271,14 +277,14 @@ fn a_system_call_is_the_end_of_the_child() {
         exit(DONE)
     });
     match ended {
-        WaitStatus::Exited(_, NO_SECCOMP) => say("skipped: the control of no system calls; this kernel has no seccomp"),
+        WaitStatus::Exited(_, NO_SECCOMP) => emulated::skipped("no_syscalls::a_system_call_is_the_end_of_the_child", &no_seccomp()),
         other => assert!(matches!(other, WaitStatus::Signaled(_, Signal::SIGSYS, _)) && told.is_empty(), "{other:?}"),
     }
 }
 
 #[test]
 fn none_on_simulated_memory() {
-    let Some(()) = can_be_shown_here() else { return };
+    let Some(()) = can_be_shown_here("no_syscalls::none_on_simulated_memory") else { return };
     let ended = in_child(|report| {
         let board = SimBoard::new(1);
         let port = board.coherent_port();
@@ -290,9 +296,9 @@ fn none_on_simulated_memory() {
 
 #[test]
 fn none_on_huge_pages() {
-    let Some(()) = can_be_shown_here() else { return };
+    let Some(()) = can_be_shown_here("no_syscalls::none_on_huge_pages") else { return };
     if let Err(why) = HugeTlb::new(1) {
-        return say(&format!("skipped: no system calls on huge pages: {why}"));
+        return emulated::skipped("no_syscalls::none_on_huge_pages", &why.to_string());
     }
     let ended = in_child(|report| {
         // On arm64 the caches are maintained here, by instructions; on a PC every master snoops.

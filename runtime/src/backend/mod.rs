@@ -5,7 +5,7 @@ use crate::{BaseAddr, Bus, Direction, Error};
 use core::{ops::Range, ptr::NonNull};
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
-mod cache;
+pub(crate) mod cache;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub mod dma_heap;
 #[cfg(all(feature = "linux", target_os = "linux"))]

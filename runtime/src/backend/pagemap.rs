@@ -110,6 +110,8 @@ pub(super) fn run(
         for (page, entry) in (first_page..).zip(batch.iter()) {
             let found = match decode(*entry, page_bytes)? {
                 Frame::At(PhysAddr(found)) => found,
+                // Memory that begins at physical address 0, as ZynqMP's does, has a page there.
+                Frame::Hidden if shows_frames(page_bytes, &mut read) => 0,
                 Frame::Hidden => return Err(Error::PagemapHidden { page }),
                 Frame::Absent => return Err(block.absent),
             };
@@ -126,7 +128,14 @@ pub(super) fn run(
     Ok(Segment { addr, len_bytes: len_bytes - offset_bytes })
 }
 
-/// Where byte 0 of `block` lies: never address 0.
+/// Is this process shown frames at all? One page of its stack is looked up, which is not the one at address 0 that is asked about.
+fn shows_frames(page_bytes: usize, read: &mut impl FnMut(u64, &mut [u64]) -> Result<(), Error>) -> bool {
+    let (here, mut entry) = (0_u8, [0]);
+    let page = (&raw const here).addr() / page_bytes;
+    read(page as u64, &mut entry).is_ok() && matches!(decode(entry[0], page_bytes), Ok(Frame::At(_)))
+}
+
+/// Where byte 0 of `block` lies: address 0 only where memory is there and the kernel shows it.
 ///
 /// # Errors
 /// As [`run`].
@@ -146,5 +155,28 @@ fn decode(entry: u64, page_bytes: usize) -> Result<Frame, Error> {
             let addr = frame.checked_mul(page_bytes as u64);
             addr.map(|addr| Frame::At(PhysAddr(addr))).ok_or(Error::AttributeNonsense { name: NAME, value: entry })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: u64 = 4096;
+
+    /// Where a block's first page lies when its entry says frame 0, and every other page's says `elsewhere`.
+    fn first_frame_is_zero(elsewhere: u64) -> Result<PhysAddr, Error> {
+        let absent = Error::NoAddress { install: "" };
+        let block = Block { cpu: 7 * PAGE, len_bytes: 4096, page_bytes: 4096, unit_bytes: 4096, absent };
+        base(&block, |first_page, entries| {
+            entries.fill(PRESENT | if first_page == 7 { 0 } else { elsewhere });
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn address_0_is_one_only_where_addresses_are_shown() {
+        assert_eq!(first_frame_is_zero(5), Ok(PhysAddr(0)));
+        assert_eq!(first_frame_is_zero(0), Err(Error::PagemapHidden { page: 7 }));
     }
 }

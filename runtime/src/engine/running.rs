@@ -23,9 +23,9 @@ type Failed<'p, const BUFFERS: usize, T> = JobError<[DevBuf<'p, T>; BUFFERS]>;
 /// What one look at a job found.
 #[derive(Debug)]
 #[must_use = "it holds the job or its buffers"]
-pub enum Attempt<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T = AnyThread> {
-    /// It is done: the buffers are the CPU's again.
-    Done([CpuBuf<'p, T>; BUFFERS]),
+pub enum Attempt<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T = AnyThread, B = CpuBuf<'p, T>> {
+    /// It is done: the buffers are the CPU's again, or still the device's after [`Running::try_wait_device`].
+    Done([B; BUFFERS]),
     /// It is not.
     Pending(Running<'e, 'p, A, BUFFERS, T>),
 }
@@ -67,6 +67,18 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
     pub fn try_wait(mut self) -> Result<Attempt<'e, 'p, A, BUFFERS, T>, Failed<'p, BUFFERS, T>> {
         match self.engine.accelerator.poll(Timeout::NOW) {
             Ok(true) => reclaim(self.completed()?).map(Attempt::Done),
+            Ok(false) => Ok(Attempt::Pending(self)),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Looks once, as [`try_wait`](Self::try_wait) does, and leaves the buffers of a job that is done on the device's side.
+    ///
+    /// # Errors
+    /// As [`try_wait`](Self::try_wait).
+    pub fn try_wait_device(mut self) -> Result<Attempt<'e, 'p, A, BUFFERS, T, DevBuf<'p, T>>, Failed<'p, BUFFERS, T>> {
+        match self.engine.accelerator.poll(Timeout::NOW) {
+            Ok(true) => self.completed().map(Attempt::Done),
             Ok(false) => Ok(Attempt::Pending(self)),
             Err(error) => Err(self.failed(error)),
         }

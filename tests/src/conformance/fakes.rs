@@ -4,11 +4,13 @@ use super::{Failure, Harness, boards::OnMemory};
 use crate::{
     fake_dma_heap::{FIRST_FRAME, FakeHeap, HEAP, Pages, page_bytes},
     fake_u_dma_buf::{Config, FakeIoctl, FakeUDmaBuf},
+    fake_vfio::{ADDRESS, FakeVfio, Machine},
 };
 use contigo::{
     Bus, DevAddr, Port, Result,
     backend::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
     sim::BusError,
+    vfio::{Vfio, VfioMemory},
 };
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -96,4 +98,45 @@ pub fn on_fake_heap() -> OnMemory<impl Fn(usize) -> Result<DmaHeap<FakeHeap>, Fa
         let frames = Pages::Frames((first..first + pages).collect());
         Ok(DmaHeap::allocate_from(FakeHeap::new(frames), HEAP, len_bytes)?)
     })
+}
+
+/// A device behind a fake IOMMU: it sees what is mapped for it, and nothing else.
+#[derive(Debug)]
+pub struct OnFakeVfio {
+    kernel: FakeVfio,
+    vfio: Vfio<FakeVfio>,
+}
+
+impl OnFakeVfio {
+    /// The device on such a machine.
+    ///
+    /// # Panics
+    /// Where it cannot be opened there.
+    #[must_use]
+    #[allow(clippy::panic, reason = "this is how a test fails")]
+    pub fn new(machine: Machine) -> Self {
+        let kernel = FakeVfio::new(machine);
+        let vfio = Vfio::open_from(kernel.clone(), ADDRESS).unwrap_or_else(|error| panic!("{error}"));
+        Self { kernel, vfio }
+    }
+}
+
+impl Harness for OnFakeVfio {
+    type Backend<'h> = VfioMemory<'h, FakeVfio>;
+
+    fn open(&self, len_bytes: usize) -> Result<VfioMemory<'_, FakeVfio>, Failure> {
+        Ok(self.vfio.memory(len_bytes)?)
+    }
+
+    fn port(&self) -> Port {
+        self.vfio.port()
+    }
+
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        self.kernel.device_read(addr.0, bytes).map_err(|_| BusError { addr })
+    }
+
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        self.kernel.device_write(addr.0, bytes).map_err(|_| BusError { addr })
+    }
 }

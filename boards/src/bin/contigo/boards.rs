@@ -42,6 +42,7 @@ impl From<&Board> for Entry {
                 Bus::Soc => "soc",
                 Bus::Gpu => "gpu",
                 Bus::Sim(_) => "sim",
+                Bus::Iommu(_) => "iommu",
             },
             offset: format!("{:#x}", port.offset),
             addr_bits: port.addr_bits,

@@ -15,6 +15,16 @@ pub(crate) enum Failure {
     Memory { heap: String, error: Error, advice: &'static str },
     /// There is no memory of that name.
     NoSuchMemory { heap: String, exists: String },
+    /// There is no engine of that name.
+    NoSuchEngine { engine: String, exists: String },
+    /// An engine cannot be opened.
+    Engine { engine: String, error: Error },
+    /// There is a real engine, and no memory that it could use.
+    NoMemory,
+    /// Options that do not go together, or a name that is not one.
+    Usage(String),
+    /// The self-test found something.
+    SelfTest(String),
     /// The count of heap allocations would mean nothing.
     NotCounting,
     /// The device and the reference disagree.
@@ -37,6 +47,13 @@ impl fmt::Display for Failure {
             Self::Memory { heap, error, advice: "" } => write!(f, "--heap {heap}: {error}{}", Meaning(error)),
             Self::Memory { heap, error, advice } => write!(f, "--heap {heap}: {error}{}; {advice}", Meaning(error)),
             Self::NoSuchMemory { heap, exists } => write!(f, "--heap {heap}: there is none of that name; {exists}"),
+            Self::NoSuchEngine { engine, exists } => write!(f, "--engine {engine}: there is none of that name; {exists}"),
+            Self::Engine { engine, error: error @ Error::CannotSync { .. } } => {
+                write!(f, "--engine {engine}: {error} (in an emulator, which has no caches, --lab-port)")
+            }
+            Self::Engine { engine, error } => write!(f, "--engine {engine}: {error}{}", Meaning(error)),
+            Self::NoMemory => write!(f, "there is no memory here whose address a device could use: contigo info says what is missing"),
+            Self::Usage(what) | Self::SelfTest(what) => f.write_str(what),
             Self::NotCounting => write!(f, "heap allocations are not being counted, so nothing can be said about them"),
             Self::Mismatches { scores, of } => write!(f, "{scores} of {of} scores differ from the CPU's reference: the device is wrong"),
             Self::Write { path, error } => write!(f, "cannot write {}: {error}; choose another place with --png PATH", path.display()),

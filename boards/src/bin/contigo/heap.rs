@@ -1,7 +1,8 @@
 //! The memory that `--heap` names.
 
 use crate::{failure::Failure, machine::Machine};
-use contigo::Error;
+use contigo::{Error, Mapping, Port, SyncScope};
+use contigo_boards::sim::{WIDE, WIDE_COHERENT};
 use nix::errno::Errno;
 use std::{fmt, str::FromStr};
 
@@ -33,6 +34,16 @@ impl Heap {
         if exists { Ok(()) } else { Err(Failure::NoSuchMemory { heap: self.to_string(), exists: what_exists(machine) }) }
     }
 
+    /// The first memory of `machine` that a real device could use, as far as its files say; it is not opened.
+    pub(crate) fn first_real(machine: &Machine) -> Option<Self> {
+        let shown = machine.shows_addresses().unwrap_or(false);
+        let huge = || (shown && machine.huge_pages().is_some_and(|pages| pages.free > 0)).then_some(Self::HugeTlb);
+        // Since then `/proc/self/pagemap` shows nothing for a dma-heap's mapping.
+        let heaps_have_addresses = shown && machine.kernel_version().is_some_and(|version| version < (6, 9));
+        let heap = || machine.dma_heap_names().into_iter().find(|name| heaps_have_addresses && name != "system").map(Self::DmaHeap);
+        machine.u_dma_buf_names().into_iter().next().map(Self::UDmaBuf).or_else(huge).or_else(heap)
+    }
+
     /// An error of this memory, with what to do about it.
     pub(crate) fn failure(&self, error: Error) -> Failure {
         let denied = matches!(error, Error::Os { errno, .. } if [Errno::EACCES as i32, Errno::EPERM as i32].contains(&errno));
@@ -48,6 +59,14 @@ impl Heap {
         };
         Failure::Memory { heap: self.to_string(), error, advice }
     }
+}
+
+/// The simulated master's port to real memory: it snoops where the memory is coherent, or where nobody could maintain its
+/// caches. The engine is a program on the CPU, so it sees the caches either way; what the port says decides whether the
+/// memory's own maintenance is done.
+pub(crate) fn simulated_port(memory: &Mapping) -> Port {
+    let maintained = matches!(memory.scope, SyncScope::Range { .. } | SyncScope::Whole);
+    if memory.coherent.unwrap_or(!maintained) { WIDE_COHERENT } else { WIDE }
 }
 
 /// What `--heap` could name here, in words.

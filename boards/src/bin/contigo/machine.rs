@@ -54,6 +54,11 @@ impl Machine {
         Self { root: PathBuf::from("/") }
     }
 
+    /// The folder that its files are under.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The kernel's release: `6.12.0-xilinx`.
     pub(crate) fn kernel(&self) -> Option<String> {
         self.text("proc/sys/kernel/osrelease")

@@ -8,7 +8,9 @@ mod heap;
 mod info;
 mod machine;
 mod output;
+mod selftest;
 mod table;
+mod uio;
 
 use clap::{Parser, Subcommand};
 use std::{
@@ -33,6 +35,10 @@ enum Command {
     /// Two jobs for each image, chained on the device. The engine is simulated; the memory is what --heap names. Prints the
     /// accuracy, what was allocated, copied and synchronised, and the latency; writes a contact sheet.
     Demo(demo::Options),
+    /// Prove that this board's memory, addresses, caches and interrupts work together, before any bitstream is loaded
+    ///
+    /// Random copies by a DMA engine that the board has, every byte compared. On a machine with none, by a simulated one.
+    Selftest(selftest::Options),
     /// List the DMA memory that this machine offers, and what keeps the rest from working
     ///
     /// Reads files only: opens no device, changes nothing, needs no privilege.
@@ -44,6 +50,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match &Cli::parse().command {
         Command::Demo(options) => demo::demo(options),
+        Command::Selftest(options) => selftest::selftest(options),
         Command::Info(options) => info::info(options),
         Command::Boards(options) => boards::boards(options),
     };

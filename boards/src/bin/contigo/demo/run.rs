@@ -5,12 +5,12 @@ use super::{
     digits::{Digit, PIXELS},
     network::{self, HIDDEN, INPUTS, LAYER1, LAYER2, Layer, SCORES},
 };
+use crate::heap;
 use contigo::{
-    Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Mapping, Operand, Pool, Port, Region, Stats, SyncScope, Timeout,
+    Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout,
     accel::gemm8::Gemm8,
     sim::{OnBoard, SimBoard, SimGemm8},
 };
-use contigo_boards::sim::{WIDE, WIDE_COHERENT};
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     time::Instant,
@@ -67,7 +67,7 @@ pub(crate) fn stream_on_board<B: Backend>(
     outcomes: &mut [Outcome],
     done: &AtomicUsize,
 ) -> Result<Measured, Failure> {
-    let port = port_for(&memory.mapping());
+    let port = heap::simulated_port(&memory.mapping());
     stream(OnBoard::new(board, memory)?, board, port, tasks, outcomes, done)
 }
 
@@ -141,14 +141,6 @@ fn carve_layer<B: Backend>(region: &Region<B>, layer: Layer) -> Result<[Operand<
     layer.decode_weights(weights.view_at_mut(..layer.weight_bytes())?)?;
     layer.decode_bias(bias.view_at_mut(..layer.bias_bytes())?)?;
     Ok([weights.to_device(..layer.weight_bytes()), bias.to_device(..layer.bias_bytes())])
-}
-
-/// The simulated master's port to real memory: it snoops where the memory is coherent, or where nobody could maintain its
-/// caches. The engine is a program on the CPU, so it sees the caches either way; what the port says decides whether the
-/// memory's own maintenance is done.
-fn port_for(memory: &Mapping) -> Port {
-    let maintained = matches!(memory.scope, SyncScope::Range { .. } | SyncScope::Whole);
-    if memory.coherent.unwrap_or(!maintained) { WIDE_COHERENT } else { WIDE }
 }
 
 #[cfg(test)]

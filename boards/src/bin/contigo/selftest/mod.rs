@@ -1,0 +1,161 @@
+//! `contigo selftest`: do memory, addresses, caches and interrupts of this board work together? Nothing but a DMA engine that
+//! the board already has is needed; on a machine with none the simulated one stands in, and the report says so.
+
+#[cfg(test)]
+mod broken;
+mod engine;
+mod report;
+mod run;
+mod wiring;
+
+use crate::{alloc_counter, failure::Failure, heap::Heap, machine::Machine, output};
+use clap::Args;
+use contigo::{DmaHeap, HugeTlb, UDmaBuf, sim::SimBoard};
+use contigo_boards::{DmaKind, exercise::Ground};
+use engine::{Asked, Chosen, EngineName};
+use report::Report;
+use run::{Outcome, Task};
+use std::time::Duration;
+
+const AFTER: &str = "\
+64 buffers of up to 8 KiB are alive at once, with a guard before and after them. A job copies a random part of one to a random \
+part of another; between jobs the CPU writes fresh bytes, some buffers stay the device's and go straight into the next job. After \
+each job the whole destination and its neighbours are compared with what a program on the CPU says they must be, after every \
+256 jobs and at the end all of them. A mismatch is a wrong byte where a job wrote, a canary hit one where no job wrote. MB/s \
+counts the writing and the comparing too.
+
+Heap allocations are counted from before the first job of a mode until after its last comparison.
+
+--lab-port is for emulated boards: QEMU has no caches, so every port is coherent there, and memory that nobody can maintain \
+the caches of (a dma-heap on armv7) works there. On silicon the same claim corrupts data, and this test would find it.
+
+Exit status: 0 passed, 1 failed or not possible, 2 wrong usage.";
+
+/// The most jobs of one mode where only time is given: more than any engine here does in an hour.
+const JOBS_MAX: u64 = 1 << 40;
+/// What a driver may carve beside the slots: a PL330's program, ZDMA's descriptors.
+const DRIVER_BYTES: usize = 16 * 1024;
+/// All that is asked of memory.
+const REGION_BYTES: usize = Ground::WHOLE_BYTES + DRIVER_BYTES + 4096;
+
+/// What can be asked of the self-test.
+#[derive(Args, Debug)]
+#[command(after_long_help = AFTER)]
+pub(crate) struct Options {
+    /// The memory: sim, hugetlb, u-dma-buf:NAME or dma-heap:NAME; without it, the first that this machine has
+    #[arg(long, value_name = "HEAP")]
+    heap: Option<Heap>,
+
+    /// The engine: sim, sim-pl330, pl330 or zdma, or pl330@NODE; without it, the first that this machine has
+    ///
+    /// A real engine must be a UIO device: its node in the device tree says generic-uio.
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<EngineName>,
+
+    /// Decides every job; the same seed gives the same jobs
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
+    seed: u64,
+
+    /// How long it may take, in seconds, 1 to 86400: shared by the modes
+    #[arg(long, value_name = "N", default_value_t = 4, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    seconds: u32,
+
+    /// How many jobs in each mode, instead of a time
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
+    jobs: Option<u64>,
+
+    /// How the engine reaches memory, where this board is not one that Contigo knows: a name from contigo boards
+    #[arg(long, value_name = "PORT")]
+    port: Option<String>,
+
+    /// Take the engine's port for coherent, which is true of an emulator and of no silicon
+    #[arg(long)]
+    lab_port: bool,
+
+    /// The physical address of the engine's registers, through /dev/mem: no interrupt, and nobody is asked who else uses them
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    dev_mem: Option<u64>,
+
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").ok_or("write an address as 0xf8003000")?;
+    u64::from_str_radix(digits, 16).map_err(|error| format!("{error}; write an address as 0xf8003000"))
+}
+
+/// Chooses, tests and prints.
+pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
+    let machine = Machine::this();
+    if let Some(heap) = &options.heap {
+        heap.look_up(&machine)?;
+    }
+    if !alloc_counter::is_counting() {
+        return Err(Failure::NotCounting);
+    }
+    let asked =
+        Asked { engine: options.engine.as_ref(), port: options.port.as_deref(), lab_port: options.lab_port, dev_mem: options.dev_mem };
+    let (engine, heap) = together(&asked, options.heap.as_ref(), &machine)?;
+    let task = Task {
+        seed: options.seed,
+        jobs: options.jobs.unwrap_or(JOBS_MAX),
+        time: options.jobs.is_none().then(|| Duration::from_secs(options.seconds.into())),
+    };
+    let outcome = measure(&heap, &engine, &task)?;
+    let report = Report::new(&heap, &engine, &task, &outcome);
+    if options.json {
+        output::json(&report)?;
+    } else {
+        output::text(&report)?;
+    }
+    report.verdict()
+}
+
+/// An engine, and memory that it sees.
+fn together(asked: &Asked<'_>, heap: Option<&Heap>, machine: &Machine) -> Result<(Chosen, Heap), Failure> {
+    let engine = asked.choose(machine, heap)?;
+    match (&engine, heap) {
+        (Chosen::Real { .. }, Some(Heap::Sim)) => Err(Failure::Usage("a real engine does not see --heap sim".into())),
+        (_, Some(heap)) => Ok((engine, heap.clone())),
+        (Chosen::Sim { .. }, None) => Ok((engine, Heap::Sim)),
+        (Chosen::Real { .. }, None) => match Heap::first_real(machine) {
+            Some(heap) => Ok((engine, heap)),
+            None if asked.engine.is_some() || asked.dev_mem.is_some() => Err(Failure::NoMemory),
+            None => Ok((
+                Chosen::Sim {
+                    kind: DmaKind::Zdma,
+                    why: format!("there is {engine}, but no memory whose address a device could use (contigo info)"),
+                },
+                Heap::Sim,
+            )),
+        },
+    }
+}
+
+/// Opens the memory and runs the jobs.
+fn measure(heap: &Heap, engine: &Chosen, task: &Task) -> Result<Outcome, Failure> {
+    let opening = |error| heap.failure(error);
+    match engine {
+        Chosen::Sim { kind, .. } => {
+            let (board, kind) = (SimBoard::new(task.seed), *kind);
+            match heap {
+                Heap::Sim => run::simulated(board.memory(REGION_BYTES).map_err(opening)?, &board, board.port(), kind, task),
+                Heap::HugeTlb => run::simulated_on(HugeTlb::new(REGION_BYTES).map_err(opening)?, &board, kind, task),
+                Heap::UDmaBuf(name) => run::simulated_on(UDmaBuf::open(name).map_err(opening)?, &board, kind, task),
+                Heap::DmaHeap(name) => run::simulated_on(DmaHeap::allocate(name, REGION_BYTES).map_err(opening)?, &board, kind, task),
+            }
+        }
+        Chosen::Real { kind, registers, port, .. } => match heap {
+            Heap::Sim => Err(Failure::NoMemory),
+            Heap::HugeTlb => run::real(HugeTlb::new(REGION_BYTES).map_err(opening)?, *kind, registers, *port, task),
+            Heap::UDmaBuf(name) => run::real(UDmaBuf::open(name).map_err(opening)?, *kind, registers, *port, task),
+            Heap::DmaHeap(name) => run::real(DmaHeap::allocate(name, REGION_BYTES).map_err(opening)?, *kind, registers, *port, task),
+        },
+    }
+    .map_err(|failure| match failure {
+        Failure::Runtime(error) => opening(error),
+        other => other,
+    })
+}

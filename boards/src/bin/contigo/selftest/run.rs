@@ -1,0 +1,188 @@
+//! The measured part: memory, engine, and jobs in every mode that the engine has.
+
+use super::{engine::Registers, wiring};
+use crate::{alloc_counter, failure::Failure, heap};
+use contigo::{
+    Accelerator, Align, Backend, BaseAddr, Device, Engine, Port, Region, Timeout,
+    accel::{
+        pl330::{PROGRAM_BYTES, Pl330},
+        zdma::Zdma,
+    },
+    sim::{OnBoard, SimBoard, SimPl330, SimZdma},
+};
+use contigo_boards::{
+    DmaKind,
+    exercise::{Budget, Counted, Exerciser, Ground, Limits, Mode, Stopped, Tally, Tried, UioEvents},
+};
+use std::{
+    os::fd::AsFd,
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
+};
+
+/// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy machine.
+const JOB_TIMEOUT: Timeout = Timeout::ms(5_000);
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task {
+    pub(crate) seed: u64,
+    /// In each mode, at most.
+    pub(crate) jobs: u64,
+    /// For all modes together, where that is what ends them.
+    pub(crate) time: Option<Duration>,
+}
+
+/// What came of one mode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) mode: &'static str,
+    pub(crate) tally: Tally,
+    pub(crate) seconds: f64,
+    /// `None`: none was asked for, or this engine has none.
+    pub(crate) interrupts: Option<u64>,
+    pub(crate) allocations: u64,
+}
+
+/// What came of all of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) backend: &'static str,
+    pub(crate) base: BaseAddr,
+    pub(crate) len_bytes: usize,
+    pub(crate) port: Port,
+    pub(crate) slot_bytes: usize,
+    pub(crate) has_interrupt: bool,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) tried: Tried,
+    pub(crate) stopped: Option<Stopped>,
+}
+
+/// What is known of an engine's interrupt.
+pub(crate) enum Line<'l> {
+    /// It has none here.
+    None,
+    /// It can be waited for before the engine is looked at.
+    Events(&'l UioEvents),
+    /// Waits that it ended are counted.
+    Counted(&'l AtomicU64),
+}
+
+impl Line<'_> {
+    /// How the interrupt is waited for, where there is one.
+    fn mode(&self) -> Option<Mode<'_>> {
+        match self {
+            Self::None => None,
+            Self::Events(events) => Some(Mode::Events(*events, JOB_TIMEOUT)),
+            Self::Counted(_) => Some(Mode::Waiting(JOB_TIMEOUT)),
+        }
+    }
+
+    /// How many interrupts ended a wait so far.
+    fn came(&self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Events(events) => events.came(),
+            Self::Counted(count) => count.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A simulated engine on real memory, which goes on the board's bus at its own address.
+pub(crate) fn simulated_on<B: Backend>(memory: B, board: &SimBoard, kind: DmaKind, task: &Task) -> Result<Outcome, Failure> {
+    let port = heap::simulated_port(&memory.mapping());
+    simulated(OnBoard::new(board, memory)?, board, port, kind, task)
+}
+
+/// A simulated engine on its board's memory.
+pub(crate) fn simulated<B: Backend>(memory: B, board: &SimBoard, port: Port, kind: DmaKind, task: &Task) -> Result<Outcome, Failure> {
+    let region = Region::new(memory)?;
+    let came = AtomicU64::new(0);
+    let line = Line::Counted(&came);
+    match kind {
+        DmaKind::Pl330 => with_driver(&region, Counted::new(SimPl330::new(board, port).window()?, &came), kind, &line, task),
+        DmaKind::Zdma => with_driver(&region, Counted::new(SimZdma::new(board, port).window()?, &came), kind, &line, task),
+    }
+}
+
+/// A real engine.
+pub(crate) fn real<B: Backend>(memory: B, kind: DmaKind, registers: &Registers, port: Port, task: &Task) -> Result<Outcome, Failure> {
+    let region = Region::new(memory)?;
+    let failed = |error| Failure::Engine { engine: registers.label(kind), error };
+    let done = match registers {
+        Registers::Uio { index, .. } => {
+            let device = wiring::uio(*index, port).map_err(failed)?;
+            let events = UioEvents::new(device.as_fd()).map_err(failed)?;
+            with_driver(&region, device, kind, &Line::Events(&events), task)
+        }
+        Registers::DevMem(addr) => {
+            let device = wiring::dev_mem(*addr, port).map_err(failed)?;
+            with_driver(&region, device, kind, &Line::None, task)
+        }
+    };
+    // From here on the memory is open, so what is wrong is the engine, or the two together.
+    done.map_err(|failure| match failure {
+        Failure::Runtime(error) => failed(error),
+        other => other,
+    })
+}
+
+/// The engine's driver, and then the jobs.
+fn with_driver<B: Backend, D: Device>(
+    region: &Region<B>,
+    device: D,
+    kind: DmaKind,
+    line: &Line<'_>,
+    task: &Task,
+) -> Result<Outcome, Failure> {
+    match kind {
+        DmaKind::Pl330 => {
+            let program = region.carve(PROGRAM_BYTES, Align::PAGE)?.into_buf();
+            drive(region, Engine::new(Pl330::open(device, program)?)?, line, task)
+        }
+        DmaKind::Zdma => drive(region, Engine::new(Zdma::simple(device)?)?, line, task),
+    }
+}
+
+/// Every mode, one after the other, on the same slots.
+pub(crate) fn drive<B: Backend, A>(region: &Region<B>, mut engine: Engine<A, 2>, line: &Line<'_>, task: &Task) -> Result<Outcome, Failure>
+where
+    A: Accelerator<2, Args = ()>,
+{
+    let mut ground = Ground::new(region)?;
+    let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, task.seed)?;
+    let modes = [("polled", Some(Mode::Polled)), ("interrupt", line.mode())];
+    let modes = modes.into_iter().filter_map(|(name, mode)| Some((name, mode?)));
+    let share = task.time.map(|time| time / if line.mode().is_some() { 2 } else { 1 });
+    let (mut rows, mut tried, mut stopped) = (Vec::with_capacity(2), Tried::default(), None);
+    for (name, mode) in modes {
+        // Each mode is the same jobs, from the first: so `--jobs` meets a failure again that a time had met.
+        exerciser.restart()?;
+        let came = line.came();
+        let begun = Instant::now();
+        let budget = share.map_or(Budget::jobs(task.jobs), |share| Budget::until(begun + share, task.jobs));
+        let allocated = alloc_counter::on_this_thread();
+        let ended = exerciser.run(&mut engine, mode, budget);
+        let allocations = alloc_counter::on_this_thread() - allocated;
+        let seconds = begun.elapsed().as_secs_f64();
+        let interrupts = (!matches!(mode, Mode::Polled)).then(|| line.came() - came);
+        let tally = exerciser.tally();
+        tried = tried.and(tally.tried);
+        rows.push(Row { mode: name, tally, seconds, interrupts, allocations });
+        if let Err(failed) = ended {
+            stopped = Some(failed);
+            break;
+        }
+    }
+    Ok(Outcome {
+        backend: region.name(),
+        base: region.base(),
+        len_bytes: region.len_bytes(),
+        port: *engine.port(),
+        slot_bytes: exerciser.slot_bytes(),
+        has_interrupt: line.mode().is_some(),
+        rows,
+        tried,
+        stopped,
+    })
+}

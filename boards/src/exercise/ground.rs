@@ -1,0 +1,51 @@
+//! The memory that is exercised: 64 slots in a row, and a guard on either side.
+
+use contigo::{Align, Backend, CpuBuf, Error, Pool, Region, Result};
+
+/// How many buffers are alive at once.
+pub const SLOTS: usize = 64;
+/// The slots and both guards.
+pub(super) const PLACES: usize = SLOTS + 2;
+/// The most that a slot has: two pages, so that a copy can cross a multiple of 4 KiB.
+const SLOT_BYTES_MAX: usize = 2 * Align::PAGE.bytes();
+/// The least that a slot has: four lines of the longest line here, so that a copy can touch some and leave some.
+const SLOT_BYTES_MIN: usize = 1024;
+
+/// 64 slots of one region, in a row, and a guard of a slot's size before and after them. It owns these pieces of the region;
+/// an [`Exerciser`](super::Exerciser) borrows them.
+#[derive(Debug)]
+pub struct Ground<'r> {
+    pub(super) pool: Pool<'r, SLOTS>,
+    /// Taken by the exerciser.
+    pub(super) guards: Option<[CpuBuf<'r>; 2]>,
+    pub(super) slot_bytes: usize,
+}
+
+impl<'r> Ground<'r> {
+    /// What a region needs at most, beside what a driver keeps of it: 66 slots of 8 KiB.
+    pub const WHOLE_BYTES: usize = PLACES * SLOT_BYTES_MAX;
+
+    /// Carves what `region` has left, up to slots of 8 KiB; carve what a driver needs first.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] where slots of 1 KiB do not fit; what [`Region::carve`] says.
+    pub fn new<B: Backend>(region: &'r Region<B>) -> Result<Self> {
+        // A page is left out, for the first guard's alignment.
+        let have_bytes = region.free_bytes().saturating_sub(Align::PAGE.bytes());
+        let unit = SLOT_BYTES_MIN.max(region.line().bytes());
+        let slot_bytes = (have_bytes / PLACES).min(SLOT_BYTES_MAX) / unit * unit;
+        if slot_bytes == 0 {
+            return Err(Error::Exhausted { need_bytes: PLACES * unit + Align::PAGE.bytes(), capacity_bytes: region.free_bytes() });
+        }
+        let before = region.carve(slot_bytes, Align::PAGE)?.into_buf();
+        let pool = Pool::new(region.carve(SLOTS * slot_bytes, Align::LINE)?, slot_bytes)?;
+        let after = region.carve(slot_bytes, Align::LINE)?.into_buf();
+        Ok(Self { pool, guards: Some([before, after]), slot_bytes })
+    }
+
+    /// How many bytes a slot has.
+    #[must_use]
+    pub const fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+}

@@ -1,0 +1,21 @@
+//! Who owns a slot now.
+
+use contigo::{CpuBuf, DevBuf};
+use core::ops::Range;
+
+/// One slot, on the side of whoever owns it.
+#[derive(Debug)]
+pub(super) enum Held<'g> {
+    /// The CPU's.
+    Cpu(CpuBuf<'g>),
+    /// Still the device's, and these bytes of it: no other may go into a job.
+    Dev(DevBuf<'g>, Range<usize>),
+    /// In a job under way, or lost with one that failed.
+    Out,
+}
+
+impl Held<'_> {
+    pub(super) const fn is_dev(&self) -> bool {
+        matches!(self, Self::Dev(..))
+    }
+}

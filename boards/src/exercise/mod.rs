@@ -1,0 +1,58 @@
+//! Does this board's DMA work? Random copies by a real engine between 64 live buffers, every byte of them compared with what a
+//! program on the CPU says should be there.
+//!
+//! ```text
+//!   Region ──► Ground ──────────────► Exerciser::run(engine) ──► Tally
+//!              guard | 64 slots | guard     │                     jobs, bytes, mismatches, canary hits
+//!                                           └─ the shadow: what every byte of them must be
+//! ```
+//!
+//! A job copies a random part of one slot to a random part of another. Between jobs the CPU writes fresh random bytes, some
+//! buffers stay the device's and go straight into the next job, and some go back to their pool. After each job the
+//! destination and its neighbours are compared whole: a byte that is wrong inside the part that was written is a
+//! *mismatch*, one that changed outside of it a *canary hit*. Every so often, and at the end, all slots and both guards are.
+//!
+//! It needs any [`Region`](contigo::Region) and any engine that copies ([`Accelerator<2, Args = ()>`](contigo::Accelerator):
+//! bytes of operand 0 to operand 1). One seed gives one sequence of jobs, whatever the time or the machine: a failure says which
+//! job it was, and the same seed meets it again.
+//!
+//! It keeps its books on the heap, and asks for all of that before the first job: [`Exerciser::run`] allocates nothing, and on
+//! a polled engine whose memory needs no kernel for its caches it makes no system call.
+//!
+//! ```
+//! use contigo::{Engine, Region, accel::zdma::Zdma, sim::{SimBoard, SimZdma}};
+//! use contigo_boards::exercise::{Budget, Exerciser, Ground, Limits, Mode};
+//! let board = SimBoard::new(7);
+//! let region = Region::new(board.memory(Ground::WHOLE_BYTES + 4096)?)?;
+//! let channel = SimZdma::new(&board, board.port());
+//! let mut engine = Engine::new(Zdma::simple(channel.window()?)?)?;
+//! let mut ground = Ground::new(&region)?;
+//! let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, 42)?;
+//! exerciser.run(&mut engine, Mode::Polled, Budget::jobs(200)).map_err(|stopped| stopped.error)?;
+//! let tally = exerciser.tally();
+//! assert_eq!((tally.jobs, tally.mismatches, tally.canary_hits), (200, 0, 0));
+//! # Ok::<(), contigo::Error>(())
+//! ```
+
+mod allocations;
+mod counted;
+mod draw;
+mod events;
+mod exerciser;
+mod ground;
+mod held;
+mod places;
+mod refresh;
+mod tally;
+
+pub use allocations::{CountingHeap, is_counting, on_this_thread};
+pub use counted::Counted;
+pub use draw::Limits;
+pub use events::{Events, UioEvents};
+pub use exerciser::Exerciser;
+pub use ground::{Ground, SLOTS};
+pub use refresh::refresh;
+pub use tally::{Blame, Budget, FirstWrong, Job, Mode, Stopped, Tally, Tried};
+
+#[cfg(test)]
+mod tests;

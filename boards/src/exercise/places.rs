@@ -1,0 +1,216 @@
+//! The slots and guards, who owns each, and what every byte of them must be.
+
+use super::{
+    ground::{Ground, PLACES, SLOTS},
+    held::Held,
+    refresh::refresh,
+    tally::{Blame, FirstWrong, Job, Tally},
+};
+use contigo::{Align, CpuBuf, Direction, Error, Operand, Pool, Port, Result};
+use core::{mem, ops::Range};
+use fastrand::Rng;
+use std::vec::Vec;
+
+/// A slot went with a job that failed.
+const LOST: Error = Error::NoSlots { slots: SLOTS };
+
+/// What a buffer is refreshed and taken back for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub(super) port: Port,
+    pub(super) addr_bits: u32,
+}
+
+/// The guard before the slots is place 0, the slots are 1 to 64 in the order of their addresses, the guard after them is 65.
+#[derive(Debug)]
+pub(super) struct Places<'g> {
+    pool: &'g Pool<'g, SLOTS>,
+    pub(super) slot_bytes: usize,
+    held: Vec<Held<'g>>,
+    /// What every byte of them must be.
+    shadow: Vec<u8>,
+    /// For each place, the hull of what jobs wrote since it was last compared.
+    written: Vec<Range<usize>>,
+}
+
+impl<'g> Places<'g> {
+    /// All of `ground`, filled with random bytes.
+    pub(super) fn new(ground: &'g mut Ground<'_>, rng: &mut Rng) -> Result<Self> {
+        let Ground { pool, guards, slot_bytes } = ground;
+        let (pool, slot_bytes): (&'g Pool<'_, SLOTS>, usize) = (pool, *slot_bytes);
+        let [before, after] = guards.take().ok_or(LOST)?;
+        let mut bufs: Vec<CpuBuf<'g>> = Vec::with_capacity(PLACES);
+        bufs.push(before);
+        for _ in 0..SLOTS {
+            bufs.push(pool.take()?);
+        }
+        bufs.push(after);
+        bufs.sort_by_key(CpuBuf::offset_bytes);
+
+        let (held, shadow) = (bufs.into_iter().map(Held::Cpu).collect(), std::vec![0; PLACES * slot_bytes]);
+        let mut places = Self { pool, slot_bytes, held, shadow, written: std::vec![0..0; PLACES] };
+        places.refill(rng)?;
+        Ok(places)
+    }
+
+    /// Random bytes in all of them. All are the CPU's.
+    pub(super) fn refill(&mut self, rng: &mut Rng) -> Result<()> {
+        rng.fill(&mut self.shadow);
+        for (held, bytes) in self.held.iter_mut().zip(self.shadow.chunks_exact(self.slot_bytes)) {
+            let Held::Cpu(buf) = held else { return Err(LOST) };
+            buf.view_at_mut::<u8>(..self.slot_bytes)?.copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// Did it stay the device's?
+    pub(super) fn is_dev(&self, place: usize) -> bool {
+        self.held.get(place).is_some_and(Held::is_dev)
+    }
+
+    /// How many did.
+    pub(super) fn device_owned(&self) -> usize {
+        self.held.iter().filter(|held| held.is_dev()).count()
+    }
+
+    /// Which bytes of a slot may go into a job.
+    pub(super) fn room(&self, place: usize) -> Range<usize> {
+        match self.held.get(place) {
+            Some(Held::Dev(_, room)) => room.clone(),
+            _ => 0..self.slot_bytes,
+        }
+    }
+
+    /// Bytes `part` of a slot on their way into a job, and the bytes that the device will have of the slot: those that were
+    /// handed over first.
+    pub(super) fn operand(&mut self, place: usize, part: &Range<usize>, direction: Direction) -> Result<(Operand<'g>, Range<usize>)> {
+        let reads = direction == Direction::ToDevice;
+        match self.take(place) {
+            Held::Cpu(buf) if reads => Ok((buf.to_device(part.clone()), part.clone())),
+            Held::Cpu(buf) => Ok((buf.from_device(part.clone()), part.clone())),
+            Held::Dev(buf, room) => {
+                let within = part.start - room.start..part.end - room.start;
+                Ok((if reads { buf.to_device(within) } else { buf.from_device(within) }, room))
+            }
+            Held::Out => Err(LOST),
+        }
+    }
+
+    /// Back from a job.
+    pub(super) fn put(&mut self, place: usize, held: Held<'g>) {
+        if let Some(at) = self.held.get_mut(place) {
+            *at = held;
+        }
+    }
+
+    /// The same copy, by the CPU, in its own memory.
+    pub(super) fn copy_in_the_shadow(&mut self, job: &Job) {
+        let (from, to) = (job.from.0 * self.slot_bytes + job.from.1, job.to.0 * self.slot_bytes + job.to.1);
+        self.shadow.copy_within(from..from + job.len_bytes, to);
+        let part = job.destination();
+        if let Some(written) = self.written.get_mut(job.to.0) {
+            *written = if written.start == written.end { part } else { written.start.min(part.start)..written.end.max(part.end) };
+        }
+    }
+
+    /// Fresh random bytes over `part` of a slot and some around it, by the CPU.
+    pub(super) fn write_fresh(&mut self, rng: &mut Rng, place: usize, part: &Range<usize>) -> Result<()> {
+        /// Two lines on either side: neighbours of the part in its own lines, and in the next ones.
+        const AROUND_BYTES: usize = 2 * Align::LINE.bytes();
+        let start = part.start - rng.usize(0..=part.start.min(AROUND_BYTES));
+        let end = part.end + rng.usize(0..=(self.slot_bytes - part.end).min(AROUND_BYTES));
+        let base = place * self.slot_bytes;
+        if let (Some(Held::Cpu(buf)), Some(shadow)) = (self.held.get_mut(place), self.shadow.get_mut(base + start..base + end)) {
+            rng.fill(shadow);
+            buf.view_at_mut::<u8>(start..end)?.copy_from_slice(shadow);
+        }
+        Ok(())
+    }
+
+    /// Gives a slot back to its pool and takes it again: it is the only free one.
+    pub(super) fn recycle(&mut self, place: usize) -> Result<()> {
+        match self.take(place) {
+            Held::Cpu(buf) => {
+                let offset_bytes = buf.offset_bytes();
+                drop(buf);
+                let again = self.pool.take()?;
+                if again.offset_bytes() != offset_bytes {
+                    return Err(Error::NotOurs { addr: again.offset_bytes() as u64, len_bytes: self.slot_bytes });
+                }
+                self.put(place, Held::Cpu(again));
+            }
+            other => self.put(place, other),
+        }
+        Ok(())
+    }
+
+    /// A slot that stayed the device's becomes the CPU's again, and is compared.
+    pub(super) fn take_back(&mut self, place: usize, way: Way, blame: &mut Blamed<'_>) -> Result<()> {
+        match self.take(place) {
+            Held::Dev(buf, _) => {
+                self.put(place, Held::Cpu(buf.into_cpu()?));
+                self.settle(place, way, blame)
+            }
+            other => {
+                self.put(place, other);
+                Ok(())
+            }
+        }
+    }
+
+    /// Compares a place of the CPU's with its shadow, as memory has it. From here on it is clean in the caches: what a device
+    /// writes into it shows at the next comparison.
+    pub(super) fn settle(&mut self, place: usize, way: Way, blame: &mut Blamed<'_>) -> Result<()> {
+        match self.take(place) {
+            Held::Cpu(buf) => {
+                let buf = refresh(buf, &way.port, way.addr_bits)?;
+                self.compare(place, &buf, blame)?;
+                self.put(place, Held::Cpu(buf));
+            }
+            other => self.put(place, other),
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, place: usize, buf: &CpuBuf<'g>, blamed: &mut Blamed<'_>) -> Result<()> {
+        let found = buf.view_at::<u8>(..self.slot_bytes)?;
+        let base = place * self.slot_bytes;
+        let (Some(expected), Some(written)) = (self.shadow.get_mut(base..base + self.slot_bytes), self.written.get_mut(place)) else {
+            return Ok(());
+        };
+        let written = mem::take(written);
+        blamed.tally.compared += found.len() as u64;
+        if found == expected {
+            return Ok(());
+        }
+        for (offset, (&found, expected)) in found.iter().zip(expected).enumerate().filter(|(_, (found, expected))| *found != *expected) {
+            let blame = if written.contains(&offset) { Blame::Mismatch } else { Blame::CanaryHit };
+            blamed.wrong(FirstWrong { seed: blamed.seed, job: blamed.job, slot: place, offset, expected: *expected, found, blame });
+            // Counted once; otherwise it would be counted again in every copy made of it.
+            *expected = found;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, place: usize) -> Held<'g> {
+        self.held.get_mut(place).map_or(Held::Out, |held| mem::replace(held, Held::Out))
+    }
+}
+
+/// Where wrong bytes are counted, and the job that is blamed for them.
+#[derive(Debug)]
+pub(super) struct Blamed<'t> {
+    pub(super) tally: &'t mut Tally,
+    pub(super) seed: u64,
+    pub(super) job: Job,
+}
+
+impl Blamed<'_> {
+    fn wrong(&mut self, byte: FirstWrong) {
+        match byte.blame {
+            Blame::Mismatch => self.tally.mismatches += 1,
+            Blame::CanaryHit => self.tally.canary_hits += 1,
+        }
+        self.tally.first_wrong.get_or_insert(byte);
+    }
+}

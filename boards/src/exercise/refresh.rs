@@ -1,0 +1,21 @@
+#![allow(unsafe_code, reason = "a buffer goes to the device's side and back with no job between, which is a promise that no job ran")]
+//! What memory really holds, behind the CPU's caches.
+
+use contigo::{CpuBuf, DriverBuf, Port, Result};
+
+/// The same buffer, its lines written back and fetched anew: a view of it shows what memory holds, not what the caches
+/// remember. Without this, a byte that a device wrote where it should not, behind a port that does not snoop, stays hidden
+/// until the line happens to leave the cache. On a port that snoops there is nothing to do.
+///
+/// # Errors
+/// What [`DriverBuf::new`] or the backend's sync says; the buffer is lost then.
+pub fn refresh<'p>(buf: CpuBuf<'p>, port: &Port, addr_bits: u32) -> Result<CpuBuf<'p>> {
+    if port.coherent {
+        return Ok(buf);
+    }
+    let cleaned = DriverBuf::new(buf, port, addr_bits)?;
+    // SAFETY: `addr_at` was never called, so no device was told of these bytes, and the buffer came from the CPU's side, which no
+    // device had.
+    let unused = unsafe { cleaned.release() };
+    Ok(unused.into_cpu()?)
+}

@@ -1,0 +1,227 @@
+//! A healthy engine passes, and each of a set of broken ones is caught: without that, the exerciser's word is worth nothing.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+
+mod copy;
+
+use super::*;
+use contigo::{
+    Engine, Error, Region, Timeout,
+    sim::{SimBoard, SimDevice},
+};
+use copy::{Bug, Copy, CopyModel};
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::string::ToString;
+
+const WAITING: Mode<'_> = Mode::Waiting(Timeout::ms(10));
+
+/// Some jobs on a simulated engine.
+#[derive(Clone, Copy)]
+struct Trial {
+    bug: Bug,
+    seed: u64,
+    jobs: u64,
+    mode: Mode<'static>,
+    /// Does the port snoop?
+    snoops: bool,
+    /// Does the driver take its port for one that snoops?
+    believed_coherent: bool,
+    region_bytes: usize,
+    limits: Limits,
+}
+
+/// Slots of 1 KiB.
+const SMALL: Trial = Trial {
+    bug: Bug::None,
+    seed: 1,
+    jobs: 300,
+    mode: Mode::Polled,
+    snoops: false,
+    believed_coherent: false,
+    region_bytes: 72 * 1024,
+    limits: Limits::NONE,
+};
+/// Slots of 8 KiB: there are pages to cross.
+const LARGE: Trial = Trial { region_bytes: Ground::WHOLE_BYTES + 4096, ..SMALL };
+
+impl Trial {
+    fn run(self) -> (Result<(), Stopped>, Tally) {
+        let board = SimBoard::new(self.seed);
+        let port = if self.snoops { board.coherent_port() } else { board.port() };
+        let region = Region::new(board.memory(self.region_bytes).unwrap()).unwrap();
+        let device = SimDevice::with_model(&board, port, CopyModel::new(self.bug));
+        let window = device.window().unwrap();
+        let driver = if self.believed_coherent { Copy::believed_coherent(window) } else { Copy::open(window) };
+        let mut engine = Engine::new(driver).unwrap();
+        let mut ground = Ground::new(&region).unwrap();
+        let mut exerciser = Exerciser::new(&mut ground, self.limits, self.seed).unwrap();
+        let ended = exerciser.run(&mut engine, self.mode, Budget::jobs(self.jobs));
+        (ended, exerciser.tally())
+    }
+
+    fn tally(self) -> Tally {
+        let (ended, tally) = self.run();
+        ended.unwrap();
+        tally
+    }
+}
+
+#[test]
+fn a_healthy_engine_passes_and_every_case_is_tried() {
+    for mode in [Mode::Polled, WAITING] {
+        for snoops in [false, true] {
+            let tally = Trial { jobs: 1_000, mode, snoops, ..LARGE }.tally();
+            assert_eq!((tally.jobs, tally.mismatches, tally.canary_hits, tally.first_wrong), (1_000, 0, 0, None));
+            for (case, count) in tally.tried.cases() {
+                assert!(count >= 10, "{case}: {count}, {mode:?}");
+            }
+            assert!(tally.bytes > 1_000_000 && tally.compared > 10 * tally.bytes, "{tally:?}");
+        }
+    }
+}
+
+#[test]
+fn every_broken_engine_is_caught() {
+    for (bug, region_bytes) in [
+        (Bug::Overrun, SMALL.region_bytes),
+        (Bug::Overrun, LARGE.region_bytes),
+        (Bug::Underrun, SMALL.region_bytes),
+        (Bug::Underrun, LARGE.region_bytes),
+        (Bug::Early, SMALL.region_bytes),
+        (Bug::Early, LARGE.region_bytes),
+        (Bug::ToShifted, SMALL.region_bytes),
+        (Bug::FromShifted, LARGE.region_bytes),
+        (Bug::Neighbour(1024), SMALL.region_bytes),
+        (Bug::Neighbour(8192), LARGE.region_bytes),
+        (Bug::Words(4), SMALL.region_bytes),
+        (Bug::Words(64), LARGE.region_bytes),
+    ] {
+        for seed in 1..=5 {
+            for (snoops, mode) in [(false, Mode::Polled), (true, WAITING)] {
+                let tally = Trial { bug, seed, region_bytes, snoops, mode, jobs: 60, ..SMALL }.tally();
+                let Some(first) = tally.first_wrong else { panic!("{bug:?}, seed {seed}, snoops {snoops}: not caught") };
+                assert!(first.job.number <= 10, "{bug:?} was seen only by {first}");
+                assert!(tally.mismatches + tally.canary_hits > 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_apart() {
+    let overrun = Trial { bug: Bug::Overrun, ..SMALL }.tally();
+    // In a slot that stayed the device's, what one job writes too much may be what an earlier one wrote.
+    assert!(overrun.canary_hits > 100 && overrun.mismatches < 30, "{overrun:?}");
+    assert!(matches!(overrun.first_wrong, Some(FirstWrong { blame: Blame::CanaryHit, .. })), "{overrun:?}");
+    let underrun = Trial { bug: Bug::Underrun, ..SMALL }.tally();
+    assert!(underrun.mismatches > 100 && underrun.canary_hits == 0, "{underrun:?}");
+}
+
+#[test]
+fn a_byte_that_changed_far_away_is_found_at_the_end() {
+    // Twenty slots further, where no neighbour is: found by the comparison of everything after the last job. A job that writes
+    // above slot 45 has its echo outside of all memory.
+    for snoops in [false, true] {
+        let found = |seed: &u64| Trial { bug: Bug::Echo(20 * 1024), jobs: 3, snoops, seed: *seed, ..SMALL }.tally().canary_hits > 0;
+        assert!((1..=20).filter(found).count() >= 15, "snoops {snoops}");
+    }
+}
+
+#[test]
+fn one_bit_in_a_thousand_jobs_is_caught() {
+    for seed in 1..=5 {
+        let tally = Trial { bug: Bug::Flip(1_000), seed, jobs: 1_050, ..SMALL }.tally();
+        // More than one where the wrong byte was copied on before the CPU saw it.
+        assert!((1..=10).contains(&tally.mismatches) && tally.canary_hits == 0, "seed {seed}: {tally:?}");
+        let first = tally.first_wrong.unwrap();
+        assert_eq!((first.blame, first.expected ^ first.found), (Blame::Mismatch, 0x10));
+        assert!((1_000..=1_050).contains(&first.job.number), "{first}");
+    }
+}
+
+#[test]
+fn a_missing_sync_is_caught() {
+    for seed in 1..=5 {
+        let tally = Trial { believed_coherent: true, seed, ..SMALL }.tally();
+        assert!(tally.mismatches > 0, "seed {seed}: {tally:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_meets_the_same_failure_again() {
+    let trial = Trial { bug: Bug::Flip(97), seed: 3, jobs: 400, ..SMALL };
+    let first = trial.tally();
+    assert_eq!(trial.tally(), first);
+    let shown = first.first_wrong.unwrap();
+    // To the job that the failure names, and with the other way to wait.
+    let again = Trial { jobs: shown.job.number, mode: WAITING, ..trial }.tally().first_wrong.unwrap();
+    assert_eq!((again.slot, again.offset, again.expected, again.found), (shown.slot, shown.offset, shown.expected, shown.found));
+    assert_ne!(Trial { seed: 4, ..trial }.tally().first_wrong, first.first_wrong);
+}
+
+#[test]
+fn a_new_beginning_is_the_first_one_again() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
+    let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
+    let mut engine = Engine::new(Copy::open(device.window().unwrap())).unwrap();
+    let mut ground = Ground::new(&region).unwrap();
+    let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, 5).unwrap();
+    exerciser.run(&mut engine, Mode::Polled, Budget::jobs(150)).unwrap();
+    let first = exerciser.tally();
+    exerciser.restart().unwrap();
+    exerciser.run(&mut engine, WAITING, Budget::jobs(150)).unwrap();
+    assert_eq!(exerciser.tally(), first);
+}
+
+#[test]
+fn limits_are_kept() {
+    let limits = Limits { offset_align_bytes: 16, len_align_bytes: 4, len_max_bytes: 256 };
+    let tally = Trial { limits, ..SMALL }.tally();
+    assert_eq!((tally.jobs, tally.tried.odd_address, tally.tried.odd_length, tally.tried.one_byte), (300, 0, 0, 0));
+    // An engine that can write whole words only is healthy when it is asked for no less.
+    let words = Limits { offset_align_bytes: 4, len_align_bytes: 4, ..Limits::NONE };
+    let tally = Trial { bug: Bug::Words(4), limits: words, ..SMALL }.tally();
+    assert_eq!((tally.mismatches, tally.canary_hits), (0, 0), "{:?}", tally.first_wrong);
+}
+
+#[test]
+fn a_job_that_fails_ends_the_run_and_is_named() {
+    let (ended, tally) = Trial { bug: Bug::HangsAt(33), mode: WAITING, ..SMALL }.run();
+    let stopped = ended.unwrap_err();
+    // The model cannot be stopped either.
+    assert!(matches!(stopped.error, Error::WillNotStop { device: "copy", .. }), "{stopped}");
+    assert_eq!((stopped.job.number, tally.jobs), (33, 32));
+    assert!(stopped.to_string().starts_with("seed 1, job 33, "), "{stopped}");
+}
+
+#[test]
+fn interrupts_are_counted_only_where_they_came() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
+    let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
+    let interrupts = AtomicU64::new(0);
+    let mut engine = Engine::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts))).unwrap();
+    let mut ground = Ground::new(&region).unwrap();
+    let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, 1).unwrap();
+    exerciser.run(&mut engine, Mode::Polled, Budget::jobs(50)).unwrap();
+    assert_eq!(interrupts.load(Ordering::Relaxed), 0);
+    exerciser.run(&mut engine, WAITING, Budget::jobs(50)).unwrap();
+    assert_eq!((interrupts.load(Ordering::Relaxed), exerciser.tally().jobs), (50, 100));
+}
+
+#[test]
+fn memory_that_is_too_small_says_how_much_it_takes() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let refused = Ground::new(&region).err();
+    assert!(matches!(refused, Some(Error::Exhausted { need_bytes: 71_680, capacity_bytes: 65_536 })), "{refused:?}");
+}
+
+#[test]
+fn one_exerciser_at_a_time() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
+    let mut ground = Ground::new(&region).unwrap();
+    drop(Exerciser::new(&mut ground, Limits::NONE, 1).unwrap());
+    assert_eq!(Exerciser::new(&mut ground, Limits::NONE, 1).err(), Some(Error::NoSlots { slots: SLOTS }));
+}

@@ -1,0 +1,11 @@
+// error: E0505
+// A device's I/O address space cannot go while memory of it is in use.
+use contigo::{Region, vfio::Vfio};
+
+fn gone(vfio: Vfio) {
+    let region = Region::new(vfio.memory(4096).unwrap()).unwrap();
+    drop(vfio);
+    drop(region);
+}
+
+fn main() {}

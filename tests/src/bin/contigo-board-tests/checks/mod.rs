@@ -1,0 +1,170 @@
+//! Checks: what must be refused, decoded, stopped or given back. Each says what it saw.
+
+mod copies;
+mod memory;
+mod pl330;
+mod reach;
+mod timeout;
+mod vfio;
+
+pub(crate) use memory::Exhausting;
+pub(crate) use vfio::TESTS as VFIO;
+
+use crate::{
+    jobs::refused,
+    row::{Name, Row, Status},
+    setup::{Bench, Place},
+};
+use contigo::{Error, Result};
+
+/// What a check comes to: `Ok` says what was seen, in words.
+pub(crate) type Verdict = std::result::Result<String, Wrong>;
+
+/// Why a check did not pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// It is not possible here.
+    Skipped(String),
+    /// It does not hold.
+    Failed(String),
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// An address that the engine cannot reach is refused before the doorbell.
+    Unreachable(Place),
+    /// A job that takes too long is stopped, and nothing is written afterwards.
+    Timeout(Place),
+    /// A fault comes back decoded, and the next job works.
+    Pl330Fault(Place),
+    /// A program that never ends is killed, and the next job works.
+    Pl330Killed(Place),
+    /// The job that a port must refuse because nobody can maintain the caches for it.
+    RealPort(Place),
+    /// All of a memory is taken, refused, and given back.
+    Exhausted(Exhausting),
+    /// A dma-heap without addresses is refused, and nothing is lost.
+    HeapRefused(String),
+    /// An ordinary user is not shown physical addresses.
+    Hidden(Exhausting),
+    /// A second driver of the same UIO device is refused.
+    UioInUse(u32),
+    /// One of the tests of VFIO, by its number, on the PCI function with this address.
+    Vfio(usize, String),
+}
+
+impl Check {
+    /// Does it.
+    pub(crate) fn row(&self, name: &Name) -> Row {
+        let begun = std::time::Instant::now();
+        let row = match self {
+            Self::Unreachable(place) => at(name, place, reach::Unreachable),
+            Self::Timeout(place) => at(name, place, timeout::Timeouts { slow: place.engine.is_slow() }),
+            Self::Pl330Fault(place) => at(name, place, pl330::Trial::Fault),
+            Self::Pl330Killed(place) => at(name, place, pl330::Trial::Killed),
+            Self::RealPort(place) => real_port(name, place),
+            Self::Exhausted(memory) => verdict(name, memory.exhausted()),
+            Self::HeapRefused(heap) => verdict(name, memory::heap_refused(heap)),
+            Self::Hidden(memory) => verdict(name, memory.hidden()),
+            Self::UioInUse(index) => verdict(name, reach::uio_in_use(*index)),
+            Self::Vfio(number, address) => vfio::row(name, *number, address),
+        };
+        Row { seconds: begun.elapsed().as_secs_f64(), ..row }
+    }
+}
+
+/// A check on one memory with one engine.
+fn at(name: &Name, place: &Place, bench: impl Bench<Out = Verdict>) -> Row {
+    match place.run(false, bench) {
+        Ok(seen) => verdict(name, seen),
+        Err(error) => refused(name, error),
+    }
+}
+
+fn verdict(name: &Name, seen: Verdict) -> Row {
+    match seen {
+        Ok(seen) => Row::new(name, Status::Passed, seen),
+        Err(Wrong::Skipped(why)) => Row::new(name, Status::Skipped, why),
+        Err(Wrong::Failed(why)) => Row::new(name, Status::Failed, why),
+    }
+}
+
+/// On the real port, with the driver's own memory already: `CannotSync`, and no other error.
+fn real_port(name: &Name, place: &Place) -> Row {
+    match place.run(false, copies::OneCopy) {
+        Err(error @ Error::CannotSync { .. }) => verdict(name, Ok(error.to_string())),
+        Ok(Err(Wrong::Failed(why))) => verdict(name, Err(Wrong::Failed(why))),
+        Ok(other) => verdict(name, Err(Wrong::Failed(format!("not refused: {other:?}")))),
+        Err(error) => verdict(name, Err(Wrong::Failed(format!("refused, but as: {error}")))),
+    }
+}
+
+impl From<Error> for Wrong {
+    fn from(error: Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// Ends a check unless what must hold holds.
+fn ensure(holds: bool, otherwise: impl Into<String>) -> std::result::Result<(), Wrong> {
+    if holds { Ok(()) } else { Err(Wrong::Failed(otherwise.into())) }
+}
+
+/// So that a check can say `?` of what the runtime returns.
+fn ok<T, E: Into<Error>>(result: Result<T, E>) -> std::result::Result<T, Wrong> {
+    result.map_err(|error| Wrong::from(error.into()))
+}
+
+/// Each check must be able to fail: here it is given what it must not accept.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        machine::{Engine, Memory},
+        setup::{Reach, VIRT_PCIE},
+    };
+    use contigo_boards::DmaKind;
+
+    fn sim(kind: DmaKind, reach: Reach) -> Place {
+        Place { memory: Memory::Sim, engine: Engine::Sim(kind), port: VIRT_PCIE, reach }
+    }
+
+    fn status(check: &Check) -> (Status, String) {
+        let row = check.row(&Name::check("x", "", ""));
+        (row.status, row.reason)
+    }
+
+    #[test]
+    fn what_can_be_reached_fails_the_check_of_reach() {
+        for kind in [DmaKind::Pl330, DmaKind::Zdma] {
+            let (passed, why) = status(&Check::Unreachable(sim(kind, Reach::DriverOnly)));
+            assert_eq!(passed, Status::Passed, "{why}");
+            let (failed, why) = status(&Check::Unreachable(sim(kind, Reach::All)));
+            assert_eq!((failed, why.as_str()), (Status::Failed, "the job was started"));
+        }
+    }
+
+    #[test]
+    fn a_port_that_takes_the_memory_fails_the_check_of_the_real_port() {
+        let (failed, why) = status(&Check::RealPort(sim(DmaKind::Zdma, Reach::All)));
+        assert!(failed == Status::Failed && why.starts_with("not refused"), "{why}");
+        let (failed, why) = status(&Check::RealPort(sim(DmaKind::Zdma, Reach::DriverOnly)));
+        assert!(failed == Status::Failed && !why.contains("caches"), "another refusal is not the one: {why}");
+    }
+
+    #[test]
+    fn a_simulated_engine_is_stopped_and_decoded() {
+        for check in [
+            Check::Timeout(sim(DmaKind::Zdma, Reach::All)),
+            Check::Timeout(sim(DmaKind::Pl330, Reach::All)),
+            Check::Pl330Fault(sim(DmaKind::Pl330, Reach::All)),
+            Check::Pl330Killed(sim(DmaKind::Pl330, Reach::All)),
+        ] {
+            let (passed, why) = status(&check);
+            assert_eq!(passed, Status::Passed, "{check:?}: {why}");
+        }
+        let (failed, why) = status(&Check::Pl330Fault(sim(DmaKind::Zdma, Reach::All)));
+        assert_eq!((failed, why.as_str()), (Status::Failed, "this engine is no PL330"));
+    }
+}

@@ -1,0 +1,45 @@
+//! What must be refused before a doorbell rings.
+
+use super::{
+    Verdict, Wrong,
+    copies::{SLOT, buffers},
+    ensure, ok,
+};
+use crate::setup::{Bench, Line};
+use contigo::{Accelerator, Backend, Engine, Error, Region, Uio};
+
+/// A job whose bytes the engine does not reach.
+pub(super) struct Unreachable;
+
+impl Bench for Unreachable {
+    type Out = Verdict;
+
+    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<A, 2>, _line: &Line<'_>) -> Verdict {
+        let [mut from, mut to] = buffers(region)?;
+        ok(from.view_mut::<u8>())?.fill(0x11);
+        ok(to.view_mut::<u8>())?.fill(0x22);
+        let refused = match engine.start([from.to_device(..SLOT), to.from_device(..SLOT)], &()) {
+            Ok(_) => return Err(Wrong::Failed("the job was started".into())),
+            Err(refused) => refused,
+        };
+        let error @ Error::Unreachable { addr, last, .. } = refused.error else {
+            return Err(Wrong::Failed(format!("refused, but as: {refused}")));
+        };
+        ensure(addr + SLOT as u64 - 1 > last, format!("{addr:#x} is within {last:#x}"))?;
+        ensure(engine.jobs().started == 0 && !engine.is_busy(), "the doorbell was rung")?;
+        let [_, to] = refused.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
+        let to = to.into_buf().map_err(|_| Wrong::Failed("the destination is the device's".into()))?;
+        ensure(ok(to.view::<u8>())?.iter().all(|&byte| byte == 0x22), "the destination was written")?;
+        Ok(error.to_string())
+    }
+}
+
+/// A UIO device that has a driver already.
+pub(super) fn uio_in_use(index: u32) -> Verdict {
+    let _first = ok(Uio::open(index))?;
+    match Uio::open(index) {
+        Err(error @ Error::InUse { .. }) => Ok(error.to_string()),
+        Err(error) => Err(Wrong::Failed(format!("refused, but as: {error}"))),
+        Ok(_) => Err(Wrong::Failed("two drivers have it".into())),
+    }
+}

@@ -1,0 +1,51 @@
+//! A job that takes longer than it may.
+
+use super::{
+    Verdict, Wrong,
+    copies::{SLOT, buffers, one},
+    ensure, ok,
+};
+use crate::setup::{Bench, Line};
+use contigo::{Accelerator, Backend, Engine, Error, Region, Timeout};
+use contigo_boards::exercise::refresh;
+use contigo_tests::edu::regs::TRANSFER_BYTES;
+use std::{thread::sleep, time::Duration};
+
+/// Longer than any engine here needs for what it had begun: three of edu's transfers.
+const AFTERWARDS: Duration = Duration::from_millis(300);
+
+/// A job that is given up at once, or after a millisecond where the engine takes 200.
+pub(super) struct Timeouts {
+    pub(super) slow: bool,
+}
+
+impl Bench for Timeouts {
+    type Out = Verdict;
+
+    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<A, 2>, _line: &Line<'_>) -> Verdict {
+        let [mut from, mut to] = buffers(region)?;
+        ok(from.view_mut::<u8>())?.fill(0x44);
+        ok(to.view_mut::<u8>())?.fill(0xBB);
+        let len = if self.slow { TRANSFER_BYTES as usize } else { SLOT };
+        let limit = if self.slow { Timeout::ms(1) } else { Timeout::NOW };
+        let failed = match ok(engine.start([from.to_device(..len), to.from_device(..len)], &()))?.wait(limit) {
+            Ok(_) => return Err(Wrong::Skipped("this engine was done at the first look".into())),
+            Err(failed) => failed,
+        };
+        ensure(failed.error == Error::Timeout { timeout_us: limit.as_us() }, format!("it ended as: {failed}"))?;
+        ensure(!engine.is_busy() && engine.jobs().stopped == 1, "the engine was not stopped")?;
+        let [from, to] = failed.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
+        let (from, to) = (ok(from.into_cpu())?, ok(to.into_cpu())?);
+        let then = ok(to.view::<u8>())?.to_vec();
+        sleep(AFTERWARDS);
+        let to = ok(refresh(to, engine.port(), A::ADDR_BITS))?;
+        let written = ok(to.view::<u8>())?.iter().zip(&then).filter(|(now, then)| now != then).count();
+        ensure(written == 0, format!("{written} bytes were written after the engine was stopped"))?;
+        drop(one(&mut engine, from, to, 0x66)?);
+        Ok(format!("{}; {} of {len} bytes had been written, none afterwards, and the next job worked", failed.error, moved(&then)))
+    }
+}
+
+fn moved(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte == 0x44).count()
+}

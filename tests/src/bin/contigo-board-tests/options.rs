@@ -1,0 +1,98 @@
+//! The command line.
+
+use std::env;
+
+/// What to write on the command line.
+pub(crate) const USAGE: &str = "\
+Usage: contigo-board-tests [--json] [--list] [--jobs N] [--seed S] [--filter TEXT] [--user UID] [--lab] [--sim]
+
+Tests Contigo on this machine: every memory with every DMA engine that it has, polled and by interrupt, and what must be refused,
+stopped, decoded or given back. Run it as root.
+
+  --json         one line a row: @row and a JSON object
+  --list         names the rows and runs none
+  --jobs N       copies in each row of a fast engine (10000)
+  --seed S       decides every copy (1)
+  --filter TEXT  only rows whose name contains TEXT
+  --user UID     once more as this user, whose group has the same number, what makes sense for one
+  --lab          this is an emulator, which has no caches: a port may be called coherent where nobody can maintain them
+  --sim          the simulated board too; without any engine it is tested in any case
+
+Exit status: 0 nothing failed, 1 a row failed, 2 wrong usage.";
+
+/// What it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) json: bool,
+    pub(crate) list: bool,
+    pub(crate) jobs: u64,
+    pub(crate) seed: u64,
+    pub(crate) filter: String,
+    pub(crate) user: Option<u32>,
+    pub(crate) lab: bool,
+    pub(crate) sim: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { json: false, list: false, jobs: 10_000, seed: 1, filter: String::new(), user: None, lab: false, sim: false }
+    }
+}
+
+/// What this program was started with; `Err` is what to print, and whether it was asked for.
+pub(crate) fn given() -> Result<Options, (String, bool)> {
+    parse(env::args().skip(1))
+}
+
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, (String, bool)> {
+    let mut options = Options::default();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| (format!("{word} needs a value\n\n{USAGE}"), false));
+        match word.as_str() {
+            "--json" => options.json = true,
+            "--list" => options.list = true,
+            "--lab" => options.lab = true,
+            "--sim" => options.sim = true,
+            "--jobs" => options.jobs = number(&word, &value()?)?,
+            "--seed" => options.seed = number(&word, &value()?)?,
+            "--user" => options.user = Some(number(&word, &value()?)?),
+            "--filter" => options.filter = value()?,
+            "--help" | "-h" => return Err((USAGE.into(), true)),
+            other => return Err((format!("{other} is no option\n\n{USAGE}"), false)),
+        }
+    }
+    if options.jobs == 0 {
+        return Err(("--jobs is at least 1".into(), false));
+    }
+    Ok(options)
+}
+
+fn number<N: std::str::FromStr>(option: &str, text: &str) -> Result<N, (String, bool)> {
+    text.parse().map_err(|_| (format!("{option} {text}: write a number\n\n{USAGE}"), false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Result<Options, (String, bool)> {
+        parse(words.iter().map(|&word| word.to_owned()))
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let all = of(&["--json", "--list", "--jobs", "7", "--seed", "8", "--filter", "edu", "--user", "1000", "--lab", "--sim"]);
+        let expected = Options { json: true, list: true, jobs: 7, seed: 8, filter: "edu".into(), user: Some(1000), lab: true, sim: true };
+        assert_eq!(all, Ok(expected));
+        assert_eq!(of(&[]), Ok(Options::default()));
+    }
+
+    #[test]
+    fn wrong_usage_says_what_is_right() {
+        for words in [&["--jobs"] as &[_], &["--jobs", "many"], &["--jobs", "0"], &["--user", "-1"], &["board"]] {
+            let (message, asked_for) = of(words).err().unwrap_or_default();
+            assert!(!message.is_empty() && !asked_for, "{words:?}");
+        }
+        assert_eq!(of(&["--help"]), Err((USAGE.into(), true)));
+    }
+}

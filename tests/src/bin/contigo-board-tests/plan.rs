@@ -1,0 +1,202 @@
+//! Which rows there are on this machine.
+
+use crate::{
+    checks::{self, Check, Exhausting},
+    child, jobs,
+    machine::{Engine, Memory},
+    options::Options,
+    row::{Name, Row, Status},
+    setup::{Place, Reach},
+};
+use contigo::Port;
+use contigo_boards::DmaKind;
+
+/// For one row, in seconds: 10,000 copies by the slowest of the fast engines take half a minute in an emulator on a busy machine.
+const ROW_LIMIT_S: u32 = 300;
+
+/// One row, before it is run.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    name: Name,
+    user: Option<u32>,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Jobs {
+        place: Place,
+        interrupt: bool,
+    },
+    Check(Check),
+    /// It is not possible here, and why.
+    Nothing(String),
+}
+
+impl Planned {
+    /// For `--list`.
+    pub(crate) fn title(&self) -> String {
+        let user = self.user.map_or(String::new(), |user| format!(" (user {user})"));
+        match &self.what {
+            What::Nothing(why) => format!("{}{user}: {why}", self.name.title()),
+            What::Jobs { .. } | What::Check(_) => format!("{}{user}", self.name.title()),
+        }
+    }
+
+    /// Runs it in a process of its own.
+    pub(crate) fn run(&self, options: &Options) -> Row {
+        let Self { name, user, .. } = self;
+        match &self.what {
+            What::Nothing(why) => Row { user: user.unwrap_or(0), ..Row::new(name, Status::Skipped, why) },
+            What::Jobs { place, interrupt } => {
+                child::row(name, *user, ROW_LIMIT_S, |steady| jobs::row(name, place, *interrupt, options.seed, options.jobs, steady))
+            }
+            What::Check(check) => child::row(name, *user, ROW_LIMIT_S, |_| check.row(name)),
+        }
+    }
+
+    fn check(name: &str, memory: &str, engine: &str, what: What) -> Self {
+        Self { name: Name::check(name, memory, engine), user: None, what }
+    }
+}
+
+/// All rows that the filter leaves, in the order in which they run.
+pub(crate) fn rows(options: &Options) -> Vec<Planned> {
+    let mut engines = Engine::all();
+    if options.sim || engines.is_empty() {
+        engines.extend([Engine::Sim(DmaKind::Pl330), Engine::Sim(DmaKind::Zdma)]);
+    }
+    let mut rows = Vec::new();
+    for engine in &engines {
+        for memory in engine.memories() {
+            rows.extend(jobs_rows(options, engine, &memory));
+        }
+        rows.extend(engine_checks(options, engine));
+    }
+    if engines.iter().any(|engine| matches!(engine, Engine::Uio { .. } | Engine::EduPci { .. })) {
+        rows.extend(Memory::kinds().iter().filter_map(memory_check));
+    }
+    if let Some(user) = options.user {
+        let theirs: Vec<_> = rows.iter().filter_map(|row| row.for_user(user)).collect();
+        rows.extend(theirs);
+        rows.extend(Memory::kinds().iter().filter_map(|memory| hidden_check(memory, user)));
+    }
+    rows.retain(|row| row.name.name.contains(&options.filter));
+    rows
+}
+
+impl Planned {
+    /// The same row for an ordinary user, where it makes sense for one: memory that needs no physical address.
+    fn for_user(&self, user: u32) -> Option<Self> {
+        let theirs = match &self.what {
+            What::Jobs { place, .. } => matches!(place.memory, Memory::Vfio(_) | Memory::UDmaBuf(_)),
+            What::Check(check) => matches!(check, Check::Vfio(..)),
+            What::Nothing(_) => false,
+        };
+        theirs.then(|| Self { user: Some(user), ..self.clone() })
+    }
+}
+
+fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned> {
+    let place = place(options, engine, memory);
+    let row = |(mode, interrupt): (&'static str, bool)| {
+        let what = match &place {
+            Ok(place) => What::Jobs { place: place.clone(), interrupt },
+            Err(why) => What::Nothing(why.clone()),
+        };
+        Planned { name: Name::jobs(&memory.label(), &engine.label(), mode), user: None, what }
+    };
+    [("polled", false), ("interrupt", true)].map(row).into()
+}
+
+/// What must hold of an engine, in the first memory that it can be given here.
+fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
+    let label = engine.label();
+    if let Engine::EduVfio { address } = engine {
+        let tests = checks::VFIO.iter().enumerate();
+        return tests
+            .map(|(number, (name, _))| {
+                Planned::check(&format!("vfio-{name}"), "vfio", &label, What::Check(Check::Vfio(number, address.clone())))
+            })
+            .collect();
+    }
+    let found = engine.memories().into_iter().find_map(|memory| place(options, engine, &memory).ok());
+    let memory = found.as_ref().map_or(String::new(), |place| place.memory.label());
+    let check = |name: &str, make: &dyn Fn(Place) -> Check| {
+        let what = match &found {
+            Some(place) => What::Check(make(place.clone())),
+            None => What::Nothing("there is no memory that this engine could be given".into()),
+        };
+        Planned::check(name, &memory, &label, what)
+    };
+    let mut rows = Vec::new();
+    let reach = match engine {
+        Engine::EduPci { .. } => ("28-bit-mask-refused", Reach::Narrow),
+        _ => ("unreachable-refused", Reach::DriverOnly),
+    };
+    rows.push(check(reach.0, &|place| Check::Unreachable(Place { reach: reach.1, ..place })));
+    rows.push(check("timeout-stops", &Check::Timeout));
+    match engine.kind() {
+        Some(DmaKind::Pl330) => {
+            rows.push(check("fault-decoded", &Check::Pl330Fault));
+            rows.push(check("endless-program-killed", &Check::Pl330Killed));
+        }
+        Some(DmaKind::Zdma) => {
+            let why = "only an IOMMU makes a bus address that faults and harms nobody; QEMU's ZDMA ignores what the bus answers";
+            rows.push(Planned::check("fault-decoded", &memory, &label, What::Nothing(why.into())));
+        }
+        None => {}
+    }
+    if let Engine::Uio { found: uio, linked: false, .. } = engine {
+        rows.push(Planned::check("uio-in-use-refused", "", &label, What::Check(Check::UioInUse(uio.device.index))));
+    }
+    // Where only an emulator's port takes a memory, the real one must refuse it.
+    for memory in engine.memories() {
+        if memory.absent().is_none() && unmaintained(engine, &memory) {
+            let place = Place { memory: memory.clone(), engine: engine.clone(), port: engine.port(), reach: Reach::All };
+            rows.push(Planned::check("real-port-refused", &memory.label(), &label, What::Check(Check::RealPort(place))));
+        }
+    }
+    rows
+}
+
+fn memory_check(memory: &Memory) -> Option<Planned> {
+    let label = memory.label();
+    let check = |name: &str, check: Check| Some(Planned::check(name, &label, "", What::Check(check)));
+    match (memory, memory.absent()) {
+        (Memory::HugeTlb, None) => check("exhausted-and-back", Check::Exhausted(Exhausting::HugeTlb)),
+        (Memory::DmaHeap(name), None) => check("exhausted-and-back", Check::Exhausted(Exhausting::DmaHeap(name.clone()))),
+        (Memory::DmaHeap(name), Some(_)) if memory.is_there() => check("no-address-refused", Check::HeapRefused(name.clone())),
+        _ => None,
+    }
+}
+
+fn hidden_check(memory: &Memory, user: u32) -> Option<Planned> {
+    let hidden = match memory {
+        Memory::HugeTlb => Exhausting::HugeTlb,
+        Memory::DmaHeap(name) => Exhausting::DmaHeap(name.clone()),
+        _ => return None,
+    };
+    let row = Planned::check("address-hidden", &memory.label(), "", What::Check(Check::Hidden(hidden)));
+    memory.absent().is_none().then_some(Planned { user: Some(user), ..row })
+}
+
+/// An engine with a memory, or why not.
+fn place(options: &Options, engine: &Engine, memory: &Memory) -> Result<Place, String> {
+    if let Some(why) = memory.absent() {
+        return Err(why);
+    }
+    let real = engine.port();
+    let port = match (unmaintained(engine, memory), options.lab) {
+        (false, _) => real,
+        (true, true) => Port { name: "lab", coherent: true, ..real },
+        (true, false) => return Err("nobody can maintain the caches of this memory on this processor; in an emulator: --lab".into()),
+    };
+    Ok(Place { memory: memory.clone(), engine: engine.clone(), port, reach: Reach::All })
+}
+
+/// Does nobody maintain this memory's caches for this engine? A dma-heap's on armv7: there it takes an emulator, where there are
+/// none, and a port that says so.
+fn unmaintained(engine: &Engine, memory: &Memory) -> bool {
+    matches!(memory, Memory::DmaHeap(_)) && cfg!(target_arch = "arm") && !engine.port().coherent
+}

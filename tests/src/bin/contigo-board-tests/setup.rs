@@ -1,0 +1,235 @@
+#![allow(unsafe_code, reason = "how each engine is wired is a fact about its board, which this file claims")]
+//! Memory, an engine and what is to be done with both: types that differ for every pair, made here and nowhere else.
+
+use crate::machine::{Engine, Memory};
+use contigo::{
+    Accelerator, Align, Backend, Bus, Device, DmaHeap, Error, HugeTlb, PciFunction, Port, Region, Result, UDmaBuf, Uio,
+    accel::{
+        pl330::{PROGRAM_BYTES, Pl330},
+        zdma::Zdma,
+    },
+    sim::{SimBoard, SimPl330, SimZdma},
+    vfio::{Interrupt, Vfio},
+};
+use contigo_boards::{
+    DmaKind,
+    exercise::{Counted, Ground, UioEvents},
+};
+use contigo_tests::{
+    board_vfio,
+    edu::{Edu, Unwatched},
+};
+use std::{
+    os::fd::AsFd,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// What a driver may carve beside the slots: a PL330's program, ZDMA's descriptors.
+const DRIVER_BYTES: usize = 16 * 1024;
+/// All that is asked of memory.
+pub(crate) const REGION_BYTES: usize = Ground::WHOLE_BYTES + DRIVER_BYTES + 4096;
+/// See [`Reach::DriverOnly`].
+pub(crate) const DRIVER_REACH_BYTES: usize = 2 * DRIVER_BYTES;
+/// The address lines of edu: its registers keep 32 bits.
+const EDU_BITS: u32 = 32;
+/// Its mask where QEMU is told nothing (`docs/specs/edu.rst`).
+const EDU_NARROW_BITS: u32 = 28;
+/// QEMU's `virt` machine: PCI masters snoop (hw/arm/virt.c, `create_pcie`: the node is `dma-coherent`), bus address = physical
+/// address where no SMMU is (`docs/system/arm/virt.rst`).
+pub(crate) const VIRT_PCIE: Port =
+    Port { name: "virt-pcie", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
+
+/// One memory with one engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) memory: Memory,
+    pub(crate) engine: Engine,
+    /// The engine's way to memory; the simulated board and VFIO know it themselves.
+    pub(crate) port: Port,
+    pub(crate) reach: Reach,
+}
+
+/// How much of the memory the engine reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// All of it.
+    All,
+    /// Its first [`DRIVER_REACH_BYTES`], where a driver's own memory is; not what is carved after them.
+    DriverOnly,
+    /// What edu reaches where QEMU is told nothing: 28 address bits.
+    Narrow,
+}
+
+impl Reach {
+    /// `port`, as far as it reaches.
+    fn limit<B: Backend>(self, port: Port, region: &Region<B>) -> Result<Port> {
+        if self != Self::DriverOnly {
+            return Ok(port);
+        }
+        let first = port.dev_addr(region.base(), DRIVER_REACH_BYTES)?.0;
+        Ok(Port { window: (first, first + DRIVER_REACH_BYTES as u64 - 1), ..port })
+    }
+}
+
+/// What is known of an engine's interrupt.
+#[derive(Debug)]
+pub(crate) enum Line<'l> {
+    /// It is not asked for.
+    None,
+    /// It can be waited for before the engine is looked at.
+    Events(&'l UioEvents),
+    /// Waits that it ended are counted.
+    Counted(&'l AtomicU64),
+}
+
+impl Line<'_> {
+    /// How many interrupts ended a wait so far.
+    pub(crate) fn came(&self) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Events(events) => Some(events.came()),
+            Self::Counted(count) => Some(count.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+/// What is done with them.
+pub(crate) trait Bench {
+    /// What comes of it.
+    type Out;
+
+    /// Does it.
+    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, region: &Region<B>, engine: contigo::Engine<A, 2>, line: &Line<'_>) -> Self::Out;
+
+    /// The same, for what needs to know that the engine is a PL330.
+    ///
+    /// # Errors
+    /// What keeps the engine from being stopped at first.
+    fn on_pl330<'r, B: Backend, D: Device>(self, region: &'r Region<B>, driver: Pl330<'r, D>, line: &Line<'_>) -> Result<Self::Out>
+    where
+        Self: Sized,
+    {
+        Ok(self.on(region, contigo::Engine::new(driver)?, line))
+    }
+}
+
+impl Place {
+    /// Opens the memory and the engine, which waits by its interrupt or looks again and again, and runs `bench` on both.
+    ///
+    /// # Errors
+    /// What keeps either from being opened.
+    pub(crate) fn run<H: Bench>(&self, interrupt: bool, bench: H) -> Result<H::Out> {
+        let task = Task { place: self, interrupt, bench };
+        match &self.memory {
+            Memory::Sim => {
+                let board = SimBoard::new(1);
+                let region = Region::new(board.memory(REGION_BYTES)?)?;
+                let came = AtomicU64::new(0);
+                let line = Line::Counted(&came);
+                let port = self.reach.limit(board.port(), &region)?;
+                match &self.engine {
+                    Engine::Sim(DmaKind::Pl330) => {
+                        let device = SimPl330::new(&board, port);
+                        task.with_kind(&region, Counted::new(device.window()?, &came), DmaKind::Pl330, false, &line)
+                    }
+                    _ => {
+                        let device = SimZdma::new(&board, port);
+                        task.with_kind(&region, Counted::new(device.window()?, &came), DmaKind::Zdma, false, &line)
+                    }
+                }
+            }
+            Memory::HugeTlb => task.on_memory(HugeTlb::new(REGION_BYTES)?),
+            Memory::UDmaBuf(name) => task.on_memory(UDmaBuf::open(name)?),
+            Memory::DmaHeap(name) => task.on_memory(DmaHeap::allocate(name, REGION_BYTES)?),
+            Memory::Vfio(address) => {
+                let vfio = Vfio::open(address)?;
+                let region = Region::new(vfio.memory(REGION_BYTES)?)?;
+                let device = board_vfio::open_device(&vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;
+                task.with_edu(&region, device)
+            }
+        }
+    }
+}
+
+struct Task<'p, H> {
+    place: &'p Place,
+    interrupt: bool,
+    bench: H,
+}
+
+impl<H: Bench> Task<'_, H> {
+    fn on_memory<B: Backend>(self, memory: B) -> Result<H::Out> {
+        let region = Region::new(memory)?;
+        let port = self.place.reach.limit(self.place.port, &region)?;
+        match &self.place.engine {
+            Engine::Uio { found, .. } => {
+                let device = Uio::open(found.device.index)?;
+                if self.interrupt {
+                    // SAFETY: the board's constant says how the engine at these registers reaches memory, and no IOMMU is before
+                    // it on these boards; or `--lab` says that nothing here has caches.
+                    let device = unsafe { device.wired(port) };
+                    let events = UioEvents::new(device.as_fd())?;
+                    self.with_engine(&region, device, &Line::Events(&events))
+                } else {
+                    // SAFETY: as above.
+                    let device = unsafe { device.polled(port) };
+                    self.with_engine(&region, device, &Line::None)
+                }
+            }
+            Engine::EduPci { address } => {
+                let function = PciFunction::open(address)?;
+                function.enable()?;
+                if self.interrupt {
+                    // SAFETY: `machine.rs` found no IOMMU group, and QEMU's other machines with edu are not among the lab's.
+                    let device = unsafe { function.wired(0, port)? };
+                    self.with_edu(&region, device)
+                } else {
+                    // SAFETY: as above.
+                    let device = unsafe { function.polled(0, port)? };
+                    self.with_edu(&region, device)
+                }
+            }
+            Engine::Sim(_) | Engine::EduVfio { .. } => Err(Error::NotFound { what: "engine for this memory", among: 0 }),
+        }
+    }
+
+    fn with_engine<B: Backend, D: Device>(self, region: &Region<B>, device: D, line: &Line<'_>) -> Result<H::Out> {
+        let Engine::Uio { found, linked, .. } = &self.place.engine else {
+            return Err(Error::NotFound { what: "UIO device", among: 0 });
+        };
+        let (kind, linked) = (found.kind, *linked);
+        self.with_kind(region, device, kind, linked, line)
+    }
+
+    fn with_kind<B: Backend, D: Device>(
+        self,
+        region: &Region<B>,
+        device: D,
+        kind: DmaKind,
+        linked: bool,
+        line: &Line<'_>,
+    ) -> Result<H::Out> {
+        match (kind, linked) {
+            (DmaKind::Pl330, _) => {
+                let program = region.carve(PROGRAM_BYTES, Align::PAGE)?.into_buf();
+                self.bench.on_pl330(region, Pl330::open(device, program)?, line)
+            }
+            (DmaKind::Zdma, false) => Ok(self.bench.on(region, contigo::Engine::new(Zdma::simple(device)?)?, line)),
+            (DmaKind::Zdma, true) => {
+                let descriptors = region.carve(DRIVER_BYTES, Align::PAGE)?.into_buf();
+                Ok(self.bench.on(region, contigo::Engine::new(Zdma::linked(device, descriptors)?)?, line))
+            }
+        }
+    }
+
+    fn with_edu<B: Backend, D: Device>(self, region: &Region<B>, device: D) -> Result<H::Out> {
+        let came = AtomicU64::new(0);
+        let (device, line) = (Counted::new(device, &came), Line::Counted(&came));
+        if self.place.reach == Reach::Narrow {
+            let edu: Edu<_, EDU_NARROW_BITS, Unwatched> = Edu::open(device)?;
+            return Ok(self.bench.on(region, contigo::Engine::new(edu)?, &line));
+        }
+        let edu: Edu<_, EDU_BITS, Unwatched> = Edu::open(device)?;
+        Ok(self.bench.on(region, contigo::Engine::new(edu)?, &line))
+    }
+}

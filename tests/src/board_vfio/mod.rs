@@ -1,0 +1,100 @@
+#![allow(
+    unsafe_code,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; raw addresses are forced into a device to see them refused"
+)]
+//! Board tests of VFIO: `edu` behind an SMMU. They run in a guest, as root or as any user who may open the device's files; each is a
+//! row of the lab's table.
+//!
+//! What needs the kernel's log (`/dev/kmsg`) or physical addresses (`/proc/self/pagemap`) says that it was skipped where this user has
+//! not got it.
+
+mod confined;
+mod copies;
+mod limits;
+mod raw_address;
+mod row;
+
+pub use self::row::Outcome;
+
+use crate::edu::{Edu, FaultLog, FaultWatch, regs};
+use contigo::{
+    Error, Mmio as _, Result, Timeout,
+    irq::poll_every,
+    vfio::{Interrupt, Vfio, VfioDevice},
+};
+
+/// Enough for two transfers of 100 ms on a busy emulator.
+const LIMIT: Timeout = Timeout::ms(2_000);
+
+/// The longest copy.
+const LEN: usize = regs::TRANSFER_BYTES as usize;
+
+/// The address lines of edu in the lab: `dma_mask` is wider there, and its registers take 32 bits.
+const WIDE: u32 = 32;
+/// The address lines of edu where QEMU is told nothing.
+const NARROW: u32 = 28;
+
+/// An edu on VFIO.
+type VfioEdu<'v, const BITS: u32, W> = Edu<VfioDevice<'v>, BITS, W>;
+
+/// One test: its name, and what it does with the device at an address.
+pub type Test = (&'static str, fn(&str) -> Result<Outcome>);
+
+/// Every test, in the order in which they must run.
+pub const TESTS: [Test; 17] = [
+    ("opened", confined::opened),
+    // The first ones of which the kernel reports something: it reports ten accesses in five seconds.
+    ("raw-address-faults", confined::raw_address),
+    ("physical-address-faults", confined::physical_address),
+    ("revoked-while-it-reads", confined::revoked_while_reading),
+    ("revoked-while-it-writes", confined::revoked_while_writing),
+    ("raw-address-faults-many", confined::raw_address_many),
+    ("physical-address-faults-many", confined::physical_address_many),
+    ("revoked-while-it-reads-many", confined::revoked_while_reading_many),
+    ("revoked-while-it-writes-many", confined::revoked_while_writing_many),
+    ("closed-while-it-runs", confined::closed_while_running),
+    ("memory-of-another-bus-is-refused", confined::another_bus),
+    ("copies-msi", copies::msi),
+    ("copies-intx", copies::intx),
+    ("copies-polled", copies::polled),
+    ("copies-28-bits", copies::narrow),
+    ("opened-again", limits::opened_again),
+    ("limits", limits::limits),
+];
+
+/// edu at rest: it cannot be reset, but a transfer ends, and with bus mastering off it ends without touching memory.
+fn quiesce(device: &mut VfioDevice<'_>) -> Result<()> {
+    let idle = |device: &VfioDevice<'_>| regs::COMMAND.read(device) & regs::RUN == 0;
+    if poll_every(device, 1_000, Timeout::ms(400), idle)? {
+        return Ok(());
+    }
+    Err(Error::WillNotStop { device: "edu", status: regs::COMMAND.read(device), waited_us: 400_000 })
+}
+
+/// BAR 0 of the edu in `vfio`.
+///
+/// # Errors
+/// As `VfioDevice::open`; [`Error::WillNotStop`] where it is busy and does not end.
+pub fn open_device<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<VfioDevice<'v>> {
+    if vfio.can_reset() {
+        return VfioDevice::open(vfio, 0, interrupt);
+    }
+    // SAFETY: edu moves data only in a transfer, and a transfer is one event at the end of its 100 ms (hw/misc/edu.c): after
+    // `quiesce` none is pending.
+    let device = unsafe { VfioDevice::open_unreset(vfio, 0, interrupt, quiesce) }?;
+    assert_eq!(device.len_bytes(), 1 << 20, "edu.rst: PCI region 0 has 1 MiB");
+    Ok(device)
+}
+
+fn open_edu<'v, const BITS: u32, W: FaultWatch>(vfio: &'v Vfio, interrupt: Interrupt, watch: W) -> Result<VfioEdu<'v, BITS, W>> {
+    Edu::watched(open_device(vfio, interrupt)?, watch)
+}
+
+/// The kernel's log for the function at `address`, `0000:00:01.0`, where this user may read it.
+fn fault_log(address: &str) -> Option<FaultLog> {
+    let (bus, rest) = address.get(5..)?.split_once(':')?;
+    let (device, function) = rest.split_once('.')?;
+    let [bus, device, function] = [bus, device, function].map(|digits| u32::from_str_radix(digits, 16).ok());
+    FaultLog::open(bus? << 8 | device? << 3 | function?).ok()
+}

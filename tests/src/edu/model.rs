@@ -1,0 +1,125 @@
+#![allow(unsafe_code, reason = "a model promises what a device promises")]
+//! A model of `edu` on the simulated board, for the driver's tests: what `hw/misc/edu.c` does, with its traps.
+
+use super::regs;
+use contigo::{
+    DevAddr,
+    sim::{Model, SimBus},
+};
+
+/// 100 ms from the doorbell to the transfer.
+const DELAY_NS: u64 = 100_000_000;
+
+/// The device. Its mask is `dma_mask`: an address is cut to it without a word.
+#[derive(Debug)]
+pub struct EduModel {
+    dma_mask: u64,
+    source: u64,
+    target: u64,
+    count: u64,
+    command: u32,
+    raised: u32,
+    ends_at_ns: Option<u64>,
+    buffer: [u8; 4096],
+    /// Writes that came while a transfer ran, and were ignored.
+    ignored: u32,
+    /// The timer never fires.
+    stuck: bool,
+}
+
+impl EduModel {
+    /// An edu whose mask has `bits` bits.
+    #[must_use]
+    pub const fn new(bits: u32) -> Self {
+        let dma_mask = (1 << bits) - 1;
+        Self {
+            dma_mask,
+            source: 0,
+            target: 0,
+            count: 0,
+            command: 0,
+            raised: 0,
+            ends_at_ns: None,
+            buffer: [0; 4096],
+            ignored: 0,
+            stuck: false,
+        }
+    }
+
+    /// One that ends no transfer.
+    #[must_use]
+    pub const fn stuck() -> Self {
+        Self { stuck: true, ..Self::new(28) }
+    }
+
+    fn transfer(&mut self, bus: &mut SimBus<'_>) {
+        let count = usize::try_from(self.count).unwrap_or(0).min(self.buffer.len());
+        let Some(bytes) = self.buffer.get_mut(..count) else { return };
+        // As in edu.c: what the bus answers is thrown away, and a read that fails leaves zeros.
+        if self.command & regs::FROM_EDU == 0 {
+            if bus.read(DevAddr(self.source & self.dma_mask), bytes).is_err() {
+                bytes.fill(0);
+            }
+        } else {
+            let _ = bus.write(DevAddr(self.target & self.dma_mask), bytes);
+        }
+    }
+}
+
+// SAFETY: it touches `count` bytes at the address in the register of the transfer's direction, once, before RUN clears. A stuck
+// one never says that it is finished.
+unsafe impl Model for EduModel {
+    const WINDOW_BYTES: usize = 1 << 20;
+
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        if self.ends_at_ns.is_some_and(|at| at <= bus.now_ns()) && !self.stuck {
+            self.transfer(bus);
+            self.ends_at_ns = None;
+            if self.command & regs::INTERRUPT != 0 {
+                self.raised |= regs::DMA_DONE;
+            }
+            self.command &= !regs::RUN;
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "a read of 32 bits gives the lower half")]
+    fn read32(&mut self, offset: usize, _bus: &mut SimBus<'_>) -> u32 {
+        match offset {
+            0x00 => 0x0100_00ED,
+            0x24 => self.raised,
+            0x80 => self.source as u32,
+            0x88 => self.target as u32,
+            0x90 => self.count as u32,
+            0x98 => self.command,
+            // For the tests: how many writes were ignored.
+            0xF000 => self.ignored,
+            _ => u32::MAX,
+        }
+    }
+
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        let running = self.command & regs::RUN != 0;
+        match offset {
+            0x64 => self.raised &= !value,
+            0x80 | 0x88 | 0x90 | 0x98 if running => self.ignored += 1,
+            0x80 => self.source = value.into(),
+            0x88 => self.target = value.into(),
+            0x90 => self.count = value.into(),
+            0x98 if value & regs::RUN != 0 => {
+                self.command = value;
+                self.ends_at_ns = Some(bus.now_ns() + DELAY_NS);
+            }
+            _ => {}
+        }
+    }
+
+    fn irq_at_ns(&self) -> Option<u64> {
+        // Without an interrupt the end is seen by looking.
+        if self.raised != 0 { Some(0) } else { self.ends_at_ns.filter(|_| self.command & regs::INTERRUPT != 0 && !self.stuck) }
+    }
+
+    fn reset(&mut self) {
+        let dma_mask = self.dma_mask;
+        *self = Self { dma_mask, ..Self::new(28) };
+    }
+}

@@ -1,0 +1,58 @@
+//! Is a user-mode emulator (qemu-arm, qemu-aarch64) running this program, and how does one start another program under it?
+//!
+//! `cargo test --target armv7-unknown-linux-gnueabihf` on a PC runs the tests so. System calls are the PC's kernel's then,
+//! and some have no answer: no seccomp, no huge pages, no frames of the program's own pages.
+//!
+//! **How it is recognised.** The kernel knows which file it runs. On a processor of its own that is this program; under an
+//! emulator it is the emulator. QEMU answers for `/proc/self/exe` and `/proc/self/cmdline` itself, so that programs find
+//! themselves there, but `/proc/thread-self/` is the kernel's own (QEMU `linux-user/syscall.c`: `is_proc_myself` compares with
+//! `/proc/self/` and `/proc/<pid>/`). So the two names of one link disagree under an emulator, and nowhere else: a 32-bit
+//! program on a 64-bit kernel is no emulation. Without `/proc` nothing is known, and the answer is "no".
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    io::Write,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The file that the kernel runs, where it is not this program.
+fn emulator() -> Option<PathBuf> {
+    let own = fs::read_link("/proc/self/exe").ok()?;
+    let kernels = fs::read_link("/proc/thread-self/exe").ok()?;
+    (own != kernels).then_some(kernels)
+}
+
+/// What stands between the emulator and this program on the kernel's command line: `-L` and a folder, say.
+fn options() -> Option<Vec<OsString>> {
+    let own = env::current_exe().ok()?;
+    let line = fs::read("/proc/thread-self/cmdline").ok()?;
+    let mut words: Vec<_> = line.split(|&byte| byte == 0).skip(1).map(|word| OsString::from_vec(word.to_vec())).collect();
+    words.truncate(words.iter().position(|word| fs::canonicalize(word).is_ok_and(|path| path == own))?);
+    Some(words)
+}
+
+/// Why a test that an emulator has no answer for is skipped; `None` where the kernel runs this program.
+#[must_use]
+pub fn why() -> Option<String> {
+    emulator().map(|emulator| format!("the kernel runs {}, which runs this program", emulator.display()))
+}
+
+/// A command for `program`, which was built for the same processor as this one. The kernel cannot run that under an emulator;
+/// the emulator does, with the options that this program was started with.
+#[must_use]
+pub fn command(program: impl AsRef<Path>) -> Command {
+    let Some(emulator) = emulator() else { return Command::new(program.as_ref()) };
+    let mut command = Command::new(emulator);
+    command.args(options().unwrap_or_default()).arg(program.as_ref());
+    command
+}
+
+/// Says that `test` was skipped, and why, past the test runner's capture: the line is seen also where the test passes.
+pub fn skipped(test: &str, why: &str) {
+    // In one piece, for tests run side by side; and where nobody reads it, that is no failure.
+    let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());
+}

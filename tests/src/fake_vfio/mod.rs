@@ -1,0 +1,234 @@
+//! A kernel with VFIO, for machines that have none: one PCI function behind one IOMMU, by its group and by its own file. It keeps the
+//! rules of Linux 6.12 (`drivers/vfio/`, `drivers/iommu/iommufd/`), fails where it is told to, keeps a log, and is the device's bus
+//! master: what is not mapped for it, it does not reach.
+#![allow(unsafe_code, reason = "implements the unsafe trait VfioKernel")]
+
+mod files;
+mod iommu;
+mod machine;
+mod pci;
+mod state;
+
+pub use self::{
+    files::{FakeFile, Kind},
+    iommu::Refused,
+    machine::{Call, Event, Machine, PciKind, Way},
+};
+
+use self::state::State;
+use contigo::{
+    Error,
+    vfio::seam::{Function, GroupStatus, Request, VfioKernel},
+};
+use nix::{
+    errno::Errno,
+    sys::memfd::{MFdFlags, memfd_create},
+    unistd::ftruncate,
+};
+use std::{
+    ffi::{CStr, c_int},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// The function that there is.
+pub const ADDRESS: &str = "0000:00:01.0";
+/// Its group.
+pub const GROUP: u32 = 7;
+/// Its number as a VFIO device.
+pub const DEVICE: u32 = 3;
+
+/// The kernel. Clones are the same kernel, so that a test keeps one to look at.
+#[derive(Clone, Debug)]
+pub struct FakeVfio(Arc<Mutex<State>>);
+
+impl FakeVfio {
+    /// A kernel on such a machine.
+    #[must_use]
+    pub fn new(machine: Machine) -> Self {
+        Self(Arc::new(Mutex::new(State::new(machine))))
+    }
+
+    /// From now on the `nth` next call of this kind (0: the next) fails with `errno`.
+    pub fn fail(&self, call: Call, nth: usize, errno: Errno) {
+        self.lock().faults.push((call, nth, errno));
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn log(&self) -> Vec<Event> {
+        self.lock().log.clone()
+    }
+
+    /// How many files are open.
+    #[must_use]
+    pub fn open_files(&self) -> usize {
+        self.lock().open_files
+    }
+
+    /// How many blocks are mapped for the device.
+    #[must_use]
+    pub fn mapped(&self) -> usize {
+        self.lock().iommu.len()
+    }
+
+    /// May the function master the bus?
+    #[must_use]
+    pub fn masters(&self) -> bool {
+        self.lock().pci.masters()
+    }
+
+    /// A register of the function's configuration space.
+    #[must_use]
+    pub fn config(&self, at: usize) -> u16 {
+        self.lock().pci.read(at)
+    }
+
+    /// The function reads memory, as its IOMMU lets it.
+    ///
+    /// # Errors
+    /// [`Refused`]
+    pub fn device_read(&self, iova: u64, bytes: &mut [u8]) -> Result<(), Refused> {
+        self.lock().iommu.read(iova, bytes)
+    }
+
+    /// The function writes memory, as its IOMMU lets it.
+    ///
+    /// # Errors
+    /// [`Refused`]
+    pub fn device_write(&self, iova: u64, bytes: &[u8]) -> Result<(), Refused> {
+        self.lock().iommu.write(iova, bytes)
+    }
+
+    /// The function raises its interrupt. Whether anybody is told.
+    #[must_use]
+    pub fn raise(&self) -> bool {
+        let mut state = self.lock();
+        let Some((index, eventfd, masked)) = state.irq.filter(|(_, _, masked)| !*masked) else { return false };
+        // A level stays masked until somebody has looked.
+        state.irq = Some((index, eventfd, masked || index == contigo::vfio::seam::INTX));
+        let one = 1_u64.to_ne_bytes();
+        // SAFETY: the program's eventfd, which it keeps open while it is set here; 8 bytes are read.
+        unsafe { libc::write(eventfd, one.as_ptr().cast(), one.len()) == 8 }
+    }
+
+    /// Were pages unmapped from the process that were still mapped for the device?
+    #[must_use]
+    pub fn freed_too_early(&self) -> bool {
+        self.lock().iommu.freed_too_early()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self, kind: Kind, fd: OwnedFd) -> FakeFile {
+        let mut state = self.lock();
+        state.open_files += 1;
+        state.open(kind);
+        FakeFile { fd, kind, kernel: self.clone() }
+    }
+}
+
+// SAFETY: 1. A BAR is a part of a memfd that nobody else has. 2. `iommu.rs` reaches what is mapped, where it is mapped. 3. A `FakeFile`
+// is open until dropped. 4. What the machine says; no real caches are at stake, for its device is this program.
+unsafe impl VfioKernel for FakeVfio {
+    type File = FakeFile;
+
+    fn function(&self, address: &str) -> Result<Function, Error> {
+        let state = self.lock();
+        match address {
+            ADDRESS => Ok(Function { group: state.machine.group, no_iommu: state.machine.no_iommu, device: state.machine.device }),
+            _ => Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" }),
+        }
+    }
+
+    fn open(&self, path: &CStr) -> Result<FakeFile, i32> {
+        let kind = self.lock().may_open(path.to_str().unwrap_or_default())?;
+        Ok(self.file(kind, memfd()?))
+    }
+
+    fn device(&self, group: &FakeFile, name: &CStr) -> Result<FakeFile, i32> {
+        {
+            let mut state = self.lock();
+            state.strike(Call::DeviceFd)?;
+            state.is_usable()?;
+            if group.kind != Kind::Group || name.to_str() != Ok(ADDRESS) || !state.machine.bound {
+                return Err(libc::ENODEV);
+            }
+        }
+        Ok(self.file(Kind::DeviceOfGroup, memfd()?))
+    }
+
+    fn eventfd(&self) -> Result<FakeFile, i32> {
+        self.lock().strike(Call::Eventfd)?;
+        // SAFETY: no pointer is taken, and the descriptor is new.
+        let fd = unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) };
+        Ok(self.file(Kind::Event, fd))
+    }
+
+    fn raw_fd(&self, file: &FakeFile) -> c_int {
+        file.fd.as_raw_fd()
+    }
+
+    fn ioctl(&self, file: &FakeFile, request: Request<'_>) -> Result<c_int, i32> {
+        let mut state = self.lock();
+        state.strike(Call::of(&request))?;
+        match (file.kind, request) {
+            (Kind::Group, Request::GroupStatus(status)) => {
+                status.flags = if state.machine.viable { GroupStatus::VIABLE } else { 0 };
+                Ok(0)
+            }
+            (Kind::Group, Request::SetContainer(_)) => state.set_container(),
+            (Kind::Container, Request::CheckExtension(extension)) => Ok(state.extension(extension)),
+            (Kind::Container, Request::SetIommu(iommu)) => state.set_iommu(iommu),
+            (Kind::Container, Request::Type1Info(info)) => state.machine.type1_info(info),
+            (Kind::Container, Request::MapDma(map)) => state.map(Way::Group, map.vaddr, map.iova, map.size),
+            (Kind::Container, Request::UnmapDma(unmap)) => state.unmap(Way::Group, unmap.iova, &mut unmap.size),
+            (Kind::Device, Request::BindIommufd(bind)) => state.bind(file.fd.as_raw_fd(), bind.iommufd),
+            (Kind::Device, Request::AttachIommufdPt(attach)) => state.attach(attach.pt_id),
+            (Kind::Iommufd, Request::IoasAlloc(alloc)) => {
+                alloc.out_ioas_id = machine::IOAS;
+                Ok(0)
+            }
+            (Kind::Iommufd, Request::IoasIovaRanges(ask, room)) => state.machine.iova_ranges(ask, room),
+            (Kind::Iommufd, Request::IoasMap(map)) => state.map(Way::Iommufd, map.user_va, map.iova, map.length),
+            (Kind::Iommufd, Request::IoasUnmap(unmap)) => state.unmap(Way::Iommufd, unmap.iova, &mut unmap.length),
+            (Kind::Device | Kind::DeviceOfGroup, request) => state.device_ioctl(request),
+            _ => Err(libc::ENOTTY),
+        }
+    }
+
+    fn read_at(&self, file: &FakeFile, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
+        let mut state = self.lock();
+        state.strike(Call::ReadConfig)?;
+        state.config_at(file.kind, offset).and_then(|at| state.pci.read_bytes(at, bytes))
+    }
+
+    fn write_at(&self, file: &FakeFile, offset: u64, bytes: &[u8]) -> Result<(), i32> {
+        let mut state = self.lock();
+        state.strike(Call::WriteConfig)?;
+        let at = state.config_at(file.kind, offset)?;
+        state.pci.write_bytes(at, bytes)?;
+        if at == pci::COMMAND {
+            let masters = state.pci.masters();
+            state.log.push(Event::BusMaster(masters));
+        }
+        Ok(())
+    }
+
+    fn release(&self) -> (u32, u32) {
+        self.lock().machine.release
+    }
+
+    fn pin_limit_bytes(&self) -> Option<u64> {
+        self.lock().machine.pin_limit_bytes
+    }
+}
+
+/// A file as large as all regions, so that a BAR can be mapped from it.
+fn memfd() -> Result<OwnedFd, i32> {
+    let fd = memfd_create("contigo-vfio", MFdFlags::MFD_CLOEXEC).map_err(|errno| errno as i32)?;
+    ftruncate(&fd, machine::FILE_BYTES as _).map_err(|errno| errno as i32)?;
+    Ok(fd)
+}

@@ -1,0 +1,274 @@
+#![allow(clippy::indexing_slicing, reason = "an index was just found")]
+//! What the fake kernel remembers, and its rules.
+
+use super::{
+    files::Kind,
+    iommu::Iommu,
+    machine::{Call, Event, IOAS, Machine, REGION_STEP, Way},
+    pci::Pci,
+};
+use contigo::vfio::seam::{CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, INTX, IrqInfo, IrqSet, MSI, MSIX, RegionInfo, Request, TYPE1V2_IOMMU};
+use nix::errno::Errno;
+
+/// What the kernel remembers.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) machine: Machine,
+    pub(super) faults: Vec<(Call, usize, Errno)>,
+    pub(super) log: Vec<Event>,
+    pub(super) open_files: usize,
+    pub(super) iommu: Iommu,
+    pub(super) pci: Pci,
+    /// Which kind signals which eventfd, and whether it is masked.
+    pub(super) irq: Option<(u32, i32, bool)>,
+    group_open: bool,
+    has_container: bool,
+    iommu_set: bool,
+    /// The descriptors of the device's file that is bound, and of the iommufd that it is bound to.
+    bound: Option<(i32, i32)>,
+    attached: bool,
+}
+
+impl State {
+    pub(super) fn new(machine: Machine) -> Self {
+        let pci = Pci::new(machine.pci, machine.command_mask);
+        Self {
+            machine,
+            faults: Vec::new(),
+            log: Vec::new(),
+            open_files: 0,
+            iommu: Iommu::default(),
+            pci,
+            irq: None,
+            group_open: false,
+            has_container: false,
+            iommu_set: false,
+            bound: None,
+            attached: false,
+        }
+    }
+
+    /// Fails where a test said so.
+    pub(super) fn strike(&mut self, call: Call) -> Result<(), i32> {
+        let Some(index) = self.faults.iter().position(|(other, ..)| *other == call) else { return Ok(()) };
+        match self.faults[index] {
+            (_, 0, errno) => {
+                self.faults.remove(index);
+                Err(errno as i32)
+            }
+            _ => {
+                self.faults[index].1 -= 1;
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn may_open(&mut self, path: &str) -> Result<Kind, i32> {
+        let (kind, call, errno) = match path {
+            "/dev/vfio/vfio" => (Kind::Container, Call::OpenContainer, self.machine.container_file),
+            "/dev/iommu" => (Kind::Iommufd, Call::OpenIommu, self.machine.iommu_file),
+            "/dev/vfio/7" => (Kind::Group, Call::OpenGroup, self.machine.group_file),
+            "/dev/vfio/devices/vfio3" => (Kind::Device, Call::OpenDevice, self.machine.device_file),
+            _ => return Err(libc::ENOENT),
+        };
+        self.strike(call)?;
+        match kind {
+            _ if errno != 0 => Err(errno),
+            Kind::Group if self.group_open || self.bound.is_some() => Err(libc::EBUSY),
+            _ => Ok(kind),
+        }
+    }
+
+    pub(super) fn open(&mut self, kind: Kind) {
+        if kind != Kind::Event {
+            self.log.push(Event::Opened(kind));
+        }
+        self.group_open |= kind == Kind::Group;
+    }
+
+    /// The last close: `vfio_pci_core_disable` stops the function; a container without a group, or an address space without its
+    /// file, unmaps everything. A file that was never bound is nothing to anybody.
+    pub(super) fn close(&mut self, kind: Kind, fd: i32) {
+        let bound = self.bound.is_some_and(|(device, iommufd)| device == fd || iommufd == fd);
+        match kind {
+            Kind::DeviceOfGroup => {
+                self.pci.stop();
+                self.irq = None;
+            }
+            Kind::Device if bound => {
+                self.pci.stop();
+                self.irq = None;
+                self.bound = self.bound.map(|(_, iommufd)| (-1, iommufd));
+                self.attached = false;
+            }
+            Kind::Group => {
+                (self.group_open, self.has_container, self.iommu_set) = (false, false, false);
+                self.iommu.clear();
+            }
+            Kind::Iommufd if bound => {
+                self.bound = None;
+                self.iommu.clear();
+            }
+            Kind::Device | Kind::Iommufd | Kind::Container | Kind::Event => {}
+        }
+    }
+
+    /// Is the device in an address space, so that its file may be used?
+    pub(super) const fn is_usable(&self) -> Result<(), i32> {
+        if (self.has_container && self.iommu_set) || self.attached { Ok(()) } else { Err(libc::EINVAL) }
+    }
+
+    pub(super) fn set_container(&mut self) -> Result<i32, i32> {
+        match (self.has_container, self.machine.viable) {
+            (true, _) => return Err(libc::EINVAL),
+            (false, false) => return Err(libc::EBUSY),
+            (false, true) => self.has_container = true,
+        }
+        Ok(0)
+    }
+
+    pub(super) fn extension(&self, extension: u32) -> i32 {
+        match extension {
+            TYPE1V2_IOMMU => i32::from(self.machine.type1),
+            // Linux before 5.19 answers whether it maps memory as cacheable; since then whether the IOMMU enforces it.
+            DMA_CC_IOMMU => i32::from(self.iommu_set && self.machine.enforces_snooping),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn set_iommu(&mut self, iommu: u32) -> Result<i32, i32> {
+        if !self.has_container || iommu != TYPE1V2_IOMMU || !self.machine.type1 {
+            return Err(libc::EINVAL);
+        }
+        self.iommu_set = true;
+        Ok(0)
+    }
+
+    pub(super) fn bind(&mut self, device: i32, iommufd: i32) -> Result<i32, i32> {
+        match (self.group_open, self.bound, self.machine.viable) {
+            (true, ..) | (_, _, false) => Err(libc::EBUSY),
+            (_, Some(_), _) => Err(libc::EINVAL),
+            _ => {
+                self.bound = Some((device, iommufd));
+                Ok(0)
+            }
+        }
+    }
+
+    pub(super) fn attach(&mut self, ioas: u32) -> Result<i32, i32> {
+        if self.bound.is_none() || ioas != IOAS {
+            return Err(libc::EINVAL);
+        }
+        self.attached = true;
+        Ok(0)
+    }
+
+    pub(super) fn map(&mut self, way: Way, vaddr: u64, iova: u64, size: u64) -> Result<i32, i32> {
+        let last = iova + size - 1;
+        if !self.machine.ranges.iter().any(|range| range.start <= iova && last <= range.last) {
+            return Err(libc::EINVAL);
+        }
+        if self.machine.pin_limit_bytes.is_some_and(|limit| self.iommu.bytes() + size > limit) {
+            return Err(libc::ENOMEM);
+        }
+        if way == Way::Iommufd && !self.attached {
+            return Err(libc::ENOENT);
+        }
+        self.iommu.map(vaddr, iova, size)?;
+        self.log.push(Event::Mapped { iova, size });
+        Ok(0)
+    }
+
+    pub(super) fn unmap(&mut self, way: Way, iova: u64, size: &mut u64) -> Result<i32, i32> {
+        if self.machine.unmaps_less > 0 {
+            *size -= self.machine.unmaps_less;
+            return Ok(0);
+        }
+        *size = self.iommu.unmap(iova, *size)?;
+        if *size == 0 && way == Way::Iommufd {
+            return Err(libc::ENOENT);
+        }
+        self.log.push(Event::Unmapped { iova, size: *size });
+        Ok(0)
+    }
+
+    /// Where a device's file has the configuration space.
+    pub(super) fn config_at(&self, kind: Kind, offset: u64) -> Result<usize, i32> {
+        self.is_usable()?;
+        let at = offset.checked_sub(u64::from(CONFIG_REGION) * REGION_STEP).ok_or(libc::EINVAL)?;
+        match kind {
+            Kind::Device | Kind::DeviceOfGroup => usize::try_from(at).map_err(|_| libc::EINVAL),
+            _ => Err(libc::EINVAL),
+        }
+    }
+
+    pub(super) fn device_ioctl(&mut self, request: Request<'_>) -> Result<i32, i32> {
+        self.is_usable()?;
+        match request {
+            Request::DeviceInfo(info) => {
+                info.flags = if self.machine.is_pci { DeviceInfo::PCI } else { 1 << 2 };
+                info.flags |= if self.machine.resets { DeviceInfo::RESET } else { 0 };
+            }
+            Request::RegionInfo(info) => self.region(info),
+            Request::IrqInfo(info) => self.irq_info(info)?,
+            Request::SetIrqs(set) => self.set_irqs(set)?,
+            Request::Reset => {
+                if !self.machine.resets {
+                    return Err(libc::EINVAL);
+                }
+                self.log.push(Event::Reset);
+            }
+            _ => return Err(libc::ENOTTY),
+        }
+        Ok(0)
+    }
+
+    fn region(&self, info: &mut RegionInfo) {
+        info.offset = u64::from(info.index) * REGION_STEP;
+        info.size = if info.index == 0 { self.machine.bar_bytes } else { 0 };
+        info.flags = if info.index == 0 { 0b11 } else { 0 };
+        if info.index == CONFIG_REGION {
+            (info.size, info.flags) = (256, 0b11);
+        }
+        if info.index != 0 || info.size == 0 || !self.machine.maps {
+            return;
+        }
+        info.flags |= RegionInfo::MMAP;
+        if let Some(capability) = self.machine.bar_capability {
+            info.flags |= RegionInfo::CAPS;
+            (info.caps[0], info.caps[1]) = (u32::from(capability) | 1 << 16, 0);
+            // More than there is room for.
+            if capability == u16::MAX { info.argsz += 4096 } else { info.cap_offset = 32 }
+        }
+    }
+
+    fn irq_info(&self, info: &mut IrqInfo) -> Result<(), i32> {
+        info.count = *self.machine.irqs.get(usize::try_from(info.index).unwrap_or(usize::MAX)).ok_or(libc::EINVAL)?;
+        info.flags = IrqInfo::EVENTFD;
+        Ok(())
+    }
+
+    fn set_irqs(&mut self, set: &IrqSet) -> Result<(), i32> {
+        let has = |index: u32| self.machine.irqs.get(usize::try_from(index).unwrap_or(usize::MAX)).is_some_and(|count| *count > 0);
+        if !has(set.index) || ![INTX, MSI, MSIX].contains(&set.index) {
+            return Err(libc::EINVAL);
+        }
+        match (set.flags, set.count) {
+            (flags, 1) if flags == IrqSet::DATA_EVENTFD | IrqSet::TRIGGER && set.argsz == 24 && self.irq.is_none() => {
+                self.irq = Some((set.index, set.data, false));
+                self.log.push(Event::Irq(set.index, true));
+            }
+            (flags, 0) if flags == IrqSet::DATA_NONE | IrqSet::TRIGGER && set.argsz == 20 => {
+                self.irq = None;
+                self.log.push(Event::Irq(set.index, false));
+            }
+            (flags, 1) if flags == IrqSet::DATA_NONE | IrqSet::UNMASK && set.argsz == 20 && set.index == INTX => {
+                let (index, eventfd, _) = self.irq.ok_or(libc::EINVAL)?;
+                self.irq = Some((index, eventfd, false));
+                self.log.push(Event::Unmasked);
+            }
+            _ => return Err(libc::EINVAL),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,233 @@
+//! Registers, interrupts, bus mastering.
+
+use super::{opened, unsuitable};
+use contigo::{
+    Device, Error, Irq, Mmio,
+    vfio::{Interrupt, Vfio, VfioDevice, seam},
+};
+use contigo_tests::fake_vfio::{Call, Event, FakeVfio, Machine, Way};
+use nix::errno::Errno;
+use std::{cell::Cell, mem};
+
+fn open<'v>(vfio: &'v Vfio<FakeVfio>, interrupt: Interrupt) -> Result<VfioDevice<'v, FakeVfio>, Error> {
+    VfioDevice::open(vfio, 0, interrupt)
+}
+
+#[test]
+fn it_is_reset_before_it_may_master_the_bus_and_stopped_on_drop() {
+    for way in [Way::Group, Way::Iommufd] {
+        let (kernel, vfio) = opened(Machine::with(way));
+        let before = kernel.log().len();
+        let device = open(&vfio, Interrupt::Any).unwrap();
+        assert!(kernel.masters() && vfio.can_reset());
+        assert_eq!(kernel.log()[before..], [Event::BusMaster(false), Event::Irq(seam::MSI, true), Event::Reset, Event::BusMaster(true)]);
+        assert_eq!((*device.port(), device.interrupt()), (vfio.port(), Interrupt::Msi));
+        let before = kernel.log().len();
+        drop(device);
+        assert_eq!(kernel.log()[before..], [Event::BusMaster(false), Event::Irq(seam::MSI, false)]);
+        assert!(!kernel.masters() && open(&vfio, Interrupt::Any).is_ok(), "and again");
+    }
+}
+
+#[test]
+fn one_that_cannot_be_reset_must_be_at_rest_first() {
+    let (kernel, vfio) = opened(Machine { resets: false, ..Machine::default() });
+    assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), ("VFIO_DEVICE_FLAGS_RESET", 0));
+    assert_eq!(unsuitable(vfio.reset().unwrap_err()), ("VFIO_DEVICE_FLAGS_RESET", 0));
+    assert!(!kernel.masters());
+    let asked = Cell::new(0);
+    let busy = |device: &mut VfioDevice<'_, FakeVfio>| {
+        asked.set(asked.get() + 1);
+        assert!(!kernel.masters() && device.read32(0) == 0, "its registers answer, and it may not master the bus");
+        Err(Error::WillNotStop { device: "it", status: 1, waited_us: 5 })
+    };
+    // SAFETY: it is a file; nothing does DMA.
+    let refused = unsafe { VfioDevice::open_unreset(&vfio, 0, Interrupt::Any, busy) };
+    assert!(matches!(refused, Err(Error::WillNotStop { .. })) && !kernel.masters() && asked.get() == 1);
+    // SAFETY: as above.
+    let device = unsafe { VfioDevice::open_unreset(&vfio, 0, Interrupt::Any, |_| Ok(())) }.unwrap();
+    assert!(kernel.masters() && !kernel.log().contains(&Event::Reset));
+    drop(device);
+    assert!(!kernel.masters());
+}
+
+#[test]
+fn its_registers_have_one_owner() {
+    let (kernel, vfio) = opened(Machine::default());
+    let device = open(&vfio, Interrupt::Any).unwrap();
+    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::Busy));
+    assert!(kernel.masters(), "the first one is unharmed");
+    drop(device);
+    let device = open(&vfio, Interrupt::Any).unwrap();
+    mem::forget(device);
+    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::Busy), "a forgotten one may still write");
+
+    // Bus mastering that cannot be turned off: nobody else gets it.
+    let (kernel, vfio) = opened(Machine::default());
+    let device = open(&vfio, Interrupt::Any).unwrap();
+    kernel.fail(Call::WriteConfig, 0, Errno::EIO);
+    drop(device);
+    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::Busy));
+    // The interrupt alone harms nobody.
+    let (kernel, vfio) = opened(Machine::default());
+    let device = open(&vfio, Interrupt::Any).unwrap();
+    kernel.fail(Call::SetIrqs, 0, Errno::EIO);
+    drop(device);
+    assert!(!kernel.masters());
+}
+
+#[test]
+fn registers_are_read_and_written_where_they_are() {
+    let (_kernel, vfio) = opened(Machine { bar_bytes: 8192, ..Machine::default() });
+    let device = open(&vfio, Interrupt::Any).unwrap();
+    assert_eq!(device.len_bytes(), 8192);
+    for offset in [0, 4, 8188] {
+        assert_eq!(device.read32(offset), 0);
+        // SAFETY: memory, no device.
+        unsafe { device.write32(offset, 0x1234_0000 + u32::try_from(offset).unwrap()) };
+    }
+    for offset in [0, 4, 8188] {
+        assert_eq!(device.read32(offset), 0x1234_0000 + u32::try_from(offset).unwrap());
+    }
+    for offset in [8192, 8190, 1, usize::MAX] {
+        assert_eq!(device.read32(offset), u32::MAX);
+    }
+}
+
+#[test]
+fn bars_that_cannot_be_mapped_whole_are_refused() {
+    let (_kernel, vfio) = opened(Machine::default());
+    for bar in [6, 7, 255] {
+        let refused = VfioDevice::open(&vfio, bar, Interrupt::Any).map(drop);
+        assert_eq!(refused, Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: 5, multiple_of: 1 }));
+    }
+    assert_eq!(unsuitable(VfioDevice::open(&vfio, 5, Interrupt::Any).unwrap_err()), ("the BAR of the PCI function", 5));
+    for machine in [
+        Machine { maps: false, ..Machine::default() },
+        Machine { bar_bytes: 0, ..Machine::default() },
+        Machine { bar_capability: Some(1), ..Machine::default() },
+        Machine { bar_capability: Some(u16::MAX), ..Machine::default() },
+    ] {
+        let (kernel, vfio) = opened(machine.clone());
+        assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), ("the BAR of the PCI function", 0), "{machine:?}");
+        assert!(!kernel.masters());
+    }
+    let (_kernel, vfio) = opened(Machine { bar_capability: Some(3), ..Machine::default() });
+    assert!(open(&vfio, Interrupt::Any).is_ok(), "the MSI-X table may be mapped with the rest");
+    let (_kernel, vfio) = opened(Machine { bar_bytes: 1 << 40, ..Machine::default() });
+    let too_large = open(&vfio, Interrupt::Any).map(drop);
+    assert!(too_large.is_ok() || matches!(too_large, Err(Error::Os { call: "mmap(BAR)", .. })), "{too_large:?}");
+}
+
+#[test]
+fn the_first_interrupt_that_there_is() {
+    use Interrupt::{Any, Intx, Msi, MsiX, Polled};
+    for (irqs, wanted, got) in [
+        ([1, 1, 1], Any, Some(Msi)),
+        ([1, 0, 8], Any, Some(MsiX)),
+        ([1, 0, 0], Any, Some(Intx)),
+        ([0, 0, 0], Any, Some(Polled)),
+        ([1, 1, 1], Polled, Some(Polled)),
+        ([1, 1, 1], Intx, Some(Intx)),
+        ([1, 32, 1], MsiX, Some(MsiX)),
+        ([1, 1, 0], MsiX, None),
+        ([1, 0, 1], Msi, None),
+        ([0, 1, 1], Intx, None),
+    ] {
+        let (kernel, vfio) = opened(Machine { irqs, ..Machine::default() });
+        match (open(&vfio, wanted), got) {
+            (Ok(device), Some(got)) => {
+                assert_eq!(device.interrupt(), got, "{irqs:?}, {wanted:?}");
+                assert_eq!(device.raw_fd().is_some(), got != Polled);
+                assert_eq!(kernel.raise(), got != Polled);
+            }
+            (Err(error), None) => assert_eq!(unsuitable(error), ("the count of VFIO_DEVICE_GET_IRQ_INFO", 0)),
+            other => panic!("{irqs:?}, {wanted:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
+    for interrupt in [Interrupt::Msi, Interrupt::MsiX, Interrupt::Intx] {
+        let (kernel, vfio) = opened(Machine { irqs: [1, 1, 1], ..Machine::default() });
+        let mut device = open(&vfio, interrupt).unwrap();
+        let timed = |device: &mut VfioDevice<'_, FakeVfio>, timeout_us| {
+            let begin_us = device.now_us();
+            device.wait(timeout_us).unwrap();
+            device.now_us() - begin_us
+        };
+        assert!(kernel.raise());
+        assert!(timed(&mut device, 10_000_000) < 5_000_000, "{interrupt:?} came before the wait");
+        assert!(timed(&mut device, 20_000) >= 19_000, "its count was taken: the next wait lasts");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                assert!(kernel.raise());
+            });
+            let waited_us = timed(&mut device, 10_000_000);
+            assert!((1_000..5_000_000).contains(&waited_us), "{interrupt:?} came after {waited_us} us");
+        });
+        assert_eq!(timed(&mut device, 0) / 1_000_000, 0);
+        assert!(kernel.raise(), "after the wait it may come again");
+        assert_eq!(kernel.raise(), interrupt != Interrupt::Intx, "a level is masked until somebody waits again");
+        assert_eq!(kernel.log().contains(&Event::Unmasked), interrupt == Interrupt::Intx);
+    }
+    let (kernel, vfio) = opened(Machine { irqs: [1, 0, 0], ..Machine::default() });
+    let mut device = open(&vfio, Interrupt::Intx).unwrap();
+    kernel.fail(Call::SetIrqs, 0, Errno::EIO);
+    assert_eq!(device.wait(1), Err(Error::Os { call: "ioctl(VFIO_DEVICE_SET_IRQS)", errno: Errno::EIO as i32 }));
+    let mut polled = {
+        drop(device);
+        open(&vfio, Interrupt::Polled).unwrap()
+    };
+    assert!(polled.wait(u32::MAX).is_ok(), "a pause, whatever the limit");
+}
+
+#[test]
+fn every_call_that_fails_gives_the_registers_back() {
+    let os = |call, errno: Errno| Error::Os { call, errno: errno as i32 };
+    for (call, nth, expected) in [
+        (Call::WriteConfig, 0, os("pwrite(PCI configuration)", Errno::EIO)),
+        (Call::ReadConfig, 1, os("pread(PCI configuration)", Errno::EIO)),
+        (Call::RegionInfo, 0, os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", Errno::EIO)),
+        (Call::IrqInfo, 0, os("ioctl(VFIO_DEVICE_GET_IRQ_INFO)", Errno::EIO)),
+        (Call::Eventfd, 0, os("eventfd", Errno::EIO)),
+        (Call::SetIrqs, 0, os("ioctl(VFIO_DEVICE_SET_IRQS)", Errno::EIO)),
+        (Call::Reset, 0, os("ioctl(VFIO_DEVICE_RESET)", Errno::EIO)),
+        (Call::WriteConfig, 1, os("pwrite(PCI configuration)", Errno::EIO)),
+        (Call::ReadConfig, 3, os("pread(PCI configuration)", Errno::EIO)),
+    ] {
+        let (kernel, vfio) = opened(Machine::default());
+        let files = kernel.open_files();
+        kernel.fail(call, nth, Errno::EIO);
+        assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(expected), "{call:?} {nth}");
+        assert!(!kernel.masters(), "{call:?} {nth}");
+        assert_eq!(kernel.open_files(), files, "{call:?} {nth}: no eventfd stays");
+        assert!(open(&vfio, Interrupt::Any).is_ok(), "{call:?} {nth}");
+    }
+}
+
+#[test]
+fn a_command_register_that_does_not_keep_its_bits_is_refused() {
+    // Memory space stays off: the function would not answer.
+    let kernel = FakeVfio::new(Machine { command_mask: 0b100, ..Machine::default() });
+    assert_eq!(super::refused(&kernel), Error::AttributeNonsense { name: "the PCI command register", value: 0 });
+    // It cannot master the bus.
+    let (_kernel, vfio) = opened(Machine { command_mask: 0b010, ..Machine::default() });
+    let refused = open(&vfio, Interrupt::Any).map(drop);
+    assert_eq!(refused, Err(Error::AttributeNonsense { name: "the PCI command register", value: 0b010 }));
+}
+
+#[test]
+fn a_reset_from_outside() {
+    let (kernel, vfio) = opened(Machine::default());
+    let device = open(&vfio, Interrupt::Any).unwrap();
+    let before = kernel.log().len();
+    vfio.reset().unwrap();
+    assert_eq!(kernel.log()[before..], [Event::Reset]);
+    kernel.fail(Call::Reset, 0, Errno::EAGAIN);
+    assert_eq!(vfio.reset(), Err(Error::Os { call: "ioctl(VFIO_DEVICE_RESET)", errno: Errno::EAGAIN as i32 }));
+    assert!(kernel.masters(), "a configured function stays configured");
+    drop(device);
+}

@@ -1,0 +1,38 @@
+//! VFIO on machines that no one machine is: with and without iommufd, an IOMMU, a reset, interrupts, permissions; with every call of the
+//! kernel failing in its turn. What the device must not reach, it does not reach; what may still be reached is not freed.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; one constructor asks for a promise"
+)]
+
+mod coherency;
+mod device;
+mod memory;
+mod open;
+
+use contigo::{Error, vfio::Vfio};
+use contigo_tests::fake_vfio::{ADDRESS, FakeVfio, Machine};
+
+/// A kernel on `machine`, and the device opened on it.
+fn opened(machine: Machine) -> (FakeVfio, Vfio<FakeVfio>) {
+    let kernel = FakeVfio::new(machine);
+    let vfio = Vfio::open_from(kernel.clone(), ADDRESS).unwrap();
+    (kernel, vfio)
+}
+
+/// Why the device does not open on `kernel`. Nothing stays open.
+fn refused(kernel: &FakeVfio) -> Error {
+    let error = Vfio::open_from(kernel.clone(), ADDRESS).unwrap_err();
+    assert_eq!((kernel.open_files(), kernel.mapped()), (0, 0), "{error}: {:?}", kernel.log());
+    error
+}
+
+/// The name and the value of an [`Error::Unsuitable`], which must say what to do.
+fn unsuitable(error: Error) -> (&'static str, u64) {
+    let Error::Unsuitable { name, value, fix } = error else { panic!("{error:?}") };
+    assert!(fix.len() > 20, "{fix}");
+    (name, value)
+}
