@@ -1,0 +1,62 @@
+#!/bin/busybox sh
+# The guest's first process: mounts, modules, the board's own preparation, then what the lab was asked to run. Lines for the lab begin
+# with @; the last of them is `@end STATUS ROWS`, without which no run has passed.
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t sysfs sys /sys
+/bin/busybox mount -t tmpfs tmp /tmp
+/bin/busybox mount -t debugfs debug /sys/kernel/debug 2>/dev/null
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/root
+read -r CONTIGO_BOARD < /etc/contigo-board
+export CONTIGO_BOARD
+# From here on only what is fatal comes between the lines of the tests.
+echo 3 > /proc/sys/kernel/printk
+
+end() {
+	[ "$1" = 0 ] || { echo "the kernel's last messages:"; dmesg | tail -n 30; }
+	echo "@end $1 ${2:-0}"
+	contigo-lab-exit "$1"
+	poweroff -f
+}
+
+# For a board's setup.sh: hands files to the members of the ordinary user's group, as a udev rule would.
+share() {
+	for file; do
+		if [ -e "$file" ]; then
+			chgrp 1000 "$file"
+			chmod g+rw "$file"
+		fi
+	done
+}
+
+# For a board's setup.sh: binds the PCI function VENDOR DEVICE to DRIVER, and says its address in $function.
+bind_pci() {
+	for function in /sys/bus/pci/devices/*; do
+		if [ "$(cat "$function/vendor") $(cat "$function/device")" = "$1 $2" ]; then
+			echo "$3" > "$function/driver_override"
+			basename "$function" > /sys/bus/pci/drivers_probe
+			[ "$(basename "$(readlink "$function/driver")")" = "$3" ] && return
+			echo "$function is not bound to $3"
+			return 1
+		fi
+	done
+	echo "there is no PCI function $1 $2"
+	return 1
+}
+
+# Each line: a file, its name, its parameters.
+while read -r file name parameters; do
+	# shellcheck disable=SC2086 # the parameters are words
+	insmod "$file" $parameters 2>/tmp/insmod || echo "@module-failed $name $(tr '\n' ' ' < /tmp/insmod)"
+done < /lab/modules
+
+# In a shell of its own: what it sets (a limit) holds for the tests, what it breaks does not break this.
+(
+	[ -e /lab/setup.sh ] && { set -e; . /lab/setup.sh; set +e; }
+	touch /tmp/prepared
+	. /lab/main.sh
+)
+status=$?
+[ -e /tmp/prepared ] || { echo "@setup-failed $status"; end 1; }
+end "$status" "$(cat /tmp/rows 2>/dev/null)"

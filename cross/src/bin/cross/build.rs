@@ -1,0 +1,160 @@
+//! `cargo cross build`: the tool for the boards' processors.
+
+use crate::{
+    boards,
+    check::{BOARDS_GLIBC, library, too_new},
+    needs::{self, Glibc, Needs},
+    output,
+    workspace::{PACKAGE, TOOL, Workspace, cargo},
+    zigbuild::Zigbuild,
+};
+use clap::Args;
+use contigo_cross::{
+    cache_dir::CacheDir,
+    command::Tool,
+    failure::{Failure, Result},
+    targets::{self, Target},
+    toolchain::{self, Variables},
+};
+use serde::Serialize;
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// For a first build, on two busy cores of a small machine.
+const BUILD_LIMIT: Duration = Duration::from_secs(3600);
+
+/// What is built.
+#[derive(Args, Debug)]
+pub(crate) struct Options {
+    /// A board of `contigo boards`, or a processor such as armv7-unknown-linux-gnueabihf; all where it is not given
+    #[arg(long, value_name = "B")]
+    board: Option<String>,
+    /// With the C library inside, for an initramfs
+    #[arg(long)]
+    r#static: bool,
+    /// Print a JSON array instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where the C library is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// The board's, which may be as old as [`BOARDS_GLIBC`].
+    Shared,
+    /// Inside.
+    Static,
+}
+
+/// A program that was built, and what was read back from it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Built {
+    pub(crate) binary: PathBuf,
+    pub(crate) target: &'static str,
+    pub(crate) boards: Vec<&'static str>,
+    pub(crate) r#static: bool,
+    pub(crate) size_bytes: u64,
+    pub(crate) glibc: Option<Glibc>,
+}
+
+/// Builds, and prints what came of it.
+pub(crate) fn build(options: &Options) -> Result<()> {
+    let targets = match &options.board {
+        Some(board) => vec![boards::target(board)?],
+        None => targets::ALL.to_vec(),
+    };
+    let link = if options.r#static { Link::Static } else { Link::Shared };
+    let cache = CacheDir::open()?;
+    let workspace = Workspace::find(&cache)?;
+    let built = targets.into_iter().map(|target| one(&cache, &workspace, target, link)).collect::<Result<Vec<_>>>()?;
+    if options.json {
+        return output::json(&built);
+    }
+    let mut table = output::table(&["binary", "target", "size", "C library"]);
+    for Built { binary, target, r#static, size_bytes, glibc, .. } in built {
+        let shown = binary.strip_prefix(&workspace.root).unwrap_or(&binary).display().to_string();
+        table.add_row([shown, target.to_owned(), output::size(size_bytes), library(r#static, glibc.as_ref())]);
+    }
+    output::text(table)
+}
+
+/// Builds the tool for `target`, and looks whether it is what was asked for.
+pub(crate) fn one(cache: &CacheDir, workspace: &Workspace, target: &'static Target, link: Link) -> Result<Built> {
+    let (cargo, variables, triple, profile) = match link {
+        Link::Static => (
+            Tool::at(&cargo()?, what(target, link)).arg("build"),
+            toolchain::static_build(cache, target.triple)?,
+            target.triple.into(),
+            "board-static",
+        ),
+        Link::Shared => {
+            let zigbuild = Zigbuild::need(cache)?;
+            let mut tool = Tool::at(&zigbuild.program(), what(target, link)).arg("zigbuild");
+            for (name, value) in zigbuild.variables() {
+                tool = tool.env(name, value);
+            }
+            (tool, toolchain::variables(cache, target)?, format!("{}.{BOARDS_GLIBC}", target.triple), "board")
+        }
+    };
+    let log = cache.log(&format!("build-{}-{profile}", target.debian))?;
+    let mut tool = cargo
+        .args(["--locked", "--package", PACKAGE, "--bin", TOOL, "--profile", profile, "--target", &triple])
+        .current_dir(&workspace.root)
+        .env("CARGO_TERM_COLOR", "never")
+        // Cargo would take these in the place of the flags for the target.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    for (name, value) in without_our_paths(target, variables) {
+        tool = tool.env(name, value);
+    }
+    tool.limit(BUILD_LIMIT).writes(&workspace.target_dir).run(&log)?;
+    let binary = workspace.target_dir.join(target.triple).join(profile).join(TOOL);
+    let size_bytes = fs::metadata(&binary).map_err(|error| Failure::of_io("looking at what was built", &binary, &error))?.len();
+    let glibc = right(&binary, target, link)?;
+    Ok(Built { binary, target: target.triple, boards: boards::of(target), r#static: link == Link::Static, size_bytes, glibc })
+}
+
+fn what(target: &Target, link: Link) -> String {
+    let how = if link == Link::Static { " (static)" } else { "" };
+    format!("building {TOOL} for {}{how}", target.triple)
+}
+
+/// Is this program for `target`, and does it find its C library there? The highest glibc that it needs.
+fn right(binary: &Path, target: &Target, link: Link) -> Result<Option<Glibc>> {
+    let needs = Needs::of(binary)?;
+    let limit = BOARDS_GLIBC.parse().map_err(|what| anyhow::anyhow!("{BOARDS_GLIBC} is not {what}"))?;
+    if needs.machine != target.machine {
+        let (has, wants) = (needs::machine(needs.machine), needs::machine(target.machine));
+        return Err(anyhow::anyhow!("{} is for {has}, not for {wants}", binary.display()));
+    }
+    if link == Link::Static && (needs.is_dynamic || needs.glibc.is_some()) {
+        return Err(anyhow::anyhow!(
+            "{} has no C library inside: a `rustflags` of cargo's configuration may be in the way",
+            binary.display()
+        ));
+    }
+    match too_new(binary, &needs, &limit) {
+        Some(refused) => Err(anyhow::anyhow!("{refused}")),
+        None => Ok(needs.glibc),
+    }
+}
+
+/// Adds to the flags for `target` that the folder of downloaded sources is not named in the program: the same sources give the
+/// same bytes on another machine, and nobody reads where they were built. A path with a space cannot be said in such a variable.
+fn without_our_paths(target: &Target, mut variables: Variables) -> Variables {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = set("CARGO_HOME").or_else(|| set("HOME").map(|home| home.join(".cargo")));
+    let Some(home) = home.and_then(|home| home.to_str().map(str::to_owned)).filter(|home| !home.contains(char::is_whitespace)) else {
+        return variables;
+    };
+    let flag = format!("--remap-path-prefix={home}/registry/src=crates");
+    let name = target.variable("RUSTFLAGS");
+    match variables.iter_mut().find(|(set, _)| *set == *name) {
+        Some((_, flags)) => flags.push(format!(" {flag}")),
+        None => variables.push((name.into(), flag.into())),
+    }
+    variables
+}

@@ -1,0 +1,63 @@
+//! `cargo cross`: Contigo built for the boards on another machine.
+
+mod boards;
+mod build;
+mod check;
+mod needs;
+mod output;
+mod package;
+mod setup;
+mod workspace;
+mod zigbuild;
+
+use clap::{Parser, Subcommand};
+use contigo_cross::{failure, interrupt};
+use std::process::ExitCode;
+
+/// Build Contigo for the boards: armv7 (Zynq-7000, Cyclone V) and arm64 (Zynq UltraScale+, Jetson)
+///
+/// After `cargo cross setup`, the tests run for both as well, under an emulator:
+///
+///     cargo test --workspace --target armv7-unknown-linux-gnueabihf
+///
+/// What is downloaded is kept in $CONTIGO_CACHE, else in ~/.cache/contigo. Exit status: 0 success, 1 failure, 2 wrong usage.
+#[derive(Debug, Parser)]
+#[command(name = "cargo cross", bin_name = "cargo cross", version, arg_required_else_help = true, verbatim_doc_comment)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Get what building and testing for the boards needs: linkers, emulators, Rust's standard libraries, cargo-zigbuild
+    ///
+    /// Standard libraries come from rustup, else from Debian into a folder of their own. Only the linkers and emulators are
+    /// installed on the machine, with apt and as root; for anybody else it says what to install.
+    Setup(setup::Options),
+    /// Build the tool `contigo` for one board, or for all of them
+    ///
+    /// The program runs with the C library of images since 2018 (glibc 2.27: PYNQ 2.7, JetPack 4), which is checked in the
+    /// result; or with --static with none at all, for an initramfs.
+    Build(build::Options),
+    /// Build for every board, and put tool, licences and checksums into one .tar.gz for each processor
+    ///
+    /// The same sources give the same bytes.
+    Package(package::Options),
+    /// Say which processor and which C library a program needs, and fail where a board's image may lack it
+    Check(check::Options),
+}
+
+fn main() -> ExitCode {
+    let Cli { command } = Cli::parse();
+    let run = || {
+        interrupt::listen()?;
+        match &command {
+            Command::Setup(options) => setup::setup(options),
+            Command::Build(options) => build::build(options),
+            Command::Package(options) => package::package(options),
+            Command::Check(options) => check::check(options),
+        }
+    };
+    failure::exit("cargo cross", run().map(|()| ExitCode::SUCCESS))
+}

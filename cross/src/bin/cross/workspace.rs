@@ -1,0 +1,53 @@
+//! Where Contigo's sources are, and where cargo puts what it builds.
+
+use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result, packages};
+use serde::Deserialize;
+use std::{env, path::PathBuf};
+
+/// The package that has the tool.
+pub(crate) const PACKAGE: &str = "contigo-boards";
+/// The tool.
+pub(crate) const TOOL: &str = "contigo";
+
+/// The workspace around the current folder.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    pub(crate) target_dir: PathBuf,
+    /// Contigo's version.
+    pub(crate) version: String,
+}
+
+/// What `cargo metadata` says, as far as it is needed here.
+#[derive(Deserialize)]
+struct Metadata {
+    workspace_root: PathBuf,
+    target_directory: PathBuf,
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    version: String,
+}
+
+impl Workspace {
+    /// Asks cargo.
+    pub(crate) fn find(cache: &CacheDir) -> Result<Self> {
+        let ask = Tool::at(&cargo()?, "asking cargo for the workspace").args(["metadata", "--format-version", "1", "--no-deps"]);
+        let metadata: Metadata = serde_json::from_str(&ask.output(&cache.log("metadata")?)?)?;
+        let package = metadata.packages.into_iter().find(|package| package.name == PACKAGE);
+        let outside = || anyhow::anyhow!("{} is not Contigo's workspace: it has no {PACKAGE}", metadata.workspace_root.display());
+        let version = package.ok_or_else(outside)?.version;
+        Ok(Self { root: metadata.workspace_root, target_dir: metadata.target_directory, version })
+    }
+}
+
+/// The cargo that runs this program, else the one on the `PATH`.
+pub(crate) fn cargo() -> Result<PathBuf> {
+    match env::var_os("CARGO").filter(|cargo| !cargo.is_empty()) {
+        Some(cargo) => Ok(cargo.into()),
+        None => packages::need("cargo"),
+    }
+}

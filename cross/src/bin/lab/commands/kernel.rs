@@ -1,0 +1,27 @@
+//! `cargo lab kernel`.
+
+use super::print;
+use crate::{board::Board, kernel::Kernel};
+use clap::Args;
+use contigo_cross::{cache_dir::CacheDir, failure::Result};
+use std::{path::Path, process::ExitCode};
+
+/// Options of `cargo lab kernel`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Boards; all of them where none is named
+    boards: Vec<String>,
+    /// Ask Debian for a newer version, too
+    #[arg(long)]
+    refresh: bool,
+}
+
+pub(crate) fn kernel(boards: &Path, options: &Options) -> Result<ExitCode> {
+    let boards = Board::named(boards, &options.boards)?;
+    let cache = CacheDir::open()?;
+    for board in &boards {
+        let kernel = Kernel::of(&cache, board, options.refresh)?;
+        print(format_args!("{}: Linux {} in {}", board.name, kernel.release, kernel.folder.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,184 @@
+//! `cargo lab test`.
+
+use super::print;
+use crate::{
+    board::Board,
+    cpu::Cpu,
+    emulator::{self, Console, Ran, Watch},
+    guest::{self, Module, Program, Programs, Task, Wanted},
+    kernel::Kernel,
+    report::{Row, Status, Summary},
+};
+use anyhow::anyhow;
+use clap::Args;
+use contigo_cross::{
+    cache_dir::CacheDir,
+    failure::{Failure, Result},
+    packages,
+    progress::say,
+};
+use std::{
+    fs,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
+/// What the board tests are told in every guest: rows for a program, no caches here, and everything once more as the ordinary user.
+const TEST_ARGUMENTS: [&str; 4] = ["--json", "--lab", "--user", "1000"];
+
+/// Options of `cargo lab test`.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Boards; all of them where none is named
+    boards: Vec<String>,
+    /// One JSON object instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Show the consoles while the guests run
+    #[arg(long, short)]
+    verbose: bool,
+    /// Run only the tests whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// Boards to run at the same time
+    #[arg(long, value_name = "N", default_value = "1")]
+    jobs: NonZeroUsize,
+    /// Seconds until a guest is ended, instead of the board's own limit
+    #[arg(long, value_name = "SECONDS")]
+    limit: Option<u64>,
+    /// A static program to run in place of the board tests, with their arguments; then there is no demo either
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+}
+
+/// A board with everything that its run needs.
+struct Ready {
+    board: Board,
+    kernel: Kernel,
+    programs: Vec<Program>,
+    modules: Vec<Module>,
+}
+
+pub(crate) fn test(boards: &Path, options: &Options) -> Result<ExitCode> {
+    let mut boards = Board::named(boards, &options.boards)?;
+    if let Some(limit) = options.limit {
+        boards.iter_mut().for_each(|board| board.about.time_limit_s = limit);
+    }
+    // Before anything is built: what is missing on this machine is said at once.
+    for board in &boards {
+        packages::need(board.cpu().qemu())?;
+    }
+    let cache = CacheDir::open()?;
+    let ready = prepare(&cache, boards, options)?;
+    let begun = Instant::now();
+    let rows = run_all(&cache, &ready, options)?;
+    let summary = Summary::new(rows, ready.len(), begun.elapsed());
+    if options.json {
+        print(serde_json::to_string_pretty(&summary)?)?;
+    } else {
+        print(&summary)?;
+    }
+    Ok(if summary.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Kernels and programs for all boards, so that a board that cannot be run is known before the first one is.
+fn prepare(cache: &CacheDir, boards: Vec<Board>, options: &Options) -> Result<Vec<Ready>> {
+    let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
+    // What the user gave is looked at before anything takes minutes.
+    if let Some(given) = &options.program {
+        boards.iter().try_for_each(|board| Program::read(board, "program", given).map(drop))?;
+    }
+    let mut built: Vec<Programs> = Vec::new();
+    for cpu in [Cpu::Arm, Cpu::Arm64] {
+        if boards.iter().any(|board| board.cpu() == cpu) {
+            let programs = Programs::build(cache, cpu, wanted)?;
+            programs.say_sizes()?;
+            built.push(programs);
+        }
+    }
+    let mut ready = Vec::new();
+    for board in boards {
+        let kernel = Kernel::of(cache, &board, false)?;
+        let modules = guest::modules(&board, &kernel)?;
+        let of_its_cpu =
+            built.iter().find(|programs| programs.cpu() == board.cpu()).ok_or_else(|| anyhow!("nothing was built for {}", board.name))?;
+        let programs = of_its_cpu.read(&board)?;
+        ready.push(Ready { board, kernel, programs, modules });
+    }
+    Ok(ready)
+}
+
+/// Runs the boards on as many threads as were asked for. The rows keep the order of the boards.
+fn run_all(cache: &CacheDir, ready: &[Ready], options: &Options) -> Result<Vec<Row>> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<Vec<Row>>)>> = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let turn = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = ready.get(turn) else { return };
+            let rows = run(cache, one, options);
+            let stop = rows.is_err();
+            if let Ok(mut done) = done.lock() {
+                done.push((turn, rows));
+            }
+            if stop {
+                next.store(ready.len(), Ordering::Relaxed);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..options.jobs.get().min(ready.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(turn, _)| *turn);
+    let mut all = Vec::new();
+    for (_, rows) in done {
+        all.extend(rows?);
+    }
+    Ok(all)
+}
+
+fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
+    let Ready { board, kernel, programs, modules } = ready;
+    let folder = cache.scratch()?;
+    let initramfs = folder.path().join("initramfs");
+    let mut arguments: Vec<String> = TEST_ARGUMENTS.map(str::to_owned).into();
+    arguments.extend(options.filter.iter().flat_map(|filter| ["--filter".to_owned(), filter.clone()]));
+    let demo = options.filter.as_deref().is_none_or(|filter| emulator::DEMO.contains(filter));
+    guest::pack(board, programs, modules, Task::Test { arguments: &arguments, demo }, &initramfs)?;
+    let tree = emulator::device_tree(cache, board, kernel, folder.path())?;
+    let qemu = emulator::command(board, kernel, &initramfs, tree.as_deref(), Console::Log)?;
+    let console = folder.path().join("console.log");
+    let ran = emulator::run(board, qemu, &console, Watch { verbose: options.verbose, may_be_empty: options.filter.is_some() })?;
+    // Only now under its lasting name: two runs at the same time do not write into one file.
+    let log = cache.log(&format!("console-{}", board.name))?;
+    fs::rename(&console, &log).map_err(|error| Failure::of_io("keeping the console's log", &log, &error))?;
+    Ok(judge(board, ran, &log))
+}
+
+/// The run's rows, with one more where the run as a whole failed.
+fn judge(board: &Board, ran: Ran, log: &Path) -> Vec<Row> {
+    let mut rows = ran.heard.rows;
+    for row in &mut rows {
+        row.board.clone_from(&board.name);
+    }
+    if let Some(problem) = &ran.problem {
+        say(&format!("{}: {problem}; the console's log is {}; it ends with:", board.name, log.display()));
+        ran.last.iter().for_each(|line| say(&format!("    {line}")));
+        rows.push(Row::failed(&board.name, "the run", problem));
+    }
+    let count = |status| rows.iter().filter(|row| row.status == status).count();
+    let (passed, failed, skipped) = (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
+    say(&format!("{}: {passed} passed, {failed} failed, {skipped} skipped ({:.1} s)", board.name, ran.took.as_secs_f64()));
+    rows
+}

@@ -1,0 +1,103 @@
+//! A `newc` archive, which is what the kernel unpacks into its first file system. Not compressed: QEMU puts it into memory at once, and
+//! an emulated processor would take seconds to unpack it.
+
+use anyhow::Context;
+use contigo_cross::failure::{Failure, Result};
+use cpio::newc;
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+const FOLDER: u32 = 0o040_755;
+const PROGRAM: u32 = 0o100_755;
+const FILE: u32 = 0o100_644;
+
+/// An archive that is being written. It needs no device nodes: the kernel's built-in archive has /dev/console, and devtmpfs the rest.
+#[derive(Debug)]
+pub(super) struct Initramfs {
+    path: PathBuf,
+    file: BufWriter<File>,
+    folders: BTreeSet<String>,
+    inode: u32,
+}
+
+impl Initramfs {
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).map_err(|error| Failure::of_io("writing the initramfs", path, &error))?;
+        Ok(Self { path: path.into(), file: BufWriter::new(file), folders: BTreeSet::new(), inode: 0 })
+    }
+
+    /// A folder, with those above it.
+    pub(super) fn folder(&mut self, name: &str) -> Result<()> {
+        if let Some((above, _)) = name.rsplit_once('/') {
+            self.folder(above)?;
+        }
+        if self.folders.insert(name.to_owned()) { self.entry(name, FOLDER, &[]) } else { Ok(()) }
+    }
+
+    pub(super) fn program(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.entry(name, PROGRAM, bytes)
+    }
+
+    pub(super) fn file(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.entry(name, FILE, bytes)
+    }
+
+    pub(super) fn copy(&mut self, name: &str, from: &Path) -> Result<()> {
+        let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
+        self.entry(name, FILE, &bytes)
+    }
+
+    /// Ends the archive.
+    pub(super) fn finish(mut self) -> Result<()> {
+        let done = newc::trailer(&mut self.file).and_then(|file| file.flush());
+        done.map_err(|error| Failure::of_io("writing the initramfs", &self.path, &error))
+    }
+
+    fn entry(&mut self, name: &str, mode: u32, bytes: &[u8]) -> Result<()> {
+        self.inode += 1;
+        let length = u32::try_from(bytes.len()).with_context(|| format!("{name} is larger than 4 GiB"))?;
+        let header = newc::Builder::new(name).ino(self.inode).mode(mode).nlink(1);
+        let write = || {
+            let mut entry = header.write(&mut self.file, length);
+            entry.write_all(bytes)?;
+            entry.finish().map(drop)
+        };
+        write().map_err(|error| Failure::of_io("writing the initramfs", &self.path, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
+    use super::*;
+
+    #[test]
+    fn what_was_packed_is_in_the_archive_with_its_rights() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("initramfs");
+        let mut image = Initramfs::create(&path).unwrap();
+        image.folder("lib/modules").unwrap();
+        image.folder("lib").unwrap();
+        image.program("init", b"#!/bin/sh\n").unwrap();
+        image.finish().unwrap();
+        let bytes = fs::read(&path).unwrap();
+        let mut rest = bytes.as_slice();
+        let mut seen = Vec::new();
+        loop {
+            let reader = newc::Reader::new(rest).unwrap();
+            let entry = reader.entry();
+            if entry.is_trailer() {
+                break;
+            }
+            seen.push((entry.name().to_owned(), entry.mode(), entry.file_size(), entry.uid()));
+            rest = reader.finish().unwrap();
+        }
+        let expected = [("lib", FOLDER, 0, 0), ("lib/modules", FOLDER, 0, 0), ("init", PROGRAM, 10, 0)];
+        assert_eq!(seen, expected.map(|(name, mode, size, uid)| (name.to_owned(), mode, size, uid)));
+    }
+}

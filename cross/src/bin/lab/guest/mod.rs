@@ -1,0 +1,80 @@
+//! What is in a guest: programs, modules, scripts, packed into an initramfs without root.
+
+mod busybox;
+mod initramfs;
+mod ko;
+mod modules;
+mod program;
+mod programs;
+
+use crate::board::Board;
+use contigo_cross::failure::Result;
+use std::path::Path;
+
+pub(crate) use modules::{Module, modules};
+pub(crate) use program::Program;
+pub(crate) use programs::{Programs, Wanted};
+
+use initramfs::Initramfs;
+
+/// The guest's first process, and what it goes on with.
+const INIT: &str = include_str!("../../../../guest/init.sh");
+const TEST: &str = include_str!("../../../../guest/test.sh");
+const SHELL: &str = include_str!("../../../../guest/shell.sh");
+/// Root, and the ordinary user of the tests.
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n";
+const GROUP: &str = "root:x:0:\nuser:x:1000:\n";
+
+/// What the guest does when it is up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Task<'a> {
+    /// The board tests with these arguments, then the demo.
+    Test {
+        arguments: &'a [String],
+        demo: bool,
+    },
+    Shell,
+}
+
+/// Writes the board's initramfs to `file`.
+pub(crate) fn pack(board: &Board, programs: &[Program], modules: &[Module], task: Task<'_>, file: &Path) -> Result<()> {
+    let mut image = Initramfs::create(file)?;
+    for folder in ["bin", "dev", "etc", "lab", "lib/modules", "proc", "root", "sys", "tmp"] {
+        image.folder(folder)?;
+    }
+    image.program("init", INIT.as_bytes())?;
+    image.file("etc/passwd", PASSWD.as_bytes())?;
+    image.file("etc/group", GROUP.as_bytes())?;
+    image.file("etc/contigo-board", format!("{}\n", board.name).as_bytes())?;
+    for program in programs {
+        image.program(&format!("bin/{}", program.name), &program.bytes)?;
+    }
+    let mut list = String::new();
+    for (number, module) in modules.iter().enumerate() {
+        let place = format!("lib/modules/{number:02}-{}.ko", module.name);
+        image.file(&place, &module.bytes)?;
+        let parameters = board.about.module_parameters.get(&module.name).map_or("", String::as_str);
+        list += &format!("/{place} {} {parameters}\n", module.name);
+    }
+    image.file("lab/modules", list.as_bytes())?;
+    let extra = modules.iter().filter(|module| module.extra).map(|module| format!("{}\n", module.name)).collect::<String>();
+    image.file("etc/contigo-modules", extra.as_bytes())?;
+    if let Some(setup) = board.file("setup.sh") {
+        image.copy("lab/setup.sh", &setup)?;
+    }
+    let arguments = match task {
+        Task::Test { arguments, demo } => {
+            image.file("lab/main.sh", TEST.as_bytes())?;
+            if demo {
+                image.file("lab/demo", &[])?;
+            }
+            arguments.iter().map(|argument| format!("{argument}\n")).collect()
+        }
+        Task::Shell => {
+            image.file("lab/main.sh", SHELL.as_bytes())?;
+            String::new()
+        }
+    };
+    image.file("lab/arguments", arguments.as_bytes())?;
+    image.finish()
+}

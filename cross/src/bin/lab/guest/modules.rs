@@ -1,0 +1,147 @@
+//! The modules that a guest loads: the board's, with what they depend on, then those that the user gave in `CONTIGO_MODULES`.
+
+use super::ko::Ko;
+use crate::{board::Board, cpu, kernel::Kernel};
+use anyhow::{Context, bail};
+use contigo_cross::failure::Result;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// Folders above each other in a kernel's module tree, with room: none is deeper than eight.
+const DEEPEST: usize = 16;
+
+/// A module to load.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    /// Given by the user: its name is told to the tests.
+    pub(crate) extra: bool,
+}
+
+/// Everything that the board loads, in order.
+pub(crate) fn modules(board: &Board, kernel: &Kernel) -> Result<Vec<Module>> {
+    let extra = extra(board)?;
+    if board.about.kernel.modules.is_empty() && extra.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut order = Order { board, tree: Tree::read(kernel)?, seen: BTreeSet::new(), list: Vec::new() };
+    for name in &board.about.kernel.modules {
+        order.add(name)?;
+    }
+    for path in extra {
+        order.add_extra(&path, kernel)?;
+    }
+    Ok(order.list)
+}
+
+/// The files in `CONTIGO_MODULES`, or in its folder of the board's name, by name.
+fn extra(board: &Board) -> Result<Vec<PathBuf>> {
+    let Some(folder) = env::var_os("CONTIGO_MODULES").filter(|folder| !folder.is_empty()).map(PathBuf::from) else { return Ok(Vec::new()) };
+    let own = folder.join(&board.name);
+    let folder = if own.is_dir() { own } else { folder };
+    let entries = fs::read_dir(&folder).with_context(|| format!("CONTIGO_MODULES: cannot read {}", folder.display()))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(|| format!("CONTIGO_MODULES: cannot read {}", folder.display()))?.path();
+        if module_name(&path).is_some() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// `foo` for `foo.ko` and `foo.ko.xz`.
+fn module_name(path: &Path) -> Option<String> {
+    let file = path.file_name()?.to_str()?;
+    file.strip_suffix(".xz").unwrap_or(file).strip_suffix(".ko").map(str::to_owned)
+}
+
+/// A module's name as the kernel compares it.
+fn plain(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// A kernel's own modules.
+#[derive(Debug)]
+struct Tree {
+    files: BTreeMap<String, PathBuf>,
+    built_in: BTreeSet<String>,
+}
+
+impl Tree {
+    fn read(kernel: &Kernel) -> Result<Self> {
+        let list = kernel.modules.join("modules.builtin");
+        let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
+        let built_in = list.lines().filter_map(|line| module_name(Path::new(line.trim()))).map(|name| plain(&name)).collect();
+        let mut files = BTreeMap::new();
+        collect(&kernel.modules, DEEPEST, &mut files).with_context(|| format!("cannot read {}", kernel.modules.display()))?;
+        Ok(Self { files, built_in })
+    }
+}
+
+fn collect(folder: &Path, deeper: usize, files: &mut BTreeMap<String, PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        // Not through links: a build tree has one to its source.
+        if entry.file_type()?.is_dir() {
+            if deeper > 0 {
+                collect(&path, deeper - 1, files)?;
+            }
+        } else if let Some(name) = module_name(&path) {
+            files.insert(plain(&name), path);
+        }
+    }
+    Ok(())
+}
+
+struct Order<'a> {
+    board: &'a Board,
+    tree: Tree,
+    seen: BTreeSet<String>,
+    list: Vec<Module>,
+}
+
+impl Order<'_> {
+    /// One of the kernel's own modules, after what it depends on. It is marked before its dependencies are followed, so a circle ends.
+    fn add(&mut self, name: &str) -> Result<()> {
+        let name = plain(name);
+        if self.tree.built_in.contains(&name) || !self.seen.insert(name.clone()) {
+            return Ok(());
+        }
+        let Some(path) = self.tree.files.get(&name).cloned() else {
+            bail!("board {}: its kernel has no module {name}, neither as a file nor built in", self.board.name);
+        };
+        let module = Ko::read(&path)?;
+        for dependency in &module.depends {
+            self.add(dependency)?;
+        }
+        self.list.push(Module { name, bytes: module.bytes, extra: false });
+        Ok(())
+    }
+
+    /// A module of the user's: refused here with a clear line, which the guest's kernel would not give.
+    fn add_extra(&mut self, path: &Path, kernel: &Kernel) -> Result<()> {
+        let module = Ko::read(path)?;
+        let (board, cpu, shown) = (&self.board.name, self.board.cpu(), path.display());
+        if module.architecture != cpu.elf() {
+            bail!("module {shown} is for {}, board {board} runs {}", cpu::elf_name(module.architecture), cpu.name());
+        }
+        if module.release != kernel.release {
+            bail!("module {shown} is for kernel {}, board {board} runs {}", module.release, kernel.release);
+        }
+        for dependency in &module.depends {
+            self.add(dependency)?;
+        }
+        let name = module_name(path).unwrap_or_default();
+        if self.seen.insert(plain(&name)) {
+            self.list.push(Module { name, bytes: module.bytes, extra: true });
+        }
+        Ok(())
+    }
+}

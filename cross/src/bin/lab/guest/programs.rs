@@ -1,0 +1,128 @@
+//! The guest's programs, built here: static, for the board's processor, without any configuration of the user's.
+
+use super::{Program, busybox};
+use crate::{board::Board, cpu::Cpu};
+use anyhow::{Context, bail};
+use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result, progress::say, toolchain};
+use serde::Deserialize;
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tempfile::TempDir;
+
+/// For a first build of everything on one slow core.
+const BUILD_LIMIT: Duration = Duration::from_secs(3600);
+/// The workspace.
+const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+/// Package and program: always there, for it ends the run.
+const EXIT: (&str, &str) = ("contigo-lab-guest", "contigo-lab-exit");
+const TOOL: (&str, &str) = ("contigo-boards", "contigo");
+const TESTS: (&str, &str) = ("contigo-tests", "contigo-board-tests");
+
+/// Which programs a run needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted<'a> {
+    /// The tool and the board tests.
+    All,
+    /// This program instead of the board tests, and no demo.
+    Given(&'a Path),
+}
+
+/// Where the programs for one processor are.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    cpu: Cpu,
+    files: Vec<(String, PathBuf)>,
+    /// Where those that were built here are, for as long as this lives.
+    _stripped: TempDir,
+}
+
+/// A line of cargo's `--message-format=json`, of which only the programs count.
+#[derive(Debug, Deserialize)]
+struct Message {
+    reason: String,
+    target: Option<Target>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Target {
+    name: String,
+}
+
+impl Programs {
+    /// Builds them. One cargo for all, so that what they share is built once.
+    pub(crate) fn build(cache: &CacheDir, cpu: Cpu, wanted: Wanted<'_>) -> Result<Self> {
+        let list: &[(&str, &str)] = match wanted {
+            Wanted::All => &[EXIT, TOOL, TESTS],
+            Wanted::Given(_) => &[EXIT],
+        };
+        let log = cache.log(&format!("cargo-{}", cpu.name()))?;
+        let cargo = env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
+        let mut build = Tool::at(&cargo, format!("building the guest's programs for {}", cpu.name()))
+            .current_dir(WORKSPACE)
+            .args(["build", "--release", "--locked", "--message-format=json-render-diagnostics", "--target", cpu.target()])
+            .limit(BUILD_LIMIT);
+        for (package, program) in list {
+            build = build.args(["--package", package, "--bin", program]);
+        }
+        for (name, value) in toolchain::static_build(cache, cpu.target())? {
+            build = build.env(name, value);
+        }
+        // The user's own would be taken in place of the target's.
+        let said = build.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").output(&log)?;
+        let built = executables(&said);
+        let folder = cache.scratch()?;
+        let mut files = Vec::new();
+        for (_, program) in list {
+            let Some((_, path)) = built.iter().find(|(name, _)| name == program) else {
+                bail!("cargo built no {program}; its log is {}", log.display())
+            };
+            files.push(((*program).to_owned(), strip(cache, cpu, program, path, folder.path())?));
+        }
+        files.push(busybox::of(cache, cpu)?);
+        if let Wanted::Given(path) = wanted {
+            files.push((TESTS.1.to_owned(), path.into()));
+        }
+        Ok(Self { cpu, files, _stripped: folder })
+    }
+
+    pub(crate) fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    /// The programs' bytes, checked to run on this board.
+    pub(crate) fn read(&self, board: &Board) -> Result<Vec<Program>> {
+        self.files.iter().map(|(name, path)| Program::read(board, name, path)).collect()
+    }
+
+    /// Says how large each is.
+    pub(crate) fn say_sizes(&self) -> Result<()> {
+        let mut sizes = Vec::new();
+        for (name, path) in self.files.iter().filter(|(name, _)| name != busybox::BUSYBOX) {
+            let bytes = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
+            sizes.push(format!("{name} {} KiB", bytes.div_ceil(1024)));
+        }
+        say(&format!("static programs for {}: {}", self.cpu.name(), sizes.join(", ")));
+        Ok(())
+    }
+}
+
+/// The programs that cargo's messages name.
+fn executables(messages: &str) -> Vec<(String, PathBuf)> {
+    let parsed = messages.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    parsed
+        .filter(|message| message.reason == "compiler-artifact")
+        .filter_map(|message| Some((message.target?.name, message.executable?)))
+        .collect()
+}
+
+/// The program without its debug information, which is most of it.
+fn strip(cache: &CacheDir, cpu: Cpu, program: &str, path: &Path, folder: &Path) -> Result<PathBuf> {
+    let stripped = folder.join(program);
+    let strip = Tool::new(&format!("{}strip", cpu.prefix()), format!("stripping {program}"))?;
+    strip.arg("-o").arg(&stripped).arg(path).writes(folder).run(&cache.log("strip")?)?;
+    Ok(stripped)
+}

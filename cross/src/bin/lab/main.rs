@@ -1,0 +1,62 @@
+//! `cargo lab`: emulated boards, each with a real Linux kernel and a real model of a DMA engine.
+
+mod board;
+mod commands;
+mod cpu;
+mod emulator;
+mod guest;
+mod kernel;
+mod report;
+
+use clap::{Parser, Subcommand};
+use contigo_cross::{
+    failure::{self, Result},
+    interrupt,
+};
+use std::{path::PathBuf, process::ExitCode};
+
+/// Real kernels and real DMA engines on emulated boards
+///
+/// Kernels, sources and packages are kept in $CONTIGO_CACHE, else in ~/.cache/contigo; all of it may be deleted.
+/// Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "lab", bin_name = "cargo lab", version, arg_required_else_help = true)]
+struct Cli {
+    /// The folder with one folder for each board
+    #[arg(long = "boards", global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/boards"), hide_default_value = true)]
+    folder: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check that every program is there; as root on a machine with apt, install what is missing
+    Setup(commands::setup::Options),
+    /// Build or download the kernel of a board, once: it is kept by the hash of its source, configuration and compiler
+    Kernel(commands::kernel::Options),
+    /// Boot boards, run the board tests and the demo on each, and print one table
+    ///
+    /// With CONTIGO_MODULES=DIR in the environment, DIR/*.ko, or DIR/BOARD/*.ko where that folder exists, are loaded first.
+    Test(commands::test::Options),
+    /// Boot a board with the same programs in /bin, and open a shell in it
+    Shell(commands::shell::Options),
+    /// List the boards: machine, kernel, DMA engines, memory
+    List(commands::list::Options),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    failure::exit("cargo lab", run(&cli))
+}
+
+fn run(cli: &Cli) -> Result<ExitCode> {
+    interrupt::listen()?;
+    match &cli.command {
+        Command::Setup(options) => commands::setup::setup(options),
+        Command::Kernel(options) => commands::kernel::kernel(&cli.folder, options),
+        Command::Test(options) => commands::test::test(&cli.folder, options),
+        Command::Shell(options) => commands::shell::shell(&cli.folder, options),
+        Command::List(options) => commands::list::list(&cli.folder, options),
+    }
+}

@@ -1,0 +1,9 @@
+//! What the runs showed: rows, one table for all boards, and the closing line.
+
+mod row;
+mod summary;
+mod table;
+
+pub(crate) use row::{Kind, Row, Status};
+pub(crate) use summary::Summary;
+pub(crate) use table::new as new_table;

@@ -1,0 +1,107 @@
+//! What ends a command: one line that says what to do, then, where there is one, the end of a log.
+
+use std::{
+    io::{self, ErrorKind, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+use thiserror::Error;
+
+/// The result of everything that may fail here. [`Failure`] is inside where a caller may want to tell cases apart.
+pub type Result<T> = anyhow::Result<T>;
+
+/// The failures that both tools have.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// A program is not on the `PATH`.
+    #[error("{program} is not installed: {remedy}")]
+    MissingTool {
+        /// What was looked for.
+        program: String,
+        /// What to type.
+        remedy: String,
+    },
+    /// A program ended with another status than 0.
+    #[error("{what} failed ({status}); the log is {}{}", .log.display(), Tail(.last))]
+    Failed {
+        /// What the program was doing.
+        what: String,
+        /// Its exit status, or the signal that ended it.
+        status: String,
+        /// Its whole output.
+        log: PathBuf,
+        /// The last lines of it.
+        last: Vec<String>,
+    },
+    /// A program was ended at its time limit.
+    #[error("{what} was ended: it took longer than {seconds} s; the log is {}{}", .log.display(), Tail(.last))]
+    TimedOut {
+        /// What the program was doing.
+        what: String,
+        /// Its limit.
+        seconds: u64,
+        /// Its whole output.
+        log: PathBuf,
+        /// The last lines of it.
+        last: Vec<String>,
+    },
+    /// No room is left.
+    #[error("{what} failed: the disk that holds {} is full; make room, or set CONTIGO_CACHE to a folder on another disk", .place.display())]
+    DiskFull {
+        /// What could not go on.
+        what: String,
+        /// A path on that disk.
+        place: PathBuf,
+    },
+    /// The user ended the run.
+    #[error("interrupted")]
+    Interrupted,
+    /// Neither a package nor what stands in for it can be had.
+    #[error("{package} ({architecture}) cannot be had here: {reason}")]
+    NoPackage {
+        /// The Debian package.
+        package: String,
+        /// Debian's name of the architecture, or `all`.
+        architecture: String,
+        /// What was tried, and what to do.
+        reason: String,
+    },
+}
+
+/// The end of a log, each line on a line of its own.
+struct Tail<'a>(&'a [String]);
+
+impl std::fmt::Display for Tail<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() {
+            return write!(f, ", and is empty");
+        }
+        write!(f, ", and ends with:")?;
+        self.0.iter().try_for_each(|line| write!(f, "\n    {line}"))
+    }
+}
+
+impl Failure {
+    /// What an I/O error means for `place`: a full disk is told apart, everything else keeps its own words.
+    pub fn of_io(what: &str, place: &std::path::Path, error: &io::Error) -> anyhow::Error {
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::DiskFull { what: what.into(), place: place.into() }.into(),
+            _ => anyhow::anyhow!("{what} failed: {}: {error}", place.display()),
+        }
+    }
+}
+
+/// Ends a program: nothing more to say, or `tool: what stopped it` on standard error. 130 is the shell's number for Ctrl-C.
+pub fn exit(tool: &str, done: Result<ExitCode>) -> ExitCode {
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            // Where even standard error is closed, the exit status has to do.
+            let _ = writeln!(io::stderr(), "{tool}: {error:#}");
+            match error.downcast_ref() {
+                Some(Failure::Interrupted) => ExitCode::from(130),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}

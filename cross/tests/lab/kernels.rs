@@ -1,0 +1,202 @@
+//! Kernels: whole in the cache, or not there at all.
+
+use super::world::{Outcome, Said, World, is_gone, wait};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use std::{fs, io::Write};
+
+/// make as the lab calls it, in two calls: the configuration, then the kernel. What `$HOME/build` says is done in the second.
+const MAKE: &str = r#"
+for word; do
+    case $word in
+        O=*) out=${word#O=} ;;
+        KCONFIG_ALLCONFIG=*) mkdir -p "$out"; cp "${word#*=}" "$out/.config"; [ -f "$HOME/config" ] && . "$HOME/config"; exit 0 ;;
+    esac
+done
+mkdir -p "$out/arch/arm/boot" "$out/include/config" "$out/drivers"
+echo "  CC      init/main.o"
+echo again >> "$HOME/builds"
+echo 6.12.1 > "$out/include/config/kernel.release"
+echo kernel > "$out/arch/arm/boot/zImage"
+echo objects > "$out/drivers/a.o"
+echo symbols > "$out/Module.symvers"
+. "$HOME/build"
+"#;
+
+fn world(build: &str) -> Result<World, Box<dyn std::error::Error>> {
+    let world = World::with_make(MAKE)?;
+    fs::write(world.path("build"), build)?;
+    Ok(world)
+}
+
+/// Nothing that could be taken for a kernel, and nothing left over.
+fn nothing_in_the_cache(world: &World) {
+    assert_eq!(world.cached("kernels"), [""; 0]);
+    assert_eq!(world.cached("unfinished"), [""; 0]);
+}
+
+#[test]
+fn a_build_is_kept_whole_and_not_repeated() -> Outcome {
+    let world = world("exit 0")?;
+    for _ in 0..2 {
+        let said = world.run(&["kernel", "own"])?;
+        assert_eq!(said.status, Some(0), "{}", said.err);
+        assert!(said.out.contains("own: Linux 6.12.1 in "), "{}", said.out);
+    }
+    assert_eq!(fs::read_to_string(world.path("builds"))?.lines().count(), 1);
+    let kernel = world.path("cache/kernels").join(world.cached("kernels").pop().ok_or("no kernel")?);
+    assert!(kernel.join("arch/arm/boot/zImage").is_file() && kernel.join("Module.symvers").is_file());
+    assert!(!kernel.join("drivers/a.o").exists(), "object files are deleted");
+    Ok(())
+}
+
+#[test]
+fn another_configuration_is_another_kernel() -> Outcome {
+    let world = world("exit 0")?;
+    assert_eq!(world.run(&["kernel"])?.status, Some(0));
+    fs::write(world.path("boards/own/kernel.config"), "CONFIG_MORE=y\n")?;
+    assert_eq!(world.run(&["kernel"])?.status, Some(0));
+    world.program("arm-linux-gnueabihf-gcc", "echo 'gcc 100.0'")?;
+    assert_eq!(world.run(&["kernel"])?.status, Some(0));
+    assert_eq!(world.cached("kernels").len(), 3);
+    Ok(())
+}
+
+#[test]
+fn a_build_that_fails_half_way_leaves_nothing_and_shows_its_end() -> Outcome {
+    let world = world("echo 'main.c:7: error: no such thing'; exit 2")?;
+    world.run(&["kernel", "own"])?.failed_with(&[
+        "building Linux 6.12.1-1 for own failed (exit status 2)",
+        "main.c:7: error: no such thing",
+        "logs/",
+    ]);
+    nothing_in_the_cache(&world);
+    // With the cause gone, the same command succeeds.
+    fs::write(world.path("build"), "exit 0")?;
+    assert_eq!(world.run(&["kernel", "own"])?.status, Some(0));
+    Ok(())
+}
+
+#[test]
+fn a_build_without_its_image_is_no_kernel() -> Outcome {
+    let world = world("rm \"$out/arch/arm/boot/zImage\"")?;
+    world.run(&["kernel"])?.failed_with(&["there is no arch/arm/boot/zImage"]);
+    nothing_in_the_cache(&world);
+    Ok(())
+}
+
+#[test]
+fn an_interrupted_build_leaves_nothing() -> Outcome {
+    let world = world("sleep 600 & echo $! > \"$HOME/compiler\"; wait")?;
+    let lab = world.lab(&["kernel", "own"]).spawn()?;
+    let compiler = world.number("compiler")?;
+    kill(Pid::from_raw(i32::try_from(lab.id())?), Signal::SIGINT)?;
+    let said = wait(lab)?;
+    assert_eq!(said.status, Some(130), "{said:?}");
+    assert!(said.err.contains("interrupted"), "{said:?}");
+    nothing_in_the_cache(&world);
+    assert!(is_gone(compiler), "what make had started runs on");
+    Ok(())
+}
+
+#[test]
+fn two_runs_build_a_kernel_once() -> Outcome {
+    let world = world("sleep 1; exit 0")?;
+    let both = [world.lab(&["kernel"]).spawn()?, world.lab(&["kernel"]).spawn()?];
+    for lab in both {
+        let said = wait(lab)?;
+        assert_eq!(said.status, Some(0), "{said:?}");
+    }
+    assert_eq!(fs::read_to_string(world.path("builds"))?.lines().count(), 1);
+    Ok(())
+}
+
+#[test]
+fn what_the_kernel_does_not_take_is_an_error_that_names_it() -> Outcome {
+    let world = world("exit 0")?;
+    fs::write(world.path("boards/own/kernel.config"), "CONFIG_MORE=y\n")?;
+    fs::write(world.path("config"), "echo '# CONFIG_MORE is not set' > \"$out/.config\"")?;
+    world.run(&["kernel"])?.failed_with(&["this kernel does not take", "CONFIG_MORE=y", "CONFIG_UIO=y"]);
+    nothing_in_the_cache(&world);
+    Ok(())
+}
+
+#[test]
+fn a_full_disk_is_called_one() -> Outcome {
+    let world = world("dd if=/dev/zero of=\"$out/vmlinux.o\" bs=65536 || exit 2")?;
+    let small = world.path("small");
+    fs::create_dir(&small)?;
+    let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(&small).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        writeln!(std::io::stderr(), "SKIPPED: a_full_disk_is_called_one: a small disk can be mounted by root only")?;
+        return Ok(());
+    }
+    let moved = std::process::Command::new("cp").arg("-r").arg(world.path("cache/sources")).arg(&small).status();
+    let said = world.lab(&["kernel"]).env("CONTIGO_CACHE", &small).output();
+    let kernels = fs::read_dir(small.join("kernels")).map_or(0, Iterator::count);
+    // Before anything that may fail: a mount outlives a test.
+    let unmounted = std::process::Command::new("umount").arg(&small).status()?;
+    assert!(unmounted.success() && moved?.success());
+    Said::new(&said?).failed_with(&["is full", "CONTIGO_CACHE"]);
+    assert_eq!(kernels, 0);
+    Ok(())
+}
+
+#[test]
+fn without_apt_and_source_it_says_what_is_missing_and_where_to_put_it() -> Outcome {
+    let world = world("exit 0")?;
+    fs::remove_dir_all(world.path("cache/sources"))?;
+    world.run(&["kernel"])?.failed_with(&["linux-source-6.12", "this machine has no apt", "linux-source-6.12_*.deb", "cache/packages"]);
+    nothing_in_the_cache(&world);
+    Ok(())
+}
+
+#[test]
+fn what_apt_refuses_is_said_in_its_words() -> Outcome {
+    let world = world("exit 0")?;
+    fs::remove_dir_all(world.path("cache/sources"))?;
+    world.program("dpkg-deb", "exit 1")?;
+    world.program(
+        "apt-get",
+        "for word; do [ \"$word\" = update ] && exit 0; done; echo 'E: Unable to locate package linux-source-6.12'; exit 100",
+    )?;
+    world.run(&["kernel"])?.failed_with(&["linux-source-6.12", "Unable to locate package", "cache/packages"]);
+    nothing_in_the_cache(&world);
+    Ok(())
+}
+
+#[test]
+fn a_package_put_there_by_hand_serves_a_machine_without_a_network() -> Outcome {
+    let world = world("exit 0")?;
+    fs::remove_dir_all(world.path("cache/sources"))?;
+    fs::create_dir_all(world.path("cache/packages"))?;
+    fs::write(world.path("cache/packages/linux-source-6.12_6.12.9-1_all.deb"), "a package")?;
+    world.program(
+        "dpkg-deb",
+        "case $1 in -f) echo 6.12.9-1 ;; -x) mkdir -p \"$3/usr/src\"; touch \"$3/usr/src/linux-source-6.12.tar.xz\" ;; esac",
+    )?;
+    // tar -x --strip-components=1 -f ARCHIVE -C FOLDER
+    world.program("tar", "[ -f \"$4\" ] && touch \"$6/Makefile\"")?;
+    let said = world.run(&["kernel"])?;
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    assert!(world.cached("sources").contains(&"linux-source-6.12_6.12.9-1".to_owned()));
+    Ok(())
+}
+
+#[test]
+fn a_source_that_is_not_whole_is_not_kept() -> Outcome {
+    let world = world("exit 0")?;
+    fs::remove_dir_all(world.path("cache/sources"))?;
+    fs::create_dir_all(world.path("cache/packages"))?;
+    fs::write(world.path("cache/packages/linux-source-6.12_6.12.9-1_all.deb"), "a package")?;
+    world.program("dpkg-deb", "case $1 in -f) echo 6.12.9-1 ;; esac")?;
+    world.program("tar", "touch \"$6/half\"; echo 'xz: Unexpected end of input'; exit 2")?;
+    world.run(&["kernel"])?.failed_with(&["unpacking linux-source-6.12 6.12.9-1 failed", "Unexpected end of input"]);
+    world.program("tar", "exit 0")?;
+    world.run(&["kernel"])?.failed_with(&["it has no Makefile"]);
+    assert_eq!(world.cached("sources"), [""; 0]);
+    nothing_in_the_cache(&world);
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Runs of a board: what passes, and everything that must not.
+
+use super::world::{Elf, Outcome, RELEASE, World, is_gone, wait};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use object::Architecture;
+use std::{
+    fs,
+    io::Write,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+const ROW: &str = r#"@row {"kind":"jobs","name":"huge/edu/polled","memory":"huge","engine":"edu","mode":"polled","user":"0","jobs":12000,"bytes":99,"mismatches":0,"canary_hits":0,"allocations":0,"syscalls":0,"status":"passed","reason":""}"#;
+const SKIPPED: &str = r#"@row {"kind":"check","name":"u-dma-buf","user":"0","status":"skipped","reason":"no module u-dma-buf"}"#;
+
+/// Cargo's environment for a static build wants the C library's archive, which is at a fixed place.
+fn can_build() -> bool {
+    let there = Path::new("/usr/aarch64-linux-gnu/lib/libc.a").is_file();
+    if !there {
+        writeln!(std::io::stderr(), "SKIPPED: runs of cargo lab: libc6-dev-arm64-cross is not installed").unwrap();
+    }
+    there
+}
+
+/// An emulator that prints these lines and ends with this status.
+fn prints(lines: &[&str], status: u8) -> String {
+    let lines: String = lines.iter().map(|line| format!("echo '{line}'\n")).collect();
+    format!("{lines}exit {status}")
+}
+
+#[test]
+fn a_run_that_passes_is_one_table_and_a_closing_line() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let world = World::with_emulator(&prints(&["booting", ROW, SKIPPED, "@end 0 2"], 0))?;
+    let said = world.test(&[])?;
+    assert_eq!(said.status, Some(0), "{said:?}");
+    for text in [
+        "virtual",
+        "12,000",
+        "skipped: no module u-dma-buf\n    virtual · u-dma-buf\n",
+        "lab result: ok. 1 passed; 0 failed; 1 skipped; 1 boards; finished in",
+    ] {
+        assert!(said.out.contains(text), "no {text} in\n{}", said.out);
+    }
+    assert!(said.err.contains("contigo-lab-exit") && said.err.contains("KiB"), "sizes: {}", said.err);
+    let said = world.test(&["--json"])?;
+    let summary: serde_json::Value = serde_json::from_str(&said.out)?;
+    assert_eq!((summary.get("passed"), summary.get("skipped")), (Some(&1.into()), Some(&1.into())));
+    assert_eq!(summary.pointer("/rows/0/board"), Some(&"virtual".into()));
+    Ok(())
+}
+
+#[test]
+fn a_row_that_failed_fails_the_run() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let failed = r#"@row {"kind":"check","name":"a fault is decoded","user":"0","status":"failed","reason":"it was not"}"#;
+    let said = World::with_emulator(&prints(&[ROW, failed, "@end 1 2"], 1))?.test(&[])?;
+    assert_eq!(said.status, Some(1), "{said:?}");
+    assert!(
+        said.out.contains("FAILED: virtual · a fault is decoded\n    it was not\n") && said.out.contains("FAILED. 1 passed; 1 failed"),
+        "{}",
+        said.out
+    );
+    Ok(())
+}
+
+#[test]
+fn a_guest_that_hangs_is_ended_and_its_last_lines_are_shown() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let lines: Vec<String> = (1..=30).map(|number| format!("line {number} of the console")).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let hang = prints(&lines, 0).replace("exit 0", "sleep 600 & echo $! > \"$HOME/inside\"; wait");
+    let world = World::with_emulator(&hang)?;
+    let begun = Instant::now();
+    let said = world.test(&["--limit", "2"])?;
+    assert!(begun.elapsed() < Duration::from_secs(15), "ended only after {:?}", begun.elapsed());
+    said.failed_with(&["did not end within 2 s", "line 30 of the console", "line 11 of the console", "console-virtual.log"]);
+    assert!(!said.err.contains("line 10 of"), "twenty lines are enough: {}", said.err);
+    assert!(said.out.contains("lab result: FAILED. 0 passed; 1 failed"), "{}", said.out);
+    assert!(is_gone(world.number("inside")?), "what the emulator started runs on");
+    assert_eq!(world.cached("unfinished"), [""; 0]);
+    Ok(())
+}
+
+#[test]
+fn a_panic_is_one_although_the_emulator_ends_well() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let panic = "[    0.9] Kernel panic - not syncing: Attempted to kill init!";
+    World::with_emulator(&prints(&["booting", panic], 0))?.test(&[])?.failed_with(&["the kernel panicked", "Attempted to kill init!"]);
+    Ok(())
+}
+
+#[test]
+fn status_0_without_the_last_line_is_a_failure() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    World::with_emulator(&prints(&[ROW], 0))?.test(&[])?.failed_with(&["before the guest had said that it was done"]);
+    World::with_emulator(&prints(&[ROW, "@end 0 2"], 0))?.test(&[])?.failed_with(&["printed 2 rows, 1 arrived"]);
+    World::with_emulator("echo 'could not open disk' >&2; exit 1")?
+        .test(&[])?
+        .failed_with(&["QEMU ended (exit status 1)", "could not open disk"]);
+    Ok(())
+}
+
+#[test]
+fn the_emulator_goes_with_the_tool_however_that_ends() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    for signal in [Signal::SIGINT, Signal::SIGKILL] {
+        let world = World::with_emulator("echo $$ > \"$HOME/emulator\"; exec sleep 600")?;
+        let program = world.path("tests").display().to_string();
+        let lab = world.lab(&["test", "--program", &program]).spawn()?;
+        let emulator = world.number("emulator")?;
+        kill(Pid::from_raw(i32::try_from(lab.id())?), signal)?;
+        let said = wait(lab)?;
+        assert_eq!(said.status, (signal == Signal::SIGINT).then_some(130), "{said:?}");
+        assert!(is_gone(emulator), "{signal}: the emulator runs on");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_program_for_another_processor_is_refused_before_the_run() -> Outcome {
+    let world = World::with_emulator("touch \"$HOME/was-run\"")?;
+    world.elf("tests", Elf::static_program(Architecture::X86_64))?;
+    world.test(&[])?.failed_with(&["tests is a program for x86-64, board virtual runs arm64 (aarch64-unknown-linux-gnu)"]);
+    world.elf("tests", Elf::program(Architecture::Aarch64, true))?;
+    world.test(&[])?.failed_with(&["wants shared libraries", "+crt-static"]);
+    world.elf("tests", b"#!/bin/sh\n".to_vec())?;
+    world.test(&[])?.failed_with(&["tests is no ELF program"]);
+    fs::remove_file(world.path("tests"))?;
+    world.test(&[])?.failed_with(&["cannot read", "tests"]);
+    assert!(!world.path("was-run").exists());
+    Ok(())
+}
+
+#[test]
+fn a_module_for_another_kernel_is_refused_before_the_run() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let world = World::with_emulator("touch \"$HOME/was-run\"")?;
+    let program = world.path("tests").display().to_string();
+    let test = |expected: &[&str]| -> Outcome {
+        let output = world.lab(&["test", "--program", &program]).env("CONTIGO_MODULES", world.path("modules")).output()?;
+        super::world::Said::new(&output).failed_with(expected);
+        Ok(())
+    };
+    world.elf("modules/mine.ko", Elf::module(Architecture::Aarch64, "6.1.0-9-arm64 SMP mod_unload aarch64", "")?)?;
+    test(&["mine.ko is for kernel 6.1.0-9-arm64, board virtual runs 6.12.1+deb12-arm64"])?;
+    world.elf("modules/mine.ko", Elf::module(Architecture::X86_64, &format!("{RELEASE} SMP"), "")?)?;
+    test(&["mine.ko is for x86-64, board virtual runs arm64"])?;
+    world.elf("modules/mine.ko", Elf::module(Architecture::Aarch64, &format!("{RELEASE} SMP"), "uio,no_such_thing")?)?;
+    test(&["no module no_such_thing"])?;
+    world.elf("modules/mine.ko", Elf::static_program(Architecture::Aarch64))?;
+    test(&["mine.ko is no kernel module"])?;
+    assert!(!world.path("was-run").exists());
+    Ok(())
+}
+
+#[test]
+fn modules_that_fit_are_packed_in_order_of_their_names() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    // The emulator keeps the initramfs, which is not compressed.
+    let keep = r#"while [ "$1" != -initrd ]; do shift; done; cp "$2" "$HOME/initramfs"; "#;
+    let world = World::with_emulator(&(keep.to_owned() + &prints(&[ROW, "@end 0 1"], 0)))?;
+    for name in ["b-second.ko", "a-first.ko"] {
+        // The folder of the board's name goes before the files beside it.
+        world.elf(&format!("modules/virtual/{name}"), Elf::module(Architecture::Aarch64, &format!("{RELEASE} SMP"), "uio")?)?;
+    }
+    world.elf("modules/wrong.ko", Elf::module(Architecture::Aarch64, "5.4 SMP", "")?)?;
+    let program = world.path("tests").display().to_string();
+    let status = world.lab(&["test", "--program", &program]).env("CONTIGO_MODULES", world.path("modules")).output()?.status;
+    assert!(status.success());
+    let image = String::from_utf8_lossy(&fs::read(world.path("initramfs"))?).into_owned();
+    assert!(image.contains("/lib/modules/00-a-first.ko a-first \n/lib/modules/01-b-second.ko b-second \n"));
+    assert!(image.contains("a-first\nb-second\n"), "the names for the tests");
+    Ok(())
+}
+
+#[test]
+fn boards_that_run_at_the_same_time_are_all_counted() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    let world = World::with_emulator(&prints(&[ROW, "@end 0 1"], 0))?;
+    fs::create_dir(world.path("boards/other"))?;
+    fs::copy(world.path("boards/virtual/board.toml"), world.path("boards/other/board.toml"))?;
+    let said = world.test(&["--jobs", "2"])?;
+    assert_eq!(said.status, Some(0), "{said:?}");
+    assert!(said.out.contains("2 passed; 0 failed; 0 skipped; 2 boards"), "{}", said.out);
+    Ok(())
+}

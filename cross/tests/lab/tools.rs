@@ -1,0 +1,116 @@
+//! What is missing is named, and what is wrongly asked for lists what there is.
+
+use super::world::{Outcome, Said, World};
+use std::{
+    fs,
+    io::{self, Write},
+    process::Command,
+};
+
+/// The project's own boards.
+fn real(args: &[&str]) -> Said {
+    Said::new(&Command::new(env!("CARGO_BIN_EXE_contigo-lab")).args(args).env("CONTIGO_CACHE", "/nonexistent/cache").output().unwrap())
+}
+
+#[test]
+fn an_unknown_board_lists_the_boards() {
+    for command in ["test", "kernel", "shell"] {
+        real(&[command, "zynq"]).failed_with(&["there is no board zynq", "virt, virt-smmu, zynq-6.1, zynq-6.12, zynqmp"]);
+    }
+}
+
+#[test]
+fn wrong_usage_is_status_2() {
+    for wrong in [&["boot"] as &[&str], &["test", "--jobs", "0"], &["shell"]] {
+        assert_eq!(real(wrong).status, Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn every_board_of_the_project_can_be_read() -> Outcome {
+    let world = World::bare()?;
+    let boards = concat!(env!("CARGO_MANIFEST_DIR"), "/boards");
+    let said = Said::new(
+        &Command::new(env!("CARGO_BIN_EXE_contigo-lab"))
+            .args(["--boards", boards, "list", "--json"])
+            .env("CONTIGO_CACHE", world.path("cache"))
+            .output()?,
+    );
+    assert_eq!(said.status, Some(0), "{}", said.err);
+    let list: serde_json::Value = serde_json::from_str(&said.out)?;
+    let list = list.as_array().ok_or("no array")?;
+    assert_eq!(list.len(), 5);
+    assert!(list.iter().all(|board| board.get("cached").is_some_and(serde_json::Value::is_null)), "an empty cache has no kernel");
+    Ok(())
+}
+
+#[test]
+fn a_missing_emulator_names_its_package_before_anything_is_built() -> Outcome {
+    let world = World::with_emulator("exit 0")?;
+    fs::remove_file(world.path("bin/qemu-system-aarch64"))?;
+    world.program("cargo", "touch \"$HOME/was-built\"")?;
+    world.test(&[])?.failed_with(&["qemu-system-aarch64 is not installed", "apt install qemu-system-arm"]);
+    assert!(!world.path("was-built").exists());
+    Ok(())
+}
+
+#[test]
+fn a_missing_build_tool_names_its_package() -> Outcome {
+    for (tool, package) in
+        [("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf"), ("bison", "bison"), ("xz", "xz-utils"), ("make", "make")]
+    {
+        let world = World::with_make("exit 0")?;
+        fs::remove_file(world.path("bin").join(tool))?;
+        world.run(&["kernel", "own"])?.failed_with(&[&format!("{tool} is not installed"), &format!("apt install {package}`")]);
+    }
+    Ok(())
+}
+
+#[test]
+fn setup_prints_one_line_with_every_package() -> Outcome {
+    let said = World::bare()?.run(&["setup", "--print"])?;
+    assert_eq!(said.status, Some(1), "{said:?}");
+    let line = said.out.lines().find(|line| line.contains("apt install")).ok_or("no line to copy")?;
+    for package in
+        ["bc", "bison", "device-tree-compiler", "flex", "gcc-aarch64-linux-gnu", "gcc-arm-linux-gnueabihf", "qemu-system-arm", "xz-utils"]
+    {
+        assert!(line.split(' ').any(|word| word == package), "no {package} in {line}");
+    }
+    Ok(())
+}
+
+#[test]
+fn setup_installs_as_root_and_says_what_is_left() -> Outcome {
+    if !nix::unistd::geteuid().is_root() {
+        writeln!(io::stderr(), "SKIPPED: setup_installs_as_root_and_says_what_is_left: only root installs")?;
+        return Ok(());
+    }
+    let world = World::bare()?;
+    world.program("apt-get", "echo \"$*\" >> \"$HOME/asked\"; ln -sf /bin/true \"$HOME/bin/flex\"")?;
+    let said = world.run(&["setup"])?;
+    let asked = fs::read_to_string(world.path("asked"))?;
+    assert!(asked.starts_with("update\ninstall --yes --no-install-recommends ") && asked.contains(" flex "), "{asked}");
+    // This apt-get installed nothing but flex, and that is seen.
+    assert_eq!(said.status, Some(1), "{said:?}");
+    let line = said.out.lines().find(|line| line.contains("apt install")).ok_or("no line to copy")?;
+    assert!(line.contains(" bison ") && !line.contains("flex"), "{line}");
+    Ok(())
+}
+
+#[test]
+fn a_board_with_a_typo_is_refused_with_the_line() -> Outcome {
+    let world = World::bare()?;
+    world.board("b", "about = \"x\"\narchitecture = \"arm\"\nmemroy = \"1M\"\n")?;
+    world.run(&["list"])?.failed_with(&["board b", "memroy", "line 3"]);
+    world.board("b", "about = \"x\"\narchitecture = \"riscv\"\n")?;
+    world.run(&["list"])?.failed_with(&["board b", "riscv", "arm64"]);
+    Ok(())
+}
+
+#[test]
+fn no_place_for_the_cache_is_said() -> Outcome {
+    let world = World::with_make("exit 0")?;
+    let said = Said::new(&world.lab(&["kernel"]).env_remove("CONTIGO_CACHE").env_remove("HOME").output()?);
+    said.failed_with(&["CONTIGO_CACHE"]);
+    Ok(())
+}
