@@ -43,7 +43,7 @@ fn a_run_that_passes_is_one_table_and_a_closing_line() -> Outcome {
         "virtual",
         "12,000",
         "skipped: no module u-dma-buf\n    virtual · u-dma-buf\n",
-        "lab result: ok. 1 passed; 0 failed; 1 skipped; 1 boards; finished in",
+        "test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in",
     ] {
         assert!(said.out.contains(text), "no {text} in\n{}", said.out);
     }
@@ -85,7 +85,7 @@ fn a_guest_that_hangs_is_ended_and_its_last_lines_are_shown() -> Outcome {
     assert!(begun.elapsed() < Duration::from_secs(15), "ended only after {:?}", begun.elapsed());
     said.failed_with(&["did not end within 2 s", "line 30 of the console", "line 11 of the console", "console-virtual.log"]);
     assert!(!said.err.contains("line 10 of"), "twenty lines are enough: {}", said.err);
-    assert!(said.out.contains("lab result: FAILED. 0 passed; 1 failed"), "{}", said.out);
+    assert!(said.out.contains("test result: FAILED. 0 passed; 1 failed"), "{}", said.out);
     assert!(is_gone(world.number("inside")?), "what the emulator started runs on");
     assert_eq!(world.cached("unfinished"), [""; 0]);
     Ok(())

@@ -70,7 +70,7 @@ pub(super) fn limits(address: &str) -> Result<Outcome> {
     let before = getrlimit(Resource::RLIMIT_MEMLOCK).map_err(|errno| Error::Os { call: "getrlimit", errno: errno as i32 })?;
     let set =
         |soft| setrlimit(Resource::RLIMIT_MEMLOCK, soft, before.1).map_err(|errno| Error::Os { call: "setrlimit", errno: errno as i32 });
-    set(LIMIT_BYTES)?;
+    set(LIMIT_BYTES as _)?;
     let root = nix::unistd::geteuid().is_root();
     let large = vfio.memory(8 << 20).map(drop);
     let expected = if root { Ok(()) } else { Err(Error::PinLimit { need_bytes: 8 << 20, limit_bytes: LIMIT_BYTES }) };

@@ -9,6 +9,7 @@ use contigo::{
 };
 use std::{
     cell::{Cell, RefCell},
+    collections::VecDeque,
     rc::Rc,
 };
 
@@ -18,15 +19,24 @@ struct Notes {
     answers: RefCell<Vec<(usize, u32)>>,
     /// What ISR, STATUS and TOTAL_BYTE say once the doorbell has been rung.
     ending: Cell<(u32, u32, u32)>,
-    /// So many reads of STATUS after the doorbell know nothing of it yet.
-    lag: Cell<u32>,
+    /// What STATUS says, read by read; the last answer stays.
+    states: RefCell<VecDeque<u32>>,
+    /// EN was cleared while STATUS said that the channel is at work.
+    cleared_at_work: Cell<bool>,
     len_bytes: usize,
 }
 
 impl Notes {
     fn new() -> Rc<Self> {
         let answers = RefCell::new(vec![]);
-        Rc::new(Self { writes: RefCell::default(), answers, ending: Cell::new((regs::INT_DONE, 0, 0)), lag: Cell::new(0), len_bytes: 4096 })
+        Rc::new(Self {
+            writes: RefCell::default(),
+            answers,
+            ending: Cell::new((regs::INT_DONE, 0, 0)),
+            states: RefCell::default(),
+            cleared_at_work: Cell::new(false),
+            len_bytes: 4096,
+        })
     }
 
     /// The register at `offset` answers `value`.
@@ -53,16 +63,21 @@ unsafe impl Mmio for Noted {
         self.notes.len_bytes
     }
     fn read32(&self, offset: usize) -> u32 {
-        let lag = self.notes.lag.get();
-        if offset == regs::STATUS.offset() && lag > 0 {
-            self.notes.lag.set(lag - 1);
-            return regs::STATE_DONE;
+        let mut states = self.notes.states.borrow_mut();
+        if let (true, Some(&state)) = (offset == regs::STATUS.offset(), states.front()) {
+            if states.len() > 1 {
+                states.pop_front();
+            }
+            return state;
         }
         let answers = self.notes.answers.borrow();
         answers.iter().find(|(at, _)| *at == offset).map_or(0, |(_, value)| *value)
     }
     unsafe fn write32(&self, offset: usize, value: u32) {
         self.notes.writes.borrow_mut().push((offset, value));
+        if (offset, value) == (regs::CTRL2.offset(), 0) && self.notes.states.borrow().front() == Some(&regs::STATE_BUSY) {
+            self.notes.cleared_at_work.set(true);
+        }
         if offset == regs::DATA_ATTR.offset() {
             self.notes.answer(offset, value);
         }
@@ -161,7 +176,7 @@ fn what_a_channel_says_is_compared() {
     let (done, wrong, busy) = (regs::INT_DONE, regs::STATE_FAILED, regs::STATE_BUSY);
     let fault = |status, what: &'static str| Error::Fault { device: "zdma", status, what };
     let timeout = Error::Timeout { timeout_us: LIMIT.as_us() };
-    let will_not_stop = |status| Error::WillNotStop { device: "zdma", status, waited_us: 10_001 };
+    let will_not_stop = |status| Error::WillNotStop { device: "zdma", status, waited_us: 20_001 };
     // What ISR, STATUS and TOTAL_BYTE say, what the job says, and what stopping says where it fails.
     let endings = [
         ((done, 0, 99), Error::ShortTransfer { need_bytes: 100, done_bytes: 99 }, None),
@@ -198,22 +213,38 @@ fn a_channel_whose_status_lags_behind_the_doorbell_is_not_taken_for_stopped() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let notes = Notes::new();
     let mut engine = Engine::new(Zdma::simple(noted(&notes, board.port())).unwrap()).unwrap();
-    notes.ending.set((0, regs::STATE_BUSY, 0));
-    notes.lag.set(1);
+    notes.ending.set((0, 0, 0));
+    notes.states.replace([regs::STATE_DONE, regs::STATE_BUSY].into());
     drop(engine.start([carve!(region)(256).to_device(..), carve!(region)(256).from_device(..)], &()).unwrap());
     assert!(engine.is_busy(), "it is at work, and its buffers are leaked");
-    notes.answer(regs::STATUS.offset(), regs::STATE_DONE);
+    assert!(notes.cleared_at_work.get(), "after the copy should have ended, EN is cleared all the same");
+    notes.states.replace([regs::STATE_DONE].into());
     engine.recover().unwrap();
+}
+
+#[test]
+fn a_channel_at_work_is_let_come_to_its_end() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let notes = Notes::new();
+    let mut engine = Engine::new(Zdma::simple(noted(&notes, board.port())).unwrap()).unwrap();
+    notes.ending.set((0, 0, 0));
+    let mut states = VecDeque::from([regs::STATE_BUSY; 100]);
+    states.push_back(regs::STATE_DONE);
+    notes.states.replace(states);
+    drop(engine.start([carve!(region)(256).to_device(..), carve!(region)(256).from_device(..)], &()).unwrap());
+    assert_eq!((engine.is_busy(), notes.cleared_at_work.get()), (false, false));
 }
 
 #[test]
 fn windows_that_no_zdma_has() {
     let board = SimBoard::new(1);
-    for (offset, value) in [(0x000, 2), (0x100, 1 << 12), (0x104, u32::MAX), (0x110, 1), (0x114, 0x400), (0x11C, 4), (0x120, 1 << 28)] {
+    let wrong = [(0x000, 2), (0x100, 1 << 12), (0x104, u32::MAX), (0x110, 1), (0x114, 0x400), (0x11C, 4), (0x120, 1 << 28), (0x124, 0x200)];
+    for ((offset, value), (name, ..)) in wrong.into_iter().zip(regs::ZEROES) {
         let notes = Notes::new();
         notes.answer(offset, value);
         let refused = Zdma::simple(noted(&notes, board.port())).map(drop).unwrap_err();
-        assert_eq!(refused, Error::AttributeNonsense { name: "a register of ZDMA", value: u64::from(value) });
+        assert_eq!(refused, Error::AttributeNonsense { name, value: u64::from(value) });
         assert_eq!(notes.written(), []);
     }
     // Registers that hold nothing: opened, and found out when it is stopped.

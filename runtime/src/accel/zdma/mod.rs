@@ -35,17 +35,15 @@ pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 use crate::device::{AsFd, BorrowedFd};
 use crate::{
-    Accelerator, CpuBuf, DevBuf, DevSlice, Device, Direction, DriverBuf, Error, Port, Refused, Result, Timeout, barrier,
+    Accelerator, CpuBuf, DevBuf, DevSlice, Device, Direction, DriverBuf, Error, Port, Refused, Result, Timeout,
     irq::{poll_every, poll_until},
 };
 use list::{List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces};
 
-/// How long stopping waits where no copy is known to be under way: 4 KiB, all that the channels' common buffer holds, take 5 µs at
-/// 1 GB/s; a thousand times that and more, for an interconnect that others congest.
+/// How long stopping waits for a channel's end, beside its copy, and once more after EN was cleared: 4 KiB, all that the channels' common
+/// buffer holds, take 5 µs at 1 GB/s; a thousand times that and more, for an interconnect that others congest.
 const STOP_US: u32 = 10_000;
-/// And a microsecond more for so many bytes of the last copy: 100 MB/s, an eighth of what 64 bits carry at 100 MHz. The manual
-/// promises that a channel can be disabled at any time, not that it drops what it began, so stopping may have to wait for the
-/// copy's end.
+/// So many bytes of the last copy take a microsecond: 100 MB/s, an eighth of what 64 bits carry at 100 MHz.
 const STOP_BYTES_PER_US: u32 = 100;
 /// Between two looks while it waits: no interrupt announces the end of a stop.
 const STOP_STEP_US: u32 = 50;
@@ -139,35 +137,44 @@ impl<'p, D: Device> Zdma<'p, D> {
         Ok(())
     }
 
-    /// Ends what the channel does, or waits for its end, with its interrupts masked.
+    /// Waits for the channel's end, and only where none comes clears EN under it; with its interrupts masked.
     ///
-    /// Clearing EN is all that software can do to a channel at work; only a paused one is promised to leave its state for it
-    /// (UG1085, "Channel Disabled"). What counts is STATUS: it says "done" only after all that was read has been written and answered.
+    /// A copy ends by itself, and at its end STATUS is known to be true. What a channel at work does when EN is cleared no source says,
+    /// only that it can be disabled at any time and that a paused one then leaves its state (UG1085, "DMA Controller Functional
+    /// Description", "Channel Disabled"): so that comes last, when the copy should have ended long ago.
     fn stop(&mut self) -> Result<()> {
-        let device = &self.device;
-        // SAFETY: neither starts a transfer: masking moves no data, and EN is cleared.
+        // SAFETY: masking moves no data.
+        unsafe { regs::IDS.write(&self.device, regs::INT_ALL) };
+        let copy_us = STOP_US + self.expected_bytes / STOP_BYTES_PER_US;
+        let mut left_over = self.not_idle(copy_us);
+        // SAFETY: clearing EN starts nothing; CONT with EN at 0 leads from the paused state to the disabled one.
         unsafe {
-            regs::IDS.write(device, regs::INT_ALL);
-            regs::CTRL2.write(device, 0);
-        }
-        let waited_us = STOP_US + self.expected_bytes / STOP_BYTES_PER_US;
-        let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
-        // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
-        let _ = poll_every(&mut self.device, STOP_STEP_US, Timeout::us(waited_us), |device| {
-            status = regs::STATUS.read(device);
-            if status == regs::STATE_PAUSED {
-                // SAFETY: with EN at 0 this leads from the paused state to the disabled one (UG1085, "Channel Disabled").
-                unsafe { regs::CTRL0.write(device, regs::CTRL0.read(device) | regs::CONTINUE) };
+            regs::CTRL2.write(&self.device, 0);
+            if left_over == Some(regs::STATE_PAUSED) {
+                regs::CTRL0.write(&self.device, regs::CTRL0.read(&self.device) | regs::CONTINUE);
             }
-            idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
-            idle_looks >= IDLE_LOOKS
-        });
-        if idle_looks < IDLE_LOOKS {
-            return Err(Error::WillNotStop { device: "zdma", status, waited_us });
+        }
+        if left_over.is_some() {
+            left_over = self.not_idle(STOP_US);
+        }
+        if let Some(status) = left_over {
+            return Err(Error::WillNotStop { device: "zdma", status, waited_us: copy_us + STOP_US });
         }
         // SAFETY: acknowledging moves no data.
         unsafe { regs::ISR.write(&self.device, regs::INT_ALL) };
         Ok(())
+    }
+
+    /// Waits until the channel is idle, at most for `limit_us`: `None`, or what STATUS said last.
+    fn not_idle(&mut self, limit_us: u32) -> Option<u32> {
+        let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
+        // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
+        let _ = poll_every(&mut self.device, STOP_STEP_US, Timeout::us(limit_us), |device| {
+            status = regs::STATUS.read(device);
+            idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
+            idle_looks >= IDLE_LOOKS
+        });
+        (idle_looks < IDLE_LOOKS).then_some(status)
     }
 
     /// The registers that no job changes, also after a reset from outside. The channel is stopped: while it is enabled they must not
@@ -199,10 +206,10 @@ fn is_zdma(device: &impl Device) -> Result<()> {
     if have_bytes < need_bytes {
         return Err(Error::RegisterWindow { device: "zdma", need_bytes, have_bytes });
     }
-    for (register, zeroes) in regs::ZEROES {
+    for (name, register, zeroes) in regs::ZEROES {
         let value = register.read(device);
         if value & zeroes != 0 {
-            return Err(Error::AttributeNonsense { name: "a register of ZDMA", value: u64::from(value) });
+            return Err(Error::AttributeNonsense { name, value: u64::from(value) });
         }
     }
     Ok(())
@@ -210,10 +217,11 @@ fn is_zdma(device: &impl Device) -> Result<()> {
 
 // SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, with over-fetch off no others, and writes as many at the
 // destination's; `check` compared SIZE with both operands. In linked mode the descriptors say the same for each piece (`list.rs`),
-// and the channel also reads the descriptors, which are the driver's own. 2. `poll` and `stop` believe STATUS: a channel
+// and the channel also reads the descriptors, which are the driver's own. 2. `poll` and `stop` believe STATUS: a channel that ends
 // leaves its busy state only when all data is in the destination's memory ("Channel Disabled"), and each write has been answered
 // then ("Total Transferred Bytes Overflow"). Without snooping the answer comes from memory, as AWCACHE asks; with it, from the
-// interconnect that snoops, behind which every observer sees the write. 3. `check` reads no register. 4. The port is the device's.
+// interconnect that snoops, behind which every observer sees the write. One that was disabled because it did not end is believed by
+// the same register (`stop`). 3. `check` reads no register. 4. The port is the device's.
 unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
     type Args = ();
     const NAME: &'static str = "zdma";
@@ -244,8 +252,6 @@ unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
             let list = List::new(pieces, descriptors.addr_at(0), coherent);
             // SAFETY: the channel is stopped: the job before this one is done, or was quiesced.
             unsafe { descriptors.write(0, list.words())? };
-            // The engine's barrier came before these words.
-            barrier::before_doorbell();
         }
         self.expected_bytes = size;
         let device = &self.device;

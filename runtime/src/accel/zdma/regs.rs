@@ -132,15 +132,15 @@ pub const WORD3_PAUSE: u32 = 0b01 << 3;
 pub const WORD3_STOP: u32 = 0b10 << 3;
 
 /// What UG1087 says reads as zero, of registers whose reading changes nothing: how a ZDMA is told from most else.
-pub const ZEROES: [(Register<ReadOnly>, u32); 8] = [
-    (Register::at(0x000), !0x1),         // ZDMA_ERR_CTRL
-    (Register::at(0x100), !INT_ALL),     // ZDMA_CH_ISR
-    (Register::at(0x104), !INT_ALL),     // ZDMA_CH_IMR
-    (Register::at(0x110), !0xFE),        // ZDMA_CH_CTRL0
-    (Register::at(0x114), !0x3FF),       // ZDMA_CH_CTRL1
-    (Register::at(0x11C), !STATE),       // ZDMA_CH_STATUS
-    (Register::at(0x120), !0x0FFF_FFFF), // ZDMA_CH_DATA_ATTR
-    (Register::at(0x124), !0x1FF),       // ZDMA_CH_DSCR_ATTR
+pub const ZEROES: [(&str, Register<ReadOnly>, u32); 8] = [
+    ("ZDMA_ERR_CTRL", Register::at(0x000), !0x1),
+    ("ZDMA_CH_ISR", Register::at(0x100), !INT_ALL),
+    ("ZDMA_CH_IMR", Register::at(0x104), !INT_ALL),
+    ("ZDMA_CH_CTRL0", Register::at(0x110), !0xFE),
+    ("ZDMA_CH_CTRL1", Register::at(0x114), !0x3FF),
+    ("ZDMA_CH_STATUS", Register::at(0x11C), !STATE),
+    ("ZDMA_CH_DATA_ATTR", Register::at(0x120), !0x0FFF_FFFF),
+    ("ZDMA_CH_DSCR_ATTR", Register::at(0x124), !0x1FF),
 ];
 
 /// Does a value of STATUS say that the channel touches nothing? All ones is what a device that is gone answers: no.

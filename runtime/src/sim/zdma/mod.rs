@@ -62,7 +62,7 @@ struct Job {
     fate: Fate,
     /// Where the first byte goes; where nothing is, if that cannot be read.
     to: u64,
-    /// EN was cleared, and the channel drops what it has not moved.
+    /// EN was cleared while it hung: what it has not moved is dropped.
     dropped: bool,
 }
 
@@ -175,13 +175,10 @@ impl ZdmaModel {
         self.job = Some(Job { ends_at_ns: bus.now_ns() + busy_ns + jitter_ns, irq_delay_ns, fate, to, dropped: false });
     }
 
-    /// EN was cleared under a job. No source says whether the channel drops it or brings it to its end: the seed does.
-    fn disable(&mut self, bus: &mut SimBus<'_>) {
-        let drops = bus.rng().bool();
-        match &mut self.job {
-            Some(Job { fate: Fate::Stuck, .. }) | None => {}
-            Some(Job { fate, dropped, .. }) if drops || *fate == Fate::Hang => *dropped = true,
-            Some(_) => {}
+    /// EN was cleared under a job: one that hangs is dropped, the others come to their end.
+    const fn disable(&mut self) {
+        if let Some(Job { fate: Fate::Hang, dropped, .. }) = &mut self.job {
+            *dropped = true;
         }
     }
 
@@ -317,7 +314,7 @@ unsafe impl Model for ZdmaModel {
                 self.set(offset, value & regs::ENABLE);
                 match (value & regs::ENABLE != 0, self.job) {
                     (true, None) if self.state != regs::STATE_PAUSED => self.start(bus),
-                    (false, Some(_)) => self.disable(bus),
+                    (false, Some(_)) => self.disable(),
                     _ => {}
                 }
             }

@@ -53,7 +53,8 @@ impl fmt::Display for Summary {
         let verdict = if self.is_ok() { "ok" } else { "FAILED" };
         write!(
             f,
-            "\nlab result: {verdict}. {passed} passed; {failed} failed; {skipped} skipped; {boards} boards; finished in {seconds:.0} s"
+            "\ntest result: {verdict}. {passed} passed; {failed} failed; {skipped} ignored; 0 measured; 0 filtered out; \
+             finished in {seconds:.2}s on {boards} boards"
         )
     }
 }
@@ -69,7 +70,7 @@ mod tests {
         assert!(summary.is_ok());
         let text = summary.to_string();
         assert!(text.contains("skipped: no module u-dma-buf\n    virt · u-dma-buf\n"), "{text}");
-        assert!(text.ends_with("lab result: ok. 1 passed; 0 failed; 1 skipped; 1 boards; finished in 34 s"), "{text}");
+        assert!(text.ends_with("test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 34.40s on 1 boards"), "{text}");
         assert!(!Summary::new(vec![skipped], 1, Duration::ZERO).is_ok(), "where everything was skipped nothing was shown");
     }
 
