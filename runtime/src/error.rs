@@ -250,7 +250,17 @@ pub enum Error {
         /// The errno; `man 3 errno` names it.
         errno: i32,
     },
-    /// A name is empty, too long, or holds a `/` or a NUL.
+    /// The kernel does not let this program have a device: its user may not open it, or a driver of the kernel has it. Do what
+    /// `fix` says.
+    Denied {
+        /// What was asked for.
+        what: &'static str,
+        /// The errno.
+        errno: i32,
+        /// What to change, in words.
+        fix: &'static str,
+    },
+    /// A name is empty, too long, or holds a `/` or a NUL; or it is no address of a PCI function.
     BadName {
         /// Its length.
         len_bytes: usize,
@@ -322,7 +332,8 @@ pub enum Error {
         /// RLIMIT_MEMLOCK, in bytes.
         limit_bytes: u64,
     },
-    /// A cache maintenance call had to wait too long for another thread's. It was not done: the buffer stays where it is.
+    /// A cache maintenance call, or a change of a PCI function's command register, had to wait too long for another thread's. It was
+    /// not done: the buffer stays where it is.
     Contended {
         /// How many times it tried.
         tries: u32,
@@ -412,8 +423,9 @@ impl fmt::Display for Error {
                 write!(f, "{device} needs a register window of {need_bytes} bytes, this one has {have_bytes}")
             }
             Self::Os { call, errno } => write!(f, "{call} failed: errno {errno}"),
+            Self::Denied { what, errno, fix } => write!(f, "{what} is not for this program (errno {errno}): {fix}"),
             Self::BadName { len_bytes, max_bytes } => {
-                write!(f, "a name of {len_bytes} bytes: it must have 1 to {max_bytes}, no '/' and no NUL")
+                write!(f, "not a name ({len_bytes} bytes): it has 1 to {max_bytes}, no '/' and no NUL; a PCI function's is as 0000:00:01.0")
             }
             Self::NotFound { what, among } => write!(f, "no such {what}; {among} others are there"),
             Self::Ambiguous { what, matches } => {
@@ -434,7 +446,9 @@ impl fmt::Display for Error {
                     "{need_bytes} bytes more cannot be pinned: RLIMIT_MEMLOCK is {limit_bytes} bytes (ulimit -l), without CAP_IPC_LOCK"
                 )
             }
-            Self::Contended { tries } => write!(f, "another thread's cache maintenance did not end within {tries} tries"),
+            Self::Contended { tries } => {
+                write!(f, "another thread's cache maintenance or PCI access did not end within {tries} tries")
+            }
         }
     }
 }

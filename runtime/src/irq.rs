@@ -18,7 +18,7 @@ pub trait Irq {
     fn wait(&mut self, timeout_us: u32) -> Result<(), Error>;
 
     /// How many looks come before the clock is asked for the first time: more than 0 only where asking it costs more than a
-    /// look. A wait may last so many looks longer than its limit.
+    /// look. A wait may last so many looks longer than its limit, and 10,000 at most.
     fn looks_before_clock(&self) -> u32 {
         0
     }
@@ -29,6 +29,9 @@ pub trait Irq {
 const fn looks_at_most(timeout: Timeout) -> u64 {
     1_000 + timeout.as_us() as u64 * 100
 }
+
+/// Looks before the clock is asked, at most: an `Irq` that wants more must not hang its user. About 2 ms where a look takes 0.2 us.
+const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 
 /// Looks until `done` says so, at most for `timeout`; `Ok(false)` when the time is over. The last look comes after the
 /// deadline, so that a completion whose interrupt was lost is found.
@@ -50,7 +53,7 @@ pub fn poll_every<I: Irq>(irq: &mut I, step_us: u32, timeout: Timeout, mut done:
     if timeout == Timeout::NOW {
         return Ok(false);
     }
-    for _ in 0..irq.looks_before_clock() {
+    for _ in 0..irq.looks_before_clock().min(LOOKS_BEFORE_CLOCK_AT_MOST) {
         irq.wait(0)?;
         if done(irq) {
             return Ok(true);
@@ -71,8 +74,9 @@ pub fn poll_every<I: Irq>(irq: &mut I, step_us: u32, timeout: Timeout, mut done:
 }
 
 /// No interrupt: a pause between looks, and no system call: `clock_gettime` is answered by the vDSO. Where it is not, on 32-bit
-/// Arm cores without the architected timer (Cortex-A9: Zynq-7000, Cyclone V), the clock is first asked after 1,000 looks,
-/// some 0.2 ms, by which a wait there may last longer than its limit.
+/// Arm cores without the architected timer (Cortex-A9: Zynq-7000, Cyclone V), the clock is first asked after 1,000 looks, so that
+/// a short job makes no system call there either. By them a wait may last longer than its limit: some 0.2 ms, by the count of
+/// 32 pauses and one read of a register for each. Other 32-bit cores do the same, because a program cannot tell them apart.
 #[cfg(all(feature = "linux", target_os = "linux"))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spin;
@@ -89,7 +93,9 @@ impl Irq for Spin {
     }
 
     fn looks_before_clock(&self) -> u32 {
-        if cfg!(target_arch = "arm") { 1_000 } else { 0 }
+        /// Longer than the jobs for which a program polls at all.
+        const LOOKS: u32 = 1_000;
+        if cfg!(target_arch = "arm") { LOOKS } else { 0 }
     }
 
     fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {

@@ -116,9 +116,9 @@ pub use backend::{Backend, Mapping, Segment, SyncScope};
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use backend::{DmaHeap, HugeTlb, UDmaBuf};
 pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand};
-pub use device::{Device, Wired};
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub use device::{PciFunction, Registers, Uio, UioIrq};
+pub use device::{BusMaster, PciFunction, Registers, Uio, UioIrq};
+pub use device::{Device, Wired};
 pub use engine::{Accelerator, Attempt, Engine, JobCounts, JobError, Running};
 pub use error::{Error, Result};
 #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -6,6 +6,7 @@ pub mod conformance;
 pub mod direct;
 pub mod edu;
 pub mod emulated;
+pub mod fake_devices;
 pub mod fake_dma_heap;
 pub mod fake_u_dma_buf;
 pub mod fake_vfio;

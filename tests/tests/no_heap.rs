@@ -22,6 +22,7 @@ use contigo::{
 };
 use contigo_tests::{
     emulated,
+    fake_devices::FakeDevices,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
@@ -37,6 +38,27 @@ fn the_counter_counts() {
     assert_eq!(count(|| std::thread::spawn(|| ()).join().is_ok()).1.min(1), 1);
     assert_eq!(count(|| black_box([0_u8; 64])).1, 0);
     assert_eq!(count(|| uncounted(|| drop(black_box(Box::new(1_u64))))).1, 0);
+}
+
+#[test]
+fn devices_are_found_and_opened_without_it() {
+    let tree = FakeDevices::new();
+    tree.uio(0, Some("dma@1000"), "dma");
+    tree.map(0, 1, "0xf8004000", "0x1000", "0x0");
+    tree.pci("0000:00:01.0", 0x1234, 0x11E8);
+    let (found, allocations) = count(|| {
+        let mut device = tree.find("dma")?;
+        let registers = device.map(1)?;
+        let (_, irq) = device.into_parts();
+        let bell = irq.try_clone()?;
+        let function = tree.find_pci(0x1234, 0x11E8)?;
+        function.enable()?;
+        let (bar, master) = (function.bar(0)?, function.bus_master()?);
+        drop((registers, irq, bell, function, bar, master));
+        let refused = [tree.find("none").is_err(), tree.find_pci(1, 1).is_err(), tree.open_pci("0000:00:02.0").is_err()];
+        Ok::<_, Error>(refused)
+    });
+    assert_eq!((found, allocations), (Ok([true; 3]), 0));
 }
 
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: true, shift: 0 } };

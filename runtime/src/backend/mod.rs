@@ -9,6 +9,8 @@ pub(crate) mod cache;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub mod dma_heap;
 #[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) mod entries;
+#[cfg(all(feature = "linux", target_os = "linux"))]
 mod hugetlb;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) mod pagemap;

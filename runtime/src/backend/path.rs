@@ -145,7 +145,7 @@ impl Fd {
         if count < 0 { Err(Errno::last_raw()) } else { written(count, bytes) }
     }
 
-    /// Reads 2 bytes at `offset_bytes`: a word of a PCI function's configuration space.
+    /// Reads 2 bytes at `offset_bytes`: a word of a PCI function's configuration space, which is little-endian.
     ///
     /// # Errors
     /// The errno of `pread(2)`; EIO where fewer come.
@@ -170,10 +170,33 @@ impl Fd {
         if count < 0 { Err(Errno::last_raw()) } else { written(count, &bytes) }
     }
 
+    /// Another descriptor of the same open file: it shares its position, its flags and its lock, which is held until the last of
+    /// them is closed.
+    ///
+    /// # Errors
+    /// The errno of `fcntl(2)`.
+    pub(crate) fn try_clone(&self) -> Result<Self, i32> {
+        // SAFETY: the call takes no pointer; the new descriptor is nobody else's.
+        let fd = unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, 0) };
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self(fd)) }
+    }
+
+    /// Fills `buffer` with the next entries of this directory, as the kernel lays them out, and says how many bytes they have; 0
+    /// where there are no more.
+    ///
+    /// # Errors
+    /// The errno of `getdents64(2)`.
+    pub(crate) fn next_entries(&self, buffer: &mut [u8]) -> Result<usize, i32> {
+        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written into it.
+        let count = unsafe { libc::syscall(libc::SYS_getdents64, self.0, buffer.as_mut_ptr(), buffer.len()) };
+        usize::try_from(count).map_err(|_| Errno::last_raw())
+    }
+
     /// Waits until there is something to read, at most for `timeout_us`. A signal ends the wait early.
     ///
     /// # Errors
-    /// The errno of `ppoll(2)`; EIO where the file says that it is broken.
+    /// The errno of `ppoll(2)`; EIO where the file says that it is broken: a UIO device without an interrupt, or one that is gone,
+    /// says so beside everything else (`uio_poll` in Linux `drivers/uio/uio.c`).
     pub(crate) fn wait_readable(&self, timeout_us: u32) -> Result<bool, i32> {
         let mut file = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
         // Both parts fit the smallest types that any Linux has for them: at most 4,294 s and less than 10^9 ns.
@@ -185,8 +208,8 @@ impl Fd {
             count if count < 0 && Errno::last() == Errno::EINTR => Ok(false),
             count if count < 0 => Err(Errno::last_raw()),
             0 => Ok(false),
-            _ if file.revents & libc::POLLIN == 0 => Err(libc::EIO),
-            _ => Ok(true),
+            _ if file.revents & (libc::POLLERR | libc::POLLNVAL) != 0 => Err(libc::EIO),
+            _ => Ok(file.revents & libc::POLLIN != 0),
         }
     }
 

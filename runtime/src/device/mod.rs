@@ -4,7 +4,13 @@
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod as_fd;
 #[cfg(all(feature = "linux", target_os = "linux"))]
+mod bus_master;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod config;
+#[cfg(all(feature = "linux", target_os = "linux"))]
 mod pci;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod pci_bus;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod registers;
 #[cfg(all(feature = "linux", target_os = "linux"))]
@@ -15,7 +21,7 @@ mod uio_irq;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) use as_fd::{AsFd, BorrowedFd};
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub use {pci::PciFunction, registers::Registers, uio::Uio, uio_irq::UioIrq};
+pub use {bus_master::BusMaster, pci::PciFunction, registers::Registers, uio::Uio, uio_irq::UioIrq};
 
 use crate::{Error, Port, irq::Irq, mmio::Mmio};
 
@@ -37,7 +43,8 @@ pub unsafe trait Device: Mmio + Irq {
 }
 
 /// A real device: a register window and an interrupt from the kernel, and the port by the program's word.
-/// [`Uio::wired`](crate::Uio::wired) makes one of a device that the kernel gives to user space.
+/// [`Uio::wired`](crate::Uio::wired) and [`PciFunction::wired`](crate::PciFunction::wired) make one of a device that the kernel gives
+/// to user space; it is `AsFd` where its interrupt is.
 ///
 /// ```
 /// use contigo::{Bus, Device, Error, Irq, Mmio, Port, Wired, accel::gemm8::Gemm8};

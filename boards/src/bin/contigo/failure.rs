@@ -69,7 +69,9 @@ struct Meaning<'a>(&'a Error);
 impl fmt::Display for Meaning<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self.0 {
-            Error::Os { errno, .. } | Error::AttributeUnreadable { errno, .. } => write!(f, " ({})", Errno::from_raw(errno).desc()),
+            Error::Os { errno, .. } | Error::Denied { errno, .. } | Error::AttributeUnreadable { errno, .. } => {
+                write!(f, " ({})", Errno::from_raw(errno).desc())
+            }
             _ => Ok(()),
         }
     }

@@ -69,7 +69,10 @@ pub(crate) fn refused(name: &Name, error: Error) -> Row {
     let not_ours = !nix::unistd::geteuid().is_root()
         && matches!(
             error,
-            Error::PagemapHidden { .. } | Error::Os { errno: libc::EACCES | libc::EPERM, .. } | Error::AttributeUnreadable { .. }
+            Error::PagemapHidden { .. }
+                | Error::Denied { errno: libc::EACCES | libc::EPERM, .. }
+                | Error::Os { errno: libc::EACCES | libc::EPERM, .. }
+                | Error::AttributeUnreadable { .. }
         );
     Row::new(name, if not_ours { Status::Skipped } else { Status::Failed }, error.to_string())
 }

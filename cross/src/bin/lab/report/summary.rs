@@ -70,7 +70,10 @@ mod tests {
         assert!(summary.is_ok());
         let text = summary.to_string();
         assert!(text.contains("skipped: no module u-dma-buf\n    virt · u-dma-buf\n"), "{text}");
-        assert!(text.ends_with("test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 34.40s on 1 boards"), "{text}");
+        assert!(
+            text.ends_with("test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 34.40s on 1 boards"),
+            "{text}"
+        );
         assert!(!Summary::new(vec![skipped], 1, Duration::ZERO).is_ok(), "where everything was skipped nothing was shown");
     }
 
