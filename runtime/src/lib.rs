@@ -28,7 +28,7 @@
 //! | `pool/`, `arena/` | buffers out of a carve, with no heap and in bounded time |
 //! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`], [`DriverBuf`]: the type says who owns the bytes |
 //! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
-//! | `device/`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: its port, [`Uio`], PCI; typed registers, waiting; ordering |
+//! | `device/`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: its port, `Uio`, PCI; typed registers, waiting; ordering |
 //! | `accel/` | drivers: [`gemm8`](accel::gemm8), [`pl330`](accel::pl330), [`zdma`](accel::zdma) |
 //! | `vfio/` | a PCI device behind an IOMMU: memory, registers, interrupt, confined by the kernel |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |

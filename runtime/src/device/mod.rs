@@ -43,7 +43,7 @@ pub unsafe trait Device: Mmio + Irq {
 }
 
 /// A real device: a register window and an interrupt from the kernel, and the port by the program's word.
-/// [`Uio::wired`](crate::Uio::wired) and [`PciFunction::wired`](crate::PciFunction::wired) make one of a device that the kernel gives
+/// `Uio::wired` and `PciFunction::wired` (feature `linux`) make one of a device that the kernel gives
 /// to user space; it is `AsFd` where its interrupt is.
 ///
 /// ```
