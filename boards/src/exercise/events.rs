@@ -88,3 +88,34 @@ impl Events for UioEvents {
 fn os(call: &'static str, error: &std::io::Error) -> Error {
     Error::Os { call, errno: error.raw_os_error().unwrap_or(Errno::EIO as i32) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{io, os::unix::net::UnixStream};
+
+    const SHORT: Timeout = Timeout::ms(20);
+
+    /// A socket stands for the UIO file: what is written on one end is read on the other.
+    #[test]
+    fn an_interrupt_is_waited_for_and_an_old_one_forgotten() -> io::Result<()> {
+        let (file, mut kernel) = UnixStream::pair()?;
+        file.set_nonblocking(true)?;
+        let events = UioEvents::new(file.as_fd()).map_err(io::Error::other)?;
+        let count = |number: u32| number.to_ne_bytes();
+        let mut unmasked = [0; 4];
+
+        assert_eq!(events.arm(), Ok(()));
+        kernel.read_exact(&mut unmasked)?;
+        assert_eq!(u32::from_ne_bytes(unmasked), 1);
+        assert_eq!(events.wait(SHORT), Err(Error::Timeout { timeout_us: SHORT.as_us() }));
+        kernel.write_all(&count(1))?;
+        assert_eq!((events.wait(SHORT), events.came()), (Ok(()), 1));
+
+        // One that comes before it is armed is not the next job's.
+        kernel.write_all(&count(2))?;
+        assert_eq!(events.arm(), Ok(()));
+        assert_eq!((events.wait(SHORT).is_err(), events.came()), (true, 1));
+        Ok(())
+    }
+}

@@ -80,6 +80,8 @@ impl<'g> Exerciser<'g> {
         let mut job = Job::none(self.tally.jobs);
         let seed = self.seed;
         let stopped = |job: Job, error: Error| Stopped { seed, job, error };
+        // What the CPU filled is still dirty in its caches, and would hide what a device writes over it.
+        self.sweep(way, job).map_err(|error| stopped(job, error))?;
         for done in 0..budget.jobs {
             let over = |until: Instant| done.is_multiple_of(JOBS_PER_LOOK_AT_THE_CLOCK) && Instant::now() >= until;
             if budget.until.is_some_and(over) {

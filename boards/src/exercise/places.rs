@@ -214,3 +214,25 @@ impl Blamed<'_> {
         self.tally.first_wrong.get_or_insert(byte);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contigo::{Region, sim::SimBoard};
+
+    #[test]
+    fn fresh_bytes_are_fresh_and_in_both_places() -> Result<()> {
+        let board = SimBoard::new(1);
+        let region = Region::new(board.memory(80 * 1024)?)?;
+        let mut ground = Ground::new(&region)?;
+        let mut rng = Rng::with_seed(1);
+        let mut places = Places::new(&mut ground, &mut rng)?;
+        let before = places.shadow.clone();
+        places.write_fresh(&mut rng, 5, &(300..700))?;
+        let same = (5 * 1024 + 300..5 * 1024 + 700).filter(|&at| before.get(at) == places.shadow.get(at)).count();
+        assert!(same < 20, "{same} of 400 bytes are what they were");
+        let Some(Held::Cpu(buf)) = places.held.get(5) else { return Err(LOST) };
+        assert_eq!(Some(buf.view::<u8>()?), places.shadow.get(5 * 1024..6 * 1024), "all of the slot, as its shadow has it");
+        Ok(())
+    }
+}

@@ -171,13 +171,16 @@ mod tests {
         let smmu = "arm-smmu-v3 9050000.smmuv3: ";
         let mut take = |text: &str| log.take(&format!("6,339,5140900,-;{text}\n SUBSYSTEM=platform\n"));
         assert_eq!(take("\\x090x0000000800000010"), None, "no event began");
-        for text in ["event 0x10 received:", "\\x090x0000000800000010", "\\x090x0000020800000000"] {
-            assert_eq!(take(&format!("{smmu}{text}")), None);
+        // Class IN; RnW, bit 35, says a read.
+        for (second, write) in [("0x0000020000000000", true), ("0x0000020800000000", false)] {
+            for text in ["event 0x10 received:", "\\x090x0000000800000010", &format!("\\x09{second}")] {
+                assert_eq!(take(&format!("{smmu}{text}")), None);
+            }
+            assert_eq!(take("usb 1-1: something else"), None);
+            assert_eq!(take(&format!("{smmu}\\x090x0000000048000000")), None);
+            let fault = take(&format!("{smmu}\\x090x0000000048000000"));
+            assert_eq!(fault, Some(IommuFault { event: 0x10, stream: 8, write, addr: 0x4800_0000 }));
         }
-        assert_eq!(take("usb 1-1: something else"), None);
-        assert_eq!(take(&format!("{smmu}\\x090x0000000048000000")), None);
-        let fault = take(&format!("{smmu}\\x090x0000000048000000"));
-        assert_eq!(fault, Some(IommuFault { event: 0x10, stream: 8, write: true, addr: 0x4800_0000 }));
         assert_eq!(take(&format!("{smmu}\\x090x0000000048000000")), None, "it is over");
     }
 }

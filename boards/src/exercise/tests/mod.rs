@@ -127,6 +127,18 @@ fn a_byte_that_changed_far_away_is_found_at_the_end() {
 }
 
 #[test]
+fn a_byte_that_changed_in_the_next_slot_is_found_at_once() {
+    for seed in 1..=20 {
+        for snoops in [false, true] {
+            let tally = Trial { bug: Bug::Echo(1024), jobs: 100, snoops, seed, ..SMALL }.tally();
+            let Some(first) = tally.first_wrong else { panic!("seed {seed}: not caught") };
+            // Not after the very first one where that slot was the CPU's to write, or the device's still.
+            assert!(first.job.number <= 4 && first.blame == Blame::CanaryHit, "seed {seed}, snoops {snoops}: {first}");
+        }
+    }
+}
+
+#[test]
 fn one_bit_in_a_thousand_jobs_is_caught() {
     for seed in 1..=5 {
         let tally = Trial { bug: Bug::Flip(1_000), seed, jobs: 1_050, ..SMALL }.tally();
@@ -207,6 +219,13 @@ fn interrupts_are_counted_only_where_they_came() {
     assert_eq!(interrupts.load(Ordering::Relaxed), 0);
     exerciser.run(&mut engine, WAITING, Budget::jobs(50)).unwrap();
     assert_eq!((interrupts.load(Ordering::Relaxed), exerciser.tally().jobs), (50, 100));
+
+    // A wait that its time ended is no interrupt.
+    let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::HangsAt(6)));
+    let interrupts = AtomicU64::new(0);
+    let mut engine = Engine::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts))).unwrap();
+    assert!(exerciser.run(&mut engine, WAITING, Budget::jobs(50)).is_err());
+    assert_eq!(interrupts.load(Ordering::Relaxed), 5);
 }
 
 #[test]

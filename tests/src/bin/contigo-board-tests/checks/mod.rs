@@ -151,6 +151,9 @@ mod tests {
         assert!(failed == Status::Failed && why.starts_with("not refused"), "{why}");
         let (failed, why) = status(&Check::RealPort(sim(DmaKind::Zdma, Reach::DriverOnly)));
         assert!(failed == Status::Failed && !why.contains("caches"), "another refusal is not the one: {why}");
+        let nowhere = Place { memory: Memory::UDmaBuf("no-such-device".into()), ..sim(DmaKind::Zdma, Reach::All) };
+        let (failed, why) = status(&Check::RealPort(nowhere));
+        assert!(failed == Status::Failed && why.starts_with("refused, but as: "), "{why}");
     }
 
     #[test]

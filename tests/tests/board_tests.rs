@@ -1,0 +1,72 @@
+//! The board tests as a program, on a machine that need not be a board: the simulated one is tested then.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+
+use contigo_tests::emulated;
+use std::process::Output;
+
+fn run(args: &[&str]) -> Output {
+    emulated::command(env!("CARGO_BIN_EXE_contigo-board-tests")).args(args).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The value of `key` in a row: what is between it and the next comma.
+fn value<'r>(row: &'r str, key: &str) -> &'r str {
+    let rest = row.split_once(&format!("\"{key}\":")).unwrap_or_else(|| panic!("no {key} in {row}")).1;
+    rest.split([',', '}']).next().unwrap().trim_matches('"')
+}
+
+#[test]
+fn rows_are_one_line_each_and_have_every_key() {
+    let output = run(&["--json", "--sim", "--jobs", "150", "--filter", "sim/"]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let rows: Vec<_> = text.lines().collect();
+    assert_eq!(rows.len(), 4, "{text}");
+    for row in rows {
+        assert!(row.starts_with("@row {\"kind\":\"jobs\",") && row.ends_with('}'), "{row}");
+        for key in ["name", "memory", "engine", "mode", "user", "jobs", "bytes", "interrupts", "syscalls", "seconds", "reason"] {
+            value(row, key);
+        }
+        assert_eq!(
+            ["jobs", "mismatches", "canary_hits", "allocations", "status"].map(|key| value(row, key)),
+            ["150", "0", "0", "0", "passed"]
+        );
+        // "null" where ptrace(2) is not possible, as under qemu-user.
+        assert!(value(row, "mode") == "interrupt" || ["0", "null"].contains(&value(row, "syscalls")), "{row}");
+    }
+}
+
+#[test]
+fn a_simulated_board_is_checked_too() {
+    let output = run(&["--sim", "--jobs", "10", "--filter", "-"]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}");
+    for check in [
+        "unreachable-refused (sim, simulated pl330)",
+        "timeout-stops (sim, simulated zdma)",
+        "endless-program-killed (sim, simulated pl330)",
+    ] {
+        assert!(text.lines().any(|line| line.starts_with("passed") && line.contains(check)), "{check}:\n{text}");
+    }
+}
+
+#[test]
+fn a_list_runs_nothing() {
+    let output = run(&["--list", "--sim"]);
+    let text = stdout(&output);
+    assert!(output.status.success() && text.contains("sim/simulated pl330/polled\n") && !text.contains("passed"), "{text}");
+}
+
+#[test]
+fn wrong_usage_is_status_2_and_nothing_to_do_is_a_failure() {
+    for args in [&["--jobs"] as &[_], &["--jobs", "x"], &["everything"]] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: contigo-board-tests"), "{args:?}");
+    }
+    assert_eq!(run(&["--filter", "no such row"]).status.code(), Some(1));
+    assert_eq!(run(&["--help"]).status.code(), Some(0));
+}
