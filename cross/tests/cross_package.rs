@@ -67,7 +67,7 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
             let path = member.path()?.to_str().and_then(|path| path.strip_prefix(folder)?.strip_prefix('/')).ok_or("outside")?.to_owned();
             let header = member.header();
             assert_eq!((header.uid()?, header.gid()?, header.mtime()?), (0, 0, 1), "{path}");
-            assert_eq!(header.mode()?, if path == "bin/contigo" { 0o755 } else { 0o644 }, "{path}");
+            assert_eq!(header.mode()?, if path.starts_with("bin/") { 0o755 } else { 0o644 }, "{path}");
             let mut content = Vec::new();
             member.read_to_end(&mut content)?;
             order.push(path.clone());
@@ -84,7 +84,8 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
         let listed: BTreeMap<_, _> = listed.collect::<Option<_>>().ok_or("a field is missing")?;
         let there: BTreeMap<_, _> = files.iter().map(|(path, content)| (path.clone(), (content.len() as u64, sum(content)))).collect();
         assert_eq!(listed, there);
-        assert_eq!(files.keys().collect::<Vec<_>>(), ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "bin/contigo"]);
+        let names = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "bin/contigo", "bin/contigo-board-tests"];
+        assert_eq!(files.keys().collect::<Vec<_>>(), names);
     }
     Ok(())
 }

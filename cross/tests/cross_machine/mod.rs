@@ -56,10 +56,10 @@ impl Machine {
         // It goes by the arguments, as cargo does, and stops where cargo would take flags from somewhere else.
         let builds = format!(
             r#"[ -z "$RUSTFLAGS$CARGO_ENCODED_RUSTFLAGS" ] || {{ echo 'error: RUSTFLAGS is set'; exit 1; }}
-while [ $# -gt 0 ]; do case $1 in --target) triple=$2;; --profile) profile=$2;; esac; shift; done
+while [ $# -gt 0 ]; do case $1 in --target) triple=$2;; --profile) profile=$2;; --bin) programs="$programs $2";; esac; shift; done
 plain=${{triple%.2.27}}
 /bin/mkdir -p "{root}/sources/target/$plain/$profile"
-/bin/cp "{root}/fixtures/$triple" "{root}/sources/target/$plain/$profile/contigo""#
+for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/target/$plain/$profile/$program"; done"#
         );
         machine.program("bin/cargo", &format!("if [ \"$1\" = metadata ]; then echo '{metadata}'; exit; fi\n{builds}"))?;
         machine.program("zigbuild", &builds)?;

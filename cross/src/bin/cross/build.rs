@@ -1,11 +1,11 @@
-//! `cargo cross build`: the tool for the boards' processors.
+//! `cargo cross build`: the tool and the board tests for the boards' processors.
 
 use crate::{
     boards,
     check::{BOARDS_GLIBC, library, too_new},
     needs::{self, Glibc, Needs},
     output,
-    workspace::{PACKAGE, TOOL, Workspace, cargo},
+    workspace::{PROGRAMS, Workspace, cargo},
     zigbuild::Zigbuild,
 };
 use clap::Args;
@@ -69,7 +69,10 @@ pub(crate) fn build(options: &Options) -> Result<()> {
     let link = if options.r#static { Link::Static } else { Link::Shared };
     let cache = CacheDir::open()?;
     let workspace = Workspace::find(&cache)?;
-    let built = targets.into_iter().map(|target| one(&cache, &workspace, target, link)).collect::<Result<Vec<_>>>()?;
+    let mut built = Vec::new();
+    for target in targets {
+        built.extend(all(&cache, &workspace, target, link)?);
+    }
     if options.json {
         return output::json(&built);
     }
@@ -81,8 +84,8 @@ pub(crate) fn build(options: &Options) -> Result<()> {
     output::text(table)
 }
 
-/// Builds the tool for `target`, and looks whether it is what was asked for.
-pub(crate) fn one(cache: &CacheDir, workspace: &Workspace, target: &'static Target, link: Link) -> Result<Built> {
+/// Builds the programs for `target`, and looks whether they are what was asked for.
+pub(crate) fn all(cache: &CacheDir, workspace: &Workspace, target: &'static Target, link: Link) -> Result<Vec<Built>> {
     let (cargo, variables, triple, profile) = match link {
         Link::Static => (
             Tool::at(&cargo()?, what(target, link)).arg("build"),
@@ -101,7 +104,8 @@ pub(crate) fn one(cache: &CacheDir, workspace: &Workspace, target: &'static Targ
     };
     let log = cache.log(&format!("build-{}-{profile}", target.debian))?;
     let mut tool = cargo
-        .args(["--locked", "--package", PACKAGE, "--bin", TOOL, "--profile", profile, "--target", &triple])
+        .args(["--locked", "--profile", profile, "--target", &triple])
+        .args(PROGRAMS.iter().flat_map(|(package, program)| ["--package", package, "--bin", program]))
         .current_dir(&workspace.root)
         .env("CARGO_TERM_COLOR", "never")
         // Cargo would take these in the place of the flags for the target.
@@ -111,15 +115,20 @@ pub(crate) fn one(cache: &CacheDir, workspace: &Workspace, target: &'static Targ
         tool = tool.env(name, value);
     }
     tool.limit(BUILD_LIMIT).writes(&workspace.target_dir).run(&log)?;
-    let binary = workspace.target_dir.join(target.triple).join(profile).join(TOOL);
-    let size_bytes = fs::metadata(&binary).map_err(|error| Failure::of_io("looking at what was built", &binary, &error))?.len();
-    let glibc = right(&binary, target, link)?;
+    let folder = workspace.target_dir.join(target.triple).join(profile);
+    PROGRAMS.iter().map(|(_, program)| built(&folder.join(program), target, link)).collect()
+}
+
+fn built(binary: &Path, target: &'static Target, link: Link) -> Result<Built> {
+    let size_bytes = fs::metadata(binary).map_err(|error| Failure::of_io("looking at what was built", binary, &error))?.len();
+    let glibc = right(binary, target, link)?;
+    let binary = binary.to_owned();
     Ok(Built { binary, target: target.triple, boards: boards::of(target), r#static: link == Link::Static, size_bytes, glibc })
 }
 
 fn what(target: &Target, link: Link) -> String {
     let how = if link == Link::Static { " (static)" } else { "" };
-    format!("building {TOOL} for {}{how}", target.triple)
+    format!("building the programs for {}{how}", target.triple)
 }
 
 /// Is this program for `target`, and does it find its C library there? The highest glibc that it needs.

@@ -35,12 +35,12 @@ enum Command {
     /// Standard libraries come from rustup, else from Debian into a folder of their own. Only the linkers and emulators are
     /// installed on the machine, with apt and as root; for anybody else it says what to install.
     Setup(setup::Options),
-    /// Build the tool `contigo` for one board, or for all of them
+    /// Build the tool `contigo` and the board tests for one board, or for all of them
     ///
-    /// The program runs with the C library of images since 2018 (glibc 2.27: PYNQ 2.7, JetPack 4), which is checked in the
+    /// The programs run with the C library of images since 2018 (glibc 2.27: PYNQ 2.7, JetPack 4), which is checked in the
     /// result; or with --static with none at all, for an initramfs.
     Build(build::Options),
-    /// Build for every board, and put tool, licences and checksums into one .tar.gz for each processor
+    /// Build for every board, and put programs, licences and checksums into one .tar.gz for each processor
     ///
     /// The same sources give the same bytes.
     Package(package::Options),

@@ -3,6 +3,7 @@
 mod archive;
 
 use crate::{
+    boards,
     build::{self, Built, Link},
     output,
     workspace::{TOOL, Workspace},
@@ -12,7 +13,7 @@ use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
     failure::{Failure, Result},
-    targets,
+    targets::{self, Target},
 };
 use serde::Serialize;
 use std::{
@@ -22,7 +23,7 @@ use std::{
 
 /// In cargo's target folder.
 const FOLDER: &str = "contigo-packages";
-/// What goes along with the tool, from the root of the sources.
+/// What goes along with the programs, from the root of the sources.
 const PAPERS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 /// What is in the package, for whoever wants to check it.
 const MANIFEST: &str = "MANIFEST.json";
@@ -52,7 +53,7 @@ struct Manifest<'a> {
     version: &'a str,
     target: &'a str,
     boards: &'a [&'a str],
-    /// The newest glibc version that the tool needs.
+    /// The newest glibc version that a program needs.
     glibc: Option<String>,
     files: Vec<File<'a>>,
 }
@@ -72,8 +73,8 @@ pub(crate) fn package(options: &Options) -> Result<()> {
     fs::create_dir_all(&folder).map_err(|error| Failure::of_io("making the folder of packages", &folder, &error))?;
     let mut entries = Vec::new();
     for target in targets::ALL {
-        let built = build::one(&cache, &workspace, target, Link::Shared)?;
-        entries.push(pack(&workspace, &built, &folder)?);
+        let built = build::all(&cache, &workspace, target, Link::Shared)?;
+        entries.push(pack(&workspace, target, &built, &folder)?);
     }
     if options.json {
         return output::json(&entries);
@@ -86,28 +87,33 @@ pub(crate) fn package(options: &Options) -> Result<()> {
     output::text(table)
 }
 
-fn pack(workspace: &Workspace, built: &Built, folder: &Path) -> Result<Entry> {
-    let mut members = vec![Member::read(&built.binary, format!("bin/{TOOL}"), 0o755)?];
+fn pack(workspace: &Workspace, target: &'static Target, built: &[Built], folder: &Path) -> Result<Entry> {
+    let mut members = Vec::new();
+    for program in built {
+        let name = program.binary.file_name().unwrap_or_default().to_string_lossy();
+        members.push(Member::read(&program.binary, format!("bin/{name}"), 0o755)?);
+    }
     for paper in PAPERS {
         members.push(Member::read(&workspace.root.join(paper), paper.to_owned(), 0o644)?);
     }
     let files =
         members.iter().map(|member| File { path: &member.path, size_bytes: member.bytes.len(), sha256: archive::sum(&member.bytes) });
+    let boards = boards::of(target);
     let manifest = Manifest {
         name: TOOL,
         version: &workspace.version,
-        target: built.target,
-        boards: &built.boards,
-        glibc: built.glibc.as_ref().map(ToString::to_string),
+        target: target.triple,
+        boards: &boards,
+        glibc: built.iter().filter_map(|program| program.glibc.as_ref()).max().map(ToString::to_string),
         files: files.collect(),
     };
     let mut text = serde_json::to_vec_pretty(&manifest)?;
     text.push(b'\n');
     members.push(Member { path: MANIFEST.into(), mode: 0o644, bytes: text });
-    let name = format!("{TOOL}-{}-{}", workspace.version, built.target);
+    let name = format!("{TOOL}-{}-{}", workspace.version, target.triple);
     let bytes = archive::tar_gz(&name, members)?;
     let package = folder.join(format!("{name}.tar.gz"));
     archive::write_whole(&package, &bytes)?;
     let (size_bytes, sha256) = (u64::try_from(bytes.len())?, archive::sum(&bytes));
-    Ok(Entry { package, target: built.target, boards: built.boards.clone(), size_bytes, sha256 })
+    Ok(Entry { package, target: target.triple, boards, size_bytes, sha256 })
 }

@@ -4,10 +4,12 @@ use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result, package
 use serde::Deserialize;
 use std::{env, path::PathBuf};
 
-/// The package that has the tool.
-pub(crate) const PACKAGE: &str = "contigo-boards";
-/// The tool.
+/// The tool, and what is downloaded is named after it.
 pub(crate) const TOOL: &str = "contigo";
+/// The package that has the tool.
+const PACKAGE: &str = "contigo-boards";
+/// What a board gets: each program and its package. The tests are the ones that the lab runs.
+pub(crate) const PROGRAMS: [(&str, &str); 2] = [(PACKAGE, TOOL), ("contigo-tests", "contigo-board-tests")];
 
 /// The workspace around the current folder.
 #[derive(Debug)]
