@@ -421,6 +421,8 @@ fn a_program_that_does_not_fit_or_comes_too_early_is_refused() {
     code[PROGRAM_BYTES - 4..].copy_from_slice(&[0x34, 0, END]);
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&code).unwrap() };
+    // SAFETY: as above.
+    assert_eq!(unsafe { driver.run_program(&WAIT_FOR_EVER) }, Err(Error::Busy), "the channel is stopped still, and about to fetch");
     assert_eq!(driver.poll(WAIT), Ok(true));
     assert_eq!(driver.poll(WAIT), Ok(false), "its event was taken back");
     // SAFETY: as above.
@@ -432,6 +434,33 @@ fn a_program_that_does_not_fit_or_comes_too_early_is_refused() {
     // SAFETY: as above.
     unsafe { driver.run_program(&code).unwrap() };
     assert_eq!(driver.poll(WAIT), Ok(true));
+}
+
+/// Between the two registers that a look reads, anything may happen: here the channel starts and raises its event, and runs on.
+#[test]
+fn an_event_between_two_reads_is_not_the_end() {
+    let board = SimBoard::new(1);
+    let memory = Memory::on(&board);
+    let (programs, data) = (memory.programs(), memory.data());
+    let device = SimPl330::new(&board, board.port());
+    let slow = Cell::new(true);
+    let bend = |_, value| {
+        if slow.get() {
+            device.run_for(1_000_000).unwrap();
+        }
+        value
+    };
+    let mut driver = Pl330::open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap();
+    slow.set(false);
+    // SAFETY: it touches no memory.
+    unsafe { driver.run_program(&[&[0x34, 0], &WAIT_FOR_EVER[..]].concat()).unwrap() };
+    slow.set(true);
+    for _ in 0..3 {
+        assert_eq!(driver.poll(Timeout::NOW), Ok(false), "it runs for ever");
+    }
+    slow.set(false);
+    driver.quiesce().unwrap();
+    works(&mut Engine::new(driver).unwrap(), &data);
 }
 
 // ---- Controllers that hang, are stuck, or are gone.

@@ -4,7 +4,8 @@
 use contigo::{Device, Error, Irq, Mmio, Port};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A device, and how many of its waits an interrupt ended: those that were over before their time. A driver that finds its job
+/// A device that has an interrupt, and how many of its waits that ended: those that were over before their time. (One without ends every
+/// wait early.) A driver that finds its job
 /// done at the first look never waits, so this is the least number of interrupts, and 0 proves nothing.
 #[derive(Debug)]
 pub struct Counted<'c, D> {
@@ -38,6 +39,9 @@ unsafe impl<D: Device> Mmio for Counted<'_, D> {
 impl<D: Device> Irq for Counted<'_, D> {
     fn now_us(&self) -> u64 {
         self.device.now_us()
+    }
+    fn looks_before_clock(&self) -> u32 {
+        self.device.looks_before_clock()
     }
     fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
         let end_us = self.device.now_us().saturating_add(u64::from(timeout_us));

@@ -158,27 +158,31 @@ impl<'g> Places<'g> {
         }
     }
 
-    /// Compares a place of the CPU's with its shadow, as memory has it. From here on it is clean in the caches: what a device
+    /// Compares a place of the CPU's with its shadow: as a program sees it, which is wrong where a job's sync was missing or too
+    /// short; and, behind a port that does not snoop, as memory has it. From here on it is clean in the caches: what a device
     /// writes into it shows at the next comparison.
     pub(super) fn settle(&mut self, place: usize, way: Way, blame: &mut Blamed<'_>) -> Result<()> {
         match self.take(place) {
             Held::Cpu(buf) => {
-                let buf = refresh(buf, &way.port, way.addr_bits)?;
-                self.compare(place, &buf, blame)?;
-                self.put(place, Held::Cpu(buf));
+                let written = self.written.get_mut(place).map(mem::take).unwrap_or_default();
+                self.compare(place, &buf, &written, blame)?;
+                if way.port.coherent {
+                    self.put(place, Held::Cpu(buf));
+                } else {
+                    let buf = refresh(buf, &way.port, way.addr_bits)?;
+                    self.compare(place, &buf, &written, blame)?;
+                    self.put(place, Held::Cpu(buf));
+                }
             }
             other => self.put(place, other),
         }
         Ok(())
     }
 
-    fn compare(&mut self, place: usize, buf: &CpuBuf<'g>, blamed: &mut Blamed<'_>) -> Result<()> {
+    fn compare(&mut self, place: usize, buf: &CpuBuf<'g>, written: &Range<usize>, blamed: &mut Blamed<'_>) -> Result<()> {
         let found = buf.view_at::<u8>(..self.slot_bytes)?;
         let base = place * self.slot_bytes;
-        let (Some(expected), Some(written)) = (self.shadow.get_mut(base..base + self.slot_bytes), self.written.get_mut(place)) else {
-            return Ok(());
-        };
-        let written = mem::take(written);
+        let Some(expected) = self.shadow.get_mut(base..base + self.slot_bytes) else { return Ok(()) };
         blamed.tally.compared += found.len() as u64;
         if found == expected {
             return Ok(());

@@ -78,10 +78,15 @@ impl<'v, K: VfioKernel> VfioDevice<'v, K> {
         self.signal.kind
     }
 
-    /// The eventfd of the interrupt, to wait on together with other files; `None` where there is none. Borrowed: valid while this
-    /// value lives, never to be closed. It is readable when the interrupt came and nobody has waited for it since.
+    /// The eventfd of the interrupt, to wait on together with other files; `None` where there is none, and for [`Interrupt::Intx`]:
+    /// VFIO masks the line when it comes, and only a wait of this device's unmasks it. Borrowed: valid while this value lives, never
+    /// to be closed. It is readable when the interrupt came and nobody has waited for it since, or read its 8 bytes: read them
+    /// before the next sleep.
     #[must_use]
     pub fn raw_fd(&self) -> Option<i32> {
+        if self.signal.kind == Interrupt::Intx {
+            return None;
+        }
         self.signal.raw_fd(&self.vfio.kernel)
     }
 
@@ -171,6 +176,9 @@ unsafe impl<K: VfioKernel> Mmio for VfioDevice<'_, K> {
 impl<K: VfioKernel> Irq for VfioDevice<'_, K> {
     fn now_us(&self) -> u64 {
         Spin.now_us()
+    }
+    fn looks_before_clock(&self) -> u32 {
+        if self.signal.kind == Interrupt::Polled { Spin.looks_before_clock() } else { 0 }
     }
     fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
         self.signal.wait(&self.vfio.kernel, &self.vfio.device, timeout_us)

@@ -70,7 +70,8 @@ pub struct Function {
 /// What [`Vfio`](super::Vfio) asks of the kernel. [`RealVfio`] does it; a test puts its own kernel here. Errors are errno values.
 ///
 /// # Safety
-/// Callers owe nothing: every method is safe to call.
+/// Callers owe that the sizes in a request are those of its structs, and its addresses memory of their own. On the running kernel only
+/// this module calls: nobody else can make a [`RealVfio`].
 ///
 /// # Implementation safety
 /// 1. A device's file can be mapped shared at the offset and size of its BARs, as [`Request::RegionInfo`] says them: the registers of
@@ -78,7 +79,7 @@ pub struct Function {
 /// 2. The device reaches no memory but what was mapped by [`Request::MapDma`] or [`Request::IoasMap`] at the address given there, and
 ///    after an unmapping that succeeded it does not reach that any more. A pinned page stays the page it was.
 /// 3. [`raw_fd`](Self::raw_fd) is open until the file is dropped.
-/// 4. What [`release`](Self::release) and the extension `VFIO_DMA_CC_IOMMU` say is true: coherency is decided by it.
+/// 4. What [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` say is true: coherency is decided by it.
 pub unsafe trait VfioKernel: Send + Sync {
     /// An open file. Dropping it closes it.
     type File: Send + Sync;
@@ -135,9 +136,9 @@ pub unsafe trait VfioKernel: Send + Sync {
     fn pin_limit_bytes(&self) -> Option<u64>;
 }
 
-/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RealVfio;
+/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. The field keeps it here: a request says how much memory it is, and where.
+#[derive(Debug)]
+pub struct RealVfio(pub(super) ());
 
 /// An open descriptor, closed on drop.
 #[derive(Debug)]
@@ -213,7 +214,7 @@ unsafe impl VfioKernel for RealVfio {
             Request::IoasUnmap(unmap) => (iommufd::IOAS_UNMAP, ptr::from_mut(unmap).cast()),
         };
         // SAFETY: each request's argument is a number, or the struct that the kernel's header gives it, whose first field says its
-        // size (asserted in `abi.rs` and `iommufd.rs`): the kernel reads and writes no more than that, any bytes make such a
+        // size (asserted in `abi.rs` and `iommufd.rs`, and put there by this module, which alone has a `RealVfio`): the kernel reads and writes no more than that, any bytes make such a
         // struct, and it is borrowed for the call, exclusively where the kernel writes (SET_IRQS and MAP_DMA only read). The
         // ranges' array has as many entries as `num_iovas` says, and is borrowed exclusively as well.
         unsafe { call(file, request, argument) }
@@ -302,19 +303,19 @@ mod tests {
         ] {
             assert_eq!(version(release.bytes()), numbers, "{release}");
         }
-        assert!(RealVfio.release() >= (3, 0), "this kernel's");
+        assert!(RealVfio(()).release() >= (3, 0), "this kernel's");
     }
 
     #[test]
     fn a_file_that_is_no_device_is_refused_by_the_kernel() {
-        let file = RealVfio.open(c"/dev/null").unwrap();
+        let file = RealVfio(()).open(c"/dev/null").unwrap();
         let mut info = DeviceInfo { argsz: 16, ..DeviceInfo::default() };
-        let refused = RealVfio.ioctl(&file, Request::DeviceInfo(&mut info));
+        let refused = RealVfio(()).ioctl(&file, Request::DeviceInfo(&mut info));
         // ENOSYS is what QEMU's user-mode emulator says of an ioctl that it does not translate.
         assert!(matches!(refused, Err(libc::ENOTTY | libc::ENOSYS)), "{refused:?}");
         let mut byte = [0];
-        assert_eq!(RealVfio.read_at(&file, 0, &mut byte), Err(libc::EIO), "nothing was read");
-        assert_eq!(RealVfio.read_at(&file, u64::MAX, &mut byte), Err(libc::EOVERFLOW));
-        assert_eq!(RealVfio.open(c"/dev/vfio/no-such-group").err(), Some(libc::ENOENT));
+        assert_eq!(RealVfio(()).read_at(&file, 0, &mut byte), Err(libc::EIO), "nothing was read");
+        assert_eq!(RealVfio(()).read_at(&file, u64::MAX, &mut byte), Err(libc::EOVERFLOW));
+        assert_eq!(RealVfio(()).open(c"/dev/vfio/no-such-group").err(), Some(libc::ENOENT));
     }
 }

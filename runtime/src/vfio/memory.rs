@@ -26,7 +26,7 @@ use nix::errno::Errno;
 ///   (2 MiB at most): both have it at the same places.
 /// - The I/O address is as low as there is room, and never below 64 KiB. So a master with 32 address lines, or edu with its 28,
 ///   reaches memory that lies above 4 GiB. Addresses that the kernel reserves for interrupts are left out.
-/// - **Caches.** VFIO maps every page as cacheable for the device, and since Linux 5.19 takes no device whose IOMMU cannot do that;
+/// - **Caches.** VFIO maps every page as cacheable for the device, and since Linux 6.1 takes no device whose IOMMU cannot do that;
 ///   the one way past it, the No Snoop attribute of PCI Express, is forbidden to the function where the IOMMU does not override
 ///   it. So the memory is coherent, and the port says the same. On an older kernel where the IOMMU cannot, it is not, and arm64 maintains
 ///   its caches as for [`HugeTlb`](crate::HugeTlb).
@@ -49,7 +49,7 @@ impl<'v, K: VfioKernel> VfioMemory<'v, K> {
     ///
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or more than [`MAX_BYTES`](Self::MAX_BYTES).
-    /// - [`Error::PinLimit`]: more than this user may pin.
+    /// - [`Error::PinLimit`]: more than this user may pin, or, where a limit is set, than there is: the kernel says ENOMEM for both.
     /// - [`Error::Exhausted`]: no room among the I/O addresses that the kernel allows. [`Error::NoSlots`]: 64 blocks are mapped.
     /// - [`Error::Unsuitable`]: the kernel's own limit of mappings.
     /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an ioctl; ENOMEM: there is no memory.

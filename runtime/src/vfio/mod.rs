@@ -139,7 +139,7 @@ impl Vfio {
     /// - [`Error::InUse`]: it is open already, here or in another process.
     /// - [`Error::Os`]: EACCES, the files are not this user's (above: what to do). Other calls that failed.
     pub fn open(address: &str) -> Result<Self, Error> {
-        Self::open_from(RealVfio, address)
+        Self::open_from(RealVfio(()), address)
     }
 }
 

@@ -142,9 +142,11 @@ impl<F> Space<F> {
     }
 
     /// Does the device snoop unless it asks not to? VFIO maps all memory as cacheable (`IOMMU_CACHE`), and since Linux 5.19 it
-    /// takes no device whose IOMMU cannot do that (`__vfio_register_dev`, `iommufd_device_bind`).
+    /// takes no device whose IOMMU cannot do that (`__vfio_register_dev`, `iommufd_device_bind`). Before 6.1 the drivers of Arm's SMMUs
+    /// said that they can, whatever the platform (df198b37e72c, "Report IOMMU_CAP_CACHE_COHERENCY better"), and
+    /// `VFIO_DMA_CC_IOMMU` repeated it: nothing is known there.
     pub(super) fn snoops<K: VfioKernel<File = F>>(&self, kernel: &K) -> bool {
-        matches!(self, Self::Iommufd { .. }) || kernel.release() >= (5, 19) || self.enforces_snooping(kernel)
+        matches!(self, Self::Iommufd { .. }) || kernel.release() >= (6, 1)
     }
 
     /// Pins `len_bytes` bytes at `cpu`, and lets the device read and write them at `iova`.

@@ -90,11 +90,11 @@ impl Refused {
 }
 
 pub(super) fn raw_address(address: &str) -> Result<Outcome> {
-    raw(address, Refused::One)
-}
-
-pub(super) fn raw_address_many(address: &str) -> Result<Outcome> {
-    raw(address, Refused::Many)
+    // edu has no error bit, and behind a raw address are no bytes to look at.
+    match fault_log(address) {
+        Some(_) => raw(address),
+        None => Ok(Outcome::skipped("/dev/kmsg is not this user's, so nobody sees what the IOMMU refused")),
+    }
 }
 
 pub(super) fn physical_address(address: &str) -> Result<Outcome> {
@@ -106,13 +106,13 @@ pub(super) fn physical_address_many(address: &str) -> Result<Outcome> {
 }
 
 /// A raw address, forced into the device: nothing is mapped there, so both transfers fault.
-fn raw(address: &str, refused: Refused) -> Result<Outcome> {
+fn raw(address: &str) -> Result<Outcome> {
     // Memory of the board `virt`, above everything that is mapped for the device.
     const RAW: u64 = 0x5000_0000;
     // SAFETY: the port on which this is used is a claim as well; the device is behind the IOMMU, and nothing is mapped at RAW in
     // its address space, which is new and has one block below 16 MiB.
     let memory = || unsafe { RawAddress::new(BaseAddr::Dev(DevAddr(RAW)), Bus::Soc) };
-    forced(address, refused, &|| Region::new(memory()).map_err(Into::into), "raw")
+    forced(address, Refused::One, &|| Region::new(memory()).map_err(Into::into), "raw")
 }
 
 /// The same with the physical address of a huge page, whose bytes are looked at.
@@ -132,6 +132,8 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
     // SAFETY: this block is mapped for the device at exactly this address, has as many bytes, and nothing else uses it by now.
     let alias = Region::new(unsafe { RawAddress::new(own.base(), Bus::Soc) })?;
     let raw = memory()?;
+    // What the device brings lands here.
+    let brought = own.host_ptr_of(&vfio.port(), DevAddr(own.base().raw()))?;
     let mut good_buf = alias.carve(4096, Align::PAGE)?.into_buf();
     let mut raw_buf = raw.carve(4096, Align::PAGE)?.into_buf();
     let device = open_device(&vfio, Interrupt::Polled)?;
@@ -159,6 +161,12 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
         (good_buf, raw_buf) = if writes { (first, second) } else { (second, first) };
         outcome.canary_hits += raw_buf.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
         outcome.jobs += 1;
+        if !writes {
+            // A read that was refused gives edu zeros (QEMU), and those it wrote into the own block.
+            // SAFETY: `own` is alive and nothing of it was carved yet; the device has stopped.
+            let stolen = |index: &usize| unsafe { brought.add(*index).read_volatile() } == CANARY;
+            outcome.canary_hits += (0..refused.len()).filter(stolen).count() as u64;
+        }
         let expected = if writes { "a write that the IOMMU refused" } else { "a read that the IOMMU refused" };
         match (engine.sees(), error) {
             (true, Some(Error::Fault { device: "edu", status: 0x10, what })) if what == expected => {

@@ -28,9 +28,11 @@ pub(super) fn opened_again(address: &str) -> Result<Outcome> {
         outcome.mismatches += to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != mark).count() as u64;
         outcome.jobs += 1;
         outcome.bytes += LEN as u64;
+        drop((engine, to));
+        outcome.failed |= vfio.leaked_bytes()? != 0;
     }
     let after = pinned();
-    outcome.failed = before != after;
+    outcome.failed |= before != after;
     outcome.detail = format!("pinned before {before}, with it {most}, after {after}");
     Ok(outcome)
 }

@@ -2,11 +2,12 @@
 //! A copy engine that is as simple as one can be, its model on the simulated board, and what can be wrong with it.
 
 use contigo::{
-    Accelerator, DevAddr, DevSlice, Device, Direction, Error, Port, Result, Timeout,
+    Accelerator, Backend, DevAddr, DevSlice, Device, Direction, Error, Mapping, Port, Result, Timeout,
     mmio::{Pointer, ReadClears, ReadWrite, Register},
     poll_until,
     sim::{Model, SimBus},
 };
+use core::ops::Range;
 
 const CTRL: Register<ReadClears> = Register::at(0x00);
 const FROM: Pointer = Pointer::at(0x10);
@@ -82,6 +83,35 @@ unsafe impl<D: Device> Accelerator<2> for Copy<D> {
             status & IDLE != 0 && status != u32::MAX
         })?;
         if idle { Ok(()) } else { Err(Error::WillNotStop { device: "copy", status, waited_us: 100_000 }) }
+    }
+}
+
+/// Memory whose hand-over to the CPU throws no line away where it is one of a job's: only whole slots, of which no job here is one.
+#[derive(Debug)]
+pub(super) struct Forgetful<B> {
+    pub(super) memory: B,
+    pub(super) slot_bytes: usize,
+}
+
+// SAFETY: `memory`'s, but for the fifth promise, whose breach is what a test is about: views then show what caches remember, in a
+// block of the simulated board, where that is ordinary memory that nobody writes meanwhile.
+unsafe impl<B: Backend> Backend for Forgetful<B> {
+    fn name(&self) -> &'static str {
+        self.memory.name()
+    }
+    fn mapping(&self) -> Mapping {
+        self.memory.mapping()
+    }
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.sync_for_device(range, direction) }
+    }
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        if range.len() < self.slot_bytes {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.memory.sync_for_cpu(range, direction) }
     }
 }
 

@@ -8,7 +8,7 @@ use contigo::{
     Engine, Error, Region, Timeout,
     sim::{SimBoard, SimDevice},
 };
-use copy::{Bug, Copy, CopyModel};
+use copy::{Bug, Copy, CopyModel, Forgetful};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::string::ToString;
 
@@ -135,6 +135,24 @@ fn a_byte_that_changed_in_the_next_slot_is_found_at_once() {
             // Not after the very first one where that slot was the CPU's to write, or the device's still.
             assert!(first.job.number <= 4 && first.blame == Blame::CanaryHit, "seed {seed}, snoops {snoops}: {first}");
         }
+    }
+}
+
+#[test]
+fn a_missing_invalidation_is_caught_though_memory_is_right() {
+    for seed in 1..=5 {
+        let board = SimBoard::new(seed);
+        let memory = Forgetful { memory: board.memory(SMALL.region_bytes).unwrap(), slot_bytes: 1024 };
+        let region = Region::new(memory).unwrap();
+        let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
+        let mut engine = Engine::new(Copy::open(device.window().unwrap())).unwrap();
+        let mut ground = Ground::new(&region).unwrap();
+        let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, seed).unwrap();
+        assert_eq!(exerciser.slot_bytes(), 1024);
+        exerciser.run(&mut engine, Mode::Polled, Budget::jobs(20)).unwrap();
+        let first = exerciser.tally().first_wrong.unwrap();
+        // Not after the very first one where its destination stayed the device's.
+        assert!(first.job.number <= 10 && first.blame == Blame::Mismatch, "{first}");
     }
 }
 

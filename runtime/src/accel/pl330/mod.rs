@@ -139,7 +139,7 @@ impl<'p, D: Device> Pl330<'p, D> {
     /// the event looks as if it ran for ever.
     ///
     /// # Errors
-    /// [`Error::Busy`] while the channel runs; [`Error::OutOfRange`] where the program is larger than the memory that
+    /// [`Error::Busy`] while the channel runs, and until a program that was started has been seen to end; [`Error::OutOfRange`] where the program is larger than the memory that
     /// [`open`](Self::open) was given; the backend's sync; [`Error::Fault`] where the controller takes no instruction: stop it then.
     ///
     /// # Safety
@@ -152,7 +152,8 @@ impl<'p, D: Device> Pl330<'p, D> {
         if end > self.program.len_bytes() {
             return Err(Error::OutOfRange { start: 0, end, len_bytes: self.program.len_bytes() });
         }
-        if self.registers().is_some_and(|channel| channel.csr.read(&self.device) & regs::STATUS != regs::STOPPED) {
+        // A channel whose DMAGO was given may still be stopped, and about to fetch.
+        if self.unsettled || self.registers().is_some_and(|channel| channel.csr.read(&self.device) & regs::STATUS != regs::STOPPED) {
             return Err(Error::Busy);
         }
         for (offset_bytes, chunk) in (0..).step_by(CHUNK).zip(code.chunks(CHUNK)) {
@@ -314,12 +315,14 @@ enum Look {
 
 impl Look {
     /// Done is a channel that is stopped *and* has raised its event. Each alone can be seen too early: a channel is stopped until the
-    /// manager has executed DMAGO, and the event comes before DMAEND.
+    /// manager has executed DMAGO, and the event comes before DMAEND. So the event is read first: a channel that is stopped after its
+    /// event was seen has ended, and not yet to begin.
     fn at(device: &impl Mmio, channel: &regs::Channel, event_bit: u32) -> Self {
+        let raised = regs::INT_EVENT_RIS.read(device) & event_bit != 0;
         let csr = channel.csr.read(device);
         match csr & regs::STATUS {
             regs::FAULTING | regs::FAULTING_COMPLETING => Self::Failed(fault::of_channel(channel.ftr.read(device))),
-            regs::STOPPED if regs::INT_EVENT_RIS.read(device) & event_bit != 0 => Self::Done,
+            regs::STOPPED if raised => Self::Done,
             regs::STOPPED if regs::FSRD.read(device) & regs::FSRD_MANAGER != 0 => Self::Failed(fault::of_manager(regs::FTRD.read(device))),
             _ => Self::Running,
         }

@@ -145,6 +145,10 @@ impl Place {
                 let vfio = Vfio::open(address)?;
                 let region = Region::new(vfio.memory(REGION_BYTES)?)?;
                 let device = board_vfio::open_device(&vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;
+                if interrupt && device.interrupt() == Interrupt::Polled {
+                    // Every pause between two looks would count as an interrupt.
+                    return Err(Error::NotFound { what: "interrupt of edu", among: 0 });
+                }
                 task.with_edu(&region, device)
             }
         }
