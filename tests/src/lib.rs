@@ -10,3 +10,4 @@ pub mod fake_devices;
 pub mod fake_dma_heap;
 pub mod fake_u_dma_buf;
 pub mod fake_vfio;
+pub mod mapped;

@@ -208,23 +208,6 @@ pub fn stays<H: Harness>(harness: &H, mapping: Mapping) -> Verdict {
     harness.device_read(DevAddr(first), &mut bytes)?;
     expect_bytes("a leaked block, as the device sees it", &bytes, &[0x5A; 64])?;
     let cpu = mapping.cpu.as_ptr().addr();
-    ensure!(is_mapped(cpu, mapping.len_bytes), "the block at {cpu:#x} is not mapped any more");
+    ensure!(crate::mapped::is_mapped(cpu, mapping.len_bytes), "the block at {cpu:#x} is not mapped any more");
     Ok(())
-}
-
-/// Are all of these bytes in this process's address space?
-fn is_mapped(start: usize, len: usize) -> bool {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let mut next = start;
-    for line in maps.lines() {
-        let range = line.split_ascii_whitespace().next().and_then(|range| range.split_once('-'));
-        let Some((first, end)) = range.and_then(|(a, b)| Some((usize::from_str_radix(a, 16).ok()?, usize::from_str_radix(b, 16).ok()?)))
-        else {
-            continue;
-        };
-        if first <= next && next < end {
-            next = end;
-        }
-    }
-    next >= start + len
 }

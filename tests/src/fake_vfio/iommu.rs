@@ -1,7 +1,7 @@
 //! The fake's IOMMU: which addresses of the device are which bytes of this process.
 #![allow(unsafe_code, reason = "a bus master reads and writes by address")]
 
-use std::fs;
+use crate::mapped::is_mapped;
 
 /// The IOMMU refused an access: nothing is mapped at this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,15 +98,6 @@ impl Iommu {
 
 /// Is all of it mapped in this process?
 fn is_in_process(vaddr: u64, size: u64) -> bool {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let mut at = vaddr;
-    for line in maps.lines() {
-        let Some((start, rest)) = line.split_once('-') else { continue };
-        let Some((end, _)) = rest.split_once(' ') else { continue };
-        let (Ok(start), Ok(end)) = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16)) else { continue };
-        if start <= at && at < end {
-            at = end;
-        }
-    }
-    at >= vaddr + size
+    let (Ok(start), Ok(len_bytes)) = (usize::try_from(vaddr), usize::try_from(size)) else { return false };
+    is_mapped(start, len_bytes)
 }
