@@ -153,6 +153,7 @@ mod tests {
         assert_eq!(table.place(0x7F00_0000_5000, PAGE, PAGE), Ok(FLOOR), "what came back is taken again");
         // Larger than the range below the hole: behind it.
         assert_eq!(table.place(0x7F00_0000_0000, 128 << 20, PAGE), Ok(0x820_0000));
+        let mut table = self::table(&[ARM[0]]);
         let too_large = table.place(0, usize::MAX >> 1, PAGE);
         assert!(matches!(too_large, Err(Error::Exhausted { need_bytes, .. }) if need_bytes == usize::MAX >> 1), "{too_large:?}");
     }
