@@ -30,6 +30,7 @@
 //! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
 //! | `device/`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: its port, `Uio`, PCI; typed registers, waiting; ordering |
 //! | `accel/` | drivers: [`gemm8`](accel::gemm8), [`pl330`](accel::pl330), [`zdma`](accel::zdma) |
+//! | `kernel_port/` | a bus master by the kernel module: dma-bufs with address and ranged syncs, and what stops it after a crash |
 //! | `vfio/` | a PCI device behind an IOMMU: memory, registers, interrupt, confined by the kernel |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //!
@@ -95,6 +96,8 @@ mod engine;
 mod error;
 mod event;
 pub mod irq;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub mod kernel_port;
 #[cfg(any(feature = "sim", all(feature = "linux", target_os = "linux")))]
 mod lock;
 pub mod mmio;
@@ -114,16 +117,18 @@ pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
 pub use arena::Arena;
 pub use backend::{Backend, Mapping, Segment, SyncScope};
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub use backend::{DmaHeap, HugeTlb, UDmaBuf};
+pub use backend::{DmaHeap, ExportedFd, HugeTlb, UDmaBuf};
 pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand};
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use device::{BusMaster, PciFunction, Registers, Uio, UioIrq};
 pub use device::{Device, Wired};
-pub use engine::{Accelerator, Attempt, Engine, JobCounts, JobError, Running};
+pub use engine::{Accelerator, Attempt, Engine, JobCounts, JobError, QuiesceProgram, QuiesceStep, Running};
 pub use error::{Error, Result};
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use irq::Spin;
 pub use irq::{Irq, poll_every, poll_until};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub use kernel_port::{DmaBuf, KernelPort};
 pub use mmio::{Mmio, MmioWindow};
 pub use pool::{LocalPool, Pool};
 pub use port::Port;

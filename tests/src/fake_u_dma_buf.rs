@@ -15,6 +15,7 @@ use contigo::backend::u_dma_buf::{DevInfo, Roots, SyncArgs, UDmaBuf, UDmaBufIoct
 use contigo::{Direction, Error};
 use std::fs::{self, File};
 use std::ops::Range;
+use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -377,6 +378,20 @@ impl UDmaBufIoctl for FakeIoctl {
         let kept = *lock(&self.0.kept);
         let flags = kept.direction << 2 | kept.mode << 8 | kept.owner << 16;
         Ok(SyncArgs { flags, size: kept.size, offset: kept.offset })
+    }
+
+    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
+        if !self.0.config.ioctls {
+            return Err(libc::ENOTTY);
+        }
+        self.present()?;
+        if !size.is_multiple_of(crate::fake_dma_heap::page_bytes()) || size > self.0.config.size_bytes {
+            return Err(libc::EINVAL);
+        }
+        // The block's own file in the place of a dma-buf over it: the same bytes.
+        // SAFETY: the descriptor is the runtime's, open while it calls.
+        let device = unsafe { BorrowedFd::borrow_raw(device) };
+        device.try_clone_to_owned().map(IntoRawFd::into_raw_fd).map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))
     }
 
     fn set_sync(&self, _device: i32, args: &SyncArgs) -> Result<(), i32> {

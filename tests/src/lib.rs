@@ -8,6 +8,7 @@ pub mod edu;
 pub mod emulated;
 pub mod fake_devices;
 pub mod fake_dma_heap;
+pub mod fake_port;
 pub mod fake_u_dma_buf;
 pub mod fake_vfio;
 pub mod mapped;

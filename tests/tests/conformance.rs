@@ -10,12 +10,13 @@ use contigo_tests::{
     conformance::{
         Failure, Harness, Verdict, all,
         boards::{OnMemory, OnSim},
-        fakes::{OnFakeModule, OnFakeVfio, on_fake_heap},
+        fakes::{OnFakeModule, OnFakePort, OnFakeVfio, on_fake_heap},
         mutant::{Mutated, Mutation, REFUSAL},
         rig::{expect, keyed, scribble},
         xor::Xor,
     },
     ensure,
+    fake_port::PortConfig,
     fake_u_dma_buf::Config,
     fake_vfio::{Machine, Way},
 };
@@ -43,6 +44,9 @@ conformance! {
     u_dma_buf_by_sysfs: OnFakeModule::new(Config { ioctls: false, ..Config::default() });
     u_dma_buf_coherent: OnFakeModule::new(Config { coherent: Some(true), ..Config::default() });
     dma_heap: on_fake_heap();
+    dma_heap_by_the_module: OnFakePort::new(PortConfig::default());
+    dma_heap_by_the_module_coherent: OnFakePort::new(PortConfig { coherent: true, ..PortConfig::default() });
+    dma_heap_by_the_module_translated: OnFakePort::new(PortConfig { translated: true, ..PortConfig::default() });
     vfio_by_its_group: OnFakeVfio::new(Machine::with(Way::Group));
     vfio_by_iommufd: OnFakeVfio::new(Machine::with(Way::Iommufd));
     vfio_that_does_not_snoop: OnFakeVfio::new(Machine { release: (5, 4), ..Machine::with(Way::Group) });

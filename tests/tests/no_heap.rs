@@ -14,8 +14,8 @@
 mod counting;
 
 use contigo::{
-    Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Engine, Error, HugeTlb, JobError, LocalPool, OneThread, Pool, Port, Region,
-    Result, Timeout, UDmaBuf,
+    Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Engine, Error, HugeTlb, JobError, KernelPort, LocalPool, OneThread, Pool,
+    Port, Region, Result, Timeout, UDmaBuf,
     accel::gemm8::{Gemm, Gemm8, Output},
     backend::u_dma_buf::Roots,
     sim::{Faults, Gemm8Model, OnBoard, SimBoard, SimConfig, SimGemm8, SimWindow},
@@ -24,6 +24,7 @@ use contigo_tests::{
     emulated,
     fake_devices::FakeDevices,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
+    fake_port::{self, FakePort, PortConfig},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
 use counting::{Uncounted, count, uncounted};
@@ -218,6 +219,23 @@ fn none_on_u_dma_buf() {
 fn none_on_a_dma_heap() {
     let (board, kernel) = (board(), Uncounted(FakeHeap::new(Pages::Contiguous)));
     none_on("dma-heap", &board, wide(&board), true, || OnBoard::new(&board, DmaHeap::allocate_from(kernel, HEAP, 128 << 10)?));
+}
+
+#[test]
+fn none_on_a_dma_heap_by_the_kernel_module() {
+    for coherent in [true, false] {
+        let (board, heap) = (board(), Uncounted(FakeHeap::new(Pages::Entry(0))));
+        let fake = FakePort::new(PortConfig { coherent, ..PortConfig::default() });
+        let (kernel_port, allocations) = count(|| KernelPort::open_from(Uncounted(fake.clone()), fake_port::NAME));
+        let (kernel_port, port) = (kernel_port.unwrap(), Port { coherent, ..wide(&board) });
+        assert_eq!(allocations, 0);
+        // The fake's bus is not the simulated board's, so a sync that is not snooped brings back nothing of its device.
+        none_on("kernel module", &board, port, coherent, || {
+            OnBoard::new(&board, DmaHeap::allocate_for_from(&heap, &kernel_port, HEAP, 128 << 10)?)
+        });
+        let synced = fake.log().iter().any(|event| matches!(event, fake_port::Event::Synced { .. }));
+        assert_eq!(synced, !coherent, "the syncs reached the module");
+    }
 }
 
 #[test]

@@ -251,6 +251,9 @@ impl<F: Fn() -> Result<(), i32> + Send + Sync> UDmaBufIoctl for Interposed<F> {
         (self.before)()?;
         self.module.set_sync(device, args)
     }
+    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
+        self.module.export(device, size)
+    }
     fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
         (self.before)()?;
         self.module.write_attribute(file, name, text)
@@ -502,6 +505,9 @@ impl UDmaBufIoctl for Real {
     fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
         RealIoctl.set_sync(device, args)
     }
+    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
+        RealIoctl.export(device, size)
+    }
     fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
         RealIoctl.write_attribute(file, name, text)
     }
@@ -573,4 +579,20 @@ fn the_fake_keeps_arguments_and_refuses_a_direction_of_3() {
     let file = fs::File::options().write(true).open(fake.class_dir().join("sync_direction")).unwrap();
     let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
     assert_eq!(module.write_attribute(fd, "sync_direction", b"3"), Err(libc::EINVAL));
+}
+
+#[test]
+fn the_block_is_exported_where_the_module_can() {
+    let fake = fake();
+    let region = contigo::Region::new(fake.open().unwrap()).unwrap();
+    let fd = region.export().unwrap();
+    let mut buf = region.carve(64, contigo::Align::LINE).unwrap().into_buf();
+    buf.view_mut::<u8>().unwrap().fill(0x3C);
+    let file = fs::File::from(std::os::fd::AsFd::as_fd(&fd).try_clone_to_owned().unwrap());
+    let mut bytes = [0; 64];
+    std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0).unwrap();
+    assert_eq!(bytes, [0x3C; 64], "the same memory");
+    let old = FakeUDmaBuf::new(old());
+    let refused = contigo::Region::new(old.open().unwrap()).unwrap().export().map(drop);
+    assert_eq!(refused, Err(Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno: libc::ENOTTY }));
 }

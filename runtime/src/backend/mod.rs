@@ -11,6 +11,8 @@ pub mod dma_heap;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) mod entries;
 #[cfg(all(feature = "linux", target_os = "linux"))]
+mod exported;
+#[cfg(all(feature = "linux", target_os = "linux"))]
 mod hugetlb;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) mod pagemap;
@@ -22,7 +24,7 @@ pub(crate) mod sysfs;
 pub mod u_dma_buf;
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub use self::{dma_heap::DmaHeap, hugetlb::HugeTlb, u_dma_buf::UDmaBuf};
+pub use self::{dma_heap::DmaHeap, exported::ExportedFd, hugetlb::HugeTlb, u_dma_buf::UDmaBuf};
 
 /// What one cache-maintenance call covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,4 +131,14 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// As [`sync_for_device`](Self::sync_for_device).
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+
+    /// A descriptor of a dma-buf that holds the whole block, for another importer. The default has none.
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`]: this memory is no dma-buf. What the kernel says.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    fn export(&self) -> Result<ExportedFd, Error> {
+        let fix = "only u-dma-buf, dma-heap and imported dma-bufs can be given to another importer: use one of them";
+        Err(Error::Unsuitable { name: "this memory's count of dma-bufs", value: 0, fix })
+    }
 }

@@ -90,6 +90,16 @@ impl Fd {
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self(fd)) }
     }
 
+    /// A descriptor of one's own for what `raw` is a descriptor of.
+    ///
+    /// # Errors
+    /// The errno of `fcntl(2)`.
+    pub(crate) fn duplicate(raw: c_int) -> Result<Self, i32> {
+        // SAFETY: the call takes no pointer; where it succeeds, the new descriptor is nobody else's.
+        let fd = unsafe { libc::fcntl(raw, libc::F_DUPFD_CLOEXEC, 0) };
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self(fd)) }
+    }
+
     /// # Safety
     /// `raw` is open, and nobody else's.
     pub(crate) const unsafe fn from_raw(raw: c_int) -> Self {
@@ -176,9 +186,7 @@ impl Fd {
     /// # Errors
     /// The errno of `fcntl(2)`.
     pub(crate) fn try_clone(&self) -> Result<Self, i32> {
-        // SAFETY: the call takes no pointer; the new descriptor is nobody else's.
-        let fd = unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, 0) };
-        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self(fd)) }
+        Self::duplicate(self.0)
     }
 
     /// Fills `buffer` with the next entries of this directory, as the kernel lays them out, and says how many bytes they have; 0

@@ -4,14 +4,22 @@
 
 extern crate std;
 
-pub(crate) use std::os::fd::{AsFd, BorrowedFd};
+pub(crate) use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::{UioIrq, Wired};
+use crate::backend::ExportedFd;
 
 impl AsFd for UioIrq {
     fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor is open as long as `self`, which is borrowed as long as what is returned.
         unsafe { BorrowedFd::borrow_raw(self.file().raw()) }
+    }
+}
+
+impl AsFd for ExportedFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: as above.
+        unsafe { BorrowedFd::borrow_raw(self.raw()) }
     }
 }
 

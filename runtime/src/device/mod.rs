@@ -19,7 +19,7 @@ mod uio;
 mod uio_irq;
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use as_fd::{AsFd, BorrowedFd};
+pub(crate) use as_fd::{AsFd, AsRawFd, BorrowedFd};
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use {bus_master::BusMaster, pci::PciFunction, registers::Registers, uio::Uio, uio_irq::UioIrq};
 

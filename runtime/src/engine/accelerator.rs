@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "an accelerator that lies can write anywhere: implementing it is a promise")]
 //! All that a driver author writes.
 
+use super::QuiesceProgram;
 use crate::{DevSlice, Direction, Error, Port, Timeout};
 
 /// The registers of one accelerator whose jobs have `BUFFERS` operands. This is all that a driver author writes: ownership,
@@ -125,6 +126,7 @@ use crate::{DevSlice, Direction, Error, Port, Timeout};
 /// 3. `check` touches no register that starts anything.
 /// 4. The device reaches memory through `port`, and no other way.
 /// 5. Nobody else drives the device while this value lives.
+/// 6. The steps of `quiesce_program` start nothing, whenever they are run; and where all of them are met, 2 holds.
 pub unsafe trait Accelerator<const BUFFERS: usize> {
     /// What a job needs to know beside its operands.
     type Args;
@@ -169,4 +171,10 @@ pub unsafe trait Accelerator<const BUFFERS: usize> {
     /// # Errors
     /// [`Error::WillNotStop`]: it may still touch the operands of its last job.
     fn quiesce(&mut self) -> Result<(), Error>;
+
+    /// How to stop the device where nobody is left to call [`quiesce`](Self::quiesce): the same registers, as data, for
+    /// `Engine::arm`. The default has no steps.
+    fn quiesce_program(&self) -> QuiesceProgram {
+        QuiesceProgram::NONE
+    }
 }

@@ -3,10 +3,12 @@
 
 mod accelerator;
 mod job_error;
+mod quiesce;
 mod running;
 
 pub use accelerator::Accelerator;
 pub use job_error::JobError;
+pub use quiesce::{QuiesceProgram, QuiesceStep};
 pub use running::{Attempt, Running};
 
 use crate::{DevSlice, Error, Operand, Port, Result, barrier, event::event, refused::Refused};
@@ -125,6 +127,25 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         self.accelerator.quiesce()?;
         self.busy = false;
         Ok(())
+    }
+
+    /// Leaves what stops the device with the kernel, which runs it when the file of `kernel_port` goes, by whatever end of this program, and
+    /// only then gives up the memory that was imported there. Do it before the first job.
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`]: this driver has no such program. As [`KernelPort::arm`](crate::KernelPort::arm).
+    ///
+    /// # Safety
+    /// `kernel_port` is the device that this engine drives, and window `window` of it the registers of its driver.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub unsafe fn arm<K: crate::kernel_port::seam::PortKernel>(&self, kernel_port: &crate::KernelPort<K>, window: u32) -> Result<()> {
+        let program = self.accelerator.quiesce_program();
+        if program.steps().is_empty() {
+            let fix = "implement Accelerator::quiesce_program";
+            return Err(Error::Unsuitable { name: "this driver's count of quiesce steps", value: 0, fix });
+        }
+        // SAFETY: the program only stops the device (`Accelerator`, 6), and the caller says that these are its registers.
+        unsafe { kernel_port.arm(&program, window) }
     }
 
     /// Is a job running, or was one forgotten?

@@ -162,6 +162,25 @@ impl<B: Backend> Region<B> {
     pub fn name(&self) -> &'static str {
         self.backend.name()
     }
+
+    /// A descriptor of a dma-buf that holds the block, for another importer: a camera's or a display's driver writes or reads it
+    /// without a copy.
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`]: this memory is no dma-buf (huge pages, VFIO, the simulated board). [`Error::Os`]: what the kernel says.
+    ///
+    /// ```no_run
+    /// use contigo::{DmaHeap, KernelPort, Region};
+    /// let port = KernelPort::open("40000000.dma-port")?;
+    /// let region = Region::new(DmaHeap::allocate_for(&port, "linux,cma", 4 << 20)?)?;
+    /// let fd = region.export()?;          // AsFd: V4L2's VIDIOC_QBUF with V4L2_MEMORY_DMABUF, DRM's PRIME
+    /// # drop(fd);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub fn export(&self) -> Result<crate::ExportedFd> {
+        self.backend.export()
+    }
 }
 
 impl<B: Backend> Block for Region<B> {

@@ -3,11 +3,12 @@
 use super::{Failure, Harness, boards::OnMemory};
 use crate::{
     fake_dma_heap::{FIRST_FRAME, FakeHeap, HEAP, Pages, page_bytes},
+    fake_port::{FakePort, PortConfig},
     fake_u_dma_buf::{Config, FakeIoctl, FakeUDmaBuf},
     fake_vfio::{ADDRESS, FakeVfio, Machine},
 };
 use contigo::{
-    Backend as _, Bus, DevAddr, Port, Result, SyncScope,
+    Backend as _, Bus, DevAddr, DmaBuf, KernelPort, Port, Result, SyncScope,
     backend::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
     sim::BusError,
     vfio::{Vfio, VfioMemory},
@@ -135,6 +136,49 @@ impl Harness for OnFakeVfio {
 
     fn port(&self) -> Port {
         self.vfio.port()
+    }
+
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        self.kernel.device_read(addr.0, bytes).map_err(|_| BusError { addr })
+    }
+
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        self.kernel.device_write(addr.0, bytes).map_err(|_| BusError { addr })
+    }
+}
+
+/// A dma-heap's blocks, imported for the device of a fake port.
+#[derive(Debug)]
+pub struct OnFakePort {
+    kernel: FakePort,
+    port: KernelPort<FakePort>,
+    heap: FakeHeap,
+}
+
+impl OnFakePort {
+    /// The device of such a port.
+    ///
+    /// # Panics
+    /// Where it cannot be opened there.
+    #[must_use]
+    #[allow(clippy::panic, reason = "this is how a test fails")]
+    pub fn new(config: PortConfig) -> Self {
+        let kernel = FakePort::new(config);
+        let port = kernel.open_port().unwrap_or_else(|error| panic!("{error}"));
+        Self { kernel, port, heap: FakeHeap::new(Pages::Entry(0)) }
+    }
+}
+
+impl Harness for OnFakePort {
+    type Backend<'h> = DmaBuf<'h, FakePort>;
+
+    fn open(&self, len_bytes: usize) -> Result<DmaBuf<'_, FakePort>, Failure> {
+        Ok(DmaHeap::allocate_for_from(&self.heap, &self.port, HEAP, len_bytes)?)
+    }
+
+    fn port(&self) -> Port {
+        let claimed = Port { name: "fake", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: false };
+        self.port.seen_through(Port { coherent: self.port.is_coherent(), ..claimed })
     }
 
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {

@@ -23,7 +23,9 @@ pub use self::{
     model::EduModel,
 };
 
-use contigo::{Accelerator, DevSlice, Device, Direction, Error, Port, Result, Timeout, irq::poll_every, poll_until};
+use contigo::{
+    Accelerator, DevSlice, Device, Direction, Error, Port, QuiesceProgram, QuiesceStep, Result, Timeout, irq::poll_every, poll_until,
+};
 
 /// How long `quiesce` waits: the 100 ms of one transfer, and as much again for an emulator on a busy machine, twice.
 const QUIESCE_US: u32 = 400_000;
@@ -199,5 +201,10 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Accelerator<2> for E
         }
         self.acknowledge();
         Ok(())
+    }
+
+    /// edu has no abort: waits for the end of the transfer under way. All ones, of a device that is gone, have RUN set.
+    fn quiesce_program(&self) -> QuiesceProgram {
+        QuiesceProgram::new(&[QuiesceStep::poll_while(regs::COMMAND.offset(), regs::RUN, regs::RUN, QUIESCE_US)]).unwrap_or_default()
     }
 }

@@ -6,9 +6,11 @@ use contigo::{
         dma_heap::HeapKernel,
         u_dma_buf::{DevInfo, SyncArgs, UDmaBufIoctl},
     },
+    kernel_port::seam::{PortKernel, Request},
 };
 use contigo_tests::{
     fake_dma_heap::{FakeFile, FakeHeap},
+    fake_port::{self, FakePort},
     fake_u_dma_buf::FakeIoctl,
 };
 use std::{
@@ -86,15 +88,18 @@ impl UDmaBufIoctl for Uncounted<FakeIoctl> {
     fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
         uncounted(|| self.0.set_sync(device, args))
     }
+    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
+        uncounted(|| self.0.export(device, size))
+    }
     fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
         uncounted(|| self.0.write_attribute(file, name, text))
     }
 }
 
-/// An open file of the fake heap; `None` only while it is closed.
-pub(super) struct UncountedFile(Option<FakeFile>);
+/// An open file of a fake; `None` only while it is closed.
+pub(super) struct UncountedFile<F = FakeFile>(Option<F>);
 
-impl Drop for UncountedFile {
+impl<F> Drop for UncountedFile<F> {
     fn drop(&mut self) {
         uncounted(|| drop(self.0.take()));
     }
@@ -114,5 +119,22 @@ unsafe impl HeapKernel for Uncounted<FakeHeap> {
     }
     fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<()> {
         uncounted(|| self.0.pagemap(first_page, entries))
+    }
+}
+
+// SAFETY: all of it is `FakePort`'s.
+unsafe impl PortKernel for Uncounted<FakePort> {
+    type File = UncountedFile<fake_port::FakeFile>;
+    fn open(&self, name: &str) -> Result<Self::File> {
+        uncounted(|| Ok(UncountedFile(Some(self.0.open(name)?))))
+    }
+    fn duplicate(&self, fd: i32) -> std::result::Result<Self::File, i32> {
+        uncounted(|| Ok(UncountedFile(Some(self.0.duplicate(fd)?))))
+    }
+    fn raw_fd(&self, file: &Self::File) -> i32 {
+        self.0.raw_fd(file.0.as_ref().unwrap())
+    }
+    fn ioctl(&self, file: &Self::File, request: Request<'_>) -> std::result::Result<(), i32> {
+        uncounted(|| self.0.ioctl(file.0.as_ref().unwrap(), request))
     }
 }

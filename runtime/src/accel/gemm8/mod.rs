@@ -15,10 +15,7 @@ pub mod regs;
 
 pub use arithmetic::requantize;
 
-use crate::{
-    Accelerator, DevSlice, Device, Direction, Error, Port, Result, Timeout,
-    irq::{poll_every, poll_until},
-};
+use crate::{Accelerator, DevSlice, Device, Direction, Error, Port, QuiesceProgram, QuiesceStep, Result, Timeout, irq::poll_until};
 
 /// How long `quiesce` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
 /// 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others congest.
@@ -198,22 +195,16 @@ unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
     }
 
     fn quiesce(&mut self) -> Result<()> {
-        let mut status = regs::CTRL.read_and_clear(&self.device);
+        let status = regs::CTRL.read_and_clear(&self.device);
+        let mut stopped = Ok(());
         if !regs::is_idle(status) {
             // SAFETY: ABORT ends transfers and starts none.
-            unsafe { regs::ABORT.write(&self.device, 1) };
-            // An interrupt's file that fails only ends the waiting: what counts is what CTRL says.
-            let _ = poll_every(&mut self.device, QUIESCE_STEP_US, Timeout::us(QUIESCE_US), |device| {
-                status = regs::CTRL.read_and_clear(device);
-                regs::is_idle(status)
-            });
-            // SAFETY: as above.
+            stopped = unsafe { self.quiesce_program().run(&mut self.device, QUIESCE_STEP_US) };
+            // SAFETY: as above. The program ends at a poll that is not met.
             unsafe { regs::ABORT.write(&self.device, 0) };
         }
         self.acknowledge();
-        if !regs::is_idle(status) {
-            return Err(Error::WillNotStop { device: "gemm8", status, waited_us: QUIESCE_US });
-        }
+        stopped.map_err(|status| Error::WillNotStop { device: "gemm8", status, waited_us: QUIESCE_US })?;
         // Also after a reset from outside, which turned them off.
         // SAFETY: interrupt enables move no data.
         unsafe {
@@ -221,6 +212,16 @@ unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
             regs::GIE.write(&self.device, 1);
         }
         Ok(())
+    }
+
+    /// `boards/gemm8.md`, "A job, as the driver does it".
+    fn quiesce_program(&self) -> QuiesceProgram {
+        const STEPS: [QuiesceStep; 3] = [
+            QuiesceStep::write(regs::ABORT.offset(), u32::MAX, 1),
+            QuiesceStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, QUIESCE_US),
+            QuiesceStep::write(regs::ABORT.offset(), u32::MAX, 0),
+        ];
+        QuiesceProgram::new(&STEPS).unwrap_or_default()
     }
 }
 

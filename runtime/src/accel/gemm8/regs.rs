@@ -77,10 +77,14 @@ pub const fn is_done(ctrl: u32) -> bool {
     ctrl & AP_DONE != 0 && ctrl != u32::MAX
 }
 
-/// Does a value of CTRL say that the engine touches nothing? All ones is what a device that is gone answers: no.
+/// CTRL: what says that the engine touches nothing, where it is [`AP_IDLE`] alone. AP_START makes all ones, which is what a device that
+/// is gone answers, another value.
+pub const IDLE_MASK: u32 = AP_IDLE | AP_START;
+
+/// Does a value of CTRL say that the engine touches nothing?
 #[must_use]
 pub const fn is_idle(ctrl: u32) -> bool {
-    ctrl & AP_IDLE != 0 && ctrl & AP_START == 0 && ctrl != u32::MAX
+    ctrl & IDLE_MASK == AP_IDLE
 }
 
 /// The most important bit of STATUS, in words.

@@ -28,8 +28,8 @@ pub mod regs;
 
 use self::microcode::{BLOCKS_MAX, Core};
 use crate::{
-    Accelerator, Align, CpuBuf, DevSlice, Device, Direction, DriverBuf, Error, Port, Result, Timeout, irq::poll_every, mmio::Mmio,
-    refused::Refused,
+    Accelerator, Align, CpuBuf, DevSlice, Device, Direction, DriverBuf, Error, Port, QuiesceProgram, QuiesceStep, Result, Timeout,
+    irq::poll_every, mmio::Mmio, refused::Refused,
 };
 use core::{fmt, mem::ManuallyDrop};
 
@@ -412,6 +412,21 @@ unsafe impl<D: Device> Accelerator<2> for Pl330<'_, D> {
         unsafe { regs::INTEN.write(&self.device, self.event_bit()) };
         self.acknowledge();
         Ok(())
+    }
+
+    /// Kills this driver's channel: no other one runs (`quiesce`), and it stops the manager's DMAGO from taking effect later.
+    fn quiesce_program(&self) -> QuiesceProgram {
+        let channel = u32::from(self.config.channel);
+        let csr = self.registers().map_or(0, |channel| channel.csr.offset());
+        QuiesceProgram::new(&[
+            QuiesceStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            QuiesceStep::write(regs::DBGINST0.offset(), u32::MAX, DMAKILL << 16 | channel << 8 | 1),
+            QuiesceStep::write(regs::DBGINST1.offset(), u32::MAX, 0),
+            QuiesceStep::write(regs::DBGCMD.offset(), u32::MAX, 0),
+            QuiesceStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            QuiesceStep::poll_until(csr, regs::STATUS, regs::STOPPED, QUIESCE_US),
+        ])
+        .unwrap_or_default()
     }
 }
 

@@ -35,7 +35,8 @@ pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 use crate::device::{AsFd, BorrowedFd};
 use crate::{
-    Accelerator, CpuBuf, DevBuf, DevSlice, Device, Direction, DriverBuf, Error, Port, Refused, Result, Timeout,
+    Accelerator, CpuBuf, DevBuf, DevSlice, Device, Direction, DriverBuf, Error, Port, QuiesceProgram, QuiesceStep, Refused, Result,
+    Timeout,
     irq::{poll_every, poll_until},
 };
 use list::{List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces};
@@ -43,6 +44,8 @@ use list::{List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces};
 /// How long stopping waits for a channel's end, beside its copy, and once more after EN was cleared: 4 KiB, all that the channels' common
 /// buffer holds, take 5 µs at 1 GB/s; a thousand times that and more, for an interconnect that others congest.
 const STOP_US: u32 = 10_000;
+/// How long the kernel waits for the copy's end, where this program is gone: nearly all that its polls may wait together (a second).
+const PROGRAM_US: u32 = 900_000;
 /// So many bytes of the last copy take a microsecond: 100 MB/s, an eighth of what 64 bits carry at 100 MHz.
 const STOP_BYTES_PER_US: u32 = 100;
 /// Between two looks while it waits: no interrupt announces the end of a stop.
@@ -302,6 +305,15 @@ unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
     fn quiesce(&mut self) -> Result<()> {
         self.stop()?;
         self.configure()
+    }
+
+    /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is disabled no source says.
+    fn quiesce_program(&self) -> QuiesceProgram {
+        QuiesceProgram::new(&[
+            QuiesceStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),
+            QuiesceStep::poll_while(regs::STATUS.offset(), regs::STATE, regs::STATE_BUSY, PROGRAM_US),
+        ])
+        .unwrap_or_default()
     }
 }
 

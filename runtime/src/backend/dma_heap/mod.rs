@@ -1,8 +1,9 @@
 //! A dma-heap: contiguous memory from a mainline kernel's CMA, with no module, where the kernel shows its address.
 //!
 //! The kernel gives user space a dma-buf and no address. `/proc/self/pagemap` had the right one until Linux 6.9; since
-//! then the mapping is a PFN mapping, which pagemap shows as nothing. So this backend serves kernels before 6.9 (most
-//! vendor kernels of boards), says on newer ones what to install, and never guesses.
+//! then the mapping is a PFN mapping, which pagemap shows as nothing. So there are two ways: through the kernel module
+//! `contigo` ([`DmaHeap::allocate_for`]), on every kernel; and without it on kernels before 6.9 (most vendor kernels of boards),
+//! which says on newer ones what to install, and never guesses.
 //!
 //! **Why `DMA_BUF_IOCTL_SYNC` is not called.** The ioctl maintains the caches for the devices that have attached to the
 //! dma-buf and mapped it, inside the kernel (`cma_heap_dma_buf_begin_cpu_access` walks the list of attachments). An
@@ -17,17 +18,17 @@ mod ioctl;
 pub use self::ioctl::{HeapFile, HeapKernel, RealHeap};
 
 use super::{
-    Backend, Mapping, Segment, SyncScope, cache,
+    Backend, ExportedFd, Mapping, Segment, SyncScope, cache,
     pagemap::{self, Block},
     path::check_name,
 };
-use crate::{BaseAddr, Bus, Direction, Error, PhysAddr};
+use crate::{BaseAddr, Bus, Direction, DmaBuf, Error, KernelPort, PhysAddr, kernel_port::seam::PortKernel};
 use core::{ops::Range, ptr::NonNull};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;
 
 /// What gives a dma-buf an address where pagemap has none.
-const INSTALL: &str = "a kernel module that attaches to the dma-buf and reports its bus address, or u-dma-buf in its place; \
+const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DmaHeap::allocate_for, or u-dma-buf in its place; \
                        /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
 
 /// One block from a dma-heap. Owned by this value, descriptor and mapping: the last close frees the pages **even while a
@@ -85,7 +86,57 @@ impl DmaHeap<RealHeap> {
     }
 }
 
+impl DmaHeap<RealHeap> {
+    /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>`, and imports it for the device of `port`:
+    /// its address and its cache maintenance are the kernel's then, on every kernel, with no privilege but the files'.
+    ///
+    /// # Errors
+    /// - As [`allocate`](Self::allocate), but for those about pagemap.
+    /// - As [`DmaBuf::import`].
+    ///
+    /// ```no_run
+    /// use contigo::{DmaHeap, KernelPort, Region};
+    /// let port = KernelPort::open("40000000.dma-port")?;
+    /// let region = Region::new(DmaHeap::allocate_for(&port, "linux,cma", 4 << 20)?)?;
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    pub fn allocate_for<'p, P: PortKernel>(port: &'p KernelPort<P>, name: &str, len_bytes: usize) -> Result<DmaBuf<'p, P>, Error> {
+        Self::allocate_for_from(&RealHeap, port, name, len_bytes)
+    }
+}
+
 impl<K: HeapKernel> DmaHeap<K> {
+    /// As [`allocate_for`](DmaHeap::allocate_for), from a heap of one's own: for tests.
+    ///
+    /// # Errors
+    /// As [`allocate_for`](DmaHeap::allocate_for).
+    #[doc(hidden)]
+    pub fn allocate_for_from<'p, P: PortKernel>(
+        kernel: &K,
+        port: &'p KernelPort<P>,
+        name: &str,
+        len_bytes: usize,
+    ) -> Result<DmaBuf<'p, P>, Error> {
+        let (_, file) = Self::alloc(kernel, name, len_bytes)?;
+        // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this function (HeapKernel, 1); it is
+        // open until then.
+        unsafe { DmaBuf::import_as(port, kernel.raw_fd(&file), "dma-heap") }
+    }
+
+    /// A new dma-buf of the heap: how long it is, in whole pages, and its file.
+    fn alloc(kernel: &K, name: &str, len_bytes: usize) -> Result<(usize, K::File), Error> {
+        check_name(name)?;
+        let page_bytes = pagemap::page_bytes()?;
+        let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
+        let Some(whole_bytes) = whole_bytes else {
+            let max = Self::MAX_BYTES as u64;
+            return Err(Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max, multiple_of: 1 });
+        };
+        let heap = kernel.open(name)?;
+        // The dma-buf lives on its own, without the heap's file.
+        Ok((whole_bytes, kernel.alloc(&heap, whole_bytes as u64)?))
+    }
+
     /// The most bytes in one block: 1 GiB, a quarter of a Kria's memory and more CMA than any board here has, and a bound
     /// on every walk over its pages.
     pub const MAX_BYTES: usize = 1 << 30;
@@ -95,18 +146,8 @@ impl<K: HeapKernel> DmaHeap<K> {
     /// # Errors
     /// As [`allocate`](DmaHeap::allocate). Whatever was opened is closed again.
     pub fn allocate_from(kernel: K, name: &str, len_bytes: usize) -> Result<Self, Error> {
-        check_name(name)?;
         let page_bytes = pagemap::page_bytes()?;
-        let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
-        let Some(whole_bytes) = whole_bytes else {
-            let max = Self::MAX_BYTES as u64;
-            return Err(Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max, multiple_of: 1 });
-        };
-        let heap = kernel.open(name)?;
-        let file = kernel.alloc(&heap, whole_bytes as u64)?;
-        // The dma-buf lives on its own.
-        drop(heap);
-
+        let (whole_bytes, file) = Self::alloc(&kernel, name, len_bytes)?;
         // With the length given, memmap2 asks for no file size, and the kernel refuses a dma-buf that is shorter
         // (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
         let map = MmapOptions::new().len(whole_bytes).map_raw(kernel.raw_fd(&file));
@@ -181,5 +222,9 @@ unsafe impl<K: HeapKernel> Backend for DmaHeap<K> {
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         cache::for_cpu(&self.map, range, direction)
+    }
+
+    fn export(&self) -> Result<ExportedFd, Error> {
+        ExportedFd::of(self.raw_fd())
     }
 }

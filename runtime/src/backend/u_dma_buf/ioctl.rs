@@ -63,10 +63,28 @@ impl SyncArgs {
     }
 }
 
+/// What `U_DMA_BUF_IOCTL_EXPORT` takes and gives (from 5.0): `u_dma_buf_ioctl_export_args`, with its padding.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ExportArgs {
+    /// Bits 0-31: flags of the new descriptor.
+    flags: u64,
+    /// How many bytes, whole pages.
+    size: u64,
+    /// The first byte.
+    offset: u64,
+    /// Out: its bus address.
+    addr: u64,
+    /// Out: the descriptor.
+    fd: c_int,
+    padding: u32,
+}
+
 // nix's `ioctl_read!` names `std`; its request codes do not.
 const GET_DEV_INFO: ioctl_num_type = nix::request_code_read!(b'U', 7, size_of::<DevInfo>());
 const GET_SYNC: ioctl_num_type = nix::request_code_read!(b'U', 8, size_of::<SyncArgs>());
 const SET_SYNC: ioctl_num_type = nix::request_code_write!(b'U', 9, size_of::<SyncArgs>());
+const EXPORT: ioctl_num_type = nix::request_code_readwrite!(b'U', 10, size_of::<ExportArgs>());
 
 // The layouts and request codes of the header, spelled out: a change to a struct that would change the ABI does not compile.
 const _: () = {
@@ -77,6 +95,7 @@ const _: () = {
     assert!(GET_DEV_INFO == 0x8018_5507_u32 as ioctl_num_type);
     assert!(GET_SYNC == 0x8018_5508_u32 as ioctl_num_type);
     assert!(SET_SYNC == 0x4018_5509_u32 as ioctl_num_type);
+    assert!(EXPORT == 0xC028_550A_u32 as ioctl_num_type && offset_of!(ExportArgs, fd) == 32);
 };
 
 /// What the backend asks of the kernel module: the seam where a test puts a fake.
@@ -100,6 +119,12 @@ pub trait UDmaBufIoctl: Send + Sync {
     /// # Errors
     /// The errno; `EINVAL` for a range past the block's end.
     fn set_sync(&self, device: c_int, args: &SyncArgs) -> Result<(), i32>;
+
+    /// `U_DMA_BUF_IOCTL_EXPORT` of the first `size` bytes: a new descriptor, closed on exec, which is the caller's.
+    ///
+    /// # Errors
+    /// The errno; `ENOTTY` from a module before 5.0, or built without it.
+    fn export(&self, device: c_int, size: u64) -> Result<c_int, i32>;
 
     /// Writes the attribute `name`, open as `file`, in one `pwrite` at offset 0.
     ///
@@ -132,6 +157,14 @@ impl UDmaBufIoctl for RealIoctl {
         // SAFETY: the kernel only reads the struct, whose size the request code carries (asserted above).
         let status = unsafe { libc::ioctl(device, SET_SYNC, &raw const *args) };
         if status < 0 { Err(Errno::last_raw()) } else { Ok(()) }
+    }
+
+    fn export(&self, device: c_int, size: u64) -> Result<c_int, i32> {
+        const FLAGS: u32 = (libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned();
+        let mut args = ExportArgs { flags: FLAGS.into(), size, ..ExportArgs::default() };
+        // SAFETY: the request code carries the struct's size (asserted above): the kernel reads and writes no more than that.
+        let status = unsafe { libc::ioctl(device, EXPORT, &raw mut args) };
+        if status < 0 { Err(Errno::last_raw()) } else { Ok(args.fd) }
     }
 
     fn write_attribute(&self, file: c_int, _name: &'static str, text: &[u8]) -> Result<usize, i32> {

@@ -25,7 +25,10 @@ pub use self::ioctl::{DevInfo, RealIoctl, SyncArgs, UDmaBufIoctl};
 
 use self::facts::Facts;
 use self::sysfs::{Directory, SyncFiles};
-use super::path::{Fd, Path, check_name};
+use super::{
+    ExportedFd,
+    path::{Fd, Path, check_name},
+};
 use crate::{Align, Backend, BaseAddr, Bus, DevAddr, Direction, Error, Mapping, PhysAddr, SyncScope, lock};
 use core::{ops::Range, ptr::NonNull};
 use memmap2::{MmapOptions, MmapRaw};
@@ -247,6 +250,14 @@ unsafe impl<K: UDmaBufIoctl> Backend for UDmaBuf<K> {
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         self.sync(SyncArgs::FOR_CPU, range, direction)
+    }
+
+    /// The whole block, where the module has `U_DMA_BUF_IOCTL_EXPORT`; a block that is no multiple of a page is refused by it.
+    fn export(&self) -> Result<ExportedFd, Error> {
+        let exported = self.kernel.export(self.device.raw(), self.map.len() as u64);
+        let fd = exported.map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno))?;
+        // SAFETY: the kernel has just made this descriptor for this call.
+        Ok(ExportedFd::from_fd(unsafe { Fd::from_raw(fd) }))
     }
 }
 

@@ -1,0 +1,331 @@
+//! The kernel module `contigo` as its header describes it, with files in memory in the place of dma-bufs: what a test of the runtime asks
+//! that has no board. The module itself is tested in the lab.
+#![allow(unsafe_code, reason = "the fake is a kernel: what it says of addresses is what its device reads")]
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a call that the real module would refuse in another way is a test's mistake"
+)]
+
+use contigo::{
+    Error, KernelPort,
+    kernel_port::seam::{Info, PortKernel, Request, SegmentAt, Step, SyncRange},
+};
+use nix::libc;
+use std::{
+    fs::File,
+    os::{
+        fd::{AsRawFd, BorrowedFd, OwnedFd},
+        unix::fs::FileExt,
+    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// The name that is bound.
+pub const NAME: &str = "40000000.dma-port";
+/// Where the first import lies; each further one 16 MiB higher.
+const FIRST_ADDR: u64 = 0x1000_0000;
+const STEP: u64 = 0x100_0000;
+/// What `dma-ranges` adds where it translates.
+pub const OFFSET: u64 = 0x8000_0000;
+const MAX_IMPORTS: usize = 256;
+const INFO_COHERENT: u32 = 1;
+const INFO_TRANSLATED: u32 = 1 << 4;
+
+/// The device and the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// `dma-coherent`.
+    pub coherent: bool,
+    /// `dma-ranges`.
+    pub translated: bool,
+    /// The module's ABI.
+    pub abi: u32,
+    /// An import lies in runs of so many bytes, with a hole after each; 0: in one.
+    pub run_bytes: u64,
+}
+
+impl Default for PortConfig {
+    fn default() -> Self {
+        Self { coherent: false, translated: false, abi: 1, run_bytes: 0 }
+    }
+}
+
+/// A call, to be refused or found in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    Open,
+    Duplicate,
+    GetInfo,
+    SetDmaBits,
+    Import,
+    GetSegments,
+    Release,
+    Sync,
+    Arm,
+    SetBusMaster,
+}
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    Imported {
+        handle: u32,
+        addr: u64,
+        len_bytes: u64,
+    },
+    Released(u32),
+    /// A range of an import, for the CPU or for the device.
+    Synced {
+        handle: u32,
+        for_cpu: bool,
+        start: u64,
+        end: u64,
+    },
+    Armed(Vec<Step>),
+    DmaBits(u32),
+    BusMaster(bool),
+    Closed,
+}
+
+#[derive(Debug)]
+struct Imported {
+    handle: u32,
+    addr: u64,
+    len_bytes: u64,
+    file: File,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    refuse: Option<(Call, i32)>,
+    imports: Vec<Imported>,
+    log: Vec<Event>,
+    open: bool,
+    imported: u32,
+}
+
+/// The kernel. Clones share it.
+#[derive(Clone, Debug)]
+pub struct FakePort {
+    config: PortConfig,
+    state: Arc<Mutex<State>>,
+}
+
+/// An open file: the port's, or a dma-buf's.
+#[derive(Debug)]
+pub enum FakeFile {
+    /// The port's: closing it gives up everything.
+    Port(FakePort),
+    /// A dma-buf's.
+    Buf(OwnedFd),
+}
+
+impl Drop for FakeFile {
+    fn drop(&mut self) {
+        if let Self::Port(port) = self {
+            let mut state = port.lock();
+            state.open = false;
+            state.imports.clear();
+            state.log.push(Event::Closed);
+        }
+    }
+}
+
+impl FakePort {
+    /// A kernel with this one port.
+    #[must_use]
+    pub fn new(config: PortConfig) -> Self {
+        Self { config, state: Arc::default() }
+    }
+
+    /// Opens the port.
+    ///
+    /// # Errors
+    /// As [`KernelPort::open`].
+    pub fn open_port(&self) -> Result<KernelPort<Self>, Error> {
+        KernelPort::open_from(self.clone(), NAME)
+    }
+
+    /// From now on this call fails.
+    pub fn refuse(&self, call: Call, errno: i32) {
+        self.lock().refuse = Some((call, errno));
+    }
+
+    /// What was done since the last time.
+    pub fn log(&self) -> Vec<Event> {
+        std::mem::take(&mut self.lock().log)
+    }
+
+    /// How many dma-bufs are imported.
+    pub fn imports(&self) -> usize {
+        self.lock().imports.len()
+    }
+
+    /// The device reads; the address that was refused.
+    ///
+    /// # Errors
+    /// Nothing is imported there.
+    pub fn device_read(&self, addr: u64, bytes: &mut [u8]) -> Result<(), u64> {
+        let state = self.lock();
+        let (import, at) = self.find(&state, addr, bytes.len()).ok_or(addr)?;
+        import.file.read_exact_at(bytes, at).map_err(|_| addr)
+    }
+
+    /// The device writes.
+    ///
+    /// # Errors
+    /// As [`device_read`](Self::device_read).
+    pub fn device_write(&self, addr: u64, bytes: &[u8]) -> Result<(), u64> {
+        let state = self.lock();
+        let (import, at) = self.find(&state, addr, bytes.len()).ok_or(addr)?;
+        import.file.write_all_at(bytes, at).map_err(|_| addr)
+    }
+
+    fn find<'s>(&self, state: &'s State, addr: u64, len: usize) -> Option<(&'s Imported, u64)> {
+        assert_eq!(self.config.run_bytes, 0, "a device here reads what is contiguous");
+        let inside = |import: &&Imported| import.addr <= addr && addr + len as u64 <= import.addr + import.len_bytes;
+        state.imports.iter().find(inside).map(|import| (import, addr - import.addr))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn runs(&self, import: &Imported) -> Vec<SegmentAt> {
+        match self.config.run_bytes {
+            0 => vec![SegmentAt { addr: import.addr, len_bytes: import.len_bytes }],
+            run => (0..import.len_bytes.div_ceil(run)).map(|n| SegmentAt { addr: import.addr + 2 * n * run, len_bytes: run }).collect(),
+        }
+    }
+}
+
+fn refused(state: &State, call: Call) -> Result<(), i32> {
+    match state.refuse {
+        Some((refused, errno)) if refused == call => Err(errno),
+        _ => Ok(()),
+    }
+}
+
+// SAFETY: 1. The fake's device reads and writes the file at exactly the addresses that were said, until the release. 2. It has no caches:
+// nothing is to be done. 3. A `FakeFile` is open until dropped.
+unsafe impl PortKernel for FakePort {
+    type File = FakeFile;
+
+    fn open(&self, name: &str) -> Result<FakeFile, Error> {
+        let mut state = self.lock();
+        let os = |errno| Error::Os { call: "open(/dev/contigo/)", errno };
+        refused(&state, Call::Open).map_err(os)?;
+        if name != NAME {
+            return Err(Error::NotFound { what: "port of the kernel module contigo", among: 1 });
+        }
+        if std::mem::replace(&mut state.open, true) {
+            return Err(Error::InUse { errno: libc::EBUSY });
+        }
+        Ok(FakeFile::Port(self.clone()))
+    }
+
+    fn duplicate(&self, fd: i32) -> Result<FakeFile, i32> {
+        refused(&self.lock(), Call::Duplicate)?;
+        // SAFETY: a test's descriptor, open while the runtime calls; a wrong one is refused by the kernel.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        fd.try_clone_to_owned().map(FakeFile::Buf).map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))
+    }
+
+    fn raw_fd(&self, file: &FakeFile) -> i32 {
+        match file {
+            FakeFile::Port(_) => panic!("nobody maps a port's file"),
+            FakeFile::Buf(fd) => fd.as_raw_fd(),
+        }
+    }
+
+    fn ioctl(&self, file: &FakeFile, request: Request<'_>) -> Result<(), i32> {
+        assert!(matches!(file, FakeFile::Port(_)), "a port's call");
+        let mut state = self.lock();
+        match request {
+            Request::GetInfo(info) => {
+                refused(&state, Call::GetInfo)?;
+                let flags = if self.config.coherent { INFO_COHERENT } else { 0 } | if self.config.translated { INFO_TRANSLATED } else { 0 };
+                *info = Info { abi: self.config.abi, flags, dma_bits: 32, dma_limit: u64::MAX, ..Info::default() };
+                info.window_len_bytes[0] = 0x1000;
+            }
+            Request::SetDmaBits(bits) => {
+                refused(&state, Call::SetDmaBits)?;
+                if !state.imports.is_empty() {
+                    return Err(libc::EBUSY);
+                }
+                if !(12..=64).contains(&bits) {
+                    return Err(libc::EINVAL);
+                }
+                state.log.push(Event::DmaBits(bits));
+            }
+            Request::Import(import) => {
+                refused(&state, Call::Import)?;
+                if import.flags != 0 {
+                    return Err(libc::EINVAL);
+                }
+                if state.imports.len() == MAX_IMPORTS {
+                    return Err(libc::ENOSPC);
+                }
+                // SAFETY: as in `duplicate`.
+                let fd = unsafe { BorrowedFd::borrow_raw(import.fd) };
+                let file = File::from(fd.try_clone_to_owned().map_err(|_| libc::EBADF)?);
+                let len_bytes = file.metadata().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?.len();
+                let offset = if self.config.translated { OFFSET } else { 0 };
+                let addr = FIRST_ADDR + u64::from(state.imported) * STEP + offset;
+                state.imported += 1;
+                let handle = state.imported;
+                let imported = Imported { handle, addr, len_bytes, file };
+                (import.handle, import.addr, import.len_bytes) = (handle, addr, len_bytes);
+                import.segments = self.runs(&imported).len().try_into().map_err(|_| libc::E2BIG)?;
+                state.imports.push(imported);
+                state.log.push(Event::Imported { handle, addr, len_bytes });
+            }
+            Request::GetSegments { handle, first, found, count } => {
+                refused(&state, Call::GetSegments)?;
+                let import = state.imports.iter().find(|import| import.handle == handle).ok_or(libc::ENOENT)?;
+                let runs = self.runs(import);
+                let rest = runs.get(first as usize..).unwrap_or_default();
+                let some = rest.len().min(found.len());
+                found[..some].copy_from_slice(&rest[..some]);
+                *count = some.try_into().map_err(|_| libc::E2BIG)?;
+            }
+            Request::Release(handle) => {
+                refused(&state, Call::Release)?;
+                let at = state.imports.iter().position(|import| import.handle == handle).ok_or(libc::ENOENT)?;
+                state.imports.remove(at);
+                state.log.push(Event::Released(handle));
+            }
+            Request::Sync(ranges) => {
+                refused(&state, Call::Sync)?;
+                for range in ranges {
+                    let event = synced(&state, range)?;
+                    state.log.push(event);
+                }
+            }
+            Request::Arm(steps) => {
+                refused(&state, Call::Arm)?;
+                if steps.iter().any(|step| step.window != 0 || step.offset_bytes >= 0x1000) {
+                    return Err(libc::ENXIO);
+                }
+                state.log.push(Event::Armed(steps.to_vec()));
+            }
+            Request::SetBusMaster(on) => {
+                refused(&state, Call::SetBusMaster)?;
+                state.log.push(Event::BusMaster(on));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `contigo_sync`'s checks.
+fn synced(state: &State, range: &SyncRange) -> Result<Event, i32> {
+    let import = state.imports.iter().find(|import| import.handle == range.handle).ok_or(libc::ENOENT)?;
+    let end = range.offset_bytes.checked_add(range.len_bytes).ok_or(libc::EINVAL)?;
+    if range.len_bytes == 0 || end > import.len_bytes || ![1, 2].contains(&range.flags) {
+        return Err(libc::EINVAL);
+    }
+    Ok(Event::Synced { handle: range.handle, for_cpu: range.flags == 1, start: range.offset_bytes, end })
+}

@@ -1,0 +1,398 @@
+//! The runtime's side of the kernel module `contigo`: what it asks, in which order, and what becomes of every refusal. The kernel is a fake
+//! of the header `kernel-helpers/uapi/contigo.h`; the module itself is tested in the lab.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed, which is its purpose; a fake's dma-buf is imported"
+)]
+
+use contigo::{
+    Align, Backend, BaseAddr, Bus, DevAddr, Device, Direction, DmaBuf, DmaHeap, Engine, Error, Irq, KernelPort, Mmio, PhysAddr, Port,
+    QuiesceProgram, QuiesceStep, Region, Spin, SyncScope, Wired,
+    accel::{
+        gemm8::{Gemm8, regs as gemm8},
+        pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs as pl330},
+        zdma::{Zdma, regs as zdma},
+    },
+    kernel_port::seam::{RealPort, Step},
+    sim::{SimBoard, SimGemm8, SimPl330, SimSpec, SimZdma},
+};
+use contigo_tests::{
+    conformance::{boards::OnSim, xor::Xor},
+    fake_dma_heap::{self, FakeHeap, HEAP, Pages},
+    fake_port::{Call, Event, FakePort, OFFSET, PortConfig},
+};
+use nix::{
+    libc,
+    sys::memfd::{MFdFlags, memfd_create},
+    unistd::ftruncate,
+};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+
+fn os(call: &'static str, errno: i32) -> Error {
+    Error::Os { call, errno }
+}
+
+fn buffer(len_bytes: i64) -> OwnedFd {
+    let fd = memfd_create("camera", MFdFlags::MFD_CLOEXEC).unwrap();
+    ftruncate(&fd, len_bytes as _).unwrap();
+    fd
+}
+
+fn import<'p>(port: &'p KernelPort<FakePort>, fd: &OwnedFd) -> Result<DmaBuf<'p, FakePort>, Error> {
+    // SAFETY: the test's own memory, which nobody else touches.
+    unsafe { DmaBuf::import(port, fd.as_fd()) }
+}
+
+fn heap() -> FakeHeap {
+    FakeHeap::new(Pages::Entry(0))
+}
+
+#[test]
+fn opening_says_what_is_wrong() {
+    let kernel = FakePort::new(PortConfig::default());
+    assert_eq!(
+        KernelPort::open_from(kernel.clone(), "other").unwrap_err(),
+        Error::NotFound { what: "port of the kernel module contigo", among: 1 }
+    );
+    let port = kernel.open_port().unwrap();
+    assert_eq!(kernel.open_port().unwrap_err(), Error::InUse { errno: libc::EBUSY });
+    drop(port);
+    kernel.open_port().unwrap();
+    kernel.refuse(Call::GetInfo, libc::ENODEV);
+    assert_eq!(kernel.open_port().unwrap_err(), os("ioctl(CONTIGO_GET_INFO)", libc::ENODEV));
+    kernel.refuse(Call::Open, libc::EIO);
+    assert_eq!(kernel.open_port().unwrap_err(), os("open(/dev/contigo/)", libc::EIO));
+    let newer = FakePort::new(PortConfig { abi: 2, ..PortConfig::default() });
+    let refused = newer.open_port().unwrap_err();
+    assert!(matches!(refused, Error::Unsuitable { name: "the ABI of the kernel module contigo", value: 2, .. }), "{refused:?}");
+    assert_eq!(newer.log(), [Event::Closed], "nothing stays open");
+}
+
+#[test]
+fn the_running_kernel_has_no_such_port_here() {
+    for name in ["", "a/b", "..", "n\0"] {
+        assert!(matches!(KernelPort::open(name), Err(Error::BadName { .. })), "{name:?}");
+    }
+    let refused = KernelPort::open("no-such-device.dma-port").map(drop).unwrap_err();
+    assert!(matches!(refused, Error::NotFound { what: "port of the kernel module contigo", .. }), "{refused:?}");
+    let _ = KernelPort::open_from(RealPort, "no-such-device.dma-port").unwrap_err();
+}
+
+#[test]
+fn what_the_kernel_says_of_the_device_goes_into_port_and_memory() {
+    for (coherent, translated) in [(false, false), (true, false), (false, true), (true, true)] {
+        let kernel = FakePort::new(PortConfig { coherent, translated, ..PortConfig::default() });
+        let port = kernel.open_port().unwrap();
+        assert_eq!((port.is_coherent(), port.translates(), port.window_len_bytes()), (coherent, translated, [0x1000, 0, 0, 0, 0, 0]));
+        let claimed = Port { coherent, ..HP0 };
+        let seen = port.seen_through(Port { offset: 7, ..claimed });
+        let block = DmaHeap::allocate_for_from(&heap(), &port, HEAP, 5000).unwrap();
+        let mapping = block.mapping();
+        let page = fake_dma_heap::page_bytes() as usize;
+        assert_eq!((block.name(), mapping.len_bytes, mapping.coherent), ("dma-heap", 5000_usize.next_multiple_of(page), Some(coherent)));
+        assert_eq!(mapping.scope, if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: 64 } });
+        assert_eq!(mapping.bus, seen.bus);
+        if translated {
+            assert_eq!((seen.offset, mapping.base), (0, BaseAddr::Dev(DevAddr(0x1000_0000 + OFFSET))), "the kernel has added it");
+            assert!(mapping.bus != Bus::Soc, "an address of this device's alone");
+        } else {
+            assert_eq!((seen, mapping.base), (Port { offset: 7, ..claimed }, BaseAddr::Phys(PhysAddr(0x1000_0000))));
+        }
+    }
+    let (one, other) = [(); 2].map(|()| FakePort::new(PortConfig { translated: true, ..PortConfig::default() })).into();
+    let (one, other) = (one.open_port().unwrap(), other.open_port().unwrap());
+    assert_ne!(one.seen_through(HP0).bus, other.seen_through(HP0).bus, "two devices' address spaces");
+}
+
+#[test]
+fn a_port_that_disagrees_about_coherency_is_refused() {
+    let kernel = FakePort::new(PortConfig { coherent: true, ..PortConfig::default() });
+    let port = kernel.open_port().unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 64 << 10).unwrap()).unwrap();
+    let buf = region.carve(64, Align::LINE).unwrap().into_buf();
+    let board = SimBoard::new(1);
+    let device = SimZdma::new(&board, board.port());
+    // SAFETY: the job is refused: the simulated device gets no address.
+    let device = unsafe { Wired::new(device.window().unwrap(), Spin, HP0) };
+    let mut engine = Engine::new(Zdma::simple(device).unwrap()).unwrap();
+    let refused =
+        engine.start([buf.to_device(..32), region.carve(64, Align::LINE).unwrap().into_buf().from_device(..64)], &()).unwrap_err();
+    assert!(matches!(refused.error, Error::CoherencyMismatch { .. }), "{refused:?}");
+}
+
+#[test]
+fn syncs_are_ranges_of_the_import_and_none_where_nothing_is_to_do() {
+    let kernel = FakePort::new(PortConfig::default());
+    let port = kernel.open_port().unwrap();
+    let fd = buffer(8192);
+    let block = import(&port, &fd).unwrap();
+    assert_eq!(block.name(), "dma-buf");
+    kernel.log();
+    let sync = |for_cpu, start, end| Event::Synced { handle: 1, for_cpu, start, end };
+    // SAFETY: no reference to the block is alive.
+    unsafe {
+        block.sync_for_device(3..70, Direction::ToDevice).unwrap();
+        block.sync_for_device(3..70, Direction::FromDevice).unwrap();
+        block.sync_for_cpu(3..70, Direction::ToDevice).unwrap();
+        block.sync_for_cpu(8130..8190, Direction::FromDevice).unwrap();
+        block.sync_for_cpu(64..128, Direction::Bidirectional).unwrap();
+        block.sync_for_device(5..5, Direction::ToDevice).unwrap();
+    }
+    let expected = [sync(false, 3, 70), sync(false, 0, 128), sync(true, 8128, 8192), sync(true, 64, 128)];
+    assert_eq!(kernel.log(), expected, "what is only read is cleaned as it is; what is written by whole lines");
+    // SAFETY: as above.
+    let beyond = unsafe { block.sync_for_device(0..8193, Direction::ToDevice) };
+    assert_eq!(beyond, Err(Error::OutOfRange { start: 0, end: 8193, len_bytes: 8192 }));
+    kernel.refuse(Call::Sync, libc::ENODEV);
+    // SAFETY: as above.
+    let gone = unsafe { block.sync_for_cpu(0..64, Direction::FromDevice) };
+    assert_eq!(gone, Err(os("ioctl(CONTIGO_SYNC)", libc::ENODEV)));
+}
+
+#[test]
+fn an_import_that_fails_leaves_nothing() {
+    let kernel = FakePort::new(PortConfig::default());
+    let port = kernel.open_port().unwrap();
+    let fd = buffer(4096);
+    for (call, errno, name) in [
+        (Call::Import, libc::ENOSPC, "ioctl(CONTIGO_IMPORT)"),
+        (Call::Import, libc::EINVAL, "ioctl(CONTIGO_IMPORT)"),
+        (Call::Duplicate, libc::EMFILE, "fcntl(F_DUPFD_CLOEXEC)"),
+    ] {
+        kernel.refuse(call, errno);
+        assert_eq!(import(&port, &fd).map(drop), Err(os(name, errno)));
+    }
+    // It is mapped for the device, and cannot be for this process: read-only, or empty.
+    kernel.refuse(Call::Open, 0);
+    let read_only = std::fs::File::open(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap().into();
+    for (fd, errno) in [(read_only, libc::EACCES), (buffer(0), libc::EINVAL)] {
+        assert_eq!(import(&port, &fd).map(drop), Err(os("mmap(dma-buf)", errno)));
+    }
+    assert_eq!(kernel.imports(), 0, "released again");
+    let mut blocks: Vec<_> = (0..256).map(|_| import(&port, &fd).unwrap()).collect();
+    assert_eq!(import(&port, &fd).map(drop), Err(os("ioctl(CONTIGO_IMPORT)", libc::ENOSPC)));
+    blocks.pop();
+    import(&port, &fd).unwrap();
+    assert_eq!(port.set_addr_bits(32), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EBUSY)));
+    drop(blocks);
+    assert_eq!((kernel.imports(), port.set_addr_bits(32)), (0, Ok(())));
+    assert_eq!(port.set_addr_bits(11), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EINVAL)));
+    kernel.refuse(Call::SetBusMaster, libc::EOPNOTSUPP);
+    assert_eq!(port.set_bus_master(true), Err(os("ioctl(CONTIGO_SET_BUS_MASTER)", libc::EOPNOTSUPP)));
+    for (name, len_bytes) in [("a/b", 4096), ("", 4096)] {
+        assert!(matches!(DmaHeap::allocate_for_from(&heap(), &port, name, len_bytes), Err(Error::BadName { .. })));
+    }
+    assert!(matches!(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 0), Err(Error::Argument { name: "len_bytes", value: 0, .. })));
+    assert!(DmaHeap::allocate_for(&port, "no-such-heap-here", 4096).is_err());
+}
+
+#[test]
+fn scattered_memory_is_no_region_and_its_runs_are_the_kernels() {
+    for (run_bytes, pages) in [(4096_u64, 3_u64), (4096, 40), (8192, 5)] {
+        let kernel = FakePort::new(PortConfig { run_bytes, ..PortConfig::default() });
+        let port = kernel.open_port().unwrap();
+        let fd = buffer((pages * run_bytes).try_into().unwrap());
+        let block = import(&port, &fd).unwrap();
+        for page in 0..pages {
+            let run = block.segment((page * run_bytes + 5).try_into().unwrap()).unwrap();
+            assert_eq!((run.addr, run.len_bytes as u64), (0x1000_0000 + 2 * page * run_bytes + 5, run_bytes - 5));
+        }
+        let end = (pages * run_bytes).try_into().unwrap();
+        assert!(matches!(block.segment(end), Err(Error::OutOfRange { start, .. }) if start == end));
+        let refused = Region::new(block).unwrap_err();
+        assert!(matches!(refused.error, Error::NotContiguous { offset_bytes, .. } if offset_bytes as u64 == run_bytes), "{refused:?}");
+        drop(refused);
+        assert_eq!(kernel.imports(), 0);
+    }
+    let kernel = FakePort::new(PortConfig::default());
+    let port = kernel.open_port().unwrap();
+    kernel.refuse(Call::GetSegments, libc::EFAULT);
+    let fd = buffer(4096);
+    let refused = Region::new(import(&port, &fd).unwrap()).unwrap_err();
+    assert_eq!(refused.error, os("ioctl(CONTIGO_GET_SEGMENTS)", libc::EFAULT));
+}
+
+#[test]
+fn what_is_dropped_is_released_before_it_is_unmapped_and_what_is_forgotten_stays() {
+    let kernel = FakePort::new(PortConfig::default());
+    let port = kernel.open_port().unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
+    drop(region);
+    // Its first touch, by which the region takes it, is a hand-over there and back.
+    let sync = |for_cpu| Event::Synced { handle: 1, for_cpu, start: 0, end: 8192 };
+    let imported = Event::Imported { handle: 1, addr: 0x1000_0000, len_bytes: 8192 };
+    assert_eq!(kernel.log(), [imported, sync(false), sync(true), Event::Released(1)]);
+    let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
+    std::mem::forget(region.carve(64, Align::LINE).unwrap());
+    drop(region);
+    assert_eq!(kernel.imports(), 1, "leaked, not freed");
+    drop(port);
+    assert_eq!(kernel.log().last(), Some(&Event::Closed));
+    assert_eq!(kernel.imports(), 0, "the file's end is the device's");
+}
+
+#[test]
+fn a_region_is_exported_where_it_is_a_dma_buf() {
+    let kernel = FakePort::new(PortConfig::default());
+    let port = kernel.open_port().unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
+    let fd = region.export().unwrap().as_fd().try_clone_to_owned().unwrap();
+    let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+    buf.view_mut::<u8>().unwrap().fill(0xA5);
+    let mut bytes = [0; 64];
+    std::os::unix::fs::FileExt::read_exact_at(&std::fs::File::from(fd.try_clone().unwrap()), &mut bytes, 0).unwrap();
+    assert_eq!(bytes, [0xA5; 64], "the same memory");
+    drop(buf);
+    // Another device takes it.
+    let other = FakePort::new(PortConfig::default());
+    let other_port = other.open_port().unwrap();
+    assert_eq!(import(&other_port, &fd).unwrap().mapping().len_bytes, 8192);
+    let board = SimBoard::new(1);
+    let refused = Region::new(board.memory(4096).unwrap()).unwrap().export().map(drop).unwrap_err();
+    assert!(matches!(refused, Error::Unsuitable { name: "this memory's count of dma-bufs", .. }), "{refused:?}");
+}
+
+// ---- What stops the device.
+
+fn armed(kernel: &FakePort, arm: impl FnOnce(&KernelPort<FakePort>) -> Result<(), Error>) -> Vec<Step> {
+    let port = kernel.open_port().unwrap();
+    arm(&port).unwrap();
+    match kernel.log().pop() {
+        Some(Event::Armed(steps)) => steps,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_driver_leaves_what_stops_it() {
+    let kernel = FakePort::new(PortConfig::default());
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+
+    let device = SimGemm8::new(&board, board.port());
+    let engine = Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap();
+    // SAFETY: the fake has no device: nothing is written.
+    let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
+    let write = |offset: usize, value| Step { kind: 1, offset_bytes: offset as u32, mask: u32::MAX, value, ..Step::default() };
+    let ctrl = Step { kind: 2, offset_bytes: gemm8::CTRL.offset() as u32, mask: 5, value: 4, timeout_us: 10_000, ..Step::default() };
+    assert_eq!(steps, [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0)]);
+
+    let device = SimZdma::new(&board, board.port());
+    let engine = Engine::new(Zdma::simple(device.window().unwrap()).unwrap()).unwrap();
+    // SAFETY: as above.
+    let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
+    assert_eq!((steps.len(), steps[1].kind, steps[1].offset_bytes), (2, 3, zdma::STATUS.offset() as u32));
+
+    let device = SimPl330::new(&board, board.port());
+    let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    let engine = Engine::new(Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 }).unwrap()).unwrap();
+    // SAFETY: as above.
+    let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
+    assert_eq!(steps[1], write(pl330::DBGINST0.offset(), 0x0001_0301), "DMAKILL of channel 3");
+    assert_eq!(steps.last().unwrap().offset_bytes, pl330::CHANNELS[3].csr.offset() as u32);
+    let polled: u32 = steps.iter().map(|step| step.timeout_us).sum();
+    assert!(polled <= 1_000_000 && steps.iter().all(|step| step.offset_bytes.is_multiple_of(4) && step.value & !step.mask == 0));
+    let port = kernel.open_port().unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { engine.arm(&port, 1) }, Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)), "no such window");
+}
+
+/// A window that two have: who drives the device, and who stops it.
+struct Shared<'w, D>(&'w D);
+
+// SAFETY: the registers are the window's; in this test one writes them after the other.
+unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
+    fn len_bytes(&self) -> usize {
+        self.0.len_bytes()
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        self.0.read32(offset)
+    }
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.write32(offset, value) }
+    }
+}
+
+impl<D: Irq> Irq for Shared<'_, D> {
+    fn now_us(&self) -> u64 {
+        self.0.now_us()
+    }
+    fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+// SAFETY: the window's.
+unsafe impl<D: Device> Device for Shared<'_, D> {
+    fn port(&self) -> &Port {
+        self.0.port()
+    }
+}
+
+/// What the kernel would do, done by the runtime on the model: the program stops a channel at work.
+#[test]
+fn a_program_stops_a_channel_that_never_ends() {
+    let board = SimBoard::new(3);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let device = SimPl330::new(&board, board.port());
+    let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    let window = device.window().unwrap();
+    let mut driver = Pl330::open(Shared(&window), program).unwrap();
+    // DMALP forever: LOOP, NOP, DMALPEND without a counter.
+    // SAFETY: it touches no memory.
+    unsafe { driver.run_program(&[0x18, 0x28, 0x01]).unwrap() };
+    device.run_for(5_000).unwrap();
+    let steps = contigo::Accelerator::quiesce_program(&driver);
+    std::mem::forget(driver);
+    let mut window = Shared(&window);
+    let csr = |window: &_| pl330::CHANNELS[0].csr.read(window) & pl330::STATUS;
+    assert_ne!(csr(&window), pl330::STOPPED, "it runs for ever");
+    // SAFETY: DMAKILL starts nothing.
+    assert_eq!(unsafe { steps.run(&mut window, 50) }, Ok(()));
+    assert_eq!(csr(&window), pl330::STOPPED);
+}
+
+#[test]
+fn programs_have_a_bound_and_end_at_what_is_not_met() {
+    let write = QuiesceStep::write(gemm8::MODE.offset(), 0xF0, 0x50);
+    assert_eq!(QuiesceProgram::new(&[write; 33]), Err(Error::NoSlots { slots: 32 }));
+    assert_eq!(QuiesceProgram::new(&[write; 32]).unwrap().steps().len(), 32);
+    let board = SimBoard::new(1);
+    let device = SimGemm8::new(&board, board.port());
+    let mut window = device.window().unwrap();
+    // SAFETY: MODE starts nothing.
+    unsafe { gemm8::MODE.write(&window, 0x0F) };
+    let id = gemm8::ID.read(&window);
+    let steps = [
+        write,
+        QuiesceStep::poll_until(gemm8::ID.offset(), u32::MAX, id, 0),
+        QuiesceStep::poll_while(gemm8::ID.offset(), 1, !id & 1, 0),
+        QuiesceStep::poll_while(gemm8::ID.offset(), u32::MAX, id, 20),
+        QuiesceStep::write(gemm8::MODE.offset(), u32::MAX, 0),
+    ];
+    // SAFETY: as above.
+    assert_eq!(unsafe { QuiesceProgram::new(&steps).unwrap().run(&mut window, 1) }, Err(id), "what the register says");
+    assert_eq!(gemm8::MODE.read(&window), 0x5F, "the masked bits, and no step after the one that is not met");
+    let never = QuiesceProgram::new(&[QuiesceStep::poll_until(gemm8::ID.offset(), u32::MAX, !id, 20)]).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { never.run(&mut window, 1) }, Err(id));
+}
+
+#[test]
+fn a_driver_without_a_program_is_not_armed() {
+    let kernel = FakePort::new(PortConfig::default());
+    let port = kernel.open_port().unwrap();
+    let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
+    let engine: Engine<_, 2> = Engine::new(Xor::new(&harness)).unwrap();
+    // SAFETY: the fake has no device.
+    let refused = unsafe { engine.arm(&port, 0) }.unwrap_err();
+    assert!(matches!(refused, Error::Unsuitable { name: "this driver's count of quiesce steps", .. }), "{refused:?}");
+    assert_eq!(kernel.log(), []);
+}
