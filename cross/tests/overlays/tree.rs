@@ -1,0 +1,147 @@
+//! A device tree as text, and what must be true of any tree with these overlays, as Linux reads it.
+
+use super::{Outcome, run};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Command,
+};
+
+/// A device tree: each node by its path, each property as dtc prints it.
+pub(crate) type Tree = BTreeMap<String, BTreeMap<String, String>>;
+
+/// A blob as text, and what dtc warns of in it, without the file's name before each line.
+pub(crate) fn read(blob: &Path) -> Outcome<(Tree, BTreeSet<String>)> {
+    let text = blob.with_extension("text");
+    let warnings = run(Command::new("dtc").args(["-I", "dtb", "-O", "dts", "-o"]).arg(&text).arg(blob))?;
+    let warnings = warnings.lines().map(|line| line.split_once(": ").map_or(line, |(_, rest)| rest).to_owned()).collect();
+    Ok((parse(&fs::read_to_string(text)?), warnings))
+}
+
+/// dtc's own output has one node or property a line.
+pub(crate) fn parse(text: &str) -> Tree {
+    let mut tree = Tree::new();
+    let mut path: Vec<&str> = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(name) = line.strip_suffix(" {") {
+            path.push(if name == "/" { "" } else { name });
+            tree.entry(path.join("/")).or_default();
+        } else if line == "};" {
+            path.pop();
+        } else if let Some(property) = line.strip_suffix(';') {
+            let (name, value) = property.split_once(" = ").unwrap_or((property, ""));
+            tree.entry(path.join("/")).or_default().insert(name.to_owned(), numbers(value));
+        }
+    }
+    tree
+}
+
+/// Some versions print `0x00`, others `0x0`.
+pub(crate) fn numbers(value: &str) -> String {
+    let Some(cells) = value.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) else { return value.to_owned() };
+    let cell = |cell: &str| u32::from_str_radix(cell.trim_start_matches("0x"), 16).map_or(cell.to_owned(), |number| format!("{number:#x}"));
+    // All of a cell's zeros may have gone with its prefix.
+    let cell = |word: &str| if word.trim_start_matches(['0', 'x']).is_empty() { "0x0".to_owned() } else { cell(word) };
+    format!("<{}>", cells.split_whitespace().map(cell).collect::<Vec<_>>().join(" "))
+}
+
+pub(crate) fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+pub(crate) fn property<'tree>(tree: &'tree Tree, path: &str, name: &str) -> Outcome<&'tree str> {
+    let node = tree.get(path).ok_or_else(|| format!("there is no {path}"))?;
+    Ok(node.get(name).ok_or_else(|| format!("{path} has no {name}"))?)
+}
+
+/// The path with what its `*` stands for.
+pub(crate) fn named<'tree>(tree: &'tree Tree, path: &'tree str) -> &'tree str {
+    let Some((before, after)) = path.split_once('*') else { return path };
+    let fits = |own: &&String| parent(own) == parent(path) && own.starts_with(before) && own.ends_with(after);
+    tree.keys().find(fits).map_or(path, String::as_str)
+}
+
+/// The node that a property points to.
+pub(crate) fn pointed<'tree>(tree: &'tree Tree, path: &str, name: &str) -> Outcome<&'tree str> {
+    let phandle = property(tree, path, name)?;
+    let found = tree.iter().find(|(_, node)| node.get("phandle").is_some_and(|own| own == phandle));
+    Ok(found.ok_or_else(|| format!("{name} of {path} points nowhere"))?.0)
+}
+
+/// Whether `dma-coherent` holds for a node: Linux looks upwards (of_dma_is_coherent).
+pub(crate) fn coherent(tree: &Tree, path: &str) -> bool {
+    let mut at = path;
+    loop {
+        if tree.get(at).is_some_and(|node| node.contains_key("dma-coherent")) {
+            return true;
+        }
+        if at.is_empty() {
+            return false;
+        }
+        at = parent(at);
+    }
+}
+
+/// Every port and its generic-uio node describe the same registers, become two devices, and have two names: of_platform_populate makes
+/// devices of the children of the root, and of buses all the way up; a device is called by its address and its node's name.
+pub(crate) fn check_ports(tree: &Tree) -> Outcome {
+    let like = |node: &BTreeMap<String, String>, what: &str| node.get("compatible").is_some_and(|names| names.contains(what));
+    for (path, node) in tree.iter().filter(|(_, node)| like(node, "contigo,dma-port")) {
+        let reg = property(tree, path, "reg")?;
+        let same = |(_, other): &(&String, &BTreeMap<String, String>)| {
+            like(other, "generic-uio") && other.get("reg").is_some_and(|own| own == reg)
+        };
+        let (uio, own) = tree.iter().find(same).ok_or_else(|| format!("no generic-uio node has the registers of {path}"))?;
+        for one in [path, uio] {
+            let mut bus = parent(one);
+            while !bus.is_empty() {
+                let is_bus = tree.get(bus).is_some_and(|node| like(node, "simple-bus") || like(node, "arm,amba-bus"));
+                if !is_bus {
+                    return Err(format!("{bus} is no bus: Linux makes no device of {one}").into());
+                }
+                bus = parent(bus);
+            }
+        }
+        if parent(path) == parent(uio) || path.rsplit('/').next() == uio.rsplit('/').next() {
+            return Err(format!("{path} and {uio} are in each other's way").into());
+        }
+        let controller = pointed_or_above(tree, uio)?;
+        if !tree[controller].contains_key("interrupt-controller") {
+            return Err(format!("{uio} has its interrupt at {controller}, which is no interrupt controller").into());
+        }
+        // As many cells as one interrupt has: uio_pdrv_genirq takes the first, so there is one.
+        let cells = property(tree, uio, "interrupts")?.split_whitespace().count();
+        if cells != 3 || own.get("status").is_some_and(|status| status != "\"okay\"") || node.contains_key("status") {
+            return Err(format!("{uio} has {cells} cells of interrupts, or a status other than okay").into());
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn pointed_or_above<'tree>(tree: &'tree Tree, path: &str) -> Outcome<&'tree str> {
+    let mut at = path;
+    while !tree.get(at).is_some_and(|node| node.contains_key("interrupt-parent")) && !at.is_empty() {
+        at = parent(at);
+    }
+    pointed(tree, at, "interrupt-parent")
+}
+
+/// A block of u-dma-buf has its size, its name, and a pool that exists where it names one.
+pub(crate) fn check_blocks(tree: &Tree) -> Outcome {
+    for (path, node) in tree.iter().filter(|(_, node)| node.get("compatible").is_some_and(|names| names == "\"ikwzm,u-dma-buf\"")) {
+        property(tree, path, "size")?;
+        if Some(property(tree, path, "device-name")?.trim_matches('"')) != path.strip_prefix('/') {
+            return Err(format!("{path} is called otherwise in /dev").into());
+        }
+        if !node.contains_key("memory-region") {
+            continue;
+        }
+        let pool = pointed(tree, path, "memory-region")?;
+        if parent(pool) != "/reserved-memory" || !tree[pool].contains_key("reusable") {
+            return Err(format!("{path} has {pool} for its pool").into());
+        }
+        property(tree, "/reserved-memory", "ranges")?;
+    }
+    Ok(())
+}
