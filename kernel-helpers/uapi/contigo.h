@@ -61,8 +61,8 @@ struct contigo_info {
  * @bits: 12 to 64
  * @reserved: 0
  *
- * What the device tree allows stays the limit. EBUSY: the file holds imports. EINVAL: @bits is out of range. EIO: the platform
- * cannot serve so few lines.
+ * What the device tree allows stays the limit. EBUSY: the file holds imports. EINVAL: @bits is out of range. EIO: behind an IOMMU,
+ * which cannot serve so few lines.
  */
 struct contigo_dma_bits {
 	__u32 bits;
@@ -82,7 +82,8 @@ struct contigo_dma_bits {
  * @len_bytes: out: how long it is
  *
  * The caches are clean when it returns. EBADF: @fd is no descriptor. EINVAL: it is no dma-buf; unknown flags. ERANGE: it must be
- * contiguous and is not, or the device does not reach it (nothing is kept). ENOSPC: the file has CONTIGO_MAX_IMPORTS. ENOMEM. Else
+ * contiguous and is not, or the device does not reach it, or only through a bounce buffer where it is coherent (nothing is kept).
+ * EFAULT: where @handle cannot be written, the import stays until the file goes. ENOSPC: the file has CONTIGO_MAX_IMPORTS. ENOMEM. Else
  * what the exporter says.
  */
 struct contigo_import {

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * contigo: memory for a device that user space drives. What the files of this
+ * module share.
+ *
+ *	contigo_main.c		the module, its class, its numbers
+ *	contigo_port.c		a device bound to us, and the platform's way to it
+ *	contigo_pci.c		PCI's way
+ *	contigo_file.c		an open port: the ioctls, and how it ends
+ *	contigo_import.c	dma-bufs: attached, mapped, synchronised, kept
+ *	contigo_program.c	what stops the device
+ *
+ * The order of ownership is port, file, import. One mutex, the port's, guards
+ * what changes in all three: a port has one file at most, and remove() has to
+ * shut out the file's calls in any case. User memory is never touched under it,
+ * so that no page fault can delay remove().
+ */
+#ifndef CONTIGO_INTERNAL_H
+#define CONTIGO_INTERNAL_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/io.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/types.h>
+
+#include <uapi/contigo.h>
+
+struct contigo_mapping;
+struct dma_buf;
+struct platform_device;
+struct platform_driver;
+
+/**
+ * struct contigo_window - registers of a port: a reg entry, or a BAR
+ * @base: NULL where there is none
+ * @len_bytes: 0 where there is none
+ */
+struct contigo_window {
+	void __iomem *base;
+	resource_size_t len_bytes;
+};
+
+/**
+ * struct contigo_port - a device that masters memory, and its character device
+ * @dev: the character device's; its parent is @dma_dev
+ * @cdev: holds a reference to @dev, and an open file one to it: the port outlives both
+ * @dma_dev: the device that masters memory; a reference
+ * @pdev: the same, or NULL where it is not PCI
+ * @is_open: one file at a time; set until the last one's end is over
+ * @window: its registers; mapped until remove()
+ * @dma_bits: address lines of the device, as probe found or the file said
+ * @default_dma_bits: as probe found
+ * @sync_bytes: the most that one call of the DMA API may synchronise
+ * @iommu: an IOMMU translates the device's addresses
+ * @dead: the device is being unbound; set without the lock. Who has seen it
+ *	unset under the lock may touch the device until unlocking.
+ * @lock: guards what follows, the file's contents, and @dma_bits
+ * @file: what is open, or NULL
+ * @kept: mappings whose device did not stop
+ */
+struct contigo_port {
+	struct device dev;
+	struct cdev cdev;
+	struct device *dma_dev;
+	struct pci_dev *pdev;
+	unsigned long is_open;
+	struct contigo_window window[CONTIGO_MAX_WINDOWS];
+	u32 dma_bits;
+	u32 default_dma_bits;
+	size_t sync_bytes;
+	bool iommu;
+	bool dead;
+
+	struct mutex lock;	/* the rest, the file's contents, and dma_bits */
+	struct contigo_file *file;
+	struct list_head kept;
+};
+
+/**
+ * struct contigo_stop - a program whose steps were checked
+ */
+struct contigo_stop {
+	u32 count;
+	struct contigo_step step[];
+};
+
+/**
+ * struct contigo_file - what one open of a port holds
+ * @port: outlives the file
+ * @stop: NULL where it is not armed
+ * @imports: how many of @import are taken
+ * @import: a handle is an index plus one; two handles may share a mapping
+ */
+struct contigo_file {
+	struct contigo_port *port;
+	struct contigo_stop *stop;
+	u32 imports;
+	struct contigo_mapping *import[CONTIGO_MAX_IMPORTS];
+};
+
+/* contigo_main.c */
+extern struct class contigo_class;
+int contigo_devt_get(dev_t *devt);
+void contigo_devt_put(dev_t devt);
+
+/* contigo_port.c */
+extern struct platform_driver contigo_platform_driver;
+void contigo_platform_remove(struct platform_device *pdev);
+struct contigo_port *contigo_port_new(struct device *dma_dev);
+int contigo_port_add(struct contigo_port *port);
+void contigo_port_remove(struct contigo_port *port);
+void contigo_port_unmap(struct contigo_port *port);
+u32 contigo_port_flags(const struct contigo_port *port);
+int contigo_port_set_dma_bits(struct contigo_port *port, u32 bits);
+int contigo_port_begin(struct contigo_port *port);
+void contigo_port_end(struct contigo_port *port, bool stopped);
+
+/* contigo_pci.c */
+#ifdef CONFIG_PCI
+int contigo_pci_register(void);
+void contigo_pci_unregister(void);
+void contigo_pci_set_master(struct pci_dev *pdev, bool on);
+#else
+static inline int contigo_pci_register(void)
+{
+	return 0;
+}
+
+static inline void contigo_pci_unregister(void) { }
+static inline void contigo_pci_set_master(struct pci_dev *pdev, bool on) { }
+#endif
+
+/* contigo_file.c */
+extern const struct file_operations contigo_fops;
+void contigo_file_end(struct contigo_file *file);
+
+/* contigo_import.c: all with the port's lock held */
+int contigo_import(struct contigo_file *file, struct dma_buf *dmabuf, struct contigo_import *arg);
+int contigo_import_release(struct contigo_file *file, u32 handle);
+int contigo_import_segments(struct contigo_file *file, u32 handle, u32 first,
+			    struct contigo_segment *segment, u32 *count);
+int contigo_import_sync(struct contigo_file *file, const struct contigo_range *range, u32 count);
+void contigo_import_release_all(struct contigo_file *file);
+void contigo_import_keep_all(struct contigo_file *file, u32 *buffers, u64 *bytes);
+void contigo_import_forget_kept(struct contigo_port *port);
+
+/* contigo_program.c */
+struct contigo_stop *contigo_stop_load(struct contigo_port *port,
+				       const struct contigo_step __user *from, u32 count);
+int contigo_stop_run(struct contigo_port *port, const struct contigo_stop *stop,
+		     u32 *at, u32 *value);
+
+#endif /* CONTIGO_INTERNAL_H */
