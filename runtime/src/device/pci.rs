@@ -35,7 +35,7 @@ const LINK_MAX_BYTES: usize = 512;
 /// advisory lock (`flock`) on the function's configuration space, which everything made of it shares.
 ///
 /// It needs root: a function that masters the bus reaches all memory. Behind an IOMMU, VFIO confines it, and an ordinary user may
-/// have it. Bind the driver before, where an interrupt is wanted:
+/// have it; and where the module `contigo` is bound to it, whoever may open its `resourceN` and the module's file. Bind the driver before, where an interrupt is wanted:
 ///
 /// ```sh
 /// echo uio_pci_generic > /sys/bus/pci/devices/0000:00:01.0/driver_override
@@ -120,8 +120,12 @@ impl PciFunction {
             Err(ENOENT) => return Err(Error::NotFound { what: "PCI function", among: pci_bus::count(root)? }),
             Err(errno) => return Err(Error::AttributeUnreadable { name: "/sys/bus/pci/devices", errno }),
         };
-        refuse_kernels(&folder)?;
-        let config = folder.open_at(c"config", O_RDWR).map_err(|errno| match errno {
+        let by_contigo = by_contigo(&folder)?;
+        let config = match folder.open_at(c"config", O_RDWR) {
+            Err(EACCES | EPERM) if by_contigo => folder.open_at(c"config", O_RDONLY),
+            config => config,
+        };
+        let config = config.map_err(|errno| match errno {
             EACCES | EPERM => Error::Denied { what: "a PCI function", errno, fix: ROOT },
             errno => Error::Os { call: "open(config)", errno },
         })?;
@@ -177,10 +181,11 @@ impl PciFunction {
         Ok(registers)
     }
 
-    /// Lets it answer at its addresses and master the bus.
+    /// Lets it answer at its addresses and master the bus. Where the module `contigo` is bound to it,
+    /// [`KernelPort::set_bus_master`](crate::KernelPort::set_bus_master) does that.
     ///
     /// # Errors
-    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::AttributeNonsense`] where the function does not answer;
+    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; EBADF there: not root, and `contigo` is bound to it; [`Error::AttributeNonsense`] where the function does not answer;
     /// [`Error::Unsuitable`] where it keeps a bit clear; [`Error::Contended`].
     pub fn enable(&self) -> Result<(), Error> {
         self.config.change(MEMORY_SPACE | BUS_MASTER, 0)
@@ -295,15 +300,17 @@ impl PciFunction {
     }
 }
 
-/// Two drivers on one device would be one too many, and the kernel's does not know of `flock`.
-fn refuse_kernels(folder: &Fd) -> Result<(), Error> {
+/// Is it bound to the module `contigo`, which then turns its bus mastering on and off? Two drivers on one device would be one too many, and
+/// the kernel's others do not know of `flock`: they are refused.
+fn by_contigo(folder: &Fd) -> Result<bool, Error> {
     const FIX: &str = "a driver of the kernel has it: bind uio_pci_generic to it instead (driver_override, unbind, drivers_probe)";
     let mut buffer = [0; LINK_MAX_BYTES];
     match folder.read_link(c"driver", &mut buffer) {
-        Ok(link) if link.rsplit(|&byte| byte == b'/').next() == Some(b"uio_pci_generic") => Ok(()),
+        Ok(link) if link.rsplit(|&byte| byte == b'/').next() == Some(b"uio_pci_generic") => Ok(false),
+        Ok(link) if link.rsplit(|&byte| byte == b'/').next() == Some(b"contigo") => Ok(true),
         Ok(_) => Err(Error::Denied { what: "a PCI function", errno: EBUSY, fix: FIX }),
         // No driver, or the function is going.
-        Err(ENOENT | ENODEV) => Ok(()),
+        Err(ENOENT | ENODEV) => Ok(false),
         Err(errno) => Err(Error::AttributeUnreadable { name: "driver", errno }),
     }
 }

@@ -91,7 +91,7 @@ impl Bench for Jobs {
         let mut ended = exerciser.run(&mut engine, mode, Budget::jobs(self.warm_up));
         let (before, came, begun) = (exerciser.tally(), line.came(), Instant::now());
         let mut cost = Cost::NOTHING;
-        let synced_by_kernel = region.name() == "u-dma-buf" && !engine.port().coherent;
+        let synced_by_kernel = matches!(region.name(), "u-dma-buf" | "dma-heap") && !engine.port().coherent;
         // Stopping at each of four calls a job, or ten, makes a row of 10,000 take half a minute.
         let counted = if self.interrupt || synced_by_kernel { self.jobs.min(COUNTED_JOBS) } else { self.jobs };
         if ended.is_ok() {

@@ -14,6 +14,11 @@ pub(crate) enum Memory {
     /// By its name; `*` stands for one that is not there.
     UDmaBuf(String),
     DmaHeap(String),
+    /// A dma-heap's, with its address and its syncs by the module contigo: the names of the port and of the heap.
+    Imported {
+        port: String,
+        heap: String,
+    },
     /// The I/O address space of the PCI function with this address.
     Vfio(String),
 }
@@ -51,8 +56,7 @@ impl Memory {
             names.into_iter().map(kind).collect::<Vec<_>>()
         };
         let mut kinds = vec![Self::HugeTlb];
-        // The system heap is scattered pages: no device without an IOMMU can use it, and `Region` says so.
-        let heaps = names("/dev/dma_heap").into_iter().filter(|name| name != "system").collect();
+        let heaps = heaps();
         kinds.extend(named(heaps, Self::DmaHeap));
         kinds.extend(named([names("/sys/class/u-dma-buf"), names("/sys/class/udmabuf")].concat(), Self::UDmaBuf));
         kinds
@@ -86,6 +90,7 @@ impl Memory {
             Self::HugeTlb => "hugetlb".into(),
             Self::UDmaBuf(name) => format!("u-dma-buf:{name}"),
             Self::DmaHeap(name) => format!("dma-heap:{name}"),
+            Self::Imported { heap, .. } => format!("dma-heap:{heap} by contigo"),
             Self::Vfio(_) => "vfio".into(),
         }
     }
@@ -117,8 +122,26 @@ impl Engine {
         match self {
             Self::Sim(_) => vec![Memory::Sim],
             Self::EduVfio { address } => vec![Memory::Vfio(address.clone())],
-            Self::Uio { .. } | Self::EduPci { .. } => Memory::kinds(),
+            Self::Uio { .. } | Self::EduPci { .. } => {
+                let mut kinds = Memory::kinds();
+                if let Some(port) = self.kernel_port() {
+                    // Where the module gives a heap's blocks an address, nothing is missing.
+                    kinds.retain(|memory| !matches!(memory, Memory::DmaHeap(_)) || memory.absent().is_none());
+                    kinds.extend(heaps().into_iter().map(|heap| Memory::Imported { port: port.clone(), heap }));
+                }
+                kinds
+            }
         }
+    }
+
+    /// What the module contigo calls this engine's port, where it is bound: after its registers' address, or its PCI function.
+    pub(crate) fn kernel_port(&self) -> Option<String> {
+        let begins = match self {
+            Self::Uio { found, .. } => format!("{:x}.", found.engine?.registers),
+            Self::EduPci { address } => address.clone(),
+            Self::Sim(_) | Self::EduVfio { .. } => return None,
+        };
+        names("/sys/class/contigo").into_iter().find(|name| name.starts_with(&begins))
     }
 
     /// Which driver it takes; `None`: edu's.
@@ -152,6 +175,11 @@ impl Engine {
             Self::EduPci { .. } | Self::EduVfio { .. } => "edu".into(),
         }
     }
+}
+
+/// The heaps of contiguous memory. The system heap is scattered pages: no device without an IOMMU can use it, and `Region` says so.
+pub(crate) fn heaps() -> Vec<String> {
+    names("/dev/dma_heap").into_iter().filter(|name| name != "system").collect()
 }
 
 /// Does pagemap tell the addresses of a dma-heap's pages?

@@ -10,6 +10,7 @@ mod checks;
 mod child;
 mod jobs;
 mod machine;
+mod map;
 mod options;
 mod plan;
 mod row;

@@ -3,7 +3,7 @@
 use crate::{
     checks::{self, Check, Exhausting},
     child, jobs,
-    machine::{Engine, Memory},
+    machine::{self, Engine, Memory},
     options::Options,
     row::{Name, Row, Status},
     setup::{Place, Reach},
@@ -89,8 +89,8 @@ impl Planned {
     /// The same row for an ordinary user, where it makes sense for one: memory that needs no physical address.
     fn for_user(&self, user: u32) -> Option<Self> {
         let theirs = match &self.what {
-            What::Jobs { place, .. } => matches!(place.memory, Memory::Vfio(_) | Memory::UDmaBuf(_)),
-            What::Check(check) => matches!(check, Check::Vfio(..)),
+            What::Jobs { place, .. } => matches!(place.memory, Memory::Vfio(_) | Memory::UDmaBuf(_) | Memory::Imported { .. }),
+            What::Check(check) => matches!(check, Check::Vfio(..) | Check::Fuzzed { .. }),
             What::Nothing(_) => false,
         };
         theirs.then(|| Self { user: Some(user), ..self.clone() })
@@ -101,6 +101,9 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
     let place = place(options, engine, memory);
     let row = |(mode, interrupt): (&'static str, bool)| {
         let what = match &place {
+            Ok(Place { memory: Memory::Imported { .. }, engine: Engine::EduPci { .. }, .. }) if interrupt => {
+                What::Nothing("the module contigo gives a PCI function's interrupt to nobody: uio_pci_generic or vfio-pci do".into())
+            }
             Ok(place) => What::Jobs { place: place.clone(), interrupt },
             Err(why) => What::Nothing(why.clone()),
         };
@@ -147,6 +150,11 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
         }
         None => {}
     }
+    if let Some(port) = engine.kernel_port()
+        && !matches!(engine, Engine::Uio { linked: true, .. })
+    {
+        rows.extend(port_checks(options, engine, &port));
+    }
     if let Engine::Uio { found: uio, linked: false, .. } = engine {
         rows.push(Planned::check("uio-in-use-refused", "", &label, What::Check(Check::UioInUse(uio.device.index))));
     }
@@ -156,6 +164,31 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
             let place = Place { memory: memory.clone(), engine: engine.clone(), port: engine.port(), reach: Reach::All };
             rows.push(Planned::check("real-port-refused", &memory.label(), &label, What::Check(Check::RealPort(place))));
         }
+    }
+    rows
+}
+
+/// What must hold of a port of the module contigo.
+fn port_checks(options: &Options, engine: &Engine, port: &str) -> Vec<Planned> {
+    let label = engine.label();
+    let mut rows = Vec::new();
+    let check = |name: &str, memory: &str, check| Planned::check(name, memory, &label, What::Check(check));
+    for heap in machine::heaps() {
+        let memory = Memory::Imported { port: port.to_owned(), heap: heap.clone() };
+        let place = |memory| place(options, engine, &memory);
+        let label = memory.label();
+        rows.push(check(
+            "exhausted-and-back",
+            &label,
+            Check::Exhausted(Exhausting::Imported { port: port.to_owned(), heap: heap.clone() }),
+        ));
+        if let (Engine::EduPci { .. }, Ok(held), Ok(loose)) = (engine, place(memory), place(Memory::HugeTlb)) {
+            // First that it is caught where nothing holds the memory.
+            rows.push(check("killed-in-flight-is-caught", "hugetlb", Check::Killed(loose)));
+            rows.push(check("killed-in-flight", &label, Check::Killed(held)));
+        }
+        rows.push(check("port-fuzzed", &label, Check::Fuzzed { port: port.to_owned(), heap: heap.clone() }));
+        rows.push(check("port-unbound", &label, Check::Unbound { port: port.to_owned(), heap }));
     }
     rows
 }

@@ -3,7 +3,7 @@
 
 use crate::machine::{Engine, Memory};
 use contigo::{
-    Accelerator, Align, Backend, Bus, Device, DmaHeap, Error, HugeTlb, PciFunction, Port, Region, Result, UDmaBuf, Uio,
+    Accelerator, Align, Backend, Bus, Device, DmaHeap, Error, HugeTlb, KernelPort, PciFunction, Port, Region, Result, UDmaBuf, Uio,
     accel::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
@@ -119,7 +119,7 @@ impl Place {
     /// # Errors
     /// What keeps either from being opened.
     pub(crate) fn run<H: Bench>(&self, interrupt: bool, bench: H) -> Result<H::Out> {
-        let task = Task { place: self, interrupt, bench };
+        let task = Task { place: self, interrupt, bench, kernel: None };
         match &self.memory {
             Memory::Sim => {
                 let board = SimBoard::new(1);
@@ -141,6 +141,11 @@ impl Place {
             Memory::HugeTlb => task.on_memory(HugeTlb::new(REGION_BYTES)?),
             Memory::UDmaBuf(name) => task.on_memory(UDmaBuf::open(name)?),
             Memory::DmaHeap(name) => task.on_memory(DmaHeap::allocate(name, REGION_BYTES)?),
+            Memory::Imported { port, heap } => {
+                let kernel = KernelPort::open(port)?;
+                let block = DmaHeap::allocate_for(&kernel, heap, REGION_BYTES)?;
+                Task { kernel: Some(&kernel), ..task }.on_memory(block)
+            }
             Memory::Vfio(address) => {
                 let vfio = Vfio::open(address)?;
                 let region = Region::new(vfio.memory(REGION_BYTES)?)?;
@@ -159,12 +164,24 @@ struct Task<'p, H> {
     place: &'p Place,
     interrupt: bool,
     bench: H,
+    /// What the memory was imported for.
+    kernel: Option<&'p KernelPort>,
 }
 
 impl<H: Bench> Task<'_, H> {
+    /// Leaves what stops the engine with the kernel, before its first job.
+    fn arm(&self, driver: &impl Accelerator<2>) -> Result<()> {
+        match self.kernel {
+            None => Ok(()),
+            // SAFETY: the port was found by the address of this engine's registers, which are its first window; the steps only stop it.
+            Some(kernel) => unsafe { kernel.arm(&driver.quiesce_program(), 0) },
+        }
+    }
+
     fn on_memory<B: Backend>(self, memory: B) -> Result<H::Out> {
         let region = Region::new(memory)?;
-        let port = self.place.reach.limit(self.place.port, &region)?;
+        let port = self.kernel.map_or(self.place.port, |kernel| kernel.seen_through(self.place.port));
+        let port = self.place.reach.limit(port, &region)?;
         match &self.place.engine {
             Engine::Uio { found, .. } => {
                 let device = Uio::open(found.device.index)?;
@@ -182,7 +199,10 @@ impl<H: Bench> Task<'_, H> {
             }
             Engine::EduPci { address } => {
                 let function = PciFunction::open(address)?;
-                function.enable()?;
+                match self.kernel {
+                    Some(kernel) => kernel.set_bus_master(true)?,
+                    None => function.enable()?,
+                }
                 if self.interrupt {
                     // SAFETY: `machine.rs` found no IOMMU group, and QEMU's other machines with edu are not among the lab's.
                     let device = unsafe { function.wired(0, port)? };
@@ -216,12 +236,17 @@ impl<H: Bench> Task<'_, H> {
         match (kind, linked) {
             (DmaKind::Pl330, _) => {
                 let program = region.carve(PROGRAM_BYTES, Align::PAGE)?.into_buf();
-                self.bench.on_pl330(region, Pl330::open(device, program)?, line)
+                let driver = Pl330::open(device, program)?;
+                self.arm(&driver)?;
+                self.bench.on_pl330(region, driver, line)
             }
-            (DmaKind::Zdma, false) => Ok(self.bench.on(region, contigo::Engine::new(Zdma::simple(device)?)?, line)),
-            (DmaKind::Zdma, true) => {
-                let descriptors = region.carve(DRIVER_BYTES, Align::PAGE)?.into_buf();
-                Ok(self.bench.on(region, contigo::Engine::new(Zdma::linked(device, descriptors)?)?, line))
+            (DmaKind::Zdma, linked) => {
+                let driver = match linked {
+                    false => Zdma::simple(device)?,
+                    true => Zdma::linked(device, region.carve(DRIVER_BYTES, Align::PAGE)?.into_buf())?,
+                };
+                self.arm(&driver)?;
+                Ok(self.bench.on(region, contigo::Engine::new(driver)?, line))
             }
         }
     }
@@ -231,9 +256,11 @@ impl<H: Bench> Task<'_, H> {
         let (device, line) = (Counted::new(device, &came), Line::Counted(&came));
         if self.place.reach == Reach::Narrow {
             let edu: Edu<_, EDU_NARROW_BITS, Unwatched> = Edu::open(device)?;
+            self.arm(&edu)?;
             return Ok(self.bench.on(region, contigo::Engine::new(edu)?, &line));
         }
         let edu: Edu<_, EDU_BITS, Unwatched> = Edu::open(device)?;
+        self.arm(&edu)?;
         Ok(self.bench.on(region, contigo::Engine::new(edu)?, &line))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Verdict, Wrong, ensure, ok};
 use crate::machine::meminfo;
-use contigo::{DmaHeap, Error, HugeTlb, Result};
+use contigo::{DmaHeap, Error, HugeTlb, KernelPort, Result};
 use std::{thread::sleep, time::Duration};
 
 /// Blocks of one memory at most: 4 GiB of them.
@@ -22,6 +22,11 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) enum Exhausting {
     HugeTlb,
     DmaHeap(String),
+    /// By the module contigo: the names of the port and of the heap.
+    Imported {
+        port: String,
+        heap: String,
+    },
 }
 
 impl Exhausting {
@@ -30,6 +35,11 @@ impl Exhausting {
     pub(super) fn exhausted(&self) -> Verdict {
         match self {
             Self::HugeTlb => exhausted(&Counter::of("HugePages_Free"), || HugeTlb::new(BLOCK_BYTES), || Ok(())),
+            Self::Imported { port, heap } => {
+                let port = ok(KernelPort::open(port))?;
+                let make = |len_bytes| DmaHeap::allocate_for(&port, heap, len_bytes);
+                exhausted(&Counter::of("CmaFree"), || make(BLOCK_BYTES), || make(1))
+            }
             // Pages that were freed wait in each processor's list, uncounted, until the next block of CMA is taken, which empties the
             // lists (`alloc_contig_range`). So the counter is read with one page taken.
             Self::DmaHeap(name) => {
@@ -43,6 +53,8 @@ impl Exhausting {
         let refused = match self {
             Self::HugeTlb => HugeTlb::new(BLOCK_BYTES).map(drop),
             Self::DmaHeap(name) => DmaHeap::allocate(name, BLOCK_BYTES).map(drop),
+            // Nothing is hidden: the address is the kernel's.
+            Self::Imported { .. } => return Err(Wrong::Skipped("the module says the address to whoever may open the port".into())),
         };
         match refused {
             Err(error @ Error::PagemapHidden { .. }) => Ok(error.to_string()),

@@ -1,10 +1,13 @@
 //! Checks: what must be refused, decoded, stopped or given back. Each says what it saw.
 
 mod copies;
+mod fuzz;
+mod killed;
 mod memory;
 mod pl330;
 mod reach;
 mod timeout;
+mod unbound;
 mod vfio;
 
 pub(crate) use memory::Exhausting;
@@ -50,6 +53,12 @@ pub(crate) enum Check {
     Hidden(Exhausting),
     /// A second driver of the same UIO device is refused.
     UioInUse(u32),
+    /// A process is killed while the engine writes into its memory, which another gets at once.
+    Killed(Place),
+    /// A hostile user of a port of the module contigo, with a heap for dma-bufs.
+    Fuzzed { port: String, heap: String },
+    /// The device is taken from the module under its user, and given back.
+    Unbound { port: String, heap: String },
     /// One of the tests of VFIO, by its number, on the PCI function with this address.
     Vfio(usize, String),
 }
@@ -68,6 +77,9 @@ impl Check {
             Self::HeapRefused(heap) => verdict(name, memory::heap_refused(heap)),
             Self::Hidden(memory) => verdict(name, memory.hidden()),
             Self::UioInUse(index) => verdict(name, reach::uio_in_use(*index)),
+            Self::Killed(place) => verdict(name, killed::killed(place)),
+            Self::Fuzzed { port, heap } => verdict(name, fuzz::fuzzed(port, heap)),
+            Self::Unbound { port, heap } => verdict(name, unbound::unbound(port, heap)),
             Self::Vfio(number, address) => vfio::row(name, *number, address),
         };
         Row { seconds: begun.elapsed().as_secs_f64(), ..row }

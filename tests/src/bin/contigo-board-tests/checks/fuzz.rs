@@ -1,0 +1,236 @@
+#![allow(
+    unsafe_code,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::unnecessary_cast,
+    reason = "a hostile user: ioctls with whatever numbers and pointers; request codes have 32 bits on armv7"
+)]
+//! A hostile user of a port: random and mutated calls, of which none may do harm.
+
+use super::{Verdict, Wrong, ensure, ok};
+use crate::{machine::meminfo, map::Map};
+use contigo::backend::dma_heap::{HeapKernel as _, RealHeap};
+use contigo::kernel_port::seam::code;
+use fastrand::Rng;
+use nix::{errno::Errno, libc};
+use std::{
+    fs::OpenOptions,
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// Calls, half of them before the kernel's counters are read a first time.
+const CALLS: u64 = 1_000_000;
+/// After so many the file is closed and opened again.
+const CALLS_PER_FILE: u64 = 20_000;
+/// Bytes of the largest argument, an array of ranges or steps, and room behind it.
+const ARENA_BYTES: usize = 64 << 10;
+/// What the kernel's own memory (`SUnreclaim`) may have grown by in the second half: slabs are filled and given back in pages.
+const SLAB_KB: u64 = 2_048;
+/// For a row of this kind on a kernel that checks every access, in an emulator.
+const LIMIT: Duration = Duration::from_secs(240);
+
+const CODES: [u64; 8] = [
+    code::GET_INFO as u64,
+    code::SET_DMA_BITS as u64,
+    code::IMPORT as u64,
+    code::GET_SEGMENTS as u64,
+    code::RELEASE as u64,
+    code::SYNC as u64,
+    code::ARM as u64,
+    code::SET_BUS_MASTER as u64,
+];
+/// Numbers that are at an edge of something.
+const EDGES: [u64; 16] = [0, 1, 2, 3, 4, 11, 12, 32, 64, 255, 256, 257, 1024, 1025, u32::MAX as u64, u64::MAX];
+
+/// What a user has in hand.
+struct Hands {
+    rng: Rng,
+    port: OwnedFd,
+    /// dma-bufs, and what is none.
+    files: Vec<OwnedFd>,
+    /// Where arguments and arrays are; behind it is nothing.
+    map: Map,
+    accepted: u64,
+}
+
+pub(super) fn fuzzed(port: &str, heap: &str) -> Verdict {
+    let free = || meminfo("CmaFree").zip(meminfo("SUnreclaim")).ok_or_else(|| Wrong::Skipped("/proc/meminfo has no CmaFree".into()));
+    let mut hands = Hands::new(port, heap)?;
+    let begun = Instant::now();
+    let half = |hands: &mut Hands| {
+        let mut made = 0;
+        while made < CALLS / 2 && begun.elapsed() < LIMIT {
+            for _ in 0..CALLS_PER_FILE {
+                hands.call();
+            }
+            made += CALLS_PER_FILE;
+            hands.reopen(port)?;
+        }
+        Ok::<u64, Wrong>(made)
+    };
+    let first = half(&mut hands)?;
+    let (cma, slab) = free()?;
+    let second = half(&mut hands)?;
+    let mut after = free()?;
+    // Each processor adds its own to the counters once a second.
+    for _ in 0..60 {
+        if after.0 == cma && after.1 <= slab + SLAB_KB {
+            break;
+        }
+        sleep(Duration::from_millis(50));
+        after = free()?;
+    }
+    let seen = format!(
+        "{} calls, {} accepted; CmaFree {cma} and {} kB, SUnreclaim {slab} and {} kB",
+        first + second,
+        hands.accepted,
+        after.0,
+        after.1
+    );
+    ensure(first + second >= CALLS, format!("too slow: {seen}"))?;
+    ensure(after.0 == cma && after.1 <= slab + SLAB_KB, seen.clone())?;
+    ensure(hands.accepted > CALLS / 100, format!("too few were accepted for anything to be tried: {seen}"))?;
+    Ok(seen)
+}
+
+impl Hands {
+    fn new(port: &str, heap: &str) -> Result<Self, Wrong> {
+        let mut files = Vec::new();
+        let opened = ok(RealHeap.open(heap))?;
+        for pages in [1_u64, 3, 16] {
+            let block = ok(RealHeap.alloc(&opened, pages * 4096))?;
+            files.push(own(RealHeap.raw_fd(&block))?);
+        }
+        for path in ["/dev/null", "/proc/self/exe"] {
+            files.push(OpenOptions::new().read(true).open(path).map_err(|error| Wrong::Failed(format!("{path}: {error}")))?.into());
+        }
+        Ok(Self { rng: Rng::with_seed(1), port: open(port)?, files, map: ok(Map::guarded(ARENA_BYTES))?, accepted: 0 })
+    }
+
+    /// Closes the file, with whatever it holds, and opens it again: what stops the device is none of a fuzzer's business, because
+    /// what it says of a device that does not stop keeps the buffers for ever, as it should.
+    fn reopen(&mut self, port: &str) -> Result<(), Wrong> {
+        let mut none = [0_u64; 2];
+        // SAFETY: 16 zeroed bytes: no steps.
+        unsafe { libc::ioctl(self.port.as_raw_fd(), code::ARM, none.as_mut_ptr()) };
+        // The port is exclusive: it must be closed first.
+        self.port = own(0)?;
+        self.port = open(port)?;
+        Ok(())
+    }
+
+    /// One call.
+    fn call(&mut self) {
+        let request = match self.rng.u8(..16) {
+            0 => self.rng.u64(..),
+            1 => CODES[self.rng.usize(..CODES.len())] ^ 1 << self.rng.u8(..32),
+            _ => CODES[self.rng.usize(..CODES.len())],
+        };
+        self.fill(request);
+        let fd = if self.rng.u8(..64) == 0 { self.some_fd() } else { self.port.as_raw_fd() };
+        let at = self.rng.usize(..8) * 8;
+        let argument = match self.rng.u8(..32) {
+            0 => self.edge() as usize,
+            1 => usize::MAX - self.rng.usize(..64),
+            // The kernel's half, on arm and arm64.
+            2 => usize::MAX << (usize::BITS - 2) | self.rng.usize(..4096),
+            3 => self.start() + ARENA_BYTES - self.rng.usize(..32),
+            4 => self.start() + at + self.rng.usize(..8),
+            _ => self.start(),
+        };
+        // SAFETY: what the kernel may write into is the arena, of which no reference is alive; a page that nobody can touch lies behind
+        // it, and it refuses every other address that is given here.
+        let result = unsafe { libc::ioctl(fd, request as _, argument) };
+        if result == 0 {
+            self.accepted += 1;
+        } else {
+            debug_assert_ne!(Errno::last(), Errno::UnknownErrno);
+        }
+    }
+
+    /// An argument that is nearly right, at the arena's beginning; arrays behind it.
+    fn fill(&mut self, request: u64) {
+        let array = self.start() as u64 + 1024;
+        // SAFETY: the arena is aligned, initialised, this value's alone, and the kernel writes it only in a call.
+        let arena = unsafe { std::slice::from_raw_parts_mut(self.map.start().cast::<u64>(), ARENA_BYTES / 8) };
+        let words = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        let handle = self.rng.u32(..8);
+        let some = self.some_fd();
+        let (count, flag) = (self.rng.u32(..6), 1 << self.rng.u32(..2));
+        let argument: [u64; 9] = match request {
+            code if code == CODES[1] => [words(self.rng.u32(10..68), 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            code if code == CODES[2] => [words(some.cast_unsigned(), self.rng.u32(..2)), 0, 0, 0, 0, 0, 0, 0, 0],
+            code if code == CODES[3] => [words(handle, self.rng.u32(..3)), words(count, 0), array, 0, 0, 0, 0, 0, 0],
+            code if code == CODES[4] => [words(handle, 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            code if code == CODES[5] || code == CODES[6] => [words(count, 0), array, 0, 0, 0, 0, 0, 0, 0],
+            code if code == CODES[7] => [words(self.rng.u32(..3), 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            _ => [0; 9],
+        };
+        arena[..9].copy_from_slice(&argument);
+        for entry in 0..6_usize {
+            let at = 128 + 3 * entry;
+            // A range, or a step: three words each.
+            let range = [words(handle, flag), self.rng.u64(..65536), self.rng.u64(..65536)];
+            let step = [words(self.rng.u32(..5), 0), words(self.rng.u32(..16) * 4, self.rng.u32(..)), words(0, self.rng.u32(..1000))];
+            arena[at..at + 3].copy_from_slice(if request == CODES[6] { &step } else { &range });
+        }
+        // And then something is wrong with it.
+        for _ in 0..self.rng.u8(..3) {
+            let at = if self.rng.bool() { self.rng.usize(..9) } else { 128 + self.rng.usize(..18) };
+            arena[at] = match self.rng.u8(..4) {
+                0 => self.edge(),
+                1 => arena[at] ^ 1 << self.rng.u8(..64),
+                2 => self.rng.u64(..),
+                _ => words(low(self.edge()), low(self.edge())),
+            };
+        }
+        // GET_SEGMENTS writes an array: only inside the arena, or where the kernel must refuse.
+        if request == CODES[3] && (arena[2] < array || arena[2] > array + 1024) && self.rng.u8(..8) != 0 {
+            arena[2] = array;
+        }
+        if request == CODES[3] {
+            let inside = array - 1024..array + ARENA_BYTES as u64 / 2;
+            if !inside.contains(&arena[2]) {
+                // Null, or an address of the kernel's half: never memory of this process that is not the arena.
+                arena[2] = if self.rng.bool() { 0 } else { usize::MAX as u64 & !0xFFF | arena[2] & 0xFFF };
+            }
+        }
+    }
+
+    fn start(&self) -> usize {
+        self.map.start().expose_provenance()
+    }
+
+    fn edge(&mut self) -> u64 {
+        EDGES[self.rng.usize(..EDGES.len())]
+    }
+
+    fn some_fd(&mut self) -> RawFd {
+        match self.rng.usize(..self.files.len() + 2) {
+            at if at < self.files.len() => self.files[at].as_raw_fd(),
+            at if at == self.files.len() => self.port.as_raw_fd(),
+            _ => -1,
+        }
+    }
+}
+
+const fn low(value: u64) -> u32 {
+    value as u32
+}
+
+fn open(port: &str) -> Result<OwnedFd, Wrong> {
+    let path = format!("/dev/contigo/{port}");
+    let file = OpenOptions::new().read(true).write(true).open(&path);
+    file.map(Into::into).map_err(|error| match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => Wrong::Skipped("this user may not open it".into()),
+        _ => Wrong::Failed(format!("{path}: {error}")),
+    })
+}
+
+fn own(fd: RawFd) -> Result<OwnedFd, Wrong> {
+    // SAFETY: open while the call lasts: the caller's, or standard input.
+    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    fd.try_clone_to_owned().map_err(|error| Wrong::Failed(format!("dup: {error}")))
+}
