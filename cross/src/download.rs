@@ -77,6 +77,9 @@ impl<'c> Packages<'c> {
         let version = Tool::new("dpkg-deb", format!("reading {}", file.display()))?.arg("-f").arg(&file).arg("Version").output(&log)?;
         let unpack = Tool::new("dpkg-deb", format!("unpacking {package}"))?.arg("-x").arg(&file).arg(into);
         unpack.limit(DOWNLOAD_LIMIT).writes(into).run(&log)?;
+        // A package's own folder has the date of its build, and what is that old among the unfinished is swept away.
+        let dated = fs::File::open(into).and_then(|folder| folder.set_modified(SystemTime::now()));
+        dated.map_err(|error| Failure::of_io("dating what was unpacked", into, &error))?;
         Ok(Package { name: package.into(), version: version.trim().into() })
     }
 

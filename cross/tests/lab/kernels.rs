@@ -175,7 +175,8 @@ fn a_package_put_there_by_hand_serves_a_machine_without_a_network() -> Outcome {
     fs::write(world.path("cache/packages/linux-source-6.12_6.12.9-1_all.deb"), "a package")?;
     world.program(
         "dpkg-deb",
-        "case $1 in -f) echo 6.12.9-1 ;; -x) mkdir -p \"$3/usr/src\"; touch \"$3/usr/src/linux-source-6.12.tar.xz\" ;; esac",
+        // The folder gets the date that it has in the package.
+        "case $1 in -f) echo 6.12.9-1 ;; -x) mkdir -p \"$3/usr/src\"; touch \"$3/usr/src/linux-source-6.12.tar.xz\"; touch -d 2020-01-01 \"$3\" ;; esac",
     )?;
     // tar -x --strip-components=1 -f ARCHIVE -C FOLDER
     world.program("tar", "[ -f \"$4\" ] && touch \"$6/Makefile\"")?;
