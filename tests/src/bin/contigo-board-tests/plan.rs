@@ -14,6 +14,9 @@ use contigo_boards::DmaKind;
 /// For one row, in seconds: 10,000 copies by the slowest of the fast engines take half a minute in an emulator on a busy machine.
 const ROW_LIMIT_S: u32 = 300;
 
+/// The row after which a port is root's alone.
+const UNBOUND: &str = "port-unbound";
+
 /// One row, before it is run.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
@@ -82,6 +85,7 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
         rows.extend(Memory::kinds().iter().filter_map(|memory| hidden_check(memory, user)));
     }
     rows.retain(|row| row.name.name.contains(&options.filter));
+    rows.sort_by_key(|row| row.name.name == UNBOUND);
     rows
 }
 
@@ -182,13 +186,17 @@ fn port_checks(options: &Options, engine: &Engine, port: &str) -> Vec<Planned> {
             &label,
             Check::Exhausted(Exhausting::Imported { port: port.to_owned(), heap: heap.clone() }),
         ));
-        if let (Engine::EduPci { .. }, Ok(held), Ok(loose)) = (engine, place(memory), place(Memory::HugeTlb)) {
+        if matches!(engine, Engine::EduPci { .. }) {
             // First that it is caught where nothing holds the memory.
-            rows.push(check("killed-in-flight-is-caught", "hugetlb", Check::Killed(loose)));
-            rows.push(check("killed-in-flight", &label, Check::Killed(held)));
+            for (name, memory) in [("killed-in-flight-is-caught", Memory::HugeTlb), ("killed-in-flight", memory)] {
+                let label = memory.label();
+                let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
+                rows.push(Planned::check(name, &label, &engine.label(), what));
+            }
         }
         rows.push(check("port-fuzzed", &label, Check::Fuzzed { port: port.to_owned(), heap: heap.clone() }));
-        rows.push(check("port-unbound", &label, Check::Unbound { port: port.to_owned(), heap }));
+        // Last of all: what is bound again has root's rights only, without udev.
+        rows.push(check(UNBOUND, &label, Check::Unbound { port: port.to_owned(), heap }));
     }
     rows
 }
