@@ -111,6 +111,8 @@ impl World {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contigo-lab"));
         command.env_clear().env("PATH", self.path("bin")).env("HOME", self.folder.path()).env("CONTIGO_CACHE", self.path("cache"));
         command.env("CARGO", self.path("bin/cargo")).arg("--boards").arg(self.path("boards")).args(args);
+        // Its kernels are no kernels, and nothing can be built against them.
+        command.arg("--kernel-helpers").arg(self.path("helpers"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -25,6 +25,9 @@ struct Cli {
     /// The folder with one folder for each board
     #[arg(long = "boards", global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/boards"), hide_default_value = true)]
     folder: PathBuf,
+    /// The folder with the sources of the kernel module contigo, which is built for every kernel that is built here
+    #[arg(long, global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-helpers"), hide_default_value = true)]
+    kernel_helpers: PathBuf,
     #[command(subcommand)]
     command: Command,
 }
@@ -55,8 +58,8 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     match &cli.command {
         Command::Setup(options) => commands::setup::setup(options),
         Command::Kernel(options) => commands::kernel::kernel(&cli.folder, options),
-        Command::Test(options) => commands::test::test(&cli.folder, options),
-        Command::Shell(options) => commands::shell::shell(&cli.folder, options),
+        Command::Test(options) => commands::test::test(&cli.folder, &cli.kernel_helpers, options),
+        Command::Shell(options) => commands::shell::shell(&cli.folder, &cli.kernel_helpers, options),
         Command::List(options) => commands::list::list(&cli.folder, options),
     }
 }

@@ -105,7 +105,7 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
     let place = place(options, engine, memory);
     let row = |(mode, interrupt): (&'static str, bool)| {
         let what = match &place {
-            Ok(Place { memory: Memory::Imported { .. }, engine: Engine::EduPci { .. }, .. }) if interrupt => {
+            Ok(Place { engine: Engine::EduPci { .. }, .. }) if interrupt && engine.kernel_port().is_some() => {
                 What::Nothing("the module contigo gives a PCI function's interrupt to nobody: uio_pci_generic or vfio-pci do".into())
             }
             Ok(place) => What::Jobs { place: place.clone(), interrupt },

@@ -4,7 +4,7 @@ use crate::{
     board::Board,
     emulator::{self, Console},
     guest::{self, Programs, Task, Wanted},
-    kernel::Kernel,
+    kernel::{self, Kernel},
 };
 use anyhow::Context;
 use clap::Args;
@@ -24,13 +24,13 @@ pub(crate) struct Options {
     program: Option<PathBuf>,
 }
 
-pub(crate) fn shell(boards: &Path, options: &Options) -> Result<ExitCode> {
+pub(crate) fn shell(boards: &Path, helpers: &Path, options: &Options) -> Result<ExitCode> {
     let board = Board::named(boards, std::slice::from_ref(&options.board))?.pop().context("there is no such board")?;
     let cache = CacheDir::open()?;
     let kernel = Kernel::of(&cache, &board, false)?;
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
     let programs = Programs::build(&cache, board.cpu(), wanted)?.read(&board)?;
-    let modules = guest::modules(&board, &kernel)?;
+    let modules = guest::modules(&board, &kernel, kernel::module(&cache, &board, &kernel, helpers)?)?;
     let folder = cache.scratch()?;
     let initramfs = folder.path().join("initramfs");
     guest::pack(&board, &programs, &modules, Task::Shell, &initramfs)?;

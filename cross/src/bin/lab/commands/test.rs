@@ -6,7 +6,7 @@ use crate::{
     cpu::Cpu,
     emulator::{self, Console, Ran, Watch},
     guest::{self, Module, Program, Programs, Task, Wanted},
-    kernel::Kernel,
+    kernel::{self, Kernel},
     report::{Row, Status, Summary},
 };
 use anyhow::anyhow;
@@ -66,7 +66,7 @@ struct Ready {
     modules: Vec<Module>,
 }
 
-pub(crate) fn test(boards: &Path, options: &Options) -> Result<ExitCode> {
+pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<ExitCode> {
     let mut boards = Board::named(boards, &options.boards)?;
     if let Some(limit) = options.limit {
         boards.iter_mut().for_each(|board| board.about.time_limit_s = limit);
@@ -76,7 +76,7 @@ pub(crate) fn test(boards: &Path, options: &Options) -> Result<ExitCode> {
         packages::need(board.cpu().qemu())?;
     }
     let cache = CacheDir::open()?;
-    let ready = prepare(&cache, boards, options)?;
+    let ready = prepare(&cache, boards, helpers, options)?;
     let begun = Instant::now();
     let rows = run_all(&cache, &ready, options)?;
     let summary = Summary::new(rows, ready.len(), begun.elapsed());
@@ -89,7 +89,7 @@ pub(crate) fn test(boards: &Path, options: &Options) -> Result<ExitCode> {
 }
 
 /// Kernels and programs for all boards, so that a board that cannot be run is known before the first one is.
-fn prepare(cache: &CacheDir, boards: Vec<Board>, options: &Options) -> Result<Vec<Ready>> {
+fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Options) -> Result<Vec<Ready>> {
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
     // What the user gave is looked at before anything takes minutes.
     if let Some(given) = &options.program {
@@ -106,7 +106,7 @@ fn prepare(cache: &CacheDir, boards: Vec<Board>, options: &Options) -> Result<Ve
     let mut ready = Vec::new();
     for board in boards {
         let kernel = Kernel::of(cache, &board, false)?;
-        let modules = guest::modules(&board, &kernel)?;
+        let modules = guest::modules(&board, &kernel, kernel::module(cache, &board, &kernel, helpers)?)?;
         let of_its_cpu =
             built.iter().find(|programs| programs.cpu() == board.cpu()).ok_or_else(|| anyhow!("nothing was built for {}", board.name))?;
         let programs = of_its_cpu.read(&board)?;

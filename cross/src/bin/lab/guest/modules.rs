@@ -1,4 +1,5 @@
-//! The modules that a guest loads: the board's, with what they depend on, then those that the user gave in `CONTIGO_MODULES`.
+//! The modules that a guest loads: the board's, with what they depend on, then those that the user gave in `CONTIGO_MODULES`, then the
+//! project's own.
 
 use super::ko::Ko;
 use crate::{board::Board, cpu, kernel::Kernel};
@@ -22,9 +23,11 @@ pub(crate) struct Module {
     pub(crate) extra: bool,
 }
 
-/// Everything that the board loads, in order.
-pub(crate) fn modules(board: &Board, kernel: &Kernel) -> Result<Vec<Module>> {
-    let extra = extra(board)?;
+/// Everything that the board loads, in order; `own` is the project's, where it was built for this kernel.
+pub(crate) fn modules(board: &Board, kernel: &Kernel, own: Option<PathBuf>) -> Result<Vec<Module>> {
+    let mut extra = extra(board)?;
+    // Where the user gives another one of that name, it is the user's.
+    extra.extend(own);
     if board.about.kernel.modules.is_empty() && extra.is_empty() {
         return Ok(Vec::new());
     }

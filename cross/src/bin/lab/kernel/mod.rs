@@ -2,6 +2,7 @@
 
 mod build;
 mod config;
+mod helper;
 mod source;
 mod stock;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 pub(crate) use build::TOOLS;
+pub(crate) use helper::module;
 pub(crate) use source::Source;
 
 /// A kernel that can be booted.
