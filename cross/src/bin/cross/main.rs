@@ -18,7 +18,7 @@ use std::process::ExitCode;
 ///
 /// After `cargo cross setup`, the tests run for both as well, under an emulator:
 ///
-///     cargo test --workspace --target armv7-unknown-linux-gnueabihf
+///     cargo test --target armv7-unknown-linux-gnueabihf
 ///
 /// What is downloaded is kept in $CONTIGO_CACHE, else in ~/.cache/contigo. Exit status: 0 success, 1 failure, 2 wrong usage.
 #[derive(Debug, Parser)]
