@@ -4,6 +4,7 @@
  * of the device.
  */
 #include <linux/bitops.h>
+#include <linux/build_bug.h>
 #include <linux/dma-buf.h>
 #include <linux/fs.h>
 #include <linux/overflow.h>
@@ -15,17 +16,35 @@
 /* Ranges of one sync that need no allocation. */
 #define CONTIGO_FEW_RANGES	8
 
+/* What user space was compiled with: the same on 32 and 64 bits. */
+static_assert(sizeof(struct contigo_info) == 72);
+static_assert(sizeof(struct contigo_dma_bits) == 8);
+static_assert(sizeof(struct contigo_import) == 32);
+static_assert(sizeof(struct contigo_segment) == 16);
+static_assert(sizeof(struct contigo_segments) == 24);
+static_assert(sizeof(struct contigo_release) == 8);
+static_assert(sizeof(struct contigo_range) == 24);
+static_assert(sizeof(struct contigo_sync) == 16);
+static_assert(sizeof(struct contigo_step) == 24);
+static_assert(sizeof(struct contigo_program) == 16);
+static_assert(sizeof(struct contigo_bus_master) == 8);
+
 static int contigo_lock(struct contigo_port *port)
 {
-	int ret = mutex_lock_interruptible(&port->lock);
-
-	if (ret)
-		return ret;
+	/* Nothing was done yet: a handler with SA_RESTART is not noticed. */
+	if (mutex_lock_interruptible(&port->lock))
+		return -ERESTARTSYS;
 	if (READ_ONCE(port->dead)) {
 		mutex_unlock(&port->lock);
 		return -ENODEV;
 	}
 	return 0;
+}
+
+/* On 32 bits a pointer that is none must not become one. */
+static bool contigo_is_user_ptr(u64 ptr)
+{
+	return ptr == (uintptr_t)ptr;
 }
 
 static int contigo_get_info(struct contigo_file *file, struct contigo_info __user *to)
@@ -115,6 +134,8 @@ static int contigo_get_segments(struct contigo_file *file, struct contigo_segmen
 		return -EINVAL;
 	if (arg.count > CONTIGO_MAX_RANGES)
 		return -E2BIG;
+	if (!contigo_is_user_ptr(arg.ptr))
+		return -EFAULT;
 	if (arg.count) {
 		segment = kvcalloc(arg.count, sizeof(*segment), GFP_KERNEL_ACCOUNT);
 		if (!segment)
@@ -172,6 +193,8 @@ static int contigo_do_sync(struct contigo_file *file, const struct contigo_sync 
 		return -EINVAL;
 	if (arg.count > CONTIGO_MAX_RANGES)
 		return -E2BIG;
+	if (!contigo_is_user_ptr(arg.ptr))
+		return -EFAULT;
 	if (arg.count > CONTIGO_FEW_RANGES) {
 		range = kvmalloc_array(arg.count, sizeof(*range), GFP_KERNEL_ACCOUNT);
 		if (!range)
@@ -205,6 +228,8 @@ static int contigo_arm(struct contigo_file *file, const struct contigo_program _
 		return -EINVAL;
 	if (arg.count > CONTIGO_MAX_STEPS)
 		return -E2BIG;
+	if (!contigo_is_user_ptr(arg.ptr))
+		return -EFAULT;
 	if (arg.count) {
 		stop = contigo_stop_load(port, u64_to_user_ptr(arg.ptr), arg.count);
 		if (IS_ERR(stop))
@@ -335,7 +360,7 @@ void contigo_file_end(struct contigo_file *file)
 	u64 bytes;
 
 	lockdep_assert_held(&port->lock);
-	if (file->stop)
+	if (file->stop && !(port->pdev && contigo_pci_is_gone(port->pdev)))
 		stopped = !contigo_stop_run(port, file->stop, &at, &value);
 	if (port->pdev)
 		contigo_pci_set_master(port->pdev, false);
@@ -346,9 +371,15 @@ void contigo_file_end(struct contigo_file *file)
 		const struct contigo_step *step = &file->stop->step[at];
 
 		contigo_import_keep_all(file, &buffers, &bytes);
-		dev_err_ratelimited(port->dma_dev,
-				    "not stopped: step %u, window %u, register %#x is %#010x; %u buffers, %llu bytes kept for ever\n",
-				    at, step->window, step->offset_bytes, value, buffers, bytes);
+		/* Not rate-limited: each costs memory for good, so they end. */
+		if (buffers)
+			dev_err(port->dma_dev,
+				"not stopped: step %u, window %u, register %#x is %#010x; %u buffers, %llu bytes kept for ever\n",
+				at, step->window, step->offset_bytes, value, buffers, bytes);
+		else
+			dev_warn_ratelimited(port->dma_dev,
+					     "not stopped: step %u, window %u, register %#x is %#010x\n",
+					     at, step->window, step->offset_bytes, value);
 	}
 	contigo_port_end(port, stopped);
 

@@ -4,9 +4,13 @@
  * may still write.
  */
 #include <linux/dma-buf.h>
+#include <linux/dma-direct.h>
 #include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
+#include <linux/iommu.h>
+#include <linux/ioport.h>
 #include <linux/kmemleak.h>
+#include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/overflow.h>
 #include <linux/sched/signal.h>
@@ -36,7 +40,7 @@ struct contigo_piece {
  * @handles: how many name it; the file's imports and, if it is kept, the kernel's
  * @dmabuf: a reference
  * @attachment: static; it holds no pointer to this module
- * @sgt: mapped, DMA_BIDIRECTIONAL
+ * @sgt: mapped, DMA_BIDIRECTIONAL; NULL where it is kept of a port that is gone, and was unmapped
  * @len_bytes: the buffer's; the pieces cover exactly this much
  * @segments: pieces, where those whose addresses follow each other count once
  * @pieces: how many
@@ -83,6 +87,30 @@ static bool contigo_mapping_in_reach(struct contigo_port *port,
 		    last > highest)
 			return false;
 		if (may_bounce && dma_need_sync(dev, piece->addr))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Is there something to maintain? A buffer out of a pool that the kernel does
+ * not map (no-map) is uncached for everybody; to the kernel's cache maintenance
+ * its address is none. An exporter maps it without being asked to maintain it.
+ */
+static bool contigo_mapping_is_cached(struct contigo_port *port,
+				      const struct contigo_mapping *mapping)
+{
+	struct device *dev = port->dma_dev;
+	struct iommu_domain *domain = port->iommu ? iommu_get_domain_for_dev(dev) : NULL;
+	u32 i;
+
+	for (i = 0; i < mapping->pieces; i++) {
+		dma_addr_t addr = mapping->piece[i].addr;
+		phys_addr_t phys = dma_to_phys(dev, addr);
+
+		if (domain)
+			phys = iommu_iova_to_phys(domain, addr);
+		if (!page_is_ram(PHYS_PFN(phys)))
 			return false;
 	}
 	return true;
@@ -186,7 +214,7 @@ static void contigo_mapping_put(struct contigo_mapping *mapping)
 /*
  * A buffer that is imported twice is mapped once: the DMA API does not support
  * mappings that overlap, and CONFIG_DMA_API_DEBUG says so. The same for one
- * that is kept.
+ * that is kept, as long as the port is bound.
  */
 static struct contigo_mapping *contigo_mapping_find(struct contigo_file *file,
 						    const struct dma_buf *dmabuf)
@@ -256,16 +284,16 @@ static int contigo_mapping_sync(struct contigo_port *port, const struct contigo_
 			dma_sync_single_for_device(port->dma_dev, addr, part, DMA_BIDIRECTIONAL);
 
 		len_bytes -= part;
-		if (!len_bytes)
-			return 0;
-		offset_bytes += part;
-		if (within + part == piece->len_bytes)
-			piece++;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		if (READ_ONCE(port->dead))
 			return -ENODEV;
 		cond_resched();
+		if (!len_bytes)
+			return 0;
+		offset_bytes += part;
+		if (within + part == piece->len_bytes)
+			piece++;
 	}
 }
 
@@ -300,11 +328,18 @@ int contigo_import(struct contigo_file *file, struct dma_buf *dmabuf, struct con
 		goto put;
 	if (arg->flags & CONTIGO_IMPORT_CONTIGUOUS && mapping->segments != 1)
 		goto put;
+	ret = -EOPNOTSUPP;
+	if (!dev_is_dma_coherent(port->dma_dev) && !contigo_mapping_is_cached(port, mapping))
+		goto put;
 	/*
-	 * Mapping cleaned the caches, unless the exporter asked it not to, or
-	 * it was mapped before.
+	 * Mapping cleaned the caches, unless the exporter asked it not to. Not
+	 * again where it is mapped already: over a bounce buffer that would put
+	 * old data in the place of what the device wrote.
 	 */
-	ret = contigo_mapping_sync(port, mapping, 0, mapping->len_bytes, CONTIGO_SYNC_FOR_DEVICE);
+	ret = 0;
+	if (mapping->handles == 1)
+		ret = contigo_mapping_sync(port, mapping, 0, mapping->len_bytes,
+					   CONTIGO_SYNC_FOR_DEVICE);
 	if (ret)
 		goto put;
 
@@ -474,6 +509,30 @@ void contigo_import_keep_all(struct contigo_file *file, u32 *buffers, u64 *bytes
 		*bytes += mapping->len_bytes;
 	}
 	file->imports = 0;
+}
+
+/**
+ * contigo_import_unmap_kept - the DMA API is about to forget the device
+ * @port: is being unbound
+ *
+ * An exporter may synchronise whatever is mapped, for whoever asks: with a
+ * device whose DMA operations and offsets are gone it would take a bus address
+ * for a physical one. The attachment and the buffer's reference stay, and with
+ * them the pages; behind an IOMMU the device does not reach them any more.
+ * Where it may write into a bounce buffer, which unmapping would give to
+ * others, that stays mapped: there nothing else is right either.
+ */
+void contigo_import_unmap_kept(struct contigo_port *port)
+{
+	struct contigo_mapping *mapping;
+
+	lockdep_assert_held(&port->lock);
+	if (!port->iommu && dma_addressing_limited(port->dma_dev))
+		return;
+	list_for_each_entry(mapping, &port->kept, node) {
+		contigo_dma_buf_unmap(mapping->attachment, mapping->sgt, DMA_BIDIRECTIONAL);
+		mapping->sgt = NULL;
+	}
 }
 
 /* The port goes, what it kept does not. */

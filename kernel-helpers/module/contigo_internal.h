@@ -53,6 +53,8 @@ struct contigo_window {
  * @window: its registers; mapped until remove()
  * @dma_bits: address lines of the device, as probe found or the file said
  * @default_dma_bits: as probe found
+ * @max_seg_size: as probe found
+ * @seg_boundary: as probe found
  * @sync_bytes: the most that one call of the DMA API may synchronise
  * @iommu: an IOMMU translates the device's addresses
  * @dead: the device is being unbound; set without the lock. Who has seen it
@@ -70,6 +72,8 @@ struct contigo_port {
 	struct contigo_window window[CONTIGO_MAX_WINDOWS];
 	u32 dma_bits;
 	u32 default_dma_bits;
+	unsigned int max_seg_size;
+	unsigned long seg_boundary;
 	size_t sync_bytes;
 	bool iommu;
 	bool dead;
@@ -112,7 +116,8 @@ void contigo_platform_remove(struct platform_device *pdev);
 struct contigo_port *contigo_port_new(struct device *dma_dev);
 int contigo_port_add(struct contigo_port *port);
 void contigo_port_remove(struct contigo_port *port);
-void contigo_port_unmap(struct contigo_port *port);
+void contigo_port_shutdown(struct contigo_port *port);
+void contigo_port_tear_down(struct contigo_port *port);
 u32 contigo_port_flags(const struct contigo_port *port);
 int contigo_port_set_dma_bits(struct contigo_port *port, u32 bits);
 int contigo_port_begin(struct contigo_port *port);
@@ -123,6 +128,7 @@ void contigo_port_end(struct contigo_port *port, bool stopped);
 int contigo_pci_register(void);
 void contigo_pci_unregister(void);
 void contigo_pci_set_master(struct pci_dev *pdev, bool on);
+bool contigo_pci_is_gone(const struct pci_dev *pdev);
 #else
 static inline int contigo_pci_register(void)
 {
@@ -131,6 +137,11 @@ static inline int contigo_pci_register(void)
 
 static inline void contigo_pci_unregister(void) { }
 static inline void contigo_pci_set_master(struct pci_dev *pdev, bool on) { }
+static inline bool contigo_pci_is_gone(const struct pci_dev *pdev)
+{
+	return false;
+}
+
 #endif
 
 /* contigo_file.c */
@@ -145,6 +156,7 @@ int contigo_import_segments(struct contigo_file *file, u32 handle, u32 first,
 int contigo_import_sync(struct contigo_file *file, const struct contigo_range *range, u32 count);
 void contigo_import_release_all(struct contigo_file *file);
 void contigo_import_keep_all(struct contigo_file *file, u32 *buffers, u64 *bytes);
+void contigo_import_unmap_kept(struct contigo_port *port);
 void contigo_import_forget_kept(struct contigo_port *port);
 
 /* contigo_program.c */

@@ -25,6 +25,14 @@ void contigo_pci_set_master(struct pci_dev *pdev, bool on)
 }
 
 /*
+ * Was it pulled out? Then its registers read as ones, and it writes nothing.
+ */
+bool contigo_pci_is_gone(const struct pci_dev *pdev)
+{
+	return pdev->error_state == pci_channel_io_perm_failure;
+}
+
+/*
  * Without pci_request_regions(): user space maps the same BARs through sysfs.
  */
 static int contigo_pci_map(struct contigo_port *port, struct pci_dev *pdev)
@@ -67,7 +75,7 @@ static int contigo_pci_probe(struct pci_dev *pdev, const struct pci_device_id *i
 	return 0;
 
 put:
-	contigo_port_unmap(port);
+	contigo_port_tear_down(port);
 	put_device(&port->dev);
 disable:
 	pci_disable_device(pdev);
@@ -80,11 +88,17 @@ static void contigo_pci_remove(struct pci_dev *pdev)
 	pci_disable_device(pdev);
 }
 
+static void contigo_pci_shutdown(struct pci_dev *pdev)
+{
+	contigo_port_shutdown(pci_get_drvdata(pdev));
+}
+
 static struct pci_driver contigo_pci_driver = {
 	.name = "contigo",
 	.id_table = NULL,	/* binds by driver_override alone, which needs no entry */
 	.probe = contigo_pci_probe,
 	.remove = contigo_pci_remove,
+	.shutdown = contigo_pci_shutdown,
 };
 
 int contigo_pci_register(void)

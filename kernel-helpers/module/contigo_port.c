@@ -49,6 +49,13 @@ static struct iommu_domain *contigo_port_iommu(const struct contigo_port *port)
  */
 int contigo_port_set_dma_bits(struct contigo_port *port, u32 bits)
 {
+	/*
+	 * Below 4 GiB an address that cannot be had makes the domain's allocator
+	 * refuse that length to everybody, until one is freed there (iova.c,
+	 * max32_alloc_size).
+	 */
+	if (port->iommu && bits < min(32U, port->default_dma_bits))
+		return -EIO;
 	if (port->iommu && dma_set_mask(port->dma_dev, DMA_BIT_MASK(bits)))
 		return -EIO;
 	port->dma_bits = bits;
@@ -63,6 +70,8 @@ static int contigo_port_set_up_dma(struct contigo_port *port)
 	if (!dev->dma_mask || !dev->dma_parms)
 		return dev_err_probe(dev, -EINVAL, "masters no memory\n");
 
+	port->max_seg_size = dma_get_max_seg_size(dev);
+	port->seg_boundary = dma_get_seg_boundary(dev);
 	/* An entry of a mapped list is as long as the exporter makes it. */
 	dma_set_max_seg_size(dev, UINT_MAX);
 	dma_set_seg_boundary(dev, ULONG_MAX);
@@ -76,6 +85,18 @@ static int contigo_port_set_up_dma(struct contigo_port *port)
 	}
 	port->sync_bytes = CONTIGO_SYNC_BYTES;
 	return dma_set_mask(dev, DMA_BIT_MASK(64));
+}
+
+/* The next driver finds the device as this one did. */
+static void contigo_port_restore_dma(struct contigo_port *port)
+{
+	struct device *dev = port->dma_dev;
+
+	if (!port->default_dma_bits)
+		return;
+	dma_set_mask(dev, DMA_BIT_MASK(port->default_dma_bits));
+	dma_set_max_seg_size(dev, port->max_seg_size);
+	dma_set_seg_boundary(dev, port->seg_boundary);
 }
 
 /**
@@ -112,6 +133,7 @@ struct contigo_port *contigo_port_new(struct device *dma_dev)
 	if (!ret)
 		ret = contigo_port_set_up_dma(port);
 	if (ret) {
+		contigo_port_restore_dma(port);
 		put_device(&port->dev);
 		return ERR_PTR(ret);
 	}
@@ -125,7 +147,8 @@ int contigo_port_add(struct contigo_port *port)
 	return cdev_device_add(&port->cdev, &port->dev);
 }
 
-void contigo_port_unmap(struct contigo_port *port)
+/* What the port made of the device, undone: its registers, what the DMA API was told. */
+void contigo_port_tear_down(struct contigo_port *port)
 {
 	u32 i;
 
@@ -134,6 +157,7 @@ void contigo_port_unmap(struct contigo_port *port)
 			iounmap(port->window[i].base);
 		port->window[i].base = NULL;
 	}
+	contigo_port_restore_dma(port);
 }
 
 /*
@@ -144,17 +168,25 @@ void contigo_port_unmap(struct contigo_port *port)
  */
 void contigo_port_remove(struct contigo_port *port)
 {
-	WRITE_ONCE(port->dead, true);
+	contigo_port_shutdown(port);
 	mutex_lock(&port->lock);
-	if (port->file)
-		contigo_file_end(port->file);
-	contigo_port_unmap(port);
-	dma_set_mask(port->dma_dev, DMA_BIT_MASK(port->default_dma_bits));
+	contigo_import_unmap_kept(port);
+	contigo_port_tear_down(port);
 	mutex_unlock(&port->lock);
 
 	cdev_device_del(&port->cdev, &port->dev);
 	contigo_import_forget_kept(port);
 	put_device(&port->dev);
+}
+
+/* Also before another kernel begins (kexec): its memory is not the device's. */
+void contigo_port_shutdown(struct contigo_port *port)
+{
+	WRITE_ONCE(port->dead, true);
+	mutex_lock(&port->lock);
+	if (port->file)
+		contigo_file_end(port->file);
+	mutex_unlock(&port->lock);
 }
 
 static bool contigo_port_is_offset(const struct contigo_port *port)
@@ -204,7 +236,10 @@ int contigo_port_begin(struct contigo_port *port)
 	return pm_runtime_resume_and_get(port->dma_dev);
 }
 
-/* A device that did not stop stays awake: its accesses must find an answer. */
+/*
+ * A device that did not stop stays awake until it is unbound: its accesses must
+ * find an answer.
+ */
 void contigo_port_end(struct contigo_port *port, bool stopped)
 {
 	lockdep_assert_held(&port->lock);
@@ -254,7 +289,7 @@ static int contigo_platform_probe(struct platform_device *pdev)
 disable:
 	pm_runtime_disable(&pdev->dev);
 put:
-	contigo_port_unmap(port);
+	contigo_port_tear_down(port);
 	put_device(&port->dev);
 	return ret;
 }
@@ -263,6 +298,11 @@ void contigo_platform_remove(struct platform_device *pdev)
 {
 	contigo_port_remove(platform_get_drvdata(pdev));
 	pm_runtime_disable(&pdev->dev);
+}
+
+static void contigo_platform_shutdown(struct platform_device *pdev)
+{
+	contigo_port_shutdown(platform_get_drvdata(pdev));
 }
 
 static const struct of_device_id contigo_of_match[] = {
@@ -274,6 +314,7 @@ MODULE_DEVICE_TABLE(of, contigo_of_match);
 struct platform_driver contigo_platform_driver = {
 	.probe = contigo_platform_probe,
 	.remove = contigo_platform_remove_op,
+	.shutdown = contigo_platform_shutdown,
 	.driver = {
 		.name = "contigo",
 		.of_match_table = contigo_of_match,

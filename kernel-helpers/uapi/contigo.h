@@ -9,11 +9,12 @@
  *
  * When the last descriptor of the file is closed, by whatever end of the process: the program is run, then bus mastering is
  * turned off (PCI), and only then are the imports unmapped and their buffers dropped. Where the program does not find the device
- * stopped, they are kept for ever, and the kernel's log says so.
+ * stopped, they are kept for ever, and the kernel's log says so. The same happens when the device is unbound and before another
+ * kernel begins (kexec).
  *
  * All structures have one layout on 32 and 64 bits. Padding and unknown flags must be zero (EINVAL). Errors common to all calls:
  * EFAULT, a pointer is bad; ENOTTY, no such call; ENODEV, the device was unbound; EINTR, a signal came while waiting for the
- * file's lock.
+ * file's lock, before anything was done (a handler with SA_RESTART is not noticed).
  */
 #ifndef _UAPI_CONTIGO_H
 #define _UAPI_CONTIGO_H
@@ -62,7 +63,7 @@ struct contigo_info {
  * @reserved: 0
  *
  * What the device tree allows stays the limit. EBUSY: the file holds imports. EINVAL: @bits is out of range. EIO: behind an IOMMU,
- * which cannot serve so few lines.
+ * fewer than 32 lines, or than the device had when it was bound.
  */
 struct contigo_dma_bits {
 	__u32 bits;
@@ -81,10 +82,12 @@ struct contigo_dma_bits {
  * @addr: out: the bus address of its first byte
  * @len_bytes: out: how long it is
  *
- * The caches are clean when it returns. EBADF: @fd is no descriptor. EINVAL: it is no dma-buf; unknown flags. ERANGE: it must be
- * contiguous and is not, or the device does not reach it, or only through a bounce buffer where it is coherent (nothing is kept).
- * EFAULT: where @handle cannot be written, the import stays until the file goes. ENOSPC: the file has CONTIGO_MAX_IMPORTS. ENOMEM. Else
- * what the exporter says.
+ * The caches are clean when it returns, but for a buffer that this file has imported before. EBADF: @fd is no descriptor. EINVAL: it
+ * is no dma-buf; unknown flags. ERANGE: it must be contiguous and is not, or the device does not reach it, or only through a bounce
+ * buffer where it is coherent, or the exporter's list is shorter than its buffer (nothing is kept). EOPNOTSUPP: the device does not
+ * snoop, and the memory is of a pool that the kernel does not map (no-map): nobody can maintain its caches. EFAULT: where @handle
+ * cannot be written, the import stays until the file goes. ENOSPC: the file has CONTIGO_MAX_IMPORTS. ENOMEM; also where an IOMMU's
+ * addresses are used up. Else what the exporter says.
  */
 struct contigo_import {
 	__s32 fd;
@@ -127,7 +130,8 @@ struct contigo_segments {
  * @handle: in
  * @reserved: 0
  *
- * ENOENT: no such import.
+ * Where the device does not snoop, what the CPU has written since the last CONTIGO_SYNC_FOR_DEVICE may be lost, here and when the file
+ * goes. ENOENT: no such import.
  */
 struct contigo_release {
 	__u32 handle;
