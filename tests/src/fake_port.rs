@@ -10,7 +10,10 @@
 
 use contigo::{
     Error, KernelPort,
-    kernel_port::seam::{Info, PortKernel, Request, SegmentAt, Step, SyncRange},
+    kernel_port::{
+        abi::{INFO_COHERENT, INFO_TRANSLATED, MAX_STEPS, STEP_POLL, STEP_POLL_NOT, STEP_WRITE},
+        seam::{Info, PortKernel, Request, SegmentAt, Step, SyncRange},
+    },
 };
 use nix::libc;
 use std::{
@@ -30,8 +33,8 @@ const STEP: u64 = 0x100_0000;
 /// What `dma-ranges` adds where it translates.
 pub const OFFSET: u64 = 0x8000_0000;
 const MAX_IMPORTS: usize = 256;
-const INFO_COHERENT: u32 = 1;
-const INFO_TRANSLATED: u32 = 1 << 4;
+/// `CONTIGO_MAX_POLL_US`.
+const MAX_POLL_US: u64 = 1_000_000;
 
 /// The device and the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,9 +309,7 @@ unsafe impl PortKernel for FakePort {
             }
             Request::Arm(steps) => {
                 refused(&state, Call::Arm)?;
-                if steps.iter().any(|step| step.window != 0 || step.offset_bytes >= 0x1000) {
-                    return Err(libc::ENXIO);
-                }
+                armable(steps)?;
                 state.log.push(Event::Armed(steps.to_vec()));
             }
             Request::SetBusMaster(on) => {
@@ -328,4 +329,23 @@ fn synced(state: &State, range: &SyncRange) -> Result<Event, i32> {
         return Err(libc::EINVAL);
     }
     Ok(Event::Synced { handle: range.handle, for_cpu: range.flags == 1, start: range.offset_bytes, end })
+}
+
+/// `contigo_program_check`'s checks, for one window of 4 KiB.
+fn armable(steps: &[Step]) -> Result<(), i32> {
+    if steps.len() > MAX_STEPS {
+        return Err(libc::E2BIG);
+    }
+    for step in steps {
+        let is_poll = [STEP_POLL, STEP_POLL_NOT].contains(&step.kind);
+        let untimely = !is_poll && step.timeout_us != 0;
+        if !(is_poll || step.kind == STEP_WRITE) || step.mask == 0 || step.value & !step.mask != 0 || untimely {
+            return Err(libc::EINVAL);
+        }
+        if step.window != 0 || step.offset_bytes >= 0x1000 || step.offset_bytes % 4 != 0 {
+            return Err(libc::ENXIO);
+        }
+    }
+    let polled: u64 = steps.iter().map(|step| u64::from(step.timeout_us)).sum();
+    if polled > MAX_POLL_US { Err(libc::EINVAL) } else { Ok(()) }
 }

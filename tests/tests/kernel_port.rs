@@ -10,14 +10,14 @@
 )]
 
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Device, Direction, DmaBuf, DmaHeap, Engine, Error, Irq, KernelPort, Mmio, PhysAddr, Port,
-    QuiesceProgram, QuiesceStep, Region, Spin, SyncScope, Wired,
+    Accelerator as _, Align, Backend, BaseAddr, Bus, DevAddr, Device, Direction, DmaBuf, DmaHeap, Engine, Error, Irq, KernelPort, Mmio,
+    PhysAddr, Port, QuiesceProgram, QuiesceStep, Region, Spin, SyncScope, Wired,
     accel::{
         gemm8::{Gemm8, regs as gemm8},
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs as pl330},
         zdma::{Zdma, regs as zdma},
     },
-    kernel_port::seam::{RealPort, Step},
+    kernel_port::seam::Step,
     sim::{SimBoard, SimGemm8, SimPl330, SimSpec, SimZdma},
 };
 use contigo_tests::{
@@ -30,7 +30,10 @@ use nix::{
     sys::memfd::{MFdFlags, memfd_create},
     unistd::ftruncate,
 };
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::{
+    ops::Range,
+    os::fd::{AsFd, AsRawFd, OwnedFd},
+};
 
 const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
 
@@ -81,7 +84,6 @@ fn the_running_kernel_has_no_such_port_here() {
     }
     let refused = KernelPort::open("no-such-device.dma-port").map(drop).unwrap_err();
     assert!(matches!(refused, Error::NotFound { what: "port of the kernel module contigo", .. }), "{refused:?}");
-    let _ = KernelPort::open_from(RealPort, "no-such-device.dma-port").unwrap_err();
 }
 
 #[test]
@@ -146,9 +148,20 @@ fn syncs_are_ranges_of_the_import_and_none_where_nothing_is_to_do() {
     }
     let expected = [sync(false, 3, 70), sync(false, 0, 128), sync(true, 8128, 8192), sync(true, 64, 128)];
     assert_eq!(kernel.log(), expected, "what is only read is cleaned as it is; what is written by whole lines");
-    // SAFETY: as above.
-    let beyond = unsafe { block.sync_for_device(0..8193, Direction::ToDevice) };
-    assert_eq!(beyond, Err(Error::OutOfRange { start: 0, end: 8193, len_bytes: 8192 }));
+    for direction in [Direction::ToDevice, Direction::FromDevice, Direction::Bidirectional] {
+        for (start, end) in [(0, 8193), (8193, 8194), (0, usize::MAX), (usize::MAX, usize::MAX), (70, 3)] {
+            let beyond = Err(Error::OutOfRange { start, end, len_bytes: 8192 });
+            // SAFETY: as above.
+            assert_eq!(unsafe { block.sync_for_device(Range { start, end }, direction) }, beyond);
+            if direction.device_writes() {
+                // SAFETY: as above.
+                assert_eq!(unsafe { block.sync_for_cpu(Range { start, end }, direction) }, beyond);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { block.sync_for_device(5..5, direction).and(block.sync_for_cpu(5..5, direction)).unwrap() };
+    }
+    assert_eq!(kernel.log(), [], "nothing of nothing");
     kernel.refuse(Call::Sync, libc::ENODEV);
     // SAFETY: as above.
     let gone = unsafe { block.sync_for_cpu(0..64, Direction::FromDevice) };
@@ -219,7 +232,7 @@ fn scattered_memory_is_no_region_and_its_runs_are_the_kernels() {
 }
 
 #[test]
-fn what_is_dropped_is_released_before_it_is_unmapped_and_what_is_forgotten_stays() {
+fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
     let kernel = FakePort::new(PortConfig::default());
     let port = kernel.open_port().unwrap();
     let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
@@ -233,8 +246,41 @@ fn what_is_dropped_is_released_before_it_is_unmapped_and_what_is_forgotten_stays
     drop(region);
     assert_eq!(kernel.imports(), 1, "leaked, not freed");
     drop(port);
+    assert_eq!((kernel.imports(), kernel.log().last() == Some(&Event::Closed)), (1, false), "nothing would stop the device: leaked");
+    assert_eq!(kernel.open_port().unwrap_err(), Error::InUse { errno: libc::EBUSY });
+}
+
+#[test]
+fn a_port_that_stops_its_device_is_closed_under_what_was_forgotten() {
+    let step = QuiesceProgram::new(&[QuiesceStep::poll_until(0, 1, 0, 0)]).unwrap();
+    for (programs, closed) in [(vec![&step], true), (vec![&step, &QuiesceProgram::NONE], false), (vec![], false)] {
+        let kernel = FakePort::new(PortConfig::default());
+        let port = kernel.open_port().unwrap();
+        for program in programs {
+            // SAFETY: the fake has no device.
+            unsafe { port.arm(program, 0).unwrap() };
+        }
+        let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
+        std::mem::forget(region.carve(64, Align::LINE).unwrap());
+        drop(region);
+        drop(port);
+        assert_eq!(kernel.imports(), usize::from(!closed), "an empty program disarms");
+    }
+    // What was given back is no reason to stay open.
+    let kernel = FakePort::new(PortConfig::default());
+    let port = kernel.open_port().unwrap();
+    drop(import(&port, &buffer(4096)).unwrap());
+    drop(port);
     assert_eq!(kernel.log().last(), Some(&Event::Closed));
-    assert_eq!(kernel.imports(), 0, "the file's end is the device's");
+    // An import that could not be released counts, whatever the reason.
+    let kernel = FakePort::new(PortConfig::default());
+    let port = kernel.open_port().unwrap();
+    let fd = buffer(4096);
+    let block = import(&port, &fd).unwrap();
+    kernel.refuse(Call::Release, libc::EIO);
+    drop(block);
+    drop(port);
+    assert_eq!(kernel.imports(), 1);
 }
 
 #[test]
@@ -242,7 +288,8 @@ fn a_region_is_exported_where_it_is_a_dma_buf() {
     let kernel = FakePort::new(PortConfig::default());
     let port = kernel.open_port().unwrap();
     let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
-    let fd = region.export().unwrap().as_fd().try_clone_to_owned().unwrap();
+    // SAFETY: the fake's devices touch nothing.
+    let fd = unsafe { region.export() }.unwrap().as_fd().try_clone_to_owned().unwrap();
     let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
     buf.view_mut::<u8>().unwrap().fill(0xA5);
     let mut bytes = [0; 64];
@@ -254,7 +301,8 @@ fn a_region_is_exported_where_it_is_a_dma_buf() {
     let other_port = other.open_port().unwrap();
     assert_eq!(import(&other_port, &fd).unwrap().mapping().len_bytes, 8192);
     let board = SimBoard::new(1);
-    let refused = Region::new(board.memory(4096).unwrap()).unwrap().export().map(drop).unwrap_err();
+    // SAFETY: it is refused.
+    let refused = unsafe { Region::new(board.memory(4096).unwrap()).unwrap().export() }.map(drop).unwrap_err();
     assert!(matches!(refused, Error::Unsuitable { name: "this memory's count of dma-bufs", .. }), "{refused:?}");
 }
 
@@ -287,17 +335,21 @@ fn every_driver_leaves_what_stops_it() {
     let engine = Engine::new(Zdma::simple(device.window().unwrap()).unwrap()).unwrap();
     // SAFETY: as above.
     let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
-    assert_eq!((steps.len(), steps[1].kind, steps[1].offset_bytes), (2, 3, zdma::STATUS.offset() as u32));
+    let enable = Step { kind: 2, offset_bytes: zdma::CTRL2.offset() as u32, mask: 1, value: 0, timeout_us: 900_000, ..Step::default() };
+    let busy = Step { kind: 3, offset_bytes: zdma::STATUS.offset() as u32, mask: 3, value: 2, timeout_us: 10_000, ..Step::default() };
+    assert_eq!(steps, [write(zdma::IDS.offset(), zdma::INT_ALL), enable, busy]);
 
     let device = SimPl330::new(&board, board.port());
     let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
     let engine = Engine::new(Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 }).unwrap()).unwrap();
     // SAFETY: as above.
     let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
-    assert_eq!(steps[1], write(pl330::DBGINST0.offset(), 0x0001_0301), "DMAKILL of channel 3");
-    assert_eq!(steps.last().unwrap().offset_bytes, pl330::CHANNELS[3].csr.offset() as u32);
-    let polled: u32 = steps.iter().map(|step| step.timeout_us).sum();
-    assert!(polled <= 1_000_000 && steps.iter().all(|step| step.offset_bytes.is_multiple_of(4) && step.value & !step.mask == 0));
+    assert_eq!(steps[2], write(pl330::DBGINST0.offset(), 0x0001_0301), "DMAKILL of channel 3");
+    let own = pl330::CHANNELS[3].csr.offset() as u32;
+    assert_eq!((steps[0].offset_bytes, steps[0].value, steps[6].offset_bytes, steps[6].value), (own, pl330::FAULTING_COMPLETING, own, 0));
+    let looked: Vec<_> = steps[7..].iter().map(|step| (step.kind, step.offset_bytes, step.mask, step.value, step.timeout_us)).collect();
+    let all: Vec<_> = pl330::CHANNELS.iter().map(|channel| (2, channel.csr.offset() as u32, 0xF, 0, 0)).collect();
+    assert_eq!(looked, all, "another channel that runs is memory that is kept");
     let port = kernel.open_port().unwrap();
     // SAFETY: as above.
     assert_eq!(unsafe { engine.arm(&port, 1) }, Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)), "no such window");
@@ -349,7 +401,7 @@ fn a_program_stops_a_channel_that_never_ends() {
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&[0x18, 0x28, 0x01]).unwrap() };
     device.run_for(5_000).unwrap();
-    let steps = contigo::Accelerator::quiesce_program(&driver);
+    let steps = driver.quiesce_program();
     std::mem::forget(driver);
     let mut window = Shared(&window);
     let csr = |window: &_| pl330::CHANNELS[0].csr.read(window) & pl330::STATUS;
@@ -359,11 +411,79 @@ fn a_program_stops_a_channel_that_never_ends() {
     assert_eq!(csr(&window), pl330::STOPPED);
 }
 
+/// Registers of a device that is gone.
+struct AllOnes;
+
+// SAFETY: there is no device.
+unsafe impl Mmio for AllOnes {
+    fn len_bytes(&self) -> usize {
+        0x1000
+    }
+    fn read32(&self, _offset: usize) -> u32 {
+        u32::MAX
+    }
+    unsafe fn write32(&self, _offset: usize, _value: u32) {}
+}
+
+impl Irq for AllOnes {
+    fn now_us(&self) -> u64 {
+        static NOW: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        NOW.fetch_add(1_000, std::sync::atomic::Ordering::Relaxed)
+    }
+    fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_device_that_is_gone_meets_no_program() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    let (gemm, zdma, pl330) =
+        (SimGemm8::new(&board, board.port()), SimZdma::new(&board, board.port()), SimPl330::new(&board, board.port()));
+    let programs = [
+        Gemm8::open(gemm.window().unwrap()).unwrap().quiesce_program(),
+        Zdma::simple(zdma.window().unwrap()).unwrap().quiesce_program(),
+        Pl330::open(pl330.window().unwrap(), program).unwrap().quiesce_program(),
+    ];
+    for program in programs {
+        // SAFETY: there is no device.
+        assert_eq!(unsafe { program.run(&mut AllOnes, 1_000) }, Err(u32::MAX), "{program:?}");
+    }
+}
+
+/// The program waits for the copy's end, and takes none that has been begun for one that is over.
+#[test]
+fn zdmas_program_waits_for_the_copy() {
+    let board = SimBoard::new(3);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let device = SimZdma::new(&board, board.port());
+    let window = device.window().unwrap();
+    let driver = Zdma::simple(Shared(&window)).unwrap();
+    let program = driver.quiesce_program();
+    let mut engine = Engine::new(driver).unwrap();
+    let mut window = Shared(&window);
+    // SAFETY: it starts nothing.
+    let run = |window: &mut _| unsafe { program.run(window, 50) };
+    assert_eq!(run(&mut window), Ok(()), "before any job");
+    let buf = || region.carve(4096, Align::LINE).unwrap().into_buf();
+    let job = engine.start([buf().to_device(..4096), buf().from_device(..4096)], &()).unwrap();
+    assert_ne!(zdma::CTRL2.read(&window) & zdma::ENABLE, 0, "it runs");
+    assert_eq!(run(&mut window), Ok(()));
+    assert_eq!((zdma::CTRL2.read(&window) & zdma::ENABLE, zdma::STATUS.read(&window) & zdma::STATE), (0, 0), "it was waited for");
+    drop(job.wait(contigo::Timeout::ms(10)).unwrap());
+}
+
 #[test]
 fn programs_have_a_bound_and_end_at_what_is_not_met() {
     let write = QuiesceStep::write(gemm8::MODE.offset(), 0xF0, 0x50);
     assert_eq!(QuiesceProgram::new(&[write; 33]), Err(Error::NoSlots { slots: 32 }));
     assert_eq!(QuiesceProgram::new(&[write; 32]).unwrap().steps().len(), 32);
+    for (mask, value) in [(0, 0), (0xF0, 1), (1, 3)] {
+        let refused = QuiesceProgram::new(&[QuiesceStep::poll_until(0, mask, value, 0)]).unwrap_err();
+        assert!(matches!(refused, Error::Argument { value: found, max, .. } if (found, max) == (value.into(), mask.into())), "{refused:?}");
+    }
     let board = SimBoard::new(1);
     let device = SimGemm8::new(&board, board.port());
     let mut window = device.window().unwrap();

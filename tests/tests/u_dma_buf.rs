@@ -585,7 +585,8 @@ fn the_fake_keeps_arguments_and_refuses_a_direction_of_3() {
 fn the_block_is_exported_where_the_module_can() {
     let fake = fake();
     let region = contigo::Region::new(fake.open().unwrap()).unwrap();
-    let fd = region.export().unwrap();
+    // SAFETY: nobody imports it.
+    let fd = unsafe { region.export() }.unwrap();
     let mut buf = region.carve(64, contigo::Align::LINE).unwrap().into_buf();
     buf.view_mut::<u8>().unwrap().fill(0x3C);
     let file = fs::File::from(std::os::fd::AsFd::as_fd(&fd).try_clone_to_owned().unwrap());
@@ -593,6 +594,7 @@ fn the_block_is_exported_where_the_module_can() {
     std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0).unwrap();
     assert_eq!(bytes, [0x3C; 64], "the same memory");
     let old = FakeUDmaBuf::new(old());
-    let refused = contigo::Region::new(old.open().unwrap()).unwrap().export().map(drop);
+    // SAFETY: as above.
+    let refused = unsafe { contigo::Region::new(old.open().unwrap()).unwrap().export() }.map(drop);
     assert_eq!(refused, Err(Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno: libc::ENOTTY }));
 }

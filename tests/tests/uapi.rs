@@ -2,35 +2,33 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 #![allow(clippy::unnecessary_cast, reason = "request codes have 32 bits on armv7")]
 
-use contigo::kernel_port::seam::{Import, Info, SegmentAt, Step, SyncRange, code};
+use contigo::kernel_port::abi::{self, code};
 use contigo_tests::emulated;
 use std::{fs, mem::offset_of, path::Path, process::Command};
 
+/// The size of a structure, and where each of its fields is.
+macro_rules! layout {
+    ($c:literal, $rust:ident, $($field:ident)*) => {
+        [
+            (concat!("sizeof(struct ", $c, ")"), size_of::<abi::$rust>() as u64),
+            $((concat!("__builtin_offsetof(struct ", $c, ", ", stringify!($field), ")"), offset_of!(abi::$rust, $field) as u64)),*
+        ]
+    };
+}
+
 /// The C expressions, and what they are in Rust.
 fn expected() -> Vec<(&'static str, u64)> {
-    let size = |bytes: usize| bytes as u64;
-    vec![
-        ("CONTIGO_ABI", 1),
-        ("CONTIGO_MAX_STEPS", 32),
-        ("CONTIGO_MAX_WINDOWS", 6),
-        ("CONTIGO_INFO_COHERENT", 1),
-        ("CONTIGO_INFO_TRANSLATED", 1 << 4),
-        ("CONTIGO_SYNC_FOR_CPU", 1),
-        ("CONTIGO_SYNC_FOR_DEVICE", 2),
-        ("CONTIGO_STEP_WRITE", 1),
-        ("CONTIGO_STEP_POLL", 2),
-        ("CONTIGO_STEP_POLL_NOT", 3),
-        ("sizeof(struct contigo_info)", size(size_of::<Info>())),
-        ("__builtin_offsetof(struct contigo_info, dma_limit)", size(offset_of!(Info, dma_limit))),
-        ("__builtin_offsetof(struct contigo_info, window_len_bytes)", size(offset_of!(Info, window_len_bytes))),
-        ("sizeof(struct contigo_import)", size(size_of::<Import>())),
-        ("__builtin_offsetof(struct contigo_import, handle)", size(offset_of!(Import, handle))),
-        ("__builtin_offsetof(struct contigo_import, addr)", size(offset_of!(Import, addr))),
-        ("sizeof(struct contigo_segment)", size(size_of::<SegmentAt>())),
-        ("sizeof(struct contigo_range)", size(size_of::<SyncRange>())),
-        ("__builtin_offsetof(struct contigo_range, offset_bytes)", size(offset_of!(SyncRange, offset_bytes))),
-        ("sizeof(struct contigo_step)", size(size_of::<Step>())),
-        ("__builtin_offsetof(struct contigo_step, timeout_us)", size(offset_of!(Step, timeout_us))),
+    let mut all = vec![
+        ("CONTIGO_ABI", abi::ABI.into()),
+        ("CONTIGO_MAX_STEPS", abi::MAX_STEPS as u64),
+        ("CONTIGO_MAX_WINDOWS", abi::MAX_WINDOWS as u64),
+        ("CONTIGO_INFO_COHERENT", abi::INFO_COHERENT.into()),
+        ("CONTIGO_INFO_TRANSLATED", abi::INFO_TRANSLATED.into()),
+        ("CONTIGO_SYNC_FOR_CPU", abi::SYNC_FOR_CPU.into()),
+        ("CONTIGO_SYNC_FOR_DEVICE", abi::SYNC_FOR_DEVICE.into()),
+        ("CONTIGO_STEP_WRITE", abi::STEP_WRITE.into()),
+        ("CONTIGO_STEP_POLL", abi::STEP_POLL.into()),
+        ("CONTIGO_STEP_POLL_NOT", abi::STEP_POLL_NOT.into()),
         ("CONTIGO_GET_INFO", code::GET_INFO as u64),
         ("CONTIGO_SET_DMA_BITS", code::SET_DMA_BITS as u64),
         ("CONTIGO_IMPORT", code::IMPORT as u64),
@@ -39,7 +37,19 @@ fn expected() -> Vec<(&'static str, u64)> {
         ("CONTIGO_SYNC", code::SYNC as u64),
         ("CONTIGO_ARM", code::ARM as u64),
         ("CONTIGO_SET_BUS_MASTER", code::SET_BUS_MASTER as u64),
-    ]
+    ];
+    all.extend(layout!("contigo_info", Info, abi flags dma_bits imports dma_limit window_len_bytes));
+    all.extend(layout!("contigo_dma_bits", DmaBits, bits reserved));
+    all.extend(layout!("contigo_import", Import, fd flags handle segments addr len_bytes));
+    all.extend(layout!("contigo_segment", SegmentAt, addr len_bytes));
+    all.extend(layout!("contigo_segments", Segments, handle first count reserved ptr));
+    all.extend(layout!("contigo_release", Release, handle reserved));
+    all.extend(layout!("contigo_range", SyncRange, handle flags offset_bytes len_bytes));
+    all.extend(layout!("contigo_sync", Sync, count reserved ptr));
+    all.extend(layout!("contigo_step", Step, kind window offset_bytes mask value timeout_us));
+    all.extend(layout!("contigo_program", Program, count reserved ptr));
+    all.extend(layout!("contigo_bus_master", BusMaster, on reserved));
+    all
 }
 
 #[test]

@@ -6,8 +6,7 @@ use crate::Error;
 /// A descriptor of a dma-buf that holds a region's memory, for another importer: V4L2, DRM, an NPU's driver. It owns the descriptor and
 /// closes it when it is dropped; the pages live as long as the last descriptor of them.
 ///
-/// Whoever imports it may write into the memory: give it only to what obeys the same ownership as a device here, while the CPU has no
-/// view of the bytes.
+/// Whoever imports it may write into all of the memory: what must hold then is [`Region::export`](crate::Region::export)'s contract.
 #[derive(Debug)]
 pub struct ExportedFd(Fd);
 

@@ -80,7 +80,8 @@ pub struct Segment {
 /// backend rather than drop it while anything carved from it is still out.
 ///
 /// # Safety
-/// The two syncs are unsafe to call: they change what the CPU sees. Everything else is safe.
+/// The two syncs are unsafe to call: they change what the CPU sees. So is `export`: whoever imports the block does. Everything else is
+/// safe.
 ///
 /// # Implementation safety
 /// 1. [`mapping`](Self::mapping) returns the same values at every call, however often the backend itself is moved.
@@ -136,8 +137,11 @@ pub unsafe trait Backend: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Unsuitable`]: this memory is no dma-buf. What the kernel says.
+    ///
+    /// # Safety
+    /// As [`Region::export`](crate::Region::export).
     #[cfg(all(feature = "linux", target_os = "linux"))]
-    fn export(&self) -> Result<ExportedFd, Error> {
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
         let fix = "only u-dma-buf, dma-heap and imported dma-bufs can be given to another importer: use one of them";
         Err(Error::Unsuitable { name: "this memory's count of dma-bufs", value: 0, fix })
     }

@@ -44,7 +44,7 @@ pub(crate) fn text(attribute: &'static CStr) -> &'static str {
 }
 
 /// Calls again after a signal, a bounded number of times.
-pub(crate) fn retry(mut call: impl FnMut() -> Result<usize, i32>) -> Result<usize, i32> {
+pub(crate) fn retry<T>(mut call: impl FnMut() -> Result<T, i32>) -> Result<T, i32> {
     for _ in 1..EINTR_TRIES {
         match call() {
             Err(EINTR) => {}

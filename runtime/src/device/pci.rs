@@ -10,7 +10,7 @@ use super::{
     uio_irq::NO_INTERRUPT,
 };
 use crate::{
-    Error, Port, Spin,
+    Bus, Error, Port, Spin,
     backend::{
         entries::each_name,
         pagemap,
@@ -237,12 +237,12 @@ impl PciFunction {
     /// before.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where an IOMMU translates its addresses; as [`bar`](Self::bar) and [`uio_irq`](Self::uio_irq).
+    /// [`Error::Unsuitable`] where an IOMMU translates its addresses and `port` is not of its own bus; as [`bar`](Self::bar) and [`uio_irq`](Self::uio_irq).
     ///
     /// # Safety
     /// As [`Wired::new`].
     pub unsafe fn wired(self, bar: u32, port: Port) -> Result<Wired<Registers, UioIrq>, Error> {
-        self.refuse_translated()?;
+        self.refuse_translated(&port)?;
         let registers = self.bar(bar)?;
         let irq = self.uio_irq()?;
         // SAFETY: the caller's promise.
@@ -252,22 +252,24 @@ impl PciFunction {
     /// The registers of `bar`, wired to `port`, and no interrupt. [`enable`](Self::enable) it before.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where an IOMMU translates its addresses; as [`bar`](Self::bar).
+    /// [`Error::Unsuitable`] where an IOMMU translates its addresses and `port` is not of its own bus; as [`bar`](Self::bar).
     ///
     /// # Safety
     /// As [`Wired::new`].
     pub unsafe fn polled(self, bar: u32, port: Port) -> Result<Wired<Registers, Spin>, Error> {
-        self.refuse_translated()?;
+        self.refuse_translated(&port)?;
         let registers = self.bar(bar)?;
         // SAFETY: the caller's promise.
         Ok(unsafe { Wired::new(registers, Spin, port) })
     }
 
     /// An IOMMU that lets this function's addresses through has the type `identity` (Linux
-    /// `Documentation/ABI/testing/sysfs-kernel-iommu_groups`). Any other would take physical addresses for its own: at best a fault.
-    fn refuse_translated(&self) -> Result<(), Error> {
+    /// `Documentation/ABI/testing/sysfs-kernel-iommu_groups`). Any other would take physical addresses for its own: at best a fault. A port on
+    /// a bus of its own gets no physical addresses ([`KernelPort::seen_through`](crate::KernelPort::seen_through)).
+    fn refuse_translated(&self, port: &Port) -> Result<(), Error> {
         let mut buffer = [0; 32];
-        if self.folder.open_at(c"iommu_group", O_PATH).is_err()
+        if port.bus != Bus::Soc
+            || self.folder.open_at(c"iommu_group", O_PATH).is_err()
             || sysfs::read(&self.folder, c"iommu_group/type", &mut buffer)?.is_some_and(|text| text.trim_ascii_end() == b"identity")
         {
             return Ok(());
@@ -275,7 +277,7 @@ impl PciFunction {
         Err(Error::Unsuitable {
             name: "iommu_group",
             value: 1,
-            fix: "an IOMMU translates this function's addresses: use VFIO, or boot with iommu.passthrough=1",
+            fix: "an IOMMU translates this function's addresses: use VFIO or the kernel module contigo, or boot with iommu.passthrough=1",
         })
     }
 

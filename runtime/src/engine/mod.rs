@@ -8,6 +8,8 @@ mod running;
 
 pub use accelerator::Accelerator;
 pub use job_error::JobError;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use quiesce::MAX_STEPS;
 pub use quiesce::{QuiesceProgram, QuiesceStep};
 pub use running::{Attempt, Running};
 
@@ -135,8 +137,12 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
     /// # Errors
     /// [`Error::Unsuitable`]: this driver has no such program. As [`KernelPort::arm`](crate::KernelPort::arm).
     ///
+    /// A device that has not stopped when the program's time is over, a second at most, keeps its memory until the next boot: a driver that waits
+    /// for the end of a job needs jobs that are shorter ([`zdma`](crate::accel::zdma): 90 MB at 100 MB/s).
+    ///
     /// # Safety
-    /// `kernel_port` is the device that this engine drives, and window `window` of it the registers of its driver.
+    /// `kernel_port` is the device that this engine drives, and window `window` of it the registers of its driver. From the moment when
+    /// `kernel_port` is dropped this engine is not used any more: the kernel writes its registers then.
     #[cfg(all(feature = "linux", target_os = "linux"))]
     pub unsafe fn arm<K: crate::kernel_port::seam::PortKernel>(&self, kernel_port: &crate::KernelPort<K>, window: u32) -> Result<()> {
         let program = self.accelerator.quiesce_program();

@@ -3,8 +3,8 @@
 
 use crate::{Error, Irq, Mmio, Timeout, irq::poll_every};
 
-/// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`), and several times what a driver here needs.
-const MAX_STEPS: usize = 32;
+/// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`), and twice what a driver here needs.
+pub(crate) const MAX_STEPS: usize = 32;
 
 /// One step, on one register of 32 bits.
 ///
@@ -81,9 +81,25 @@ impl QuiesceProgram {
     /// These steps.
     ///
     /// # Errors
-    /// [`Error::NoSlots`]: more than 32.
+    /// [`Error::NoSlots`]: more than 32. [`Error::Argument`]: a mask is 0, or a value has bits outside its mask.
     pub fn new(steps: &[QuiesceStep]) -> Result<Self, Error> {
-        heapless::Vec::from_slice(steps).map(|steps| Self { steps }).map_err(|_| Error::NoSlots { slots: MAX_STEPS })
+        Self::of(steps.iter().copied())
+    }
+
+    /// As [`new`](Self::new), of steps that are made one by one.
+    pub(crate) fn of(steps: impl Iterator<Item = QuiesceStep>) -> Result<Self, Error> {
+        let mut program = Self::NONE;
+        for step in steps {
+            let (QuiesceStep::Write { mask, value, .. }
+            | QuiesceStep::PollUntil { mask, value, .. }
+            | QuiesceStep::PollWhile { mask, value, .. }) = step;
+            if mask == 0 || value & !mask != 0 {
+                let (value, max) = (value.into(), mask.into());
+                return Err(Error::Argument { name: "value of a quiesce step, within its mask", value, min: 0, max, multiple_of: 1 });
+            }
+            program.steps.push(step).map_err(|_| Error::NoSlots { slots: MAX_STEPS })?;
+        }
+        Ok(program)
     }
 
     /// Its steps.

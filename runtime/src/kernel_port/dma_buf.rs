@@ -12,7 +12,7 @@ use crate::{
     backend::{Backend, ExportedFd, Mapping, Segment, SyncScope},
     device::{AsRawFd as _, BorrowedFd},
 };
-use core::{fmt, ops::Range, ptr::NonNull};
+use core::{fmt, ops::Range, ptr::NonNull, sync::atomic::Ordering};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;
 
@@ -65,17 +65,19 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
         let file = port.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
         let mut import = Import { fd: port.kernel.raw_fd(&file), ..Import::default() };
         port.kernel.ioctl(&port.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
+        port.imports.fetch_add(1, Ordering::Relaxed);
         match map(port.kernel.raw_fd(&file), import.len_bytes) {
             Ok(map) => Ok(Self { port, map, file, handle: import.handle, addr: import.addr, name }),
             Err(error) => {
-                // Nobody was told its address. Where the release fails, the import goes with the port.
-                let _ = port.kernel.ioctl(&port.file, Request::Release(import.handle));
+                // Nobody was told its address.
+                port.release(import.handle);
                 Err(error)
             }
         }
     }
 
-    fn sync(&self, range: &Range<usize>, flags: u32) -> Result<(), Error> {
+    /// `range`, or the whole lines that hold it: what the device writes is invalidated by lines, and a region hands over no part of one.
+    fn sync(&self, range: &Range<usize>, whole_lines: bool, flags: u32) -> Result<(), Error> {
         let len_bytes = self.map.len();
         if range.start > range.end || range.end > len_bytes {
             return Err(Error::OutOfRange { start: range.start, end: range.end, len_bytes });
@@ -83,15 +85,11 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
         if range.is_empty() {
             return Ok(());
         }
-        let (offset_bytes, len_bytes) = (range.start as u64, range.len() as u64);
+        let line = if whole_lines { Align::LINE.bytes() } else { 1 };
+        let (start, end) = (range.start / line * line, range.end.next_multiple_of(line).min(len_bytes));
+        let (offset_bytes, len_bytes) = (start as u64, (end - start) as u64);
         let ranges = [SyncRange { handle: self.handle, flags, offset_bytes, len_bytes }];
         self.port.kernel.ioctl(&self.port.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
-    }
-
-    /// The whole lines that hold `range`: what the device writes is invalidated by lines, and a region hands over no part of one.
-    fn lines(&self, range: &Range<usize>) -> Range<usize> {
-        let line = Align::LINE.bytes();
-        range.start / line * line..range.end.next_multiple_of(line).min(self.map.len())
     }
 }
 
@@ -110,8 +108,7 @@ fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
 
 impl<K: PortKernel> Drop for DmaBuf<'_, K> {
     fn drop(&mut self) {
-        // Where it fails, the import goes with the port's file; what it holds stays held until then.
-        let _ = self.port.kernel.ioctl(&self.port.file, Request::Release(self.handle));
+        self.port.release(self.handle);
     }
 }
 
@@ -148,7 +145,10 @@ unsafe impl<K: PortKernel> Backend for DmaBuf<'_, K> {
                 let within = (offset_bytes as u64).wrapping_sub(at);
                 if within < run.len_bytes {
                     let left = usize::try_from(run.len_bytes - within).unwrap_or(usize::MAX);
-                    return Ok(Segment { addr: run.addr.wrapping_add(within), len_bytes: left.min(self.map.len() - offset_bytes) });
+                    return Ok(Segment {
+                        addr: run.addr.wrapping_add(within),
+                        len_bytes: left.min(self.map.len().saturating_sub(offset_bytes)),
+                    });
                 }
                 at = at.saturating_add(run.len_bytes);
             }
@@ -161,16 +161,15 @@ unsafe impl<K: PortKernel> Backend for DmaBuf<'_, K> {
     }
 
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        let range = if direction.device_writes() { self.lines(&range) } else { range };
-        self.sync(&range, SYNC_FOR_DEVICE)
+        self.sync(&range, direction.device_writes(), SYNC_FOR_DEVICE)
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         // What the device only read is as it was; to invalidate a part of a line would throw away what a neighbour wrote.
-        if direction.device_writes() { self.sync(&self.lines(&range), SYNC_FOR_CPU) } else { Ok(()) }
+        if direction.device_writes() { self.sync(&range, true, SYNC_FOR_CPU) } else { Ok(()) }
     }
 
-    fn export(&self) -> Result<ExportedFd, Error> {
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
         ExportedFd::of(self.port.kernel.raw_fd(&self.file))
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     backend::{
         entries,
         path::{Fd, Path, check_name},
+        sysfs,
     },
 };
 use core::ffi::c_void;
@@ -38,7 +39,8 @@ pub enum Request<'r> {
 /// What a [`KernelPort`](super::KernelPort) asks of the kernel. [`RealPort`] does it; a test puts its own kernel here.
 ///
 /// # Safety
-/// Callers owe nothing: every method is safe to call.
+/// Callers owe nothing, because only this module can call: nobody else can make a [`RealPort`]. A request writes registers, and gives up
+/// memory.
 ///
 /// # Implementation safety
 /// 1. An import's address and segments are where the device finds the dma-buf's bytes, until it is released or the file is closed;
@@ -71,9 +73,9 @@ pub unsafe trait PortKernel: Send + Sync {
     fn ioctl(&self, file: &Self::File, request: Request<'_>) -> Result<(), i32>;
 }
 
-/// The running kernel, with the module `contigo`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RealPort;
+/// The running kernel, with the module `contigo`. The field keeps it here.
+#[derive(Debug)]
+pub struct RealPort(pub(super) ());
 
 /// An open descriptor, closed on drop.
 #[derive(Debug)]
@@ -169,12 +171,14 @@ fn ports() -> u32 {
     ports
 }
 
-/// One ioctl with a pointer.
+/// One ioctl with a pointer; again after a signal, before which the kernel has done nothing (`uapi/contigo.h`, EINTR).
 ///
 /// # Safety
 /// `argument` is what the request reads and writes.
 unsafe fn call(fd: i32, request: nix::sys::ioctl::ioctl_num_type, argument: *mut c_void) -> Result<(), i32> {
-    // SAFETY: the caller's promise.
-    let result = unsafe { libc::ioctl(fd, request, argument) };
-    if result < 0 { Err(Errno::last_raw()) } else { Ok(()) }
+    sysfs::retry(|| {
+        // SAFETY: the caller's promise.
+        let result = unsafe { libc::ioctl(fd, request, argument) };
+        if result < 0 { Err(Errno::last_raw()) } else { Ok(()) }
+    })
 }

@@ -8,7 +8,8 @@
 //!       └── Engine::arm: what stops the device     run by the kernel when the file goes, before the memory does
 //! ```
 
-mod abi;
+#[doc(hidden)]
+pub mod abi;
 mod dma_buf;
 mod kernel;
 mod program;
@@ -31,7 +32,8 @@ use self::{
 use crate::{Bus, Error, Port, QuiesceProgram};
 use core::{
     fmt,
-    sync::atomic::{AtomicU32, Ordering},
+    mem::ManuallyDrop,
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
 /// One bus master that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name` is the kernel's for the device
@@ -39,7 +41,12 @@ use core::{
 ///
 /// It owns the file. When the last descriptor of it goes, by whatever end of the program, the kernel runs the program that
 /// [`Engine::arm`](crate::Engine::arm) has left there, turns bus mastering off (PCI), and only then gives up the memory that was
-/// imported. Where the device does not stop, the memory is kept for ever.
+/// imported. Where the device does not stop, the memory is kept for ever. Without such a program the kernel cannot know whether the device
+/// has stopped: then a `KernelPort` that is dropped while memory of it is leaked leaks its file too, and only the end of the process closes
+/// it.
+///
+/// What is imported is held for this device. An engine behind another port needs an import of its own there, or nobody waits for it after a
+/// crash: [`Region::export`](crate::Region::export) and [`DmaBuf::import`].
 ///
 /// # References
 /// `kernel-helpers/uapi/contigo.h`, the contract; `kernel-helpers/README.md`, how to install the module and bind a device.
@@ -59,9 +66,14 @@ use core::{
 /// ```
 pub struct KernelPort<K: PortKernel = RealPort> {
     kernel: K,
-    file: K::File,
+    /// Dropped by `Drop`, where that harms nobody.
+    file: ManuallyDrop<K::File>,
     info: Info,
     bus: Bus,
+    /// Imports that were not released. At most as many as the kernel takes.
+    imports: AtomicU32,
+    /// Does the kernel have a program that stops the device?
+    armed: AtomicBool,
 }
 
 impl KernelPort {
@@ -73,7 +85,7 @@ impl KernelPort {
     /// - [`Error::Denied`]: the file is not this user's. [`Error::InUse`]: another program has it.
     /// - [`Error::Unsuitable`]: the module is of another version. [`Error::Os`]: ENODEV, the device was unbound meanwhile.
     pub fn open(name: &str) -> Result<Self, Error> {
-        Self::open_from(RealPort, name)
+        Self::open_from(RealPort(()), name)
     }
 }
 
@@ -92,12 +104,12 @@ impl<K: PortKernel> KernelPort<K> {
             return Err(Error::Unsuitable { name: "the ABI of the kernel module contigo", value: info.abi.into(), fix });
         }
         let bus = if info.flags & INFO_TRANSLATED == 0 { Bus::Soc } else { next_bus()? };
-        Ok(Self { kernel, file, info, bus })
+        Ok(Self { kernel, file: ManuallyDrop::new(file), info, bus, imports: AtomicU32::new(0), armed: AtomicBool::new(false) })
     }
 
-    /// `port` as the kernel describes this device: whether it snoops; and, where `dma-ranges` or an IOMMU translate its addresses, on a bus
-    /// of its own with no offset, because then the kernel's addresses are this device's alone. What the silicon reaches
-    /// (`addr_bits`, `window`) stays.
+    /// `port` as the kernel describes this device: where `dma-ranges` or an IOMMU translate its addresses, on a bus of its own with no
+    /// offset, because then the kernel's addresses are this device's alone. What the silicon reaches (`addr_bits`, `window`) stays, and
+    /// whether it snoops.
     ///
     /// Memory whose port disagrees about coherency is refused ([`Error::CoherencyMismatch`]): the device tree is wrong then, or the port.
     #[must_use]
@@ -130,12 +142,15 @@ impl<K: PortKernel> KernelPort<K> {
     /// limit.
     ///
     /// # Errors
-    /// [`Error::Os`]: EBUSY, memory is imported; EINVAL, out of range; EIO, the platform has no memory that low.
+    /// [`Error::Os`]: EBUSY, memory is imported; EINVAL, out of range; EIO, an IOMMU that cannot serve so few lines.
     pub fn set_addr_bits(&self, bits: u32) -> Result<(), Error> {
         self.kernel.ioctl(&self.file, Request::SetDmaBits(bits)).map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
     }
 
     /// May a PCI function access memory? It may not after `open`. A platform device always may.
+    ///
+    /// Stop the device before mastering is turned on for the first time ([`Engine::new`](crate::Engine::new) does): what a crashed program
+    /// has left there would go on.
     ///
     /// # Errors
     /// [`Error::Os`]: EOPNOTSUPP, a platform device.
@@ -150,11 +165,22 @@ impl<K: PortKernel> KernelPort<K> {
     /// [`Error::Os`]: ENXIO, no such window or a register outside of it; EINVAL, polls of more than a second together.
     ///
     /// # Safety
-    /// The program only stops this device: no write among its steps makes it, or another device, access memory. It is run when the
-    /// last descriptor of the file is closed, whatever the device does then.
+    /// - The program only stops this device: no write among its steps makes it, or another device, access memory. It is run when the
+    ///   last descriptor of the file is closed, whatever the device does then.
+    /// - Where all of its polls are met, the device touches no memory until it is started again.
+    /// - When this value is dropped, nobody drives the device any more: the kernel writes its registers then.
     pub unsafe fn arm(&self, program: &QuiesceProgram, window: u32) -> Result<(), Error> {
         let steps = program.steps_for(window);
-        self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| os("ioctl(CONTIGO_ARM)", errno))
+        self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| os("ioctl(CONTIGO_ARM)", errno))?;
+        self.armed.store(!steps.is_empty(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gives up an import; where that fails, it counts as held.
+    fn release(&self, handle: u32) {
+        if self.kernel.ioctl(&self.file, Request::Release(handle)).is_ok() {
+            self.imports.fetch_sub(1, Ordering::Release);
+        }
     }
 
     pub(crate) const fn bus(&self) -> Bus {
@@ -162,12 +188,24 @@ impl<K: PortKernel> KernelPort<K> {
     }
 }
 
+impl<K: PortKernel> Drop for KernelPort<K> {
+    /// Closes the file, and the kernel stops the device. Where nothing was armed the kernel would take it as stopped, and give up what a
+    /// forgotten job may still write: then the file stays open.
+    fn drop(&mut self) {
+        if self.armed.load(Ordering::Relaxed) || self.imports.load(Ordering::Acquire) == 0 {
+            // SAFETY: `drop` runs once, and nothing uses the file after it.
+            unsafe { ManuallyDrop::drop(&mut self.file) }
+        }
+    }
+}
+
 /// A bus that no other memory of this process is on.
 fn next_bus() -> Result<Bus, Error> {
     // I/O address spaces count from 0 (`vfio`); these count down from the other end.
+    const LAST: u32 = u32::MAX / 2;
     static NEXT: AtomicU32 = AtomicU32::new(u32::MAX);
-    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_sub(1).filter(|next| *next > u32::MAX / 2));
-    next.map(Bus::Iommu).map_err(|_| Error::NoSlots { slots: usize::MAX })
+    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_sub(1).filter(|next| *next > LAST));
+    next.map(Bus::Iommu).map_err(|_| Error::NoSlots { slots: LAST as usize })
 }
 
 const fn os(call: &'static str, errno: i32) -> Error {

@@ -166,6 +166,11 @@ impl<B: Backend> Region<B> {
     /// A descriptor of a dma-buf that holds the block, for another importer: a camera's or a display's driver writes or reads it
     /// without a copy.
     ///
+    /// # Safety
+    /// - From the moment when an importer maps the block to the moment when it has unmapped it, nobody has a view of any byte of it, and
+    ///   no engine a job in it: the importer reads, writes, and maintains the caches of all of it, carves of others included.
+    /// - Of u-dma-buf: the importers have let go of it before this region is dropped, because then another program may open the device.
+    ///
     /// # Errors
     /// [`Error::Unsuitable`]: this memory is no dma-buf (huge pages, VFIO, the simulated board). [`Error::Os`]: what the kernel says.
     ///
@@ -173,13 +178,16 @@ impl<B: Backend> Region<B> {
     /// use contigo::{DmaHeap, KernelPort, Region};
     /// let port = KernelPort::open("40000000.dma-port")?;
     /// let region = Region::new(DmaHeap::allocate_for(&port, "linux,cma", 4 << 20)?)?;
-    /// let fd = region.export()?;          // AsFd: V4L2's VIDIOC_QBUF with V4L2_MEMORY_DMABUF, DRM's PRIME
+    /// // SAFETY: nothing is carved from it yet; the camera has it alone until VIDIOC_DQBUF.
+    /// let fd = unsafe { region.export()? };   // AsFd: V4L2's VIDIOC_QBUF with V4L2_MEMORY_DMABUF, DRM's PRIME
     /// # drop(fd);
     /// # Ok::<(), contigo::Error>(())
     /// ```
     #[cfg(all(feature = "linux", target_os = "linux"))]
-    pub fn export(&self) -> Result<crate::ExportedFd> {
-        self.backend.export()
+    #[allow(unsafe_code, reason = "the importer's side of the bargain")]
+    pub unsafe fn export(&self) -> Result<crate::ExportedFd> {
+        // SAFETY: the caller's promise.
+        unsafe { self.backend.export() }
     }
 }
 

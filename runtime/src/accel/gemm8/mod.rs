@@ -132,7 +132,8 @@ impl<D: crate::device::AsFd> crate::device::AsFd for Gemm8<D> {
 
 // SAFETY: boards/gemm8.md, "What the engine promises": 1. it reads m·k, k·n and 4·n bytes from A, B and bias, and writes
 // the bytes of C, which `check` compared with the operands; nothing else. 2. AP_DONE and AP_IDLE rise after the last write
-// response has arrived, and ABORT raises AP_IDLE only then. 3. `check` reads no register. 4. The port is the device's.
+// response has arrived, and ABORT raises AP_IDLE only then. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. ABORT starts nothing, and
+// AP_IDLE without AP_START is what `quiesce` believes.
 unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
     type Args = Gemm;
     const NAME: &'static str = "gemm8";

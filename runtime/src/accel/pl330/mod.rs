@@ -342,7 +342,8 @@ impl<D: Device + crate::device::AsFd> crate::device::AsFd for Pl330<'_, D> {
 // Stopped, and `quiesce` only when all channels are: a channel that has ended its program or was killed is Completing or Killing until
 // its transfers are answered (Arm DDI 0424C, "Operating states"), the program's DMAWMB has waited for the answers before that, and
 // no write is bufferable, so that an answered one has arrived. No instruction that could start a channel is left in the debug
-// interface: it is idle. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2.
+// interface: it is idle. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. The program's only instruction is
+// DMAKILL, and its last polls are what `quiesce` believes: Stopped, of every channel.
 unsafe impl<D: Device> Accelerator<2> for Pl330<'_, D> {
     type Args = ();
     const NAME: &'static str = fault::DEVICE;
@@ -414,19 +415,23 @@ unsafe impl<D: Device> Accelerator<2> for Pl330<'_, D> {
         Ok(())
     }
 
-    /// Kills this driver's channel: no other one runs (`quiesce`), and it stops the manager's DMAGO from taking effect later.
+    /// Kills this driver's channel, which also stops the manager's DMAGO from taking effect later; a channel that ends its transfers after a
+    /// fault is waited for first, as in `quiesce`. No other channel runs, or the program says so: a driver of another channel has not armed.
     fn quiesce_program(&self) -> QuiesceProgram {
         let channel = u32::from(self.config.channel);
         let csr = self.registers().map_or(0, |channel| channel.csr.offset());
-        QuiesceProgram::new(&[
+        let kill = [
+            QuiesceStep::poll_while(csr, regs::STATUS, regs::FAULTING_COMPLETING, QUIESCE_US),
             QuiesceStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
             QuiesceStep::write(regs::DBGINST0.offset(), u32::MAX, DMAKILL << 16 | channel << 8 | 1),
             QuiesceStep::write(regs::DBGINST1.offset(), u32::MAX, 0),
             QuiesceStep::write(regs::DBGCMD.offset(), u32::MAX, 0),
             QuiesceStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
             QuiesceStep::poll_until(csr, regs::STATUS, regs::STOPPED, QUIESCE_US),
-        ])
-        .unwrap_or_default()
+        ];
+        let channels = regs::CHANNELS.iter().take(self.channels as usize);
+        let others = channels.map(|channel| QuiesceStep::poll_until(channel.csr.offset(), regs::STATUS, regs::STOPPED, 0));
+        QuiesceProgram::of(kill.into_iter().chain(others)).unwrap_or_default()
     }
 }
 

@@ -224,7 +224,8 @@ fn is_zdma(device: &impl Device) -> Result<()> {
 // leaves its busy state only when all data is in the destination's memory ("Channel Disabled"), and each write has been answered
 // then ("Total Transferred Bytes Overflow"). Without snooping the answer comes from memory, as AWCACHE asks; with it, from the
 // interconnect that snoops, behind which every observer sees the write. One that was disabled because it did not end is believed by
-// the same register (`stop`). 3. `check` reads no register. 4. The port is the device's.
+// the same register (`stop`). 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. The program writes an interrupt mask, and
+// waits for what ends a job: EN, which the channel clears at its end, and STATUS.
 unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
     type Args = ();
     const NAME: &'static str = "zdma";
@@ -307,11 +308,13 @@ unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
         self.configure()
     }
 
-    /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is disabled no source says.
+    /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is disabled no source says. EN is set from
+    /// the doorbell on, also while the channel pauses, and in what a device reads as that is gone.
     fn quiesce_program(&self) -> QuiesceProgram {
         QuiesceProgram::new(&[
             QuiesceStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),
-            QuiesceStep::poll_while(regs::STATUS.offset(), regs::STATE, regs::STATE_BUSY, PROGRAM_US),
+            QuiesceStep::poll_until(regs::CTRL2.offset(), regs::ENABLE, 0, PROGRAM_US),
+            QuiesceStep::poll_while(regs::STATUS.offset(), regs::STATE, regs::STATE_BUSY, STOP_US),
         ])
         .unwrap_or_default()
     }

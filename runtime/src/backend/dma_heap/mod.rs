@@ -224,7 +224,7 @@ unsafe impl<K: HeapKernel> Backend for DmaHeap<K> {
         cache::for_cpu(&self.map, range, direction)
     }
 
-    fn export(&self) -> Result<ExportedFd, Error> {
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
         ExportedFd::of(self.raw_fd())
     }
 }

@@ -253,7 +253,7 @@ unsafe impl<K: UDmaBufIoctl> Backend for UDmaBuf<K> {
     }
 
     /// The whole block, where the module has `U_DMA_BUF_IOCTL_EXPORT`; a block that is no multiple of a page is refused by it.
-    fn export(&self) -> Result<ExportedFd, Error> {
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
         let exported = self.kernel.export(self.device.raw(), self.map.len() as u64);
         let fd = exported.map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno))?;
         // SAFETY: the kernel has just made this descriptor for this call.

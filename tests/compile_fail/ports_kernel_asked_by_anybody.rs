@@ -1,0 +1,7 @@
+// error: E0423
+// Who asks the kernel's module makes it write registers and give up memory: the runtime alone does.
+use contigo::kernel_port::seam::RealPort;
+
+fn main() {
+    let _ = RealPort(());
+}
