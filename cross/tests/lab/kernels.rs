@@ -11,6 +11,7 @@ use std::{fs, io::Write};
 const MAKE: &str = r#"
 for word; do
     case $word in
+        check) cd "$2"; . "$HOME/module"; exit 0 ;;
         O=*) out=${word#O=} ;;
         KCONFIG_ALLCONFIG=*) mkdir -p "$out"; cp "${word#*=}" "$out/.config"; [ -f "$HOME/config" ] && . "$HOME/config"; exit 0 ;;
     esac
@@ -61,6 +62,56 @@ fn another_configuration_is_another_kernel() -> Outcome {
     world.program("arm-linux-gnueabihf-gcc", "echo 'gcc 100.0'")?;
     assert_eq!(world.run(&["kernel"])?.status, Some(0));
     assert_eq!(world.cached("kernels").len(), 3);
+    Ok(())
+}
+
+/// A world with the sources of a module, whose build is this script in the module's folder.
+fn world_with_module(build: &str) -> Result<World, Box<dyn std::error::Error>> {
+    let world = world("exit 0")?;
+    for tool in ["perl", "sparse"] {
+        world.program(tool, "exit 1")?;
+    }
+    for (file, text) in [("module/Kbuild", "obj-m := contigo.o"), ("module/contigo_main.c", "int a;"), ("uapi/contigo.h", "int b;")] {
+        let place = world.path("helpers").join(file);
+        fs::create_dir_all(place.parent().ok_or("no folder")?)?;
+        fs::write(place, text)?;
+    }
+    fs::write(world.path("module"), build)?;
+    Ok(world)
+}
+
+#[test]
+fn the_module_is_built_once_for_a_kernel_and_again_when_its_sources_change() -> Outcome {
+    let world = world_with_module(
+        "[ -f Kbuild ] && [ -f ../uapi/contigo.h ] && echo again >> \"$HOME/module-builds\" && cp contigo_main.c contigo.ko",
+    )?;
+    for _ in 0..2 {
+        let said = world.run(&["kernel"])?;
+        assert_eq!(said.status, Some(0), "{}", said.err);
+        assert!(said.out.contains("own: the module contigo in "), "{}", said.out);
+    }
+    assert_eq!(fs::read_to_string(world.path("module-builds"))?.lines().count(), 1);
+    // What make left behind, run by hand, is no source; another header is another module.
+    fs::write(world.path("helpers/module/contigo.mod.c"), "int c;")?;
+    assert_eq!(world.run(&["kernel"])?.status, Some(0));
+    assert_eq!(fs::read_to_string(world.path("module-builds"))?.lines().count(), 1);
+    fs::write(world.path("helpers/uapi/contigo.h"), "long b;")?;
+    assert_eq!(world.run(&["kernel"])?.status, Some(0));
+    assert_eq!(fs::read_to_string(world.path("module-builds"))?.lines().count(), 2);
+    Ok(())
+}
+
+#[test]
+fn a_warning_in_the_module_is_an_error_and_nothing_is_kept() -> Outcome {
+    let world = world_with_module("echo 'contigo_main.c:1:5: warning: dereference of noderef expression'; exit 2")?;
+    let why = "building and checking the module contigo for own failed (exit status 2)";
+    world.run(&["kernel"])?.failed_with(&[why, "dereference of noderef expression"]);
+    assert_eq!(world.cached("helpers"), [""; 0]);
+    fs::write(world.path("module"), "exit 0")?;
+    world.run(&["kernel"])?.failed_with(&["make ended well, but there is no ", "contigo.ko"]);
+    assert_eq!(world.cached("helpers"), [""; 0]);
+    fs::remove_file(world.path("bin/sparse"))?;
+    world.run(&["kernel"])?.failed_with(&["sparse", "cargo lab setup"]);
     Ok(())
 }
 

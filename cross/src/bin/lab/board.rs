@@ -40,6 +40,9 @@ pub(crate) struct Description {
     /// Seconds until a run is ended.
     #[serde(default = "time_limit_s")]
     pub(crate) time_limit_s: u64,
+    /// Run the tests of the kernel module once more as a 32-bit program: on a 64-bit kernel that can.
+    #[serde(default)]
+    pub(crate) also_32_bit: bool,
     /// For `cargo lab list`: what there is to be tested.
     pub(crate) engines: Vec<String>,
     pub(crate) memories: Vec<String>,

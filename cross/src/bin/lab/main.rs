@@ -37,6 +37,9 @@ enum Command {
     /// Check that every program is there; as root on a machine with apt, install what is missing
     Setup(commands::setup::Options),
     /// Build or download the kernel of a board, once: it is kept by the hash of its source, configuration and compiler
+    ///
+    /// For a kernel that is built here, the module contigo is built too, and checked: one warning of the compiler, sparse or checkpatch
+    /// is an error.
     Kernel(commands::kernel::Options),
     /// Boot boards, run the board tests and the demo on each, and print one table
     ///
@@ -57,7 +60,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     interrupt::listen()?;
     match &cli.command {
         Command::Setup(options) => commands::setup::setup(options),
-        Command::Kernel(options) => commands::kernel::kernel(&cli.folder, options),
+        Command::Kernel(options) => commands::kernel::kernel(&cli.folder, &cli.kernel_helpers, options),
         Command::Test(options) => commands::test::test(&cli.folder, &cli.kernel_helpers, options),
         Command::Shell(options) => commands::shell::shell(&cli.folder, &cli.kernel_helpers, options),
         Command::List(options) => commands::list::list(&cli.folder, options),

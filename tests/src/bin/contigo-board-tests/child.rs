@@ -7,7 +7,10 @@
 //!   parent:  let it run ───────────────────────────────┴─ stop at every call ─┴─ let it run
 //! ```
 
-use crate::row::{Name, Row, Status};
+use crate::{
+    machine,
+    row::{Name, Row, Status},
+};
 use contigo_boards::exercise::on_this_thread;
 use nix::{
     errno::Errno,
@@ -93,6 +96,13 @@ impl Steady {
     }
 }
 
+/// False for a 32-bit program on a 64-bit kernel built without CONFIG_COMPAT_VDSO, which has no clock but by a system call (vdso(7)): it is those
+/// that would be counted.
+fn has_clock() -> bool {
+    // SAFETY: reads a number that the kernel left.
+    !machine::is_compat() || unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) != 0 }
+}
+
 /// Runs one row in a child, as `user` where that is given, for `limit_s` seconds at most. `work` returns the row; what it leaves
 /// open, mapped or running ends with the process.
 pub(crate) fn row(name: &Name, user: Option<u32>, limit_s: u32, work: impl FnOnce(Steady) -> Row) -> Row {
@@ -110,7 +120,7 @@ pub(crate) fn row(name: &Name, user: Option<u32>, limit_s: u32, work: impl FnOnc
             // SAFETY: alarm(2) ends this process at the limit, whatever it waits for.
             unsafe { libc::alarm(limit_s) };
             // Not under qemu-user, nor where a container forbids it: then nothing is counted.
-            shared.traced.store(ptrace::traceme().is_ok(), Ordering::SeqCst);
+            shared.traced.store(has_clock() && ptrace::traceme().is_ok(), Ordering::SeqCst);
             let row = match user.map_or(Ok(()), become_user) {
                 Ok(()) => work(Steady { shared }),
                 Err(errno) => Row::new(name, Status::Skipped, format!("cannot become user {}: {errno}", user.unwrap_or(0))),

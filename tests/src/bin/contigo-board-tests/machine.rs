@@ -3,7 +3,8 @@
 use crate::setup::VIRT_PCIE;
 use contigo::Port;
 use contigo_boards::{DmaKind, uio::FoundEngine};
-use std::{fs, path::Path};
+use nix::sys::utsname::uname;
+use std::{ffi::OsStr, fs, path::Path};
 
 /// Where memory comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +36,9 @@ pub(crate) enum Engine {
         linked: bool,
         port: Port,
     },
-    /// QEMU's edu with no IOMMU before it: the PCI function with this address.
+    /// QEMU's edu with no IOMMU before it, or behind one by the module contigo: the PCI function with this address.
     EduPci { address: String },
-    /// QEMU's edu behind an IOMMU.
+    /// QEMU's edu behind an IOMMU, by VFIO.
     EduVfio { address: String },
 }
 
@@ -90,7 +91,7 @@ impl Memory {
             Self::HugeTlb => "hugetlb".into(),
             Self::UDmaBuf(name) => format!("u-dma-buf:{name}"),
             Self::DmaHeap(name) => format!("dma-heap:{name}"),
-            Self::Imported { heap, .. } => format!("dma-heap:{heap} by contigo"),
+            Self::Imported { heap, .. } => format!("dma-heap:{heap} by contigo{}", if is_compat() { ", 32 bits" } else { "" }),
             Self::Vfio(_) => "vfio".into(),
         }
     }
@@ -106,12 +107,11 @@ impl Engine {
                 modes.iter().map(move |&linked| Self::Uio { found: found.clone(), linked, port })
             })
             .collect();
-        const FUNCTIONS: &str = "/sys/bus/pci/devices";
         for address in names(FUNCTIONS) {
             let [vendor, device] = ["vendor", "device"].map(|file| text(&format!("{FUNCTIONS}/{address}/{file}")).unwrap_or_default());
             if [vendor.as_str(), device.as_str()] == EDU {
-                let behind = Path::new(&format!("{FUNCTIONS}/{address}/iommu_group")).exists();
-                engines.push(if behind { Self::EduVfio { address } } else { Self::EduPci { address } });
+                let by_vfio = is_behind_iommu(&address) && kernel_port(&address).is_none();
+                engines.push(if by_vfio { Self::EduVfio { address } } else { Self::EduPci { address } });
             }
         }
         engines
@@ -125,6 +125,13 @@ impl Engine {
             Self::Uio { .. } | Self::EduPci { .. } => {
                 let mut kinds = Memory::kinds();
                 if let Some(port) = self.kernel_port() {
+                    if let Self::EduPci { address } = self
+                        && is_behind_iommu(address)
+                    {
+                        // Physical addresses are none of this device's; and what is scattered is in one run for it.
+                        let heaps = names("/dev/dma_heap").into_iter();
+                        return heaps.map(|heap| Memory::Imported { port: port.clone(), heap }).collect();
+                    }
                     // Where the module gives a heap's blocks an address, nothing is missing.
                     kinds.retain(|memory| !matches!(memory, Memory::DmaHeap(_)) || memory.absent().is_none());
                     kinds.extend(heaps().into_iter().map(|heap| Memory::Imported { port: port.clone(), heap }));
@@ -141,7 +148,7 @@ impl Engine {
             Self::EduPci { address } => address.clone(),
             Self::Sim(_) | Self::EduVfio { .. } => return None,
         };
-        names("/sys/class/contigo").into_iter().find(|name| name.starts_with(&begins))
+        kernel_port(&begins)
     }
 
     /// Which driver it takes; `None`: edu's.
@@ -177,6 +184,19 @@ impl Engine {
     }
 }
 
+/// The kernel's PCI functions.
+const FUNCTIONS: &str = "/sys/bus/pci/devices";
+
+/// Do addresses of the PCI function `address` go through an IOMMU?
+pub(crate) fn is_behind_iommu(address: &str) -> bool {
+    Path::new(&format!("{FUNCTIONS}/{address}/iommu_group")).exists()
+}
+
+/// The port of the module contigo whose name begins like this.
+fn kernel_port(begins: &str) -> Option<String> {
+    names("/sys/class/contigo").into_iter().find(|name| name.starts_with(begins))
+}
+
 /// The heaps of contiguous memory. The system heap is scattered pages: no device without an IOMMU can use it, and `Region` says so.
 pub(crate) fn heaps() -> Vec<String> {
     names("/dev/dma_heap").into_iter().filter(|name| name != "system").collect()
@@ -191,6 +211,12 @@ fn kernel_version() -> Option<(u32, u32)> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Is this a 32-bit program on a 64-bit kernel?
+pub(crate) fn is_compat() -> bool {
+    let is_64 = |machine: &OsStr| [b"aarch64".as_slice(), b"x86_64"].contains(&machine.as_encoded_bytes());
+    cfg!(target_pointer_width = "32") && uname().is_ok_and(|system| is_64(system.machine()))
 }
 
 /// A number of `/proc/meminfo`, in its own unit.

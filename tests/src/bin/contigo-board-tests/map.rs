@@ -44,6 +44,9 @@ impl Map {
     }
 }
 
+// SAFETY: a mapping belongs to the process, not to a thread, and this value is its only owner.
+unsafe impl Send for Map {}
+
 impl Drop for Map {
     fn drop(&mut self) {
         // SAFETY: this value's own mapping, and its end.

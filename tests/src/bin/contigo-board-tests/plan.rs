@@ -14,8 +14,10 @@ use contigo_boards::DmaKind;
 /// For one row, in seconds: 10,000 copies by the slowest of the fast engines take half a minute in an emulator on a busy machine.
 const ROW_LIMIT_S: u32 = 300;
 
-/// The row after which a port is root's alone.
+/// The rows after which a port is root's alone, without udev, in the order in which they run: last of all.
+const LAST: [&str; 2] = [UNBOUND, UNLOADED];
 const UNBOUND: &str = "port-unbound";
+const UNLOADED: &str = "module-unloaded";
 
 /// One row, before it is run.
 #[derive(Clone, Debug)]
@@ -79,17 +81,37 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     if engines.iter().any(|engine| matches!(engine, Engine::Uio { .. } | Engine::EduPci { .. })) {
         rows.extend(Memory::kinds().iter().filter_map(memory_check));
     }
+    if let Some(port) = engines.iter().find_map(Engine::kernel_port)
+        && let Some(heap) = machine::heaps().into_iter().next()
+    {
+        rows.push(Planned::check(UNLOADED, "", "", What::Check(Check::Unloaded { port, heap })));
+    }
+    let compat = machine::is_compat();
+    if compat {
+        rows.retain(Planned::is_of_the_module);
+    }
     if let Some(user) = options.user {
         let theirs: Vec<_> = rows.iter().filter_map(|row| row.for_user(user)).collect();
         rows.extend(theirs);
-        rows.extend(Memory::kinds().iter().filter_map(|memory| hidden_check(memory, user)));
+        if !compat {
+            rows.extend(Memory::kinds().iter().filter_map(|memory| hidden_check(memory, user)));
+        }
     }
     rows.retain(|row| row.name.name.contains(&options.filter));
-    rows.sort_by_key(|row| row.name.name == UNBOUND);
+    rows.sort_by_key(|row| LAST.iter().position(|name| row.name.name == *name));
     rows
 }
 
 impl Planned {
+    /// What a 32-bit program on a 64-bit kernel runs: the module's calls, which have one layout for both.
+    fn is_of_the_module(&self) -> bool {
+        match &self.what {
+            What::Jobs { place, .. } => matches!(place.memory, Memory::Imported { .. }),
+            What::Check(check) => matches!(check, Check::Fuzzed { .. }),
+            What::Nothing(_) => false,
+        }
+    }
+
     /// The same row for an ordinary user, where it makes sense for one: memory that needs no physical address.
     fn for_user(&self, user: u32) -> Option<Self> {
         let theirs = match &self.what {
@@ -165,7 +187,7 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     // Where only an emulator's port takes a memory, the real one must refuse it.
     for memory in engine.memories() {
         if memory.absent().is_none() && unmaintained(engine, &memory) {
-            let place = Place { memory: memory.clone(), engine: engine.clone(), port: engine.port(), reach: Reach::All };
+            let place = Place { memory: memory.clone(), engine: engine.clone(), port: engine.port(), reach: Reach::All, armed: true };
             rows.push(Planned::check("real-port-refused", &memory.label(), &label, What::Check(Check::RealPort(place))));
         }
     }
@@ -188,14 +210,23 @@ fn port_checks(options: &Options, engine: &Engine, port: &str) -> Vec<Planned> {
         ));
         if matches!(engine, Engine::EduPci { .. }) {
             // First that it is caught where nothing holds the memory.
-            for (name, memory) in [("killed-in-flight-is-caught", Memory::HugeTlb), ("killed-in-flight", memory)] {
+            for (name, memory) in [("killed-in-flight-is-caught", Memory::HugeTlb), ("killed-in-flight", memory.clone())] {
                 let label = memory.label();
-                let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
+                let what = match place(memory.clone()) {
+                    _ if !engine.memories().contains(&memory) => {
+                        What::Nothing("an IOMMU is before this engine: it reaches no such memory".into())
+                    }
+                    Ok(place) => What::Check(Check::Killed(place)),
+                    Err(why) => What::Nothing(why),
+                };
                 rows.push(Planned::check(name, &label, &engine.label(), what));
             }
         }
+        if engine.kind() == Some(DmaKind::Pl330) {
+            let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Stopped(place)));
+            rows.push(Planned::check("killed-program-stopped", &label, &engine.label(), what));
+        }
         rows.push(check("port-fuzzed", &label, Check::Fuzzed { port: port.to_owned(), heap: heap.clone() }));
-        // Last of all: what is bound again has root's rights only, without udev.
         rows.push(check(UNBOUND, &label, Check::Unbound { port: port.to_owned(), heap }));
     }
     rows
@@ -233,7 +264,7 @@ fn place(options: &Options, engine: &Engine, memory: &Memory) -> Result<Place, S
         (true, true) => Port { name: "lab", coherent: true, ..real },
         (true, false) => return Err("nobody can maintain the caches of this memory on this processor; in an emulator: --lab".into()),
     };
-    Ok(Place { memory: memory.clone(), engine: engine.clone(), port, reach: Reach::All })
+    Ok(Place { memory: memory.clone(), engine: engine.clone(), port, reach: Reach::All, armed: true })
 }
 
 /// Does nobody maintain this memory's caches for this engine? A dma-heap's on armv7: there it takes an emulator, where there are

@@ -47,6 +47,8 @@ pub(crate) struct Place {
     /// The engine's way to memory; the simulated board and VFIO know it themselves.
     pub(crate) port: Port,
     pub(crate) reach: Reach,
+    /// What stops the engine after a crash is left with the kernel, where the module is there.
+    pub(crate) armed: bool,
 }
 
 /// How much of the memory the engine reaches.
@@ -169,11 +171,26 @@ struct Task<'p, H> {
 }
 
 impl<H: Bench> Task<'_, H> {
-    /// Leaves what stops the engine with the kernel, before its first job.
+    /// An engine that was stopped; then what stops it is left with the kernel, before its first job, and only then may it master the bus.
+    fn engine<A: Accelerator<2>>(&self, driver: A) -> Result<contigo::Engine<A, 2>> {
+        let engine = contigo::Engine::new(driver)?;
+        if let Some(kernel) = self.kernel {
+            if self.place.armed {
+                // SAFETY: the port was found by the address of this engine's registers, which are its first window; it is dropped after it.
+                unsafe { engine.arm(kernel, 0)? };
+            }
+            if matches!(self.place.engine, Engine::EduPci { .. }) {
+                kernel.set_bus_master(true)?;
+            }
+        }
+        Ok(engine)
+    }
+
+    /// The same for a driver that goes on without an engine.
     fn arm(&self, driver: &impl Accelerator<2>) -> Result<()> {
-        match self.kernel {
+        match self.kernel.filter(|_| self.place.armed) {
             None => Ok(()),
-            // SAFETY: the port was found by the address of this engine's registers, which are its first window; the steps only stop it.
+            // SAFETY: as in `engine`; the driver's steps only stop it.
             Some(kernel) => unsafe { kernel.arm(&driver.quiesce_program(), 0) },
         }
     }
@@ -199,9 +216,8 @@ impl<H: Bench> Task<'_, H> {
             }
             Engine::EduPci { address } => {
                 let function = PciFunction::open(address)?;
-                match self.kernel {
-                    Some(kernel) => kernel.set_bus_master(true)?,
-                    None => function.enable()?,
+                if self.kernel.is_none() {
+                    function.enable()?;
                 }
                 if self.interrupt {
                     // SAFETY: `machine.rs` found no IOMMU group, and QEMU's other machines with edu are not among the lab's.
@@ -245,8 +261,8 @@ impl<H: Bench> Task<'_, H> {
                     false => Zdma::simple(device)?,
                     true => Zdma::linked(device, region.carve(DRIVER_BYTES, Align::PAGE)?.into_buf())?,
                 };
-                self.arm(&driver)?;
-                Ok(self.bench.on(region, contigo::Engine::new(driver)?, line))
+                let engine = self.engine(driver)?;
+                Ok(self.bench.on(region, engine, line))
             }
         }
     }
@@ -256,11 +272,11 @@ impl<H: Bench> Task<'_, H> {
         let (device, line) = (Counted::new(device, &came), Line::Counted(&came));
         if self.place.reach == Reach::Narrow {
             let edu: Edu<_, EDU_NARROW_BITS, Unwatched> = Edu::open(device)?;
-            self.arm(&edu)?;
-            return Ok(self.bench.on(region, contigo::Engine::new(edu)?, &line));
+            let engine = self.engine(edu)?;
+            return Ok(self.bench.on(region, engine, &line));
         }
         let edu: Edu<_, EDU_BITS, Unwatched> = Edu::open(device)?;
-        self.arm(&edu)?;
-        Ok(self.bench.on(region, contigo::Engine::new(edu)?, &line))
+        let engine = self.engine(edu)?;
+        Ok(self.bench.on(region, engine, &line))
     }
 }

@@ -1,7 +1,10 @@
 //! `cargo lab kernel`.
 
 use super::print;
-use crate::{board::Board, kernel::Kernel};
+use crate::{
+    board::Board,
+    kernel::{self, Kernel},
+};
 use clap::Args;
 use contigo_cross::{cache_dir::CacheDir, failure::Result};
 use std::{path::Path, process::ExitCode};
@@ -16,12 +19,15 @@ pub(crate) struct Options {
     refresh: bool,
 }
 
-pub(crate) fn kernel(boards: &Path, options: &Options) -> Result<ExitCode> {
+pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result<ExitCode> {
     let boards = Board::named(boards, &options.boards)?;
     let cache = CacheDir::open()?;
     for board in &boards {
         let kernel = Kernel::of(&cache, board, options.refresh)?;
         print(format_args!("{}: Linux {} in {}", board.name, kernel.release, kernel.folder.display()))?;
+        if let Some(module) = kernel::module(&cache, board, &kernel, helpers)? {
+            print(format_args!("{}: the module contigo in {}", board.name, module.display()))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

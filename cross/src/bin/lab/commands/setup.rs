@@ -25,6 +25,7 @@ fn tools() -> Vec<(String, &'static str)> {
         tools.push((format!("{}gcc", cpu.prefix()), "links the guests' programs, builds kernels"));
     }
     tools.extend(kernel::TOOLS.iter().map(|tool| ((*tool).to_owned(), "builds kernels")));
+    tools.extend(kernel::CHECKERS.iter().map(|tool| ((*tool).to_owned(), "checks the kernel module")));
     tools.extend(["cpp", "dtc"].map(|tool| (tool.to_owned(), "compiles device trees")));
     tools.extend(["apt-get", "dpkg-deb"].map(|tool| (tool.to_owned(), "downloads sources and packages")));
     tools

@@ -93,11 +93,12 @@ fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Optio
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
     // What the user gave is looked at before anything takes minutes.
     if let Some(given) = &options.program {
-        boards.iter().try_for_each(|board| Program::read(board, "program", given).map(drop))?;
+        boards.iter().try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
     }
     let mut built: Vec<Programs> = Vec::new();
+    let also_32_bit = |board: &Board| board.about.also_32_bit && options.program.is_none();
     for cpu in [Cpu::Arm, Cpu::Arm64] {
-        if boards.iter().any(|board| board.cpu() == cpu) {
+        if boards.iter().any(|board| board.cpu() == cpu || (cpu == Cpu::Arm && also_32_bit(board))) {
             let programs = Programs::build(cache, cpu, wanted)?;
             programs.say_sizes()?;
             built.push(programs);
@@ -107,9 +108,16 @@ fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Optio
     for board in boards {
         let kernel = Kernel::of(cache, &board, false)?;
         let modules = guest::modules(&board, &kernel, kernel::module(cache, &board, &kernel, helpers)?)?;
-        let of_its_cpu =
-            built.iter().find(|programs| programs.cpu() == board.cpu()).ok_or_else(|| anyhow!("nothing was built for {}", board.name))?;
-        let programs = of_its_cpu.read(&board)?;
+        let built_for = |cpu| {
+            built
+                .iter()
+                .find(|programs| programs.cpu() == cpu)
+                .ok_or_else(|| anyhow!("nothing was built for {} of {}", cpu.name(), board.name))
+        };
+        let mut programs = built_for(board.cpu())?.read(&board)?;
+        if also_32_bit(&board) {
+            programs.push(built_for(Cpu::Arm)?.tests_32_bit(&board)?);
+        }
         ready.push(Ready { board, kernel, programs, modules });
     }
     Ok(ready)

@@ -1,6 +1,9 @@
 //! A program for a guest: read, and checked to be one that can run there.
 
-use crate::{board::Board, cpu};
+use crate::{
+    board::Board,
+    cpu::{self, Cpu},
+};
 use anyhow::{Context, bail};
 use contigo_cross::failure::Result;
 use object::{
@@ -18,12 +21,13 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Reads a program and refuses one that the board cannot run: another processor's, or one that wants libraries.
-    pub(crate) fn read(board: &Board, name: &str, path: &Path) -> Result<Self> {
+    /// Reads a program of the board's processor, or of `cpu`, and refuses one that the board cannot run: another processor's, or one
+    /// that wants libraries.
+    pub(crate) fn read(board: &Board, cpu: Cpu, name: &str, path: &Path) -> Result<Self> {
         let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let shown = path.display();
         let Ok(file) = object::File::parse(bytes.as_slice()) else { bail!("{shown} is no ELF program") };
-        let (wanted, got) = (board.cpu(), file.architecture());
+        let (wanted, got) = (cpu, file.architecture());
         if got != wanted.elf() {
             bail!("{shown} is a program for {}, board {} runs {} ({})", cpu::elf_name(got), board.name, wanted.name(), wanted.target());
         }

@@ -20,6 +20,8 @@ const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const EXIT: (&str, &str) = ("contigo-lab-guest", "contigo-lab-exit");
 const TOOL: (&str, &str) = ("contigo-boards", "contigo");
 const TESTS: (&str, &str) = ("contigo-tests", "contigo-board-tests");
+/// The board tests in a guest whose own are 64-bit programs.
+const TESTS_32_BIT: &str = "contigo-board-tests-32";
 
 /// Which programs a run needs.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +97,13 @@ impl Programs {
 
     /// The programs' bytes, checked to run on this board.
     pub(crate) fn read(&self, board: &Board) -> Result<Vec<Program>> {
-        self.files.iter().map(|(name, path)| Program::read(board, name, path)).collect()
+        self.files.iter().map(|(name, path)| Program::read(board, self.cpu, name, path)).collect()
+    }
+
+    /// The board tests alone, for a board whose processor is a wider one.
+    pub(crate) fn tests_32_bit(&self, board: &Board) -> Result<Program> {
+        let tests = self.files.iter().find(|(name, _)| name == TESTS.1).with_context(|| format!("{} was not built", TESTS.1))?;
+        Program::read(board, self.cpu, TESTS_32_BIT, &tests.1)
     }
 
     /// Says how large each is.

@@ -8,6 +8,7 @@ use contigo_cross::{
     cache_dir::CacheDir,
     command::Tool,
     failure::{Failure, Result},
+    packages,
 };
 use sha2::{Digest, Sha256};
 use std::{
@@ -20,6 +21,8 @@ use std::{
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
 /// Digits of the hash in a folder's name.
 const KEY_DIGITS: usize = 16;
+/// What make runs beside what builds kernels.
+pub(crate) const CHECKERS: &[&str] = &["perl", "sparse"];
 /// The module, and its name.
 const FILE: &str = "contigo.ko";
 
@@ -55,15 +58,15 @@ pub(crate) fn module(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers: 
     }
     let cpu = board.cpu();
     let folder = work.path().join("module");
-    Tool::new("make", format!("building the module contigo for {}", board.name))?
+    CHECKERS.iter().try_for_each(|tool| packages::need(tool).map(drop))?;
+    // The module's own check, which builds it: a word of the compiler, of sparse or of checkpatch ends it.
+    Tool::new("make", format!("building and checking the module contigo for {}", board.name))?
         .limit(BUILD_LIMIT)
         .writes(&folder)
         .arg("-C")
-        .arg(&kernel.folder)
-        .arg(format!("M={}", folder.display()))
+        .arg(&folder)
+        .args(["check".into(), format!("KDIR={}", kernel.folder.display())])
         .args([format!("ARCH={}", cpu.linux()), format!("CROSS_COMPILE={}", cpu.prefix())])
-        // A warning ends the build, as in the module's own `make check`.
-        .args(["W=1", "KCFLAGS=-Werror", "modules"])
         .env("LC_ALL", "C.UTF-8")
         .run(&cache.log(&format!("module-{}", board.name))?)?;
     let (made, place) = (folder.join(FILE), staging.path().join(FILE));
@@ -79,7 +82,8 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
             let path = entry?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
             // What make leaves there, when it was run by hand, is no source.
-            let is_source = name == "Kbuild" || [".c", ".h"].iter().any(|end| name.ends_with(end) && !name.ends_with(".mod.c"));
+            let is_source = ["Kbuild", "Makefile", "dkms.conf"].contains(&name.as_str())
+                || [".c", ".h"].iter().any(|end| name.ends_with(end) && !name.ends_with(".mod.c"));
             if is_source && path.is_file() {
                 files.push((name, fs::read(&path)?));
             }

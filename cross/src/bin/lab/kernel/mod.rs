@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 pub(crate) use build::TOOLS;
-pub(crate) use helper::module;
+pub(crate) use helper::{CHECKERS, module};
 pub(crate) use source::Source;
 
 /// A kernel that can be booted.

@@ -44,10 +44,12 @@ const CODES: [u64; 8] = [
 /// Numbers that are at an edge of something.
 const EDGES: [u64; 16] = [0, 1, 2, 3, 4, 11, 12, 32, 64, 255, 256, 257, 1024, 1025, u32::MAX as u64, u64::MAX];
 
-/// What a user has in hand.
+/// Threads that call at once, on one file: as many as the lab's machine has processors.
+const THREADS: usize = 2;
+
+/// What one thread has in hand.
 struct Hands {
     rng: Rng,
-    port: OwnedFd,
     /// dma-bufs, and what is none.
     files: Vec<OwnedFd>,
     /// Where arguments and arrays are; behind it is nothing.
@@ -57,22 +59,26 @@ struct Hands {
 
 pub(super) fn fuzzed(port: &str, heap: &str) -> Verdict {
     let free = || meminfo("CmaFree").zip(meminfo("SUnreclaim")).ok_or_else(|| Wrong::Skipped("/proc/meminfo has no CmaFree".into()));
-    let mut hands = Hands::new(port, heap)?;
+    let mut threads: Vec<Hands> = (0..THREADS as u64).map(|seed| Hands::new(heap, seed)).collect::<Result<_, _>>()?;
     let begun = Instant::now();
-    let half = |hands: &mut Hands| {
+    let mut half = || {
         let mut made = 0;
         while made < CALLS / 2 && begun.elapsed() < LIMIT {
-            for _ in 0..CALLS_PER_FILE {
-                hands.call();
-            }
+            // The port is exclusive: what it held is gone, and it is closed, before it is opened again.
+            let file = open(port)?;
+            std::thread::scope(|scope| {
+                for hands in &mut threads {
+                    scope.spawn(|| (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(file.as_raw_fd())));
+                }
+            });
             made += CALLS_PER_FILE;
-            hands.reopen(port)?;
+            disarm(&file);
         }
         Ok::<u64, Wrong>(made)
     };
-    let first = half(&mut hands)?;
+    let first = half()?;
     let (cma, slab) = free()?;
-    let second = half(&mut hands)?;
+    let second = half()?;
     let mut after = free()?;
     // Each processor adds its own to the counters once a second.
     for _ in 0..60 {
@@ -82,21 +88,21 @@ pub(super) fn fuzzed(port: &str, heap: &str) -> Verdict {
         sleep(Duration::from_millis(50));
         after = free()?;
     }
+    let accepted = threads.iter().map(|hands| hands.accepted).sum::<u64>();
     let seen = format!(
-        "{} calls, {} accepted; CmaFree {cma} and {} kB, SUnreclaim {slab} and {} kB",
+        "{} calls by {THREADS} threads, {accepted} accepted; CmaFree {cma} and {} kB, SUnreclaim {slab} and {} kB",
         first + second,
-        hands.accepted,
         after.0,
         after.1
     );
     ensure(first + second >= CALLS, format!("too slow: {seen}"))?;
     ensure(after.0 == cma && after.1 <= slab + SLAB_KB, seen.clone())?;
-    ensure(hands.accepted > CALLS / 100, format!("too few were accepted for anything to be tried: {seen}"))?;
+    ensure(accepted > CALLS / 100, format!("too few were accepted for anything to be tried: {seen}"))?;
     Ok(seen)
 }
 
 impl Hands {
-    fn new(port: &str, heap: &str) -> Result<Self, Wrong> {
+    fn new(heap: &str, seed: u64) -> Result<Self, Wrong> {
         let mut files = Vec::new();
         let opened = ok(RealHeap.open(heap))?;
         for pages in [1_u64, 3, 16] {
@@ -106,30 +112,18 @@ impl Hands {
         for path in ["/dev/null", "/proc/self/exe"] {
             files.push(OpenOptions::new().read(true).open(path).map_err(|error| Wrong::Failed(format!("{path}: {error}")))?.into());
         }
-        Ok(Self { rng: Rng::with_seed(1), port: open(port)?, files, map: ok(Map::guarded(ARENA_BYTES))?, accepted: 0 })
-    }
-
-    /// Closes the file, with whatever it holds, and opens it again: what stops the device is none of a fuzzer's business, because
-    /// what it says of a device that does not stop keeps the buffers for ever, as it should.
-    fn reopen(&mut self, port: &str) -> Result<(), Wrong> {
-        let mut none = [0_u64; 2];
-        // SAFETY: 16 zeroed bytes: no steps.
-        unsafe { libc::ioctl(self.port.as_raw_fd(), code::ARM, none.as_mut_ptr()) };
-        // The port is exclusive: it must be closed first.
-        self.port = own(0)?;
-        self.port = open(port)?;
-        Ok(())
+        Ok(Self { rng: Rng::with_seed(seed), files, map: ok(Map::guarded(ARENA_BYTES))?, accepted: 0 })
     }
 
     /// One call.
-    fn call(&mut self) {
+    fn call(&mut self, port: RawFd) {
         let request = match self.rng.u8(..16) {
             0 => self.rng.u64(..),
             1 => CODES[self.rng.usize(..CODES.len())] ^ 1 << self.rng.u8(..32),
             _ => CODES[self.rng.usize(..CODES.len())],
         };
-        self.fill(request);
-        let fd = if self.rng.u8(..64) == 0 { self.some_fd() } else { self.port.as_raw_fd() };
+        self.fill(request, port);
+        let fd = if self.rng.u8(..64) == 0 { self.some_fd(port) } else { port };
         let at = self.rng.usize(..8) * 8;
         let argument = match self.rng.u8(..32) {
             0 => self.edge() as usize,
@@ -151,13 +145,13 @@ impl Hands {
     }
 
     /// An argument that is nearly right, at the arena's beginning; arrays behind it.
-    fn fill(&mut self, request: u64) {
+    fn fill(&mut self, request: u64, port: RawFd) {
         let array = self.start() as u64 + 1024;
         // SAFETY: the arena is aligned, initialised, this value's alone, and the kernel writes it only in a call.
         let arena = unsafe { std::slice::from_raw_parts_mut(self.map.start().cast::<u64>(), ARENA_BYTES / 8) };
         let words = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let handle = self.rng.u32(..8);
-        let some = self.some_fd();
+        let some = self.some_fd(port);
         let (count, flag) = (self.rng.u32(..6), 1 << self.rng.u32(..2));
         let argument: [u64; 9] = match request {
             code if code == CODES[1] => [words(self.rng.u32(10..68), 0), 0, 0, 0, 0, 0, 0, 0, 0],
@@ -207,13 +201,21 @@ impl Hands {
         EDGES[self.rng.usize(..EDGES.len())]
     }
 
-    fn some_fd(&mut self) -> RawFd {
+    fn some_fd(&mut self, port: RawFd) -> RawFd {
         match self.rng.usize(..self.files.len() + 2) {
             at if at < self.files.len() => self.files[at].as_raw_fd(),
-            at if at == self.files.len() => self.port.as_raw_fd(),
+            at if at == self.files.len() => port,
             _ => -1,
         }
     }
+}
+
+/// Takes back what stops the device, before the file is closed: that is none of a fuzzer's business, because what it says of a device
+/// that does not stop keeps the buffers for ever, as it should.
+fn disarm(port: &OwnedFd) {
+    let mut none = [0_u64; 2];
+    // SAFETY: 16 zeroed bytes: no steps.
+    unsafe { libc::ioctl(port.as_raw_fd(), code::ARM, none.as_mut_ptr()) };
 }
 
 const fn low(value: u64) -> u32 {

@@ -37,6 +37,8 @@ const CAUGHT: usize = 5;
 const KILL_AFTER_MS: [u64; 5] = [0, 15, 30, 45, 60];
 /// When the transfer is over for certain.
 const OVER: Duration = Duration::from_millis(150);
+/// A kill right after the second transfer began, with a program armed: closing the port takes as long as the transfer, or a little less.
+const CLOSING: Duration = Duration::from_millis(60);
 /// What the next owner writes.
 const CANARY: u8 = 0xC7;
 /// What the killed process copies.
@@ -84,33 +86,47 @@ pub(super) fn killed(place: &Place) -> Verdict {
     let armed = matches!(place.memory, Memory::Imported { .. });
     let mut next = Next::new(&place.memory)?;
     let (rounds, mut hurt, mut in_flight) = (if armed { HELD } else { LOOSE }, 0, 0);
+    let (mut early, mut waited_for) = (0, 0);
     for round in 0..rounds {
         let after_ms = KILL_AFTER_MS.get(round % KILL_AFTER_MS.len()).copied().unwrap_or(0);
-        in_flight += usize::from(one(place, after_ms)?);
+        let (told, closing) = killed_at_work(place, InFlight, Duration::from_millis(after_ms))?;
+        in_flight += usize::from(told);
+        early += usize::from(told && after_ms == 0);
+        waited_for += usize::from(told && after_ms == 0 && closing >= CLOSING);
         let canary = next.take()?;
         sleep(OVER);
         hurt += usize::from(canary.is_hurt());
         drop(canary);
     }
-    let seen = format!("{rounds} processes killed in flight, {in_flight} of them seen so; the memory of {hurt} next owners was written");
+    let seen = format!(
+        "{rounds} processes killed in flight, {in_flight} of them seen so; the memory of {hurt} next owners was written; \
+         {waited_for} of {early} closes took as long as the transfer"
+    );
     ensure(in_flight * 10 >= rounds * 8, format!("too seldom in flight: {seen}"))?;
     if armed {
         ensure(hurt == 0, seen.clone())?;
+        // Bus mastering is turned off in any case: this is what only the armed program does.
+        ensure(waited_for * 10 >= early * 8, format!("the device was not waited for: {seen}"))?;
     } else {
         ensure(hurt >= CAUGHT, format!("the check catches too little: {seen}"))?;
     }
     Ok(seen)
 }
 
-/// Starts a process with a job, and kills it `after_ms` after the job's second transfer began. Was it in flight then?
-fn one(place: &Place, after_ms: u64) -> Result<bool, Wrong> {
+/// Starts a process with `bench`, and kills it so long `after` it said that its engine is at work. Did it say so, and how long did its end
+/// take?
+pub(super) fn killed_at_work<H: Bench<Out = Verdict>>(
+    place: &Place,
+    bench: impl FnOnce(PipeWriter) -> H,
+    after: Duration,
+) -> Result<(bool, Duration), Wrong> {
     let (mut reader, writer) = std::io::pipe().map_err(|error| Wrong::Failed(format!("pipe: {error}")))?;
     // SAFETY: this process has one thread.
     match unsafe { fork() }.map_err(|errno| Wrong::Failed(format!("fork: {errno}")))? {
         ForkResult::Child => {
             drop(reader);
-            let outcome = place.run(false, InFlight(writer));
-            eprintln!("killed-in-flight: the process ended by itself: {outcome:?}");
+            let outcome = place.run(false, bench(writer));
+            eprintln!("killed at work: the process ended by itself: {outcome:?}");
             // SAFETY: `exit_group`, and nothing before it.
             unsafe { libc::_exit(1) }
         }
@@ -120,10 +136,11 @@ fn one(place: &Place, after_ms: u64) -> Result<bool, Wrong> {
             // An empty pipe: it ended by itself, and said why.
             let told = reader.read_exact(&mut begun).is_ok();
             if told {
-                sleep(Duration::from_millis(after_ms));
+                sleep(after);
             }
+            let killed = Instant::now();
             let _ = kill(child, Signal::SIGKILL);
-            Ok(ended(child)? && told)
+            Ok((ended(child)? && told, killed.elapsed()))
         }
     }
 }

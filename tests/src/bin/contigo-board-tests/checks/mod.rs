@@ -6,8 +6,10 @@ mod killed;
 mod memory;
 mod pl330;
 mod reach;
+mod stopped;
 mod timeout;
 mod unbound;
+mod unloaded;
 mod vfio;
 
 pub(crate) use memory::Exhausting;
@@ -55,10 +57,14 @@ pub(crate) enum Check {
     UioInUse(u32),
     /// A process is killed while the engine writes into its memory, which another gets at once.
     Killed(Place),
+    /// A process is killed while its PL330 executes a program that never ends.
+    Stopped(Place),
     /// A hostile user of a port of the module contigo, with a heap for dma-bufs.
     Fuzzed { port: String, heap: String },
     /// The device is taken from the module under its user, and given back.
     Unbound { port: String, heap: String },
+    /// The module contigo is taken out of the kernel, and put back.
+    Unloaded { port: String, heap: String },
     /// One of the tests of VFIO, by its number, on the PCI function with this address.
     Vfio(usize, String),
 }
@@ -78,8 +84,10 @@ impl Check {
             Self::Hidden(memory) => verdict(name, memory.hidden()),
             Self::UioInUse(index) => verdict(name, reach::uio_in_use(*index)),
             Self::Killed(place) => verdict(name, killed::killed(place)),
+            Self::Stopped(place) => verdict(name, stopped::stopped(place)),
             Self::Fuzzed { port, heap } => verdict(name, fuzz::fuzzed(port, heap)),
             Self::Unbound { port, heap } => verdict(name, unbound::unbound(port, heap)),
+            Self::Unloaded { port, heap } => verdict(name, unloaded::unloaded(port, heap)),
             Self::Vfio(number, address) => vfio::row(name, *number, address),
         };
         Row { seconds: begun.elapsed().as_secs_f64(), ..row }
@@ -139,7 +147,7 @@ mod tests {
     use contigo_boards::DmaKind;
 
     fn sim(kind: DmaKind, reach: Reach) -> Place {
-        Place { memory: Memory::Sim, engine: Engine::Sim(kind), port: VIRT_PCIE, reach }
+        Place { memory: Memory::Sim, engine: Engine::Sim(kind), port: VIRT_PCIE, reach, armed: true }
     }
 
     fn status(check: &Check) -> (Status, String) {

@@ -13,7 +13,7 @@ use contigo::{Accelerator, Backend, Device, Engine, Error, Region, Result, Timeo
 /// Arm DDI 0424C, chapter 4: no instruction begins with this byte.
 const UNDEFINED: u8 = 0x5F;
 /// DMAWFE (4.3.19) for event 1, which nobody sends, and DMAEND.
-const WAIT_FOR_NOBODY: [u8; 3] = [0x36, 1 << 3, 0x00];
+pub(super) const WAIT_FOR_NOBODY: [u8; 3] = [0x36, 1 << 3, 0x00];
 
 /// Which of them.
 pub(super) enum Trial {

@@ -1,0 +1,59 @@
+#![allow(unsafe_code, reason = "a program for a PL330 that touches no memory, and a look at its registers")]
+//! A process is killed while its PL330 executes a program that never ends: does the kernel stop the channel? QEMU's model moves data inside
+//! the doorbell's register access, so a channel that waits is the only one that a kill can find at work.
+
+use super::{Verdict, Wrong, ensure, killed::killed_at_work, ok, pl330::WAIT_FOR_NOBODY};
+use crate::{
+    machine::Engine,
+    setup::{Bench, Line, Place},
+};
+use contigo::{
+    Accelerator, Backend, Device, Region, Result, Timeout, Uio,
+    accel::pl330::{Pl330, regs},
+};
+use std::{
+    io::{PipeWriter, Write},
+    thread::sleep,
+    time::Duration,
+};
+
+/// In the child: the program is begun, the parent is told, and nobody ends it.
+struct Endless(PipeWriter);
+
+impl Bench for Endless {
+    type Out = Verdict;
+
+    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, _: &Region<B>, _: contigo::Engine<A, 2>, _: &Line<'_>) -> Verdict {
+        Err(Wrong::Failed("this engine is no PL330".into()))
+    }
+
+    fn on_pl330<'r, B: Backend, D: Device>(mut self, _: &'r Region<B>, mut driver: Pl330<'r, D>, _: &Line<'_>) -> Result<Verdict> {
+        driver.quiesce()?;
+        // SAFETY: it waits, and touches nothing.
+        unsafe { driver.run_program(&WAIT_FOR_NOBODY)? };
+        if driver.poll(Timeout::ms(20))? {
+            return Ok(Err(Wrong::Failed("it was over too soon".into())));
+        }
+        let _ = self.0.write_all(&[1]);
+        sleep(Duration::from_secs(60));
+        Ok(Err(Wrong::Failed("nobody came".into())))
+    }
+}
+
+/// Without what was armed the channel runs on, and with it, it does not.
+pub(super) fn stopped(place: &Place) -> Verdict {
+    let Engine::Uio { found, port, .. } = &place.engine else { return Err(Wrong::Failed("this engine is no PL330".into())) };
+    let state_after = |armed: bool| {
+        let (told, _) = killed_at_work(&Place { armed, ..place.clone() }, Endless, Duration::ZERO)?;
+        ensure(told, "it never began")?;
+        let device = ok(Uio::open(found.device.index))?;
+        // SAFETY: it is only looked at.
+        let device = unsafe { device.polled(*port) };
+        Ok::<_, Wrong>(regs::CHANNELS.first().map_or(u32::MAX, |channel| channel.csr.read(&device) & regs::STATUS))
+    };
+    let loose = state_after(false)?;
+    ensure(loose != regs::STOPPED, "it is stopped without being armed: this check can catch nothing")?;
+    let held = state_after(true)?;
+    ensure(held == regs::STOPPED, format!("its user was killed, and the channel is in state {held}"))?;
+    Ok(format!("state {loose} after a kill of an unarmed user, {held} (stopped) after that of an armed one"))
+}
