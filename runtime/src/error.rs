@@ -111,6 +111,19 @@ pub enum Error {
         limit: u32,
     },
 
+    // ---- Tensors.
+    /// A tensor is not what the exchange, or the consumer's contract, allows. Make it as the rule says, or use another contract.
+    Tensor {
+        /// The rule.
+        rule: crate::TensorRule,
+        /// What was found; what is negative as the 64 bits that it is.
+        found: u64,
+        /// What the rule says.
+        need: u64,
+    },
+    /// A consumer has this buffer's tensor. Wait until it calls the deleter.
+    TensorOut,
+
     // ---- Memory against port, decided when a job starts. Nothing was started; the buffers come back.
     /// The port cannot reach these bytes. Use another port, or place the block lower.
     Unreachable {
@@ -378,6 +391,8 @@ impl fmt::Display for Error {
                 write!(f, "this block is synchronised as a whole, and {shared_bytes} bytes of it belong to other buffers")
             }
             Self::TooManyParts { limit } => write!(f, "this buffer is in {limit} parts already"),
+            Self::Tensor { rule, found, need } => write!(f, "tensor refused: {rule} {need} ({need:#x}); found {found} ({found:#x})"),
+            Self::TensorOut => write!(f, "a consumer has this buffer's tensor, and has not called its deleter yet"),
             Self::Unreachable { port, addr, len_bytes, first, last } => {
                 write!(f, "port {port} reaches {first:#x}..={last:#x}, not the {len_bytes} bytes at {addr:#x}")
             }

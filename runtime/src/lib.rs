@@ -27,6 +27,7 @@
 //! | `region/`, `span.rs` | one block, checked and carved; which caches a hand-over concerns |
 //! | `pool/`, `arena/` | buffers out of a carve, with no heap and in bounded time |
 //! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`], [`DriverBuf`]: the type says who owns the bytes |
+//! | `dlpack/` | buffers lent to a framework as tensors, and its tensors taken back |
 //! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
 //! | `device/`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: its port, `Uio`, PCI; typed registers, waiting; ordering |
 //! | `accel/` | drivers: [`gemm8`](accel::gemm8), [`pl330`](accel::pl330), [`zdma`](accel::zdma) |
@@ -92,6 +93,7 @@ pub mod backend;
 mod barrier;
 mod buf;
 mod device;
+pub mod dlpack;
 mod engine;
 mod error;
 mod event;
@@ -122,6 +124,7 @@ pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use device::{BusMaster, PciFunction, Registers, Uio, UioIrq};
 pub use device::{Device, Wired};
+pub use dlpack::TensorRule;
 pub use engine::{Accelerator, Attempt, Engine, JobCounts, JobError, QuiesceProgram, QuiesceStep, Running};
 pub use error::{Error, Result};
 #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -6,6 +6,7 @@
 use contigo::{
     Accelerator, Align, Arena, CpuBuf, DevSlice, Direction, Engine, Error, LocalPool, OneThread, Pool, Port, Region, Timeout,
     accel::gemm8::{Gemm, Gemm8, Output},
+    dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     sim::{Sim, SimBoard, SimGemm8, SimSpec},
 };
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
@@ -169,5 +170,31 @@ fn jobs(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, pools, arena, translation, jobs);
+/// A frame that is lent to a framework, whose deleter is called, and taken back; and a framework's tensor taken over.
+fn tensors(c: &mut Criterion) {
+    static TENSORS: TensorTable<16> = TensorTable::new();
+    let board = SimBoard::new(1);
+    let region = region(&board);
+    let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[1, 3, 16, 16]).unwrap()) };
+    let mut buf = Some(region.carve(SLOT, Align::DLPACK).unwrap().into_buf());
+    c.bench_function("TensorTable lend+tensor+delete+take_back", |b| {
+        b.iter(|| {
+            let mut lent = TENSORS.lend(buf.take().unwrap(), black_box(&spec)).unwrap();
+            let tensor = black_box(lent.tensor().unwrap());
+            // SAFETY: the tensor that was just given out, once.
+            unsafe { (tensor.as_ref().deleter.unwrap())(tensor.as_ptr()) };
+            buf = Some(lent.take_back().unwrap());
+        });
+    });
+    c.bench_function("the same, imported and given back by into_buf", |b| {
+        b.iter(|| {
+            let mut lent = TENSORS.lend(buf.take().unwrap(), black_box(&spec)).unwrap();
+            // SAFETY: as above; `Foreign` calls the deleter.
+            let foreign = unsafe { Foreign::from_versioned(black_box(lent.tensor().unwrap()).as_ptr()) }.unwrap();
+            buf = Some(Imported::new(&region, foreign, &Contract::TVM).unwrap().into_buf(lent).unwrap().whole());
+        });
+    });
+}
+
+criterion_group!(benches, pools, arena, translation, jobs, tensors);
 criterion_main!(benches);

@@ -18,6 +18,7 @@ use contigo::{
     Port, Region, Result, Timeout, UDmaBuf,
     accel::gemm8::{Gemm, Gemm8, Output},
     backend::u_dma_buf::Roots,
+    dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     sim::{Faults, Gemm8Model, OnBoard, SimBoard, SimConfig, SimGemm8, SimWindow},
 };
 use contigo_tests::{
@@ -254,4 +255,28 @@ fn none_on_two_threads_that_share_a_pool() {
     };
     let counts = std::thread::scope(|scope| [scope.spawn(work), scope.spawn(work)].map(|thread| thread.join().unwrap()));
     assert_eq!(counts, [0, 0]);
+}
+
+#[test]
+fn none_for_tensors_there_and_back() {
+    static TENSORS: TensorTable<2> = TensorTable::new();
+    let board = board();
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let pool = Pool::<2>::new(region.carve(2 * SLOT, Align::DLPACK).unwrap(), SLOT).unwrap();
+    let frames = || {
+        let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[4, 4])?) };
+        let (mut buf, mut last) = (pool.take()?, None);
+        for _ in 0..1000 {
+            let mut lent = TENSORS.lend(buf, &spec)?;
+            // SAFETY: the runtime's own tensor, handed on as it is: its deleter is the runtime's.
+            let foreign = unsafe { Foreign::from_versioned(lent.tensor()?.as_ptr()) }?;
+            let imported = Imported::new(&region, foreign, &Contract::TVM)?;
+            last = Some(imported.dev_addr(&board.port())?);
+            buf = imported.into_buf(lent)?.whole();
+        }
+        Ok::<_, Error>(last)
+    };
+    let (last, allocations) = count(frames);
+    assert!(last.unwrap().is_some());
+    assert_eq!(allocations, 0);
 }

@@ -3,9 +3,10 @@
 
 use super::{AnyThread, Chunk, OneThread, Operand};
 use crate::{
-    Direction, Error,
+    Bus, Direction, Error,
     event::event,
     refused::Refused,
+    region::Block,
     span::{Part, Span},
 };
 use core::{fmt, marker::PhantomData, mem, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
@@ -181,8 +182,23 @@ impl<'p, T> CpuBuf<'p, T> {
         Chunk::new(this.chunk.owner, this.chunk.token, this.chunk.extent)
     }
 
+    /// The CPU's address of the block.
+    pub(crate) fn block_start(&self) -> NonNull<u8> {
+        self.chunk.state().mapping.cpu
+    }
+
+    /// Where the block's addresses are valid.
+    pub(crate) fn bus(&self) -> Bus {
+        self.chunk.state().mapping.bus
+    }
+
+    /// What views show, where the buffer is of this block.
+    pub(crate) fn span_in(&self, block: &dyn Block) -> Option<Span> {
+        core::ptr::eq(self.chunk.state(), block.state()).then_some(self.span)
+    }
+
     /// The CPU's address of the first byte shown.
-    fn start(&self) -> NonNull<u8> {
+    pub(crate) fn start(&self) -> NonNull<u8> {
         // SAFETY: a chunk's extent, and so its span, lies inside the block, and the block is one mapping.
         unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }
     }

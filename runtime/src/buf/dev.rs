@@ -3,7 +3,7 @@
 
 use super::{AnyThread, Chunk, CpuBuf, Operand};
 use crate::{
-    DevAddr, Direction, Error, Port,
+    Bus, DevAddr, Direction, Error, Port,
     refused::Refused,
     span::{Part, Span, after_device, before_device, before_writing},
 };
@@ -89,6 +89,16 @@ impl<'p, T> DevBuf<'p, T> {
     #[must_use]
     pub const fn addr(&self) -> DevAddr {
         self.addr
+    }
+
+    /// Where the address is valid.
+    pub(crate) fn bus(&self) -> Bus {
+        self.chunk.state().mapping.bus
+    }
+
+    /// Where what was handed over begins, in bytes from the beginning of the block.
+    pub(crate) const fn offset_bytes(&self) -> usize {
+        self.span.start
     }
 
     /// How many bytes were handed over.

@@ -1,0 +1,121 @@
+//! A tensor from elsewhere whose memory is ours.
+
+use super::{Contract, DataType, Foreign, Lent, Shape};
+use crate::{
+    Backend, CpuBuf, DevAddr, Error, Port, Refused, Region, Result, TensorRule,
+    region::Block,
+    span::{Part, Span},
+};
+use core::fmt;
+
+/// A framework's tensor whose elements lie in a [`Region`]: nothing is copied, and its bus address is known. It keeps the framework's tensor
+/// until it is dropped. It gives no view and no operand: the framework may read and write the elements. To get the buffer back, give
+/// this value to [`into_buf`](Self::into_buf) together with the [`Lent`] that the framework got it from.
+pub struct Imported<'r> {
+    foreign: Foreign,
+    block: &'r dyn Block,
+    shape: Shape,
+    dtype: DataType,
+    read_only: bool,
+    span: Span,
+}
+
+impl<'r> Imported<'r> {
+    /// Takes `foreign` where all its elements lie in `region`, any interior pointer of it, and `contract` allows it.
+    ///
+    /// # Errors
+    /// The tensor comes back with what [`Foreign::describe`] says; [`Error::NotOurs`]: its elements are elsewhere (then only
+    /// [`Foreign::copy_to`] brings them here); [`Error::Tensor`]: [`TensorRule::Device`], its address is none of the CPU's, or what
+    /// the contract says. Dropping it calls its deleter, as DLPack demands.
+    pub fn new<B: Backend>(region: &'r Region<B>, foreign: Foreign, contract: &Contract) -> Result<Self, Refused<Foreign>> {
+        let found = foreign.describe().and_then(|what| {
+            contract.check(what.addr, what.place, &what.shape, what.strides())?;
+            if !what.place.is_host() {
+                let (found, need) = (what.place.device_type(), super::Place::Cpu.device_type());
+                return Err(Error::Tensor { rule: TensorRule::Device, found, need });
+            }
+            let (first, len_bytes) = what.extent()?;
+            let mapping = &region.state().mapping;
+            // An empty tensor has no address.
+            let start = if len_bytes == 0 { 0 } else { first.wrapping_sub(mapping.cpu.addr().get() as u64) };
+            match usize::try_from(start) {
+                Ok(start) if start <= mapping.len_bytes && len_bytes <= mapping.len_bytes - start => {
+                    Ok((what.shape, what.dtype, what.read_only, Span::new(start, len_bytes)))
+                }
+                _ => Err(Error::NotOurs { addr: first, len_bytes }),
+            }
+        });
+        match found {
+            Ok((shape, dtype, read_only, span)) => Ok(Self { foreign, block: region, shape, dtype, read_only, span }),
+            Err(error) => Err(Refused::new(error, foreign)),
+        }
+    }
+
+    /// How many elements, in which dimensions.
+    #[must_use]
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// What an element is.
+    #[must_use]
+    pub const fn dtype(&self) -> DataType {
+        self.dtype
+    }
+
+    /// Does its producer forbid to write?
+    #[must_use]
+    pub const fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// From the lowest element's first byte to the highest one's last.
+    #[must_use]
+    pub const fn len_bytes(&self) -> usize {
+        self.span.len
+    }
+
+    /// Where the lowest element is, in bytes from the beginning of the region.
+    #[must_use]
+    pub const fn offset_bytes(&self) -> usize {
+        self.span.start
+    }
+
+    /// The lowest element's bus address through `port`: a number, which gives no right to the bytes.
+    ///
+    /// # Errors
+    /// [`Error::WrongBus`], [`Error::Unreachable`].
+    pub fn dev_addr(&self, port: &Port) -> Result<DevAddr> {
+        let mapping = &self.block.state().mapping;
+        if port.bus != mapping.bus {
+            return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
+        }
+        port.dev_addr(mapping.base.plus(self.span.start), self.span.len)
+    }
+
+    /// The buffer again: the framework's tensor is given up, which lets `lent` come back where it was the last that had it, and the buffer
+    /// shows the tensor's bytes.
+    ///
+    /// # Errors
+    /// `lent` comes back with [`Error::NotOurs`]: the tensor is not in its buffer; or with [`Error::TensorOut`]: the framework has other
+    /// tensors of it. This tensor is given up in any case.
+    pub fn into_buf<'p, T>(self, lent: Lent<CpuBuf<'p, T>>) -> Result<CpuBuf<'p, T>, Refused<Lent<CpuBuf<'p, T>>>> {
+        let Self { foreign, span, block, .. } = self;
+        let of_lent = lent.span(block);
+        drop(foreign);
+        let Some(start) = of_lent.filter(|own| own.start <= span.start && span.end() <= own.end()).map(|own| span.start - own.start) else {
+            let addr = span.start as u64;
+            return Err(Refused::new(Error::NotOurs { addr, len_bytes: span.len }, lent));
+        };
+        let buf = lent.take_back()?;
+        // Inside, as was seen above.
+        Ok(buf.slice(start..start + span.len).unwrap_or_else(|refused| refused.returned))
+    }
+}
+
+impl fmt::Debug for Imported<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = Part::of(self.span.start..self.span.end());
+        f.debug_struct("Imported").field("foreign", &self.foreign).field("bytes", &shown).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,161 @@
+//! A buffer whose tensor a consumer has, or may get.
+
+use super::{
+    ByteOffset, Place,
+    abi::{ManagedTensor, ManagedTensorVersioned},
+    table::{Entry, Target},
+};
+use crate::{Bus, CpuBuf, DevBuf, Error, Refused, Result, TensorRule, event::event, region::Block, span::Span};
+use core::{fmt, mem, ptr, ptr::NonNull};
+
+/// What can be lent: a [`CpuBuf`] or a [`DevBuf`].
+pub trait Lendable: sealed::Sealed {
+    /// Where a consumer finds it.
+    #[doc(hidden)]
+    fn target(&self, offset: ByteOffset) -> Result<Target>;
+}
+
+mod sealed {
+    /// Who implements it says where memory is, and keeps everybody else from it.
+    pub trait Sealed {}
+    impl<T> Sealed for crate::CpuBuf<'_, T> {}
+    impl<T> Sealed for crate::DevBuf<'_, T> {}
+}
+
+impl<T> Lendable for CpuBuf<'_, T> {
+    fn target(&self, offset: ByteOffset) -> Result<Target> {
+        let (first, block) = (self.start(), self.block_start());
+        let place = if self.bus() == Bus::Gpu { Place::CudaHost } else { Place::Cpu };
+        let (data, byte_offset) = match offset {
+            ByteOffset::Folded => (first, 0),
+            ByteOffset::Kept => (block, self.offset_bytes() as u64),
+        };
+        let addr = first.addr().get() as u64;
+        Ok(Target { data: data.as_ptr().cast(), byte_offset, addr, len_bytes: self.len_bytes(), place })
+    }
+}
+
+impl<T> Lendable for DevBuf<'_, T> {
+    fn target(&self, offset: ByteOffset) -> Result<Target> {
+        let addr = self.addr().0;
+        let place = if self.bus() == Bus::Gpu { Place::Cuda } else { Place::Device };
+        let byte_offset = match offset {
+            ByteOffset::Folded => 0,
+            ByteOffset::Kept => self.offset_bytes() as u64,
+        };
+        // On 32 bits a bus address may not fit a pointer.
+        let data = usize::try_from(addr.wrapping_sub(byte_offset));
+        let data = data.map_err(|_| Error::Tensor { rule: TensorRule::Address, found: addr, need: usize::MAX as u64 })?;
+        Ok(Target { data: ptr::without_provenance_mut(data), byte_offset, addr, len_bytes: self.len_bytes(), place })
+    }
+}
+
+/// A buffer that is lent as a tensor. While the tensor is out the buffer is the consumer's: it has no view here, and no job. Once the consumer
+/// has called the deleter, it can be taken back, or its tensor given out anew.
+///
+/// Dropped while the tensor is out, it leaks the buffer, and with it the region's memory: the consumer may still use it. The slot of the
+/// table comes back when the deleter is called.
+///
+/// ```
+/// use contigo::{Align, Error, Region, sim::SimBoard};
+/// use contigo::dlpack::{Contract, DataType, Shape, TensorSpec, TensorTable};
+/// static TENSORS: TensorTable<4> = TensorTable::new();
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let buf = region.carve(4096, Align::DLPACK)?.into_buf();
+/// let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[32, 32])?) };
+/// let mut lent = TENSORS.lend(buf, &spec)?;
+/// let tensor = lent.tensor()?;                     // to a framework: `from_dlpack` of its C or Python API
+/// let Err(refused) = lent.take_back() else { panic!() };
+/// assert_eq!(refused.error, Error::TensorOut);     // until the framework calls the deleter
+/// # let delete = unsafe { tensor.as_ref() }.deleter.unwrap();
+/// unsafe { delete(tensor.as_ptr()) };              // which it does when it is done
+/// let buf = refused.returned.take_back()?;
+/// assert_eq!(buf.len_bytes(), 4096);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// The buffer cannot be given to a device meanwhile:
+/// ```compile_fail,E0382
+/// # use contigo::{CpuBuf, dlpack::{TensorSpec, TensorTable}};
+/// fn race(table: &'static TensorTable<4>, buf: CpuBuf<'static>, spec: &TensorSpec) {
+///     let lent = table.lend(buf, spec).unwrap();
+///     buf.to_device(..); // error: `buf` was moved
+/// }
+/// ```
+#[must_use = "dropping it while the tensor is out leaks the buffer"]
+pub struct Lent<B> {
+    entry: &'static Entry,
+    /// Not there any more once it was taken back.
+    buf: Option<B>,
+}
+
+impl<B> Lent<B> {
+    pub(super) const fn new(entry: &'static Entry, buf: B) -> Self {
+        Self { entry, buf: Some(buf) }
+    }
+
+    /// The tensor, for one consumer. It owns it until it calls the deleter, once, on whichever thread.
+    ///
+    /// # Errors
+    /// [`Error::TensorOut`]: a consumer has it already.
+    pub fn tensor(&mut self) -> Result<NonNull<ManagedTensorVersioned>> {
+        let tensor = self.entry.give_versioned()?;
+        event!("tensor out");
+        Ok(tensor)
+    }
+
+    /// The same in the form before DLPack 1.0, for a consumer that knows no other.
+    ///
+    /// # Errors
+    /// [`Error::TensorOut`]. [`Error::Tensor`] with [`TensorRule::ReadOnly`]: this form cannot say that nothing may be written.
+    pub fn legacy_tensor(&mut self) -> Result<NonNull<ManagedTensor>> {
+        let tensor = self.entry.give_legacy()?;
+        event!("tensor out");
+        Ok(tensor)
+    }
+
+    /// Does a consumer have the tensor?
+    #[must_use]
+    pub fn is_out(&self) -> bool {
+        self.entry.slot().is_out()
+    }
+
+    /// The buffer again, when no consumer has its tensor.
+    ///
+    /// # Errors
+    /// [`Error::TensorOut`]; everything stays as it was.
+    pub fn take_back(mut self) -> Result<B, Refused<Self>> {
+        if !self.is_out()
+            && let Some(buf) = self.buf.take()
+        {
+            // `drop` frees the slot.
+            return Ok(buf);
+        }
+        Err(Refused::new(Error::TensorOut, self))
+    }
+}
+
+impl<T> Lent<CpuBuf<'_, T>> {
+    /// What the buffer shows, where it is of this block.
+    pub(super) fn span(&self, block: &dyn Block) -> Option<Span> {
+        self.buf.as_ref()?.span_in(block)
+    }
+}
+
+impl<B> Drop for Lent<B> {
+    fn drop(&mut self) {
+        if self.is_out() && self.entry.slot().abandon() {
+            event!("leak a buffer: its tensor is out");
+            mem::forget(self.buf.take());
+            return;
+        }
+        self.entry.slot().free();
+    }
+}
+
+impl<B> fmt::Debug for Lent<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lent").field("is_out", &self.is_out()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,38 @@
+//! Tensors in DMA memory: what a framework (TVM, NumPy, PyTorch, ONNX Runtime) reads is the buffer that the accelerator reads.
+//!
+//! ```text
+//!   CpuBuf ──► TensorTable::lend ──► Lent ──tensor()──► the framework    the CPU's address: kDLCPU, kDLCUDAHost
+//!   DevBuf ──►                        │ ▲                     │          the device's: kDLExtDev, kDLCUDA
+//!     ▲                               │ └───── the deleter ◄──┘
+//!     └────────── take_back ◄─────────┘
+//!
+//!   the framework ──► Foreign ──► Imported   its memory is a region's: no copy, and a bus address
+//!                        └──────► copy_to    elsewhere: one copy, counted, by a call that is named so
+//! ```
+//!
+//! While a tensor is out, its buffer is the consumer's: it can go to no device, and what a device has can be lent only as an address. So a
+//! loop of frames lends each one anew; that costs two atomic operations there and two back.
+//!
+//! The structures are those of `dlpack.h` 1.1, and of the form before 1.0. Reference: <https://dmlc.github.io/dlpack/latest/>.
+
+pub mod abi;
+mod contract;
+mod dtype;
+mod foreign;
+mod imported;
+mod lent;
+mod rule;
+mod shape;
+mod slot;
+mod spec;
+mod table;
+
+pub use abi::DataType;
+pub use contract::Contract;
+pub use foreign::{Description, Foreign};
+pub use imported::Imported;
+pub use lent::{Lendable, Lent};
+pub use rule::TensorRule;
+pub use shape::{MAX_DIMS, Shape};
+pub use spec::{ByteOffset, Place, TensorSpec};
+pub use table::TensorTable;

@@ -1,0 +1,110 @@
+//! What a buffer is lent as.
+
+use super::{Contract, DataType, Shape, table::Target};
+use crate::{Error, Result, TensorRule};
+
+/// Where the memory of a tensor is: `DLDeviceType`, as far as it can be Contigo's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Place {
+    /// `kDLCPU`: the data pointer is the CPU's.
+    Cpu,
+    /// `kDLCUDAHost`: memory that CUDA pinned; the data pointer is the CPU's.
+    CudaHost,
+    /// `kDLCUDA`: the data pointer is the GPU's.
+    Cuda,
+    /// `kDLExtDev`: the data pointer is a bus address, for a driver that knows whose.
+    Device,
+}
+
+impl Place {
+    pub(super) const fn device_type_i32(self) -> i32 {
+        use super::abi::device::{CPU, CUDA, CUDA_HOST, EXT_DEV};
+        match self {
+            Self::Cpu => CPU,
+            Self::CudaHost => CUDA_HOST,
+            Self::Cuda => CUDA,
+            Self::Device => EXT_DEV,
+        }
+    }
+
+    #[allow(clippy::cast_sign_loss, reason = "the four are positive")]
+    pub(super) const fn device_type(self) -> u64 {
+        self.device_type_i32() as u64
+    }
+
+    pub(super) const fn of(device_type: i32) -> Option<Self> {
+        use super::abi::device::{CPU, CUDA, CUDA_HOST, EXT_DEV};
+        match device_type {
+            CPU => Some(Self::Cpu),
+            CUDA_HOST => Some(Self::CudaHost),
+            CUDA => Some(Self::Cuda),
+            EXT_DEV => Some(Self::Device),
+            _ => None,
+        }
+    }
+
+    /// Is the data pointer one that the CPU can follow?
+    #[must_use]
+    pub const fn is_host(self) -> bool {
+        matches!(self, Self::Cpu | Self::CudaHost)
+    }
+}
+
+/// Where the offset of a buffer in its block goes. Consumers differ: TVM's generated code ignores `byte_offset` on some paths, and an opaque
+/// handle cannot have anything added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum ByteOffset {
+    /// Into the data pointer, which is an address here: `byte_offset` is 0.
+    #[default]
+    Folded,
+    /// Into `byte_offset`: the data pointer is the block's first byte.
+    Kept,
+}
+
+/// What a buffer is lent as: its elements, and what the consumer demands.
+///
+/// ```
+/// use contigo::dlpack::{Contract, DataType, Shape, TensorSpec};
+/// let image = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[1, 28, 28])?) };
+/// assert!(!image.read_only);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorSpec {
+    /// What an element is.
+    pub dtype: DataType,
+    /// How many there are.
+    pub shape: Shape,
+    /// The consumer may not write. Such a tensor is refused in the form before DLPack 1.0, which cannot say so.
+    pub read_only: bool,
+    /// Where the buffer's offset goes.
+    pub offset: ByteOffset,
+    /// What the consumer demands.
+    pub contract: Contract,
+}
+
+impl TensorSpec {
+    /// Writable, with the offset folded in, for any consumer.
+    #[must_use]
+    pub const fn new(dtype: DataType, shape: Shape) -> Self {
+        Self { dtype, shape, read_only: false, offset: ByteOffset::Folded, contract: Contract::ANY }
+    }
+
+    /// Bytes of all elements.
+    ///
+    /// # Errors
+    /// As [`DataType::bytes`] and [`Shape::len_bytes`].
+    pub fn len_bytes(&self) -> Result<usize> {
+        self.shape.len_bytes(self.dtype.bytes()?)
+    }
+
+    pub(super) fn check(&self, target: &Target) -> Result<()> {
+        let len_bytes = self.len_bytes()?;
+        if len_bytes > target.len_bytes {
+            return Err(Error::Tensor { rule: TensorRule::Size, found: len_bytes as u64, need: target.len_bytes as u64 });
+        }
+        self.contract.check(target.addr, target.place, &self.shape, None)
+    }
+}

@@ -1,0 +1,226 @@
+#![allow(unsafe_code, reason = "structures that foreign code reads, and the deleters that it calls")]
+//! The tensors that are out: a table of fixed size, in memory that never goes away.
+
+use super::{
+    Lent, Place, TensorSpec,
+    abi::{Device, MAJOR, MINOR, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor, Version},
+    lent::Lendable,
+    shape::MAX_DIMS,
+    slot::{FREE, Slot},
+};
+use crate::{
+    Error, Refused, Result, TensorRule,
+    atomic::{AtomicUsize, Ordering},
+};
+use core::{cell::UnsafeCell, ffi::c_void, ptr, ptr::NonNull};
+
+/// Room for `SLOTS` tensors that are out at the same time. It is a `static`, because a consumer may keep a tensor, and call its deleter,
+/// after everything else is gone; and it is not inside a region, because a device that goes wrong must not write the pointer that a
+/// consumer calls.
+///
+/// ```
+/// use contigo::dlpack::TensorTable;
+/// static TENSORS: TensorTable<16> = TensorTable::new();
+/// assert_eq!((TENSORS.taken(), TENSORS.misuses()), (0, 0));
+/// ```
+#[derive(Debug)]
+pub struct TensorTable<const SLOTS: usize> {
+    entries: [Entry; SLOTS],
+    /// Where a free slot is likely. Only a hint, so `Relaxed`.
+    likely: AtomicUsize,
+}
+
+/// One tensor. While its slot is held, its fields are the holder's; while it is out, the consumer reads them.
+#[derive(Debug)]
+pub(super) struct Entry {
+    slot: Slot,
+    /// Calls of a deleter of a tensor that nobody had.
+    misuses: AtomicUsize,
+    fields: UnsafeCell<Fields>,
+}
+
+#[derive(Debug)]
+struct Fields {
+    versioned: ManagedTensorVersioned,
+    legacy: ManagedTensor,
+    shape: [i64; MAX_DIMS],
+    strides: [i64; MAX_DIMS],
+}
+
+// SAFETY: the fields are one thread's at a time: `Slot` gives them to its holder (`claim`, Acquire) until `give_out` (Release), and again
+// from the deleter's call on (`deleted`, AcqRel, and `is_out`, Acquire). While the tensor is out they are only read. Their pointers
+// lead to the same entry, or are numbers here.
+unsafe impl Sync for Entry {}
+
+const NOTHING: Tensor = Tensor {
+    data: ptr::null_mut(),
+    device: Device { device_type: 0, device_id: 0 },
+    ndim: 0,
+    dtype: super::DataType::U8,
+    shape: ptr::null_mut(),
+    strides: ptr::null_mut(),
+    byte_offset: 0,
+};
+
+impl<const SLOTS: usize> TensorTable<SLOTS> {
+    /// An empty one.
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "a table is a static, and `default` is not const")]
+    pub const fn new() -> Self {
+        const { assert!(1 <= SLOTS && SLOTS <= 1024, "a table has 1 to 1024 slots: finding a free one looks at each") };
+        Self { entries: [const { Entry::new() }; SLOTS], likely: AtomicUsize::new(0) }
+    }
+
+    /// Lends `buf` as a tensor: it is the consumer's from [`Lent::tensor`] to the deleter's call, and comes back by [`Lent::take_back`].
+    /// `buf` is a [`CpuBuf`](crate::CpuBuf), whose tensor the CPU reads and writes, or a [`DevBuf`](crate::DevBuf), whose tensor has
+    /// a device's address. No heap; one atomic operation where a slot is free.
+    ///
+    /// # Errors
+    /// The buffer comes back with [`Error::NoSlots`], or with [`Error::Tensor`]: [`TensorRule::Size`], the elements do not fit in it; or
+    /// what the contract does not allow.
+    pub fn lend<B: Lendable>(&'static self, buf: B, spec: &TensorSpec) -> Result<Lent<B>, Refused<B>> {
+        let target = match buf.target(spec.offset).and_then(|target| spec.check(&target).map(|()| target)) {
+            Ok(target) => target,
+            Err(error) => return Err(Refused::new(error, buf)),
+        };
+        let likely = self.likely.load(Ordering::Relaxed);
+        let (before, after) = self.entries.split_at_checked(likely).unwrap_or((&[], &self.entries));
+        let found = after.iter().chain(before).position(|entry| entry.slot.claim());
+        let at = found.map(|found| (likely + found) % SLOTS);
+        let Some((at, entry)) = at.and_then(|at| Some((at, self.entries.get(at)?))) else {
+            return Err(Refused::new(Error::NoSlots { slots: SLOTS }, buf));
+        };
+        self.likely.store((at + 1) % SLOTS, Ordering::Relaxed);
+        entry.describe(spec, &target);
+        Ok(Lent::new(entry, buf))
+    }
+
+    /// How many tensors are lent now. Other threads may change that at once.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.entries.iter().filter(|entry| !entry.slot.is_free()).count()
+    }
+
+    /// How often a deleter was called for a tensor that was not out: a consumer's mistake, which changed nothing.
+    #[must_use]
+    pub fn misuses(&self) -> usize {
+        self.entries.iter().map(|entry| entry.misuses.load(Ordering::Relaxed)).sum()
+    }
+}
+
+/// Where a tensor's elements are, for its consumer.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub(super) data: *mut c_void,
+    pub(super) byte_offset: u64,
+    /// The sum of both.
+    pub(super) addr: u64,
+    pub(super) len_bytes: usize,
+    pub(super) place: Place,
+}
+
+impl Entry {
+    const fn new() -> Self {
+        let legacy = ManagedTensor { tensor: NOTHING, manager_ctx: ptr::null_mut(), deleter: None };
+        let version = Version { major: MAJOR, minor: MINOR };
+        let versioned = ManagedTensorVersioned { version, manager_ctx: ptr::null_mut(), deleter: None, flags: 0, tensor: NOTHING };
+        let fields = Fields { versioned, legacy, shape: [0; MAX_DIMS], strides: [0; MAX_DIMS] };
+        Self { slot: Slot(AtomicUsize::new(FREE)), misuses: AtomicUsize::new(0), fields: UnsafeCell::new(fields) }
+    }
+
+    /// Writes the fields of a tensor that is held.
+    fn describe(&'static self, spec: &TensorSpec, target: &Target) {
+        let fields = self.fields.get();
+        let (shape, count) = (spec.shape, spec.shape.dims().len());
+        // SAFETY: the slot was claimed and not given out: nobody else reads or writes the fields. The projections stay inside them.
+        unsafe {
+            let dims = (&raw mut (*fields).shape).cast::<i64>();
+            let strides = (&raw mut (*fields).strides).cast::<i64>();
+            dims.copy_from_nonoverlapping(shape.dims().as_ptr(), count);
+            strides.copy_from_nonoverlapping(shape.strides().as_ptr(), count);
+            let tensor = Tensor {
+                // dlpack.h: a tensor of no elements has no data.
+                data: if shape.elements() == 0 { ptr::null_mut() } else { target.data },
+                device: Device { device_type: target.place.device_type_i32(), device_id: 0 },
+                #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "at most MAX_DIMS")]
+                ndim: count as i32,
+                dtype: spec.dtype,
+                shape: dims,
+                strides,
+                byte_offset: if shape.elements() == 0 { 0 } else { target.byte_offset },
+            };
+            let manager_ctx = ptr::from_ref(self).cast_mut().cast();
+            let flags = if spec.read_only { READ_ONLY } else { 0 };
+            let version = Version { major: MAJOR, minor: MINOR };
+            (&raw mut (*fields).versioned).write(ManagedTensorVersioned {
+                version,
+                manager_ctx,
+                deleter: Some(delete_versioned),
+                flags,
+                tensor,
+            });
+            (&raw mut (*fields).legacy).write(ManagedTensor { tensor, manager_ctx, deleter: Some(delete_legacy) });
+        }
+    }
+
+    /// Gives the tensor to a consumer.
+    pub(super) fn give_versioned(&'static self) -> Result<NonNull<ManagedTensorVersioned>> {
+        self.give_out()?;
+        // SAFETY: a field of an entry that is always there.
+        Ok(unsafe { NonNull::new_unchecked(&raw mut (*self.fields.get()).versioned) })
+    }
+
+    /// The same in the form before DLPack 1.0, which has no flags.
+    pub(super) fn give_legacy(&'static self) -> Result<NonNull<ManagedTensor>> {
+        // SAFETY: held by the caller, or out; the flags are written before either.
+        let flags = unsafe { (&raw const (*self.fields.get()).versioned.flags).read() };
+        if flags & READ_ONLY != 0 {
+            return Err(Error::Tensor { rule: TensorRule::ReadOnly, found: flags, need: 0 });
+        }
+        self.give_out()?;
+        // SAFETY: as above.
+        Ok(unsafe { NonNull::new_unchecked(&raw mut (*self.fields.get()).legacy) })
+    }
+
+    fn give_out(&self) -> Result<()> {
+        if self.slot.give_out() { Ok(()) } else { Err(Error::TensorOut) }
+    }
+
+    pub(super) fn slot(&self) -> &Slot {
+        &self.slot
+    }
+
+    fn deleted(&self) {
+        if !self.slot.deleted() {
+            self.misuses.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// `DLManagedTensorVersioned::deleter`.
+unsafe extern "C" fn delete_versioned(tensor: *mut ManagedTensorVersioned) {
+    // SAFETY: a consumer calls it with the tensor that it was given, which lies in a `static` table, and so does what its context leads to;
+    // while it is out nobody writes them. Null is no tensor, and nothing is done.
+    unsafe {
+        if !tensor.is_null() {
+            entry((&raw const (*tensor).manager_ctx).read()).deleted();
+        }
+    }
+}
+
+/// `DLManagedTensor::deleter`.
+unsafe extern "C" fn delete_legacy(tensor: *mut ManagedTensor) {
+    // SAFETY: as in `delete_versioned`.
+    unsafe {
+        if !tensor.is_null() {
+            entry((&raw const (*tensor).manager_ctx).read()).deleted();
+        }
+    }
+}
+
+/// # Safety
+/// `manager_ctx` is of a tensor of a table.
+unsafe fn entry(manager_ctx: *mut c_void) -> &'static Entry {
+    // SAFETY: `describe` put the entry's own address there, and entries are never moved nor dropped.
+    unsafe { &*manager_ctx.cast::<Entry>() }
+}

@@ -1,0 +1,136 @@
+//! Every interleaving of a tensor's slot, by the model checker loom: who lends, and the deleter on another thread. The runtime's own source
+//! file is built here, with loom's atomics under it.
+//!
+//! The buffer's bytes and the tensor's fields are stood for by loom cells: they fail when two threads are in them at once, and also when
+//! one enters without having seen what the last one did, which is what a weakened `Acquire` or `Release` does.
+#![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+
+#[path = "../../runtime/src/dlpack/slot.rs"]
+mod slot;
+
+/// In the place of the runtime's `atomic.rs`.
+mod atomic {
+    pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering};
+}
+
+use atomic::AtomicUsize;
+use loom::{cell::UnsafeCell, model, sync::Arc, thread};
+use slot::{FREE, Slot};
+
+struct Tensor {
+    slot: Slot,
+    fields: UnsafeCell<u32>,
+    bytes: UnsafeCell<u32>,
+}
+
+impl Tensor {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { slot: Slot(AtomicUsize::new(FREE)), fields: UnsafeCell::new(0), bytes: UnsafeCell::new(0) })
+    }
+
+    /// As `TensorTable::lend` and `Lent::tensor`.
+    fn lend(&self) {
+        assert!(self.slot.claim());
+        self.write_fields();
+        assert!(self.slot.give_out());
+    }
+
+    fn write_fields(&self) {
+        self.fields.with_mut(|_| ());
+    }
+
+    fn write_bytes(&self) {
+        self.bytes.with_mut(|_| ());
+    }
+
+    /// A consumer: reads the fields, writes the bytes, calls the deleter.
+    fn consume(&self) -> bool {
+        self.fields.with(|_| ());
+        self.write_bytes();
+        self.slot.deleted()
+    }
+}
+
+#[test]
+fn the_buffer_comes_back_with_what_the_consumer_did() {
+    model(|| {
+        let tensor = Tensor::new();
+        tensor.write_bytes();
+        tensor.lend();
+        let consumer = thread::spawn({
+            let tensor = Arc::clone(&tensor);
+            move || assert!(tensor.consume())
+        });
+        // As a program that looks now and then, and at last waits.
+        let early = !tensor.slot.is_out();
+        if early {
+            tensor.write_bytes();
+        }
+        consumer.join().unwrap();
+        assert!(!tensor.slot.is_out());
+        tensor.write_bytes();
+        // Given out anew, without being lent anew.
+        tensor.write_fields();
+        assert!(tensor.slot.give_out() && !tensor.slot.give_out());
+        assert!(tensor.consume());
+        tensor.slot.free();
+        assert!(tensor.slot.claim());
+    });
+}
+
+#[test]
+fn a_holder_that_goes_and_a_deleter_that_comes_free_the_slot_once() {
+    model(|| {
+        let tensor = Tensor::new();
+        tensor.lend();
+        let consumer = thread::spawn({
+            let tensor = Arc::clone(&tensor);
+            move || assert!(tensor.consume())
+        });
+        // As `Lent::drop`: the buffer is leaked, or it came back just now.
+        let leaked = tensor.slot.is_out() && tensor.slot.abandon();
+        if !leaked {
+            tensor.write_bytes();
+            tensor.slot.free();
+        }
+        consumer.join().unwrap();
+        assert!(tensor.slot.is_free(), "whoever was last freed it");
+        assert!(!tensor.slot.deleted(), "nobody has it");
+    });
+}
+
+#[test]
+fn a_freed_slot_is_the_next_threads_with_its_fields() {
+    model(|| {
+        let tensor = Tensor::new();
+        tensor.lend();
+        // The holder goes first: then the deleter frees the slot, on its own thread.
+        assert!(tensor.slot.abandon());
+        let consumer = thread::spawn({
+            let tensor = Arc::clone(&tensor);
+            move || assert!(tensor.consume())
+        });
+        if tensor.slot.claim() {
+            tensor.write_fields();
+            tensor.slot.free();
+        }
+        consumer.join().unwrap();
+    });
+}
+
+#[test]
+fn two_calls_of_the_deleter_are_one() {
+    model(|| {
+        let tensor = Tensor::new();
+        tensor.lend();
+        let twice: Vec<_> = (0..2)
+            .map(|_| {
+                let tensor = Arc::clone(&tensor);
+                thread::spawn(move || tensor.slot.deleted())
+            })
+            .collect();
+        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum::<usize>();
+        assert_eq!((said, tensor.slot.is_out()), (1, false));
+    });
+}
