@@ -29,7 +29,7 @@ impl Slot {
 
     /// The holder gives the tensor out, whose fields are written. False: it is out already.
     pub(crate) fn give_out(&self) -> bool {
-        // Release: the fields are there for the deleter, whichever thread calls it.
+        // Release: the fields are there for the deleter, whichever thread calls it, however the pointer got there.
         self.0.compare_exchange(HELD, OUT, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
