@@ -95,6 +95,12 @@ impl<'p, T> CpuBuf<'p, T> {
         <[Elem]>::mut_from_bytes(bytes).map_err(|_| no_view::<Elem>(part.len))
     }
 
+    /// The CPU's address of the first byte shown, for code that is not Rust: no reference is made. Valid until this buffer is sliced, given away or
+    /// dropped; who writes through it does so while nobody has a view.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.start().as_ptr()
+    }
+
     /// Copies `source` to the beginning of the buffer, and counts it: this is the runtime's only copy, for data that lies
     /// elsewhere already. Data that is still to be made is better made in [`view_mut`](Self::view_mut).
     ///

@@ -114,6 +114,10 @@ fn a_buffer_that_is_too_small_or_a_spec_that_is_none_is_refused() {
         super::delete(tensor);
         buf = lent.take_back().unwrap();
     }
+    // An empty tensor has no address, so that none is misaligned.
+    let nothing = TensorSpec { contract: Contract::DLPACK, ..spec(&[0]) };
+    let mut lent = TENSORS.lend(buf.slice(4..8).unwrap(), &nothing).unwrap();
+    super::delete(lent.tensor().unwrap());
 }
 
 #[test]
