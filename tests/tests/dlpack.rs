@@ -19,7 +19,7 @@ use contigo::{
     accel::gemm8::{Gemm, Gemm8, Output},
     dlpack::{
         ByteOffset, Contract, DataType, Foreign, Imported, Lent, Place, Shape, TensorSpec, TensorTable,
-        abi::{IS_COPIED, ManagedTensorVersioned, READ_ONLY},
+        abi::{DlManagedTensorVersioned, IS_COPIED, READ_ONLY},
     },
     sim::{Sim, SimBoard, SimGemm8},
 };
@@ -41,12 +41,12 @@ fn spec(dims: &[i64]) -> TensorSpec {
 }
 
 /// What the framework does when it is done.
-fn delete(tensor: NonNull<ManagedTensorVersioned>) {
+fn delete(tensor: NonNull<DlManagedTensorVersioned>) {
     // SAFETY: the framework's tensor, once.
     unsafe { (tensor.as_ref().deleter.unwrap())(tensor.as_ptr()) }
 }
 
-fn data(tensor: NonNull<ManagedTensorVersioned>) -> (*mut u8, u64) {
+fn data(tensor: NonNull<DlManagedTensorVersioned>) -> (*mut u8, u64) {
     // SAFETY: the tensor is out.
     let tensor = unsafe { tensor.as_ref() }.tensor;
     (tensor.data.cast(), tensor.byte_offset)
@@ -183,7 +183,7 @@ fn flags_are_true_and_a_form_without_them_is_refused() {
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
     let buf = region.carve(4096, Align::LINE).unwrap().into_buf();
     let mut lent = TENSORS.lend(buf, &TensorSpec { read_only: true, ..spec(&[4]) }).unwrap();
-    assert_eq!(lent.legacy_tensor().unwrap_err(), Error::Tensor { rule: TensorRule::ReadOnly, found: READ_ONLY, need: 0 });
+    assert_eq!(lent.legacy_tensor().unwrap_err(), Error::Tensor { rule: TensorRule::Flags, found: READ_ONLY, need: 0 });
     let tensor = lent.tensor().unwrap();
     // SAFETY: out.
     assert_eq!(unsafe { tensor.as_ref() }.flags & (READ_ONLY | IS_COPIED), READ_ONLY);
@@ -246,10 +246,10 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     let bus = board.port().dev_addr(region.base(), region.len_bytes()).unwrap().0 + c_at as u64;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16]).unwrap());
     let Err(Refused { error, returned: c }) = TENSORS.lend(c, &TensorSpec { contract: Contract::TVM, ..spec }) else { panic!("TVM") };
-    assert_eq!(error, Error::Tensor { rule: TensorRule::Device, found: 12, need: 1 }, "TVM wants the CPU's memory");
+    assert_eq!(error, Error::Tensor { rule: TensorRule::DeviceType, found: 12, need: 1 }, "TVM wants the CPU's memory");
     let mut c = c;
     for (offset, data_at, byte_offset) in [(ByteOffset::Folded, bus, 0), (ByteOffset::Kept, bus - c_at as u64, c_at as u64)] {
-        let contract = Contract { place: Some(Place::Device), align_bytes: line, contiguous: true };
+        let contract = Contract { place: Some(Place::BusAddress), align_bytes: line, contiguous: true };
         let mut lent = TENSORS.lend(c, &TensorSpec { contract, offset, ..spec }).unwrap();
         let tensor = lent.tensor().unwrap();
         // SAFETY: out.

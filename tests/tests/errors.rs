@@ -16,6 +16,8 @@ mod devices;
 mod jobs;
 #[path = "errors/memory.rs"]
 mod memory;
+#[path = "errors/tensors.rs"]
+mod tensors;
 
 use contigo::{Backend, Direction, Error, Mapping, Result, Segment};
 use std::{
@@ -25,7 +27,7 @@ use std::{
 };
 
 /// Every section; each returns what it provoked.
-const SECTIONS: [fn() -> Vec<Error>; 9] = [
+const SECTIONS: [fn() -> Vec<Error>; 10] = [
     memory::numbers,
     memory::blocks,
     memory::carves_and_addresses,
@@ -35,6 +37,7 @@ const SECTIONS: [fn() -> Vec<Error>; 9] = [
     devices::that_fail,
     devices::that_will_not_stop,
     devices::that_are_not_there,
+    tensors::refused,
 ];
 
 /// What only a kernel's backend says: an example of it, and the test file that provokes it.

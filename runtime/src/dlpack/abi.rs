@@ -28,7 +28,7 @@ pub mod device {
 /// `DLPackVersion`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct DlVersion {
     pub major: u32,
     pub minor: u32,
 }
@@ -36,7 +36,7 @@ pub struct Version {
 /// `DLDevice`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Device {
+pub struct DlDevice {
     pub device_type: i32,
     pub device_id: i32,
 }
@@ -55,9 +55,9 @@ pub struct DataType {
 /// `DLTensor`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Tensor {
+pub struct DlTensor {
     pub data: *mut c_void,
-    pub device: Device,
+    pub device: DlDevice,
     pub ndim: i32,
     pub dtype: DataType,
     pub shape: *mut i64,
@@ -68,25 +68,25 @@ pub struct Tensor {
 /// `DLManagedTensor`, as before DLPack 1.0.
 #[repr(C)]
 #[derive(Debug)]
-pub struct ManagedTensor {
-    pub tensor: Tensor,
+pub struct DlManagedTensor {
+    pub tensor: DlTensor,
     pub manager_ctx: *mut c_void,
-    pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensor)>,
+    pub deleter: Option<unsafe extern "C" fn(*mut DlManagedTensor)>,
 }
 
 /// `DLManagedTensorVersioned`.
 #[repr(C)]
 #[derive(Debug)]
-pub struct ManagedTensorVersioned {
-    pub version: Version,
+pub struct DlManagedTensorVersioned {
+    pub version: DlVersion,
     pub manager_ctx: *mut c_void,
-    pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensorVersioned)>,
+    pub deleter: Option<unsafe extern "C" fn(*mut DlManagedTensorVersioned)>,
     pub flags: u64,
-    pub tensor: Tensor,
+    pub tensor: DlTensor,
 }
 
 // On 64 bits, and on armv7 (AAPCS: a u64 is aligned to 8 bytes).
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<Tensor>() == 48 && size_of::<ManagedTensor>() == 64 && size_of::<ManagedTensorVersioned>() == 80);
+const _: () = assert!(size_of::<DlTensor>() == 48 && size_of::<DlManagedTensor>() == 64 && size_of::<DlManagedTensorVersioned>() == 80);
 #[cfg(all(target_pointer_width = "32", target_arch = "arm"))]
-const _: () = assert!(size_of::<Tensor>() == 40 && size_of::<ManagedTensor>() == 48 && size_of::<ManagedTensorVersioned>() == 64);
+const _: () = assert!(size_of::<DlTensor>() == 40 && size_of::<DlManagedTensor>() == 48 && size_of::<DlManagedTensorVersioned>() == 64);

@@ -38,7 +38,7 @@ impl Contract {
     /// Is a tensor whose first element is at `addr` what is demanded? An empty tensor has no address.
     pub(super) fn check(&self, addr: u64, place: Place, shape: &Shape, strides: Option<&[i64]>) -> Result<()> {
         if let Some(need) = self.place.filter(|need| *need != place) {
-            return Err(Error::Tensor { rule: TensorRule::Device, found: place.device_type(), need: need.device_type() });
+            return Err(Error::Tensor { rule: TensorRule::DeviceType, found: place.device_type(), need: need.device_type() });
         }
         let align = self.align_bytes.max(1) as u64;
         if shape.elements() > 0 && !addr.is_multiple_of(align) {

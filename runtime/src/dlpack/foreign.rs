@@ -3,7 +3,7 @@
 
 use super::{
     DataType, Place, Shape,
-    abi::{MAJOR, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor},
+    abi::{DlManagedTensor, DlManagedTensorVersioned, DlTensor, MAJOR, READ_ONLY},
     contract::strided,
     shape::MAX_DIMS,
 };
@@ -16,12 +16,14 @@ pub struct Foreign(Form);
 
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    Versioned(NonNull<ManagedTensorVersioned>),
-    Legacy(NonNull<ManagedTensor>),
+    Versioned(NonNull<DlManagedTensorVersioned>),
+    Legacy(NonNull<DlManagedTensor>),
 }
 
 // SAFETY: DLPack lets a consumer call the deleter on any thread.
 unsafe impl Send for Foreign {}
+// SAFETY: `&Foreign` only reads the structure, which its producer leaves as it is until the deleter is called.
+unsafe impl Sync for Foreign {}
 
 /// What a tensor says of itself, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ impl Foreign {
     /// `tensor` is null, or what its producer gave to this consumer, alone: it stays valid, with `ndim` entries in its shape and in its
     /// strides where they are not null, until this value calls the deleter. Where its major version is another one, only the
     /// fields up to `flags` are looked at.
-    pub unsafe fn from_versioned(tensor: *mut ManagedTensorVersioned) -> Result<Self> {
+    pub unsafe fn from_versioned(tensor: *mut DlManagedTensorVersioned) -> Result<Self> {
         NonNull::new(tensor).map(|tensor| Self(Form::Versioned(tensor))).ok_or(NULL_TENSOR)
     }
 
@@ -61,7 +63,7 @@ impl Foreign {
     ///
     /// # Safety
     /// As [`from_versioned`](Self::from_versioned).
-    pub unsafe fn from_legacy(tensor: *mut ManagedTensor) -> Result<Self> {
+    pub unsafe fn from_legacy(tensor: *mut DlManagedTensor) -> Result<Self> {
         NonNull::new(tensor).map(|tensor| Self(Form::Legacy(tensor))).ok_or(NULL_TENSOR)
     }
 
@@ -92,7 +94,7 @@ impl Foreign {
     /// Copies the elements to the beginning of `buf`, and counts them as copied: for data that lies elsewhere. How many bytes that were.
     ///
     /// # Errors
-    /// As [`describe`](Self::describe). [`Error::Tensor`]: [`TensorRule::Device`], the CPU cannot read them; [`TensorRule::Strides`], they do
+    /// As [`describe`](Self::describe). [`Error::Tensor`]: [`TensorRule::DeviceType`], the CPU cannot read them; [`TensorRule::Strides`], they do
     /// not follow each other. [`Error::OutOfRange`]: they do not fit.
     ///
     /// # Safety
@@ -100,7 +102,7 @@ impl Foreign {
     pub unsafe fn copy_to<T>(&self, buf: &mut CpuBuf<'_, T>) -> Result<usize> {
         let what = self.describe()?;
         if !what.place.is_host() {
-            return Err(refusal(TensorRule::Device, what.place.device_type(), Place::Cpu.device_type()));
+            return Err(refusal(TensorRule::DeviceType, what.place.device_type(), Place::Cpu.device_type()));
         }
         if let Some(strides) = what.strides() {
             return Err(strided(&what.shape, Some(strides)));
@@ -159,7 +161,7 @@ const fn refusal(rule: TensorRule, found: u64, need: u64) -> Error {
 /// # Safety
 /// Shape and strides are null or have `ndim` entries.
 #[allow(clippy::cast_sign_loss, reason = "what is negative is shown as its bits")]
-unsafe fn describe(tensor: &Tensor, read_only: bool) -> Result<Description> {
+unsafe fn describe(tensor: &DlTensor, read_only: bool) -> Result<Description> {
     let count = usize::try_from(tensor.ndim).ok().filter(|count| *count <= MAX_DIMS);
     let count = count.ok_or(refusal(TensorRule::Dims, i64::from(tensor.ndim) as u64, MAX_DIMS as u64))?;
     let read = |from: *mut i64| {
@@ -178,7 +180,7 @@ unsafe fn describe(tensor: &Tensor, read_only: bool) -> Result<Description> {
     let element_bytes = tensor.dtype.bytes()?;
     shape.len_bytes(element_bytes)?;
     let device_type = i64::from(tensor.device.device_type) as u64;
-    let place = Place::of(tensor.device.device_type).ok_or(refusal(TensorRule::Device, device_type, Place::Cpu.device_type()))?;
+    let place = Place::of(tensor.device.device_type).ok_or(refusal(TensorRule::DeviceType, device_type, Place::Cpu.device_type()))?;
     let strides = (count > 0 && !tensor.strides.is_null()).then(|| read(tensor.strides));
     let strides = strides.filter(|strides| !shape.is_compact(strides.get(..count).unwrap_or_default()));
     let addr = if shape.elements() == 0 {

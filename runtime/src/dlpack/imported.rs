@@ -25,14 +25,14 @@ impl<'r> Imported<'r> {
     ///
     /// # Errors
     /// The tensor comes back with what [`Foreign::describe`] says; [`Error::NotOurs`]: its elements are elsewhere (then only
-    /// [`Foreign::copy_to`] brings them here); [`Error::Tensor`]: [`TensorRule::Device`], its address is none of the CPU's, or what
+    /// [`Foreign::copy_to`] brings them here); [`Error::Tensor`]: [`TensorRule::DeviceType`], its address is none of the CPU's, or what
     /// the contract says. Dropping it calls its deleter, as DLPack demands.
     pub fn new<B: Backend>(region: &'r Region<B>, foreign: Foreign, contract: &Contract) -> Result<Self, Refused<Foreign>> {
         let found = foreign.describe().and_then(|what| {
             contract.check(what.addr, what.place, &what.shape, what.strides())?;
             if !what.place.is_host() {
                 let (found, need) = (what.place.device_type(), super::Place::Cpu.device_type());
-                return Err(Error::Tensor { rule: TensorRule::Device, found, need });
+                return Err(Error::Tensor { rule: TensorRule::DeviceType, found, need });
             }
             let (first, len_bytes) = what.extent()?;
             let mapping = &region.state().mapping;

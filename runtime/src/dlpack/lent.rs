@@ -2,7 +2,7 @@
 
 use super::{
     ByteOffset, Place,
-    abi::{ManagedTensor, ManagedTensorVersioned},
+    abi::{DlManagedTensor, DlManagedTensorVersioned},
     table::{Entry, Target},
 };
 use crate::{Bus, CpuBuf, DevBuf, Error, Refused, Result, TensorRule, event::event, region::Block, span::Span};
@@ -38,7 +38,7 @@ impl<T> Lendable for CpuBuf<'_, T> {
 impl<T> Lendable for DevBuf<'_, T> {
     fn target(&self, offset: ByteOffset) -> Result<Target> {
         let addr = self.addr().0;
-        let place = if self.bus() == Bus::Gpu { Place::Cuda } else { Place::Device };
+        let place = if self.bus() == Bus::Gpu { Place::Cuda } else { Place::BusAddress };
         let byte_offset = match offset {
             ByteOffset::Folded => 0,
             ByteOffset::Kept => self.offset_bytes() as u64,
@@ -99,7 +99,7 @@ impl<B> Lent<B> {
     ///
     /// # Errors
     /// [`Error::TensorOut`]: a consumer has it already.
-    pub fn tensor(&mut self) -> Result<NonNull<ManagedTensorVersioned>> {
+    pub fn tensor(&mut self) -> Result<NonNull<DlManagedTensorVersioned>> {
         let tensor = self.entry.give_versioned()?;
         event!("tensor out");
         Ok(tensor)
@@ -108,8 +108,8 @@ impl<B> Lent<B> {
     /// The same in the form before DLPack 1.0, for a consumer that knows no other.
     ///
     /// # Errors
-    /// [`Error::TensorOut`]. [`Error::Tensor`] with [`TensorRule::ReadOnly`]: this form cannot say that nothing may be written.
-    pub fn legacy_tensor(&mut self) -> Result<NonNull<ManagedTensor>> {
+    /// [`Error::TensorOut`]. [`Error::Tensor`] with [`TensorRule::Flags`]: this form cannot say that nothing may be written.
+    pub fn legacy_tensor(&mut self) -> Result<NonNull<DlManagedTensor>> {
         let tensor = self.entry.give_legacy()?;
         event!("tensor out");
         Ok(tensor)

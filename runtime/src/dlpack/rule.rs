@@ -29,13 +29,13 @@ pub enum TensorRule {
     /// A stride of a tensor whose elements do not follow each other. Needed: C's.
     Strides,
     /// `DLDeviceType`.
-    Device,
+    DeviceType,
     /// The first element's address. Needed: a multiple.
     Alignment,
     /// An address that no pointer holds. Needed: at most.
     Address,
     /// Flags that the form before DLPack 1.0 cannot carry.
-    ReadOnly,
+    Flags,
 }
 
 impl fmt::Display for TensorRule {
@@ -51,10 +51,10 @@ impl fmt::Display for TensorRule {
             Self::Lanes => "lanes of an element",
             Self::NullData => "elements with data",
             Self::Strides => "stride, in elements",
-            Self::Device => "device type",
+            Self::DeviceType => "device type",
             Self::Alignment => "address of the first element, a multiple of",
             Self::Address => "address of the first element, at most",
-            Self::ReadOnly => "flags",
+            Self::Flags => "flags",
         })
     }
 }

@@ -14,7 +14,7 @@ pub enum Place {
     /// `kDLCUDA`: the data pointer is the GPU's.
     Cuda,
     /// `kDLExtDev`: the data pointer is a bus address, for a driver that knows whose.
-    Device,
+    BusAddress,
 }
 
 impl Place {
@@ -24,7 +24,7 @@ impl Place {
             Self::Cpu => CPU,
             Self::CudaHost => CUDA_HOST,
             Self::Cuda => CUDA,
-            Self::Device => EXT_DEV,
+            Self::BusAddress => EXT_DEV,
         }
     }
 
@@ -39,7 +39,7 @@ impl Place {
             CPU => Some(Self::Cpu),
             CUDA_HOST => Some(Self::CudaHost),
             CUDA => Some(Self::Cuda),
-            EXT_DEV => Some(Self::Device),
+            EXT_DEV => Some(Self::BusAddress),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use super::{
     Lent, Place, TensorSpec,
-    abi::{Device, MAJOR, MINOR, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor, Version},
+    abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},
     lent::Lendable,
     shape::MAX_DIMS,
     slot::{FREE, Slot},
@@ -41,8 +41,8 @@ pub(super) struct Entry {
 
 #[derive(Debug)]
 struct Fields {
-    versioned: ManagedTensorVersioned,
-    legacy: ManagedTensor,
+    versioned: DlManagedTensorVersioned,
+    legacy: DlManagedTensor,
     shape: [i64; MAX_DIMS],
     strides: [i64; MAX_DIMS],
 }
@@ -52,9 +52,9 @@ struct Fields {
 // lead to the same entry, or are numbers here.
 unsafe impl Sync for Entry {}
 
-const NOTHING: Tensor = Tensor {
+const NOTHING: DlTensor = DlTensor {
     data: ptr::null_mut(),
-    device: Device { device_type: 0, device_id: 0 },
+    device: DlDevice { device_type: 0, device_id: 0 },
     ndim: 0,
     dtype: super::DataType::U8,
     shape: ptr::null_mut(),
@@ -121,9 +121,9 @@ pub struct Target {
 
 impl Entry {
     const fn new() -> Self {
-        let legacy = ManagedTensor { tensor: NOTHING, manager_ctx: ptr::null_mut(), deleter: None };
-        let version = Version { major: MAJOR, minor: MINOR };
-        let versioned = ManagedTensorVersioned { version, manager_ctx: ptr::null_mut(), deleter: None, flags: 0, tensor: NOTHING };
+        let legacy = DlManagedTensor { tensor: NOTHING, manager_ctx: ptr::null_mut(), deleter: None };
+        let version = DlVersion { major: MAJOR, minor: MINOR };
+        let versioned = DlManagedTensorVersioned { version, manager_ctx: ptr::null_mut(), deleter: None, flags: 0, tensor: NOTHING };
         let fields = Fields { versioned, legacy, shape: [0; MAX_DIMS], strides: [0; MAX_DIMS] };
         Self { slot: Slot(AtomicUsize::new(FREE)), misuses: AtomicUsize::new(0), fields: UnsafeCell::new(fields) }
     }
@@ -138,10 +138,10 @@ impl Entry {
             let strides = (&raw mut (*fields).strides).cast::<i64>();
             dims.copy_from_nonoverlapping(shape.dims().as_ptr(), count);
             strides.copy_from_nonoverlapping(shape.strides().as_ptr(), count);
-            let tensor = Tensor {
+            let tensor = DlTensor {
                 // dlpack.h: a tensor of no elements has no data.
                 data: if shape.elements() == 0 { ptr::null_mut() } else { target.data },
-                device: Device { device_type: target.place.device_type_i32(), device_id: 0 },
+                device: DlDevice { device_type: target.place.device_type_i32(), device_id: 0 },
                 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "at most MAX_DIMS")]
                 ndim: count as i32,
                 dtype: spec.dtype,
@@ -151,31 +151,31 @@ impl Entry {
             };
             let manager_ctx = ptr::from_ref(self).cast_mut().cast();
             let flags = if spec.read_only { READ_ONLY } else { 0 };
-            let version = Version { major: MAJOR, minor: MINOR };
-            (&raw mut (*fields).versioned).write(ManagedTensorVersioned {
+            let version = DlVersion { major: MAJOR, minor: MINOR };
+            (&raw mut (*fields).versioned).write(DlManagedTensorVersioned {
                 version,
                 manager_ctx,
                 deleter: Some(delete_versioned),
                 flags,
                 tensor,
             });
-            (&raw mut (*fields).legacy).write(ManagedTensor { tensor, manager_ctx, deleter: Some(delete_legacy) });
+            (&raw mut (*fields).legacy).write(DlManagedTensor { tensor, manager_ctx, deleter: Some(delete_legacy) });
         }
     }
 
     /// Gives the tensor to a consumer.
-    pub(super) fn give_versioned(&'static self) -> Result<NonNull<ManagedTensorVersioned>> {
+    pub(super) fn give_versioned(&'static self) -> Result<NonNull<DlManagedTensorVersioned>> {
         self.give_out()?;
         // SAFETY: a field of an entry that is always there.
         Ok(unsafe { NonNull::new_unchecked(&raw mut (*self.fields.get()).versioned) })
     }
 
     /// The same in the form before DLPack 1.0, which has no flags.
-    pub(super) fn give_legacy(&'static self) -> Result<NonNull<ManagedTensor>> {
+    pub(super) fn give_legacy(&'static self) -> Result<NonNull<DlManagedTensor>> {
         // SAFETY: held by the caller, or out; the flags are written before either.
         let flags = unsafe { (&raw const (*self.fields.get()).versioned.flags).read() };
         if flags & READ_ONLY != 0 {
-            return Err(Error::Tensor { rule: TensorRule::ReadOnly, found: flags, need: 0 });
+            return Err(Error::Tensor { rule: TensorRule::Flags, found: flags, need: 0 });
         }
         self.give_out()?;
         // SAFETY: as above.
@@ -198,7 +198,7 @@ impl Entry {
 }
 
 /// `DLManagedTensorVersioned::deleter`.
-unsafe extern "C" fn delete_versioned(tensor: *mut ManagedTensorVersioned) {
+unsafe extern "C" fn delete_versioned(tensor: *mut DlManagedTensorVersioned) {
     // SAFETY: a consumer calls it with the tensor that it was given, which lies in a `static` table, and so does what its context leads to;
     // while it is out nobody writes them. Null is no tensor, and nothing is done.
     unsafe {
@@ -209,7 +209,7 @@ unsafe extern "C" fn delete_versioned(tensor: *mut ManagedTensorVersioned) {
 }
 
 /// `DLManagedTensor::deleter`.
-unsafe extern "C" fn delete_legacy(tensor: *mut ManagedTensor) {
+unsafe extern "C" fn delete_legacy(tensor: *mut DlManagedTensor) {
     // SAFETY: as in `delete_versioned`.
     unsafe {
         if !tensor.is_null() {

@@ -31,9 +31,9 @@ fn a_tensor_is_refused_by_the_rule_that_it_breaks() {
         (|t| t.managed().tensor.dtype.lanes = 0, wrong(TensorRule::Lanes, 0, 1)),
         (|t| t.managed().tensor.dtype.bits = 4, wrong(TensorRule::Type, 4, 8)),
         (|t| t.managed().tensor.dtype.bits = 0, wrong(TensorRule::Type, 0, 8)),
-        (|t| t.managed().tensor.device.device_type = 4, wrong(TensorRule::Device, 4, 1)),
-        (|t| t.managed().tensor.device.device_type = -1, wrong(TensorRule::Device, u64::MAX, 1)),
-        (|t| t.managed().tensor.device.device_type = 0, wrong(TensorRule::Device, 0, 1)),
+        (|t| t.managed().tensor.device.device_type = 4, wrong(TensorRule::DeviceType, 4, 1)),
+        (|t| t.managed().tensor.device.device_type = -1, wrong(TensorRule::DeviceType, u64::MAX, 1)),
+        (|t| t.managed().tensor.device.device_type = 0, wrong(TensorRule::DeviceType, 0, 1)),
         (|t| t.managed().tensor.byte_offset = u64::MAX, wrong(TensorRule::Size, u64::MAX, isize::MAX as u64)),
     ];
     let mut bytes = [0_u8; 64];
@@ -132,11 +132,11 @@ fn a_contract_is_checked_at_import_too() {
     assert_eq!(found(&mut Theirs::new(first, &[4, 4]).with_strides(&[1, 4]), &Contract::TVM), wrong(TensorRule::Strides, 1, 4));
     let mut pinned = Theirs::new(first, &[4]);
     pinned.managed().tensor.device.device_type = 3;
-    assert_eq!(found(&mut pinned, &Contract::TVM), wrong(TensorRule::Device, 3, 1));
+    assert_eq!(found(&mut pinned, &Contract::TVM), wrong(TensorRule::DeviceType, 3, 1));
     // A device's address is no pointer of the CPU's, even where the number is one.
     let mut bus = Theirs::new(first, &[4]);
     bus.managed().tensor.device.device_type = 12;
-    assert_eq!(found(&mut bus, &Contract::ANY), wrong(TensorRule::Device, 12, 1));
+    assert_eq!(found(&mut bus, &Contract::ANY), wrong(TensorRule::DeviceType, 12, 1));
     // Strides that leave the region, or all addresses.
     for strides in [[4096, 1], [-1, 1], [i64::MAX, i64::MAX], [i64::MIN, 1]] {
         let error = found(&mut Theirs::new(first.wrapping_sub(buf.offset_bytes()), &[4, 4]).with_strides(&strides), &Contract::NUMPY);

@@ -2,7 +2,7 @@
 
 use contigo::dlpack::{
     DataType,
-    abi::{Device, MAJOR, ManagedTensor, ManagedTensorVersioned, Tensor, Version},
+    abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR},
 };
 use std::{
     ffi::c_void,
@@ -11,7 +11,7 @@ use std::{
 
 /// A framework's tensor: it owns shape and strides, as a framework does, behind raw pointers.
 pub(crate) struct Theirs {
-    managed: *mut ManagedTensorVersioned,
+    managed: *mut DlManagedTensorVersioned,
     shape: *mut [i64],
     strides: *mut [i64],
     deleted: *mut AtomicUsize,
@@ -26,18 +26,18 @@ impl Theirs {
         }
         let (shape, strides) = (Box::<[i64]>::into_raw(dims.into()), Box::into_raw(strides.into_boxed_slice()));
         let deleted = Box::into_raw(Box::<AtomicUsize>::default());
-        let tensor = Tensor {
+        let tensor = DlTensor {
             data: data.cast(),
-            device: Device { device_type: 1, device_id: 0 },
+            device: DlDevice { device_type: 1, device_id: 0 },
             ndim: i32::try_from(dims.len()).unwrap(),
             dtype: DataType::F32,
             shape: shape.cast(),
             strides: strides.cast(),
             byte_offset: 0,
         };
-        let version = Version { major: MAJOR, minor: 99 };
+        let version = DlVersion { major: MAJOR, minor: 99 };
         let managed =
-            ManagedTensorVersioned { version, manager_ctx: deleted.cast::<c_void>(), deleter: Some(count_versioned), flags: 0, tensor };
+            DlManagedTensorVersioned { version, manager_ctx: deleted.cast::<c_void>(), deleter: Some(count_versioned), flags: 0, tensor };
         Self { managed: Box::into_raw(Box::new(managed)), shape, strides, deleted }
     }
 
@@ -48,20 +48,20 @@ impl Theirs {
     }
 
     /// The tensor, before it is given away.
-    pub(crate) fn managed(&mut self) -> &mut ManagedTensorVersioned {
+    pub(crate) fn managed(&mut self) -> &mut DlManagedTensorVersioned {
         // SAFETY: as above.
         unsafe { &mut *self.managed }
     }
 
     /// The tensor to give away. This value outlives it.
-    pub(crate) fn give(&self) -> *mut ManagedTensorVersioned {
+    pub(crate) fn give(&self) -> *mut DlManagedTensorVersioned {
         self.managed
     }
 
     /// The same in the old form.
-    pub(crate) fn legacy(&mut self) -> ManagedTensor {
+    pub(crate) fn legacy(&mut self) -> DlManagedTensor {
         let managed = self.managed();
-        ManagedTensor { tensor: managed.tensor, manager_ctx: managed.manager_ctx, deleter: Some(count_legacy) }
+        DlManagedTensor { tensor: managed.tensor, manager_ctx: managed.manager_ctx, deleter: Some(count_legacy) }
     }
 
     /// How often its deleter was called.
@@ -81,12 +81,12 @@ impl Drop for Theirs {
     }
 }
 
-unsafe extern "C" fn count_versioned(tensor: *mut ManagedTensorVersioned) {
+unsafe extern "C" fn count_versioned(tensor: *mut DlManagedTensorVersioned) {
     // SAFETY: the context is the counter of a `Theirs`, which outlives its tensor.
     unsafe { (*(*tensor).manager_ctx.cast::<AtomicUsize>()).fetch_add(1, Ordering::Relaxed) };
 }
 
-unsafe extern "C" fn count_legacy(tensor: *mut ManagedTensor) {
+unsafe extern "C" fn count_legacy(tensor: *mut DlManagedTensor) {
     // SAFETY: as above.
     unsafe { (*(*tensor).manager_ctx.cast::<AtomicUsize>()).fetch_add(1, Ordering::Relaxed) };
 }

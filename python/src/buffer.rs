@@ -1,0 +1,342 @@
+//! An array in DMA memory, the CPU's or a device's.
+
+use crate::{
+    dtype::Dtype,
+    error::{ContigoError, raised},
+    export::{self, Counted},
+    handover::{self, Handover},
+    heap::Memory,
+};
+use contigo::{Align, CpuBuf, DevBuf, Direction, dlpack::Shape};
+use pyo3::{
+    exceptions::{PyBufferError, PyValueError},
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+/// What all handles of an array share: the memory goes back when the last of them is gone.
+pub(crate) struct Inner {
+    memory: &'static Memory,
+    state: Mutex<State>,
+    /// NumPy's arrays and DLPack's tensors of it. Raised under the state's lock.
+    views: AtomicUsize,
+    ptr: *mut u8,
+    len_bytes: usize,
+    /// What a device has to know; by the heap's port.
+    address: Option<u64>,
+}
+
+// SAFETY: `ptr` is an address in memory that stays mapped until the process ends, and is only handed on.
+#[allow(unsafe_code, reason = "see above")]
+unsafe impl Send for Inner {}
+// SAFETY: as above; everything else is behind a lock or an atomic.
+#[allow(unsafe_code, reason = "see above")]
+unsafe impl Sync for Inner {}
+
+/// Whose it is.
+enum State {
+    Cpu(CpuBuf<'static>),
+    Device(DevBuf<'static>),
+    /// In a call that is under way, freed, or lost to a device that would not stop.
+    Gone,
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn ptr(&self) -> *mut u8 {
+        self.ptr
+    }
+
+    pub(crate) fn view_gone(&self) {
+        // Release: what the view's user did to the bytes is done before they are given away (`take`, Acquire).
+        self.views.fetch_sub(1, Ordering::Release);
+    }
+
+    /// One view more, while it is the CPU's.
+    fn view(self: &Arc<Self>) -> PyResult<Counted> {
+        let state = self.lock();
+        match &*state {
+            State::Cpu(_) => {
+                self.views.fetch_add(1, Ordering::Relaxed);
+                Ok(Counted::new(Arc::clone(self)))
+            }
+            State::Device(_) => {
+                Err(PyBufferError::new_err("a device has this buffer: take it back first (end of the `with`, sync_from_device)"))
+            }
+            State::Gone => Err(PyBufferError::new_err("this buffer was freed, or is in a job")),
+        }
+    }
+
+    /// The buffer, out of here, when it is the CPU's and nobody looks at it.
+    pub(crate) fn take(&self) -> PyResult<CpuBuf<'static>> {
+        let mut state = self.lock();
+        let views = self.views.load(Ordering::Acquire);
+        match std::mem::replace(&mut *state, State::Gone) {
+            State::Cpu(buf) if views == 0 => Ok(buf),
+            State::Cpu(buf) => {
+                *state = State::Cpu(buf);
+                let arrays = if views == 1 { "an array (NumPy's, or another framework's by DLPack) is" } else { "arrays are" };
+                Err(PyBufferError::new_err(format!(
+                    "{views} view(s): {arrays} still looking at this buffer, and would race the device; delete them first (`del a`)"
+                )))
+            }
+            other @ State::Device(_) => {
+                *state = other;
+                Err(PyBufferError::new_err("a device has this buffer already"))
+            }
+            State::Gone => Err(PyBufferError::new_err("this buffer was freed, or is in a job")),
+        }
+    }
+
+    pub(crate) fn put(&self, buf: CpuBuf<'static>) {
+        *self.lock() = State::Cpu(buf);
+    }
+
+    /// To a device behind the heap's port; the bus address.
+    pub(crate) fn give(&self, direction: Direction) -> PyResult<u64> {
+        let port = self.memory.port.ok_or_else(no_port)?;
+        match handover::give(self.take()?, port, direction) {
+            Ok(buf) => {
+                let address = buf.addr().0;
+                *self.lock() = State::Device(buf);
+                Ok(address)
+            }
+            Err((error, buf)) => {
+                self.put(buf);
+                Err(raised(error))
+            }
+        }
+    }
+
+    /// From the device, which has stopped.
+    pub(crate) fn take_back(&self) -> PyResult<()> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut *state, State::Gone) {
+            State::Device(buf) => match buf.into_cpu() {
+                Ok(buf) => {
+                    *state = State::Cpu(buf);
+                    Ok(())
+                }
+                Err(refused) => {
+                    *state = State::Device(refused.returned);
+                    Err(raised(refused.error))
+                }
+            },
+            other => {
+                *state = other;
+                Err(PyBufferError::new_err(
+                    "no device has this buffer: give it first (`with buf.to_device(\"from_device\")`, or sync_to_device), because lines \
+                     that the CPU has written could otherwise go over what the device writes",
+                ))
+            }
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let state = std::mem::replace(self.state.get_mut().unwrap_or_else(PoisonError::into_inner), State::Gone);
+        match state {
+            State::Cpu(buf) => self.memory.give_back(buf),
+            // Nobody said that the device has stopped: leaked, never given to the next.
+            State::Device(buf) => std::mem::forget(buf),
+            State::Gone => {}
+        }
+    }
+}
+
+pub(crate) fn no_port() -> PyErr {
+    ContigoError::new_err(
+        "this heap has no port: open it with port=(name, offset, address bits, coherent), as the accelerator's master is wired",
+    )
+}
+
+/// An array in DMA memory: `numpy.asarray(buf)` and every framework's `from_dlpack(buf)` share its elements, and a device gets its
+/// address while nobody looks at them.
+///
+/// It goes back to its heap when the last of its views and handles is gone, or by `freebuffer()`.
+#[pyclass(frozen, module = "contigo")]
+pub(crate) struct Buffer {
+    inner: Arc<Inner>,
+    shape: Shape,
+    dtype: Dtype,
+}
+
+impl Buffer {
+    pub(crate) fn new(memory: &'static Memory, dims: &[i64], dtype: &Bound<'_, PyAny>, align: usize, zeroed: bool) -> PyResult<Self> {
+        let (shape, dtype) = (Shape::new(dims).map_err(raised)?, Dtype::of(dtype)?);
+        let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
+        let mut buf = memory.take(len_bytes, Align::new(align).map_err(raised)?)?;
+        if zeroed {
+            buf.view_mut::<u8>().map_err(raised)?.fill(0);
+        }
+        let ptr = buf.as_mut_ptr();
+        let address = memory.port.and_then(|port| memory.region.dev_addr_of(&port, ptr, len_bytes).ok()).map(|address| address.0);
+        let inner = Inner { memory, state: Mutex::new(State::Cpu(buf)), views: AtomicUsize::new(0), ptr, len_bytes, address };
+        Ok(Self { inner: Arc::new(inner), shape, dtype })
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+
+    pub(crate) fn is_of(&self, memory: &'static Memory) -> bool {
+        std::ptr::eq(self.inner.memory, memory)
+    }
+}
+
+#[pymethods]
+impl Buffer {
+    /// Elements of each dimension.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.shape.dims())
+    }
+
+    /// What an element is: "float32".
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.dtype.name
+    }
+
+    /// Bytes of all elements.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.inner.len_bytes
+    }
+
+    /// The bus address of the first element, as the heap's port sees it. A number: the device may use it only between `to_device` and the end of
+    /// that.
+    #[getter]
+    fn device_address(&self) -> PyResult<u64> {
+        self.inner.memory.port.ok_or_else(no_port)?;
+        self.inner.address.ok_or_else(|| ContigoError::new_err("the heap's port does not reach this buffer"))
+    }
+
+    /// "cpu", "device", or "gone" (freed, or in a job).
+    #[getter]
+    fn owner(&self) -> &'static str {
+        match &*self.inner.lock() {
+            State::Cpu(_) => "cpu",
+            State::Device(_) => "device",
+            State::Gone => "gone",
+        }
+    }
+
+    /// How many arrays and tensors look at it now.
+    #[getter]
+    fn views(&self) -> usize {
+        self.inner.views.load(Ordering::Relaxed)
+    }
+
+    /// A capsule with the tensor (the array API's protocol). While it, or what was made of it, lives, no device gets the buffer.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Py<PyAny>> {
+        if stream.is_some_and(|stream| !stream.is_none()) {
+            return Err(PyBufferError::new_err("this memory is the CPU's: stream must be None"));
+        }
+        if dl_device.is_some_and(|device| device != self.__dlpack_device__()) {
+            return Err(PyBufferError::new_err("this memory is the CPU's, (1, 0), and is copied to no other device"));
+        }
+        if copy == Some(true) {
+            return Err(PyBufferError::new_err("this is never copied: copy the array that you made of it"));
+        }
+        let versioned = max_version.is_some_and(|(major, _)| major >= 1);
+        export::capsule(py, self.inner.view()?, &self.shape, self.dtype, versioned)
+    }
+
+    /// (1, 0): the CPU's memory.
+    #[allow(clippy::unused_self, reason = "the protocol calls it on an object")]
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (contigo::dlpack::abi::device::CPU, 0)
+    }
+
+    /// NumPy's array of the same memory. `dtype` and `copy` as NumPy passes them.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(&self, py: Python<'py>, dtype: Option<Bound<'py, PyAny>>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
+        if self.dtype.typestr.is_empty() {
+            return Err(PyValueError::new_err(format!("NumPy has no {}: use a framework's from_dlpack", self.dtype.name)));
+        }
+        let view = View { view: self.inner.view()?, shape: self.shape, dtype: self.dtype };
+        let array = py.import("numpy")?.getattr("asarray")?.call1((Bound::new(py, view)?,))?;
+        match dtype {
+            Some(dtype) if !dtype.is_none() && !array.getattr("dtype")?.eq(&dtype)? => {
+                if copy == Some(false) {
+                    return Err(PyValueError::new_err("another dtype is a copy, and copy=False forbids it"));
+                }
+                array.call_method1("astype", (dtype,))
+            }
+            _ if copy == Some(true) => array.call_method0("copy"),
+            _ => Ok(array),
+        }
+    }
+
+    /// Gives it to a device, for the length of a `with`: caches cleaned, and nobody looks. `direction` is what the device does: "to_device" (it
+    /// reads), "from_device" (it writes), "both".
+    #[pyo3(signature = (direction="both"))]
+    fn to_device(&self, direction: &str) -> PyResult<Handover> {
+        Handover::begin(self, direction)
+    }
+
+    /// PYNQ's name. Here it gives the buffer away: no array of it may be alive, and until `sync_from_device` there is none to be had.
+    fn sync_to_device(&self) -> PyResult<()> {
+        self.inner.give(Direction::Bidirectional).map(drop)
+    }
+
+    /// PYNQ's name: the device has stopped, and the CPU has the buffer again.
+    fn sync_from_device(&self) -> PyResult<()> {
+        self.inner.take_back()
+    }
+
+    /// PYNQ's name: back to the heap, now. Refused while arrays look at it, and while a device has it.
+    fn freebuffer(&self) -> PyResult<()> {
+        let buf = self.inner.take()?;
+        self.inner.memory.give_back(buf);
+        Ok(())
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        let first = self.shape.dims().first().ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("len() of a scalar"))?;
+        usize::try_from(*first).map_err(|_| PyValueError::new_err("a dimension that is none"))
+    }
+
+    fn __repr__(&self) -> String {
+        let address = self.inner.address.map_or(String::new(), |address| format!(", device_address={address:#x}"));
+        format!("contigo.Buffer(shape={:?}, dtype={}{address}, owner={})", self.shape.dims(), self.dtype.name, self.owner())
+    }
+}
+
+/// One view of a buffer, which NumPy keeps as an array's base.
+#[pyclass(frozen, module = "contigo")]
+pub(crate) struct View {
+    view: Counted,
+    shape: Shape,
+    dtype: Dtype,
+}
+
+#[pymethods]
+impl View {
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        dict.set_item("version", 3)?;
+        dict.set_item("shape", PyTuple::new(py, self.shape.dims())?)?;
+        dict.set_item("typestr", self.dtype.typestr)?;
+        dict.set_item("data", (self.view.inner().ptr().addr(), false))?;
+        Ok(dict)
+    }
+}

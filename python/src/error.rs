@@ -1,0 +1,31 @@
+//! The runtime's errors as Python's exceptions: the same words and numbers.
+
+use contigo::Error;
+use pyo3::{
+    create_exception,
+    exceptions::{
+        PyBufferError, PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyRuntimeError, PyTimeoutError, PyValueError,
+    },
+    prelude::*,
+};
+
+create_exception!(contigo, ContigoError, PyRuntimeError, "What the runtime refuses, with its numbers.");
+
+/// The exception that a Python programmer expects.
+pub(crate) fn raised(error: impl Into<Error>) -> PyErr {
+    let error = error.into();
+    let text = error.to_string();
+    match error {
+        Error::Exhausted { .. } | Error::NoSlots { .. } => PyMemoryError::new_err(text),
+        Error::NotFound { .. } => PyFileNotFoundError::new_err(text),
+        Error::Denied { .. } | Error::PagemapHidden { .. } => PyPermissionError::new_err(text),
+        // Python makes the subclass of the number: FileNotFoundError, PermissionError, ….
+        Error::Os { errno, .. } => PyOSError::new_err((errno, text)),
+        Error::Timeout { .. } => PyTimeoutError::new_err(text),
+        Error::Tensor { .. } | Error::TensorOut => PyBufferError::new_err(text),
+        Error::Argument { .. } | Error::NotPowerOfTwo { .. } | Error::OutOfRange { .. } | Error::BadName { .. } => {
+            PyValueError::new_err(text)
+        }
+        _ => ContigoError::new_err(text),
+    }
+}

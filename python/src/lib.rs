@@ -1,0 +1,33 @@
+//! Contigo for Python: memory that NumPy, TVM and an accelerator share.
+//!
+//! ```text
+//!   heap.rs: memory, from a name ──► buffer.rs: an array, the CPU's or a device's ──► export.rs: DLPack's capsules
+//!        ▲                                   └── handover.rs, gemm8.rs: a device's for a while
+//!        └── imported.rs: a framework's array that lies there
+//! ```
+//! Python has a heap and objects live as long as somebody looks at them; so what Rust's types say at compile time is checked here when it
+//! is called, and memory that was once opened stays open until the process ends.
+
+mod buffer;
+mod dtype;
+mod error;
+mod export;
+mod gemm8;
+mod handover;
+mod heap;
+mod imported;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ContigoError", module.py().get_type::<error::ContigoError>())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<heap::Heap>()?;
+    module.add_class::<buffer::Buffer>()?;
+    module.add_class::<buffer::View>()?;
+    module.add_class::<handover::Handover>()?;
+    module.add_class::<imported::Imported>()?;
+    module.add_class::<gemm8::Gemm8>()?;
+    module.add_function(wrap_pyfunction!(heap::info, module)?)
+}
