@@ -105,6 +105,8 @@ fn a_buffer_that_is_too_small_or_a_spec_that_is_none_is_refused() {
         buf = returned;
     }
     assert_eq!(Shape::new(&[1; 9]), Err(wrong(TensorRule::Dims, 9, 8)));
+    // As NumPy counts: an empty dimension makes no stride 0.
+    assert_eq!(Shape::new(&[2, 0, 3]).map(|shape| (shape.strides().to_vec(), shape.elements())), Ok((vec![3, 3, 1], 0)));
     assert_eq!(TENSORS.taken(), 0);
     // All of it, and none of it.
     for (dims, data) in [([1024], false), ([0], true)] {
