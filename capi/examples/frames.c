@@ -1,0 +1,143 @@
+/* A frame loop: a pool of frames, a copy engine, and what a program does when something goes wrong.
+ *
+ * A camera's frame is written into a buffer, a copy engine moves it to another one (as a resizer or a filter would), and the CPU sums it up.
+ * The simulated device fails now and then: it hangs, reports errors, or stops early. No frame is lost to that, and none leaks.
+ * At the end the program does what it must not, to show that it is told so. */
+
+#include <contigo.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FRAME = 4096, FRAMES = 200, SLOTS = 4, TIMEOUT_US = 1000 };
+
+static void say(const char *what, contigo_status status)
+{
+    char text[256];
+    contigo_last_error(text, sizeof text);
+    printf("%s: %s: %s\n", what, contigo_status_name(status), text);
+}
+
+static void check(contigo_status status, const char *what)
+{
+    if (status != CONTIGO_OK) {
+        say(what, status);
+        exit(EXIT_FAILURE);
+    }
+}
+#define CHECK(call) check((call), #call)
+
+/* What a camera would do. */
+static void fill(contigo_buf frame, unsigned number)
+{
+    void *bytes;
+    size_t len;
+    CHECK(contigo_buf_map(frame, CONTIGO_WRITE, &bytes, &len));
+    for (size_t i = 0; i < len; i++)
+        ((unsigned char *)bytes)[i] = (unsigned char)(number + i);
+    CHECK(contigo_buf_unmap(frame));
+}
+
+/* How many bytes are not what the camera made. */
+static unsigned wrong_bytes(contigo_buf frame, unsigned number)
+{
+    void *bytes;
+    size_t len;
+    unsigned wrong = 0;
+    CHECK(contigo_buf_map(frame, CONTIGO_READ, &bytes, &len));
+    for (size_t i = 0; i < len; i++)
+        wrong += ((const unsigned char *)bytes)[i] != (unsigned char)(number + i);
+    CHECK(contigo_buf_unmap(frame));
+    return wrong;
+}
+
+/* One frame through the engine. A device that failed was stopped, and the frames are the CPU's again: try once more. */
+static contigo_status copy(contigo_engine engine, contigo_buf from, contigo_buf to, unsigned *retries)
+{
+    const contigo_operand source = {.buf = from, .len_bytes = FRAME}, target = {.buf = to, .len_bytes = FRAME};
+    contigo_status status = CONTIGO_OK;
+    for (int attempt = 0; attempt < 10; attempt++) {
+        contigo_job job;
+        status = contigo_copy_start(engine, &source, &target, &job);
+        if (status == CONTIGO_OK)
+            status = contigo_job_wait(job, TIMEOUT_US);
+        if (status != CONTIGO_E_TIMEOUT && status != CONTIGO_E_FAULT && status != CONTIGO_E_SHORT_TRANSFER)
+            break;
+        ++*retries;
+    }
+    return status;
+}
+
+/* What must not be done, and what is said to it. */
+static unsigned misuse(contigo_pool pool, contigo_port port)
+{
+    unsigned missed = 0;
+    contigo_buf frame;
+    void *bytes;
+    uint64_t addr;
+    contigo_status status;
+#define REFUSED(call, expected) (status = (call), missed += status != (expected), say(#call, status))
+
+    CHECK(contigo_pool_take(pool, &frame));
+    REFUSED(contigo_buf_dev_addr(frame, &addr), CONTIGO_E_CPU_OWNED);
+    CHECK(contigo_buf_map(frame, CONTIGO_READ, &bytes, NULL));
+    REFUSED(contigo_buf_to_device(frame, port, 0, FRAME, CONTIGO_TO_DEVICE, &addr), CONTIGO_E_MAPPED);
+    CHECK(contigo_buf_unmap(frame));
+    CHECK(contigo_buf_to_device(frame, port, 0, FRAME, CONTIGO_TO_DEVICE, &addr));
+    printf("the frame is at bus address 0x%" PRIx64 "\n", addr);
+    REFUSED(contigo_buf_map(frame, CONTIGO_READ, &bytes, NULL), CONTIGO_E_DEVICE_OWNED);
+    REFUSED(contigo_buf_release(frame), CONTIGO_E_DEVICE_OWNED);
+    CHECK(contigo_buf_to_cpu(frame));
+    CHECK(contigo_buf_release(frame));
+    REFUSED(contigo_buf_release(frame), CONTIGO_E_STALE);
+    REFUSED(contigo_buf_map(frame, CONTIGO_READ, &bytes, NULL), CONTIGO_E_STALE);
+    REFUSED(contigo_buf_release(0), CONTIGO_E_HANDLE);
+    REFUSED(contigo_buf_release(pool), CONTIGO_E_KIND);
+    REFUSED(contigo_pool_take(pool, NULL), CONTIGO_E_NULL);
+    return missed;
+}
+
+int main(void)
+{
+    contigo_sim sim;
+    contigo_port port;
+    contigo_heap heap;
+    contigo_pool pool;
+    contigo_engine engine;
+
+    contigo_sim_options board = {.struct_size = sizeof board, .seed = 11, .late_irq = 100, .error = 100, .short_transfer = 100, .hang = 100};
+    CHECK(contigo_sim_open(&board, &sim));
+    CHECK(contigo_sim_port(sim, 0, &port));
+    contigo_heap_options memory = {.struct_size = sizeof memory, .kind = CONTIGO_HEAP_SIM, .sim = sim, .len_bytes = 64 * 1024};
+    CHECK(contigo_heap_open(&memory, &heap));
+    CHECK(contigo_pool_open(heap, FRAME, SLOTS, 0, &pool));
+    contigo_engine_options device = {.struct_size = sizeof device, .kind = CONTIGO_ENGINE_ZDMA, .port = port, .sim = sim, .heap = heap};
+    CHECK(contigo_engine_open(&device, &engine));
+
+    unsigned wrong = 0, retries = 0;
+    for (unsigned number = 0; number < FRAMES; number++) {
+        contigo_buf from, to;
+        CHECK(contigo_pool_take(pool, &from));
+        CHECK(contigo_pool_take(pool, &to));
+        fill(from, number);
+        CHECK(copy(engine, from, to, &retries));
+        wrong += wrong_bytes(to, number);
+        CHECK(contigo_buf_release(from));
+        CHECK(contigo_buf_release(to));
+    }
+    size_t free_slots;
+    CHECK(contigo_pool_free_slots(pool, &free_slots));
+    contigo_engine_stats jobs = {.struct_size = sizeof jobs};
+    CHECK(contigo_engine_get_stats(engine, &jobs));
+    printf("%d frames, %u wrong bytes, %u retries, %zu of %d frames free\n", FRAMES, wrong, retries, free_slots, SLOTS);
+    printf("jobs: %" PRIu64 " started, %" PRIu64 " completed, %" PRIu64 " stopped\n", jobs.started, jobs.completed, jobs.stopped);
+
+    unsigned missed = misuse(pool, port);
+    CHECK(contigo_engine_close(engine));
+    CHECK(contigo_pool_close(pool));
+    CHECK(contigo_heap_close(heap));
+    CHECK(contigo_port_close(port));
+    CHECK(contigo_sim_close(sim));
+    printf("%u misuses were missed\n", missed);
+    return wrong == 0 && missed == 0 && free_slots == SLOTS ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,1217 @@
+/* Contigo: contiguous DMA memory, bus addresses and ownership for FPGA and SoC accelerators on embedded Linux.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * A program opens a heap, takes buffers from a pool, looks at them while the CPU owns them, and gives them to an engine's job:
+ *
+ *     contigo_heap_open -> contigo_pool_open -> contigo_pool_take -> contigo_buf_map, contigo_buf_unmap
+ *          -> contigo_gemm8_start -> contigo_job_wait -> contigo_buf_map ... -> contigo_buf_release
+ *
+ * Handles. Every object is a number. A number that is stale, of another kind, or of no kind is refused; 0 is never a handle. An object is the
+ * program's from the call that made it until the call that closes or releases it.
+ *
+ * Errors. Every call that can fail returns a contigo_status: 0, or a negative code. What a refused call should have answered is 0.
+ * contigo_last_error has the text, with the numbers, for each thread.
+ *
+ * Threads. Any thread may use any handle. Heaps, ports and pools may be used by many at once; a buffer, an engine or a job by one at a time:
+ * the second is refused with CONTIGO_E_IN_CALL, and nothing waits. A close while others are in a call is refused with
+ * CONTIGO_E_STILL_USED.
+ *
+ * Memory. Nothing is allocated from the heap. All tables are static and have the sizes CONTIGO_MAX_....
+ *
+ * What cannot be caught. A pointer that is neither NULL nor valid; a pointer of contigo_buf_map that is used after contigo_buf_unmap; a device
+ * that the program drives itself and that still writes after contigo_buf_to_cpu; a port that is not the one that a device is wired to.
+ *
+ * This file is made by cbindgen from capi/src/ffi. Do not edit it. */
+
+#ifndef CONTIGO_H
+#define CONTIGO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * For contigo_buf_map: to read. Several may read at once.
+ */
+#define CONTIGO_READ 1
+
+/**
+ * For contigo_buf_map: to read and write, alone.
+ */
+#define CONTIGO_WRITE 2
+
+/**
+ * The device only reads.
+ */
+#define CONTIGO_TO_DEVICE 0
+
+/**
+ * The device only writes; what the CPU wrote there before may be lost.
+ */
+#define CONTIGO_FROM_DEVICE 1
+
+/**
+ * The device reads and writes.
+ */
+#define CONTIGO_IN_OUT 2
+
+/**
+ * gemm8, an int8 matrix engine: boards/gemm8.md.
+ */
+#define CONTIGO_ENGINE_GEMM8 1
+
+/**
+ * Arm's PL330 (DMA-330): copies. Needs heap.
+ */
+#define CONTIGO_ENGINE_PL330 2
+
+/**
+ * ZynqMP's ZDMA: copies. With heap it works by lists of descriptors, without by its registers alone.
+ */
+#define CONTIGO_ENGINE_ZDMA 3
+
+/**
+ * A block of a simulated board: sim, len_bytes.
+ */
+#define CONTIGO_HEAP_SIM 1
+
+/**
+ * A u-dma-buf: name is that in /dev, whose addresses are physical ones. Its size is in the device tree.
+ */
+#define CONTIGO_HEAP_U_DMA_BUF 2
+
+/**
+ * A u-dma-buf of a node behind dma-ranges or an IOMMU: its address is the accelerator's own.
+ */
+#define CONTIGO_HEAP_U_DMA_BUF_TRANSLATED 3
+
+/**
+ * A block of a dma-heap: name is that in /dev/dma_heap, len_bytes. With kernel_port its address and its caches are the kernel's
+ * business; without, the kernel is older than 6.9 and the program has CAP_SYS_ADMIN.
+ */
+#define CONTIGO_HEAP_DMA_HEAP 4
+
+/**
+ * Huge pages of 2 MiB: len_bytes. Needs reserved pages and CAP_SYS_ADMIN.
+ */
+#define CONTIGO_HEAP_HUGE_PAGES 5
+
+/**
+ * C is int8: the sums shifted right by shift with rounding half up, and saturated.
+ */
+#define CONTIGO_GEMM8_INT8 0
+
+/**
+ * C is int32: the sums as they are.
+ */
+#define CONTIGO_GEMM8_INT32 1
+
+/**
+ * The version of this header. It grows where a program that was compiled with an older header would not work any more, and with it the
+ * number in the shared library's name; new functions, codes and fields at the end of a structure do not change it.
+ */
+#define CONTIGO_ABI_VERSION 1
+
+/**
+ * Buffers that exist at once, pools' free slots included: four pools of the largest size. A handle's index has 12 bits.
+ */
+#define CONTIGO_MAX_BUFS 4096
+
+/**
+ * Slots of one pool: as many as the runtime's own Pool has at most.
+ */
+#define CONTIGO_MAX_POOL_SLOTS 1024
+
+/**
+ * Pools at once: one for each kind of tensor of a program with some to spare.
+ */
+#define CONTIGO_MAX_POOLS 64
+
+/**
+ * Heaps at once: a board has a handful of memories, and a test opens some more.
+ */
+#define CONTIGO_MAX_HEAPS 32
+
+/**
+ * Engines at once: a Zynq has eight PL330 channels and a fabric with room for as many cores.
+ */
+#define CONTIGO_MAX_ENGINES 32
+
+/**
+ * Ports at once: the boards' own are two dozen.
+ */
+#define CONTIGO_MAX_PORTS 64
+
+/**
+ * Kernel ports at once: one for each engine at most.
+ */
+#define CONTIGO_MAX_KERNEL_PORTS 32
+
+/**
+ * Simulated boards at once.
+ */
+#define CONTIGO_MAX_SIMS 32
+
+/**
+ * Bytes of a name, its NUL not counted.
+ */
+#define CONTIGO_MAX_NAME_BYTES 127
+
+/**
+ * What a call returns: CONTIGO_OK, or one of CONTIGO_E_..., which are negative. contigo_last_error has the text with the numbers.
+ */
+typedef int32_t contigo_status;
+
+/**
+ * A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be mapped and has no bus address; a device's
+ * has a bus address and cannot be mapped. One thread at a time uses it; any thread may.
+ */
+typedef uint64_t contigo_buf;
+
+/**
+ * What a buffer is. Units: bytes.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_buf_info).
+     */
+    size_t struct_size;
+    /**
+     * How many bytes it shows; while it is a device's, how many were handed over.
+     */
+    size_t len_bytes;
+    /**
+     * Where the first of them is, from the beginning of the heap; 0 while it is a device's.
+     */
+    size_t offset_bytes;
+    /**
+     * Its bus address through the last port; 0 while it is the CPU's.
+     */
+    uint64_t addr;
+    /**
+     * 1 while it is a device's.
+     */
+    uint32_t device_owned;
+    /**
+     * Always 0.
+     */
+    uint32_t reserved;
+} contigo_buf_info;
+
+/**
+ * A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it can be closed at any time.
+ */
+typedef uint64_t contigo_port;
+
+/**
+ * A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is left to chance.
+ */
+typedef uint64_t contigo_sim;
+
+/**
+ * A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once, when the program begins.
+ */
+typedef uint64_t contigo_heap;
+
+/**
+ * Which engine, and how it is reached: sim, or uio.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_engine_options).
+     */
+    size_t struct_size;
+    /**
+     * CONTIGO_ENGINE_....
+     */
+    uint32_t kind;
+    /**
+     * 1: wait without the interrupt, by looking again and again. For a real device only.
+     */
+    uint32_t polled;
+    /**
+     * The port that the device's bus master is wired to. For a real device this is the program's word: in this bitstream, on this board, the
+     * device reaches memory through this port and no other way, and nobody else drives it. A wrong port writes into other memory.
+     */
+    contigo_port port;
+    /**
+     * The simulated board on which a new device of this kind is made; 0: a real one.
+     */
+    contigo_sim sim;
+    /**
+     * The UIO device's name: its node in the device tree, with its unit address (dma-controller@f8003000) or without, or what its driver
+     * calls it. NULL with sim. It is not kept.
+     */
+    const char *uio;
+    /**
+     * The heap for what the driver itself needs, carved once; 0: none.
+     */
+    contigo_heap heap;
+} contigo_engine_options;
+
+/**
+ * An engine: one accelerator behind one port, with at most one job at a time.
+ */
+typedef uint64_t contigo_engine;
+
+/**
+ * How an engine's jobs ended.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_engine_stats).
+     */
+    size_t struct_size;
+    /**
+     * Jobs whose doorbell was rung.
+     */
+    uint64_t started;
+    /**
+     * Jobs whose result came back.
+     */
+    uint64_t completed;
+    /**
+     * Jobs that timed out, failed, or were cancelled.
+     */
+    uint64_t stopped;
+    /**
+     * 1: a device that would not stop keeps the engine busy.
+     */
+    uint32_t busy;
+    /**
+     * Always 0.
+     */
+    uint32_t reserved;
+} contigo_engine_stats;
+
+/**
+ * A bus master that is bound to the kernel module contigo.
+ */
+typedef uint64_t contigo_kernel_port;
+
+/**
+ * Which memory, and what it must be. What is 0 has its default.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_heap_options).
+     */
+    size_t struct_size;
+    /**
+     * CONTIGO_HEAP_....
+     */
+    uint32_t kind;
+    /**
+     * The block's last byte must be reachable with so many address bits; 0: 64.
+     */
+    uint32_t addr_bits;
+    /**
+     * The block's size in bytes, where it is made here; otherwise how large it must be at least.
+     */
+    size_t len_bytes;
+    /**
+     * What the block's address must be a multiple of, a power of two; 0: 64.
+     */
+    size_t align_bytes;
+    /**
+     * The device's or the heap's name. It is not kept.
+     */
+    const char *name;
+    /**
+     * The simulated board.
+     */
+    contigo_sim sim;
+    /**
+     * For whom a dma-heap's block is; 0: for nobody.
+     */
+    contigo_kernel_port kernel_port;
+} contigo_heap_options;
+
+/**
+ * What a heap is.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_heap_info).
+     */
+    size_t struct_size;
+    /**
+     * The block's size in bytes.
+     */
+    size_t len_bytes;
+    /**
+     * How many bytes can still be carved, before alignment.
+     */
+    size_t free_bytes;
+    /**
+     * The cache line: what a pool's slots must be multiples of.
+     */
+    size_t line_bytes;
+    /**
+     * Where the block lies, as the memory knows it; a port may add its offset.
+     */
+    uint64_t base;
+} contigo_heap_info;
+
+/**
+ * What a heap has done since it was opened.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_heap_stats).
+     */
+    size_t struct_size;
+    /**
+     * Cache maintenance calls.
+     */
+    uint64_t syncs;
+    /**
+     * Bytes made visible to devices, rounded out to whole lines where devices write.
+     */
+    uint64_t bytes_synced_for_device;
+    /**
+     * Bytes taken back for the CPU.
+     */
+    uint64_t bytes_synced_for_cpu;
+    /**
+     * Bytes that contigo_buf_write copied: the only copy in this library.
+     */
+    uint64_t bytes_copied;
+    /**
+     * Pieces carved.
+     */
+    uint64_t carves;
+} contigo_heap_stats;
+
+/**
+ * One matrix product, C = A * B + bias.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_gemm8_args).
+     */
+    size_t struct_size;
+    /**
+     * Rows of A and C: 1 to 4096.
+     */
+    uint32_t m;
+    /**
+     * Columns of B and C: 16 to 4096, a multiple of 16.
+     */
+    uint32_t n;
+    /**
+     * Columns of A, rows of B: 16 to 4096, a multiple of 16.
+     */
+    uint32_t k;
+    /**
+     * CONTIGO_GEMM8_INT8 or CONTIGO_GEMM8_INT32.
+     */
+    uint32_t output;
+    /**
+     * 1: negative sums become 0.
+     */
+    uint32_t relu;
+    /**
+     * For int8: how many bits, 0 to 31.
+     */
+    uint32_t shift;
+} contigo_gemm8_args;
+
+/**
+ * Which bytes of which buffer a job uses. The buffer is the CPU's, or a device's from an earlier job or contigo_buf_to_device; then the
+ * bytes count from the first that was handed over.
+ */
+typedef struct {
+    /**
+     * The buffer.
+     */
+    contigo_buf buf;
+    /**
+     * The first byte, from the first that the buffer shows.
+     */
+    size_t offset_bytes;
+    /**
+     * How many.
+     */
+    size_t len_bytes;
+} contigo_operand;
+
+/**
+ * A job under way. Its handle is stale once the job has ended, however it ended.
+ */
+typedef uint64_t contigo_job;
+
+/**
+ * A pool: equal slots over one piece of a heap. Any number of threads may take and release at once.
+ */
+typedef uint64_t contigo_pool;
+
+/**
+ * A port of the program's own board.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_port_options).
+     */
+    size_t struct_size;
+    /**
+     * The name that errors print, 1 to CONTIGO_MAX_NAME_BYTES bytes. It is copied.
+     */
+    const char *name;
+    /**
+     * What a master adds: bus address = physical address + offset.
+     */
+    uint64_t offset;
+    /**
+     * The first bus address that reaches memory.
+     */
+    uint64_t window_first;
+    /**
+     * The last bus address that reaches memory.
+     */
+    uint64_t window_last;
+    /**
+     * How many address lines the master drives: 1 to 64.
+     */
+    uint32_t addr_bits;
+    /**
+     * 1: it snoops the CPU's caches; 0: it does not.
+     */
+    uint32_t coherent;
+} contigo_port_options;
+
+/**
+ * What a simulated board is made of. All zero but struct_size: nothing goes wrong, seed 0.
+ *
+ * Each fault strikes in so many of 1,000 jobs.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_sim_options).
+     */
+    size_t struct_size;
+    /**
+     * The seed.
+     */
+    uint64_t seed;
+    /**
+     * The interrupt comes up to ten times as late as the result.
+     */
+    uint16_t late_irq;
+    /**
+     * The interrupt never comes; the status register is right.
+     */
+    uint16_t lost_irq;
+    /**
+     * The device ends with an error bit.
+     */
+    uint16_t error;
+    /**
+     * The device says that it is done, and wrote only a part.
+     */
+    uint16_t short_transfer;
+    /**
+     * The device hangs until it is told to stop.
+     */
+    uint16_t hang;
+    /**
+     * The device hangs and does not stop before contigo_engine_reset.
+     */
+    uint16_t stuck;
+} contigo_sim_options;
+
+/**
+ * It was done.
+ */
+#define CONTIGO_OK 0
+
+/**
+ * A pointer that must not be NULL is.
+ */
+#define CONTIGO_E_NULL -1
+
+/**
+ * A number that is no handle.
+ */
+#define CONTIGO_E_HANDLE -2
+
+/**
+ * The object is gone: released, closed, ended, or given away. Also the second release of one handle.
+ */
+#define CONTIGO_E_STALE -3
+
+/**
+ * A handle, or an engine, of another kind.
+ */
+#define CONTIGO_E_KIND -4
+
+/**
+ * Another thread is in a call with this object. Use a handle from one thread at a time.
+ */
+#define CONTIGO_E_IN_CALL -5
+
+/**
+ * Others still use this object: its buffers, its engines, a call of another thread. Release them first.
+ */
+#define CONTIGO_E_STILL_USED -6
+
+/**
+ * A fixed table of this library is full (CONTIGO_MAX_...).
+ */
+#define CONTIGO_E_TABLE_FULL -7
+
+/**
+ * The buffer is mapped, so that nobody else may have it. Unmap it first.
+ */
+#define CONTIGO_E_MAPPED -8
+
+/**
+ * The buffer is not mapped.
+ */
+#define CONTIGO_E_NOT_MAPPED -9
+
+/**
+ * The buffer is a device's. Wait for its job, or take it back with contigo_buf_to_cpu.
+ */
+#define CONTIGO_E_DEVICE_OWNED -10
+
+/**
+ * The buffer is the CPU's, and has no bus address. Hand it over with contigo_buf_to_device.
+ */
+#define CONTIGO_E_CPU_OWNED -11
+
+/**
+ * The buffer's device would not stop. The buffer is leaked and never freed, because the device may still write it.
+ */
+#define CONTIGO_E_LEAKED -12
+
+/**
+ * A structure's struct_size cannot be, or it has something set that this library does not know.
+ */
+#define CONTIGO_E_STRUCT -13
+
+/**
+ * A text is not UTF-8, or too long.
+ */
+#define CONTIGO_E_TEXT -14
+
+/**
+ * A number is none of those that this header lists for it.
+ */
+#define CONTIGO_E_VALUE -15
+
+/**
+ * One buffer is two operands of one job.
+ */
+#define CONTIGO_E_SAME_BUFFER -16
+
+/**
+ * The engine has a job. Wait for it, or cancel it.
+ */
+#define CONTIGO_E_HAS_JOB -17
+
+/**
+ * A defect of this library was caught. Please report it.
+ */
+#define CONTIGO_E_INTERNAL -18
+
+/**
+ * An alignment is no power of two.
+ */
+#define CONTIGO_E_NOT_POWER_OF_TWO -100
+
+/**
+ * A range runs past the end of what it indexes.
+ */
+#define CONTIGO_E_OUT_OF_RANGE -101
+
+/**
+ * The bytes cannot be viewed so.
+ */
+#define CONTIGO_E_VIEW -102
+
+/**
+ * The block is in pieces on the bus.
+ */
+#define CONTIGO_E_NOT_CONTIGUOUS -103
+
+/**
+ * An address is not aligned as was asked for.
+ */
+#define CONTIGO_E_MISALIGNED -104
+
+/**
+ * The block is too small, or no whole number of cache lines.
+ */
+#define CONTIGO_E_BLOCK_SIZE -105
+
+/**
+ * The block ends above the address width asked for.
+ */
+#define CONTIGO_E_TOO_HIGH -106
+
+/**
+ * The memory has no address for a device. The text says what to install.
+ */
+#define CONTIGO_E_NO_ADDRESS -107
+
+/**
+ * A pointer or an address is not inside this heap.
+ */
+#define CONTIGO_E_NOT_OURS -108
+
+/**
+ * Nothing that large is left.
+ */
+#define CONTIGO_E_EXHAUSTED -109
+
+/**
+ * Every slot of the pool is taken.
+ */
+#define CONTIGO_E_NO_SLOTS -110
+
+/**
+ * A slot is no whole number of cache lines.
+ */
+#define CONTIGO_E_SLOT_SIZE -111
+
+/**
+ * The block can only be synchronised as a whole, and has another buffer.
+ */
+#define CONTIGO_E_WHOLE_BLOCK -112
+
+/**
+ * The parts of the heap cannot be counted any further.
+ */
+#define CONTIGO_E_TOO_MANY_PARTS -113
+
+/**
+ * The port, or the engine's registers, cannot reach these bytes.
+ */
+#define CONTIGO_E_UNREACHABLE -114
+
+/**
+ * The memory's addresses are for another bus.
+ */
+#define CONTIGO_E_WRONG_BUS -115
+
+/**
+ * The kernel and the port disagree on whether the memory is coherent.
+ */
+#define CONTIGO_E_COHERENCY -116
+
+/**
+ * Nobody can maintain the caches of this memory, and the port does not snoop.
+ */
+#define CONTIGO_E_CANNOT_SYNC -117
+
+/**
+ * The device would write into a cache line that another buffer shares.
+ */
+#define CONTIGO_E_SHARED_LINE -118
+
+/**
+ * The engine uses this operand in another direction.
+ */
+#define CONTIGO_E_WRONG_DIRECTION -119
+
+/**
+ * An operand is too small for the job.
+ */
+#define CONTIGO_E_BUFFER_SIZE -120
+
+/**
+ * An operand's bus address is not aligned as the engine needs.
+ */
+#define CONTIGO_E_BUFFER_ALIGN -121
+
+/**
+ * An argument is outside what is possible. The text has the limits.
+ */
+#define CONTIGO_E_ARGUMENT -122
+
+/**
+ * The engine is busy (contigo_engine_recover), or its device has a driver already.
+ */
+#define CONTIGO_E_BUSY -123
+
+/**
+ * The job did not end in time. The device was stopped, and the buffers are back.
+ */
+#define CONTIGO_E_TIMEOUT -124
+
+/**
+ * The device reports an error. It was stopped, and the buffers are back.
+ */
+#define CONTIGO_E_FAULT -125
+
+/**
+ * The device says it is done, and moved too little. The buffers are back.
+ */
+#define CONTIGO_E_SHORT_TRANSFER -126
+
+/**
+ * The device would not stop. Its buffers are leaked; reset it, then contigo_engine_recover.
+ */
+#define CONTIGO_E_WILL_NOT_STOP -127
+
+/**
+ * The register window is too small: this is another device.
+ */
+#define CONTIGO_E_REGISTER_WINDOW -128
+
+/**
+ * A system call failed. The text has its name and the errno.
+ */
+#define CONTIGO_E_OS -129
+
+/**
+ * The kernel does not give this program the device. The text says what to change.
+ */
+#define CONTIGO_E_DENIED -130
+
+/**
+ * A name is empty, too long, or has a /.
+ */
+#define CONTIGO_E_BAD_NAME -131
+
+/**
+ * There is no such device.
+ */
+#define CONTIGO_E_NOT_FOUND -132
+
+/**
+ * Several devices are called that.
+ */
+#define CONTIGO_E_AMBIGUOUS -133
+
+/**
+ * A file under /sys is not there.
+ */
+#define CONTIGO_E_ATTRIBUTE_MISSING -134
+
+/**
+ * A file under /sys or /proc cannot be read or written.
+ */
+#define CONTIGO_E_ATTRIBUTE_UNREADABLE -135
+
+/**
+ * A file under /sys is empty.
+ */
+#define CONTIGO_E_ATTRIBUTE_EMPTY -136
+
+/**
+ * A file, an ioctl or a register says what cannot be.
+ */
+#define CONTIGO_E_ATTRIBUTE_NONSENSE -137
+
+/**
+ * A setting makes this memory or device unusable. The text says what to change.
+ */
+#define CONTIGO_E_UNSUITABLE -138
+
+/**
+ * /proc/self/pagemap hides addresses: run as root, or with CAP_SYS_ADMIN.
+ */
+#define CONTIGO_E_PAGEMAP_HIDDEN -139
+
+/**
+ * Another process, or another part of this one, has it open.
+ */
+#define CONTIGO_E_IN_USE -140
+
+/**
+ * The kernel would not pin so much memory (RLIMIT_MEMLOCK).
+ */
+#define CONTIGO_E_PIN_LIMIT -141
+
+/**
+ * Another thread's cache maintenance did not end in time. Nothing was done; try again.
+ */
+#define CONTIGO_E_CONTENDED -142
+
+/**
+ * A refusal that is newer than this list. The text says what.
+ */
+#define CONTIGO_E_OTHER -999
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * What the buffer is. CONTIGO_E_DEVICE_OWNED while a job has it.
+ *
+ * Pointers:
+ * info points to a structure whose struct_size is set.
+ */
+contigo_status contigo_buf_get_info(contigo_buf buf, contigo_buf_info *info);
+
+/**
+ * A pointer to the bytes that the buffer shows, and their number. It is valid until contigo_buf_unmap; until then the buffer cannot be
+ * given away or released. access: CONTIGO_READ, and nothing may be written through the pointer, or CONTIGO_WRITE.
+ *
+ * CONTIGO_E_DEVICE_OWNED: a device has it. CONTIGO_E_MAPPED: it is mapped already, and one of the two wants to write.
+ *
+ * Pointers:
+ * ptr and len_bytes are writable. len_bytes may be NULL.
+ */
+contigo_status contigo_buf_map(contigo_buf buf, uint32_t access, void **ptr, size_t *len_bytes);
+
+/**
+ * Gives one pointer up: it must not be used any more. CONTIGO_E_NOT_MAPPED where there is none.
+ */
+contigo_status contigo_buf_unmap(contigo_buf buf);
+
+/**
+ * Copies len_bytes bytes to the beginning of what the buffer shows, and counts them: this library's only copy. Data that is still to be
+ * made is better made in place. from does not lie in the buffer.
+ *
+ * Pointers:
+ * len_bytes bytes are readable at from.
+ */
+contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_bytes);
+
+/**
+ * Shows only len_bytes bytes from offset_bytes of what the buffer shows now. All of it stays taken.
+ */
+contigo_status contigo_buf_slice(contigo_buf buf, size_t offset_bytes, size_t len_bytes);
+
+/**
+ * Shows all of the buffer again: the reverse of contigo_buf_slice.
+ */
+contigo_status contigo_buf_whole(contigo_buf buf);
+
+/**
+ * Where the first byte that the buffer shows is, from the beginning of the heap. CONTIGO_E_DEVICE_OWNED while a device has it.
+ *
+ * Pointers:
+ * offset_bytes is writable.
+ */
+contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
+
+/**
+ * Hands len_bytes bytes from offset_bytes of the buffer to a device that the program drives itself, behind port: checks that the
+ * device reaches them, does the cache maintenance that they need, and answers their bus address, which addr may be NULL for.
+ * direction: CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
+ *
+ * From here on the buffer is the device's, until contigo_buf_to_cpu. It can be an operand of an engine's job. Before the program rings
+ * its device's doorbell it needs no barrier: this call ends with one.
+ *
+ * Pointers:
+ * addr is NULL or writable.
+ */
+contigo_status contigo_buf_to_device(contigo_buf buf,
+                                     contigo_port port,
+                                     size_t offset_bytes,
+                                     size_t len_bytes,
+                                     uint32_t direction,
+                                     uint64_t *addr);
+
+/**
+ * Takes the buffer back for the CPU: what the device wrote is visible after this. The device must have finished with it, its last write
+ * included: only the program knows that of a device that it drives itself. CONTIGO_E_CPU_OWNED where it is the CPU's already,
+ * CONTIGO_E_DEVICE_OWNED while a job has it: wait for the job.
+ */
+contigo_status contigo_buf_to_cpu(contigo_buf buf);
+
+/**
+ * The bus address of what was handed over, through that port. CONTIGO_E_CPU_OWNED while the buffer is the CPU's: it has none then.
+ *
+ * Pointers:
+ * addr is writable.
+ */
+contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr);
+
+/**
+ * Gives the buffer back: to its pool, or for good. The handle is stale from here on. CONTIGO_E_DEVICE_OWNED and CONTIGO_E_MAPPED: it is
+ * still out; CONTIGO_E_STALE: it was released before.
+ */
+contigo_status contigo_buf_release(contigo_buf buf);
+
+/**
+ * Opens an engine: finds its device, checks that it is one, and stops it, because a program that crashed may have left it running. Close it
+ * with contigo_engine_close.
+ *
+ * Pointers:
+ * options points to an initialised structure whose uio is NULL or NUL-terminated; engine is writable.
+ */
+contigo_status contigo_engine_open(const contigo_engine_options *options, contigo_engine *engine);
+
+/**
+ * How the engine's jobs ended. CONTIGO_E_HAS_JOB while it has one.
+ *
+ * Pointers:
+ * stats points to a structure whose struct_size is set.
+ */
+contigo_status contigo_engine_get_stats(contigo_engine engine, contigo_engine_stats *stats);
+
+/**
+ * Stops the device after a job of which CONTIGO_E_WILL_NOT_STOP was said, and after it was reset. The buffers of that job stay leaked.
+ */
+contigo_status contigo_engine_recover(contigo_engine engine);
+
+/**
+ * Pulls the reset line of a simulated device: the only thing that stops one that is stuck. CONTIGO_E_KIND for a real device, whose reset
+ * is the board's business.
+ */
+contigo_status contigo_engine_reset(contigo_engine engine);
+
+/**
+ * Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
+ * Do it before the first job. The program's word: the kernel port is this engine's device, and its window number window the registers.
+ */
+contigo_status contigo_engine_arm(contigo_engine engine,
+                                  contigo_kernel_port kernel_port,
+                                  uint32_t window);
+
+/**
+ * Closes an engine. CONTIGO_E_HAS_JOB while it has a job; CONTIGO_E_WILL_NOT_STOP where its device does not stop: it stays open then.
+ */
+contigo_status contigo_engine_close(contigo_engine engine);
+
+/**
+ * Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its caches once. Close it with
+ * contigo_heap_close.
+ *
+ * Pointers:
+ * options points to an initialised structure whose name is NULL or NUL-terminated; heap is writable.
+ */
+contigo_status contigo_heap_open(const contigo_heap_options *options, contigo_heap *heap);
+
+/**
+ * Closes a heap and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an engine has a piece of it; for ever, where a
+ * device would not stop: leak, never free, what a device may own.
+ */
+contigo_status contigo_heap_close(contigo_heap heap);
+
+/**
+ * What the heap is.
+ *
+ * Pointers:
+ * info points to a structure whose struct_size is set.
+ */
+contigo_status contigo_heap_get_info(contigo_heap heap, contigo_heap_info *info);
+
+/**
+ * What the heap has done so far. Any thread may ask at any time.
+ *
+ * Pointers:
+ * stats points to a structure whose struct_size is set.
+ */
+contigo_status contigo_heap_get_stats(contigo_heap heap, contigo_heap_stats *stats);
+
+/**
+ * The bus address through port of len_bytes bytes at ptr, any pointer into the heap. It is a number, and gives no right to the bytes:
+ * who may touch them is still what the buffer's owner says. CONTIGO_E_NOT_OURS where not all of them are the heap's.
+ *
+ * Pointers:
+ * addr is writable. ptr may be any number.
+ */
+contigo_status contigo_dev_addr_of(contigo_heap heap, contigo_port port, const void *ptr, size_t len_bytes, uint64_t *addr);
+
+/**
+ * Where the CPU finds the byte at bus address addr of port. The byte may be a device's at this moment: do not touch it then.
+ *
+ * Pointers:
+ * ptr is writable.
+ */
+contigo_status contigo_host_ptr_of(contigo_heap heap, contigo_port port, uint64_t addr, void **ptr);
+
+/**
+ * Starts a matrix product on a gemm8. operands: A, m rows of k int8; B, k rows of n int8; bias, n int32; C, m rows of n int8 or
+ * int32, which the device writes. Each begins at a bus address that is a multiple of 64.
+ *
+ * The buffers are the device's until the job has ended. Where the job is refused, they stay as they were, and nothing was touched.
+ *
+ * Pointers:
+ * args points to an initialised structure, operands to four; job is writable.
+ */
+contigo_status contigo_gemm8_start(contigo_engine engine,
+                                   const contigo_gemm8_args *args,
+                                   const contigo_operand *operands,
+                                   contigo_job *job);
+
+/**
+ * Starts a copy on a PL330 or a ZDMA, of all bytes of from, to the beginning of to, which has as many at least.
+ *
+ * Pointers:
+ * from and to point to one operand each; job is writable.
+ */
+contigo_status contigo_copy_start(contigo_engine engine, const contigo_operand *from, const contigo_operand *to, contigo_job *job);
+
+/**
+ * Looks once whether the job has ended, with no wait and no system call: done is 1 then, the buffers are the CPU's, and the handle is
+ * stale. On an error the job has ended too, as after contigo_job_wait.
+ *
+ * Pointers:
+ * done is writable.
+ */
+contigo_status contigo_job_poll(contigo_job job, uint32_t *done);
+
+/**
+ * Waits for the end of the job, at most timeout_us microseconds, and makes the buffers the CPU's: what the device wrote is visible. The
+ * handle is stale then.
+ *
+ * CONTIGO_E_TIMEOUT, CONTIGO_E_FAULT, CONTIGO_E_SHORT_TRANSFER: the device was stopped, and the buffers are back; one whose caches could
+ * not be maintained is still a device's, and contigo_buf_to_cpu tries again. CONTIGO_E_WILL_NOT_STOP: the buffers are leaked.
+ * Another thread's call with the same job or engine is refused meanwhile (CONTIGO_E_IN_CALL).
+ */
+contigo_status contigo_job_wait(contigo_job job,
+                                uint32_t timeout_us);
+
+/**
+ * As contigo_job_wait, and the buffers stay a device's: the output can be an operand of the next job with no cache maintenance between.
+ */
+contigo_status contigo_job_wait_device(contigo_job job, uint32_t timeout_us);
+
+/**
+ * Stops the device and ends the job; the buffers are back. A job that has just ended well is no error. CONTIGO_E_WILL_NOT_STOP: the
+ * buffers are leaked.
+ */
+contigo_status contigo_job_cancel(contigo_job job);
+
+/**
+ * The ABI version of the library that is linked. Compare it with CONTIGO_ABI_VERSION where the library is loaded at run time.
+ */
+unsigned int contigo_abi_version(void);
+
+/**
+ * The library's version as a text, such as "0.1.0". It is static: never free it.
+ */
+const char *contigo_version(void);
+
+/**
+ * The name of a status, such as "CONTIGO_E_STALE"; "?" for a number that is none. It is static: never free it.
+ */
+const char *contigo_status_name(contigo_status status);
+
+/**
+ * The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that succeeds leaves it.
+ *
+ * Writes at most len bytes to buf, the NUL included, and cuts what does not fit. Returns the text's length without the NUL, so that
+ * contigo_last_error(NULL, 0) asks how long it is; 0: nothing was refused yet. 256 bytes hold every text.
+ *
+ * Pointers:
+ * buf is NULL, or len bytes are writable there.
+ */
+size_t contigo_last_error(char *buf, size_t len);
+
+/**
+ * Carves slots buffers of slot_bytes each, 1 to CONTIGO_MAX_POOL_SLOTS. slot_bytes is a multiple of the heap's cache line, so that no
+ * line has two owners. The first slot begins at a multiple of align_bytes, a power of two; 0: a cache line. Close it with
+ * contigo_pool_close; what was carved stays carved until the heap is closed.
+ *
+ * Pointers:
+ * pool is writable.
+ */
+contigo_status contigo_pool_open(contigo_heap heap,
+                                 size_t slot_bytes,
+                                 size_t slots,
+                                 size_t align_bytes,
+                                 contigo_pool *pool);
+
+/**
+ * Takes a free slot: the CPU's, with what its last owner left in it. No system call, no allocation, any thread. Release it with
+ * contigo_buf_release. CONTIGO_E_NO_SLOTS where all are taken.
+ *
+ * Pointers:
+ * buf is writable.
+ */
+contigo_status contigo_pool_take(contigo_pool pool, contigo_buf *buf);
+
+/**
+ * How many slots are free. Other threads may change that at once.
+ *
+ * Pointers:
+ * free is writable.
+ */
+contigo_status contigo_pool_free_slots(contigo_pool pool, size_t *free);
+
+/**
+ * Closes a pool. CONTIGO_E_STILL_USED while a slot is out.
+ */
+contigo_status contigo_pool_close(contigo_pool pool);
+
+/**
+ * Carves one buffer of len_bytes, rounded up to whole cache lines, at a multiple of align_bytes for the CPU and for the device; 0: a
+ * cache line. For what a program plans once, such as weights. Release it with contigo_buf_release; its bytes stay carved until the heap
+ * is closed.
+ *
+ * Pointers:
+ * buf is writable.
+ */
+contigo_status contigo_carve(contigo_heap heap, size_t len_bytes, size_t align_bytes, contigo_buf *buf);
+
+/**
+ * The port of a known board that is called name: zynq-hp0, zynq-acp, zynq-dmac, cyclone-v-acp... (contigo boards lists them).
+ * Close it with contigo_port_close. CONTIGO_E_NOT_FOUND: no board has one.
+ *
+ * Pointers:
+ * name is NUL-terminated; port is writable.
+ */
+contigo_status contigo_port_find(const char *name, contigo_port *port);
+
+/**
+ * A port of the program's own, by what the silicon's manual says. Close it with contigo_port_close.
+ *
+ * Pointers:
+ * options points to an initialised structure with a NUL-terminated name; port is writable.
+ */
+contigo_status contigo_port_define(const contigo_port_options *options, contigo_port *port);
+
+/**
+ * Closes a port's handle. Whoever uses the port has a copy.
+ */
+contigo_status contigo_port_close(contigo_port port);
+
+/**
+ * Opens /dev/contigo/<name>: a bus master that the kernel module knows (f8003000.dma-port). One program at a time has it. Close it with
+ * contigo_kernel_port_close.
+ *
+ * Pointers:
+ * name is NUL-terminated; port is writable.
+ */
+contigo_status contigo_kernel_port_open(const char *name, contigo_kernel_port *port);
+
+/**
+ * port as the kernel describes this device: on a bus of its own where dma-ranges or an IOMMU translate its addresses. Memory that is
+ * allocated for a kernel port is used through such a port. Close seen with contigo_port_close.
+ *
+ * Pointers:
+ * seen is writable.
+ */
+contigo_status contigo_kernel_port_see(contigo_kernel_port kernel_port, contigo_port port, contigo_port *seen);
+
+/**
+ * Closes a kernel port: the kernel runs what contigo_engine_arm left there. CONTIGO_E_STILL_USED while it has heaps.
+ */
+contigo_status contigo_kernel_port_close(contigo_kernel_port kernel_port);
+
+/**
+ * Makes a simulated board. Close it with contigo_sim_close.
+ *
+ * Pointers:
+ * options points to an initialised structure; sim is writable.
+ */
+contigo_status contigo_sim_open(const contigo_sim_options *options, contigo_sim *sim);
+
+/**
+ * Closes a simulated board. CONTIGO_E_STILL_USED while it has heaps or engines.
+ */
+contigo_status contigo_sim_close(contigo_sim sim);
+
+/**
+ * A port of a simulated board: coherent 0, one that does not snoop the CPU's caches, as Zynq's HP0; 1, one that does, as its ACP. 32
+ * address bits, no offset. Close it with contigo_port_close.
+ *
+ * Pointers:
+ * port is writable.
+ */
+contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port *port);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* CONTIGO_H */

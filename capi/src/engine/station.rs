@@ -1,0 +1,238 @@
+#![allow(unsafe_code, reason = "an engine borrows its device, and is borrowed by its job, for longer than a call")]
+//! A station: one engine, what it stands on, and its job.
+
+use super::{
+    device::Dev,
+    flight::{End, Flight},
+    machine::{MACHINES, Machine, MachineKind, Order},
+    sim_device::SimDevice,
+};
+use crate::{
+    fault::{Fault, Misuse},
+    handle::{GENERATION_MAX, Handle, Kind},
+    limits,
+    object::{
+        KERNEL_PORTS,
+        heap::{HEAPS, Heap, carve},
+    },
+    table::{Guard, Lease, Lent, Object, Table},
+};
+use contigo::{
+    Align, JobCounts, Port, Uio,
+    accel::{
+        gemm8::Gemm8,
+        pl330::{PROGRAM_BYTES, Pl330},
+        zdma::Zdma,
+    },
+};
+use core::{
+    mem,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// Engines.
+pub(crate) static ENGINES: Table<Station, { limits::ENGINES }> = Table::new();
+
+impl Object for Station {
+    const KIND: Kind = Kind::Engine;
+}
+
+/// The number of the last job, of all engines: each has its own, so that no handle names two.
+static JOBS: AtomicU64 = AtomicU64::new(0);
+
+/// What a ZDMA's descriptors get: as many as its driver uses.
+const DESCRIPTOR_BYTES: usize = 4096;
+
+/// One engine. The fields are dropped in this order.
+pub(crate) struct Station {
+    seat: Seat,
+    /// INVARIANT: the engine's device borrows from it.
+    sim: Option<SimDevice>,
+    /// INVARIANT: the driver's program or descriptors borrow from it.
+    _heap: Option<Lease<Heap>>,
+}
+
+enum Seat {
+    Idle(Guard<Machine>),
+    Busy {
+        number: u64,
+        lent: Lent<Machine>,
+        job: Job,
+    },
+    /// Between two of them, in one call.
+    Changing,
+}
+
+enum Job {
+    Gemm8(Flight<Gemm8<Dev>, 4>),
+    Pl330(Flight<Pl330<'static, Dev>, 2>),
+    Zdma(Flight<Zdma<'static, Dev>, 2>),
+}
+
+/// How an engine is reached.
+pub(crate) enum Wiring<'a> {
+    /// A new device on a simulated board.
+    Sim { sim: u64 },
+    /// `/dev/uioN` by its name; `polled`: without its interrupt.
+    Uio { name: &'a str, polled: bool },
+}
+
+/// What an engine is opened with.
+pub(crate) struct Opening<'a> {
+    pub(crate) kind: MachineKind,
+    pub(crate) wiring: Wiring<'a>,
+    pub(crate) port: Port,
+    /// The heap that the driver's own memory is carved from.
+    pub(crate) heap: Option<u64>,
+}
+
+impl Station {
+    /// Opens a device, its driver and its engine.
+    pub(crate) fn open(opening: &Opening<'_>) -> Result<u64, Fault> {
+        let Opening { kind, ref wiring, port, heap } = *opening;
+        // First, so that nothing can fail once the engine is there.
+        let (index, mut station) = ENGINES.claim()?.parts();
+        let (_, mut machine) = MACHINES.claim()?.parts();
+        let heap = heap.map(|heap| HEAPS.lease(heap)).transpose()?;
+        // `device` after `sim`, so that it is dropped before it where something below fails.
+        let (sim, device) = match *wiring {
+            Wiring::Sim { sim } => {
+                let sim = SimDevice::new(kind, sim, port)?;
+                // SAFETY: `close` drops the engine, and the window with it, before the station; where this function fails, the
+                // machine is dropped first.
+                let device = unsafe { sim.window()? };
+                (Some(sim), device)
+            }
+            Wiring::Uio { name, polled } => {
+                let uio = Uio::find(name)?;
+                // SAFETY: the C program says that the device is wired so (contigo.h, `contigo_engine_options.port`).
+                let device = unsafe { if polled { Dev::Polled(uio.polled(port)) } else { Dev::Uio(uio.wired(port)) } };
+                (None, device)
+            }
+        };
+        let len_bytes = match kind {
+            MachineKind::Gemm8 => None,
+            MachineKind::Pl330 => Some(PROGRAM_BYTES),
+            MachineKind::Zdma => Some(DESCRIPTOR_BYTES),
+        };
+        let memory = match (&heap, len_bytes) {
+            // SAFETY: the driver has it, and is dropped before the lease: see above. What it leaks is forgotten for ever.
+            (Some(heap), Some(len_bytes)) => Some(unsafe { carve(heap, len_bytes, Align::PAGE)? }.into_buf()),
+            _ => None,
+        };
+        machine.put(Machine::open(kind, device, memory)?);
+        let raw = Handle { index, generation: station.generation() }.raw(Kind::Engine);
+        station.put(Self { seat: Seat::Idle(machine), sim, _heap: heap });
+        Ok(raw)
+    }
+
+    /// Starts a job, and returns its handle's number.
+    pub(crate) fn start(raw: u64, order: &Order) -> Result<u64, Fault> {
+        let Handle { index, .. } = Handle::of(raw, Kind::Engine)?;
+        let mut guard = ENGINES.lock(raw)?;
+        let station = guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;
+        station.idle()?;
+        let number = JOBS.fetch_add(1, Ordering::Relaxed) + 1;
+        if number > GENERATION_MAX {
+            return Err(Misuse::TableFull { kind: Kind::Job, entries: limits::ENGINES }.into());
+        }
+        let Seat::Idle(machine) = mem::replace(&mut station.seat, Seat::Changing) else { return Err(Misuse::HasJob.into()) };
+        let Some((machine, lent)) = machine.lend() else { return Err(Misuse::Stale { kind: Kind::Engine }.into()) };
+        match launch(machine, order) {
+            Ok(job) => {
+                station.seat = Seat::Busy { number, lent, job };
+                Ok(Handle { index, generation: number }.raw(Kind::Job))
+            }
+            Err(fault) => {
+                // SAFETY: the engine was lent to `launch`, which gave it to no job.
+                station.seat = Seat::Idle(unsafe { lent.back() });
+                Err(fault)
+            }
+        }
+    }
+
+    /// Ends a job, or says `false` where it has not ended: only after `End::Poll`.
+    pub(crate) fn end(raw: u64, how: End) -> Result<bool, Fault> {
+        let Handle { index, generation } = Handle::of(raw, Kind::Job)?;
+        let stale = Misuse::Stale { kind: Kind::Job };
+        let mut guard = ENGINES.slot(index).ok_or(stale)?.lock_whichever(Kind::Job)?;
+        let station = guard.value().ok_or(stale)?;
+        match &station.seat {
+            Seat::Busy { number, .. } if *number == generation => {}
+            _ => return Err(stale.into()),
+        }
+        let Seat::Busy { number, lent, job } = mem::replace(&mut station.seat, Seat::Changing) else { return Err(stale.into()) };
+        let ended = match job {
+            Job::Gemm8(flight) => flight.end(how).map(|left| left.map(Job::Gemm8)),
+            Job::Pl330(flight) => flight.end(how).map(|left| left.map(Job::Pl330)),
+            Job::Zdma(flight) => flight.end(how).map(|left| left.map(Job::Zdma)),
+        };
+        if let Ok(Some(job)) = ended {
+            station.seat = Seat::Busy { number, lent, job };
+            return Ok(false);
+        }
+        // SAFETY: the job is over: `Flight::end` consumed the only thing that borrowed the engine.
+        station.seat = Seat::Idle(unsafe { lent.back() });
+        ended.map(|_| true)
+    }
+
+    /// The engine, where it has no job.
+    fn idle(&mut self) -> Result<&mut Machine, Misuse> {
+        match &mut self.seat {
+            Seat::Idle(machine) => machine.value().ok_or(Misuse::Stale { kind: Kind::Engine }),
+            Seat::Busy { .. } | Seat::Changing => Err(Misuse::HasJob),
+        }
+    }
+
+    /// Stops the device after it would not, and was reset.
+    pub(crate) fn recover(&mut self) -> Result<(), Fault> {
+        Ok(self.idle()?.recover()?)
+    }
+
+    /// Pulls the reset line of a simulated device; of a real one nobody here has it.
+    pub(crate) fn reset(&self) -> Result<(), Fault> {
+        match &self.sim {
+            Some(sim) => sim.reset(),
+            None => Err(Misuse::OtherEngine { needs: "a simulated device", is: "a real one" }.into()),
+        }
+    }
+
+    /// How its jobs ended, whether it is busy; not while it has a job.
+    pub(crate) fn counts(&mut self) -> Result<(JobCounts, bool), Fault> {
+        let machine = self.idle()?;
+        Ok((machine.jobs(), machine.is_busy()))
+    }
+
+    /// Leaves what stops the device with the kernel.
+    ///
+    /// # Safety
+    /// As `Engine::arm`.
+    pub(crate) unsafe fn arm(&mut self, kernel_port: u64, window: u32) -> Result<(), Fault> {
+        let kernel_port = KERNEL_PORTS.lease(kernel_port)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.idle()?.arm(&kernel_port, window)? };
+        Ok(())
+    }
+
+    /// Closes an engine. Refused while it has a job, and where its device does not stop: it may use what would be given back.
+    pub(crate) fn close(raw: u64) -> Result<(), Fault> {
+        let mut guard = ENGINES.lock(raw)?;
+        let station = guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;
+        station.recover()?;
+        if let Seat::Idle(machine) = &mut station.seat {
+            // First what borrows, then what it borrows from.
+            machine.clear();
+        }
+        guard.clear();
+        Ok(())
+    }
+}
+
+fn launch(machine: &'static mut Machine, order: &Order) -> Result<Job, Fault> {
+    Ok(match (machine, order) {
+        (Machine::Gemm8(engine), Order::Gemm(gemm, parts)) => Job::Gemm8(Flight::start(engine, parts, gemm)?),
+        (Machine::Pl330(engine), Order::Copy(parts)) => Job::Pl330(Flight::start(engine, parts, &())?),
+        (Machine::Zdma(engine), Order::Copy(parts)) => Job::Zdma(Flight::start(engine, parts, &())?),
+        (machine, order) => return Err(Misuse::OtherEngine { needs: order.needs(), is: machine.name() }.into()),
+    })
+}

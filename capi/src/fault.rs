@@ -1,0 +1,128 @@
+//! Why a call was refused: what the runtime says, or what a C program did that Rust's types would not have let through.
+
+use crate::handle::Kind;
+use contigo::{Error, Refused};
+use core::fmt;
+
+/// Why a call was refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    /// The runtime's refusal.
+    Runtime(Error),
+    /// The runtime's refusal of a job: which operand it is about, and what came before a device that would not stop.
+    Job { error: Error, cause: Error, operand: Option<usize> },
+    /// What a program must not do.
+    Misuse(Misuse),
+}
+
+/// What a program must not do, with its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Misuse {
+    /// A pointer that must not be null is.
+    Null { what: &'static str },
+    /// A number that was never a handle.
+    NoHandle { raw: u64, expected: Kind },
+    /// A handle whose object is gone: released, closed, ended, or a pool's slot that somebody else has now.
+    Stale { kind: Kind },
+    /// A handle of another kind.
+    WrongKind { expected: Kind, found: Kind },
+    /// Another call has the object at this moment.
+    InCall { kind: Kind },
+    /// Others still use the object.
+    StillUsed { kind: Kind, users: u64 },
+    /// A fixed table is full.
+    TableFull { kind: Kind, entries: usize },
+    /// The buffer is mapped.
+    Mapped { views: u32 },
+    /// The buffer is not mapped.
+    NotMapped,
+    /// The buffer is a device's.
+    DeviceOwned,
+    /// The buffer is the CPU's.
+    CpuOwned,
+    /// The buffer is a device's that would not stop.
+    Lost,
+    /// A structure's `struct_size` cannot be.
+    StructSize { what: &'static str, given: usize, least: usize, most: usize },
+    /// A structure of a newer header has something set that this library does not know.
+    NewerStruct { what: &'static str, known: usize, at: usize },
+    /// A text that is not UTF-8, or too long.
+    Text { what: &'static str, max_bytes: usize },
+    /// A number that is none of those that the header lists.
+    Value { what: &'static str, value: u64 },
+    /// One buffer is two operands of one job.
+    SameBuffer { first: usize, second: usize },
+    /// The engine has a job.
+    HasJob,
+    /// The engine is of another kind.
+    OtherEngine { needs: &'static str, is: &'static str },
+    /// Something that cannot be. It was caught.
+    Panicked,
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Runtime(error)
+    }
+}
+
+impl<T> From<Refused<T>> for Fault {
+    fn from(refused: Refused<T>) -> Self {
+        Self::Runtime(refused.error)
+    }
+}
+
+impl From<Misuse> for Fault {
+    fn from(misuse: Misuse) -> Self {
+        Self::Misuse(misuse)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Runtime(error) => error.fmt(f),
+            Self::Misuse(misuse) => misuse.fmt(f),
+            Self::Job { error, cause, operand } => {
+                let says_which = matches!(error, Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. });
+                match operand {
+                    Some(index) if !says_which => write!(f, "operand {index}: ")?,
+                    _ => {}
+                }
+                error.fmt(f)?;
+                if cause == error { Ok(()) } else { write!(f, "; before that: {cause}") }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Null { what } => write!(f, "{what} is NULL"),
+            Self::NoHandle { raw, expected } => write!(f, "{raw:#x} is no handle; a {expected}'s was expected"),
+            Self::Stale { kind } => write!(f, "this {kind} is gone: its handle was released, closed or given away"),
+            Self::WrongKind { expected, found } => write!(f, "this is the handle of a {found}; a {expected}'s was expected"),
+            Self::InCall { kind } => write!(f, "another thread is in a call with this {kind}: use it from one thread at a time"),
+            Self::StillUsed { kind, users } => write!(f, "{users} still use this {kind}: release or close them first"),
+            Self::TableFull { kind, entries } => write!(f, "there are {entries} of the kind {kind} already, which is the limit"),
+            Self::Mapped { views } => write!(f, "the buffer is mapped {views} times: unmap it first"),
+            Self::NotMapped => write!(f, "the buffer is not mapped"),
+            Self::DeviceOwned => write!(f, "the buffer is a device's: wait for its job, or take it back with contigo_buf_to_cpu"),
+            Self::CpuOwned => write!(f, "the buffer is the CPU's and has no bus address: hand it over with contigo_buf_to_device"),
+            Self::Lost => write!(f, "the buffer's device would not stop: it is leaked, because it may still be written"),
+            Self::StructSize { what, given, least, most } => {
+                write!(f, "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}")
+            }
+            Self::NewerStruct { what, known, at } => {
+                write!(f, "{what} has byte {at} set, and this library knows {known} bytes of it: it is older than the header")
+            }
+            Self::Text { what, max_bytes } => write!(f, "{what} is not UTF-8, or longer than {max_bytes} bytes"),
+            Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
+            Self::SameBuffer { first, second } => write!(f, "operands {first} and {second} are the same buffer"),
+            Self::HasJob => write!(f, "the engine has a job: wait for it or cancel it"),
+            Self::OtherEngine { needs, is } => write!(f, "this job needs {needs}, the engine is {is}"),
+            Self::Panicked => write!(f, "a defect of this library was caught; please report it"),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! Buffers.
+
+use super::{
+    port::contigo_port,
+    raw::{self, Versioned},
+};
+use crate::{
+    fault::{Fault, Misuse},
+    last_error::call,
+    object::{
+        buf::{Access, Buf, with},
+        port::get,
+    },
+    status::contigo_status,
+};
+use contigo::Direction;
+use core::{ffi::c_void, mem, ptr};
+
+/// A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be mapped and has no bus address; a device's
+/// has a bus address and cannot be mapped. One thread at a time uses it; any thread may.
+pub type contigo_buf = u64;
+
+/// For `contigo_buf_map`: to read. Several may read at once.
+pub const CONTIGO_READ: u32 = 1;
+/// For `contigo_buf_map`: to read and write, alone.
+pub const CONTIGO_WRITE: u32 = 2;
+
+/// The device only reads.
+pub const CONTIGO_TO_DEVICE: u32 = 0;
+/// The device only writes; what the CPU wrote there before may be lost.
+pub const CONTIGO_FROM_DEVICE: u32 = 1;
+/// The device reads and writes.
+pub const CONTIGO_IN_OUT: u32 = 2;
+
+/// What a buffer is. Units: bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_buf_info {
+    /// `sizeof(contigo_buf_info)`.
+    pub struct_size: usize,
+    /// How many bytes it shows; while it is a device's, how many were handed over.
+    pub len_bytes: usize,
+    /// Where the first of them is, from the beginning of the heap; 0 while it is a device's.
+    pub offset_bytes: usize,
+    /// Its bus address through the last port; 0 while it is the CPU's.
+    pub addr: u64,
+    /// 1 while it is a device's.
+    pub device_owned: u32,
+    /// Always 0.
+    pub reserved: u32,
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_buf_info {
+    const NAME: &'static str = "contigo_buf_info";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+/// What the buffer is. `CONTIGO_E_DEVICE_OWNED` while a job has it.
+///
+/// # Safety
+/// `info` points to a structure whose `struct_size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut contigo_buf_info) -> contigo_status {
+    call(|| {
+        let value = with(buf, |buf| {
+            let value = contigo_buf_info::default();
+            Ok(match (buf.cpu(), buf.dev()) {
+                (Ok(cpu), _) => contigo_buf_info { len_bytes: cpu.len_bytes(), offset_bytes: cpu.offset_bytes(), ..value },
+                (_, Ok(dev)) => contigo_buf_info { len_bytes: dev.len_bytes(), addr: dev.addr().0, device_owned: 1, ..value },
+                (_, Err(misuse)) => return Err(misuse.into()),
+            })
+        })?;
+        // SAFETY: the caller's promise.
+        unsafe { raw::fill(info, &value) }
+    })
+}
+
+/// A pointer to the bytes that the buffer shows, and their number. It is valid until `contigo_buf_unmap`; until then the buffer cannot be
+/// given away or released. `access`: `CONTIGO_READ`, and nothing may be written through the pointer, or `CONTIGO_WRITE`.
+///
+/// `CONTIGO_E_DEVICE_OWNED`: a device has it. `CONTIGO_E_MAPPED`: it is mapped already, and one of the two wants to write.
+///
+/// # Safety
+/// `ptr` and `len_bytes` are writable. `len_bytes` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_buf_map(buf: contigo_buf, access: u32, ptr: *mut *mut c_void, len_bytes: *mut usize) -> contigo_status {
+    call(|| {
+        if ptr.is_null() {
+            return Err(Misuse::Null { what: "ptr" }.into());
+        }
+        // SAFETY: not null, and the caller's promise.
+        unsafe { ptr.write_unaligned(ptr::null_mut()) };
+        let access = match access {
+            CONTIGO_READ => Access::Read,
+            CONTIGO_WRITE => Access::Write,
+            value => return Err(Misuse::Value { what: "access", value: value.into() }.into()),
+        };
+        let (found, len) = with(buf, |buf| buf.map(access))?;
+        // SAFETY: as above.
+        unsafe {
+            ptr.write_unaligned(found.cast());
+            if !len_bytes.is_null() {
+                len_bytes.write_unaligned(len);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Gives one pointer up: it must not be used any more. `CONTIGO_E_NOT_MAPPED` where there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_buf_unmap(buf: contigo_buf) -> contigo_status {
+    call(|| with(buf, |buf| Ok(buf.unmap()?)))
+}
+
+/// Copies `len_bytes` bytes to the beginning of what the buffer shows, and counts them: this library's only copy. Data that is still to be
+/// made is better made in place. `from` does not lie in the buffer.
+///
+/// # Safety
+/// `len_bytes` bytes are readable at `from`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void, len_bytes: usize) -> contigo_status {
+    // SAFETY: the caller's promise.
+    call(|| with(buf, |buf| buf.copy_from(unsafe { raw::bytes(from.cast(), len_bytes, "from")? })))
+}
+
+/// Shows only `len_bytes` bytes from `offset_bytes` of what the buffer shows now. All of it stays taken.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_buf_slice(buf: contigo_buf, offset_bytes: usize, len_bytes: usize) -> contigo_status {
+    call(|| with(buf, |buf| buf.slice(offset_bytes, len_bytes)))
+}
+
+/// Shows all of the buffer again: the reverse of `contigo_buf_slice`.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_buf_whole(buf: contigo_buf) -> contigo_status {
+    call(|| with(buf, Buf::whole))
+}
+
+/// Where the first byte that the buffer shows is, from the beginning of the heap. `CONTIGO_E_DEVICE_OWNED` while a device has it.
+///
+/// # Safety
+/// `offset_bytes` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut usize) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(offset_bytes, "offset_bytes", || with(buf, |buf| Ok(buf.cpu()?.offset_bytes()))) }
+}
+
+/// Hands `len_bytes` bytes from `offset_bytes` of the buffer to a device that the program drives itself, behind `port`: checks that the
+/// device reaches them, does the cache maintenance that they need, and answers their bus address, which `addr` may be NULL for.
+/// `direction`: `CONTIGO_TO_DEVICE`, `CONTIGO_FROM_DEVICE` or `CONTIGO_IN_OUT`.
+///
+/// From here on the buffer is the device's, until `contigo_buf_to_cpu`. It can be an operand of an engine's job. Before the program rings
+/// its device's doorbell it needs no barrier: this call ends with one.
+///
+/// # Safety
+/// `addr` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_buf_to_device(
+    buf: contigo_buf,
+    port: contigo_port,
+    offset_bytes: usize,
+    len_bytes: usize,
+    direction: u32,
+    addr: *mut u64,
+) -> contigo_status {
+    let mut ignored = 0;
+    let to = if addr.is_null() { &raw mut ignored } else { addr };
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer(to, "addr", || {
+            let direction = match direction {
+                CONTIGO_TO_DEVICE => Direction::ToDevice,
+                CONTIGO_FROM_DEVICE => Direction::FromDevice,
+                CONTIGO_IN_OUT => Direction::Bidirectional,
+                value => return Err(Fault::from(Misuse::Value { what: "direction", value: value.into() })),
+            };
+            let port = get(port)?;
+            with(buf, |buf| buf.hand_to_device(port, offset_bytes, len_bytes, direction))
+        })
+    }
+}
+
+/// Takes the buffer back for the CPU: what the device wrote is visible after this. The device must have finished with it, its last write
+/// included: only the program knows that of a device that it drives itself. `CONTIGO_E_CPU_OWNED` where it is the CPU's already,
+/// `CONTIGO_E_DEVICE_OWNED` while a job has it: wait for the job.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_buf_to_cpu(buf: contigo_buf) -> contigo_status {
+    call(|| with(buf, Buf::take_back))
+}
+
+/// The bus address of what was handed over, through that port. `CONTIGO_E_CPU_OWNED` while the buffer is the CPU's: it has none then.
+///
+/// # Safety
+/// `addr` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_buf_dev_addr(buf: contigo_buf, addr: *mut u64) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(addr, "addr", || with(buf, |buf| Ok(buf.dev()?.addr().0))) }
+}
+
+/// Gives the buffer back: to its pool, or for good. The handle is stale from here on. `CONTIGO_E_DEVICE_OWNED` and `CONTIGO_E_MAPPED`: it is
+/// still out; `CONTIGO_E_STALE`: it was released before.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_buf_release(buf: contigo_buf) -> contigo_status {
+    call(|| Buf::release(buf))
+}

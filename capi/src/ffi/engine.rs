@@ -1,0 +1,155 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! Engines: the built-in accelerators.
+
+use super::{
+    heap::contigo_heap,
+    port::{contigo_kernel_port, contigo_port, flag},
+    raw::{self, Versioned},
+    sim::contigo_sim,
+};
+use crate::{
+    engine::{ENGINES, MachineKind, Opening, Station, Wiring},
+    fault::{Fault, Misuse},
+    handle::Kind,
+    last_error::call,
+    object::port::get,
+    status::contigo_status,
+};
+use core::{ffi::c_char, mem};
+
+/// An engine: one accelerator behind one port, with at most one job at a time.
+pub type contigo_engine = u64;
+
+/// gemm8, an int8 matrix engine: `boards/gemm8.md`.
+pub const CONTIGO_ENGINE_GEMM8: u32 = 1;
+/// Arm's PL330 (DMA-330): copies. Needs `heap`.
+pub const CONTIGO_ENGINE_PL330: u32 = 2;
+/// ZynqMP's ZDMA: copies. With `heap` it works by lists of descriptors, without by its registers alone.
+pub const CONTIGO_ENGINE_ZDMA: u32 = 3;
+
+/// Which engine, and how it is reached: `sim`, or `uio`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct contigo_engine_options {
+    /// `sizeof(contigo_engine_options)`.
+    pub struct_size: usize,
+    /// `CONTIGO_ENGINE_...`.
+    pub kind: u32,
+    /// 1: wait without the interrupt, by looking again and again. For a real device only.
+    pub polled: u32,
+    /// The port that the device's bus master is wired to. For a real device this is the program's word: in this bitstream, on this board, the
+    /// device reaches memory through this port and no other way, and nobody else drives it. A wrong port writes into other memory.
+    pub port: contigo_port,
+    /// The simulated board on which a new device of this kind is made; 0: a real one.
+    pub sim: contigo_sim,
+    /// The UIO device's name: its node in the device tree, with its unit address (`dma-controller@f8003000`) or without, or what its driver
+    /// calls it. NULL with `sim`. It is not kept.
+    pub uio: *const c_char,
+    /// The heap for what the driver itself needs, carved once; 0: none.
+    pub heap: contigo_heap,
+}
+
+// SAFETY: integers and a pointer, `struct_size` first.
+unsafe impl Versioned for contigo_engine_options {
+    const NAME: &'static str = "contigo_engine_options";
+    const LEAST: usize = mem::offset_of!(Self, heap);
+}
+
+/// How an engine's jobs ended.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_engine_stats {
+    /// `sizeof(contigo_engine_stats)`.
+    pub struct_size: usize,
+    /// Jobs whose doorbell was rung.
+    pub started: u64,
+    /// Jobs whose result came back.
+    pub completed: u64,
+    /// Jobs that timed out, failed, or were cancelled.
+    pub stopped: u64,
+    /// 1: a device that would not stop keeps the engine busy.
+    pub busy: u32,
+    /// Always 0.
+    pub reserved: u32,
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_engine_stats {
+    const NAME: &'static str = "contigo_engine_stats";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+/// Opens an engine: finds its device, checks that it is one, and stops it, because a program that crashed may have left it running. Close it
+/// with `contigo_engine_close`.
+///
+/// # Safety
+/// `options` points to an initialised structure whose `uio` is NULL or NUL-terminated; `engine` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer(engine, "engine", || {
+            let contigo_engine_options { kind, polled, port, sim, uio, heap, .. } = raw::read(options)?;
+            let kind = match kind {
+                CONTIGO_ENGINE_GEMM8 => MachineKind::Gemm8,
+                CONTIGO_ENGINE_PL330 => MachineKind::Pl330,
+                CONTIGO_ENGINE_ZDMA => MachineKind::Zdma,
+                value => return Err(Fault::from(Misuse::Value { what: "contigo_engine_options.kind", value: value.into() })),
+            };
+            let wiring = if sim == 0 {
+                let polled = flag(polled, "contigo_engine_options.polled")?;
+                Wiring::Uio { name: raw::text(uio, "contigo_engine_options.uio")?, polled }
+            } else {
+                Wiring::Sim { sim }
+            };
+            Station::open(&Opening { kind, wiring, port: get(port)?, heap: (heap != 0).then_some(heap) })
+        })
+    }
+}
+
+/// How the engine's jobs ended. `CONTIGO_E_HAS_JOB` while it has one.
+///
+/// # Safety
+/// `stats` points to a structure whose `struct_size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_engine_get_stats(engine: contigo_engine, stats: *mut contigo_engine_stats) -> contigo_status {
+    call(|| {
+        let (jobs, busy) = on(engine, Station::counts)?;
+        let (started, completed, stopped) = (jobs.started, jobs.completed, jobs.stopped);
+        let value = contigo_engine_stats { struct_size: 0, started, completed, stopped, busy: busy.into(), reserved: 0 };
+        // SAFETY: the caller's promise.
+        unsafe { raw::fill(stats, &value) }
+    })
+}
+
+/// Stops the device after a job of which `CONTIGO_E_WILL_NOT_STOP` was said, and after it was reset. The buffers of that job stay leaked.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_engine_recover(engine: contigo_engine) -> contigo_status {
+    call(|| on(engine, Station::recover))
+}
+
+/// Pulls the reset line of a simulated device: the only thing that stops one that is stuck. `CONTIGO_E_KIND` for a real device, whose reset
+/// is the board's business.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_engine_reset(engine: contigo_engine) -> contigo_status {
+    call(|| on(engine, |station| station.reset()))
+}
+
+/// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
+/// Do it before the first job. The program's word: the kernel port is this engine's device, and its window number `window` the registers.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_engine_arm(engine: contigo_engine, kernel_port: contigo_kernel_port, window: u32) -> contigo_status {
+    // SAFETY: the C program says so.
+    call(|| on(engine, |station| unsafe { station.arm(kernel_port, window) }))
+}
+
+/// Closes an engine. `CONTIGO_E_HAS_JOB` while it has a job; `CONTIGO_E_WILL_NOT_STOP` where its device does not stop: it stays open then.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_engine_close(engine: contigo_engine) -> contigo_status {
+    call(|| Station::close(engine))
+}
+
+fn on<R>(engine: contigo_engine, act: impl FnOnce(&mut Station) -> Result<R, Fault>) -> Result<R, Fault> {
+    let mut guard = ENGINES.lock(engine)?;
+    act(guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?)
+}

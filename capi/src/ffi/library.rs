@@ -1,0 +1,56 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! The library itself: its version, and the text of the last refusal.
+
+use crate::{
+    last_error::with_text,
+    status::{self, contigo_status},
+};
+use core::{
+    ffi::{c_char, c_uint},
+    ptr,
+};
+
+/// The version of this header. It grows where a program that was compiled with an older header would not work any more, and with it the
+/// number in the shared library's name; new functions, codes and fields at the end of a structure do not change it.
+pub const CONTIGO_ABI_VERSION: c_uint = 1;
+
+/// The ABI version of the library that is linked. Compare it with `CONTIGO_ABI_VERSION` where the library is loaded at run time.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_abi_version() -> c_uint {
+    CONTIGO_ABI_VERSION
+}
+
+/// The library's version as a text, such as "0.1.0". It is static: never free it.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// The name of a status, such as "CONTIGO_E_STALE"; "?" for a number that is none. It is static: never free it.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_status_name(status: contigo_status) -> *const c_char {
+    status::name(status).as_ptr()
+}
+
+/// The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that succeeds leaves it.
+///
+/// Writes at most `len` bytes to `buf`, the NUL included, and cuts what does not fit. Returns the text's length without the NUL, so that
+/// `contigo_last_error(NULL, 0)` asks how long it is; 0: nothing was refused yet. 256 bytes hold every text.
+///
+/// # Safety
+/// `buf` is NULL, or `len` bytes are writable there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_last_error(buf: *mut c_char, len: usize) -> usize {
+    let copied = with_text(|text| {
+        if let (false, Some(room)) = (buf.is_null(), len.checked_sub(1)) {
+            let cut = text.len().min(room);
+            // SAFETY: `cut + 1` is at most `len`, and the text is this library's own.
+            unsafe {
+                ptr::copy_nonoverlapping(text.as_ptr(), buf.cast::<u8>(), cut);
+                buf.add(cut).write(0);
+            }
+        }
+        text.len()
+    });
+    copied.unwrap_or(0)
+}

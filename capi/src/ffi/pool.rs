@@ -1,0 +1,78 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! Pools: equal buffers, taken and released with no system call.
+
+use super::{buf::contigo_buf, heap::contigo_heap, raw};
+use crate::{
+    last_error::call,
+    object::{
+        buf::Buf,
+        pool::{POOLS, Pool},
+    },
+    status::contigo_status,
+};
+use contigo::Align;
+
+/// A pool: equal slots over one piece of a heap. Any number of threads may take and release at once.
+pub type contigo_pool = u64;
+
+/// Carves `slots` buffers of `slot_bytes` each, 1 to `CONTIGO_MAX_POOL_SLOTS`. `slot_bytes` is a multiple of the heap's cache line, so that no
+/// line has two owners. The first slot begins at a multiple of `align_bytes`, a power of two; 0: a cache line. Close it with
+/// `contigo_pool_close`; what was carved stays carved until the heap is closed.
+///
+/// # Safety
+/// `pool` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_pool_open(
+    heap: contigo_heap,
+    slot_bytes: usize,
+    slots: usize,
+    align_bytes: usize,
+    pool: *mut contigo_pool,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(pool, "pool", || Pool::open(heap, slot_bytes, slots, align(align_bytes)?)) }
+}
+
+/// Takes a free slot: the CPU's, with what its last owner left in it. No system call, no allocation, any thread. Release it with
+/// `contigo_buf_release`. `CONTIGO_E_NO_SLOTS` where all are taken.
+///
+/// # Safety
+/// `buf` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_pool_take(pool: contigo_pool, buf: *mut contigo_buf) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(buf, "buf", || Pool::take(pool)) }
+}
+
+/// How many slots are free. Other threads may change that at once.
+///
+/// # Safety
+/// `free` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_pool_free_slots(pool: contigo_pool, free: *mut usize) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(free, "free", || Ok(POOLS.lease(pool)?.free())) }
+}
+
+/// Closes a pool. `CONTIGO_E_STILL_USED` while a slot is out.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_pool_close(pool: contigo_pool) -> contigo_status {
+    call(|| Pool::close(pool))
+}
+
+/// Carves one buffer of `len_bytes`, rounded up to whole cache lines, at a multiple of `align_bytes` for the CPU and for the device; 0: a
+/// cache line. For what a program plans once, such as weights. Release it with `contigo_buf_release`; its bytes stay carved until the heap
+/// is closed.
+///
+/// # Safety
+/// `buf` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_carve(heap: contigo_heap, len_bytes: usize, align_bytes: usize, buf: *mut contigo_buf) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(buf, "buf", || Buf::carve(heap, len_bytes, align(align_bytes)?)) }
+}
+
+/// 0: the heap's own, which the runtime takes at least.
+fn align(align_bytes: usize) -> Result<Align, contigo::Error> {
+    if align_bytes == 0 { Ok(Align::MIN) } else { Align::new(align_bytes) }
+}

@@ -1,0 +1,143 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! Ports, and bus masters that are bound to the kernel module.
+
+use super::raw::{self, Versioned};
+use crate::{
+    fault::{Fault, Misuse},
+    last_error::call,
+    object::{
+        KERNEL_PORTS,
+        port::{PORTS, find, get, keep},
+    },
+    status::contigo_status,
+};
+use contigo::{Bus, Error, KernelPort, Port};
+use core::{ffi::c_char, mem};
+
+/// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it can be closed at any time.
+pub type contigo_port = u64;
+
+/// A bus master that is bound to the kernel module `contigo`.
+pub type contigo_kernel_port = u64;
+
+/// A port of the program's own board.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct contigo_port_options {
+    /// `sizeof(contigo_port_options)`.
+    pub struct_size: usize,
+    /// The name that errors print, 1 to `CONTIGO_MAX_NAME_BYTES` bytes. It is copied.
+    pub name: *const c_char,
+    /// What a master adds: bus address = physical address + `offset`.
+    pub offset: u64,
+    /// The first bus address that reaches memory.
+    pub window_first: u64,
+    /// The last bus address that reaches memory.
+    pub window_last: u64,
+    /// How many address lines the master drives: 1 to 64.
+    pub addr_bits: u32,
+    /// 1: it snoops the CPU's caches; 0: it does not.
+    pub coherent: u32,
+}
+
+// SAFETY: integers and a pointer, `struct_size` first.
+unsafe impl Versioned for contigo_port_options {
+    const NAME: &'static str = "contigo_port_options";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+/// The port of a known board that is called `name`: `zynq-hp0`, `zynq-acp`, `zynq-dmac`, `cyclone-v-acp`... (`contigo boards` lists them).
+/// Close it with `contigo_port_close`. `CONTIGO_E_NOT_FOUND`: no board has one.
+///
+/// # Safety
+/// `name` is NUL-terminated; `port` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut contigo_port) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer(port, "port", || {
+            let others = contigo_boards::ALL.iter().map(|board| board.ports.len()).sum::<usize>();
+            let missing = Error::NotFound { what: "port", among: u32::try_from(others).unwrap_or(u32::MAX) };
+            Ok(PORTS.insert(find(raw::text(name, "name")?).ok_or(missing)?)?)
+        })
+    }
+}
+
+/// A port of the program's own, by what the silicon's manual says. Close it with `contigo_port_close`.
+///
+/// # Safety
+/// `options` points to an initialised structure with a NUL-terminated name; `port` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_port_define(options: *const contigo_port_options, port: *mut contigo_port) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer(port, "port", || {
+            let options = raw::read(options)?;
+            let name = raw::text(options.name, "contigo_port_options.name")?;
+            let contigo_port_options { offset, addr_bits, window_first, window_last, .. } = options;
+            if !(1..=64).contains(&addr_bits) {
+                let value = addr_bits.into();
+                return Err(Fault::from(Error::Argument { name: "addr_bits", value, min: 1, max: 64, multiple_of: 1 }));
+            }
+            if window_first > window_last {
+                return Err(Misuse::Value { what: "contigo_port_options.window_last", value: window_last }.into());
+            }
+            let coherent = flag(options.coherent, "contigo_port_options.coherent")?;
+            let name = keep(name)?;
+            Ok(PORTS.insert(Port { name, bus: Bus::Soc, offset, addr_bits, window: (window_first, window_last), coherent })?)
+        })
+    }
+}
+
+/// Closes a port's handle. Whoever uses the port has a copy.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_port_close(port: contigo_port) -> contigo_status {
+    call(|| {
+        PORTS.lock(port)?.clear();
+        Ok(())
+    })
+}
+
+/// Opens `/dev/contigo/<name>`: a bus master that the kernel module knows (`f8003000.dma-port`). One program at a time has it. Close it with
+/// `contigo_kernel_port_close`.
+///
+/// # Safety
+/// `name` is NUL-terminated; `port` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_kernel_port_open(name: *const c_char, port: *mut contigo_kernel_port) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(port, "port", || Ok(KERNEL_PORTS.insert(KernelPort::open(raw::text(name, "name")?)?)?)) }
+}
+
+/// `port` as the kernel describes this device: on a bus of its own where `dma-ranges` or an IOMMU translate its addresses. Memory that is
+/// allocated for a kernel port is used through such a port. Close `seen` with `contigo_port_close`.
+///
+/// # Safety
+/// `seen` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_kernel_port_see(
+    kernel_port: contigo_kernel_port,
+    port: contigo_port,
+    seen: *mut contigo_port,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(seen, "seen", || Ok(PORTS.insert(KERNEL_PORTS.lease(kernel_port)?.seen_through(get(port)?))?)) }
+}
+
+/// Closes a kernel port: the kernel runs what `contigo_engine_arm` left there. `CONTIGO_E_STILL_USED` while it has heaps.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_kernel_port_close(kernel_port: contigo_kernel_port) -> contigo_status {
+    call(|| {
+        KERNEL_PORTS.lock(kernel_port)?.clear();
+        Ok(())
+    })
+}
+
+/// 0 or 1.
+pub(super) const fn flag(value: u32, what: &'static str) -> Result<bool, Misuse> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        value => Err(Misuse::Value { what, value: value as u64 }),
+    }
+}

@@ -1,0 +1,94 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! Simulated boards.
+
+use super::{
+    port::contigo_port,
+    raw::{self, Versioned},
+};
+use crate::{
+    fault::{Fault, Misuse},
+    last_error::call,
+    object::{SIMS, port::PORTS},
+    status::contigo_status,
+};
+use contigo::sim::{Faults, SimBoard, SimConfig};
+use core::mem;
+
+/// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is left to chance.
+pub type contigo_sim = u64;
+
+/// What a simulated board is made of. All zero but `struct_size`: nothing goes wrong, seed 0.
+///
+/// Each fault strikes in so many of 1,000 jobs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_sim_options {
+    /// `sizeof(contigo_sim_options)`.
+    pub struct_size: usize,
+    /// The seed.
+    pub seed: u64,
+    /// The interrupt comes up to ten times as late as the result.
+    pub late_irq: u16,
+    /// The interrupt never comes; the status register is right.
+    pub lost_irq: u16,
+    /// The device ends with an error bit.
+    pub error: u16,
+    /// The device says that it is done, and wrote only a part.
+    pub short_transfer: u16,
+    /// The device hangs until it is told to stop.
+    pub hang: u16,
+    /// The device hangs and does not stop before `contigo_engine_reset`.
+    pub stuck: u16,
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_sim_options {
+    const NAME: &'static str = "contigo_sim_options";
+    const LEAST: usize = mem::offset_of!(Self, late_irq);
+}
+
+/// Makes a simulated board. Close it with `contigo_sim_close`.
+///
+/// # Safety
+/// `options` points to an initialised structure; `sim` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_sim_open(options: *const contigo_sim_options, sim: *mut contigo_sim) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer(sim, "sim", || {
+            let contigo_sim_options { seed, late_irq, lost_irq, error, short_transfer, hang, stuck, .. } = raw::read(options)?;
+            let faults = Faults { late_irq, lost_irq, error, short: short_transfer, hang, stuck };
+            Ok(SIMS.insert(SimBoard::with(SimConfig { seed, faults }))?)
+        })
+    }
+}
+
+/// Closes a simulated board. `CONTIGO_E_STILL_USED` while it has heaps or engines.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_sim_close(sim: contigo_sim) -> contigo_status {
+    call(|| {
+        SIMS.lock(sim)?.clear();
+        Ok(())
+    })
+}
+
+/// A port of a simulated board: `coherent` 0, one that does not snoop the CPU's caches, as Zynq's HP0; 1, one that does, as its ACP. 32
+/// address bits, no offset. Close it with `contigo_port_close`.
+///
+/// # Safety
+/// `port` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port: *mut contigo_port) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer(port, "port", || {
+            let board = SIMS.lease(sim)?;
+            let made = match coherent {
+                0 => board.port(),
+                1 => board.coherent_port(),
+                value => return Err(Fault::from(Misuse::Value { what: "coherent", value: value.into() })),
+            };
+            Ok(PORTS.insert(made)?)
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! A handle: what a C program holds instead of an object. A number, checked at every call.
+
+use crate::fault::Misuse;
+use core::fmt;
+
+/// Bits of the index: the largest table, the buffers', has 4,096 entries.
+pub(crate) const INDEX_BITS: u32 = 12;
+/// Bits of the generation. An entry that is reused a million times a second has a new one each time for 8 years; an entry whose
+/// generations are used up is never used again.
+pub(crate) const GENERATION_BITS: u32 = 48;
+pub(crate) const GENERATION_MAX: u64 = (1 << GENERATION_BITS) - 1;
+const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
+
+/// What kind of object a handle is for. Its number is in the handle's highest four bits, so that small numbers are no handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Sim = 1,
+    Port = 2,
+    KernelPort = 3,
+    Heap = 4,
+    Pool = 5,
+    Buf = 6,
+    Engine = 7,
+    Job = 8,
+}
+
+impl Kind {
+    const ALL: [Self; 8] = [Self::Sim, Self::Port, Self::KernelPort, Self::Heap, Self::Pool, Self::Buf, Self::Engine, Self::Job];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sim => "simulated board",
+            Self::Port => "port",
+            Self::KernelPort => "kernel port",
+            Self::Heap => "heap",
+            Self::Pool => "pool",
+            Self::Buf => "buffer",
+            Self::Engine => "engine",
+            Self::Job => "job",
+        })
+    }
+}
+
+/// Which entry of a table, and in which of its lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handle {
+    pub(crate) index: usize,
+    pub(crate) generation: u64,
+}
+
+impl Handle {
+    /// The number that a C program gets: kind, generation, index, from the highest bit.
+    pub(crate) const fn raw(self, kind: Kind) -> u64 {
+        (kind as u64) << KIND_SHIFT | (self.generation & GENERATION_MAX) << INDEX_BITS | (self.index as u64 & ((1 << INDEX_BITS) - 1))
+    }
+
+    /// Reads a number from a C program, which may be any.
+    pub(crate) fn of(raw: u64, expected: Kind) -> Result<Self, Misuse> {
+        let Some(found) = Kind::ALL.into_iter().find(|&kind| kind as u64 == raw >> KIND_SHIFT) else {
+            return Err(Misuse::NoHandle { raw, expected });
+        };
+        if found != expected {
+            return Err(Misuse::WrongKind { expected, found });
+        }
+        let index = usize::try_from(raw & ((1 << INDEX_BITS) - 1)).map_err(|_| Misuse::NoHandle { raw, expected })?;
+        Ok(Self { index, generation: raw >> INDEX_BITS & GENERATION_MAX })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_comes_back_as_it_was() {
+        for (kind, index, generation) in [(Kind::Sim, 0, 1), (Kind::Buf, 4095, GENERATION_MAX), (Kind::Job, 7, 1 << 33)] {
+            let handle = Handle { index, generation };
+            assert_eq!(Handle::of(handle.raw(kind), kind), Ok(handle));
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_no_handles_are_refused() {
+        for raw in [0, 1, 4096, 1 << 59, u64::MAX] {
+            assert_eq!(Handle::of(raw, Kind::Buf), Err(Misuse::NoHandle { raw, expected: Kind::Buf }));
+        }
+        let heap = Handle { index: 1, generation: 1 }.raw(Kind::Heap);
+        assert_eq!(Handle::of(heap, Kind::Buf), Err(Misuse::WrongKind { expected: Kind::Buf, found: Kind::Heap }));
+    }
+}

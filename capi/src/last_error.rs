@@ -1,0 +1,107 @@
+//! The text of a thread's last refusal, in a fixed buffer of the thread's own.
+
+use crate::{
+    fault::{Fault, Misuse},
+    status::{CONTIGO_OK, contigo_status},
+};
+use core::{
+    cell::RefCell,
+    fmt::{self, Write as _},
+    mem,
+    panic::AssertUnwindSafe,
+};
+use std::panic::catch_unwind;
+
+/// Room for the text: the longest message of the runtime has about 200 bytes. What is longer is cut.
+const TEXT_BYTES: usize = 256;
+
+struct Text {
+    bytes: [u8; TEXT_BYTES],
+    len: usize,
+}
+
+thread_local! {
+    // Constant, and nothing to drop: using it allocates nothing.
+    static LAST: RefCell<Text> = const { RefCell::new(Text { bytes: [0; TEXT_BYTES], len: 0 }) };
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for char in text.chars() {
+            let mut utf8 = [0; 4];
+            let piece = char.encode_utf8(&mut utf8).as_bytes();
+            let end = self.len + piece.len();
+            // A text is cut between two characters.
+            self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?.copy_from_slice(piece);
+            self.len = end;
+        }
+        Ok(())
+    }
+}
+
+/// Runs one call. What it refuses becomes its code and this thread's text; a panic ends here, and is an error code too.
+pub(crate) fn call(act: impl FnOnce() -> Result<(), Fault>) -> contigo_status {
+    let outcome = catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| {
+        // Dropping it could panic again.
+        mem::forget(payload);
+        Err(Misuse::Panicked.into())
+    });
+    match outcome {
+        Ok(()) => CONTIGO_OK,
+        Err(fault) => {
+            record(&fault);
+            fault.status()
+        }
+    }
+}
+
+fn record(fault: &Fault) {
+    // No text while the thread ends, after its variables are gone.
+    let _ = LAST.try_with(|last| {
+        if let Ok(mut last) = last.try_borrow_mut() {
+            last.len = 0;
+            let _ = write!(last, "{fault}");
+        }
+    });
+}
+
+/// What `use_it` makes of the text.
+pub(crate) fn with_text<R>(use_it: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    LAST.try_with(|last| last.try_borrow().ok().and_then(|last| last.bytes.get(..last.len).map(use_it))).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::{CONTIGO_E_BUSY, CONTIGO_E_INTERNAL};
+
+    fn text() -> Option<String> {
+        with_text(|text| String::from_utf8_lossy(text).into_owned())
+    }
+
+    #[test]
+    fn a_panic_is_an_error_code() {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| ()));
+        #[allow(clippy::panic, reason = "that is the point")]
+        let status = call(|| panic!("a defect"));
+        std::panic::set_hook(before);
+        assert_eq!((status, text().as_deref()), (CONTIGO_E_INTERNAL, Some("a defect of this library was caught; please report it")));
+    }
+
+    #[test]
+    fn success_leaves_the_text_and_a_refusal_replaces_it() {
+        assert_eq!(call(|| Err(contigo::Error::Busy.into())), CONTIGO_E_BUSY);
+        let busy = text();
+        assert!(busy.as_ref().is_some_and(|text| text.starts_with("busy")));
+        assert_eq!((call(|| Ok(())), text()), (CONTIGO_OK, busy));
+        assert_eq!(std::thread::spawn(text).join().ok().flatten().as_deref(), Some(""), "each thread has its own");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let mut long = Text { bytes: [0; TEXT_BYTES], len: 0 };
+        assert_eq!(write!(long, "{}", "é".repeat(TEXT_BYTES)), Err(fmt::Error));
+        assert_eq!((long.len, std::str::from_utf8(&long.bytes).is_ok()), (TEXT_BYTES, true));
+    }
+}

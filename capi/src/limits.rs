@@ -1,0 +1,34 @@
+//! How many of everything there are: the tables are static, so that nothing is ever allocated. Entries that are never used cost no memory
+//! but address space: they are pages of zeroes that nobody touches.
+
+use core::ffi::c_uint;
+
+/// Buffers that exist at once, pools' free slots included: four pools of the largest size. A handle's index has 12 bits.
+pub const CONTIGO_MAX_BUFS: c_uint = 4096;
+/// Slots of one pool: as many as the runtime's own `Pool` has at most.
+pub const CONTIGO_MAX_POOL_SLOTS: c_uint = 1024;
+/// Pools at once: one for each kind of tensor of a program with some to spare.
+pub const CONTIGO_MAX_POOLS: c_uint = 64;
+/// Heaps at once: a board has a handful of memories, and a test opens some more.
+pub const CONTIGO_MAX_HEAPS: c_uint = 32;
+/// Engines at once: a Zynq has eight PL330 channels and a fabric with room for as many cores.
+pub const CONTIGO_MAX_ENGINES: c_uint = 32;
+/// Ports at once: the boards' own are two dozen.
+pub const CONTIGO_MAX_PORTS: c_uint = 64;
+/// Kernel ports at once: one for each engine at most.
+pub const CONTIGO_MAX_KERNEL_PORTS: c_uint = 32;
+/// Simulated boards at once.
+pub const CONTIGO_MAX_SIMS: c_uint = 32;
+/// Bytes of a name, its NUL not counted.
+pub const CONTIGO_MAX_NAME_BYTES: c_uint = 127;
+
+/// The same for the tables.
+pub(crate) const BUFS: usize = CONTIGO_MAX_BUFS as usize;
+pub(crate) const POOL_SLOTS: usize = CONTIGO_MAX_POOL_SLOTS as usize;
+pub(crate) const POOLS: usize = CONTIGO_MAX_POOLS as usize;
+pub(crate) const HEAPS: usize = CONTIGO_MAX_HEAPS as usize;
+pub(crate) const ENGINES: usize = CONTIGO_MAX_ENGINES as usize;
+pub(crate) const PORTS: usize = CONTIGO_MAX_PORTS as usize;
+pub(crate) const KERNEL_PORTS: usize = CONTIGO_MAX_KERNEL_PORTS as usize;
+pub(crate) const SIMS: usize = CONTIGO_MAX_SIMS as usize;
+pub(crate) const NAME_BYTES: usize = CONTIGO_MAX_NAME_BYTES as usize;

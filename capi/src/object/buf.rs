@@ -1,0 +1,263 @@
+#![allow(unsafe_code, reason = "a buffer borrows from its heap for as long as its lease says")]
+//! Buffers: who owns the bytes, who looks at them, and where they go when they are released.
+
+use super::{
+    hand_over::hand_over,
+    heap::{HEAPS, Heap, carve},
+    pool::Pool,
+};
+use crate::{
+    fault::{Fault, Misuse},
+    handle::Kind,
+    limits,
+    table::{Guard, Lease, Object, Table},
+};
+use contigo::{Align, CpuBuf, DevBuf, Direction, Port};
+use core::mem;
+
+/// Buffers, those of the pools' free slots included.
+pub(crate) static BUFS: Table<Buf, { limits::BUFS }> = Table::new();
+
+impl Object for Buf {
+    const KIND: Kind = Kind::Buf;
+}
+
+/// One buffer.
+pub(crate) struct Buf {
+    held: Held,
+    views: Views,
+    /// INVARIANT: `held` borrows from the heap that this keeps, or that the pool keeps where it is parked.
+    home: Home,
+}
+
+/// Who has the bytes.
+pub(crate) enum Held {
+    Cpu(CpuBuf<'static>),
+    Dev(DevBuf<'static>),
+    /// A job has them; or a call, and it puts them back before it ends.
+    Away,
+}
+
+/// Where a buffer goes when it is released.
+enum Home {
+    /// It is parked: its pool has it.
+    Parked,
+    Pool {
+        pool: Lease<Pool>,
+        slot: usize,
+    },
+    Heap(#[allow(dead_code, reason = "it keeps the heap")] Lease<Heap>),
+}
+
+/// What pointers into it the program has asked for, and not given up: what a borrow is in Rust.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Views {
+    Readers(u32),
+    Writer,
+}
+
+impl Views {
+    const NONE: Self = Self::Readers(0);
+}
+
+/// What a view is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+impl Buf {
+    /// A pool's slot that is not out.
+    pub(crate) const fn parked(buf: CpuBuf<'static>) -> Self {
+        Self { held: Held::Cpu(buf), views: Views::NONE, home: Home::Parked }
+    }
+
+    /// Slot `slot` of `pool` is out now.
+    pub(crate) fn leaves(&mut self, pool: Lease<Pool>, slot: usize) {
+        self.home = Home::Pool { pool, slot };
+    }
+
+    /// Carves one buffer.
+    pub(crate) fn carve(heap: u64, len_bytes: usize, align: Align) -> Result<u64, Fault> {
+        let heap = HEAPS.lease(heap)?;
+        let mut claimed = BUFS.claim()?;
+        // SAFETY: the buffer is beside the lease; `release` drops it first.
+        let buf = unsafe { carve(&heap, len_bytes, align)? }.into_buf();
+        let raw = claimed.raw();
+        claimed.guard.put(Self { held: Held::Cpu(buf), views: Views::NONE, home: Home::Heap(heap) });
+        Ok(raw)
+    }
+
+    /// Gives the buffer back to its pool, or for good. Refused while it is mapped or a device's.
+    pub(crate) fn release(raw: u64) -> Result<(), Fault> {
+        let mut guard = BUFS.lock(raw)?;
+        let Some(buf) = guard.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
+        let held = buf.take_cpu()?;
+        match mem::replace(&mut buf.home, Home::Parked) {
+            Home::Pool { pool, slot } => {
+                buf.held = Held::Cpu(held.whole());
+                guard.park();
+                pool.give_back(slot);
+            }
+            // The buffer first: it borrows from what the lease keeps.
+            home => {
+                drop(held);
+                guard.clear();
+                drop(home);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the CPU owns and nobody looks at, to be put somewhere else. The caller puts something back.
+    fn take_cpu(&mut self) -> Result<CpuBuf<'static>, Misuse> {
+        self.unmapped()?;
+        match mem::replace(&mut self.held, Held::Away) {
+            Held::Cpu(buf) => Ok(buf),
+            other => {
+                self.held = other;
+                Err(Misuse::DeviceOwned)
+            }
+        }
+    }
+
+    /// May it go into a job? Nobody looks at it, and it is there.
+    pub(crate) const fn may_leave(&self) -> Result<(), Misuse> {
+        match &self.held {
+            Held::Away => Err(Misuse::DeviceOwned),
+            Held::Cpu(_) | Held::Dev(_) => self.unmapped(),
+        }
+    }
+
+    /// What is there, to go into a job: the CPU's or a device's. The caller puts something back.
+    pub(crate) const fn take(&mut self) -> Held {
+        mem::replace(&mut self.held, Held::Away)
+    }
+
+    /// What comes back.
+    pub(crate) fn put(&mut self, held: Held) {
+        self.held = held;
+    }
+
+    const fn unmapped(&self) -> Result<(), Misuse> {
+        match self.views {
+            Views::NONE => Ok(()),
+            Views::Readers(views) => Err(Misuse::Mapped { views }),
+            Views::Writer => Err(Misuse::Mapped { views: 1 }),
+        }
+    }
+
+    pub(crate) const fn cpu(&self) -> Result<&CpuBuf<'static>, Misuse> {
+        match &self.held {
+            Held::Cpu(buf) => Ok(buf),
+            Held::Dev(_) | Held::Away => Err(Misuse::DeviceOwned),
+        }
+    }
+
+    fn cpu_mut(&mut self) -> Result<&mut CpuBuf<'static>, Misuse> {
+        match &mut self.held {
+            Held::Cpu(buf) => Ok(buf),
+            Held::Dev(_) | Held::Away => Err(Misuse::DeviceOwned),
+        }
+    }
+
+    pub(crate) const fn dev(&self) -> Result<&DevBuf<'static>, Misuse> {
+        match &self.held {
+            Held::Dev(buf) => Ok(buf),
+            Held::Cpu(_) => Err(Misuse::CpuOwned),
+            Held::Away => Err(Misuse::DeviceOwned),
+        }
+    }
+
+    /// The CPU's address of what the buffer shows, for as long as `unmap` is not called.
+    pub(crate) fn map(&mut self, access: Access) -> Result<(*mut u8, usize), Fault> {
+        let views = match (self.views, access) {
+            (Views::Readers(views), Access::Read) => Views::Readers(views.checked_add(1).ok_or(Misuse::Mapped { views })?),
+            (Views::NONE, Access::Write) => Views::Writer,
+            (Views::Readers(views), Access::Write) => return Err(Misuse::Mapped { views }.into()),
+            (Views::Writer, _) => return Err(Misuse::Mapped { views: 1 }.into()),
+        };
+        let (ptr, len) = match access {
+            // Readers may be many, so the pointer comes from a shared borrow; nothing is written through it (contigo.h).
+            Access::Read => {
+                let bytes = self.cpu()?.view::<u8>()?;
+                (bytes.as_ptr().cast_mut(), bytes.len())
+            }
+            Access::Write => {
+                let bytes = self.cpu_mut()?.view_mut::<u8>()?;
+                (bytes.as_mut_ptr(), bytes.len())
+            }
+        };
+        self.views = views;
+        Ok((ptr, len))
+    }
+
+    /// One view less.
+    pub(crate) const fn unmap(&mut self) -> Result<(), Misuse> {
+        self.views = match self.views {
+            Views::Writer => Views::NONE,
+            Views::Readers(views) => match views.checked_sub(1) {
+                Some(left) => Views::Readers(left),
+                None => return Err(Misuse::NotMapped),
+            },
+        };
+        Ok(())
+    }
+
+    /// Copies `source` to the beginning of what the buffer shows.
+    pub(crate) fn copy_from(&mut self, source: &[u8]) -> Result<(), Fault> {
+        self.unmapped()?;
+        Ok(self.cpu_mut()?.copy_from_slice(source)?)
+    }
+
+    /// Shows only a part of what it shows now.
+    pub(crate) fn slice(&mut self, offset_bytes: usize, len_bytes: usize) -> Result<(), Fault> {
+        let (held, refusal) = match self.take_cpu()?.slice(offset_bytes..offset_bytes.saturating_add(len_bytes)) {
+            Ok(part) => (part, Ok(())),
+            Err(refused) => (refused.returned, Err(refused.error.into())),
+        };
+        self.held = Held::Cpu(held);
+        refusal
+    }
+
+    /// Shows all of it again.
+    pub(crate) fn whole(&mut self) -> Result<(), Fault> {
+        self.held = Held::Cpu(self.take_cpu()?.whole());
+        Ok(())
+    }
+
+    /// Makes a part of it a device's, and says where the device finds it.
+    pub(crate) fn hand_to_device(&mut self, port: Port, offset_bytes: usize, len_bytes: usize, direction: Direction) -> Result<u64, Fault> {
+        match hand_over(self.take_cpu()?, offset_bytes, len_bytes, direction, port) {
+            Ok(buf) => {
+                let addr = buf.addr().0;
+                self.held = Held::Dev(buf);
+                Ok(addr)
+            }
+            Err((error, back)) => {
+                self.held = back.map_or(Held::Away, |back| back.map_or_else(Held::Dev, Held::Cpu));
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Makes it the CPU's again. Nothing is to do where it is.
+    pub(crate) fn take_back(&mut self) -> Result<(), Fault> {
+        let (held, result) = match mem::replace(&mut self.held, Held::Away) {
+            Held::Dev(buf) => match buf.into_cpu() {
+                Ok(buf) => (Held::Cpu(buf), Ok(())),
+                Err(refused) => (Held::Dev(refused.returned), Err(refused.error.into())),
+            },
+            other => (other, Err(Misuse::CpuOwned.into())),
+        };
+        self.held = held;
+        result
+    }
+}
+
+/// Does something with the buffer of a handle, in one call alone.
+pub(crate) fn with<R>(raw: u64, act: impl FnOnce(&mut Buf) -> Result<R, Fault>) -> Result<R, Fault> {
+    let mut guard: Guard<Buf> = BUFS.lock(raw)?;
+    act(guard.value().ok_or(Misuse::Stale { kind: Kind::Buf })?)
+}

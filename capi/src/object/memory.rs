@@ -1,0 +1,50 @@
+#![allow(unsafe_code, reason = "`unsafe impl Backend`, which is another backend's in every method")]
+//! Every kind of memory as one type, so that a heap is one type.
+
+use contigo::{Backend, Direction, DmaBuf, DmaHeap, Error, ExportedFd, HugeTlb, Mapping, Segment, UDmaBuf, sim::Sim};
+use core::ops::Range;
+
+/// Every kind of memory. It owns the block.
+pub(crate) enum Memory {
+    Sim(Sim<'static>),
+    UDmaBuf(UDmaBuf),
+    DmaHeap(DmaHeap),
+    DmaHeapFor(DmaBuf<'static>),
+    HugePages(HugeTlb),
+}
+
+impl Memory {
+    fn backend(&self) -> &dyn Backend {
+        match self {
+            Self::Sim(block) => block,
+            Self::UDmaBuf(block) => block,
+            Self::DmaHeap(block) => block,
+            Self::DmaHeapFor(block) => block,
+            Self::HugePages(block) => block,
+        }
+    }
+}
+
+// SAFETY: every method is one backend's own, the same at every call, because what is inside is never exchanged.
+unsafe impl Backend for Memory {
+    fn name(&self) -> &'static str {
+        self.backend().name()
+    }
+    fn mapping(&self) -> Mapping {
+        self.backend().mapping()
+    }
+    fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
+        self.backend().segment(offset_bytes)
+    }
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.backend().sync_for_device(range, direction) }
+    }
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.backend().sync_for_cpu(range, direction) }
+    }
+    fn export(&self) -> Result<ExportedFd, Error> {
+        self.backend().export()
+    }
+}

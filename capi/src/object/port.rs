@@ -1,0 +1,78 @@
+//! Ports: a board's own by name, a program's own, and a simulated board's.
+
+use crate::{
+    fault::{Fault, Misuse},
+    handle::Kind,
+    limits,
+    table::{Object, Table},
+};
+use contigo::Port;
+use std::sync::OnceLock;
+
+/// Ports. A port is a handful of numbers: whoever uses one has a copy, so that it can be closed at any time.
+pub(crate) static PORTS: Table<Port, { limits::PORTS }> = Table::new();
+
+impl Object for Port {
+    const KIND: Kind = Kind::Port;
+}
+
+/// Names of ports that a program made. They stay: errors and engines keep them.
+static NAMES: [OnceLock<Name>; limits::PORTS] = [const { OnceLock::new() }; limits::PORTS];
+
+struct Name {
+    bytes: [u8; limits::NAME_BYTES],
+    len: usize,
+}
+
+impl Name {
+    fn text(&self) -> &str {
+        self.bytes.get(..self.len).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or("")
+    }
+}
+
+/// The port of a known board that is called `name`.
+pub(crate) fn find(name: &str) -> Option<Port> {
+    let boards = contigo_boards::ALL.iter().flat_map(|board| board.ports.iter());
+    let engines = contigo_boards::SOCS.iter().flat_map(|soc| soc.engines.iter().map(|engine| &engine.port));
+    boards.chain(engines).find(|port| port.name == name).copied()
+}
+
+/// A copy of a handle's port.
+pub(crate) fn get(raw: u64) -> Result<Port, Fault> {
+    Ok(*PORTS.lease(raw)?)
+}
+
+/// `name` for ever: the one that is kept already, or a new one.
+pub(crate) fn keep(name: &str) -> Result<&'static str, Fault> {
+    let full = Misuse::TableFull { kind: Kind::Port, entries: limits::PORTS };
+    for place in &NAMES {
+        let kept = place.get_or_init(|| {
+            let mut bytes = [0; limits::NAME_BYTES];
+            let len = name.len().min(bytes.len());
+            bytes.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
+            Name { bytes, len }
+        });
+        if kept.text() == name {
+            return Ok(kept.text());
+        }
+    }
+    Err(full.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_kept_once() {
+        let (one, two) = (keep("a-port"), keep(&String::from("a-port")));
+        assert_eq!(one.ok().map(str::as_ptr), two.ok().map(str::as_ptr));
+    }
+
+    #[test]
+    fn the_boards_ports_are_found() {
+        assert_eq!(find("zynq-hp0"), Some(contigo_boards::zynq7000::HP0));
+        assert_eq!(find("zynq-dmac"), Some(contigo_boards::zynq7000::DMAC));
+        assert_eq!(find("none"), None);
+    }
+}

@@ -1,0 +1,292 @@
+#![allow(unsafe_code, reason = "one entry of a static table: an atomic word decides who may use the value beside it")]
+//! One entry of a static table: a value that never moves, and one atomic word that says in which life it is and who uses it.
+//!
+//! ```text
+//!            claim                 drop                      lease
+//!   FREE ────────────► CALL ────────────────► LIVE, 0 users ───────► LIVE, n users
+//!    ▲                 ▲  │ value given up        │  ▲                   │ drop
+//!    └─────────────────│──┘ ◄─────────────────────┘  └───────────────────┘
+//!                      │         lock
+//!                      ├──────► JOB ──────► LOST      a device has it; it would not stop
+//!                      └──────► PARKED                a free slot of a pool
+//! ```
+//!
+//! Nothing waits here: what another thread uses at this moment is refused, so no thread can be held up by one of lower priority.
+
+use crate::{
+    fault::Misuse,
+    handle::{GENERATION_MAX, Kind},
+};
+use core::{
+    cell::UnsafeCell,
+    mem::{ManuallyDrop, MaybeUninit},
+    ops::Deref,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// The lower bits of the word are the state, the others the generation: 48 bits, as in a handle.
+const STATE_BITS: u32 = 16;
+const STATE_MASK: u64 = (1 << STATE_BITS) - 1;
+
+/// Nobody's, and without a value.
+const FREE: u64 = 0;
+/// One call has it, alone.
+const CALL: u64 = 1;
+/// A job has it.
+const JOB: u64 = 2;
+/// A device that would not stop has it: for ever.
+const LOST: u64 = 3;
+/// It has a value and no handle: a pool's slot that is not out.
+const PARKED: u64 = 4;
+/// It has a handle. The users are added: at most `STATE_MASK - LIVE`.
+const LIVE: u64 = 5;
+
+/// Attempts to change the word while other threads change it. Each failure is another thread's success, and more than so many in
+/// a row are refused rather than waited for.
+const ATTEMPTS: u32 = 1_000;
+
+/// One entry of a static table.
+pub(crate) struct Slot<T> {
+    word: AtomicU64,
+    /// Zeroes where there is none, so that a table is no part of a program's file.
+    ///
+    /// INVARIANT: initialised in the states `PARKED`, `JOB`, `LOST` and `LIVE`, and in `CALL` as the guard says.
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: the value is reached through `Guard`, which one thread has at a time (state `CALL`), and through `Lease`, which exists only
+// for `T: Sync` (`lease`).
+unsafe impl<T: Send> Sync for Slot<T> {}
+
+impl<T> Slot<T> {
+    pub(crate) const fn new() -> Self {
+        Self { word: AtomicU64::new(FREE), value: UnsafeCell::new(MaybeUninit::zeroed()) }
+    }
+
+    /// Has it no value now?
+    pub(crate) fn is_free(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & STATE_MASK == FREE
+    }
+
+    /// Takes a free entry, in a new life: no handle that was ever given out names it.
+    pub(crate) fn claim(&'static self) -> Option<Guard<T>> {
+        self.enter(FREE)
+    }
+
+    /// Takes a parked entry, in a new life.
+    pub(crate) fn unpark(&'static self) -> Option<Guard<T>> {
+        self.enter(PARKED)
+    }
+
+    fn enter(&'static self, from: u64) -> Option<Guard<T>> {
+        let word = self.word.load(Ordering::Relaxed);
+        let generation = (word >> STATE_BITS) + 1;
+        if word & STATE_MASK != from || generation > GENERATION_MAX {
+            return None;
+        }
+        // Acquire: what the entry's last user did to the value is done.
+        let entered = self.word.compare_exchange(word, generation << STATE_BITS | CALL, Ordering::Acquire, Ordering::Relaxed);
+        entered.ok().map(|_| Guard { slot: self, generation, full: from != FREE })
+    }
+
+    /// The value for one call alone, in whichever life the entry is: the caller compares something in the value.
+    pub(crate) fn lock_whichever(&'static self, kind: Kind) -> Result<Guard<T>, Misuse> {
+        self.lock(kind, self.word.load(Ordering::Relaxed) >> STATE_BITS)
+    }
+
+    /// The value for one call alone.
+    pub(crate) fn lock(&'static self, kind: Kind, generation: u64) -> Result<Guard<T>, Misuse> {
+        for _ in 0..ATTEMPTS {
+            let word = self.word.load(Ordering::Relaxed);
+            match state(word, kind, generation)? {
+                0 => {}
+                users => return Err(Misuse::StillUsed { kind, users }),
+            }
+            // Acquire: what the entry's last user did to the value is done.
+            let locked = generation << STATE_BITS | CALL;
+            if self.word.compare_exchange_weak(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(Guard { slot: self, generation, full: true });
+            }
+        }
+        Err(Misuse::InCall { kind })
+    }
+}
+
+/// How many users a live entry of this generation has, or what else it is.
+const fn state(word: u64, kind: Kind, generation: u64) -> Result<u64, Misuse> {
+    if word >> STATE_BITS != generation {
+        return Err(Misuse::Stale { kind });
+    }
+    match word & STATE_MASK {
+        FREE | PARKED => Err(Misuse::Stale { kind }),
+        CALL => Err(Misuse::InCall { kind }),
+        JOB => Err(Misuse::DeviceOwned),
+        LOST => Err(Misuse::Lost),
+        live => Ok(live - LIVE),
+    }
+}
+
+impl<T: Sync> Slot<T> {
+    /// The value for as long as the lease lives, shared with other leases.
+    pub(crate) fn lease(&'static self, kind: Kind, generation: u64) -> Result<Lease<T>, Misuse> {
+        for _ in 0..ATTEMPTS {
+            let word = self.word.load(Ordering::Relaxed);
+            let users = state(word, kind, generation)?;
+            if users == STATE_MASK - LIVE {
+                return Err(Misuse::StillUsed { kind, users });
+            }
+            // Acquire: what the entry's last user did to the value is done.
+            if self.word.compare_exchange_weak(word, word + 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(Lease { slot: self });
+            }
+        }
+        Err(Misuse::InCall { kind })
+    }
+}
+
+/// One entry, for one call alone. Dropping it makes the entry live, or free where it has no value.
+#[must_use]
+pub(crate) struct Guard<T: 'static> {
+    slot: &'static Slot<T>,
+    generation: u64,
+    full: bool,
+}
+
+impl<T> Guard<T> {
+    pub(crate) const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(crate) fn value(&mut self) -> Option<&mut T> {
+        // SAFETY: the entry is in the state `CALL`, and this is its one guard; `&mut self` makes the borrow exclusive. It is
+        // initialised where `full` says so.
+        self.full.then(|| unsafe { (*self.slot.value.get()).assume_init_mut() })
+    }
+
+    /// Puts a value into an entry that has none. One that has another keeps it.
+    pub(crate) fn put(&mut self, value: T) {
+        if !self.full {
+            // SAFETY: as in `value`.
+            unsafe { (*self.slot.value.get()).write(value) };
+            self.full = true;
+        }
+    }
+
+    /// Drops the value where it is: the entry will be free.
+    pub(crate) fn clear(&mut self) {
+        if core::mem::take(&mut self.full) {
+            // SAFETY: as in `value`; it counts as uninitialised from here on.
+            unsafe { (*self.slot.value.get()).assume_init_drop() }
+        }
+    }
+
+    /// Leaves the value here, without a handle.
+    pub(crate) fn park(self) {
+        self.leave(PARKED);
+    }
+
+    /// Leaves the entry to a job. Whoever has the hold is the only one who can take it back.
+    pub(crate) fn into_job(self) -> JobHold<T> {
+        let hold = JobHold { slot: self.slot, generation: self.generation, full: self.full };
+        self.leave(JOB);
+        hold
+    }
+
+    /// The value for longer than a call. The entry stays in the state `CALL`, so that nobody else gets at it, until `Lent::back`.
+    pub(crate) fn lend(self) -> Option<(&'static mut T, Lent<T>)> {
+        if !self.full {
+            return None;
+        }
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the entry is a static's, initialised, and in the state `CALL`; this guard is gone, and there is no other before
+        // `Lent::back`, whose caller promises that this borrow has ended.
+        let value = unsafe { (*this.slot.value.get()).assume_init_mut() };
+        Some((value, Lent { slot: this.slot, generation: this.generation }))
+    }
+
+    fn leave(self, state: u64) {
+        let this = ManuallyDrop::new(self);
+        let state = if this.full { state } else { FREE };
+        // Release: what this call did to the value is done.
+        this.slot.word.store(this.generation << STATE_BITS | state, Ordering::Release);
+    }
+}
+
+impl<T> Drop for Guard<T> {
+    fn drop(&mut self) {
+        let state = if self.full { LIVE } else { FREE };
+        // Release: what this call did to the value is done.
+        self.slot.word.store(self.generation << STATE_BITS | state, Ordering::Release);
+    }
+}
+
+/// An entry that a job has. Dropping it leaves the entry to the device for ever: leak, never free, what a device may own.
+#[must_use]
+pub(crate) struct JobHold<T: 'static> {
+    slot: &'static Slot<T>,
+    generation: u64,
+    full: bool,
+}
+
+impl<T> JobHold<T> {
+    /// The device is finished with it.
+    pub(crate) fn back(self) -> Guard<T> {
+        let this = ManuallyDrop::new(self);
+        // Acquire: what the thread that started the job did to the value is done. Nobody else takes the entry from `JOB`.
+        this.slot.word.swap(this.generation << STATE_BITS | CALL, Ordering::Acquire);
+        Guard { slot: this.slot, generation: this.generation, full: this.full }
+    }
+}
+
+impl<T> Drop for JobHold<T> {
+    fn drop(&mut self) {
+        self.slot.word.store(self.generation << STATE_BITS | LOST, Ordering::Release);
+    }
+}
+
+/// An entry whose value is lent for longer than a call. Dropping it leaves the entry as it is, for ever.
+#[must_use]
+pub(crate) struct Lent<T: 'static> {
+    slot: &'static Slot<T>,
+    generation: u64,
+}
+
+impl<T> Lent<T> {
+    /// # Safety
+    /// The borrow that `lend` returned has ended: nothing made of it is used again.
+    pub(crate) unsafe fn back(self) -> Guard<T> {
+        Guard { slot: self.slot, generation: self.generation, full: true }
+    }
+}
+
+/// A value that is used: it stays as long as this lives. It has no reference to the value, because a function that takes it and drops it
+/// would keep that reference alive for longer than the value is certain to stay.
+pub(crate) struct Lease<T: 'static> {
+    slot: &'static Slot<T>,
+}
+
+impl<T> Lease<T> {
+    /// The value for what is stored beside the lease.
+    ///
+    /// # Safety
+    /// Everything that borrows from it is gone, or forgotten for ever, before this lease is dropped.
+    pub(crate) const unsafe fn for_ever(&self) -> &'static T {
+        // SAFETY: the entry is a static's; the word counts this lease, so the value is there and nobody has it alone.
+        unsafe { (*self.slot.value.get()).assume_init_ref() }
+    }
+}
+
+impl<T> Deref for Lease<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the borrow ends before the lease does.
+        unsafe { self.for_ever() }
+    }
+}
+
+impl<T> Drop for Lease<T> {
+    fn drop(&mut self) {
+        // Release: what this user did with the value is done before somebody has it alone.
+        self.slot.word.fetch_sub(1, Ordering::Release);
+    }
+}

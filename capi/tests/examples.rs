@@ -1,0 +1,155 @@
+//! The examples in C: compiled without a warning, run, and run again where a sanitizer or valgrind looks. For the processors of the boards
+//! too, where their compilers and libraries are here: the tests of `cargo test --target …` run under qemu-user, and so do the examples.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+
+use contigo_tests::emulated;
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+const EXAMPLES: [&str; 2] = ["gemm", "frames"];
+/// What Rust's standard library asks of a static link: `rustc --print native-static-libs`.
+const LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+
+/// The C compiler for this program's processor.
+fn compiler() -> &'static str {
+    match (env::consts::ARCH, emulated::why().is_some()) {
+        ("arm", true) => "arm-linux-gnueabihf-gcc",
+        ("aarch64", true) => "aarch64-linux-gnu-gcc",
+        _ => "cc",
+    }
+}
+
+/// The static library that Cargo built beside this program.
+fn library() -> PathBuf {
+    let own = env::current_exe().unwrap();
+    own.parent().unwrap().join("libcontigo_c.a")
+}
+
+fn exists(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn text(output: &Output) -> String {
+    format!("{}\n{}{}", output.status, String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// Compiles one example as a user would, warnings being errors.
+fn compile(folder: &Path, example: &str, more: &[&str]) -> Result<PathBuf, String> {
+    let program = folder.join(example);
+    let output = Command::new(compiler())
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1"])
+        .args(more)
+        .arg("-I")
+        .arg(Path::new(CRATE).join("include"))
+        .arg(Path::new(CRATE).join("examples").join(format!("{example}.c")))
+        .arg(library())
+        .args(LIBRARIES)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .unwrap();
+    if output.status.success() { Ok(program) } else { Err(text(&output)) }
+}
+
+/// Compiles and runs both.
+fn run(test: &str, more: &[&str], before: &[&str]) {
+    if !exists(compiler()) {
+        return emulated::skipped(test, &format!("{} is not here", compiler()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for example in EXAMPLES {
+        let program = compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));
+        let output = match before.split_first() {
+            Some((tool, arguments)) => Command::new(tool).args(arguments).arg(&program).output(),
+            None => emulated::command(&program).output(),
+        };
+        let output = output.unwrap();
+        assert!(output.status.success(), "{example}: {}", text(&output));
+        let said = text(&output);
+        let expected = if example == "gemm" { "0 of 64 sums are wrong" } else { "0 misuses were missed" };
+        assert!(said.contains(expected), "{example}: {said}");
+    }
+}
+
+#[test]
+fn they_run() {
+    run("examples::they_run", &[], &[]);
+}
+
+#[test]
+fn they_run_under_the_address_sanitizer() {
+    const TEST: &str = "examples::they_run_under_the_address_sanitizer";
+    const SANITIZE: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    if let Some(why) = emulated::why() {
+        return emulated::skipped(TEST, &why);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    if let Err(why) = compile(folder.path(), "gemm", &SANITIZE) {
+        return emulated::skipped(TEST, why.lines().nth(1).unwrap_or("it does not link"));
+    }
+    run(TEST, &SANITIZE, &[]);
+}
+
+#[test]
+fn they_run_under_valgrind() {
+    const TEST: &str = "examples::they_run_under_valgrind";
+    if let Some(why) = emulated::why() {
+        return emulated::skipped(TEST, &why);
+    }
+    if !exists("valgrind") {
+        return emulated::skipped(TEST, "valgrind is not here");
+    }
+    run(TEST, &[], &["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all"]);
+}
+
+/// The shared library under its installed name, found by the loader: `make install` does the same.
+#[test]
+fn they_run_with_the_shared_library() {
+    const TEST: &str = "examples::they_run_with_the_shared_library";
+    if let Some(why) = emulated::why() {
+        return emulated::skipped(TEST, &why);
+    }
+    if !exists("make") || !exists("pkg-config") || !exists("cc") {
+        return emulated::skipped(TEST, "make, pkg-config or cc is not here");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path().join("usr");
+    let built = library().parent().unwrap().to_path_buf();
+    let path = |name: &str, value: &Path| {
+        let mut argument = OsString::from(name);
+        argument.push(value);
+        argument
+    };
+    let installed = Command::new("make")
+        .args(["-s", "-C", CRATE, "install", "LIBDIR=lib"])
+        .args([path("PREFIX=", &prefix), path("BUILT=", &built)])
+        .output()
+        .unwrap();
+    assert!(installed.status.success(), "{}", text(&installed));
+    let flags = Command::new("pkg-config")
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .args(["--cflags", "--libs", "contigo"])
+        .output()
+        .unwrap();
+    assert!(flags.status.success(), "{}", text(&flags));
+    let flags = String::from_utf8(flags.stdout).unwrap();
+    for example in EXAMPLES {
+        let program = folder.path().join(example);
+        let compiled = Command::new("cc")
+            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"])
+            .arg(Path::new(CRATE).join("examples").join(format!("{example}.c")))
+            .args(flags.split_whitespace())
+            .arg("-o")
+            .arg(&program)
+            .output()
+            .unwrap();
+        assert!(compiled.status.success(), "{}", text(&compiled));
+        let output = Command::new(&program).env("LD_LIBRARY_PATH", prefix.join("lib")).output().unwrap();
+        assert!(output.status.success(), "{example}: {}", text(&output));
+    }
+}
