@@ -478,6 +478,10 @@ typedef struct {
      * 1: it snoops the CPU's caches; 0: it does not.
      */
     uint32_t coherent;
+    /**
+     * The simulated board whose bus it is on; 0: the SoC's.
+     */
+    contigo_sim sim;
 } contigo_port_options;
 
 /**
@@ -601,7 +605,7 @@ typedef struct {
 #define CONTIGO_E_VALUE -15
 
 /**
- * One buffer is two operands of one job.
+ * One buffer is two operands of one job, or a copy is from a buffer into itself.
  */
 #define CONTIGO_E_SAME_BUFFER -16
 
@@ -865,7 +869,7 @@ contigo_status contigo_buf_unmap(contigo_buf buf);
 
 /**
  * Copies len_bytes bytes to the beginning of what the buffer shows, and counts them: this library's only copy. Data that is still to be
- * made is better made in place. from does not lie in the buffer.
+ * made is better made in place. CONTIGO_E_SAME_BUFFER where from lies in the buffer itself.
  *
  * Pointers:
  * len_bytes bytes are readable at from.

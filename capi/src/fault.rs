@@ -52,6 +52,8 @@ pub(crate) enum Misuse {
     Value { what: &'static str, value: u64 },
     /// One buffer is two operands of one job.
     SameBuffer { first: usize, second: usize },
+    /// A copy from a buffer into itself.
+    Overlap,
     /// The engine has a job.
     HasJob,
     /// The engine is of another kind.
@@ -120,6 +122,7 @@ impl fmt::Display for Misuse {
             Self::Text { what, max_bytes } => write!(f, "{what} is not UTF-8, or longer than {max_bytes} bytes"),
             Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
             Self::SameBuffer { first, second } => write!(f, "operands {first} and {second} are the same buffer"),
+            Self::Overlap => write!(f, "the source lies in the buffer itself"),
             Self::HasJob => write!(f, "the engine has a job: wait for it or cancel it"),
             Self::OtherEngine { needs, is } => write!(f, "this job needs {needs}, the engine is {is}"),
             Self::Panicked => write!(f, "a defect of this library was caught; please report it"),

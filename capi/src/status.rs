@@ -42,7 +42,7 @@ pub const CONTIGO_E_STRUCT: contigo_status = -13;
 pub const CONTIGO_E_TEXT: contigo_status = -14;
 /// A number is none of those that this header lists for it.
 pub const CONTIGO_E_VALUE: contigo_status = -15;
-/// One buffer is two operands of one job.
+/// One buffer is two operands of one job, or a copy is from a buffer into itself.
 pub const CONTIGO_E_SAME_BUFFER: contigo_status = -16;
 /// The engine has a job. Wait for it, or cancel it.
 pub const CONTIGO_E_HAS_JOB: contigo_status = -17;
@@ -177,7 +177,7 @@ const fn of_misuse(misuse: Misuse) -> contigo_status {
         Misuse::StructSize { .. } | Misuse::NewerStruct { .. } => CONTIGO_E_STRUCT,
         Misuse::Text { .. } => CONTIGO_E_TEXT,
         Misuse::Value { .. } => CONTIGO_E_VALUE,
-        Misuse::SameBuffer { .. } => CONTIGO_E_SAME_BUFFER,
+        Misuse::SameBuffer { .. } | Misuse::Overlap => CONTIGO_E_SAME_BUFFER,
         Misuse::HasJob => CONTIGO_E_HAS_JOB,
         Misuse::Panicked => CONTIGO_E_INTERNAL,
     }

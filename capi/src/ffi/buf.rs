@@ -116,14 +116,19 @@ pub extern "C" fn contigo_buf_unmap(buf: contigo_buf) -> contigo_status {
 }
 
 /// Copies `len_bytes` bytes to the beginning of what the buffer shows, and counts them: this library's only copy. Data that is still to be
-/// made is better made in place. `from` does not lie in the buffer.
+/// made is better made in place. `CONTIGO_E_SAME_BUFFER` where `from` lies in the buffer itself.
 ///
 /// # Safety
 /// `len_bytes` bytes are readable at `from`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void, len_bytes: usize) -> contigo_status {
-    // SAFETY: the caller's promise.
-    call(|| with(buf, |buf| buf.copy_from(unsafe { raw::bytes(from.cast(), len_bytes, "from")? })))
+    call(|| {
+        with(buf, |buf| {
+            buf.may_take(from.addr(), len_bytes)?;
+            // SAFETY: the caller's promise; and no byte of it is one of those of which `copy_from` makes a slice to write.
+            buf.copy_from(unsafe { raw::bytes(from.cast(), len_bytes, "from")? })
+        })
+    })
 }
 
 /// Shows only `len_bytes` bytes from `offset_bytes` of what the buffer shows now. All of it stays taken.

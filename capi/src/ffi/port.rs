@@ -1,12 +1,15 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Ports, and bus masters that are bound to the kernel module.
 
-use super::raw::{self, Versioned};
+use super::{
+    raw::{self, Versioned},
+    sim::contigo_sim,
+};
 use crate::{
     fault::{Fault, Misuse},
     last_error::call,
     object::{
-        KERNEL_PORTS,
+        KERNEL_PORTS, SIMS,
         port::{PORTS, find, get, keep},
     },
     status::contigo_status,
@@ -38,12 +41,14 @@ pub struct contigo_port_options {
     pub addr_bits: u32,
     /// 1: it snoops the CPU's caches; 0: it does not.
     pub coherent: u32,
+    /// The simulated board whose bus it is on; 0: the SoC's.
+    pub sim: contigo_sim,
 }
 
 // SAFETY: integers and a pointer, `struct_size` first.
 unsafe impl Versioned for contigo_port_options {
     const NAME: &'static str = "contigo_port_options";
-    const LEAST: usize = mem::size_of::<Self>();
+    const LEAST: usize = mem::offset_of!(Self, sim);
 }
 
 /// The port of a known board that is called `name`: `zynq-hp0`, `zynq-acp`, `zynq-dmac`, `cyclone-v-acp`... (`contigo boards` lists them).
@@ -83,8 +88,9 @@ pub unsafe extern "C" fn contigo_port_define(options: *const contigo_port_option
                 return Err(Misuse::Value { what: "contigo_port_options.window_last", value: window_last }.into());
             }
             let coherent = flag(options.coherent, "contigo_port_options.coherent")?;
+            let bus = if options.sim == 0 { Bus::Soc } else { SIMS.lease(options.sim)?.bus() };
             let name = keep(name)?;
-            Ok(PORTS.insert(Port { name, bus: Bus::Soc, offset, addr_bits, window: (window_first, window_last), coherent })?)
+            Ok(PORTS.insert(Port { name, bus, offset, addr_bits, window: (window_first, window_last), coherent })?)
         })
     }
 }
@@ -106,7 +112,15 @@ pub extern "C" fn contigo_port_close(port: contigo_port) -> contigo_status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_kernel_port_open(name: *const c_char, port: *mut contigo_kernel_port) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(port, "port", || Ok(KERNEL_PORTS.insert(KernelPort::open(raw::text(name, "name")?)?)?)) }
+    unsafe {
+        raw::answer(port, "port", || {
+            let name = raw::text(name, "name")?;
+            // First: a full table opens no device.
+            let mut claimed = KERNEL_PORTS.claim()?;
+            claimed.guard.put(KernelPort::open(name)?);
+            Ok(claimed.raw())
+        })
+    }
 }
 
 /// `port` as the kernel describes this device: on a bus of its own where `dma-ranges` or an IOMMU translate its addresses. Memory that is

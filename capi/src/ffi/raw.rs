@@ -124,7 +124,7 @@ pub(super) unsafe fn bytes<'a>(from: *const u8, len_bytes: usize, what: &'static
     match (from.is_null(), len_bytes) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(Misuse::Null { what }),
-        // No object is larger (Rust's reference for `slice::from_raw_parts`).
+        // No object is larger (`slice::from_raw_parts`, "Safety").
         _ if isize::try_from(len_bytes).is_err() => Err(Misuse::Value { what, value: len_bytes as u64 }),
         // SAFETY: not null, at most `isize::MAX`, and the caller's promise.
         _ => Ok(unsafe { slice::from_raw_parts(from, len_bytes) }),

@@ -12,7 +12,7 @@ use crate::{
     limits,
     table::{Guard, Lease, Object, Table},
 };
-use contigo::{Align, CpuBuf, DevBuf, Direction, Port};
+use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Port};
 use core::mem;
 
 /// Buffers, those of the pools' free slots included.
@@ -205,9 +205,20 @@ impl Buf {
         Ok(())
     }
 
+    /// Do `len_bytes` bytes fit, and is none of those at `addr` one that the buffer shows?
+    pub(crate) fn may_take(&self, addr: usize, len_bytes: usize) -> Result<(), Fault> {
+        self.unmapped()?;
+        let shown = self.cpu()?.view::<u8>()?;
+        if len_bytes > shown.len() {
+            return Err(Error::OutOfRange { start: 0, end: len_bytes, len_bytes: shown.len() }.into());
+        }
+        let shown = shown.as_ptr_range();
+        let apart = addr >= shown.end.addr() || addr.saturating_add(len_bytes) <= shown.start.addr();
+        if apart { Ok(()) } else { Err(Misuse::Overlap.into()) }
+    }
+
     /// Copies `source` to the beginning of what the buffer shows.
     pub(crate) fn copy_from(&mut self, source: &[u8]) -> Result<(), Fault> {
-        self.unmapped()?;
         Ok(self.cpu_mut()?.copy_from_slice(source)?)
     }
 

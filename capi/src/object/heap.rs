@@ -46,6 +46,8 @@ pub(crate) enum Source<'a> {
 impl Heap {
     /// Opens memory, checks it, and makes it a heap.
     pub(crate) fn open(source: &Source<'_>, needs: Requirements) -> Result<u64, Fault> {
+        // First: a full table opens no device.
+        let mut claimed = HEAPS.claim()?;
         let (memory, ground) = match *source {
             Source::Sim { sim, len_bytes } => {
                 let board = SIMS.lease(sim)?;
@@ -67,7 +69,8 @@ impl Heap {
             Source::HugePages { len_bytes } => (Memory::HugePages(HugeTlb::new(len_bytes)?), Ground::Nothing),
         };
         let region = Region::with(memory, needs)?;
-        Ok(HEAPS.insert(Self { region, _ground: ground })?)
+        claimed.guard.put(Self { region, _ground: ground });
+        Ok(claimed.raw())
     }
 
     pub(crate) const fn region(&self) -> &Region<Memory> {

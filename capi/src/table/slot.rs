@@ -290,3 +290,104 @@ impl<T> Drop for Lease<T> {
         self.slot.word.fetch_sub(1, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::{
+        CONTIGO_E_DEVICE_OWNED, CONTIGO_E_IN_CALL, CONTIGO_E_LEAKED, CONTIGO_E_STALE, CONTIGO_E_STILL_USED, contigo_status,
+    };
+
+    /// A static entry, as all of them are.
+    fn slot() -> &'static Slot<Vec<u8>> {
+        Box::leak(Box::new(Slot::new()))
+    }
+
+    fn filled(slot: &'static Slot<Vec<u8>>) -> u64 {
+        let Some(mut guard) = slot.claim() else { return 0 };
+        guard.put(vec![1, 2, 3]);
+        guard.generation()
+    }
+
+    fn status<T>(outcome: Result<T, Misuse>) -> contigo_status {
+        outcome.err().map_or(0, |misuse| crate::fault::Fault::from(misuse).status())
+    }
+
+    const BUF: Kind = Kind::Buf;
+
+    #[test]
+    fn one_call_has_it_alone() {
+        let slot = slot();
+        let generation = filled(slot);
+        let guard = slot.lock(BUF, generation);
+        assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_IN_CALL);
+        assert_eq!(status(slot.lease(BUF, generation)), CONTIGO_E_IN_CALL);
+        assert!(slot.claim().is_none() && slot.unpark().is_none());
+        drop(guard);
+        assert!(slot.lock(BUF, generation).is_ok());
+    }
+
+    #[test]
+    fn leases_are_counted() {
+        let slot = slot();
+        let generation = filled(slot);
+        let leases = [slot.lease(BUF, generation), slot.lease(BUF, generation)];
+        assert_eq!(slot.lock(BUF, generation).err(), Some(Misuse::StillUsed { kind: BUF, users: 2 }));
+        assert!(leases.iter().flatten().all(|lease| lease.len() == 3));
+        drop(leases);
+        assert_eq!(status(slot.lease(BUF, generation + 1)), CONTIGO_E_STALE);
+        if let Ok(mut guard) = slot.lock(BUF, generation) {
+            guard.clear();
+        }
+        assert_eq!((status(slot.lease(BUF, generation)), status(slot.lock(BUF, generation))), (CONTIGO_E_STALE, CONTIGO_E_STALE));
+    }
+
+    #[test]
+    fn leases_do_not_overflow_into_the_generation() {
+        let slot = slot();
+        let generation = filled(slot);
+        let mut leases: Vec<_> = std::iter::from_fn(|| slot.lease(BUF, generation).ok()).collect();
+        assert_eq!(leases.len() as u64, STATE_MASK - LIVE);
+        assert_eq!(status(slot.lease(BUF, generation)), CONTIGO_E_STILL_USED);
+        leases.pop();
+        assert!(slot.lease(BUF, generation).is_ok());
+    }
+
+    #[test]
+    fn a_job_keeps_it_and_a_lost_job_keeps_it_for_ever() {
+        let slot = slot();
+        let generation = filled(slot);
+        let hold = slot.lock(BUF, generation).map(Guard::into_job);
+        assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_DEVICE_OWNED);
+        drop(hold.map(JobHold::back));
+        drop(slot.lock(BUF, generation).map(Guard::into_job));
+        assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_LEAKED);
+        assert!(slot.claim().is_none() && slot.unpark().is_none());
+    }
+
+    #[test]
+    fn every_life_has_another_generation_and_the_last_is_the_last() {
+        let slot = slot();
+        let first = filled(slot);
+        if let Ok(guard) = slot.lock(BUF, first) {
+            guard.park();
+        }
+        assert_eq!(status(slot.lock(BUF, first)), CONTIGO_E_STALE);
+        assert_eq!(slot.unpark().map(|guard| guard.generation()), Some(first + 1));
+        let old = Slot::<u8> { word: AtomicU64::new(GENERATION_MAX << STATE_BITS | FREE), ..Slot::new() };
+        let old: &'static Slot<u8> = Box::leak(Box::new(old));
+        assert!(old.claim().is_none(), "an entry whose generations are used up is never used again");
+    }
+
+    #[test]
+    fn what_is_lent_stays_locked() {
+        let slot = slot();
+        let generation = filled(slot);
+        let Some((value, lent)) = slot.lock(BUF, generation).ok().and_then(Guard::lend) else { return };
+        value.push(4);
+        assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_IN_CALL);
+        // SAFETY: `value` is not used again.
+        drop(unsafe { lent.back() });
+        assert_eq!(slot.lease(BUF, generation).map(|lease| lease.len()).ok(), Some(4));
+    }
+}

@@ -1,0 +1,125 @@
+//! Full tables are refusals, and what is closed makes room. A program of its own: the tables are the process's.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+
+/// Calls until it is refused; how many times it was not.
+fn until_full(limit: u32, mut call: impl FnMut(*mut u64) -> contigo_status) -> Vec<u64> {
+    let mut made = Vec::new();
+    for _ in 0..=limit {
+        let mut raw = 0;
+        match call(&raw mut raw) {
+            CONTIGO_OK => made.push(raw),
+            status => {
+                refused(status, CONTIGO_E_TABLE_FULL, "which is the limit");
+                assert_eq!(raw, 0);
+                return made;
+            }
+        }
+    }
+    made
+}
+
+#[test]
+fn every_table_has_its_end() {
+    let board = Board::new();
+
+    let ports = until_full(CONTIGO_MAX_PORTS, |port| unsafe { contigo_sim_port(board.sim, 1, port) });
+    assert_eq!(ports.len(), CONTIGO_MAX_PORTS as usize - 1);
+    ports.into_iter().for_each(|port| ok(contigo_port_close(port)));
+
+    let small = contigo_heap_options { len_bytes: 64, ..heap_options(board.sim) };
+    let mut boards = until_full(CONTIGO_MAX_SIMS, |sim| unsafe { contigo_sim_open(&sim_options(), sim) });
+    assert_eq!(boards.len(), CONTIGO_MAX_SIMS as usize - 1);
+    let heaps = until_full(CONTIGO_MAX_HEAPS, |heap| unsafe { contigo_heap_open(&small, heap) });
+    assert_eq!(heaps.len(), CONTIGO_MAX_HEAPS as usize - 1);
+    heaps.into_iter().for_each(|heap| ok(contigo_heap_close(heap)));
+    boards.drain(..).for_each(|sim| ok(contigo_sim_close(sim)));
+
+    let options = engine_options(CONTIGO_ENGINE_GEMM8, board.sim, board.port, 0);
+    let engines = until_full(CONTIGO_MAX_ENGINES, |engine| unsafe { contigo_engine_open(&options, engine) });
+    assert_eq!(engines.len(), CONTIGO_MAX_ENGINES as usize - 1);
+    engines.into_iter().for_each(|engine| ok(contigo_engine_close(engine)));
+
+    let pools = until_full(CONTIGO_MAX_POOLS, |pool| unsafe { contigo_pool_open(board.heap, 64, 1, 0, pool) });
+    assert_eq!(pools.len(), CONTIGO_MAX_POOLS as usize - 1);
+    pools.into_iter().for_each(|pool| ok(contigo_pool_close(pool)));
+
+    // The board's pool has eight.
+    let bufs = until_full(CONTIGO_MAX_BUFS, |buf| unsafe { contigo_carve(board.heap, 64, 0, buf) });
+    assert_eq!(bufs.len(), CONTIGO_MAX_BUFS as usize - 8);
+    let mut info = contigo_heap_info { struct_size: size_of::<contigo_heap_info>(), ..Default::default() };
+    ok(unsafe { contigo_heap_get_info(board.heap, &mut info) });
+    let free_bytes = info.free_bytes;
+    // One entry too few: refused before anything is carved.
+    bufs[..9].iter().for_each(|&buf| ok(contigo_buf_release(buf)));
+    let pool = |slots| {
+        let mut pool = 0;
+        (unsafe { contigo_pool_open(board.heap, 64, slots, 0, &mut pool) }, pool)
+    };
+    refused(pool(10).0, CONTIGO_E_TABLE_FULL, "buffer");
+    ok(unsafe { contigo_heap_get_info(board.heap, &mut info) });
+    assert_eq!(info.free_bytes, free_bytes);
+    let (status, nine) = pool(9);
+    ok(status);
+    ok(contigo_pool_close(nine));
+    bufs[9..].iter().for_each(|&buf| ok(contigo_buf_release(buf)));
+
+    // Names of ports stay, once each.
+    let named = |name: &str| {
+        let name = std::ffi::CString::new(name).unwrap();
+        let options = contigo_port_options {
+            struct_size: size_of::<contigo_port_options>(),
+            name: name.as_ptr(),
+            offset: 0,
+            window_first: 0,
+            window_last: u64::MAX,
+            addr_bits: 64,
+            coherent: 1,
+            sim: 0,
+        };
+        let mut port = 0;
+        let status = unsafe { contigo_port_define(&options, &mut port) };
+        if status == CONTIGO_OK {
+            ok(contigo_port_close(port));
+        }
+        status
+    };
+    for round in 0..2 {
+        for index in 0..CONTIGO_MAX_PORTS {
+            assert_eq!(named(&format!("port-{index}")), CONTIGO_OK, "{round}");
+        }
+    }
+    refused(named("one-more"), CONTIGO_E_TABLE_FULL, "port");
+    board.close();
+    // Not beside the rest, which needs every entry.
+    a_pool_of_1024_slots();
+}
+
+/// The largest pool: as many slots as the runtime's own has at most, each its own bytes.
+fn a_pool_of_1024_slots() {
+    let sim = answer(|sim| unsafe { contigo_sim_open(&sim_options(), sim) });
+    let heap = answer(|heap| unsafe { contigo_heap_open(&contigo_heap_options { len_bytes: 1024 * 64, ..heap_options(sim) }, heap) });
+    let pool = answer(|pool| unsafe { contigo_pool_open(heap, 64, 1024, 0, pool) });
+    let mut offsets: Vec<usize> = Vec::new();
+    let bufs: Vec<_> = (0..1024).map(|_| answer(|buf| unsafe { contigo_pool_take(pool, buf) })).collect();
+    refused(unsafe { contigo_pool_take(pool, &mut 0) }, CONTIGO_E_NO_SLOTS, "1024");
+    for &buf in &bufs {
+        offsets.push(answer(|offset| unsafe { contigo_buf_offset(buf, offset) }));
+    }
+    offsets.sort_unstable();
+    assert_eq!(offsets, (0..1024).map(|slot| slot * 64).collect::<Vec<_>>());
+    bufs.into_iter().rev().for_each(|buf| ok(contigo_buf_release(buf)));
+    ok(contigo_pool_close(pool));
+    ok(contigo_heap_close(heap));
+    ok(contigo_sim_close(sim));
+}

@@ -1,0 +1,288 @@
+//! What Rust's types forbid, tried through the C functions: each is an error code with a text, and nothing is lost.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use core::ptr;
+
+#[test]
+fn a_buffer_that_a_device_has_is_not_used() {
+    let board = Board::new();
+    let buf = board.take();
+    let (status, addr) = to_device(buf, board.port, 0, SLOT, CONTIGO_IN_OUT);
+    ok(status);
+    assert_eq!(answer(|addr| unsafe { contigo_buf_dev_addr(buf, addr) }), addr);
+    for access in [CONTIGO_READ, CONTIGO_WRITE] {
+        let (status, ptr, _) = try_map(buf, access);
+        refused(status, CONTIGO_E_DEVICE_OWNED, "contigo_buf_to_cpu");
+        assert!(ptr.is_null(), "no pointer comes with a refusal");
+    }
+    refused(contigo_buf_release(buf), CONTIGO_E_DEVICE_OWNED, "device's");
+    refused(contigo_buf_slice(buf, 0, 64), CONTIGO_E_DEVICE_OWNED, "device's");
+    refused(contigo_buf_whole(buf), CONTIGO_E_DEVICE_OWNED, "device's");
+    refused(unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) }, CONTIGO_E_DEVICE_OWNED, "device's");
+    refused(unsafe { contigo_buf_offset(buf, &mut 0) }, CONTIGO_E_DEVICE_OWNED, "device's");
+    refused(to_device(buf, board.port, 0, SLOT, CONTIGO_IN_OUT).0, CONTIGO_E_DEVICE_OWNED, "device's");
+    ok(contigo_buf_to_cpu(buf));
+    refused(contigo_buf_to_cpu(buf), CONTIGO_E_CPU_OWNED, "the CPU's");
+    ok(contigo_buf_release(buf));
+    board.close();
+}
+
+#[test]
+fn a_buffer_of_a_job_is_not_used() {
+    let board = Board::new();
+    let operands = board.operands();
+    let job = board.start(&operands);
+    for operand in operands {
+        refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "wait for its job");
+        refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
+        refused(contigo_buf_to_cpu(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
+        refused(unsafe { contigo_buf_dev_addr(operand.buf, &mut 0) }, CONTIGO_E_DEVICE_OWNED, "wait for its job");
+    }
+    ok(contigo_job_wait(job, 20_000));
+    assert_eq!(bytes(operands[3].buf)[..4], 128_i32.to_le_bytes(), "64 times 1 times 2");
+    release_all(&operands);
+    board.close();
+}
+
+#[test]
+fn a_buffer_is_released_once_and_never_used_again() {
+    let board = Board::new();
+    let buf = board.take();
+    ok(contigo_buf_release(buf));
+    refused(contigo_buf_release(buf), CONTIGO_E_STALE, "gone");
+    let again = board.take();
+    assert_ne!(buf, again, "the same slot has another handle");
+    refused(contigo_buf_release(buf), CONTIGO_E_STALE, "gone");
+    refused(try_map(buf, CONTIGO_READ).0, CONTIGO_E_STALE, "gone");
+    refused(to_device(buf, board.port, 0, 64, CONTIGO_TO_DEVICE).0, CONTIGO_E_STALE, "gone");
+    let carved = answer(|buf| unsafe { contigo_carve(board.heap, 64, 0, buf) });
+    ok(contigo_buf_release(carved));
+    refused(contigo_buf_release(carved), CONTIGO_E_STALE, "gone");
+    ok(contigo_buf_release(again));
+    board.close();
+}
+
+#[test]
+fn a_view_keeps_the_buffer_from_being_given_away() {
+    let board = Board::new();
+    let operands = board.operands();
+    let buf = operands[0].buf;
+    assert!(!try_map(buf, CONTIGO_READ).1.is_null());
+    assert!(!try_map(buf, CONTIGO_READ).1.is_null(), "two may read");
+    refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "2 times");
+    refused(to_device(buf, board.port, 0, 64, CONTIGO_TO_DEVICE).0, CONTIGO_E_MAPPED, "unmap it first");
+    refused(contigo_buf_release(buf), CONTIGO_E_MAPPED, "unmap it first");
+    refused(contigo_buf_slice(buf, 0, 64), CONTIGO_E_MAPPED, "unmap it first");
+    refused(unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) }, CONTIGO_E_MAPPED, "unmap it first");
+    let (status, job) = board.try_start(&operands);
+    refused(status, CONTIGO_E_MAPPED, "unmap it first");
+    assert_eq!(job, 0, "no handle comes with a refusal");
+    ok(contigo_buf_unmap(buf));
+    ok(contigo_buf_unmap(buf));
+    refused(contigo_buf_unmap(buf), CONTIGO_E_NOT_MAPPED, "not mapped");
+    assert!(!try_map(buf, CONTIGO_WRITE).1.is_null());
+    refused(try_map(buf, CONTIGO_READ).0, CONTIGO_E_MAPPED, "1 times");
+    refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "1 times");
+    ok(contigo_buf_unmap(buf));
+    // The refused job left everything as it was.
+    ok(contigo_job_wait(board.start(&operands), 20_000));
+    release_all(&operands);
+    board.close();
+}
+
+#[test]
+fn handles_are_told_apart() {
+    let board = Board::new();
+    let buf = board.take();
+    refused(contigo_buf_release(board.heap), CONTIGO_E_KIND, "heap");
+    refused(contigo_heap_close(buf), CONTIGO_E_KIND, "buffer");
+    refused(contigo_engine_close(board.pool), CONTIGO_E_KIND, "pool");
+    refused(contigo_job_wait(board.engine, 0), CONTIGO_E_KIND, "engine");
+    refused(contigo_sim_close(board.port), CONTIGO_E_KIND, "port");
+    for garbage in [0, 1, 42, 1 << 40, u64::MAX, 0xDEAD_BEEF] {
+        refused(contigo_buf_release(garbage), CONTIGO_E_HANDLE, "no handle");
+        refused(contigo_job_cancel(garbage), CONTIGO_E_HANDLE, "no handle");
+        refused(contigo_pool_close(garbage), CONTIGO_E_HANDLE, "no handle");
+    }
+    // Every single bit of a handle matters. The upper four are the kind, the lower twelve the entry, which may be another's.
+    for bit in 12..60 {
+        refused(contigo_buf_release(buf ^ 1 << bit), CONTIGO_E_STALE, "gone");
+    }
+    // An entry that its table does not have.
+    refused(contigo_heap_close(board.heap | 0xFFF), CONTIGO_E_HANDLE, "no handle");
+    ok(contigo_buf_release(buf));
+    board.close();
+}
+
+#[test]
+fn what_is_used_is_not_closed() {
+    let board = Board::new();
+    let (buf, carved) = (board.take(), answer(|buf| unsafe { contigo_carve(board.heap, 64, 0, buf) }));
+    refused(contigo_sim_close(board.sim), CONTIGO_E_STILL_USED, "still use this simulated board");
+    refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "2 still use this heap");
+    refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "1 still use this pool");
+    ok(contigo_buf_release(carved));
+    refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "1 still use this heap");
+    ok(contigo_buf_release(buf));
+    board.close();
+    for status in [contigo_heap_close(board.heap), contigo_pool_close(board.pool), contigo_engine_close(board.engine)] {
+        refused(status, CONTIGO_E_STALE, "gone");
+    }
+    refused(contigo_sim_close(board.sim), CONTIGO_E_STALE, "gone");
+    refused(contigo_port_close(board.port), CONTIGO_E_STALE, "gone");
+    refused(unsafe { contigo_pool_take(board.pool, &mut 0) }, CONTIGO_E_STALE, "gone");
+}
+
+#[test]
+fn an_engine_with_a_job_takes_no_other_and_is_not_closed() {
+    let board = Board::new();
+    let operands = board.operands();
+    let job = board.start(&operands);
+    let others = board.operands();
+    refused(board.try_start(&others).0, CONTIGO_E_HAS_JOB, "wait for it or cancel it");
+    refused(contigo_engine_close(board.engine), CONTIGO_E_HAS_JOB, "wait for it or cancel it");
+    refused(contigo_engine_recover(board.engine), CONTIGO_E_HAS_JOB, "wait for it or cancel it");
+    ok(contigo_job_cancel(job));
+    for status in [contigo_job_cancel(job), contigo_job_wait(job, 0), contigo_job_wait_device(job, 0)] {
+        refused(status, CONTIGO_E_STALE, "job");
+    }
+    refused(unsafe { contigo_job_poll(job, &mut 0) }, CONTIGO_E_STALE, "job");
+    // The job of another life of the engine.
+    ok(contigo_engine_close(board.engine));
+    refused(contigo_job_wait(job, 0), CONTIGO_E_STALE, "job");
+    let engine = answer(|engine| unsafe { contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, board.sim, board.port, 0), engine) });
+    let board = Board { engine, ..board };
+    refused(contigo_job_wait(job, 0), CONTIGO_E_STALE, "job");
+    let next = board.start(&others);
+    refused(contigo_job_wait(job, 0), CONTIGO_E_STALE, "job");
+    ok(contigo_job_wait(next, 20_000));
+    release_all(&operands);
+    release_all(&others);
+    board.close();
+}
+
+#[test]
+fn one_buffer_is_one_operand() {
+    let board = Board::new();
+    let mut operands = board.operands();
+    let c = operands[3].buf;
+    operands[3].buf = operands[1].buf;
+    refused(board.try_start(&operands).0, CONTIGO_E_SAME_BUFFER, "operands 1 and 3");
+    operands[3].buf = c;
+    ok(contigo_job_wait(board.start(&operands), 20_000));
+    let (status, ptr, _) = try_map(c, CONTIGO_READ);
+    ok(status);
+    ok(contigo_buf_unmap(c));
+    refused(unsafe { contigo_buf_write(c, ptr.byte_add(64), 64) }, CONTIGO_E_SAME_BUFFER, "itself");
+    release_all(&operands);
+    board.close();
+}
+
+#[test]
+fn null_is_refused_everywhere() {
+    let board = Board::new();
+    let buf = board.take();
+    let operands = board.operands();
+    let null = ptr::null_mut();
+    let job: *mut contigo_job = &mut 0;
+    let engine: *mut contigo_engine = &mut 0;
+    // SAFETY: NULL is what is tested; the other pointers are references.
+    let calls = unsafe {
+        [
+            contigo_sim_open(ptr::null(), &mut 0),
+            contigo_sim_open(&sim_options(), null),
+            contigo_sim_port(board.sim, 0, null),
+            contigo_port_find(ptr::null(), &mut 0),
+            contigo_port_find(c"zynq-hp0".as_ptr(), null),
+            contigo_port_define(ptr::null(), &mut 0),
+            contigo_kernel_port_open(ptr::null(), &mut 0),
+            contigo_kernel_port_open(c"none".as_ptr(), null),
+            contigo_kernel_port_see(0, board.port, null),
+            contigo_heap_open(ptr::null(), &mut 0),
+            contigo_heap_open(&heap_options(board.sim), null),
+            contigo_heap_open(&contigo_heap_options { kind: CONTIGO_HEAP_U_DMA_BUF, ..heap_options(0) }, &mut 0),
+            contigo_heap_get_info(board.heap, ptr::null_mut()),
+            contigo_heap_get_stats(board.heap, ptr::null_mut()),
+            contigo_dev_addr_of(board.heap, board.port, ptr::null(), 1, null),
+            contigo_host_ptr_of(board.heap, board.port, 0, ptr::null_mut()),
+            contigo_pool_open(board.heap, 64, 1, 0, null),
+            contigo_pool_take(board.pool, null),
+            contigo_pool_free_slots(board.pool, ptr::null_mut()),
+            contigo_carve(board.heap, 64, 0, null),
+            contigo_buf_get_info(buf, ptr::null_mut()),
+            contigo_buf_map(buf, CONTIGO_READ, ptr::null_mut(), &mut 0),
+            contigo_buf_write(buf, ptr::null(), 1),
+            contigo_buf_offset(buf, ptr::null_mut()),
+            contigo_buf_dev_addr(buf, null),
+            contigo_engine_open(ptr::null(), engine),
+            contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, board.sim, board.port, 0), null),
+            contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, 0, board.port, 0), engine),
+            contigo_engine_open(&engine_options(CONTIGO_ENGINE_PL330, board.sim, board.port, 0), engine),
+            contigo_engine_get_stats(board.engine, ptr::null_mut()),
+            contigo_gemm8_start(board.engine, ptr::null(), operands.as_ptr(), job),
+            contigo_gemm8_start(board.engine, &GEMM, ptr::null(), job),
+            contigo_gemm8_start(board.engine, &GEMM, operands.as_ptr(), null),
+            contigo_copy_start(board.engine, ptr::null(), operands.as_ptr(), job),
+            contigo_copy_start(board.engine, operands.as_ptr(), ptr::null(), job),
+            contigo_job_poll(0, ptr::null_mut()),
+        ]
+    };
+    for (index, status) in calls.into_iter().enumerate() {
+        assert_eq!(status, CONTIGO_E_NULL, "call {index}: {status}");
+    }
+    // Where NULL means "not wanted".
+    let mut bytes = ptr::null_mut();
+    ok(unsafe { contigo_buf_map(buf, CONTIGO_READ, &mut bytes, ptr::null_mut()) });
+    ok(contigo_buf_unmap(buf));
+    ok(unsafe { contigo_buf_write(buf, ptr::null(), 0) });
+    ok(unsafe { contigo_buf_to_device(buf, board.port, 0, 64, CONTIGO_TO_DEVICE, null) });
+    ok(contigo_buf_to_cpu(buf));
+    assert!(unsafe { contigo_last_error(ptr::null_mut(), 0) } > 0);
+    ok(contigo_buf_release(buf));
+    release_all(&operands);
+    board.close();
+}
+
+#[test]
+fn numbers_that_the_header_does_not_list_are_refused() {
+    let board = Board::new();
+    let operands = board.operands();
+    let buf = operands[0].buf;
+    let heap = |kind| unsafe { contigo_heap_open(&contigo_heap_options { kind, ..heap_options(board.sim) }, &mut 0) };
+    refused(heap(0), CONTIGO_E_VALUE, "kind cannot be 0");
+    refused(heap(99), CONTIGO_E_VALUE, "kind cannot be 99");
+    refused(try_map(buf, 0).0, CONTIGO_E_VALUE, "access");
+    refused(try_map(buf, 3).0, CONTIGO_E_VALUE, "access");
+    refused(to_device(buf, board.port, 0, 64, 7).0, CONTIGO_E_VALUE, "direction");
+    refused(unsafe { contigo_sim_port(board.sim, 2, &mut 0) }, CONTIGO_E_VALUE, "coherent");
+    let engine = |kind| unsafe { contigo_engine_open(&engine_options(kind, board.sim, board.port, 0), &mut 0) };
+    refused(engine(9), CONTIGO_E_VALUE, "kind");
+    let gemm = |args| unsafe { contigo_gemm8_start(board.engine, &args, operands.as_ptr(), &mut 0) };
+    refused(gemm(contigo_gemm8_args { output: 2, ..GEMM }), CONTIGO_E_VALUE, "output");
+    refused(gemm(contigo_gemm8_args { relu: 2, ..GEMM }), CONTIGO_E_VALUE, "relu");
+    // The right number, the wrong engine.
+    let copy = unsafe { contigo_copy_start(board.engine, &operands[0], &operands[1], &mut 0) };
+    refused(copy, CONTIGO_E_KIND, "needs a pl330 or a zdma, the engine is a gemm8");
+    release_all(&operands);
+    board.close();
+}
+
+#[test]
+fn texts_are_checked() {
+    let find = |name: *const core::ffi::c_char| unsafe { contigo_port_find(name, &mut 0) };
+    refused(find(c"\xFF\xFE".as_ptr()), CONTIGO_E_TEXT, "UTF-8");
+    let long = std::ffi::CString::new("x".repeat(CONTIGO_MAX_NAME_BYTES as usize + 1)).unwrap();
+    refused(find(long.as_ptr()), CONTIGO_E_TEXT, "127 bytes");
+    let just = std::ffi::CString::new("x".repeat(CONTIGO_MAX_NAME_BYTES as usize)).unwrap();
+    refused(find(just.as_ptr()), CONTIGO_E_NOT_FOUND, "port");
+}

@@ -1,0 +1,111 @@
+//! No heap: not one allocation from opening a board to closing it, refusals and failed jobs included. The allocator counts what this thread
+//! does, the runtime and std below it included.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    hint::black_box,
+};
+
+thread_local! {
+    // Constant, and nothing to drop: reading it allocates nothing.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every method is the system allocator's, with the same arguments.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count<R>(act: impl FnOnce() -> R) -> (R, u64) {
+    let before = ALLOCATIONS.get();
+    let result = act();
+    (result, ALLOCATIONS.get() - before)
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(count(|| drop(black_box(Box::new(1_u64)))).1, 1);
+    assert_eq!(count(|| drop(black_box(vec![0_u8; 64]))).1, 1, "zeroed");
+    assert_eq!(count(|| black_box([0_u8; 64])).1, 0);
+}
+
+#[test]
+fn none_from_the_first_call_to_the_last() {
+    const JOBS: u64 = 1_000;
+    let (tally, allocations) = count(|| {
+        let faults = contigo_sim_options { late_irq: 50, lost_irq: 50, error: 50, short_transfer: 50, hang: 50, ..sim_options() };
+        let board = Board::with(&faults);
+        let options = engine_options(CONTIGO_ENGINE_ZDMA, board.sim, board.port, board.heap);
+        let copier = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
+        let (mut good, mut failed, mut refusals) = (0, 0, 0);
+        let mut text = [0; 256];
+        for round in 0..JOBS {
+            let operands = board.operands();
+            let job = board.start(&operands);
+            refusals += u64::from(board.try_start(&operands).0 == CONTIGO_E_HAS_JOB);
+            refusals += u64::from(contigo_buf_release(operands[0].buf) == CONTIGO_E_DEVICE_OWNED);
+            let ended = if round % 3 == 0 { contigo_job_wait_device(job, 500) } else { contigo_job_wait(job, 500) };
+            if ended == CONTIGO_OK {
+                good += 1;
+            } else {
+                failed += 1;
+                black_box(unsafe { contigo_last_error(text.as_mut_ptr(), text.len()) });
+            }
+            for operand in operands {
+                let back = contigo_buf_to_cpu(operand.buf);
+                assert!(back == CONTIGO_OK || back == CONTIGO_E_CPU_OWNED);
+            }
+            let job = answer(|job| unsafe { contigo_copy_start(copier, &operands[0], &operands[3], job) });
+            match contigo_job_wait(job, 500) {
+                CONTIGO_OK => good += 1,
+                _ => failed += 1,
+            }
+            release_all(&operands);
+            refusals += u64::from(contigo_buf_release(operands[0].buf) == CONTIGO_E_STALE);
+        }
+        ok(contigo_engine_close(copier));
+        board.close();
+        (good, failed, refusals)
+    });
+    let (good, failed, refusals) = tally;
+    assert!(good > JOBS && failed > JOBS / 10 && refusals == 3 * JOBS, "{tally:?}");
+    assert_eq!(allocations, 0);
+}
+
+#[test]
+fn none_where_a_device_will_not_stop() {
+    let ((), allocations) = count(|| {
+        let board = Board::with(&contigo_sim_options { stuck: 1_000, ..sim_options() });
+        let operands = board.operands();
+        let job = board.start(&operands);
+        assert_eq!(contigo_job_wait(job, 500), CONTIGO_E_WILL_NOT_STOP);
+        ok(contigo_engine_reset(board.engine));
+        ok(contigo_engine_close(board.engine));
+    });
+    assert_eq!(allocations, 0);
+}

@@ -1,0 +1,171 @@
+//! Threads that fight for the same handles: every call answers something that the header lists, no buffer has two owners, and all of them
+//! come back.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use contigo_tests::emulated;
+use std::{
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+};
+
+/// Fewer under an emulator, which is ten times as slow.
+fn rounds() -> u32 {
+    if emulated::why().is_some() { 2_000 } else { 20_000 }
+}
+
+#[test]
+fn a_slot_has_one_owner_at_a_time() {
+    let board = Board::new();
+    let start = Barrier::new(4);
+    thread::scope(|scope| {
+        for thread in 1..=4_u8 {
+            scope.spawn({
+                let start = &start;
+                move || {
+                    start.wait();
+                    for _ in 0..rounds() {
+                        let mut buf = 0;
+                        match unsafe { contigo_pool_take(board.pool, &mut buf) } {
+                            CONTIGO_OK => {}
+                            status => {
+                                assert!([CONTIGO_E_NO_SLOTS, CONTIGO_E_IN_CALL].contains(&status), "{status}");
+                                continue;
+                            }
+                        }
+                        let (status, ptr, _) = try_map(buf, CONTIGO_WRITE);
+                        ok(status);
+                        // SAFETY: the library says that these bytes are this thread's.
+                        let word = unsafe { &mut *ptr.cast::<[u8; 64]>() };
+                        word.fill(thread);
+                        assert_eq!(*word, [thread; 64], "somebody else wrote");
+                        ok(contigo_buf_unmap(buf));
+                        ok(contigo_buf_release(buf));
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 8);
+    board.close();
+}
+
+#[test]
+fn one_of_two_threads_releases() {
+    let board = Board::new();
+    let (turn, released) = (Barrier::new(2), AtomicU64::new(0));
+    let shared = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for first in [true, false] {
+            let (turn, released, shared) = (&turn, &released, &shared);
+            scope.spawn(move || {
+                for _ in 0..rounds() / 4 {
+                    if first {
+                        shared.store(board.take(), Ordering::Relaxed);
+                    }
+                    turn.wait();
+                    let buf = shared.load(Ordering::Relaxed);
+                    match contigo_buf_release(buf) {
+                        CONTIGO_OK => _ = released.fetch_add(1, Ordering::Relaxed),
+                        status => assert!([CONTIGO_E_STALE, CONTIGO_E_IN_CALL].contains(&status), "{status}"),
+                    }
+                    turn.wait();
+                }
+            });
+        }
+    });
+    assert_eq!(released.into_inner(), u64::from(rounds() / 4), "each was released once");
+    board.close();
+}
+
+#[test]
+fn anything_at_once_on_the_same_handles() {
+    let board = Board::new();
+    let operands = board.operands();
+    let stop = AtomicBool::new(false);
+    let (in_call, jobs) = (AtomicU64::new(0), AtomicU64::new(0));
+    let job = AtomicU64::new(0);
+    /// What may be said to a call that comes at the wrong time.
+    const LISTED: [contigo_status; 10] = [
+        CONTIGO_OK,
+        CONTIGO_E_IN_CALL,
+        CONTIGO_E_STILL_USED,
+        CONTIGO_E_DEVICE_OWNED,
+        CONTIGO_E_CPU_OWNED,
+        CONTIGO_E_MAPPED,
+        CONTIGO_E_NOT_MAPPED,
+        CONTIGO_E_HAS_JOB,
+        CONTIGO_E_STALE,
+        CONTIGO_E_HANDLE, // no job yet
+    ];
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            // One starts what the other waits for.
+            scope.spawn(|| {
+                for _ in 0..rounds() / 4 {
+                    let (status, started) = board.try_start(&operands);
+                    assert!(LISTED.contains(&status), "{}", last_error());
+                    if status == CONTIGO_OK {
+                        job.store(started, Ordering::Relaxed);
+                    }
+                    let waited = contigo_job_wait(job.load(Ordering::Relaxed), 100_000);
+                    assert!(LISTED.contains(&waited), "{}", last_error());
+                    jobs.fetch_add(u64::from(waited == CONTIGO_OK), Ordering::Relaxed);
+                }
+                stop.store(true, Ordering::Relaxed);
+            });
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    for operand in operands {
+                        let (mapped, _, _) = try_map(operand.buf, CONTIGO_READ);
+                        let calls = [
+                            mapped,
+                            if mapped == CONTIGO_OK { unmap_at_last(operand.buf) } else { mapped },
+                            to_device(operand.buf, board.port, 0, 64, CONTIGO_IN_OUT).0,
+                            contigo_buf_to_cpu(operand.buf),
+                            unsafe { contigo_pool_take(board.heap, &mut 0) } - CONTIGO_E_KIND,
+                            contigo_engine_recover(board.engine),
+                            contigo_pool_close(board.pool),
+                            contigo_heap_close(board.heap),
+                        ];
+                        for status in calls {
+                            assert!(LISTED.contains(&status), "{status}: {}", last_error());
+                            in_call.fetch_add(u64::from(status == CONTIGO_E_IN_CALL), Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let left = job.load(Ordering::Relaxed);
+    let _ = contigo_job_wait(left, 100_000);
+    for operand in operands {
+        let _ = contigo_buf_to_cpu(operand.buf);
+    }
+    assert!(jobs.into_inner() > 0);
+    println!("{} calls found another thread in a call", in_call.into_inner());
+    release_all(&operands);
+    board.close();
+}
+
+/// A view is given up whoever is in a call meanwhile.
+fn unmap_at_last(buf: contigo_buf) -> contigo_status {
+    loop {
+        match contigo_buf_unmap(buf) {
+            CONTIGO_E_IN_CALL => thread::yield_now(),
+            status => return status,
+        }
+    }
+}

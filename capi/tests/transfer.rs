@@ -1,0 +1,200 @@
+//! What a program does with buffers and jobs when it does everything right.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use core::ptr;
+
+fn stats(heap: contigo_heap) -> contigo_heap_stats {
+    let mut stats = contigo_heap_stats { struct_size: size_of::<contigo_heap_stats>(), ..Default::default() };
+    ok(unsafe { contigo_heap_get_stats(heap, &mut stats) });
+    stats
+}
+
+fn info(buf: contigo_buf) -> contigo_buf_info {
+    let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+    ok(unsafe { contigo_buf_get_info(buf, &mut info) });
+    info
+}
+
+#[test]
+fn a_slice_is_what_views_and_operands_see() {
+    let board = Board::new();
+    let buf = board.take();
+    let first = answer(|offset| unsafe { contigo_buf_offset(buf, offset) });
+    assert_eq!((info(buf).len_bytes, info(buf).offset_bytes, info(buf).device_owned), (SLOT, first, 0));
+    fill(buf, 1);
+    ok(contigo_buf_slice(buf, 128, 256));
+    fill(buf, 2);
+    ok(contigo_buf_slice(buf, 64, 64));
+    fill(buf, 3);
+    assert_eq!((info(buf).len_bytes, info(buf).offset_bytes), (64, first + 192));
+    ok(contigo_buf_whole(buf));
+    let expected: Vec<u8> = (0..SLOT)
+        .map(|at| {
+            if (192..256).contains(&at) {
+                3
+            } else if (128..384).contains(&at) {
+                2
+            } else {
+                1
+            }
+        })
+        .collect();
+    assert_eq!(bytes(buf), expected);
+    // A slot comes back whole.
+    ok(contigo_buf_slice(buf, 0, 64));
+    ok(contigo_buf_release(buf));
+    let buf = board.take();
+    assert_eq!(info(buf).len_bytes, SLOT);
+    ok(contigo_buf_release(buf));
+    board.close();
+}
+
+#[test]
+fn addresses_are_told_by_the_hand_over_or_asked_for() {
+    let board = Board::new();
+    let buf = board.take();
+    let (_, host, _) = try_map(buf, CONTIGO_READ);
+    ok(contigo_buf_unmap(buf));
+    let (status, addr) = to_device(buf, board.port, 64, 128, CONTIGO_TO_DEVICE);
+    ok(status);
+    let here = info(buf);
+    assert_eq!((here.len_bytes, here.addr, here.device_owned), (128, addr, 1));
+    assert_eq!(answer(|addr| unsafe { contigo_dev_addr_of(board.heap, board.port, host.byte_add(64), 128, addr) }), addr);
+    let mut back = ptr::null_mut();
+    ok(unsafe { contigo_host_ptr_of(board.heap, board.port, addr, &mut back) });
+    assert_eq!(back, host.wrapping_byte_add(64));
+    ok(contigo_buf_to_cpu(buf));
+    ok(contigo_buf_release(buf));
+    board.close();
+}
+
+#[test]
+fn a_hand_over_synchronises_the_bytes_that_it_names() {
+    let board = Board::new();
+    let buf = board.take();
+    let mut last = stats(board.heap);
+    let mut step = |for_device, for_cpu, copied| {
+        let now = stats(board.heap);
+        let changed = [
+            now.bytes_synced_for_device - last.bytes_synced_for_device,
+            now.bytes_synced_for_cpu - last.bytes_synced_for_cpu,
+            now.bytes_copied - last.bytes_copied,
+        ];
+        last = now;
+        assert_eq!(changed, [for_device, for_cpu, copied]);
+    };
+    ok(unsafe { contigo_buf_write(buf, [9_u8; 100].as_ptr().cast(), 100) });
+    step(0, 0, 100);
+    ok(to_device(buf, board.port, 10, 80, CONTIGO_TO_DEVICE).0);
+    step(80, 0, 0);
+    ok(contigo_buf_to_cpu(buf));
+    step(0, 0, 0);
+    ok(to_device(buf, board.port, 0, 100, CONTIGO_FROM_DEVICE).0);
+    step(128, 0, 0);
+    ok(contigo_buf_to_cpu(buf));
+    step(0, 128, 0);
+    // A port that snoops needs nothing.
+    let coherent = answer(|port| unsafe { contigo_sim_port(board.sim, 1, port) });
+    ok(to_device(buf, coherent, 0, 100, CONTIGO_IN_OUT).0);
+    ok(contigo_buf_to_cpu(buf));
+    step(0, 0, 0);
+    ok(contigo_port_close(coherent));
+    ok(contigo_buf_release(buf));
+    board.close();
+}
+
+#[test]
+fn an_output_is_the_next_jobs_input_without_the_cpu() {
+    let board = Board::new();
+    let operands = board.operands();
+    let args = contigo_gemm8_args { n: 64, output: CONTIGO_GEMM8_INT8, shift: 1, relu: 1, ..GEMM };
+    let sized = |lens: [usize; 4]| {
+        let mut sized = operands;
+        sized.iter_mut().zip(lens).for_each(|(operand, len)| operand.len_bytes = len);
+        sized
+    };
+    let first = sized([64, 4096, 256, 64]);
+    let job = answer(|job| unsafe { contigo_gemm8_start(board.engine, &args, first.as_ptr(), job) });
+    ok(contigo_job_wait_device(job, 20_000));
+    let before = stats(board.heap);
+    // C of the first is A of the second; A's old place takes the result.
+    let [a, b, bias, c] = first;
+    refused(try_map(c.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
+    let second = [c, b, bias, a];
+    let job = answer(|job| unsafe { contigo_gemm8_start(board.engine, &args, second.as_ptr(), job) });
+    ok(contigo_job_wait_device(job, 20_000));
+    assert_eq!(stats(board.heap).bytes_synced_for_cpu, before.bytes_synced_for_cpu, "the CPU never had them between");
+    for operand in operands {
+        ok(contigo_buf_to_cpu(operand.buf));
+    }
+    // 64 products of 1 and 2, halved: 64. Then 64 of 64 and 2, halved: saturated.
+    assert_eq!((bytes(c.buf)[..64].to_vec(), bytes(a.buf)[..64].to_vec()), (vec![64; 64], vec![127; 64]));
+    release_all(&operands);
+    board.close();
+}
+
+#[test]
+fn a_job_is_polled() {
+    let board = Board::new();
+    let operands = board.operands();
+    let job = board.start(&operands);
+    let mut looks = 0;
+    while answer(|done| unsafe { contigo_job_poll(job, done) }) == 0 {
+        looks += 1;
+        assert!(looks < 10_000, "each look takes some of the simulated time");
+    }
+    assert!(looks > 0);
+    assert_eq!(bytes(operands[3].buf)[..4], 128_i32.to_le_bytes());
+    release_all(&operands);
+    board.close();
+}
+
+#[test]
+fn copies_by_the_dma_engines() {
+    let board = Board::new();
+    for (kind, heap) in [(CONTIGO_ENGINE_PL330, board.heap), (CONTIGO_ENGINE_ZDMA, board.heap), (CONTIGO_ENGINE_ZDMA, 0)] {
+        let options = engine_options(kind, board.sim, board.port, heap);
+        let engine = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
+        let (from, to) = (board.take(), board.take());
+        fill(from, 7);
+        fill(to, 1);
+        let source = contigo_operand { buf: from, offset_bytes: 3, len_bytes: 1000 };
+        let target = contigo_operand { buf: to, offset_bytes: 5, len_bytes: 1000 };
+        let job = answer(|job| unsafe { contigo_copy_start(engine, &source, &target, job) });
+        ok(contigo_job_wait(job, 100_000));
+        let expected: Vec<u8> = (0..SLOT).map(|at| if (5..1005).contains(&at) { 7 } else { 1 }).collect();
+        assert_eq!(bytes(to), expected, "kind {kind}");
+        let short = contigo_operand { len_bytes: 999, ..target };
+        refused(unsafe { contigo_copy_start(engine, &source, &short, &mut 0) }, CONTIGO_E_BUFFER_SIZE, "operand 1");
+        refused(
+            unsafe { contigo_gemm8_start(engine, &GEMM, [source, target, source, target].as_ptr(), &mut 0) },
+            CONTIGO_E_KIND,
+            "a gemm8",
+        );
+        refused(contigo_engine_reset(board.pool), CONTIGO_E_KIND, "pool");
+        if heap != 0 {
+            refused(contigo_heap_close(heap), CONTIGO_E_STILL_USED, "heap");
+        }
+        ok(contigo_engine_close(engine));
+        ok(contigo_buf_release(from));
+        ok(contigo_buf_release(to));
+    }
+    board.close();
+}
+
+#[test]
+fn ports_of_known_boards_have_names() {
+    for name in [c"zynq-hp0", c"zynq-acp", c"zynq-dmac", c"cyclone-v-acp"] {
+        ok(contigo_port_close(answer(|port| unsafe { contigo_port_find(name.as_ptr(), port) })));
+    }
+}
