@@ -6,6 +6,7 @@ use contigo_tests::emulated;
 use std::{
     env,
     ffi::OsString,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -107,18 +108,9 @@ fn they_run_under_valgrind() {
     run(TEST, &[], &["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all"]);
 }
 
-/// The shared library under its installed name, found by the loader: `make install` does the same.
-#[test]
-fn they_run_with_the_shared_library() {
-    const TEST: &str = "examples::they_run_with_the_shared_library";
-    if let Some(why) = emulated::why() {
-        return emulated::skipped(TEST, &why);
-    }
-    if !exists("make") || !exists("pkg-config") || !exists("cc") {
-        return emulated::skipped(TEST, "make, pkg-config or cc is not here");
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let prefix = folder.path().join("usr");
+/// `make install` into `folder`, and the prefix.
+fn install(folder: &Path) -> PathBuf {
+    let prefix = folder.join("usr");
     let built = library().parent().unwrap().to_path_buf();
     let path = |name: &str, value: &Path| {
         let mut argument = OsString::from(name);
@@ -131,6 +123,22 @@ fn they_run_with_the_shared_library() {
         .output()
         .unwrap();
     assert!(installed.status.success(), "{}", text(&installed));
+    prefix
+}
+
+/// Why a test of what is installed cannot run.
+fn missing(tools: &[&str]) -> Option<String> {
+    emulated::why().or_else(|| tools.iter().find(|tool| !exists(tool)).map(|tool| format!("{tool} is not here")))
+}
+
+/// With pkg-config's flags, and the shared library found by the loader under its installed name.
+#[test]
+fn they_run_with_what_is_installed() {
+    if let Some(why) = missing(&["make", "pkg-config", "cc"]) {
+        return emulated::skipped("examples::they_run_with_what_is_installed", &why);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = install(folder.path());
     let flags = Command::new("pkg-config")
         .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
         .args(["--cflags", "--libs", "contigo"])
@@ -151,5 +159,43 @@ fn they_run_with_the_shared_library() {
         assert!(compiled.status.success(), "{}", text(&compiled));
         let output = Command::new(&program).env("LD_LIBRARY_PATH", prefix.join("lib")).output().unwrap();
         assert!(output.status.success(), "{example}: {}", text(&output));
+    }
+}
+
+/// With `find_package(contigo)`, the shared and the static library.
+#[test]
+fn cmake_finds_what_is_installed() {
+    const PROJECT: &str = r#"
+cmake_minimum_required(VERSION 3.13)
+project(example C)
+set(CMAKE_C_STANDARD 11)
+find_package(contigo 0.1 REQUIRED)
+add_executable(shared "${EXAMPLE}")
+target_link_libraries(shared PRIVATE contigo::contigo)
+add_executable(static "${EXAMPLE}")
+target_link_libraries(static PRIVATE contigo::static)
+"#;
+    if let Some(why) = missing(&["make", "cmake", "cc"]) {
+        return emulated::skipped("examples::cmake_finds_what_is_installed", &why);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = install(folder.path());
+    fs::write(folder.path().join("CMakeLists.txt"), PROJECT).unwrap();
+    let build = folder.path().join("build");
+    let configured = Command::new("cmake")
+        .arg("-S")
+        .arg(folder.path())
+        .arg("-B")
+        .arg(&build)
+        .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
+        .arg(format!("-DEXAMPLE={CRATE}/examples/gemm.c"))
+        .output()
+        .unwrap();
+    assert!(configured.status.success(), "{}", text(&configured));
+    let built = Command::new("cmake").arg("--build").arg(&build).output().unwrap();
+    assert!(built.status.success(), "{}", text(&built));
+    for program in ["shared", "static"] {
+        let output = Command::new(build.join(program)).output().unwrap();
+        assert!(output.status.success(), "{program}: {}", text(&output));
     }
 }

@@ -21,9 +21,15 @@ use std::{
     thread,
 };
 
-/// Fewer under an emulator, which is ten times as slow.
+/// Fewer under an emulator, which is ten times as slow, and under Miri, which is a thousand times.
 fn rounds() -> u32 {
-    if emulated::why().is_some() { 2_000 } else { 20_000 }
+    if cfg!(miri) {
+        40
+    } else if emulated::why().is_some() {
+        2_000
+    } else {
+        20_000
+    }
 }
 
 #[test]
