@@ -846,7 +846,7 @@ extern "C" {
 /**
  * What the buffer is. CONTIGO_E_DEVICE_OWNED while a job has it.
  *
- * Pointers:
+ * The caller promises:
  * info points to a structure whose struct_size is set.
  */
 contigo_status contigo_buf_get_info(contigo_buf buf, contigo_buf_info *info);
@@ -857,7 +857,7 @@ contigo_status contigo_buf_get_info(contigo_buf buf, contigo_buf_info *info);
  *
  * CONTIGO_E_DEVICE_OWNED: a device has it. CONTIGO_E_MAPPED: it is mapped already, and one of the two wants to write.
  *
- * Pointers:
+ * The caller promises:
  * ptr and len_bytes are writable. len_bytes may be NULL.
  */
 contigo_status contigo_buf_map(contigo_buf buf, uint32_t access, void **ptr, size_t *len_bytes);
@@ -871,7 +871,7 @@ contigo_status contigo_buf_unmap(contigo_buf buf);
  * Copies len_bytes bytes to the beginning of what the buffer shows, and counts them: this library's only copy. Data that is still to be
  * made is better made in place. CONTIGO_E_SAME_BUFFER where from lies in the buffer itself.
  *
- * Pointers:
+ * The caller promises:
  * len_bytes bytes are readable at from.
  */
 contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_bytes);
@@ -889,7 +889,7 @@ contigo_status contigo_buf_whole(contigo_buf buf);
 /**
  * Where the first byte that the buffer shows is, from the beginning of the heap. CONTIGO_E_DEVICE_OWNED while a device has it.
  *
- * Pointers:
+ * The caller promises:
  * offset_bytes is writable.
  */
 contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
@@ -902,8 +902,9 @@ contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
  * From here on the buffer is the device's, until contigo_buf_to_cpu. It can be an operand of an engine's job. Before the program rings
  * its device's doorbell it needs no barrier: this call ends with one.
  *
- * Pointers:
- * addr is NULL or writable.
+ * The caller promises:
+ * addr is NULL or writable. Whichever device is told the address has finished with the bytes before contigo_buf_to_cpu is called, and
+ * is behind port.
  */
 contigo_status contigo_buf_to_device(contigo_buf buf,
                                      contigo_port port,
@@ -922,7 +923,7 @@ contigo_status contigo_buf_to_cpu(contigo_buf buf);
 /**
  * The bus address of what was handed over, through that port. CONTIGO_E_CPU_OWNED while the buffer is the CPU's: it has none then.
  *
- * Pointers:
+ * The caller promises:
  * addr is writable.
  */
 contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr);
@@ -937,15 +938,17 @@ contigo_status contigo_buf_release(contigo_buf buf);
  * Opens an engine: finds its device, checks that it is one, and stops it, because a program that crashed may have left it running. Close it
  * with contigo_engine_close.
  *
- * Pointers:
- * options points to an initialised structure whose uio is NULL or NUL-terminated; engine is writable.
+ * The caller promises:
+ * options points to an initialised structure whose uio is NULL or NUL-terminated; engine is writable. What it says of the port of a real
+ * device is true.
  */
-contigo_status contigo_engine_open(const contigo_engine_options *options, contigo_engine *engine);
+contigo_status contigo_engine_open(const contigo_engine_options *options,
+                                   contigo_engine *engine);
 
 /**
  * How the engine's jobs ended. CONTIGO_E_HAS_JOB while it has one.
  *
- * Pointers:
+ * The caller promises:
  * stats points to a structure whose struct_size is set.
  */
 contigo_status contigo_engine_get_stats(contigo_engine engine, contigo_engine_stats *stats);
@@ -963,7 +966,10 @@ contigo_status contigo_engine_reset(contigo_engine engine);
 
 /**
  * Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
- * Do it before the first job. The program's word: the kernel port is this engine's device, and its window number window the registers.
+ * Do it before the first job.
+ *
+ * The caller promises:
+ * The kernel port is this engine's device, and its window number window the registers: the program's word.
  */
 contigo_status contigo_engine_arm(contigo_engine engine,
                                   contigo_kernel_port kernel_port,
@@ -978,7 +984,7 @@ contigo_status contigo_engine_close(contigo_engine engine);
  * Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its caches once. Close it with
  * contigo_heap_close.
  *
- * Pointers:
+ * The caller promises:
  * options points to an initialised structure whose name is NULL or NUL-terminated; heap is writable.
  */
 contigo_status contigo_heap_open(const contigo_heap_options *options, contigo_heap *heap);
@@ -992,7 +998,7 @@ contigo_status contigo_heap_close(contigo_heap heap);
 /**
  * What the heap is.
  *
- * Pointers:
+ * The caller promises:
  * info points to a structure whose struct_size is set.
  */
 contigo_status contigo_heap_get_info(contigo_heap heap, contigo_heap_info *info);
@@ -1000,7 +1006,7 @@ contigo_status contigo_heap_get_info(contigo_heap heap, contigo_heap_info *info)
 /**
  * What the heap has done so far. Any thread may ask at any time.
  *
- * Pointers:
+ * The caller promises:
  * stats points to a structure whose struct_size is set.
  */
 contigo_status contigo_heap_get_stats(contigo_heap heap, contigo_heap_stats *stats);
@@ -1009,7 +1015,7 @@ contigo_status contigo_heap_get_stats(contigo_heap heap, contigo_heap_stats *sta
  * The bus address through port of len_bytes bytes at ptr, any pointer into the heap. It is a number, and gives no right to the bytes:
  * who may touch them is still what the buffer's owner says. CONTIGO_E_NOT_OURS where not all of them are the heap's.
  *
- * Pointers:
+ * The caller promises:
  * addr is writable. ptr may be any number.
  */
 contigo_status contigo_dev_addr_of(contigo_heap heap, contigo_port port, const void *ptr, size_t len_bytes, uint64_t *addr);
@@ -1017,7 +1023,7 @@ contigo_status contigo_dev_addr_of(contigo_heap heap, contigo_port port, const v
 /**
  * Where the CPU finds the byte at bus address addr of port. The byte may be a device's at this moment: do not touch it then.
  *
- * Pointers:
+ * The caller promises:
  * ptr is writable.
  */
 contigo_status contigo_host_ptr_of(contigo_heap heap, contigo_port port, uint64_t addr, void **ptr);
@@ -1028,7 +1034,7 @@ contigo_status contigo_host_ptr_of(contigo_heap heap, contigo_port port, uint64_
  *
  * The buffers are the device's until the job has ended. Where the job is refused, they stay as they were, and nothing was touched.
  *
- * Pointers:
+ * The caller promises:
  * args points to an initialised structure, operands to four; job is writable.
  */
 contigo_status contigo_gemm8_start(contigo_engine engine,
@@ -1039,7 +1045,7 @@ contigo_status contigo_gemm8_start(contigo_engine engine,
 /**
  * Starts a copy on a PL330 or a ZDMA, of all bytes of from, to the beginning of to, which has as many at least.
  *
- * Pointers:
+ * The caller promises:
  * from and to point to one operand each; job is writable.
  */
 contigo_status contigo_copy_start(contigo_engine engine, const contigo_operand *from, const contigo_operand *to, contigo_job *job);
@@ -1048,7 +1054,7 @@ contigo_status contigo_copy_start(contigo_engine engine, const contigo_operand *
  * Looks once whether the job has ended, with no wait and no system call: done is 1 then, the buffers are the CPU's, and the handle is
  * stale. On an error the job has ended too, as after contigo_job_wait.
  *
- * Pointers:
+ * The caller promises:
  * done is writable.
  */
 contigo_status contigo_job_poll(contigo_job job, uint32_t *done);
@@ -1096,7 +1102,7 @@ const char *contigo_status_name(contigo_status status);
  * Writes at most len bytes to buf, the NUL included, and cuts what does not fit. Returns the text's length without the NUL, so that
  * contigo_last_error(NULL, 0) asks how long it is; 0: nothing was refused yet. 256 bytes hold every text.
  *
- * Pointers:
+ * The caller promises:
  * buf is NULL, or len bytes are writable there.
  */
 size_t contigo_last_error(char *buf, size_t len);
@@ -1106,7 +1112,7 @@ size_t contigo_last_error(char *buf, size_t len);
  * line has two owners. The first slot begins at a multiple of align_bytes, a power of two; 0: a cache line. Close it with
  * contigo_pool_close; what was carved stays carved until the heap is closed.
  *
- * Pointers:
+ * The caller promises:
  * pool is writable.
  */
 contigo_status contigo_pool_open(contigo_heap heap,
@@ -1119,7 +1125,7 @@ contigo_status contigo_pool_open(contigo_heap heap,
  * Takes a free slot: the CPU's, with what its last owner left in it. No system call, no allocation, any thread. Release it with
  * contigo_buf_release. CONTIGO_E_NO_SLOTS where all are taken.
  *
- * Pointers:
+ * The caller promises:
  * buf is writable.
  */
 contigo_status contigo_pool_take(contigo_pool pool, contigo_buf *buf);
@@ -1127,7 +1133,7 @@ contigo_status contigo_pool_take(contigo_pool pool, contigo_buf *buf);
 /**
  * How many slots are free. Other threads may change that at once.
  *
- * Pointers:
+ * The caller promises:
  * free is writable.
  */
 contigo_status contigo_pool_free_slots(contigo_pool pool, size_t *free);
@@ -1142,7 +1148,7 @@ contigo_status contigo_pool_close(contigo_pool pool);
  * cache line. For what a program plans once, such as weights. Release it with contigo_buf_release; its bytes stay carved until the heap
  * is closed.
  *
- * Pointers:
+ * The caller promises:
  * buf is writable.
  */
 contigo_status contigo_carve(contigo_heap heap, size_t len_bytes, size_t align_bytes, contigo_buf *buf);
@@ -1151,7 +1157,7 @@ contigo_status contigo_carve(contigo_heap heap, size_t len_bytes, size_t align_b
  * The port of a known board that is called name: zynq-hp0, zynq-acp, zynq-dmac, cyclone-v-acp... (contigo boards lists them).
  * Close it with contigo_port_close. CONTIGO_E_NOT_FOUND: no board has one.
  *
- * Pointers:
+ * The caller promises:
  * name is NUL-terminated; port is writable.
  */
 contigo_status contigo_port_find(const char *name, contigo_port *port);
@@ -1159,7 +1165,7 @@ contigo_status contigo_port_find(const char *name, contigo_port *port);
 /**
  * A port of the program's own, by what the silicon's manual says. Close it with contigo_port_close.
  *
- * Pointers:
+ * The caller promises:
  * options points to an initialised structure with a NUL-terminated name; port is writable.
  */
 contigo_status contigo_port_define(const contigo_port_options *options, contigo_port *port);
@@ -1173,7 +1179,7 @@ contigo_status contigo_port_close(contigo_port port);
  * Opens /dev/contigo/<name>: a bus master that the kernel module knows (f8003000.dma-port). One program at a time has it. Close it with
  * contigo_kernel_port_close.
  *
- * Pointers:
+ * The caller promises:
  * name is NUL-terminated; port is writable.
  */
 contigo_status contigo_kernel_port_open(const char *name, contigo_kernel_port *port);
@@ -1182,7 +1188,7 @@ contigo_status contigo_kernel_port_open(const char *name, contigo_kernel_port *p
  * port as the kernel describes this device: on a bus of its own where dma-ranges or an IOMMU translate its addresses. Memory that is
  * allocated for a kernel port is used through such a port. Close seen with contigo_port_close.
  *
- * Pointers:
+ * The caller promises:
  * seen is writable.
  */
 contigo_status contigo_kernel_port_see(contigo_kernel_port kernel_port, contigo_port port, contigo_port *seen);
@@ -1195,7 +1201,7 @@ contigo_status contigo_kernel_port_close(contigo_kernel_port kernel_port);
 /**
  * Makes a simulated board. Close it with contigo_sim_close.
  *
- * Pointers:
+ * The caller promises:
  * options points to an initialised structure; sim is writable.
  */
 contigo_status contigo_sim_open(const contigo_sim_options *options, contigo_sim *sim);
@@ -1209,7 +1215,7 @@ contigo_status contigo_sim_close(contigo_sim sim);
  * A port of a simulated board: coherent 0, one that does not snoop the CPU's caches, as Zynq's HP0; 1, one that does, as its ACP. 32
  * address bits, no offset. Close it with contigo_port_close.
  *
- * Pointers:
+ * The caller promises:
  * port is writable.
  */
 contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port *port);

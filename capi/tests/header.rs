@@ -12,8 +12,8 @@ fn generated() -> String {
     let config = cbindgen::Config::from_file(Path::new(CRATE).join("cbindgen.toml")).unwrap();
     let mut text = Vec::new();
     cbindgen::Builder::new().with_crate(CRATE).with_config(config).generate().unwrap().write(&mut text);
-    // Rust's own heading for unsafe functions says nothing that a C programmer does not know from the rest.
-    let text = String::from_utf8(text).unwrap().replace(" * # Safety\n", " * Pointers:\n");
+    // Rust's own heading for unsafe functions says little in C, where all of them are.
+    let text = String::from_utf8(text).unwrap().replace(" * # Safety\n", " * The caller promises:\n");
     text.replace('`', "")
 }
 

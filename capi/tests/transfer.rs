@@ -11,6 +11,7 @@ mod common;
 
 use common::*;
 use contigo_c::*;
+use contigo_tests::emulated;
 use core::ptr;
 
 fn stats(heap: contigo_heap) -> contigo_heap_stats {
@@ -197,4 +198,27 @@ fn ports_of_known_boards_have_names() {
     for name in [c"zynq-hp0", c"zynq-acp", c"zynq-dmac", c"cyclone-v-acp"] {
         ok(contigo_port_close(answer(|port| unsafe { contigo_port_find(name.as_ptr(), port) })));
     }
+}
+
+/// Real memory, where the machine has some to give: its addresses are pagemap's, and the same rules hold.
+#[test]
+fn huge_pages_are_a_heap_like_any_other() {
+    const TEST: &str = "transfer::huge_pages_are_a_heap_like_any_other";
+    let options = contigo_heap_options { kind: CONTIGO_HEAP_HUGE_PAGES, len_bytes: 2 << 20, ..heap_options(0) };
+    let mut heap = 0;
+    if unsafe { contigo_heap_open(&options, &mut heap) } != CONTIGO_OK {
+        return emulated::skipped(TEST, &last_error());
+    }
+    let port = answer(|port| unsafe { contigo_port_find(c"pc-pcie".as_ptr(), port) });
+    let buf = answer(|buf| unsafe { contigo_carve(heap, 4096, 4096, buf) });
+    fill(buf, 7);
+    let (status, addr) = to_device(buf, port, 0, 4096, CONTIGO_IN_OUT);
+    ok(status);
+    assert!(addr != 0 && addr.is_multiple_of(4096), "{addr:#x}");
+    refused(contigo_heap_close(heap), CONTIGO_E_STILL_USED, "heap");
+    ok(contigo_buf_to_cpu(buf));
+    assert_eq!(bytes(buf), [7; 4096]);
+    ok(contigo_buf_release(buf));
+    ok(contigo_heap_close(heap));
+    ok(contigo_port_close(port));
 }

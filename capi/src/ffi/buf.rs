@@ -161,7 +161,8 @@ pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut
 /// its device's doorbell it needs no barrier: this call ends with one.
 ///
 /// # Safety
-/// `addr` is NULL or writable.
+/// `addr` is NULL or writable. Whichever device is told the address has finished with the bytes before `contigo_buf_to_cpu` is called, and
+/// is behind `port`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_to_device(
     buf: contigo_buf,

@@ -83,7 +83,8 @@ unsafe impl Versioned for contigo_engine_stats {
 /// with `contigo_engine_close`.
 ///
 /// # Safety
-/// `options` points to an initialised structure whose `uio` is NULL or NUL-terminated; `engine` is writable.
+/// `options` points to an initialised structure whose `uio` is NULL or NUL-terminated; `engine` is writable. What it says of the port of a real
+/// device is true.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
     // SAFETY: the caller's promise.
@@ -136,10 +137,13 @@ pub extern "C" fn contigo_engine_reset(engine: contigo_engine) -> contigo_status
 }
 
 /// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
-/// Do it before the first job. The program's word: the kernel port is this engine's device, and its window number `window` the registers.
+/// Do it before the first job.
+///
+/// # Safety
+/// The kernel port is this engine's device, and its window number `window` the registers: the program's word.
 #[unsafe(no_mangle)]
-pub extern "C" fn contigo_engine_arm(engine: contigo_engine, kernel_port: contigo_kernel_port, window: u32) -> contigo_status {
-    // SAFETY: the C program says so.
+pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, kernel_port: contigo_kernel_port, window: u32) -> contigo_status {
+    // SAFETY: the caller's promise.
     call(|| on(engine, |station| unsafe { station.arm(kernel_port, window) }))
 }
 
