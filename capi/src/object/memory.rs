@@ -44,7 +44,8 @@ unsafe impl Backend for Memory {
         // SAFETY: the caller's promise.
         unsafe { self.backend().sync_for_cpu(range, direction) }
     }
-    fn export(&self) -> Result<ExportedFd, Error> {
-        self.backend().export()
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.backend().export() }
     }
 }
