@@ -153,6 +153,16 @@
 #define CONTIGO_MAX_SIMS 32
 
 /**
+ * Tensors of buffers that are out at once: finding a free entry looks at each.
+ */
+#define CONTIGO_MAX_TENSORS 256
+
+/**
+ * Dimensions of a tensor: as many as the runtime's table has room for.
+ */
+#define CONTIGO_MAX_DIMS 8
+
+/**
  * Bytes of a name, its NUL not counted.
  */
 #define CONTIGO_MAX_NAME_BYTES 127
@@ -525,6 +535,78 @@ typedef struct {
 } contigo_sim_options;
 
 /**
+ * What a buffer is lent as. Elements follow each other in C's order.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_tensor_options).
+     */
+    size_t struct_size;
+    /**
+     * ndim dimensions, the outermost first. It is copied; NULL where ndim is 0, a scalar.
+     */
+    const int64_t *shape;
+    /**
+     * How many dimensions: at most CONTIGO_MAX_DIMS.
+     */
+    uint32_t ndim;
+    /**
+     * DLDataTypeCode: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool.
+     */
+    uint8_t dtype_code;
+    /**
+     * Bits of an element: a multiple of 8.
+     */
+    uint8_t dtype_bits;
+    /**
+     * Always 0.
+     */
+    uint16_t reserved;
+    /**
+     * 1: the consumer may not write.
+     */
+    uint32_t read_only;
+    /**
+     * 1: the data pointer is the heap's first byte, and byte_offset leads to the buffer; 0: the data pointer leads there itself.
+     */
+    uint32_t keep_byte_offset;
+    /**
+     * 1: the form before DLPack 1.0, a DLManagedTensor; 0: a DLManagedTensorVersioned.
+     */
+    uint32_t legacy;
+    /**
+     * What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256 for dlpack.h; 0: nothing.
+     */
+    uint32_t align_bytes;
+} contigo_tensor_options;
+
+/**
+ * Which bytes of a heap a tensor is.
+ */
+typedef struct {
+    /**
+     * sizeof(contigo_tensor_info).
+     */
+    size_t struct_size;
+    /**
+     * Where the lowest element is, from the beginning of the heap.
+     */
+    size_t offset_bytes;
+    /**
+     * From the lowest element's first byte to the highest one's last.
+     */
+    size_t len_bytes;
+    /**
+     * 1: its producer forbids to write.
+     */
+    uint32_t read_only;
+    /**
+     * Always 0.
+     */
+    uint32_t reserved;
+} contigo_tensor_info;
+
+/**
  * It was done.
  */
 #define CONTIGO_OK 0
@@ -833,6 +915,16 @@ typedef struct {
  * Another thread's cache maintenance did not end in time. Nothing was done; try again.
  */
 #define CONTIGO_E_CONTENDED -142
+
+/**
+ * A tensor is not what the exchange, or the consumer's demand, allows. The text has the rule and the numbers.
+ */
+#define CONTIGO_E_TENSOR -143
+
+/**
+ * A consumer has this buffer's tensor, or the buffer was not taken back yet (contigo_buf_unlend).
+ */
+#define CONTIGO_E_TENSOR_OUT -144
 
 /**
  * A refusal that is newer than this list. The text says what.
@@ -1219,6 +1311,56 @@ contigo_status contigo_sim_close(contigo_sim sim);
  * port is writable.
  */
 contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port *port);
+
+/**
+ * Lends the buffer to a framework: tensor is a DLManagedTensorVersioned *, or a DLManagedTensor * where options->legacy says so, for
+ * one consumer, which calls its deleter when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
+ * (kDLCPU), that of a device's the bus address (kDLExtDev).
+ *
+ * Until the deleter was called and contigo_buf_unlend took it back, the buffer can be neither mapped, nor given to a device, nor
+ * released: CONTIGO_E_TENSOR_OUT. CONTIGO_E_MAPPED: it is mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are
+ * not what the options demand. CONTIGO_E_NO_SLOTS: CONTIGO_MAX_TENSORS are out.
+ *
+ * The caller promises:
+ * options points to an initialised structure with ndim entries in its shape; tensor is writable.
+ */
+contigo_status contigo_buf_lend(contigo_buf buf,
+                                const contigo_tensor_options *options,
+                                void **tensor);
+
+/**
+ * Takes a lent buffer back, whose tensor nobody has any more. CONTIGO_E_TENSOR_OUT: a consumer has not called its deleter yet.
+ * CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
+ */
+contigo_status contigo_buf_unlend(contigo_buf buf);
+
+/**
+ * Which bytes of heap the tensor's elements are, whoever made it. tensor is a DLManagedTensorVersioned *, or where legacy is 1 a
+ * DLManagedTensor *; it stays the caller's. The bus address of its lowest element is contigo_dev_addr_of that byte.
+ *
+ * CONTIGO_E_NOT_OURS: they are elsewhere; contigo_buf_write_tensor copies them. CONTIGO_E_TENSOR: it is no tensor that the CPU can read, or not
+ * aligned to align_bytes (0: nothing is demanded).
+ *
+ * The caller promises:
+ * tensor is NULL or a tensor as DLPack says, and info points to a structure whose struct_size is set.
+ */
+contigo_status contigo_tensor_locate(contigo_heap heap,
+                                     void *tensor,
+                                     uint32_t legacy,
+                                     uint32_t align_bytes,
+                                     contigo_tensor_info *info);
+
+/**
+ * Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data that lies elsewhere. The tensor stays the
+ * caller's. CONTIGO_E_TENSOR: the CPU cannot read it, or its elements do not follow each other; CONTIGO_E_OUT_OF_RANGE: they do not fit;
+ * CONTIGO_E_NOT_OURS is never answered.
+ *
+ * The caller promises:
+ * tensor is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of which is the buffer's.
+ */
+contigo_status contigo_buf_write_tensor(contigo_buf buf,
+                                        void *tensor,
+                                        uint32_t legacy);
 
 #ifdef __cplusplus
 }  // extern "C"

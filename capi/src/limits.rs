@@ -19,6 +19,10 @@ pub const CONTIGO_MAX_PORTS: c_uint = 64;
 pub const CONTIGO_MAX_KERNEL_PORTS: c_uint = 32;
 /// Simulated boards at once.
 pub const CONTIGO_MAX_SIMS: c_uint = 32;
+/// Tensors of buffers that are out at once: finding a free entry looks at each.
+pub const CONTIGO_MAX_TENSORS: c_uint = 256;
+/// Dimensions of a tensor: as many as the runtime's table has room for.
+pub const CONTIGO_MAX_DIMS: c_uint = 8;
 /// Bytes of a name, its NUL not counted.
 pub const CONTIGO_MAX_NAME_BYTES: c_uint = 127;
 
@@ -31,4 +35,7 @@ pub(crate) const ENGINES: usize = CONTIGO_MAX_ENGINES as usize;
 pub(crate) const PORTS: usize = CONTIGO_MAX_PORTS as usize;
 pub(crate) const KERNEL_PORTS: usize = CONTIGO_MAX_KERNEL_PORTS as usize;
 pub(crate) const SIMS: usize = CONTIGO_MAX_SIMS as usize;
+pub(crate) const DIMS: usize = CONTIGO_MAX_DIMS as usize;
+const _: () = assert!(DIMS == contigo::dlpack::MAX_DIMS);
+pub(crate) const TENSORS: usize = CONTIGO_MAX_TENSORS as usize;
 pub(crate) const NAME_BYTES: usize = CONTIGO_MAX_NAME_BYTES as usize;

@@ -147,6 +147,12 @@ pub const CONTIGO_E_PIN_LIMIT: contigo_status = -141;
 /// Another thread's cache maintenance did not end in time. Nothing was done; try again.
 pub const CONTIGO_E_CONTENDED: contigo_status = -142;
 
+// ---- Tensors.
+/// A tensor is not what the exchange, or the consumer's demand, allows. The text has the rule and the numbers.
+pub const CONTIGO_E_TENSOR: contigo_status = -143;
+/// A consumer has this buffer's tensor, or the buffer was not taken back yet (`contigo_buf_unlend`).
+pub const CONTIGO_E_TENSOR_OUT: contigo_status = -144;
+
 /// A refusal that is newer than this list. The text says what.
 pub const CONTIGO_E_OTHER: contigo_status = -999;
 
@@ -200,6 +206,8 @@ const fn of_runtime(error: Error) -> contigo_status {
         Error::SlotSize { .. } => CONTIGO_E_SLOT_SIZE,
         Error::WholeBlock { .. } => CONTIGO_E_WHOLE_BLOCK,
         Error::TooManyParts { .. } => CONTIGO_E_TOO_MANY_PARTS,
+        Error::Tensor { .. } => CONTIGO_E_TENSOR,
+        Error::TensorOut => CONTIGO_E_TENSOR_OUT,
         Error::Unreachable { .. } => CONTIGO_E_UNREACHABLE,
         Error::WrongBus { .. } => CONTIGO_E_WRONG_BUS,
         Error::CoherencyMismatch { .. } => CONTIGO_E_COHERENCY,
@@ -301,6 +309,8 @@ const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_IN_USE, c"CONTIGO_E_IN_USE"),
     (CONTIGO_E_PIN_LIMIT, c"CONTIGO_E_PIN_LIMIT"),
     (CONTIGO_E_CONTENDED, c"CONTIGO_E_CONTENDED"),
+    (CONTIGO_E_TENSOR, c"CONTIGO_E_TENSOR"),
+    (CONTIGO_E_TENSOR_OUT, c"CONTIGO_E_TENSOR_OUT"),
     (CONTIGO_E_OTHER, c"CONTIGO_E_OTHER"),
 ];
 

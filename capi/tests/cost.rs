@@ -10,7 +10,7 @@
 mod common;
 
 use common::*;
-use contigo::{Align, Pool, Region, sim::SimBoard};
+use contigo::{Align, Pool, Region, dlpack::abi::DlManagedTensorVersioned, sim::SimBoard};
 use contigo_c::*;
 use std::{hint::black_box, time::Instant};
 
@@ -41,6 +41,26 @@ fn calls_are_cheap() {
         ok(to_device(buf, coherent, 0, SLOT, CONTIGO_IN_OUT).0);
         ok(contigo_buf_to_cpu(buf));
     });
+    let shape = [1_i64, 3, 16, 16];
+    let options = contigo_tensor_options {
+        struct_size: size_of::<contigo_tensor_options>(),
+        shape: shape.as_ptr(),
+        ndim: 4,
+        dtype_code: 2,
+        dtype_bits: 32,
+        reserved: 0,
+        read_only: 0,
+        keep_byte_offset: 0,
+        legacy: 0,
+        align_bytes: 64,
+    };
+    let lend = nanoseconds("contigo_buf_lend, the tensor's deleter, contigo_buf_unlend", || {
+        let mut tensor = core::ptr::null_mut();
+        ok(unsafe { contigo_buf_lend(buf, &options, &mut tensor) });
+        let tensor = black_box(tensor.cast::<DlManagedTensorVersioned>());
+        unsafe { ((*tensor).deleter.unwrap())(tensor) };
+        ok(contigo_buf_unlend(buf));
+    });
     let (_, host, _) = try_map(buf, CONTIGO_READ);
     let addr = nanoseconds("contigo_dev_addr_of", || {
         black_box(answer(|addr| unsafe { contigo_dev_addr_of(board.heap, board.port, host, 64, addr) }));
@@ -58,5 +78,5 @@ fn calls_are_cheap() {
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
     nanoseconds("for comparison, Rust's Pool: take, drop", || drop(black_box(pool.take().unwrap())));
     // A system call or a lock that sleeps would be far above this, also in a debug build under an emulator.
-    assert!([take, map, hand, addr, stale].into_iter().all(|each| each < 200_000.0));
+    assert!([take, map, hand, lend, addr, stale].into_iter().all(|each| each < 200_000.0));
 }

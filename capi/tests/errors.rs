@@ -47,7 +47,7 @@ const RARE: [&str; 2] = ["CONTIGO_E_IN_USE", "CONTIGO_E_CONTENDED"];
 #[test]
 fn every_code_is_provoked_somewhere() {
     let header = include_str!("../include/contigo.h");
-    let tests = [include_str!("errors.rs"), include_str!("misuse.rs"), include_str!("structs.rs")];
+    let tests = [include_str!("errors.rs"), include_str!("misuse.rs"), include_str!("structs.rs"), include_str!("tensor.rs")];
     let known: BTreeSet<_> = BY_OTHERS.into_iter().chain(RARE).collect();
     let codes =
         header.lines().filter_map(|line| line.strip_prefix("#define ")?.split(' ').next()).filter(|name| name.starts_with("CONTIGO_E_"));

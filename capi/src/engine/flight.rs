@@ -129,7 +129,8 @@ fn operand(held: Held, part: &Part, direction: Direction) -> Option<Operand<'sta
         (Held::Dev(buf), Direction::ToDevice) => buf.to_device(range),
         (Held::Dev(buf), Direction::FromDevice) => buf.from_device(range),
         (Held::Dev(buf), Direction::Bidirectional) => buf.in_out(range),
-        (Held::Away, _) => return None,
+        // `lock_all` has refused these.
+        (Held::Away | Held::LentCpu(_) | Held::LentDev(_), _) => return None,
     })
 }
 

@@ -69,7 +69,7 @@ pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut conti
             Ok(match (buf.cpu(), buf.dev()) {
                 (Ok(cpu), _) => contigo_buf_info { len_bytes: cpu.len_bytes(), offset_bytes: cpu.offset_bytes(), ..value },
                 (_, Ok(dev)) => contigo_buf_info { len_bytes: dev.len_bytes(), addr: dev.addr().0, device_owned: 1, ..value },
-                (_, Err(misuse)) => return Err(misuse.into()),
+                (_, Err(fault)) => return Err(fault),
             })
         })?;
         // SAFETY: the caller's promise.

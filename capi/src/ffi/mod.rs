@@ -10,5 +10,6 @@ mod pool;
 mod port;
 mod raw;
 mod sim;
+mod tensor;
 
-pub use {buf::*, engine::*, heap::*, job::*, library::*, pool::*, port::*, sim::*};
+pub use {buf::*, engine::*, heap::*, job::*, library::*, pool::*, port::*, sim::*, tensor::*};

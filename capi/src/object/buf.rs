@@ -12,8 +12,11 @@ use crate::{
     limits,
     table::{Guard, Lease, Object, Table},
 };
-use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Port};
-use core::mem;
+use contigo::{
+    Align, CpuBuf, DevBuf, Direction, Error, Port,
+    dlpack::{Foreign, Lendable, Lent, TensorSpec, TensorTable},
+};
+use core::{ffi::c_void, mem};
 
 /// Buffers, those of the pools' free slots included.
 pub(crate) static BUFS: Table<Buf, { limits::BUFS }> = Table::new();
@@ -34,9 +37,16 @@ pub(crate) struct Buf {
 pub(crate) enum Held {
     Cpu(CpuBuf<'static>),
     Dev(DevBuf<'static>),
+    /// A framework has its tensor, or had it.
+    LentCpu(Lent<CpuBuf<'static>>),
+    /// The same of a device's.
+    LentDev(Lent<DevBuf<'static>>),
     /// A job has them; or a call, and it puts them back before it ends.
     Away,
 }
+
+/// The tensors that frameworks have.
+static TENSORS: TensorTable<{ limits::TENSORS }> = TensorTable::new();
 
 /// Where a buffer goes when it is released.
 enum Home {
@@ -111,22 +121,23 @@ impl Buf {
     }
 
     /// What the CPU owns and nobody looks at, to be put somewhere else. The caller puts something back.
-    fn take_cpu(&mut self) -> Result<CpuBuf<'static>, Misuse> {
+    fn take_cpu(&mut self) -> Result<CpuBuf<'static>, Fault> {
         self.unmapped()?;
         match mem::replace(&mut self.held, Held::Away) {
             Held::Cpu(buf) => Ok(buf),
             other => {
+                let refusal = other.not_the_cpus();
                 self.held = other;
-                Err(Misuse::DeviceOwned)
+                Err(refusal)
             }
         }
     }
 
     /// May it go into a job? Nobody looks at it, and it is there.
-    pub(crate) const fn may_leave(&self) -> Result<(), Misuse> {
+    pub(crate) fn may_leave(&self) -> Result<(), Fault> {
         match &self.held {
-            Held::Away => Err(Misuse::DeviceOwned),
-            Held::Cpu(_) | Held::Dev(_) => self.unmapped(),
+            Held::Cpu(_) | Held::Dev(_) => Ok(self.unmapped()?),
+            other => Err(other.not_the_cpus()),
         }
     }
 
@@ -148,26 +159,63 @@ impl Buf {
         }
     }
 
-    pub(crate) const fn cpu(&self) -> Result<&CpuBuf<'static>, Misuse> {
+    pub(crate) fn cpu(&self) -> Result<&CpuBuf<'static>, Fault> {
         match &self.held {
             Held::Cpu(buf) => Ok(buf),
-            Held::Dev(_) | Held::Away => Err(Misuse::DeviceOwned),
+            other => Err(other.not_the_cpus()),
         }
     }
 
-    fn cpu_mut(&mut self) -> Result<&mut CpuBuf<'static>, Misuse> {
+    fn cpu_mut(&mut self) -> Result<&mut CpuBuf<'static>, Fault> {
         match &mut self.held {
             Held::Cpu(buf) => Ok(buf),
-            Held::Dev(_) | Held::Away => Err(Misuse::DeviceOwned),
+            other => Err(other.not_the_cpus()),
         }
     }
 
-    pub(crate) const fn dev(&self) -> Result<&DevBuf<'static>, Misuse> {
+    pub(crate) fn dev(&self) -> Result<&DevBuf<'static>, Fault> {
         match &self.held {
             Held::Dev(buf) => Ok(buf),
-            Held::Cpu(_) => Err(Misuse::CpuOwned),
-            Held::Away => Err(Misuse::DeviceOwned),
+            Held::Cpu(_) => Err(Misuse::CpuOwned.into()),
+            other => Err(other.not_the_cpus()),
         }
+    }
+
+    /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out.
+    pub(crate) fn lend(&mut self, spec: &TensorSpec, legacy: bool) -> Result<*mut c_void, Fault> {
+        self.unmapped()?;
+        let (held, tensor) = match mem::replace(&mut self.held, Held::Away) {
+            Held::Cpu(buf) => lend(buf, spec, legacy, Held::LentCpu, Held::Cpu),
+            Held::Dev(buf) => lend(buf, spec, legacy, Held::LentDev, Held::Dev),
+            other => {
+                let refusal = other.not_the_cpus();
+                (other, Err(refusal))
+            }
+        };
+        self.held = held;
+        tensor
+    }
+
+    /// Takes a lent buffer back.
+    pub(crate) fn unlend(&mut self) -> Result<(), Fault> {
+        let (held, result) = match mem::replace(&mut self.held, Held::Away) {
+            Held::LentCpu(lent) => back(lent, Held::LentCpu, Held::Cpu),
+            Held::LentDev(lent) => back(lent, Held::LentDev, Held::Dev),
+            Held::Cpu(buf) => (Held::Cpu(buf), Err(Misuse::CpuOwned.into())),
+            other => (other, Err(Misuse::DeviceOwned.into())),
+        };
+        self.held = held;
+        result
+    }
+
+    /// Copies a framework's elements to the beginning of what the buffer shows.
+    ///
+    /// # Safety
+    /// As `Foreign::copy_to`.
+    pub(crate) unsafe fn copy_from_tensor(&mut self, tensor: &Foreign) -> Result<(), Fault> {
+        self.unmapped()?;
+        // SAFETY: the caller's promise.
+        Ok(unsafe { tensor.copy_to(self.cpu_mut()?) }.map(drop)?)
     }
 
     /// The CPU's address of what the buffer shows, for as long as `unmap` is not called.
@@ -260,10 +308,53 @@ impl Buf {
                 Ok(buf) => (Held::Cpu(buf), Ok(())),
                 Err(refused) => (Held::Dev(refused.returned), Err(refused.error.into())),
             },
-            other => (other, Err(Misuse::CpuOwned.into())),
+            Held::Cpu(buf) => (Held::Cpu(buf), Err(Misuse::CpuOwned.into())),
+            other => {
+                let refusal = other.not_the_cpus();
+                (other, Err(refusal))
+            }
         };
         self.held = held;
         result
+    }
+}
+
+impl Held {
+    /// Why the CPU does not have it.
+    fn not_the_cpus(&self) -> Fault {
+        match self {
+            Self::LentCpu(_) | Self::LentDev(_) => Error::TensorOut.into(),
+            Self::Cpu(_) | Self::Dev(_) | Self::Away => Misuse::DeviceOwned.into(),
+        }
+    }
+}
+
+/// Lends `buf`: what the buffer's entry holds then, and the tensor.
+fn lend<B: Lendable>(
+    buf: B,
+    spec: &TensorSpec,
+    legacy: bool,
+    lent_as: fn(Lent<B>) -> Held,
+    kept_as: fn(B) -> Held,
+) -> (Held, Result<*mut c_void, Fault>) {
+    let mut lent = match TENSORS.lend(buf, spec) {
+        Ok(lent) => lent,
+        Err(refused) => return (kept_as(refused.returned), Err(refused.error.into())),
+    };
+    let tensor =
+        if legacy { lent.legacy_tensor().map(|tensor| tensor.as_ptr().cast()) } else { lent.tensor().map(|tensor| tensor.as_ptr().cast()) };
+    match tensor {
+        Ok(tensor) => (lent_as(lent), Ok(tensor)),
+        // No tensor is out, so that the buffer comes back.
+        Err(error) => (back(lent, lent_as, kept_as).0, Err(error.into())),
+    }
+}
+
+/// Takes `lent` back, or keeps it lent.
+fn back<B>(lent: Lent<B>, lent_as: fn(Lent<B>) -> Held, kept_as: fn(B) -> Held) -> (Held, Result<(), Fault>) {
+    match lent.take_back() {
+        Ok(buf) => (kept_as(buf), Ok(())),
+        Err(refused) => (lent_as(refused.returned), Err(refused.error.into())),
     }
 }
 

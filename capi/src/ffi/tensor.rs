@@ -1,0 +1,218 @@
+#![allow(unsafe_code, reason = "functions that C calls, and tensors of frameworks")]
+//! Buffers as tensors of a framework (DLPack), and a framework's tensors as bytes of a heap.
+
+use super::{
+    buf::contigo_buf,
+    heap::contigo_heap,
+    port::flag,
+    raw::{self, Versioned},
+};
+use crate::{
+    fault::{Fault, Misuse},
+    last_error::call,
+    limits,
+    object::{buf::with, heap::HEAPS},
+    status::contigo_status,
+};
+use contigo::dlpack::{ByteOffset, Contract, DataType, Foreign, Imported, Shape, TensorSpec};
+use core::{ffi::c_void, mem, ptr, slice};
+
+/// What a buffer is lent as. Elements follow each other in C's order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct contigo_tensor_options {
+    /// `sizeof(contigo_tensor_options)`.
+    pub struct_size: usize,
+    /// `ndim` dimensions, the outermost first. It is copied; NULL where `ndim` is 0, a scalar.
+    pub shape: *const i64,
+    /// How many dimensions: at most `CONTIGO_MAX_DIMS`.
+    pub ndim: u32,
+    /// `DLDataTypeCode`: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool.
+    pub dtype_code: u8,
+    /// Bits of an element: a multiple of 8.
+    pub dtype_bits: u8,
+    /// Always 0.
+    pub reserved: u16,
+    /// 1: the consumer may not write.
+    pub read_only: u32,
+    /// 1: the data pointer is the heap's first byte, and `byte_offset` leads to the buffer; 0: the data pointer leads there itself.
+    pub keep_byte_offset: u32,
+    /// 1: the form before DLPack 1.0, a `DLManagedTensor`; 0: a `DLManagedTensorVersioned`.
+    pub legacy: u32,
+    /// What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256 for dlpack.h; 0: nothing.
+    pub align_bytes: u32,
+}
+
+// SAFETY: integers and a pointer, `struct_size` first.
+unsafe impl Versioned for contigo_tensor_options {
+    const NAME: &'static str = "contigo_tensor_options";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+/// Which bytes of a heap a tensor is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_tensor_info {
+    /// `sizeof(contigo_tensor_info)`.
+    pub struct_size: usize,
+    /// Where the lowest element is, from the beginning of the heap.
+    pub offset_bytes: usize,
+    /// From the lowest element's first byte to the highest one's last.
+    pub len_bytes: usize,
+    /// 1: its producer forbids to write.
+    pub read_only: u32,
+    /// Always 0.
+    pub reserved: u32,
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_tensor_info {
+    const NAME: &'static str = "contigo_tensor_info";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+/// Lends the buffer to a framework: `tensor` is a `DLManagedTensorVersioned *`, or a `DLManagedTensor *` where `options->legacy` says so, for
+/// one consumer, which calls its deleter when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
+/// (kDLCPU), that of a device's the bus address (kDLExtDev).
+///
+/// Until the deleter was called and `contigo_buf_unlend` took it back, the buffer can be neither mapped, nor given to a device, nor
+/// released: `CONTIGO_E_TENSOR_OUT`. `CONTIGO_E_MAPPED`: it is mapped. `CONTIGO_E_TENSOR`: the elements do not fit in the buffer, or are
+/// not what the options demand. `CONTIGO_E_NO_SLOTS`: `CONTIGO_MAX_TENSORS` are out.
+///
+/// # Safety
+/// `options` points to an initialised structure with `ndim` entries in its shape; `tensor` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_buf_lend(
+    buf: contigo_buf,
+    options: *const contigo_tensor_options,
+    tensor: *mut *mut c_void,
+) -> contigo_status {
+    call(|| {
+        if tensor.is_null() {
+            return Err(Misuse::Null { what: "tensor" }.into());
+        }
+        // SAFETY: not null, and the caller's promise.
+        unsafe { tensor.write_unaligned(ptr::null_mut()) };
+        // SAFETY: the caller's promise.
+        let (spec, legacy) = unsafe { read_spec(options)? };
+        let lent = with(buf, |buf| buf.lend(&spec, legacy))?;
+        // SAFETY: as above.
+        unsafe { tensor.write_unaligned(lent) };
+        Ok(())
+    })
+}
+
+/// Takes a lent buffer back, whose tensor nobody has any more. `CONTIGO_E_TENSOR_OUT`: a consumer has not called its deleter yet.
+/// `CONTIGO_E_CPU_OWNED`, `CONTIGO_E_DEVICE_OWNED`: it was not lent.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
+    call(|| with(buf, crate::object::buf::Buf::unlend))
+}
+
+/// Which bytes of `heap` the tensor's elements are, whoever made it. `tensor` is a `DLManagedTensorVersioned *`, or where `legacy` is 1 a
+/// `DLManagedTensor *`; it stays the caller's. The bus address of its lowest element is `contigo_dev_addr_of` that byte.
+///
+/// `CONTIGO_E_NOT_OURS`: they are elsewhere; `contigo_buf_write_tensor` copies them. `CONTIGO_E_TENSOR`: it is no tensor that the CPU can read, or not
+/// aligned to `align_bytes` (0: nothing is demanded).
+///
+/// # Safety
+/// `tensor` is NULL or a tensor as DLPack says, and `info` points to a structure whose `struct_size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_tensor_locate(
+    heap: contigo_heap,
+    tensor: *mut c_void,
+    legacy: u32,
+    align_bytes: u32,
+    info: *mut contigo_tensor_info,
+) -> contigo_status {
+    call(|| {
+        // SAFETY: the caller's promise; and it is forgotten below, whatever comes of it.
+        let foreign = unsafe { foreign(tensor, legacy)? };
+        let heap = match HEAPS.lease(heap) {
+            Ok(heap) => heap,
+            Err(misuse) => {
+                mem::forget(foreign);
+                return Err(misuse.into());
+            }
+        };
+        let contract = Contract { align_bytes: widen(align_bytes), ..Contract::ANY };
+        let value = match Imported::new(heap.region(), foreign, &contract) {
+            Ok(imported) => {
+                let (offset_bytes, len_bytes) = (imported.offset_bytes(), imported.len_bytes());
+                let read_only = imported.is_read_only().into();
+                // The tensor stays the caller's: its deleter is not called here.
+                mem::forget(imported);
+                contigo_tensor_info { offset_bytes, len_bytes, read_only, ..contigo_tensor_info::default() }
+            }
+            Err(refused) => {
+                mem::forget(refused.returned);
+                return Err(refused.error.into());
+            }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { raw::fill(info, &value) }
+    })
+}
+
+/// Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data that lies elsewhere. The tensor stays the
+/// caller's. `CONTIGO_E_TENSOR`: the CPU cannot read it, or its elements do not follow each other; `CONTIGO_E_OUT_OF_RANGE`: they do not fit;
+/// `CONTIGO_E_NOT_OURS` is never answered.
+///
+/// # Safety
+/// `tensor` is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of which is the buffer's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_buf_write_tensor(buf: contigo_buf, tensor: *mut c_void, legacy: u32) -> contigo_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let foreign = mem::ManuallyDrop::new(unsafe { foreign(tensor, legacy)? });
+        // SAFETY: as above.
+        with(buf, |buf| unsafe { buf.copy_from_tensor(&foreign) })
+    })
+}
+
+/// # Safety
+/// As `contigo_tensor_locate`.
+unsafe fn foreign(tensor: *mut c_void, legacy: u32) -> Result<Foreign, Fault> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        Ok(match flag(legacy, "legacy")? {
+            true => Foreign::from_legacy(tensor.cast())?,
+            false => Foreign::from_versioned(tensor.cast())?,
+        })
+    }
+}
+
+/// # Safety
+/// As `contigo_buf_lend`.
+unsafe fn read_spec(options: *const contigo_tensor_options) -> Result<(TensorSpec, bool), Fault> {
+    // SAFETY: the caller's promise.
+    let options = unsafe { raw::read(options)? };
+    if options.reserved != 0 {
+        return Err(Misuse::Value { what: "contigo_tensor_options.reserved", value: options.reserved.into() }.into());
+    }
+    let dims: &[i64] = match (widen(options.ndim), options.shape.is_null()) {
+        (0, _) => &[],
+        (_, true) => return Err(Misuse::Null { what: "contigo_tensor_options.shape" }.into()),
+        // No more is read than a shape has at most: `Shape` refuses more than 8, and says how many there were.
+        (ndim, false) if ndim > limits::DIMS => return Err(too_many(options.ndim)),
+        // SAFETY: not null, and the caller's promise.
+        (ndim, false) => unsafe { slice::from_raw_parts(options.shape, ndim) },
+    };
+    let dtype = DataType { code: options.dtype_code, bits: options.dtype_bits, lanes: 1 };
+    let contract = Contract { align_bytes: widen(options.align_bytes), ..Contract::ANY };
+    let offset =
+        if flag(options.keep_byte_offset, "contigo_tensor_options.keep_byte_offset")? { ByteOffset::Kept } else { ByteOffset::Folded };
+    let read_only = flag(options.read_only, "contigo_tensor_options.read_only")?;
+    let spec = TensorSpec { read_only, offset, contract, ..TensorSpec::new(dtype, Shape::new(dims)?) };
+    Ok((spec, flag(options.legacy, "contigo_tensor_options.legacy")?))
+}
+
+fn too_many(ndim: u32) -> Fault {
+    let (rule, need) = (contigo::TensorRule::Dims, limits::DIMS as u64);
+    contigo::Error::Tensor { rule, found: ndim.into(), need }.into()
+}
+
+/// A number of the header's, which is 32 bits wide, as the runtime counts: never less wide here.
+const fn widen(value: u32) -> usize {
+    value as usize
+}
