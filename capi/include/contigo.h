@@ -1061,7 +1061,8 @@ contigo_status contigo_engine_reset(contigo_engine engine);
  * Do it before the first job.
  *
  * The caller promises:
- * The kernel port is this engine's device, and its window number window the registers: the program's word.
+ * The kernel port is this engine's device, and its window number window the registers: the program's word. The engine is closed before the
+ * kernel port, which writes the registers when it is closed.
  */
 contigo_status contigo_engine_arm(contigo_engine engine,
                                   contigo_kernel_port kernel_port,

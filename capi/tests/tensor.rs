@@ -12,39 +12,13 @@ mod common;
 use common::*;
 use contigo::dlpack::abi::{DlManagedTensor, DlManagedTensorVersioned};
 use contigo_c::*;
-use core::{ffi::c_void, ptr};
-
-const FLOAT: u8 = 2;
-
-fn options(shape: &[i64]) -> contigo_tensor_options {
-    contigo_tensor_options {
-        struct_size: size_of::<contigo_tensor_options>(),
-        shape: shape.as_ptr(),
-        ndim: u32::try_from(shape.len()).unwrap(),
-        dtype_code: FLOAT,
-        dtype_bits: 32,
-        reserved: 0,
-        read_only: 0,
-        keep_byte_offset: 0,
-        legacy: 0,
-        align_bytes: 64,
-    }
-}
-
-fn lend(buf: contigo_buf, options: &contigo_tensor_options) -> (contigo_status, *mut DlManagedTensorVersioned) {
-    let mut tensor: *mut c_void = ptr::dangling_mut();
-    (unsafe { contigo_buf_lend(buf, options, &mut tensor) }, tensor.cast())
-}
+use core::ptr;
 
 #[track_caller]
 fn lent(buf: contigo_buf, options: &contigo_tensor_options) -> *mut DlManagedTensorVersioned {
     let (status, tensor) = lend(buf, options);
     ok(status);
     tensor
-}
-
-fn delete(tensor: *mut DlManagedTensorVersioned) {
-    unsafe { ((*tensor).deleter.unwrap())(tensor) }
 }
 
 fn info() -> contigo_tensor_info {

@@ -140,7 +140,8 @@ pub extern "C" fn contigo_engine_reset(engine: contigo_engine) -> contigo_status
 /// Do it before the first job.
 ///
 /// # Safety
-/// The kernel port is this engine's device, and its window number `window` the registers: the program's word.
+/// The kernel port is this engine's device, and its window number `window` the registers: the program's word. The engine is closed before the
+/// kernel port, which writes the registers when it is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, kernel_port: contigo_kernel_port, window: u32) -> contigo_status {
     // SAFETY: the caller's promise.

@@ -8,6 +8,7 @@
     reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
 )]
 
+use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
 use core::{ffi::c_void, mem, ptr};
 
@@ -163,4 +164,32 @@ pub(crate) fn release_all(operands: &[contigo_operand; 4]) {
 
 pub(crate) const fn size_of<T>() -> usize {
     mem::size_of::<T>()
+}
+
+const FLOAT: u8 = 2;
+
+/// Floats in this shape, aligned as TVM wants them.
+pub(crate) fn options(shape: &[i64]) -> contigo_tensor_options {
+    contigo_tensor_options {
+        struct_size: size_of::<contigo_tensor_options>(),
+        shape: shape.as_ptr(),
+        ndim: u32::try_from(shape.len()).unwrap(),
+        dtype_code: FLOAT,
+        dtype_bits: 32,
+        reserved: 0,
+        read_only: 0,
+        keep_byte_offset: 0,
+        legacy: 0,
+        align_bytes: 64,
+    }
+}
+
+pub(crate) fn lend(buf: contigo_buf, options: &contigo_tensor_options) -> (contigo_status, *mut DlManagedTensorVersioned) {
+    let mut tensor: *mut c_void = ptr::dangling_mut();
+    (unsafe { contigo_buf_lend(buf, options, &mut tensor) }, tensor.cast())
+}
+
+/// What a consumer does when it is done.
+pub(crate) fn delete(tensor: *mut DlManagedTensorVersioned) {
+    unsafe { ((*tensor).deleter.unwrap())(tensor) }
 }
