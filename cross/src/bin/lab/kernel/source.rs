@@ -15,6 +15,9 @@ use std::{
 /// For unpacking 80,000 files on a slow disk.
 const UNPACK_LIMIT: Duration = Duration::from_secs(1800);
 
+/// A third of the source that no board needs: one vendor's register lists, and programs for developers.
+const LEFT_OUT: [&str; 3] = ["--exclude=*/drivers/gpu/drm/amd/include", "--exclude=*/tools/perf", "--exclude=*/tools/testing"];
+
 /// An unpacked kernel source.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
@@ -44,7 +47,7 @@ impl Source {
         // tar calls xz, and its own message would not name the package.
         contigo_cross::packages::need("xz")?;
         let log = cache.log(&package)?;
-        untar.arg("-C").arg(staging.path()).limit(UNPACK_LIMIT).writes(staging.path()).run(&log)?;
+        untar.arg("-C").arg(staging.path()).args(LEFT_OUT).limit(UNPACK_LIMIT).writes(staging.path()).run(&log)?;
         if !staging.path().join("Makefile").is_file() {
             anyhow::bail!("{package} {version} is no kernel source: it has no Makefile; the log is {}", log.display());
         }
