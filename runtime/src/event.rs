@@ -1,6 +1,6 @@
-//! Events: every allocation, carve, sync, submit, completion, map and copy, for whoever listens. Nothing by default.
+//! What is no step of a run, as text. Its steps are the business of [`audit`](crate::audit).
 
-/// One event, to `log` and `defmt` where they are on. The format string must be one that both take.
+/// A text, to `log` and `defmt` where they are on. The format string must be one that both take.
 macro_rules! event {
     ($text:literal $(, $arg:expr)*) => {{
         #[cfg(feature = "log")]

@@ -33,6 +33,7 @@
 //! | `accel/` | drivers: [`gemm8`](accel::gemm8), [`pl330`](accel::pl330), [`zdma`](accel::zdma) |
 //! | `kernel_port/` | a bus master by the kernel module: dma-bufs with address and ranged syncs, and what stops it after a crash |
 //! | `vfio/` | a PCI device behind an IOMMU: memory, registers, interrupt, confined by the kernel |
+//! | `audit/` | what a run allocated, copied and synchronised, by site |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //!
 //! # From memory to a result
@@ -79,7 +80,8 @@
 //!
 //! # Features
 //!
-//! `linux` (default): the kernel's memory, and a clock. `sim` (default): the simulated board. `log`, `defmt`: events.
+//! `linux` (default): the kernel's memory, and a clock. `sim` (default): the simulated board. `log`, `defmt`: events as text.
+//! `audit`: events to a listener, with the line that asked for each.
 #![no_std]
 
 #[cfg(test)]
@@ -89,6 +91,7 @@ pub mod accel;
 mod addr;
 mod arena;
 mod atomic;
+pub mod audit;
 pub mod backend;
 mod barrier;
 mod buf;
@@ -96,6 +99,7 @@ mod device;
 pub mod dlpack;
 mod engine;
 mod error;
+#[cfg(all(feature = "linux", target_os = "linux"))]
 mod event;
 pub mod irq;
 #[cfg(all(feature = "linux", target_os = "linux"))]

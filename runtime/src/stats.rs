@@ -47,13 +47,18 @@ impl Counters {
 pub(crate) struct Counter(Count);
 
 impl Counter {
+    #[cfg(feature = "audit")]
+    pub(crate) const fn new() -> Self {
+        Self(Count::new(0))
+    }
+
     pub(crate) fn add(&self, n: usize) {
         #[allow(clippy::useless_conversion, reason = "the counter is 32 bits wide on processors without 64-bit atomics")]
         self.0.fetch_add(n as _, Relaxed);
     }
 
     #[allow(clippy::unnecessary_cast, reason = "the counter is 32 bits wide on processors without 64-bit atomics")]
-    fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Relaxed) as u64
     }
 }

@@ -17,6 +17,7 @@ use contigo::{
     Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Engine, Error, HugeTlb, JobError, KernelPort, LocalPool, OneThread, Pool,
     Port, Region, Result, Timeout, UDmaBuf,
     accel::gemm8::{Gemm, Gemm8, Output},
+    audit::{self, Kind, Ledger},
     backend::u_dma_buf::Roots,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     sim::{Faults, Gemm8Model, OnBoard, SimBoard, SimConfig, SimGemm8, SimWindow},
@@ -154,7 +155,13 @@ fn thousand_jobs<B: Backend>(device: &SimGemm8<'_>, port: Port, region: &Region<
 }
 
 /// Opens a backend and runs the jobs, all of it counted.
+/// What every job here did, counted as it happened: to listen allocates nothing either.
+static LEDGER: Ledger<64> = Ledger::new();
+
 fn none_on<B: Backend>(name: &str, board: &SimBoard, port: Port, compare: bool, open: impl FnOnce() -> Result<B>) {
+    // The first test sets it, for all of them.
+    let _ = audit::set_listener(&LEDGER);
+    let submitted = LEDGER.total(Kind::Submit).calls;
     let device = SimGemm8::new(board, port);
     let (tally, allocations) = count(|| {
         let region = Region::new(open()?)?;
@@ -163,6 +170,7 @@ fn none_on<B: Backend>(name: &str, board: &SimBoard, port: Port, compare: bool, 
     let tally = tally.unwrap();
     assert!(tally.good > 300 && tally.chained > 400 && tally.failed > 100 && tally.leaked > 0 && tally.refused > 800, "{tally:?}");
     assert_eq!(allocations, 0, "{name}: {tally:?}");
+    assert!(LEDGER.total(Kind::Submit).calls >= submitted + 500, "{LEDGER:?}");
 }
 
 fn board() -> SimBoard {

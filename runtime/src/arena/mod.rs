@@ -4,8 +4,8 @@ mod tlsf;
 
 use crate::{
     Align, Carve, CpuBuf, Error, Result,
+    audit::{self, Event, Site},
     buf::{Chunk, OneThread, Owner},
-    event::event,
     pool::LocalParts,
     refused::Refused,
     region::Block,
@@ -63,6 +63,7 @@ impl<'r, const BLOCKS: usize> Arena<'r, BLOCKS> {
     /// # Errors
     /// [`Error::Exhausted`] where no free run is long enough, [`Error::NoSlots`] where `BLOCKS` blocks are out.
     #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn take(&self, len_bytes: usize) -> Result<CpuBuf<'_, OneThread>> {
         self.take_aligned(len_bytes, self.line)
     }
@@ -71,6 +72,7 @@ impl<'r, const BLOCKS: usize> Arena<'r, BLOCKS> {
     ///
     /// # Errors
     /// As [`take`](Self::take).
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn take_aligned(&self, len_bytes: usize, align: Align) -> Result<CpuBuf<'_, OneThread>> {
         let capacity_bytes = self.carve.len_bytes();
         let refusal = Error::Exhausted { need_bytes: len_bytes, capacity_bytes };
@@ -85,9 +87,9 @@ impl<'r, const BLOCKS: usize> Arena<'r, BLOCKS> {
             Full::Memory => refusal,
         })?;
         drop(blocks);
-        event!("take block {} of {} lines", block.id, block.len);
         let line_bytes = self.line.bytes();
         let span = Span::new(self.carve.span().start + block.start as usize * line_bytes, block.len as usize * line_bytes);
+        audit::happened(Event::Take { slot: block.id.into(), len_bytes: span.len }, Site::here());
         Ok(CpuBuf::new(Chunk::new(self, u32::from(block.id), span)))
     }
 
@@ -112,8 +114,8 @@ impl<const BLOCKS: usize> Owner for Arena<'_, BLOCKS> {
         if self.parts.last_is_gone(token)
             && let Ok(id) = u16::try_from(token)
         {
-            // Before the borrow: a logger is the user's code, and may drop a buffer of this arena.
-            event!("release block {}", id);
+            // Before the borrow: a listener is the user's code, and may drop a buffer of this arena.
+            audit::happened(Event::Release { slot: id.into() }, Site::NONE);
             if let Ok(mut blocks) = self.blocks.try_borrow_mut() {
                 blocks.free(id);
             }

@@ -4,7 +4,7 @@
 use super::{AnyThread, Chunk, OneThread, Operand};
 use crate::{
     Bus, Direction, Error,
-    event::event,
+    audit::{self, Event, Site},
     refused::Refused,
     region::Block,
     span::{Part, Span},
@@ -106,10 +106,14 @@ impl<'p, T> CpuBuf<'p, T> {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] where it does not fit.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn copy_from_slice(&mut self, source: &[u8]) -> Result<(), Error> {
         let refusal = Error::OutOfRange { start: 0, end: source.len(), len_bytes: self.span.len };
-        self.bytes_mut().get_mut(..source.len()).ok_or(refusal)?.copy_from_slice(source);
-        event!("copy {} bytes", source.len());
+        let (event, site) = (Event::CopyBytes { len_bytes: source.len() }, Site::here());
+        let target = self.bytes_mut().get_mut(..source.len()).ok_or(refusal)?;
+        audit::begins(event, site);
+        target.copy_from_slice(source);
+        audit::happened(event, site);
         self.chunk.state().counters.bytes_copied.add(source.len());
         Ok(())
     }

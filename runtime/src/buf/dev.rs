@@ -4,6 +4,7 @@
 use super::{AnyThread, Chunk, CpuBuf, Operand};
 use crate::{
     Bus, DevAddr, Direction, Error, Port,
+    audit::{self, Event, Site},
     refused::Refused,
     span::{Part, Span, after_device, before_device, before_writing},
 };
@@ -75,14 +76,14 @@ impl<'p, T> DevBuf<'p, T> {
 
     /// What the caches need when the next job goes through a port of the other kind: what was behind the caches becomes
     /// visible in them, and what is in them goes behind, for all that was handed over.
-    pub(super) fn change_port(&self, direction: Direction, port: &Port) -> Result<(), Error> {
-        self.sync_for_cpu()?;
+    pub(super) fn change_port(&self, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+        self.sync_for_cpu(site)?;
         if port.coherent {
             return Ok(());
         }
         let both = if direction.device_writes() || self.written.is_some() { Direction::Bidirectional } else { direction };
         let what = before_device(self.span, both, self.chunk.extent, self.chunk.line())?;
-        self.chunk.state().sync_for_device(self.chunk.backend(), &what)
+        self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
     }
 
     /// The bus address of what the last job used of it, through that job's port.
@@ -126,8 +127,9 @@ impl<'p, T> DevBuf<'p, T> {
     ///
     /// # Errors
     /// What the backend's sync says; the buffer comes back as it was, because a view of it could change under its reader.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn into_cpu(self) -> Result<CpuBuf<'p, T>, Refused<Self>> {
-        match self.sync_for_cpu() {
+        match self.sync_for_cpu(Site::here()) {
             Ok(()) => Ok(self.reclaim()),
             Err(error) => Err(Refused::new(error, self)),
         }
@@ -140,24 +142,24 @@ impl<'p, T> DevBuf<'p, T> {
     }
 
     /// Invalidates what devices wrote; nothing where the port snoops, or nothing was written.
-    pub(crate) fn sync_for_cpu(&self) -> Result<(), Error> {
+    pub(crate) fn sync_for_cpu(&self, site: Site) -> Result<(), Error> {
         match self.written {
             Some(written) if !self.coherent => {
                 let what = after_device(written, self.chunk.extent, self.chunk.line())?;
-                self.chunk.state().sync_for_cpu(self.chunk.backend(), &what)
+                self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)
             }
             _ => Ok(()),
         }
     }
 
     /// Cleans `len_bytes` from `offset_bytes` of what was handed over, so that the device sees them.
-    pub(super) fn publish(&self, offset_bytes: usize, len_bytes: usize) -> Result<(), Error> {
+    pub(super) fn publish(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
         if self.coherent {
             return Ok(());
         }
         let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
         let what = before_device(part, Direction::ToDevice, self.chunk.extent, self.chunk.line())?;
-        self.chunk.state().sync_for_device(self.chunk.backend(), &what)
+        self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
     }
 
     /// The CPU's address of the first byte that was handed over.
@@ -175,10 +177,10 @@ impl<'p, T> DevBuf<'p, T> {
     }
 
     /// What the caches need before a device writes `part` of what devices may only have read so far.
-    pub(super) fn before_writing(&self, part: Span) -> Result<(), Error> {
+    pub(super) fn before_writing(&self, part: Span, site: Site) -> Result<(), Error> {
         let state = self.chunk.state();
         let runs = before_writing(part, self.written, self.chunk.extent, state.line, state.mapping.scope)?;
-        runs.iter().filter(|run| !run.range.is_empty()).try_for_each(|run| state.sync_for_device(self.chunk.backend(), run))
+        runs.iter().filter(|run| !run.range.is_empty()).try_for_each(|run| state.sync_for_device(self.chunk.backend(), run, site))
     }
 
     pub(super) const fn coherent(&self) -> bool {
@@ -196,8 +198,10 @@ impl<T> Drop for DevBuf<'_, T> {
     /// would change under it. A buffer whose job is running is inside [`Running`](crate::Running), which forgets it rather
     /// than drop it when the device will not stop.
     fn drop(&mut self) {
-        if self.sync_for_cpu().is_ok() {
+        if self.sync_for_cpu(Site::NONE).is_ok() {
             self.chunk.owner.release(self.chunk.token);
+        } else {
+            audit::happened(Event::Leak { len_bytes: self.chunk.extent.len }, Site::NONE);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! A buffer that a driver keeps: microcode, descriptors.
 
 use super::{CpuBuf, DevBuf};
-use crate::{DevAddr, Direction, Error, Port, barrier, refused::Refused};
+use crate::{DevAddr, Direction, Error, Port, audit::Site, barrier, refused::Refused};
 use core::{fmt, mem::ManuallyDrop};
 
 /// Memory that a driver fills and its device fetches from, beside the operands of its jobs: a PL330's microcode, a DMA
@@ -38,14 +38,15 @@ impl<'p> DriverBuf<'p> {
     /// [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`],
     /// [`Error::SharedLine`], [`Error::Unreachable`], [`Error::BufferSize`] for no bytes, or the backend's sync.
     /// [`Error::Misaligned`] where it does not begin at a line.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn new(buf: CpuBuf<'p>, port: &Port, addr_bits: u32) -> Result<Self, Refused<CpuBuf<'p>>> {
         let (start, line) = (buf.span().start, buf.chunk().line());
         if !line.divides(start as u64) {
             return Err(Refused::new(Error::Misaligned { addr: start as u64, align_bytes: line.bytes() }, buf));
         }
-        let operand = buf.in_out(..);
+        let (operand, site) = (buf.in_out(..), Site::here());
         let checked = operand.check(0, Direction::Bidirectional, port, addr_bits);
-        match checked.and_then(|slice| operand.hand_over(port).map(|()| slice)) {
+        match checked.and_then(|slice| operand.hand_over(port, site).map(|()| slice)) {
             Ok(slice) => Ok(Self { buf: ManuallyDrop::new(operand.into_dev(port, slice.addr)) }),
             Err(error) => Err(Refused::new(error, operand.into_buf().unwrap_or_else(DevBuf::reclaim))),
         }
@@ -73,6 +74,7 @@ impl<'p> DriverBuf<'p> {
     ///
     /// # Safety
     /// The device does not fetch these bytes now: it is stopped, or works elsewhere in the buffer.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn write(&mut self, offset_bytes: usize, words: &[u32]) -> Result<(), Error> {
         let end = offset_bytes.saturating_add(words.len().saturating_mul(4));
         if end > self.len_bytes() {
@@ -88,7 +90,7 @@ impl<'p> DriverBuf<'p> {
             // volatile store of a word is allowed in every kind of mapping, device memory included.
             unsafe { to.byte_add(offset_bytes + 4 * index).cast::<u32>().write_volatile(word.to_le()) };
         }
-        self.buf.publish(offset_bytes, end - offset_bytes)?;
+        self.buf.publish(offset_bytes, end - offset_bytes, Site::here())?;
         barrier::before_doorbell();
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::{AnyThread, Chunk, CpuBuf, DevBuf, DevSlice};
 use crate::{
     DevAddr, Direction, Error, Port, SyncScope,
+    audit::Site,
     span::{Part, Span, before_device},
 };
 use core::fmt;
@@ -92,16 +93,16 @@ impl<'p, T> Operand<'p, T> {
 
     /// Makes the bytes ready for the device. `check` passed.
     #[inline]
-    pub(crate) fn hand_over(&self, port: &Port) -> Result<(), Error> {
+    pub(crate) fn hand_over(&self, port: &Port, site: Site) -> Result<(), Error> {
         match &self.held {
-            Held::Dev(buf) if buf.coherent() != port.coherent => buf.change_port(self.direction, port),
-            Held::Dev(buf) if self.direction.device_writes() && !port.coherent => buf.before_writing(self.span()?),
+            Held::Dev(buf) if buf.coherent() != port.coherent => buf.change_port(self.direction, port, site),
+            Held::Dev(buf) if self.direction.device_writes() && !port.coherent => buf.before_writing(self.span()?, site),
             Held::Dev(_) => Ok(()),
             Held::Cpu(_) if port.coherent => Ok(()),
             Held::Cpu(buf) => {
                 let (chunk, state) = (buf.chunk(), buf.chunk().state());
                 let what = before_device(self.span()?, self.direction, chunk.extent, state.line)?;
-                state.sync_for_device(chunk.backend(), &what)
+                state.sync_for_device(chunk.backend(), &what, site)
             }
         }
     }

@@ -158,6 +158,7 @@ impl PciFunction {
     /// [`Error::Argument`] past the sixth; [`Error::InUse`] where it was given already; [`Error::Unsuitable`] where it is not there,
     /// holds I/O ports, or got no address; [`Error::Denied`] where the kernel is locked down; [`Error::Os`] with `open(resource)` or
     /// `mmap(resource)`; [`Error::AttributeNonsense`] and its like for what `resource` says.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn bar(&self, index: u32) -> Result<Registers, Error> {
         const LOCKED: &str = "the kernel is locked down (Secure Boot): use VFIO";
         if index >= BARS {

@@ -3,6 +3,7 @@
 
 use crate::{
     Error, Mmio, MmioWindow, PhysAddr,
+    audit::{self, Event, Site},
     backend::{pagemap, path::Fd},
 };
 use core::ptr::NonNull;
@@ -44,6 +45,7 @@ impl Registers {
     const MAX_BYTES: u64 = 1 << 30;
 
     /// Maps `extent` of `file`, and keeps `lock` open as long as it lives. `call` is for errors.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn map(file: &Fd, call: &'static str, extent: Extent, lock: Option<Fd>) -> Result<Self, Error> {
         let os = |errno: Option<i32>| Error::Os { call, errno: errno.unwrap_or(EINVAL) };
         let Extent { offset_bytes, in_page_bytes, len_bytes } = extent;
@@ -58,6 +60,7 @@ impl Registers {
         // is `self`'s, nobody else has its address, and it is dropped with the window. That no other program writes these
         // registers is the lock's business and root's.
         let window = unsafe { MmioWindow::new(first.add(skip).cast(), len) };
+        audit::happened(Event::MapRegisters { len_bytes: len }, Site::here());
         Ok(Self { window, _map: map, _lock: lock })
     }
 
@@ -85,6 +88,7 @@ impl Registers {
     /// # let _ = registers;
     /// # Ok::<(), contigo::Error>(())
     /// ```
+    #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn from_dev_mem(addr: PhysAddr, len_bytes: usize) -> Result<Self, Error> {
         const FIX: &str = "be root, on a kernel without CONFIG_STRICT_DEVMEM for these registers; or use a generic-uio node and Uio::find";
         if !addr.0.is_multiple_of(4) {

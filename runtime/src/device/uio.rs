@@ -74,6 +74,7 @@ impl Uio {
     /// - [`Error::NotFound`]: no device is called that. [`Error::Ambiguous`]: several are; use the unit address.
     /// - [`Error::BadName`]: `name` is empty, too long, or holds a `/` or a NUL.
     /// - As [`open`](Self::open).
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn find(name: &str) -> Result<Self, Error> {
         // SAFETY: these are the kernel's own files.
         unsafe { Self::find_under("", name) }
@@ -88,6 +89,7 @@ impl Uio {
     /// - [`Error::AttributeMissing`], [`Error::AttributeNonsense`], [`Error::AttributeEmpty`], [`Error::AttributeUnreadable`]: the
     ///   device has no registers (its node has no `reg`), or its files under `/sys` say what cannot be.
     /// - [`Error::Os`] with `open(/dev/uio)`, `flock(/dev/uio)` or `mmap(/dev/uio)`: ENOENT, udev has made no file for it yet.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn open(index: u32) -> Result<Self, Error> {
         // SAFETY: these are the kernel's own files.
         unsafe { Self::open_under("", index) }
@@ -101,6 +103,7 @@ impl Uio {
     /// # Safety
     /// What is below `root` is the kernel's, or no device's driver is made of it that gives memory back because of what its
     /// registers say.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn find_under(root: &str, name: &str) -> Result<Self, Error> {
         check_name(name)?;
         let (mut devices, mut matches, mut found) = (0, 0, 0);
@@ -126,6 +129,7 @@ impl Uio {
     ///
     /// # Safety
     /// As [`find_under`](Self::find_under).
+    #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn open_under(root: &str, index: u32) -> Result<Self, Error> {
         let Some(folder) = folder(root, index)? else {
             let mut devices = 0;
@@ -172,6 +176,7 @@ impl Uio {
     /// # Errors
     /// [`Error::Argument`] past the fifth, and for 0, which is in [`into_parts`](Self::into_parts); [`Error::AttributeMissing`] where
     /// the device has fewer; [`Error::InUse`] where it was given already; as [`open`](Self::open) for what cannot be.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn map(&mut self, index: u32) -> Result<Registers, Error> {
         if index == 0 || index as usize >= MAPS.len() {
             return Err(Error::Argument { name: "map", value: index.into(), min: 1, max: MAPS.len() as u64 - 1, multiple_of: 1 });
@@ -232,6 +237,7 @@ pub(super) fn open_file(dev: &Fd, index: u32) -> Result<Fd, Error> {
 }
 
 /// The registers at `extent`. A mapping keeps its file open, and so the lock on it: no descriptor is needed for that.
+#[cfg_attr(feature = "audit", track_caller)]
 fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
     const WHOLE: &str = "the kernel maps whole pages only: make the node's reg that large";
     Registers::map(file, "mmap(/dev/uio)", extent, None).map_err(|error| match error {

@@ -5,7 +5,12 @@ use super::{
     abi::{DlManagedTensor, DlManagedTensorVersioned},
     table::{Entry, Target},
 };
-use crate::{Bus, CpuBuf, DevBuf, Error, Refused, Result, TensorRule, event::event, region::Block, span::Span};
+use crate::{
+    Bus, CpuBuf, DevBuf, Error, Refused, Result, TensorRule,
+    audit::{self, Event, Site},
+    region::Block,
+    span::Span,
+};
 use core::{fmt, mem, ptr, ptr::NonNull};
 
 /// What can be lent: a [`CpuBuf`] or a [`DevBuf`].
@@ -99,9 +104,10 @@ impl<B> Lent<B> {
     ///
     /// # Errors
     /// [`Error::TensorOut`]: a consumer has it already.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn tensor(&mut self) -> Result<NonNull<DlManagedTensorVersioned>> {
         let tensor = self.entry.give_versioned()?;
-        event!("tensor out");
+        audit::happened(Event::Lend, Site::here());
         Ok(tensor)
     }
 
@@ -109,9 +115,10 @@ impl<B> Lent<B> {
     ///
     /// # Errors
     /// [`Error::TensorOut`]. [`Error::Tensor`] with [`TensorRule::Flags`]: this form cannot say that nothing may be written.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn legacy_tensor(&mut self) -> Result<NonNull<DlManagedTensor>> {
         let tensor = self.entry.give_legacy()?;
-        event!("tensor out");
+        audit::happened(Event::Lend, Site::here());
         Ok(tensor)
     }
 
@@ -146,7 +153,7 @@ impl<T> Lent<CpuBuf<'_, T>> {
 impl<B> Drop for Lent<B> {
     fn drop(&mut self) {
         if self.is_out() && self.entry.slot().abandon() {
-            event!("leak a buffer: its tensor is out");
+            audit::happened(Event::Leak { len_bytes: 0 }, Site::NONE);
             mem::forget(self.buf.take());
             return;
         }

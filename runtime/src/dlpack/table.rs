@@ -11,6 +11,7 @@ use super::{
 use crate::{
     Error, Refused, Result, TensorRule,
     atomic::{AtomicUsize, Ordering},
+    audit::{self, Event, Site},
 };
 use core::{cell::UnsafeCell, ffi::c_void, ptr, ptr::NonNull};
 
@@ -191,7 +192,9 @@ impl Entry {
     }
 
     fn deleted(&self) {
-        if !self.slot.deleted() {
+        if self.slot.deleted() {
+            audit::happened(Event::Return, Site::NONE);
+        } else {
             self.misuses.fetch_add(1, Ordering::Relaxed);
         }
     }

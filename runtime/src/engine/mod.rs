@@ -13,7 +13,12 @@ pub(crate) use quiesce::MAX_STEPS;
 pub use quiesce::{QuiesceProgram, QuiesceStep};
 pub use running::{Attempt, Running};
 
-use crate::{DevSlice, Error, Operand, Port, Result, barrier, event::event, refused::Refused};
+use crate::{
+    DevSlice, Error, Operand, Port, Result,
+    audit::{self, Event, Site},
+    barrier,
+    refused::Refused,
+};
 use core::{fmt, mem::ManuallyDrop};
 
 /// The most operands a job can have: an `s_axilite` block of 4 KiB holds more pointers than that, and a driver that needs
@@ -88,12 +93,14 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
     /// the backend's sync says. Where the accelerator itself fails to start, they come back on the device's side, because it may
     /// have written them; with [`Error::WillNotStop`] they do not come back.
     #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn start<'e, 'p, T>(
         &'e mut self,
         operands: [Operand<'p, T>; BUFFERS],
         args: &A::Args,
     ) -> Result<Running<'e, 'p, A, BUFFERS, T>, JobError<[Operand<'p, T>; BUFFERS]>> {
-        let slices = match self.prepare(&operands, args) {
+        let site = Site::here();
+        let slices = match self.prepare(&operands, args, site) {
             Ok(slices) => slices,
             Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, operands) }),
         };
@@ -116,7 +123,7 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
                 Err(error) => JobError::leaked(error, cause),
             });
         }
-        event!("submit job {}", self.jobs.started);
+        audit::happened(Event::Submit { port: self.port.name, job: self.jobs.started }, site);
         Ok(Running::new(self, ManuallyDrop::into_inner(buffers)))
     }
 
@@ -170,7 +177,12 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
     }
 
     /// Everything that can be refused, then the caches. An error says which operand it is about.
-    fn prepare<T>(&self, operands: &[Operand<'_, T>; BUFFERS], args: &A::Args) -> Result<[DevSlice; BUFFERS], (Option<usize>, Error)> {
+    fn prepare<T>(
+        &self,
+        operands: &[Operand<'_, T>; BUFFERS],
+        args: &A::Args,
+        site: Site,
+    ) -> Result<[DevSlice; BUFFERS], (Option<usize>, Error)> {
         if self.busy {
             return Err((None, Error::Busy));
         }
@@ -180,7 +192,7 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         }
         self.accelerator.check(&slices, args).map_err(|error| (None, error))?;
         for (index, operand) in operands.iter().enumerate() {
-            operand.hand_over(&self.port).map_err(|error| (Some(index), error))?;
+            operand.hand_over(&self.port, site).map_err(|error| (Some(index), error))?;
         }
         Ok(slices)
     }

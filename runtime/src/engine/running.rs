@@ -1,7 +1,12 @@
 //! A job under way.
 
 use super::{Accelerator, Engine, JobError};
-use crate::{CpuBuf, DevBuf, Error, Timeout, barrier, buf::AnyThread, event::event};
+use crate::{
+    CpuBuf, DevBuf, Error, Timeout,
+    audit::{self, Event, Site},
+    barrier,
+    buf::AnyThread,
+};
 use core::{
     fmt,
     mem::{self, ManuallyDrop},
@@ -42,8 +47,9 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
     /// [`Error::Timeout`], or what the device or the backend's sync says. The device has been stopped, and the buffers are
     /// in the error, still on the device's side ([`DevBuf::into_cpu`]); with [`Error::WillNotStop`] they are leaked.
     #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn wait(self, timeout: Timeout) -> Result<[CpuBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
-        reclaim(self.wait_device(timeout)?)
+        reclaim(self.wait_device(timeout)?, Site::here())
     }
 
     /// Waits as [`wait`](Self::wait) does, and leaves the buffers on the device's side, for the next job to use with no cache
@@ -52,11 +58,12 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
     /// # Errors
     /// As [`wait`](Self::wait).
     #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn wait_device(mut self, timeout: Timeout) -> Result<[DevBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
         match self.engine.accelerator.poll(timeout) {
-            Ok(true) => Ok(self.completed()?),
-            Ok(false) => Err(self.failed(Error::Timeout { timeout_us: timeout.as_us() })),
-            Err(error) => Err(self.failed(error)),
+            Ok(true) => Ok(self.completed(Site::here())?),
+            Ok(false) => Err(self.failed(Error::Timeout { timeout_us: timeout.as_us() }, Site::here())),
+            Err(error) => Err(self.failed(error, Site::here())),
         }
     }
 
@@ -64,11 +71,12 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
     ///
     /// # Errors
     /// As [`wait`](Self::wait), but for [`Error::Timeout`].
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn try_wait(mut self) -> Result<Attempt<'e, 'p, A, BUFFERS, T>, Failed<'p, BUFFERS, T>> {
         match self.engine.accelerator.poll(Timeout::NOW) {
-            Ok(true) => reclaim(self.completed()?).map(Attempt::Done),
+            Ok(true) => reclaim(self.completed(Site::here())?, Site::here()).map(Attempt::Done),
             Ok(false) => Ok(Attempt::Pending(self)),
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.failed(error, Site::here())),
         }
     }
 
@@ -76,11 +84,12 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
     ///
     /// # Errors
     /// As [`try_wait`](Self::try_wait).
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn try_wait_device(mut self) -> Result<Attempt<'e, 'p, A, BUFFERS, T, DevBuf<'p, T>>, Failed<'p, BUFFERS, T>> {
         match self.engine.accelerator.poll(Timeout::NOW) {
-            Ok(true) => self.completed().map(Attempt::Done),
+            Ok(true) => self.completed(Site::here()).map(Attempt::Done),
             Ok(false) => Ok(Attempt::Pending(self)),
-            Err(error) => Err(self.failed(error)),
+            Err(error) => Err(self.failed(error, Site::here())),
         }
     }
 
@@ -91,20 +100,24 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
 
     /// The device said that it is finished (`Accelerator`, 2).
     #[inline]
-    fn completed(&mut self) -> Result<[DevBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
+    fn completed(&mut self, site: Site) -> Result<[DevBuf<'p, T>; BUFFERS], Failed<'p, BUFFERS, T>> {
         barrier::after_completion();
         self.engine.busy = false;
         self.engine.jobs.completed += 1;
-        event!("complete job {}", self.engine.jobs.completed);
+        audit::happened(Event::Complete { port: self.engine.port.name, job: self.engine.jobs.started }, site);
         self.buffers.take().ok_or_else(|| JobError::leaked(Error::Busy, Error::Busy))
     }
 
     /// Stops the device; the buffers come back only when it has stopped.
-    fn failed(&mut self, cause: Error) -> Failed<'p, BUFFERS, T> {
-        match self.engine.stop() {
+    fn failed(&mut self, cause: Error, site: Site) -> Failed<'p, BUFFERS, T> {
+        let stopped = self.engine.stop();
+        audit::happened(Event::Stop { port: self.engine.port.name, job: self.engine.jobs.started }, site);
+        match stopped {
             Ok(()) => JobError { error: cause, cause, operand: None, buffers: self.buffers.take() },
             Err(error) => {
                 // The device may still write: leak, never free.
+                let len_bytes = self.buffers.iter().flatten().map(DevBuf::len_bytes).sum();
+                audit::happened(Event::Leak { len_bytes }, site);
                 mem::forget(self.buffers.take());
                 JobError::leaked(error, cause)
             }
@@ -114,8 +127,11 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
 
 /// The CPU's again, all of them or none: a view of a buffer whose caches are stale could change under its reader.
 #[inline]
-fn reclaim<const BUFFERS: usize, T>(buffers: [DevBuf<'_, T>; BUFFERS]) -> Result<[CpuBuf<'_, T>; BUFFERS], Failed<'_, BUFFERS, T>> {
-    match buffers.iter().try_for_each(DevBuf::sync_for_cpu) {
+fn reclaim<const BUFFERS: usize, T>(
+    buffers: [DevBuf<'_, T>; BUFFERS],
+    site: Site,
+) -> Result<[CpuBuf<'_, T>; BUFFERS], Failed<'_, BUFFERS, T>> {
+    match buffers.iter().try_for_each(|buf| buf.sync_for_cpu(site)) {
         Ok(()) => Ok(buffers.map(DevBuf::reclaim)),
         Err(error) => Err(JobError::gave_back(error, buffers)),
     }
@@ -124,7 +140,7 @@ fn reclaim<const BUFFERS: usize, T>(buffers: [DevBuf<'_, T>; BUFFERS]) -> Result
 impl<A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Drop for Running<'_, '_, A, BUFFERS, T> {
     fn drop(&mut self) {
         if self.buffers.is_some() {
-            drop(self.failed(Error::Busy));
+            drop(self.failed(Error::Busy, Site::NONE));
         }
     }
 }

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     Carve, CpuBuf, Error, Result,
+    audit::{self, Event, Site},
     buf::{OneThread, Owner},
-    event::event,
     refused::Refused,
     region::Block,
 };
@@ -64,9 +64,10 @@ impl<'r, const SLOTS: usize> LocalPool<'r, SLOTS> {
     /// # Errors
     /// [`Error::NoSlots`] when all are taken.
     #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn take(&self) -> Result<CpuBuf<'_, OneThread>> {
         let slot = self.claim().ok_or(Error::NoSlots { slots: SLOTS })?;
-        event!("take slot {}", slot);
+        audit::happened(Event::Take { slot, len_bytes: self.slot_bytes }, Site::here());
         Ok(CpuBuf::new(chunk(self, self.carve.span(), slot, self.slot_bytes)))
     }
 
@@ -108,7 +109,7 @@ impl<const SLOTS: usize> Owner for LocalPool<'_, SLOTS> {
     #[inline]
     fn release(&self, token: u32) {
         if self.parts.last_is_gone(token) {
-            event!("release slot {}", token);
+            audit::happened(Event::Release { slot: token as usize }, Site::NONE);
             let slot = token as usize;
             if let Some(word) = self.free.get(slot / WORD_BITS) {
                 word.set(word.get() | 1 << (slot % WORD_BITS));

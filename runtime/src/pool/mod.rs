@@ -8,8 +8,8 @@ pub use local::LocalPool;
 
 use crate::{
     Carve, CpuBuf, Error, Result,
+    audit::{self, Event, Site},
     buf::{Chunk, Owner},
-    event::event,
     refused::Refused,
     region::Block,
     span::Span,
@@ -69,9 +69,10 @@ impl<'r, const SLOTS: usize> Pool<'r, SLOTS> {
     /// # Errors
     /// [`Error::NoSlots`] when all are taken.
     #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn take(&self) -> Result<CpuBuf<'_>> {
         let slot = self.taken.claim().ok_or(Error::NoSlots { slots: SLOTS })?;
-        event!("take slot {}", slot);
+        audit::happened(Event::Take { slot, len_bytes: self.slot_bytes }, Site::here());
         Ok(CpuBuf::new(chunk(self, self.carve.span(), slot, self.slot_bytes)))
     }
 
@@ -112,7 +113,7 @@ impl<const SLOTS: usize> Owner for Pool<'_, SLOTS> {
     }
     fn release(&self, token: u32) {
         if self.parts.last_is_gone(token) {
-            event!("release slot {}", token);
+            audit::happened(Event::Release { slot: token as usize }, Site::NONE);
             self.taken.release(token as usize);
         }
     }

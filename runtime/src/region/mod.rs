@@ -7,7 +7,12 @@ mod state;
 pub use carve::Carve;
 pub(crate) use state::State;
 
-use crate::{Align, Backend, BaseAddr, DevAddr, Error, Port, Result, Stats, SyncScope, atomic::Ordering, event::event, refused::Refused};
+use crate::{
+    Align, Backend, BaseAddr, DevAddr, Error, Port, Result, Stats, SyncScope,
+    atomic::Ordering,
+    audit::{self, Event, Site},
+    refused::Refused,
+};
 use core::{fmt, mem::ManuallyDrop, ptr::NonNull};
 
 /// What a block must be, for [`Region::with`].
@@ -63,6 +68,7 @@ impl<B: Backend> Region<B> {
     ///
     /// # Errors
     /// As [`with`](Self::with).
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn new(backend: B) -> Result<Self, Refused<B>> {
         Self::with(backend, Requirements::default())
     }
@@ -73,8 +79,9 @@ impl<B: Backend> Region<B> {
     /// # Errors
     /// The backend comes back with [`Error::NotContiguous`], [`Error::Misaligned`], [`Error::BlockSize`],
     /// [`Error::TooHigh`], or what the backend's `segment` or sync says.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn with(backend: B, needs: Requirements) -> Result<Self, Refused<B>> {
-        match State::checked(&backend, needs) {
+        match State::checked(&backend, needs, Site::here()) {
             Ok(state) => Ok(Self { backend: ManuallyDrop::new(backend), state }),
             Err(error) => Err(Refused::new(error, backend)),
         }
@@ -87,9 +94,10 @@ impl<B: Backend> Region<B> {
     /// [`Error::Exhausted`] past the end; [`Error::BlockSize`] for no bytes; [`Error::Misaligned`] where the block's CPU
     /// address can never have that alignment together with its device address; [`Error::WholeBlock`] for a second carve
     /// beside a live one where the block can only be synchronised as a whole.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn carve(&self, len_bytes: usize, align: Align) -> Result<Carve<'_>> {
         let span = self.state.bump(len_bytes, align)?;
-        event!("carve {} bytes at {}", span.len, span.start);
+        audit::happened(Event::CarveBytes { offset_bytes: span.start, len_bytes: span.len }, Site::here());
         Ok(Carve::new(self, span))
     }
 
@@ -204,12 +212,13 @@ impl<B: Backend> Drop for Region<B> {
     /// Frees the block when everything came back, and leaks it otherwise: a device may still write into it.
     fn drop(&mut self) {
         if self.state.live.load(Ordering::Acquire) != 0 {
-            event!("leak {} bytes: {} pieces are out", self.len_bytes(), self.state.live.load(Ordering::Relaxed));
+            audit::happened(Event::Leak { len_bytes: self.len_bytes() }, Site::NONE);
             return;
         }
         // SAFETY: 1. `drop` runs once. 2. Every piece borrows the region, and none is alive: `live` counts carves and their
         // buffers from `bump` and `share` to `release`, whatever was forgotten stays counted.
-        unsafe { ManuallyDrop::drop(&mut self.backend) }
+        unsafe { ManuallyDrop::drop(&mut self.backend) };
+        audit::happened(Event::Unmap { len_bytes: self.len_bytes() }, Site::NONE);
     }
 }
 

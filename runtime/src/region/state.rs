@@ -5,7 +5,7 @@ use super::Requirements;
 use crate::{
     Align, Backend, Direction, Error, Mapping, Result, SyncScope,
     atomic::{AtomicUsize, Ordering},
-    event::event,
+    audit::{self, Event, Site},
     span::{Maintenance, Span},
     stats::Counters,
 };
@@ -24,7 +24,7 @@ pub(crate) struct State {
 
 impl State {
     /// Every check that a block must pass, then the first touch.
-    pub(super) fn checked(backend: &dyn Backend, needs: Requirements) -> Result<Self> {
+    pub(super) fn checked(backend: &dyn Backend, needs: Requirements, site: Site) -> Result<Self> {
         let mapping = backend.mapping();
         let line = match mapping.scope {
             SyncScope::Range { granule_bytes } => Align::new(granule_bytes)?.max(Align::MIN),
@@ -51,10 +51,10 @@ impl State {
         let state = Self { mapping, line, carved_bytes, live, counters };
         if matches!(mapping.scope, SyncScope::Range { .. } | SyncScope::Whole) {
             let whole = Maintenance { range: 0..len_bytes, direction: Direction::Bidirectional };
-            state.sync_for_device(backend, &whole)?;
-            state.sync_for_cpu(backend, &whole)?;
+            state.sync_for_device(backend, &whole, site)?;
+            state.sync_for_cpu(backend, &whole, site)?;
         }
-        event!("map {} bytes at {}", len_bytes, base.raw());
+        audit::happened(Event::Map { memory: backend.name(), base, len_bytes }, site);
         Ok(state)
     }
 
@@ -128,21 +128,27 @@ impl State {
         (extent.len < carved).then_some(Error::WholeBlock { shared_bytes: carved - extent.len })
     }
 
-    pub(crate) fn sync_for_device(&self, backend: &dyn Backend, what: &Maintenance) -> Result<()> {
-        event!("sync for device {}..{}", what.range.start, what.range.end);
+    pub(crate) fn sync_for_device(&self, backend: &dyn Backend, what: &Maintenance, site: Site) -> Result<()> {
+        let event = Event::SyncForDevice { offset_bytes: what.range.start, len_bytes: what.range.len() };
+        audit::begins(event, site);
         self.counters.syncs.add(1);
         self.counters.bytes_synced_for_device.add(what.range.len());
         // SAFETY: where the device writes, `what` is whole lines of one chunk (`span.rs`), whose only handle is an `Operand` or a
         // `DevBuf`, which have no views; or it is the whole block, before anything was carved from it.
-        unsafe { backend.sync_for_device(what.range.clone(), what.direction) }
+        let done = unsafe { backend.sync_for_device(what.range.clone(), what.direction) };
+        audit::happened(event, site);
+        done
     }
 
-    pub(crate) fn sync_for_cpu(&self, backend: &dyn Backend, what: &Maintenance) -> Result<()> {
-        event!("sync for cpu {}..{}", what.range.start, what.range.end);
+    pub(crate) fn sync_for_cpu(&self, backend: &dyn Backend, what: &Maintenance, site: Site) -> Result<()> {
+        let event = Event::SyncForCpu { offset_bytes: what.range.start, len_bytes: what.range.len() };
+        audit::begins(event, site);
         self.counters.syncs.add(1);
         self.counters.bytes_synced_for_cpu.add(what.range.len());
         // SAFETY: as in `sync_for_device`.
-        unsafe { backend.sync_for_cpu(what.range.clone(), what.direction) }
+        let done = unsafe { backend.sync_for_cpu(what.range.clone(), what.direction) };
+        audit::happened(event, site);
+        done
     }
 }
 

@@ -8,7 +8,11 @@ use super::{
     kernel::{RealVfio, Request, VfioKernel},
     space::{Capabilities, os},
 };
-use crate::{Device, Error, Irq, Mmio, MmioWindow, Port, Spin, event::event};
+use crate::{
+    Device, Error, Irq, Mmio, MmioWindow, Port, Spin,
+    audit::{self, Event, Site},
+    event::event,
+};
 use core::{fmt, ptr::NonNull, sync::atomic::Ordering};
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::errno::Errno;
@@ -44,6 +48,7 @@ impl<'v, K: VfioKernel> VfioDevice<'v, K> {
     ///   ([`open_unreset`](Self::open_unreset)).
     /// - [`Error::Busy`]: this `Vfio` has a device already, or had one that was forgotten.
     /// - [`Error::Os`], [`Error::AttributeNonsense`]: what the kernel says.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn open(vfio: &'v Vfio<K>, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         let this = Self::quiet(vfio, bar, interrupt)?;
         vfio.reset()?;
@@ -60,6 +65,7 @@ impl<'v, K: VfioKernel> VfioDevice<'v, K> {
     /// # Safety
     /// When `quiesce` has returned `Ok`, the device does no DMA of its own accord: nothing of an earlier user's is pending in it that
     /// would begin or go on once it may master the bus. It would go to the addresses of memory that this program takes for its own.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn open_unreset(
         vfio: &'v Vfio<K>,
         bar: u8,
@@ -91,6 +97,7 @@ impl<'v, K: VfioKernel> VfioDevice<'v, K> {
     }
 
     /// Everything but bus mastering.
+    #[cfg_attr(feature = "audit", track_caller)]
     fn quiet(vfio: &'v Vfio<K>, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         if bar > LAST_BAR {
             return Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: LAST_BAR.into(), multiple_of: 1 });
@@ -110,6 +117,7 @@ impl<'v, K: VfioKernel> VfioDevice<'v, K> {
         // (VfioKernel, 1), and lives in `_bar` as long as the window, never remapped. 2. Nobody else writes them: the kernel gives
         // the device to one user, and `taken` gives its registers to one value.
         let window = unsafe { MmioWindow::new(base, len_bytes) };
+        audit::happened(Event::MapRegisters { len_bytes }, Site::here());
         Ok(Self { vfio, window, signal, port: vfio.port(), _bar: map })
     }
 }

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     Backend, BaseAddr, DevAddr, Direction, Error, Mapping, Refused, SyncScope,
+    audit::{self, Event, Site},
     backend::{cache, pagemap},
-    event::event,
     lock,
 };
 use core::{fmt, mem::ManuallyDrop, ops::Range, ptr::NonNull};
@@ -54,6 +54,7 @@ impl<'v, K: VfioKernel> VfioMemory<'v, K> {
     /// - [`Error::Unsuitable`]: the kernel's own limit of mappings.
     /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an ioctl; ENOMEM: there is no memory.
     /// - [`Error::Contended`]: other threads map and unmap without end.
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn new(vfio: &'v Vfio<K>, len_bytes: usize) -> Result<Self, Error> {
         let page_bytes = pagemap::page_bytes()?;
         let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
@@ -76,7 +77,7 @@ impl<'v, K: VfioKernel> VfioMemory<'v, K> {
             }
             return Err(error);
         }
-        event!("vfio: mapped {} bytes at {}", whole_bytes, iova);
+        audit::happened(Event::MapForDevice { iova, len_bytes: whole_bytes }, Site::here());
         Ok(Self { vfio, map: ManuallyDrop::new(map), iova })
     }
 
@@ -101,6 +102,7 @@ impl<'v, K: VfioKernel> VfioMemory<'v, K> {
         let len_bytes = self.map.len() as u64;
         if table.get(self.iova).is_none_or(|block| block.state != State::Revoked) {
             self.vfio.space.unmap(&self.vfio.kernel, self.iova, len_bytes)?;
+            audit::happened(Event::UnmapForDevice { iova: self.iova, len_bytes: self.map.len() }, Site::NONE);
         }
         table.remove(self.iova);
         Ok(())
@@ -120,7 +122,7 @@ impl<K: VfioKernel> Drop for VfioMemory<'_, K> {
             return;
         }
         // The device may still reach the pages: they stay, and so does their place. (Without the lock they are not counted.)
-        event!("vfio: leak {} bytes at {}: they could not be unmapped", self.map.len(), self.iova);
+        audit::happened(Event::Leak { len_bytes: self.map.len() }, Site::NONE);
         if let Ok(mut table) = lock::acquire(&self.vfio.table)
             && let Some(block) = table.get(self.iova)
         {

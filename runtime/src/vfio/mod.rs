@@ -93,7 +93,13 @@ use self::{
     kernel::{RealVfio, Request, VfioKernel},
     space::{Space, os},
 };
-use crate::{BaseAddr, Bus, Error, Port, backend::cache, event::event, lock};
+use crate::{
+    BaseAddr, Bus, Error, Port,
+    audit::{self, Event, Site},
+    backend::cache,
+    event::event,
+    lock,
+};
 use core::{
     fmt,
     sync::atomic::{AtomicBool, AtomicU32, Ordering},
@@ -193,6 +199,7 @@ impl<K: VfioKernel> Vfio<K> {
     ///
     /// # Errors
     /// As [`VfioMemory::new`].
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn memory(&self, len_bytes: usize) -> Result<VfioMemory<'_, K>, Error> {
         VfioMemory::new(self, len_bytes)
     }
@@ -247,6 +254,7 @@ impl<K: VfioKernel> Vfio<K> {
     /// vfio.revoke(region.base())?;
     /// # Ok::<(), contigo::Error>(())
     /// ```
+    #[cfg_attr(feature = "audit", track_caller)]
     pub fn revoke(&self, base: BaseAddr) -> Result<(), Error> {
         let mut table = lock::acquire(&self.table)?;
         let not_ours = Error::NotOurs { addr: base.raw(), len_bytes: 1 };
@@ -254,7 +262,9 @@ impl<K: VfioKernel> Vfio<K> {
         let block = table.get(iova.0).filter(|block| block.state == State::Mapped).ok_or(not_ours)?;
         self.space.unmap(&self.kernel, block.iova, block.len_bytes)?;
         block.state = State::Revoked;
-        event!("vfio: revoked {} bytes at {}", block.len_bytes, block.iova);
+        #[allow(clippy::cast_possible_truncation, reason = "a block of this process")]
+        let event = Event::UnmapForDevice { iova: block.iova, len_bytes: block.len_bytes as usize };
+        audit::happened(event, Site::here());
         Ok(())
     }
 

@@ -30,7 +30,7 @@ pub(crate) enum Failure {
     /// The device and the reference disagree.
     Mismatches { scores: usize, of: usize },
     /// A file could not be written.
-    Write { path: PathBuf, error: io::Error },
+    Write { path: PathBuf, error: io::Error, option: &'static str },
     /// Standard output cannot be written.
     Output(io::Error),
     /// A file in the wrong format; cannot be where the program is right.
@@ -56,7 +56,9 @@ impl fmt::Display for Failure {
             Self::Usage(what) | Self::SelfTest(what) => f.write_str(what),
             Self::NotCounting => write!(f, "heap allocations are not being counted, so nothing can be said about them"),
             Self::Mismatches { scores, of } => write!(f, "{scores} of {of} scores differ from the CPU's reference: the device is wrong"),
-            Self::Write { path, error } => write!(f, "cannot write {}: {error}; choose another place with --png PATH", path.display()),
+            Self::Write { path, error, option } => {
+                write!(f, "cannot write {}: {error}; choose another place with {option} PATH", path.display())
+            }
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
             Self::Encode(what) => write!(f, "cannot write the result: {what}"),
         }

@@ -7,6 +7,7 @@ mod reference;
 mod report;
 mod run;
 mod sheet;
+mod trace;
 
 use crate::{alloc_counter, failure::Failure, heap::Heap, machine::Machine, output};
 use clap::Args;
@@ -17,6 +18,7 @@ use report::{Asked, Report};
 use run::{Measured, Outcome, REGION_BYTES, Task};
 use sheet::Picture;
 use std::{path::PathBuf, sync::atomic::AtomicUsize};
+use trace::Trace;
 
 const AFTER: &str = "\
 Heap allocations are counted on the thread that does the work, from before the memory is opened until it has been given \
@@ -52,6 +54,13 @@ pub(crate) struct Options {
     /// Where to write the contact sheet of the first 200 images
     #[arg(long, value_name = "PATH", default_value = "contigo-demo.png")]
     png: PathBuf,
+
+    /// Record every allocation, copy, sync and job: a table by line of the program, and a timeline in PATH
+    ///
+    /// The timeline is in Chrome's trace event format: open it in ui.perfetto.dev or chrome://tracing. Latencies then include the
+    /// recording.
+    #[arg(long, value_name = "PATH")]
+    trace: Option<PathBuf>,
 }
 
 fn images(text: &str) -> Result<usize, String> {
@@ -78,6 +87,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     }
     let mut outcomes = vec![Outcome::default(); tasks.len()];
 
+    let trace = options.trace.as_deref().map(|path| (path, Trace::listening()));
     let done = AtomicUsize::new(0);
     let (measured, heap_allocations) = progress::beside(&done, tasks.len(), || {
         let before = alloc_counter::on_this_thread();
@@ -91,14 +101,16 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     }
     let labels: Vec<_> = pictures.iter().map(|picture| picture.label).collect();
     let asked = Asked { heap: &options.heap, seed: options.seed, sheet: &options.png };
-    let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations);
+    let audit = trace.map(|(_, trace)| trace.rows());
+    let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, audit);
     let drawn = sheet::write(&options.png, &report.title(), &pictures);
+    let traced = trace.map_or(Ok(()), |(path, trace)| trace.write(path));
     if options.json {
         output::json(&report)?;
     } else {
         output::text(&report)?;
     }
-    report.verdict().and(drawn)
+    report.verdict().and(drawn).and(traced)
 }
 
 /// From before the memory is opened until it has been given back. Asks the heap for nothing, unless it fails.

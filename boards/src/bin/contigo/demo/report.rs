@@ -1,6 +1,9 @@
 //! What the demo says at the end, as text or JSON.
 
-use super::run::{Measured, Outcome};
+use super::{
+    run::{Measured, Outcome},
+    trace::{Audit, Row},
+};
 use crate::{failure::Failure, heap::Heap};
 use serde::Serialize;
 use std::{fmt, path::Path};
@@ -26,6 +29,9 @@ pub(crate) struct Report {
     latency_us: Latency,
     device_time_us_per_image: f64,
     sheet: String,
+    /// With `--trace`: what was done, by site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit: Option<Vec<Row>>,
 }
 
 /// The memory, and how the engine reaches it.
@@ -54,7 +60,14 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Report {
-    pub(crate) fn new(asked: &Asked<'_>, labels: &[u8], outcomes: &[Outcome], measured: &Measured, heap_allocations: u64) -> Self {
+    pub(crate) fn new(
+        asked: &Asked<'_>,
+        labels: &[u8],
+        outcomes: &[Outcome],
+        measured: &Measured,
+        heap_allocations: u64,
+        audit: Option<Vec<Row>>,
+    ) -> Self {
         let images = outcomes.len();
         let correct = labels.iter().zip(outcomes).filter(|(label, outcome)| **label == outcome.answer).count();
         let mut latencies: Vec<_> = outcomes.iter().map(|outcome| outcome.latency_ns).collect();
@@ -86,6 +99,7 @@ impl Report {
             latency_us: Latency { p50: us(percentile(&latencies, 50)), p99: us(percentile(&latencies, 99)) },
             device_time_us_per_image: hundredths(us(device_ns) / ratio(images, 1)),
             sheet: asked.sheet.display().to_string(),
+            audit,
         }
     }
 
@@ -123,7 +137,8 @@ impl fmt::Display for Report {
         row("latency p50", format_args!("{:.1} us from image parsed to scores visible", self.latency_us.p50))?;
         row("latency p99", format_args!("{:.1} us", self.latency_us.p99))?;
         row("device time", format_args!("{:.2} us per image, virtual", self.device_time_us_per_image))?;
-        write!(f, "{:>16}: {}", "contact sheet", self.sheet)
+        write!(f, "{:>16}: {}", "contact sheet", self.sheet)?;
+        self.audit.iter().try_for_each(|rows| write!(f, "\n{}", Audit(rows)))
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Picture {
 /// Draws the first [`MAX_IMAGES`] of `pictures` and writes them to `path`.
 pub(crate) fn write(path: &Path, title: &str, pictures: &[Picture]) -> Result<(), Failure> {
     let Canvas { size, dots } = draw(title, pictures);
-    let file = File::create(path).map_err(|error| Failure::Write { path: path.to_owned(), error })?;
+    let file = File::create(path).map_err(|error| Failure::Write { path: path.to_owned(), error, option: "--png" })?;
     let mut encoder = png::Encoder::new(BufWriter::new(file), size.width, size.height);
     encoder.set_color(png::ColorType::Rgb);
     let written = encoder.write_header().and_then(|mut writer| {
@@ -58,7 +58,7 @@ pub(crate) fn write(path: &Path, title: &str, pictures: &[Picture]) -> Result<()
         writer.finish()
     });
     written.map_err(|error| match error {
-        png::EncodingError::IoError(error) => Failure::Write { path: path.to_owned(), error },
+        png::EncodingError::IoError(error) => Failure::Write { path: path.to_owned(), error, option: "--png" },
         other => Failure::Encode(other.to_string()),
     })
 }

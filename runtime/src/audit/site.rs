@@ -1,0 +1,31 @@
+//! Where a program called the runtime.
+
+#[cfg(feature = "audit")]
+use core::panic::Location;
+
+/// Where a program called the runtime, handed down to where things happen. Without the feature it is nothing, of no size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site(#[cfg(feature = "audit")] Option<&'static Location<'static>>);
+
+impl Site {
+    /// No line: something was dropped, or came back on a thread of somebody else's.
+    pub(crate) const NONE: Self = Self(
+        #[cfg(feature = "audit")]
+        None,
+    );
+
+    /// The line that called the function which asks, where that is `track_caller`.
+    #[cfg_attr(feature = "audit", track_caller)]
+    #[inline]
+    pub(crate) fn here() -> Self {
+        Self(
+            #[cfg(feature = "audit")]
+            Some(Location::caller()),
+        )
+    }
+
+    #[cfg(feature = "audit")]
+    pub(super) const fn get(self) -> Option<&'static Location<'static>> {
+        self.0
+    }
+}

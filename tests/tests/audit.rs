@@ -1,0 +1,330 @@
+//! Every step of a run is heard, at the line that asked for it, and counted.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; a tensor's deleter is called as a framework calls it"
+)]
+
+use contigo::{
+    Align, Arena, Backend, DriverBuf, Engine, Error, LocalPool, Pool, Region, Timeout,
+    accel::gemm8::{Gemm, Gemm8, Output},
+    audit::{self, Count, Event, Kind, Ledger, Listener},
+    dlpack::{DataType, Shape, TensorSpec, TensorTable},
+    sim::{Faults, SimBoard, SimConfig, SimGemm8},
+    vfio::{Interrupt, Vfio, VfioDevice},
+};
+use contigo_tests::{
+    fake_devices::FakeDevices,
+    fake_vfio::{ADDRESS, FakeVfio, Machine},
+};
+use std::{
+    cell::RefCell,
+    panic::Location,
+    sync::{Barrier, Once},
+    thread,
+};
+
+/// What this thread heard: a beginning or a fact, and its line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Heard {
+    begins: bool,
+    event: Event,
+    line: Option<u32>,
+}
+
+thread_local! {
+    static HEARD: RefCell<Vec<Heard>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The program's one listener: tests run on threads of their own, and each hears its own.
+struct Everybody;
+
+impl Everybody {
+    fn hear(begins: bool, event: &Event, site: Option<&'static Location<'static>>) {
+        if let Some(site) = site {
+            assert!(!site.file().contains("runtime"), "{event:?} at {site}, a line of the runtime's own");
+        }
+        HEARD.with_borrow_mut(|heard| heard.push(Heard { begins, event: *event, line: site.map(Location::line) }));
+    }
+}
+
+impl Listener for Everybody {
+    fn begins(&self, event: &Event, site: Option<&'static Location<'static>>) {
+        Self::hear(true, event, site);
+    }
+    fn happened(&self, event: &Event, site: Option<&'static Location<'static>>) {
+        Self::hear(false, event, site);
+    }
+}
+
+/// What `work` makes heard on this thread.
+fn heard<T>(work: impl FnOnce() -> T) -> (T, Vec<Heard>) {
+    static LISTENING: Once = Once::new();
+    LISTENING.call_once(|| audit::set_listener(&Everybody).map_err(|_| "somebody else listens").unwrap());
+    HEARD.take();
+    let done = work();
+    (done, HEARD.take())
+}
+
+/// The facts among it, without what only began.
+fn facts<T>(work: impl FnOnce() -> T) -> (T, Vec<(Event, Option<u32>)>) {
+    let (done, heard) = heard(work);
+    (done, heard.iter().filter(|heard| !heard.begins).map(|heard| (heard.event, heard.line)).collect())
+}
+
+const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
+
+#[test]
+fn each_step_of_a_job_has_the_line_that_asked_for_it() {
+    let board = SimBoard::new(1);
+    let memory = board.memory(4096).unwrap();
+    let (region, first) = facts(|| Region::new(memory).unwrap());
+    let line = Some(line!() - 1);
+    let Event::Map { memory, len_bytes, base } = first[2].0 else { panic!("{first:?}") };
+    assert_eq!((memory, len_bytes, base, first[2].1), ("sim", 4096, region.base(), line));
+    let whole = (0, 4096);
+    assert_eq!(first[..2], [(for_device(whole), line), (for_cpu(whole), line)]);
+
+    let (carve, planned) = facts(|| region.carve(1000, Align::LINE).unwrap());
+    assert_eq!(planned, [(Event::CarveBytes { offset_bytes: 0, len_bytes: 1024 }, Some(line!() - 1))]);
+    let pool = Pool::<4>::new(carve, 256).unwrap();
+    let ([mut a, b, bias, c], taken) = facts(|| [pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap()]);
+    let line = Some(line!() - 1);
+    assert_eq!(taken, [0, 1, 2, 3].map(|slot| (Event::Take { slot, len_bytes: 256 }, line)));
+    let ((), copied) = facts(|| a.copy_from_slice(&[1; 16]).unwrap());
+    assert_eq!(copied, [(Event::CopyBytes { len_bytes: 16 }, Some(line!() - 1))]);
+
+    let core = SimGemm8::new(&board, board.port());
+    let mut engine = Engine::new(Gemm8::open(core.window().unwrap()).unwrap()).unwrap();
+    let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
+    let port = board.port().name;
+    let (job, started) = facts(|| engine.start(operands, &GEMM).unwrap());
+    let line = Some(line!() - 1);
+    let synced = [(0, 16), (256, 256), (512, 64), (768, 64)].map(|part| (for_device(part), line));
+    assert_eq!(started[..4], synced);
+    assert_eq!(started[4..], [(Event::Submit { port, job: 1 }, line)]);
+    let ([a, b, bias, c], ended) = facts(|| job.wait_device(Timeout::ms(1)).unwrap());
+    assert_eq!(ended, [(Event::Complete { port, job: 1 }, Some(line!() - 1))]);
+    let (c, seen) = facts(|| c.into_cpu().unwrap());
+    assert_eq!(seen, [(for_cpu((768, 64)), Some(line!() - 1))]);
+
+    // Chained on, and waited for by the CPU.
+    let operands = [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)];
+    let (job, _) = facts(|| engine.start(operands, &GEMM).unwrap());
+    let ([a, b, bias, c], ended) = facts(|| job.wait(Timeout::ms(1)).unwrap());
+    let line = Some(line!() - 1);
+    assert_eq!(ended, [(Event::Complete { port, job: 2 }, line), (for_cpu((768, 64)), line)]);
+    let ((), released) = facts(|| [a, b, bias, c].into_iter().for_each(drop));
+    assert_eq!(released, [0, 1, 2, 3].map(|slot| (Event::Release { slot }, None)));
+    drop(pool);
+    let ((), given_back) = facts(|| drop(region));
+    assert_eq!(given_back, [(Event::Unmap { len_bytes: 4096 }, None)]);
+}
+
+#[test]
+fn what_takes_time_begins_first() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+    let (_, heard) = heard(|| {
+        buf.copy_from_slice(&[1; 5]).unwrap();
+        buf.copy_from_slice(&[1; 65]).unwrap_err(); // refused before it begins
+        let driver = DriverBuf::new(buf, &board.port(), 32).unwrap();
+        drop(driver);
+    });
+    let (copy, sync) = (Event::CopyBytes { len_bytes: 5 }, for_device((0, 64)));
+    let told: Vec<_> = heard.iter().map(|heard| (heard.begins, heard.event)).collect();
+    assert_eq!(told, [(true, copy), (false, copy), (true, sync), (false, sync)]);
+    assert!(heard.iter().all(|heard| heard.line.is_some()), "{heard:?}");
+}
+
+#[test]
+fn every_kind_of_pool_says_what_it_gives() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let local = LocalPool::<2>::new(region.carve(128, Align::LINE).unwrap(), 64).unwrap();
+    let arena = Arena::<4>::new(region.carve(1024, Align::LINE).unwrap()).unwrap();
+    let ((), found) = facts(|| {
+        drop(local.take().unwrap());
+        drop(arena.take(100).unwrap());
+        drop(arena.take_aligned(64, Align::LINE).unwrap());
+    });
+    let line = line!() - 4;
+    let slot = |event: &Event| match event {
+        Event::Take { slot, .. } | Event::Release { slot } => *slot,
+        other => panic!("{other:?}"),
+    };
+    let found: Vec<_> = found.iter().map(|(event, at)| (event.kind(), slot(event), event.len_bytes(), *at)).collect();
+    let block = found[2].1;
+    assert_eq!(found[..2], [(Kind::Take, 0, 64, Some(line)), (Kind::Release, 0, 0, None)]);
+    assert_eq!(found[2..4], [(Kind::Take, block, 128, Some(line + 1)), (Kind::Release, block, 0, None)]);
+    assert_eq!((found[4].0, found[4].2, found[4].3), (Kind::Take, 64, Some(line + 2)));
+}
+
+#[test]
+fn a_job_that_is_stopped_and_memory_that_is_lost_are_heard() {
+    let faults = Faults { stuck: 1000, ..Faults::NONE };
+    let board = SimBoard::with(SimConfig { seed: 1, faults });
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(1024, Align::LINE).unwrap(), 256).unwrap();
+    let core = SimGemm8::new(&board, board.port());
+    let mut engine = Engine::new(Gemm8::open(core.window().unwrap()).unwrap()).unwrap();
+    let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
+    let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
+    let job = engine.start(operands, &GEMM).unwrap();
+    let (failed, heard) = facts(|| job.wait(Timeout::us(100)).unwrap_err());
+    let (port, line) = (board.port().name, Some(line!() - 1));
+    assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed:?}");
+    assert_eq!(heard, [(Event::Stop { port, job: 1 }, line), (Event::Leak { len_bytes: 16 + 256 + 64 + 64 }, line)]);
+    drop(failed);
+    drop((engine, pool));
+    let ((), heard) = facts(|| drop(region));
+    assert_eq!(heard, [(Event::Leak { len_bytes: 4096 }, None)]);
+}
+
+#[test]
+fn a_tensor_is_heard_when_it_goes_and_when_it_comes_back() {
+    static TENSORS: TensorTable<2> = TensorTable::new();
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let buf = region.carve(1024, Align::DLPACK).unwrap().into_buf();
+    let spec = TensorSpec::new(DataType::U8, Shape::new(&[1024]).unwrap());
+    let mut lent = TENSORS.lend(buf, &spec).unwrap();
+    let (tensor, heard) = facts(|| lent.tensor().unwrap());
+    assert_eq!(heard, [(Event::Lend, Some(line!() - 1))]);
+    // SAFETY: out, and this is its consumer.
+    let ((), heard) = facts(|| unsafe { tensor.as_ref().deleter.unwrap()(tensor.as_ptr()) });
+    assert_eq!(heard, [(Event::Return, None)]);
+    // SAFETY: an entry is always there; a second call is a consumer's mistake, and changes nothing.
+    let ((), heard) = facts(|| unsafe { tensor.as_ref().deleter.unwrap()(tensor.as_ptr()) });
+    assert_eq!((heard, TENSORS.misuses()), (vec![], 1));
+    lent.legacy_tensor().unwrap();
+    let ((), heard) = facts(|| drop(lent));
+    assert_eq!(heard, [(Event::Leak { len_bytes: 0 }, None)]);
+}
+
+#[test]
+fn registers_are_mapped_at_a_line_too() {
+    let tree = FakeDevices::new();
+    tree.uio(0, Some("dma@1000"), "dma");
+    tree.map(0, 1, "0xf8004000", "0x1000", "0x0");
+    let mut device = tree.find("dma").unwrap();
+    let (registers, heard) = facts(|| device.map(1).unwrap());
+    assert_eq!(heard, [(Event::MapRegisters { len_bytes: 0x1000 }, Some(line!() - 1))]);
+    drop(registers);
+}
+
+#[test]
+fn what_an_iommu_lets_a_device_reach_is_heard() {
+    let vfio = Vfio::open_from(FakeVfio::new(Machine::default()), ADDRESS).unwrap();
+    let (memory, mapped) = facts(|| vfio.memory(100).unwrap());
+    let line = Some(line!() - 1);
+    let Event::MapForDevice { iova, len_bytes } = mapped[0].0 else { panic!("{mapped:?}") };
+    assert_eq!((mapped.len(), mapped[0].1), (1, line));
+    let ((), cut_off) = facts(|| vfio.revoke(memory.mapping().base).unwrap());
+    assert_eq!(cut_off, [(Event::UnmapForDevice { iova, len_bytes }, Some(line!() - 1))]);
+    let ((), dropped) = facts(|| drop(memory));
+    assert_eq!(dropped, [], "cut off already");
+    let second = vfio.memory(100).unwrap();
+    let ((), dropped) = facts(|| drop(second));
+    assert!(matches!(dropped[..], [(Event::UnmapForDevice { .. }, None)]), "{dropped:?}");
+    let (device, mapped) = facts(|| VfioDevice::open(&vfio, 0, Interrupt::Any).unwrap());
+    let line = Some(line!() - 1);
+    assert!(matches!(mapped[..], [(Event::MapRegisters { len_bytes: 1.. }, at)] if at == line), "{mapped:?}");
+    drop(device);
+}
+
+#[test]
+fn the_program_can_tell_of_its_own_copies() {
+    let ((), heard) = facts(|| audit::note(Event::CopyBytes { len_bytes: 7 }));
+    assert_eq!(heard, [(Event::CopyBytes { len_bytes: 7 }, Some(line!() - 1))]);
+}
+
+#[test]
+fn there_is_one_listener() {
+    static SECOND: Ledger<1> = Ledger::new();
+    heard(|| ());
+    assert!(audit::set_listener(&SECOND).is_err());
+    audit::note(Event::Lend);
+    assert_eq!(SECOND.total(Kind::Lend), Count::default());
+}
+
+#[test]
+fn a_ledger_counts_by_line_and_kind() {
+    let ledger = Ledger::<4>::new();
+    let at = Location::caller();
+    let elsewhere = Location::caller();
+    for (event, site) in [
+        (Event::CopyBytes { len_bytes: 10 }, Some(at)),
+        (Event::CopyBytes { len_bytes: 5 }, Some(at)),
+        (Event::CopyBytes { len_bytes: 1 }, Some(elsewhere)),
+        (Event::Lend, Some(at)),
+        (Event::Return, None),
+    ] {
+        ledger.happened(&event, site);
+    }
+    let mut rows: Vec<_> = ledger.rows().map(|row| (row.site.map(Location::line), row.kind, row.count.calls, row.count.bytes)).collect();
+    rows.sort_by_key(|row| (row.0, row.1 as usize));
+    let line = at.line();
+    assert_eq!(
+        rows,
+        [
+            (None, Kind::Return, 1, 0),
+            (Some(line), Kind::CopyBytes, 2, 15),
+            (Some(line), Kind::Lend, 1, 0),
+            (Some(line + 1), Kind::CopyBytes, 1, 1)
+        ]
+    );
+    assert_eq!(ledger.total(Kind::CopyBytes), Count { calls: 3, bytes: 16 });
+    assert!(format!("{ledger:?}").contains("audit.rs"));
+}
+
+/// Eight lines, for a table that has room for five.
+#[rustfmt::skip]
+fn lines() -> [&'static Location<'static>; 8] {
+    [
+        Location::caller(), Location::caller(), Location::caller(), Location::caller(),
+        Location::caller(), Location::caller(), Location::caller(), Location::caller(),
+    ]
+}
+
+#[test]
+fn more_lines_than_rows_are_counted_all_the_same_from_any_thread() {
+    const THREADS: u64 = 4;
+    const EACH: u64 = if cfg!(miri) { 20 } else { 20_000 };
+    static LEDGER: Ledger<5> = Ledger::new();
+    let together = Barrier::new(4);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                together.wait();
+                for _ in 0..EACH {
+                    lines().into_iter().for_each(|site| LEDGER.happened(&Event::CopyBytes { len_bytes: 3 }, Some(site)));
+                }
+            });
+        }
+    });
+    let rows: Vec<_> = LEDGER.rows().collect();
+    let with_site: Vec<_> = rows.iter().filter(|row| row.site.is_some()).collect();
+    assert_eq!(with_site.len(), 5, "every row is one line's: {rows:?}");
+    assert!(with_site.iter().all(|row| row.count.calls == THREADS * EACH), "{rows:?}");
+    assert_eq!(LEDGER.total(Kind::CopyBytes), Count { calls: 8 * THREADS * EACH, bytes: 3 * 8 * THREADS * EACH });
+}
+
+#[test]
+fn kinds_are_in_the_order_of_their_numbers_and_have_names_of_their_own() {
+    for (index, kind) in Kind::ALL.iter().enumerate() {
+        assert_eq!(*kind as usize, index, "{kind:?}");
+        assert_eq!(Kind::ALL.iter().filter(|other| other.name() == kind.name()).count(), 1, "{kind:?}");
+    }
+}
+
+fn for_device((offset_bytes, len_bytes): (usize, usize)) -> Event {
+    Event::SyncForDevice { offset_bytes, len_bytes }
+}
+
+fn for_cpu((offset_bytes, len_bytes): (usize, usize)) -> Event {
+    Event::SyncForCpu { offset_bytes, len_bytes }
+}
