@@ -1,0 +1,233 @@
+/* A frame loop with a framework in it: a device fills a buffer, a framework reads the same bytes as a DLPack tensor, the device gets it again.
+ *
+ *     cc -std=c11 dlpack.c $(pkg-config --cflags --libs contigo) -o dlpack && ./dlpack
+ *
+ * The framework here is three functions that know dlpack.h and nothing of Contigo. It makes a tensor of its own over one row of what it was
+ * given, as a slice in a framework does, and contigo_tensor_locate finds out which bytes of the heap, and which bus address, that row is.
+ * While a tensor is out the device does not get the buffer. */
+
+#include <contigo.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* dlpack.h 1.1, as a framework brings it along. */
+enum { kDLCPU = 1, kDLInt = 0, DLPACK_MAJOR_VERSION = 1 };
+typedef struct {
+    uint32_t major, minor;
+} DLPackVersion;
+typedef struct {
+    int32_t device_type, device_id;
+} DLDevice;
+typedef struct {
+    uint8_t code, bits;
+    uint16_t lanes;
+} DLDataType;
+typedef struct {
+    void *data;
+    DLDevice device;
+    int32_t ndim;
+    DLDataType dtype;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+} DLTensor;
+typedef struct DLManagedTensorVersioned {
+    DLPackVersion version;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensorVersioned *self);
+    uint64_t flags;
+    DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+
+enum { M = 4, N = 16, K = 64, SLOT = 4096, SLOTS = 4, FRAMES = 8, TIMEOUT_US = 20 * 1000 };
+
+static void say(const char *what, contigo_status status)
+{
+    char text[256];
+    contigo_last_error(text, sizeof text);
+    printf("%s: %s: %s\n", what, contigo_status_name(status), text);
+}
+
+static void check(contigo_status status, const char *what)
+{
+    if (status != CONTIGO_OK) {
+        say(what, status);
+        exit(EXIT_FAILURE);
+    }
+}
+#define CHECK(call) check((call), #call)
+
+/* The framework: int32, two dimensions, the CPU's. Its strides count elements. */
+static int framework_takes(const DLManagedTensorVersioned *managed)
+{
+    const DLTensor *tensor = &managed->dl_tensor;
+    return managed->version.major == DLPACK_MAJOR_VERSION && tensor->device.device_type == kDLCPU && tensor->ndim == 2
+        && tensor->dtype.code == kDLInt && tensor->dtype.bits == 32 && tensor->dtype.lanes == 1;
+}
+
+/* The framework: the sum of the elements. */
+static int64_t framework_sum(const DLTensor *tensor)
+{
+    const int32_t *first = (const int32_t *)((const char *)tensor->data + tensor->byte_offset);
+    int64_t sum = 0;
+    for (int64_t row = 0; row < tensor->shape[0]; row++)
+        for (int64_t column = 0; column < tensor->shape[1]; column++)
+            sum += first[row * tensor->strides[0] + column * tensor->strides[1]];
+    return sum;
+}
+
+/* The framework: one row of a tensor, with the shape in room and no copy. It has no deleter: it lives on the caller's stack. */
+static DLManagedTensorVersioned framework_row(const DLManagedTensorVersioned *managed, int64_t row, int64_t room[2])
+{
+    DLManagedTensorVersioned part = {.version = managed->version, .flags = managed->flags, .dl_tensor = managed->dl_tensor};
+    room[0] = 1;
+    room[1] = managed->dl_tensor.shape[1];
+    part.dl_tensor.shape = room;
+    part.dl_tensor.data = (int32_t *)part.dl_tensor.data + row * part.dl_tensor.strides[0];
+    return part;
+}
+
+/* A buffer's bytes, to write. The device cannot have them before contigo_buf_unmap. */
+static void *map(contigo_buf buf)
+{
+    void *bytes = NULL;
+    CHECK(contigo_buf_map(buf, CONTIGO_WRITE, &bytes, NULL));
+    return bytes;
+}
+
+int main(void)
+{
+    contigo_sim sim;
+    contigo_port port;
+    contigo_heap heap;
+    contigo_pool pool;
+    contigo_engine engine;
+    contigo_buf a, b, bias, c;
+
+    contigo_sim_options board = {.struct_size = sizeof board, .seed = 5};
+    CHECK(contigo_sim_open(&board, &sim));
+    CHECK(contigo_sim_port(sim, 0, &port));
+    contigo_heap_options memory = {.struct_size = sizeof memory, .kind = CONTIGO_HEAP_SIM, .sim = sim, .len_bytes = 64 * 1024};
+    CHECK(contigo_heap_open(&memory, &heap));
+    CHECK(contigo_pool_open(heap, SLOT, SLOTS, 256, &pool));
+    contigo_engine_options device = {.struct_size = sizeof device, .kind = CONTIGO_ENGINE_GEMM8, .port = port, .sim = sim};
+    CHECK(contigo_engine_open(&device, &engine));
+    CHECK(contigo_pool_take(pool, &a));
+    CHECK(contigo_pool_take(pool, &b));
+    CHECK(contigo_pool_take(pool, &bias));
+    CHECK(contigo_pool_take(pool, &c));
+
+    /* What the CPU prepares: B is ones, and bias the column. */
+    memset(map(b), 1, K * N);
+    int32_t *columns = map(bias);
+    for (int column = 0; column < N; column++)
+        columns[column] = column;
+    CHECK(contigo_buf_unmap(b));
+    CHECK(contigo_buf_unmap(bias));
+
+    contigo_gemm8_args args = {.struct_size = sizeof args, .m = M, .n = N, .k = K, .output = CONTIGO_GEMM8_INT32};
+    const contigo_operand operands[4] = {
+        {.buf = a, .len_bytes = M * K},
+        {.buf = b, .len_bytes = K * N},
+        {.buf = bias, .len_bytes = N * sizeof(int32_t)},
+        {.buf = c, .len_bytes = M * N * sizeof(int32_t)},
+    };
+    const int64_t shape[2] = {M, N};
+    contigo_tensor_options as_tensor = {.struct_size = sizeof as_tensor, .shape = shape, .ndim = 2, .dtype_code = kDLInt, .dtype_bits = 32,
+                                        .align_bytes = 64};
+
+    unsigned wrong = 0;
+    contigo_status refusal = CONTIGO_OK;
+    char text[256] = "";
+    printf("frame  sum of C  its row  sum of the row  row at bus address  the device, meanwhile\n");
+    for (int frame = 0; frame < FRAMES; frame++) {
+        contigo_job job;
+        void *lent;
+        const int number = frame % M;
+        int64_t row_shape[2];
+        uint64_t row_addr, device_addr;
+
+        /* The CPU's turn: each row of A has a number of its own. Then the device's: it fills C. */
+        int8_t *rows = map(a);
+        for (int row = 0; row < M; row++)
+            memset(rows + row * K, frame + row, K);
+        CHECK(contigo_buf_unmap(a));
+        CHECK(contigo_gemm8_start(engine, &args, operands, &job));
+        CHECK(contigo_job_wait(job, TIMEOUT_US));
+
+        /* The framework's turn, on the same bytes. */
+        CHECK(contigo_buf_lend(c, &as_tensor, &lent));
+        DLManagedTensorVersioned *tensor = lent;
+        if (!framework_takes(tensor)) {
+            printf("the framework does not take the tensor\n");
+            return EXIT_FAILURE;
+        }
+        DLManagedTensorVersioned row = framework_row(tensor, number, row_shape);
+        const int64_t sum = framework_sum(&tensor->dl_tensor), row_sum = framework_sum(&row.dl_tensor);
+
+        /* Which bytes of the heap is the framework's row? Its elements begin where its data pointer says. */
+        contigo_tensor_info found = {.struct_size = sizeof found};
+        CHECK(contigo_tensor_locate(heap, &row, 0, 64, &found));
+        CHECK(contigo_dev_addr_of(heap, port, row.dl_tensor.data, found.len_bytes, &row_addr));
+        wrong += found.len_bytes != N * sizeof(int32_t);
+
+        /* The device does not get it: neither in a job nor by its address. */
+        refusal = contigo_gemm8_start(engine, &args, operands, &job);
+        wrong += refusal != CONTIGO_E_TENSOR_OUT;
+        refusal = contigo_buf_to_device(c, port, 0, SLOT, CONTIGO_FROM_DEVICE, NULL);
+        wrong += refusal != CONTIGO_E_TENSOR_OUT;
+        contigo_last_error(text, sizeof text);
+        wrong += contigo_buf_unlend(c) != CONTIGO_E_TENSOR_OUT;
+
+        /* The framework is done, and the buffer is the program's again. */
+        tensor->deleter(tensor);
+        CHECK(contigo_buf_unlend(c));
+
+        /* The device's turn again: the row of C that the program means is where the framework's row was found. */
+        size_t offset;
+        CHECK(contigo_buf_offset(c, &offset));
+        wrong += found.offset_bytes != offset + (size_t)number * N * sizeof(int32_t);
+        CHECK(contigo_buf_to_device(c, port, (size_t)number * N * sizeof(int32_t), N * sizeof(int32_t), CONTIGO_IN_OUT, &device_addr));
+        CHECK(contigo_buf_to_cpu(c));
+        wrong += device_addr != row_addr;
+
+        /* C[row][column] is K times the row's number, and the column. */
+        int64_t expected = 0;
+        for (int row_number = 0; row_number < M; row_number++)
+            expected += N * K * (frame + row_number) + N * (N - 1) / 2;
+        wrong += sum != expected;
+        wrong += row_sum != N * K * (frame + number) + N * (N - 1) / 2;
+        printf("%5d  %8" PRId64 "  %7d  %14" PRId64 "  %#18" PRIx64 "  %s\n", frame, sum, number, row_sum, row_addr,
+               contigo_status_name(refusal));
+    }
+    printf("the device, meanwhile: %s: %s\n", contigo_status_name(refusal), text);
+
+    /* What lies elsewhere is not the heap's. */
+    int32_t elsewhere[N] = {0};
+    int64_t one_row[2] = {1, N}, strides[2] = {N, 1};
+    DLManagedTensorVersioned foreign = {
+        .version = {DLPACK_MAJOR_VERSION, 1},
+        .dl_tensor = {.data = elsewhere, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLInt, 32, 1}, .shape = one_row, .strides = strides},
+    };
+    contigo_tensor_info nowhere = {.struct_size = sizeof nowhere};
+    contigo_status status = contigo_tensor_locate(heap, &foreign, 0, 0, &nowhere);
+    say("a tensor of the program's stack", status);
+    wrong += status != CONTIGO_E_NOT_OURS;
+
+    contigo_heap_stats stats = {.struct_size = sizeof stats};
+    CHECK(contigo_heap_get_stats(heap, &stats));
+    wrong += stats.bytes_copied != 0;
+    printf("%d frames, %u wrong, bytes copied: %" PRIu64 "\n", FRAMES, wrong, stats.bytes_copied);
+
+    CHECK(contigo_buf_release(a));
+    CHECK(contigo_buf_release(b));
+    CHECK(contigo_buf_release(bias));
+    CHECK(contigo_buf_release(c));
+    CHECK(contigo_engine_close(engine));
+    CHECK(contigo_pool_close(pool));
+    CHECK(contigo_heap_close(heap));
+    CHECK(contigo_port_close(port));
+    CHECK(contigo_sim_close(sim));
+    return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
