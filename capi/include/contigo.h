@@ -974,9 +974,28 @@ contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_b
 contigo_status contigo_buf_slice(contigo_buf buf, size_t offset_bytes, size_t len_bytes);
 
 /**
- * Shows all of the buffer again: the reverse of contigo_buf_slice.
+ * Shows all of the buffer again: the reverse of contigo_buf_slice. Of a part (contigo_buf_split) it is all of that part.
  */
 contigo_status contigo_buf_whole(contigo_buf buf);
+
+/**
+ * Cuts the buffer in two at byte at_bytes of what it shows: it keeps what is before, and rest is a buffer of its own with what is behind.
+ * One of them can be a device's while the other is the CPU's, and each is released by itself. What the buffer did not show goes with the side
+ * it lies on. A part can be cut again; a pool's slot is free again when all of its parts are released.
+ *
+ * Cut at a multiple of the heap's line_bytes: a port that does not snoop cannot write to either side of a line that both share
+ * (CONTIGO_E_SHARED_LINE).
+ *
+ * CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED, CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: it is out.
+ * CONTIGO_E_TABLE_FULL: there is no entry for rest; the first cut of a pool's slot takes two entries until the slot is free again.
+ * CONTIGO_E_TOO_MANY_PARTS. The buffer is as it was then.
+ *
+ * The caller promises:
+ * rest is writable.
+ */
+contigo_status contigo_buf_split(contigo_buf buf,
+                                 size_t at_bytes,
+                                 contigo_buf *rest);
 
 /**
  * Where the first byte that the buffer shows is, from the beginning of the heap. CONTIGO_E_DEVICE_OWNED while a device has it.

@@ -36,6 +36,11 @@ fn calls_are_cheap() {
         black_box(try_map(buf, CONTIGO_READ));
         ok(contigo_buf_unmap(buf));
     });
+    let split = nanoseconds("contigo_pool_take, contigo_buf_split, contigo_buf_release of both", || {
+        let buf = board.take();
+        ok(contigo_buf_release(answer(|rest| unsafe { contigo_buf_split(buf, 1024, rest) })));
+        ok(contigo_buf_release(buf));
+    });
     let coherent = answer(|port| unsafe { contigo_sim_port(board.sim, 1, port) });
     let hand = nanoseconds("contigo_buf_to_device, contigo_buf_to_cpu, a port that snoops", || {
         ok(to_device(buf, coherent, 0, SLOT, CONTIGO_IN_OUT).0);
@@ -78,5 +83,5 @@ fn calls_are_cheap() {
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
     nanoseconds("for comparison, Rust's Pool: take, drop", || drop(black_box(pool.take().unwrap())));
     // A system call or a lock that sleeps would be far above this, also in a debug build under an emulator.
-    assert!([take, map, hand, lend, addr, stale].into_iter().all(|each| each < 200_000.0));
+    assert!([take, split, map, hand, lend, addr, stale].into_iter().all(|each| each < 200_000.0));
 }

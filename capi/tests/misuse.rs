@@ -222,6 +222,7 @@ fn null_is_refused_everywhere() {
             contigo_buf_get_info(buf, ptr::null_mut()),
             contigo_buf_map(buf, CONTIGO_READ, ptr::null_mut(), &mut 0),
             contigo_buf_write(buf, ptr::null(), 1),
+            contigo_buf_split(buf, 64, null),
             contigo_buf_offset(buf, ptr::null_mut()),
             contigo_buf_dev_addr(buf, null),
             contigo_engine_open(ptr::null(), engine),

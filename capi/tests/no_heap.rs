@@ -85,6 +85,8 @@ fn none_from_the_first_call_to_the_last() {
                 CONTIGO_OK => good += 1,
                 _ => failed += 1,
             }
+            let rest = answer(|rest| unsafe { contigo_buf_split(operands[0].buf, 64, rest) });
+            ok(contigo_buf_release(rest));
             release_all(&operands);
             refusals += u64::from(contigo_buf_release(operands[0].buf) == CONTIGO_E_STALE);
         }

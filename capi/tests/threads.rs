@@ -97,6 +97,41 @@ fn one_of_two_threads_releases() {
 }
 
 #[test]
+fn the_last_of_two_threads_frees_the_slot() {
+    let board = Board::new();
+    let turn = Barrier::new(2);
+    let shared = [AtomicU64::new(0), AtomicU64::new(0)];
+    thread::scope(|scope| {
+        for first in [true, false] {
+            let (turn, shared) = (&turn, &shared);
+            scope.spawn(move || {
+                for round in 0..rounds() / 4 {
+                    if first {
+                        let buf = board.take();
+                        shared[0].store(buf, Ordering::Relaxed);
+                        shared[1].store(answer(|rest| unsafe { contigo_buf_split(buf, 64, rest) }), Ordering::Relaxed);
+                    }
+                    turn.wait();
+                    let part = shared[usize::from(first)].load(Ordering::Relaxed);
+                    // One of them cuts its part once more, at the same time.
+                    if round % 2 == 0 && first {
+                        let rest = answer(|rest| unsafe { contigo_buf_split(part, 64, rest) });
+                        ok(contigo_buf_release(rest));
+                    }
+                    fill(part, 1);
+                    ok(contigo_buf_release(part));
+                    turn.wait();
+                    if first {
+                        assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 8, "round {round}");
+                    }
+                }
+            });
+        }
+    });
+    board.close();
+}
+
+#[test]
 fn anything_at_once_on_the_same_handles() {
     let board = Board::new();
     let operands = board.operands();

@@ -137,10 +137,29 @@ pub extern "C" fn contigo_buf_slice(buf: contigo_buf, offset_bytes: usize, len_b
     call(|| with(buf, |buf| buf.slice(offset_bytes, len_bytes)))
 }
 
-/// Shows all of the buffer again: the reverse of `contigo_buf_slice`.
+/// Shows all of the buffer again: the reverse of `contigo_buf_slice`. Of a part (`contigo_buf_split`) it is all of that part.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_whole(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, Buf::whole))
+}
+
+/// Cuts the buffer in two at byte `at_bytes` of what it shows: it keeps what is before, and `rest` is a buffer of its own with what is behind.
+/// One of them can be a device's while the other is the CPU's, and each is released by itself. What the buffer did not show goes with the side
+/// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are released.
+///
+/// Cut at a multiple of the heap's `line_bytes`: a port that does not snoop cannot write to either side of a line that both share
+/// (`CONTIGO_E_SHARED_LINE`).
+///
+/// `CONTIGO_E_OUT_OF_RANGE`: `at_bytes` is past the end. `CONTIGO_E_DEVICE_OWNED`, `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: it is out.
+/// `CONTIGO_E_TABLE_FULL`: there is no entry for `rest`; the first cut of a pool's slot takes two entries until the slot is free again.
+/// `CONTIGO_E_TOO_MANY_PARTS`. The buffer is as it was then.
+///
+/// # Safety
+/// `rest` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_buf_split(buf: contigo_buf, at_bytes: usize, rest: *mut contigo_buf) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(rest, "rest", || Buf::split(buf, at_bytes)) }
 }
 
 /// Where the first byte that the buffer shows is, from the beginning of the heap. `CONTIGO_E_DEVICE_OWNED` while a device has it.

@@ -16,7 +16,10 @@ use contigo::{
     Align, CpuBuf, DevBuf, Direction, Error, Port,
     dlpack::{Foreign, Lendable, Lent, TensorSpec, TensorTable},
 };
-use core::{ffi::c_void, mem};
+use core::{
+    ffi::c_void,
+    mem::{self, ManuallyDrop},
+};
 
 /// Buffers, those of the pools' free slots included.
 pub(crate) static BUFS: Table<Buf, { limits::BUFS }> = Table::new();
@@ -31,6 +34,25 @@ pub(crate) struct Buf {
     views: Views,
     /// INVARIANT: `held` borrows from the heap that this keeps, or that the pool keeps where it is parked.
     home: Home,
+}
+
+/// A slot as it was before it was cut: the runtime cuts buffers and does not join them.
+///
+/// INVARIANT: it is only parked, and nobody unparks it before the slot's last part is gone (`Pool::part_gone`).
+pub(super) struct Whole(ManuallyDrop<CpuBuf<'static>>);
+
+impl Whole {
+    /// The whole that `buf` shows a part of, or all.
+    fn of(buf: &CpuBuf<'static>) -> Self {
+        // SAFETY: nobody uses the duplicate while a part of `buf` is there: see the invariant. Where nothing was cut it is forgotten. The heap
+        // counts the parts: the last one is forgotten in place of being dropped (`Buf::release`), so that its count is the duplicate's.
+        Self(ManuallyDrop::new(unsafe { buf.duplicate() }.whole()))
+    }
+
+    /// A pool's slot that is not out itself.
+    pub(super) fn parked(self) -> Buf {
+        Buf::parked(ManuallyDrop::into_inner(self.0))
+    }
 }
 
 /// Who has the bytes.
@@ -53,6 +75,11 @@ enum Home {
     /// It is parked: its pool has it.
     Parked,
     Pool {
+        pool: Lease<Pool>,
+        slot: usize,
+    },
+    /// A part of a slot, whose pool counts the parts.
+    Part {
         pool: Lease<Pool>,
         slot: usize,
     },
@@ -110,6 +137,19 @@ impl Buf {
                 guard.park();
                 pool.give_back(slot);
             }
+            Home::Part { pool, slot } => {
+                let last = pool.part_gone(slot);
+                if last {
+                    // Its count at the heap is the parked slot's from here on (`Whole::of`).
+                    mem::forget(held);
+                } else {
+                    drop(held);
+                }
+                guard.clear();
+                if last {
+                    pool.give_back(slot);
+                }
+            }
             // The buffer first: it borrows from what the lease keeps.
             home => {
                 drop(held);
@@ -118,6 +158,47 @@ impl Buf {
             }
         }
         Ok(())
+    }
+
+    /// Cuts a buffer at byte `at_bytes` of what it shows: it keeps what is before, and what is behind gets the handle that is returned.
+    /// Where it is refused, the buffer is as it was.
+    pub(crate) fn split(raw: u64, at_bytes: usize) -> Result<u64, Fault> {
+        let mut guard = BUFS.lock(raw)?;
+        let Some(buf) = guard.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
+        // Before anything is cut: a full table leaves the buffer as it is.
+        let mut rest = BUFS.claim()?;
+        let (rest_home, parking) = match &buf.home {
+            Home::Pool { pool, slot } => {
+                (Home::Part { pool: pool.again(Kind::Pool)?, slot: *slot }, Some(BUFS.claim_from(rest.index + 1)?))
+            }
+            Home::Part { pool, slot } => (Home::Part { pool: pool.again(Kind::Pool)?, slot: *slot }, None),
+            Home::Heap(heap) => (Home::Heap(heap.again(Kind::Heap)?), None),
+            Home::Parked => return Err(Misuse::Stale { kind: Kind::Buf }.into()),
+        };
+        let held = buf.take_cpu()?;
+        let whole = Whole::of(&held);
+        match held.split_at(at_bytes) {
+            Ok((before, behind)) => {
+                buf.held = Held::Cpu(before);
+                rest.guard.put(Self { held: Held::Cpu(behind), views: Views::NONE, home: rest_home });
+                buf.home = match (mem::replace(&mut buf.home, Home::Parked), parking) {
+                    (Home::Pool { pool, slot }, Some(parking)) => {
+                        pool.keep_whole(slot, parking, whole);
+                        Home::Part { pool, slot }
+                    }
+                    (Home::Part { pool, slot }, _) => {
+                        pool.one_part_more(slot);
+                        Home::Part { pool, slot }
+                    }
+                    (home, _) => home,
+                };
+                Ok(rest.raw())
+            }
+            Err(refused) => {
+                buf.held = Held::Cpu(refused.returned);
+                Err(refused.error.into())
+            }
+        }
     }
 
     /// What the CPU owns and nobody looks at, to be put somewhere else. The caller puts something back.

@@ -7,7 +7,7 @@
 
 use super::{
     bitmap::Bitmap,
-    buf::{BUFS, Buf},
+    buf::{BUFS, Buf, Whole},
     heap::{HEAPS, Heap, carve},
 };
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     table::{Claimed, Lease, Object, Table},
 };
 use contigo::{Align, CpuBuf, Error};
+use core::sync::atomic::{AtomicU16, Ordering};
 
 /// Pools.
 pub(crate) static POOLS: Table<Pool, { limits::POOLS }> = Table::new();
@@ -28,8 +29,10 @@ impl Object for Pool {
 /// Equal slots over one carve.
 pub(crate) struct Pool {
     free: Bitmap,
-    /// Where each slot is parked in the table of buffers.
-    entries: [u16; limits::POOL_SLOTS],
+    /// Where each slot is parked in the table of buffers. Changed by whoever has the slot.
+    entries: [AtomicU16; limits::POOL_SLOTS],
+    /// How many parts of each slot are out, where it was cut; 0 where it was not.
+    parts: [AtomicU16; limits::POOL_SLOTS],
     slots: usize,
     slot_bytes: usize,
     /// INVARIANT: every parked buffer borrows from it.
@@ -56,7 +59,8 @@ impl Pool {
         // SAFETY: the slots are parked; `close` drops them before the pool, and the pool's lease comes last. What is out has a lease on the
         // pool. Where the parking fails, all of them are dropped before this function's lease.
         let mut rest = Some(unsafe { carve(&heap, len_bytes, align)? }.into_buf());
-        let mut pool = Self { free: Bitmap::new(0), entries: [0; limits::POOL_SLOTS], slots: 0, slot_bytes, _heap: heap };
+        let (entries, parts) = ([const { AtomicU16::new(0) }; limits::POOL_SLOTS], [const { AtomicU16::new(0) }; limits::POOL_SLOTS]);
+        let mut pool = Self { free: Bitmap::new(0), entries, parts, slots: 0, slot_bytes, _heap: heap };
         let parked = pool.park_all(&mut rest, slots);
         drop(rest);
         if let Err(fault) = parked {
@@ -89,18 +93,56 @@ impl Pool {
             };
             guard.put(Buf::parked(one));
             guard.park();
-            if let (Some(entry), Ok(index)) = (self.entries.get_mut(slot), u16::try_from(index)) {
-                *entry = index;
-            }
+            self.park_at(slot, index);
             self.slots = slot + 1;
         }
         Ok(())
     }
 
+    /// Slot `slot` is parked in entry `index` of the table of buffers.
+    fn park_at(&self, slot: usize, index: usize) {
+        const { assert!(limits::BUFS <= u16::MAX as usize, "an entry's number, and a count of entries, fit 16 bits") };
+        if let (Some(entry), Ok(index)) = (self.entries.get(slot), u16::try_from(index)) {
+            // Relaxed: the next owner of the slot sees it by the bit (`Bitmap`).
+            entry.store(index, Ordering::Relaxed);
+        }
+    }
+
+    /// Where slot `slot` is parked.
+    fn parked_at(&self, slot: usize) -> usize {
+        self.entries.get(slot).map_or(0, |entry| entry.load(Ordering::Relaxed).into())
+    }
+
+    /// Slot `slot` was cut in two: it is parked in `parking` as it was, and its bit stays taken. The slot's own entry is its first part's.
+    pub(super) fn keep_whole(&self, slot: usize, parking: Claimed<Buf>, whole: Whole) {
+        let Claimed { index, mut guard } = parking;
+        guard.put(whole.parked());
+        guard.park();
+        self.park_at(slot, index);
+        if let Some(parts) = self.parts.get(slot) {
+            // Relaxed: whoever has a part has it from this call, or from one after it.
+            parts.store(2, Ordering::Relaxed);
+        }
+    }
+
+    /// A part of slot `slot` was cut in two: at most as many as the table has entries.
+    pub(super) fn one_part_more(&self, slot: usize) {
+        if let Some(parts) = self.parts.get(slot) {
+            // Relaxed: the caller has a part, so that none of the others is the last.
+            parts.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A part of slot `slot` is released: was it the last?
+    pub(super) fn part_gone(&self, slot: usize) -> bool {
+        // AcqRel: what was done to the other parts is done before the slot is free.
+        self.parts.get(slot).is_some_and(|parts| parts.fetch_sub(1, Ordering::AcqRel) == 1)
+    }
+
     /// Drops all slots. None is out.
     fn unpark_all(&self) {
-        for &index in self.entries.iter().take(self.slots) {
-            if let Some(mut guard) = BUFS.slot(index.into()).and_then(|slot| slot.unpark()) {
+        for slot in 0..self.slots {
+            if let Some(mut guard) = BUFS.slot(self.parked_at(slot)).and_then(|entry| entry.unpark()) {
                 guard.clear();
             }
         }
@@ -111,7 +153,7 @@ impl Pool {
         let pool = POOLS.lease(raw)?;
         let empty = Error::NoSlots { slots: pool.slots };
         let slot = pool.free.claim().ok_or(empty)?;
-        let index = usize::from(pool.entries.get(slot).copied().unwrap_or(0));
+        let index = pool.parked_at(slot);
         // The bit is this call's, so the entry is parked and nobody else takes it.
         let guard = BUFS.slot(index).and_then(|entry| entry.unpark()).ok_or(empty)?;
         let mut claimed = Claimed { index, guard };

@@ -276,6 +276,14 @@ impl<T> Lease<T> {
     }
 }
 
+impl<T: Sync> Lease<T> {
+    /// One lease more on the same value.
+    pub(crate) fn again(&self, kind: Kind) -> Result<Self, Misuse> {
+        // This lease keeps the entry live, and in this life.
+        self.slot.lease(kind, self.slot.word.load(Ordering::Relaxed) >> STATE_BITS)
+    }
+}
+
 impl<T> Deref for Lease<T> {
     type Target = T;
     fn deref(&self) -> &T {
@@ -349,7 +357,10 @@ mod tests {
         let mut leases: Vec<_> = std::iter::from_fn(|| slot.lease(BUF, generation).ok()).collect();
         assert_eq!(leases.len() as u64, STATE_MASK - LIVE);
         assert_eq!(status(slot.lease(BUF, generation)), CONTIGO_E_STILL_USED);
-        leases.pop();
+        let one = leases.pop();
+        assert_eq!(one.as_ref().map(|lease| status(lease.again(BUF))), Some(CONTIGO_E_STILL_USED));
+        drop(leases.pop());
+        assert!(one.is_some_and(|lease| lease.again(BUF).is_ok_and(|again| again.len() == 3)));
         assert!(slot.lease(BUF, generation).is_ok());
     }
 

@@ -1,0 +1,245 @@
+//! Buffers that are cut in two: each part is a buffer, and a slot is whole again when the last of them is released.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use core::ptr;
+
+fn try_split(buf: contigo_buf, at_bytes: usize) -> (contigo_status, contigo_buf) {
+    let mut rest = 1;
+    (unsafe { contigo_buf_split(buf, at_bytes, &mut rest) }, rest)
+}
+
+#[track_caller]
+fn split(buf: contigo_buf, at_bytes: usize) -> contigo_buf {
+    answer(|rest| unsafe { contigo_buf_split(buf, at_bytes, rest) })
+}
+
+/// Where it is in its heap, and how many bytes it shows.
+#[track_caller]
+fn place(buf: contigo_buf) -> (usize, usize) {
+    let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+    ok(unsafe { contigo_buf_get_info(buf, &mut info) });
+    (info.offset_bytes, info.len_bytes)
+}
+
+fn free_slots(board: &Board) -> usize {
+    answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) })
+}
+
+#[test]
+fn one_part_is_a_devices_while_the_other_is_the_cpus() {
+    let board = Board::new();
+    let left = board.take();
+    fill(left, 7);
+    let (start, _) = place(left);
+    let right = split(left, 1024);
+    assert_ne!(left, right);
+    assert_eq!((place(left), place(right)), ((start, 1024), (start + 1024, SLOT - 1024)));
+    let (status, addr) = to_device(right, board.port, 0, 64, CONTIGO_IN_OUT);
+    ok(status);
+    fill(left, 9);
+    assert_eq!(to_device(left, board.port, 0, 64, CONTIGO_IN_OUT), (CONTIGO_OK, addr - 1024));
+    for part in [left, right] {
+        refused(try_map(part, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
+        ok(contigo_buf_to_cpu(part));
+    }
+    assert_eq!((bytes(left), bytes(right)), (vec![9; 1024], vec![7; SLOT - 1024]));
+    // No slice of a part shows a byte of the other.
+    ok(contigo_buf_slice(left, 512, 64));
+    ok(contigo_buf_whole(left));
+    assert_eq!(place(left), (start, 1024));
+    refused(contigo_buf_slice(left, 0, 1025), CONTIGO_E_OUT_OF_RANGE, "1024");
+    [left, right].into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    board.close();
+}
+
+#[test]
+fn a_slot_is_free_and_whole_when_the_last_part_is_released() {
+    let board = Board::new();
+    // Parts of parts, released in every order.
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
+        let first = board.take();
+        let (start, _) = place(first);
+        let third = split(first, 2048);
+        let parts = [first, split(first, 64), third, split(third, 64)];
+        assert_eq!(parts.map(place), [(start, 64), (start + 64, 1984), (start + 2048, 64), (start + 2112, SLOT - 2112)]);
+        for (released, index) in order.into_iter().enumerate() {
+            assert_eq!(free_slots(&board), 7, "{released} are released");
+            refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, &format!("{} still use this pool", 4 - released));
+            ok(contigo_buf_release(parts[index]));
+            refused(contigo_buf_release(parts[index]), CONTIGO_E_STALE, "gone");
+        }
+        assert_eq!(free_slots(&board), 8);
+        // Every slot is whole, and none of the handles is any of them.
+        let all: Vec<_> = (0..8).map(|_| board.take()).collect();
+        assert!(all.iter().all(|&buf| place(buf).1 == SLOT && !parts.contains(&buf)));
+        all.iter().for_each(|&buf| fill(buf, 3));
+        let mut starts: Vec<_> = all.iter().map(|&buf| place(buf).0).collect();
+        starts.sort_unstable();
+        assert_eq!(starts, (0..8).map(|slot| slot * SLOT).collect::<Vec<_>>());
+        all.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    }
+    // Thousands of times: no entry and no count is lost.
+    for _ in 0..if cfg!(miri) { 20 } else { 3 * CONTIGO_MAX_BUFS } {
+        let buf = board.take();
+        let rest = split(buf, 64);
+        ok(contigo_buf_release(buf));
+        ok(contigo_buf_release(rest));
+    }
+    board.close();
+}
+
+#[test]
+fn what_a_slice_did_not_show_goes_with_its_side() {
+    let board = Board::new();
+    let left = board.take();
+    let (start, _) = place(left);
+    ok(contigo_buf_slice(left, 256, 512));
+    let right = split(left, 128);
+    assert_eq!((place(left), place(right)), ((start + 256, 128), (start + 384, 384)));
+    [left, right].into_iter().for_each(|part| ok(contigo_buf_whole(part)));
+    assert_eq!((place(left), place(right)), ((start, 384), (start + 384, SLOT - 384)));
+    [right, left].into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    let again = board.take();
+    assert_eq!(place(again), (start, SLOT), "the next owner has all of it");
+    ok(contigo_buf_release(again));
+    board.close();
+}
+
+#[test]
+fn both_ends_are_places_to_cut() {
+    let board = Board::new();
+    for (at, lens) in [(0, (0, SLOT)), (SLOT, (SLOT, 0))] {
+        let left = board.take();
+        let right = split(left, at);
+        assert_eq!((bytes(left).len(), bytes(right).len()), lens);
+        let empty = if at == 0 { left } else { right };
+        refused(to_device(empty, board.port, 0, 0, CONTIGO_TO_DEVICE).0, CONTIGO_E_BUFFER_SIZE, "0 bytes");
+        [left, right].into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    }
+    board.close();
+}
+
+#[test]
+fn a_carved_buffer_is_cut_too() {
+    let board = Board::new();
+    let left = answer(|buf| unsafe { contigo_carve(board.heap, 1024, 0, buf) });
+    let (start, _) = place(left);
+    let right = split(left, 512);
+    let last = split(right, 256);
+    assert_eq!([left, right, last].map(place), [(start, 512), (start + 512, 256), (start + 768, 256)]);
+    for (users, part) in [(3, left), (2, last), (1, right)] {
+        // The pool is one more.
+        refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, &format!("{} still use this heap", users + 1));
+        ok(contigo_buf_release(part));
+    }
+    board.close();
+}
+
+#[test]
+fn parts_of_one_slot_are_operands_of_one_job() {
+    let board = Board::new();
+    let whole = board.take();
+    fill(whole, 2);
+    let (b, bias, c) = (split(whole, 64), board.take(), board.take());
+    fill(whole, 1);
+    fill(bias, 0);
+    let part = |buf, len_bytes| contigo_operand { buf, offset_bytes: 0, len_bytes };
+    let operands = [part(whole, 64), part(b, 1024), part(bias, 64), part(c, 64)];
+    let job = board.start(&operands);
+    for buf in [whole, b] {
+        refused(try_split(buf, 0).0, CONTIGO_E_DEVICE_OWNED, "wait for its job");
+    }
+    ok(contigo_job_wait(job, 20_000));
+    assert_eq!(bytes(c)[..4], 128_i32.to_le_bytes(), "64 times 1 times 2");
+    release_all(&operands);
+    assert_eq!(free_slots(&board), 8);
+    board.close();
+}
+
+#[test]
+fn two_parts_of_one_line_are_not_both_a_devices() {
+    let board = Board::new();
+    let left = board.take();
+    let right = split(left, 100);
+    // The second line is both's: a device may read it, and not write it.
+    for (part, offset, len) in [(left, 64, 36), (left, 0, 100), (right, 0, 28), (right, 0, 64)] {
+        for direction in [CONTIGO_FROM_DEVICE, CONTIGO_IN_OUT] {
+            refused(to_device(part, board.port, offset, len, direction).0, CONTIGO_E_SHARED_LINE, "line");
+        }
+        ok(to_device(part, board.port, offset, len, CONTIGO_TO_DEVICE).0);
+        ok(contigo_buf_to_cpu(part));
+    }
+    for (part, offset) in [(left, 0), (right, 28)] {
+        ok(to_device(part, board.port, offset, 64, CONTIGO_FROM_DEVICE).0);
+        ok(contigo_buf_to_cpu(part));
+    }
+    [left, right].into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    board.close();
+}
+
+#[test]
+fn a_buffer_that_is_out_is_not_cut() {
+    let board = Board::new();
+    let buf = board.take();
+    let stays = |status, code, word| {
+        let (found, rest) = status;
+        refused(found, code, word);
+        assert_eq!(rest, 0, "no handle comes with a refusal");
+    };
+    stays(try_split(buf, SLOT + 1), CONTIGO_E_OUT_OF_RANGE, "4096");
+    stays(try_split(buf, usize::MAX), CONTIGO_E_OUT_OF_RANGE, "4096");
+    for access in [CONTIGO_READ, CONTIGO_WRITE] {
+        ok(try_map(buf, access).0);
+        stays(try_split(buf, 64), CONTIGO_E_MAPPED, "unmap it first");
+        ok(contigo_buf_unmap(buf));
+    }
+    ok(to_device(buf, board.port, 0, 64, CONTIGO_TO_DEVICE).0);
+    stays(try_split(buf, 64), CONTIGO_E_DEVICE_OWNED, "device's");
+    ok(contigo_buf_to_cpu(buf));
+    let (status, tensor) = lend(buf, &options(&[16]));
+    ok(status);
+    stays(try_split(buf, 64), CONTIGO_E_TENSOR_OUT, "deleter");
+    delete(tensor);
+    ok(contigo_buf_unlend(buf));
+    stays(try_split(0, 64), CONTIGO_E_HANDLE, "buffer");
+    stays(try_split(board.pool, 64), CONTIGO_E_KIND, "pool");
+    refused(unsafe { contigo_buf_split(buf, 64, ptr::null_mut()) }, CONTIGO_E_NULL, "rest");
+    assert_eq!(place(buf).1, SLOT, "it is as it was");
+    // A part is refused in the same way, and the other part does not mind.
+    let rest = split(buf, 1024);
+    ok(try_map(rest, CONTIGO_READ).0);
+    stays(try_split(rest, 64), CONTIGO_E_MAPPED, "unmap it first");
+    stays(try_split(buf, 1025), CONTIGO_E_OUT_OF_RANGE, "1024");
+    ok(contigo_buf_release(split(buf, 64)));
+    ok(contigo_buf_unmap(rest));
+    [buf, rest].into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    stays(try_split(buf, 64), CONTIGO_E_STALE, "gone");
+    assert_eq!(free_slots(&board), 8);
+    board.close();
+}
+
+#[test]
+fn a_part_that_a_stuck_device_has_keeps_its_slot() {
+    let board = Board::with(&contigo_sim_options { stuck: 1_000, ..sim_options() });
+    let mut operands = board.operands();
+    let rest = split(operands[0].buf, 64);
+    operands[0].len_bytes = 64;
+    refused(contigo_job_wait(board.start(&operands), 500), CONTIGO_E_WILL_NOT_STOP, "did not stop");
+    refused(try_split(operands[0].buf, 0).0, CONTIGO_E_LEAKED, "leaked");
+    fill(rest, 1);
+    ok(contigo_buf_release(rest));
+    assert_eq!(free_slots(&board), 4, "a device may still write the other part");
+    ok(contigo_engine_reset(board.engine));
+    ok(contigo_engine_close(board.engine));
+    refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "4 still use this pool");
+}
