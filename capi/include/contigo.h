@@ -10,8 +10,8 @@
  * Handles. Every object is a number. A number that is stale, of another kind, or of no kind is refused; 0 is never a handle. An object is the
  * program's from the call that made it until the call that closes or releases it.
  *
- * Errors. Every call that can fail returns a contigo_status: 0, or a negative code. What a refused call should have answered is 0.
- * contigo_last_error has the text, with the numbers, for each thread.
+ * Errors. Every call that can fail returns a contigo_status: 0, or a negative code. What a refused call should have answered is 0,
+ * a descriptor -1. contigo_last_error has the text, with the numbers, for each thread.
  *
  * Threads. Any thread may use any handle. Heaps, ports and pools may be used by many at once; a buffer, an engine or a job by one at a time:
  * the second is refused with CONTIGO_E_IN_CALL, and nothing waits. A close while others are in a call is refused with
@@ -1074,6 +1074,29 @@ contigo_status contigo_engine_recover(contigo_engine engine);
  * is the board's business.
  */
 contigo_status contigo_engine_reset(contigo_engine engine);
+
+/**
+ * The descriptor of the engine's interrupt, for an event loop: poll(2) says that it can be read when the interrupt came. It is the engine's, and
+ * open until the engine is closed: the program neither reads, writes nor closes it. -1 where it is refused.
+ *
+ * In an event loop, in this order: contigo_engine_irq_arm; contigo_job_poll; and only where the job is not done, poll(2), with a limit
+ * after which the program cancels the job.
+ *
+ * CONTIGO_E_KIND: the device is simulated, or was opened with polled; a program looks again and again there.
+ *
+ * The caller promises:
+ * fd is writable.
+ */
+contigo_status contigo_engine_irq_fd(contigo_engine engine,
+                                     int *fd);
+
+/**
+ * Forgets an interrupt that came before, and lets the next one come: the kernel masks each when it comes. Does not wait. What came before this
+ * call is seen by the look after it; what comes after this call ends the wait.
+ *
+ * CONTIGO_E_KIND: as contigo_engine_irq_fd. CONTIGO_E_UNSUITABLE: the device's node has no interrupt; open the engine with polled.
+ */
+contigo_status contigo_engine_irq_arm(contigo_engine engine);
 
 /**
  * Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.

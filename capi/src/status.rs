@@ -171,7 +171,7 @@ const fn of_misuse(misuse: Misuse) -> contigo_status {
         Misuse::Null { .. } => CONTIGO_E_NULL,
         Misuse::NoHandle { .. } => CONTIGO_E_HANDLE,
         Misuse::Stale { .. } => CONTIGO_E_STALE,
-        Misuse::WrongKind { .. } | Misuse::OtherEngine { .. } => CONTIGO_E_KIND,
+        Misuse::WrongKind { .. } | Misuse::OtherEngine { .. } | Misuse::NoInterrupt { .. } => CONTIGO_E_KIND,
         Misuse::InCall { .. } => CONTIGO_E_IN_CALL,
         Misuse::StillUsed { .. } => CONTIGO_E_STILL_USED,
         Misuse::TableFull { .. } => CONTIGO_E_TABLE_FULL,

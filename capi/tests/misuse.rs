@@ -230,6 +230,7 @@ fn null_is_refused_everywhere() {
             contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, 0, board.port, 0), engine),
             contigo_engine_open(&engine_options(CONTIGO_ENGINE_PL330, board.sim, board.port, 0), engine),
             contigo_engine_get_stats(board.engine, ptr::null_mut()),
+            contigo_engine_irq_fd(board.engine, ptr::null_mut()),
             contigo_gemm8_start(board.engine, ptr::null(), operands.as_ptr(), job),
             contigo_gemm8_start(board.engine, &GEMM, ptr::null(), job),
             contigo_gemm8_start(board.engine, &GEMM, operands.as_ptr(), null),
@@ -276,6 +277,27 @@ fn numbers_that_the_header_does_not_list_are_refused() {
     refused(copy, CONTIGO_E_KIND, "needs a pl330 or a zdma, the engine is a gemm8");
     release_all(&operands);
     board.close();
+}
+
+#[test]
+fn a_simulated_device_has_no_file_to_wait_for() {
+    let board = Board::new();
+    let mut fd = 7;
+    let mut irq_fd = |engine| (unsafe { contigo_engine_irq_fd(engine, &mut fd) }, fd);
+    let operands = board.operands();
+    let job = board.start(&operands);
+    // Whether the engine has a job or not.
+    for _ in 0..2 {
+        let (status, fd) = irq_fd(board.engine);
+        refused(status, CONTIGO_E_KIND, "the engine's device is simulated and has no interrupt");
+        assert_eq!(fd, -1, "0 would be somebody's");
+        refused(contigo_engine_irq_arm(board.engine), CONTIGO_E_KIND, "contigo_job_poll");
+        let _ = contigo_job_wait(job, 20_000);
+    }
+    assert_eq!(irq_fd(board.heap), (CONTIGO_E_KIND, -1));
+    release_all(&operands);
+    board.close();
+    assert_eq!(irq_fd(board.engine), (CONTIGO_E_STALE, -1));
 }
 
 #[test]

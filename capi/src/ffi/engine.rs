@@ -15,7 +15,11 @@ use crate::{
     object::port::get,
     status::contigo_status,
 };
-use core::{ffi::c_char, mem};
+use contigo::Uio;
+use core::{
+    ffi::{c_char, c_int},
+    mem,
+};
 
 /// An engine: one accelerator behind one port, with at most one job at a time.
 pub type contigo_engine = u64;
@@ -97,13 +101,15 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
                 CONTIGO_ENGINE_ZDMA => MachineKind::Zdma,
                 value => return Err(Fault::from(Misuse::Value { what: "contigo_engine_options.kind", value: value.into() })),
             };
+            let port = get(port)?;
             let wiring = if sim == 0 {
                 let polled = flag(polled, "contigo_engine_options.polled")?;
-                Wiring::Uio { name: raw::text(uio, "contigo_engine_options.uio")?, polled }
+                let name = raw::text(uio, "contigo_engine_options.uio")?;
+                Wiring::Uio { uio: Uio::find(name)?, polled }
             } else {
                 Wiring::Sim { sim }
             };
-            Station::open(&Opening { kind, wiring, port: get(port)?, heap: (heap != 0).then_some(heap) })
+            Station::open(Opening { kind, wiring, port, heap: (heap != 0).then_some(heap) })
         })
     }
 }
@@ -134,6 +140,31 @@ pub extern "C" fn contigo_engine_recover(engine: contigo_engine) -> contigo_stat
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_engine_reset(engine: contigo_engine) -> contigo_status {
     call(|| on(engine, |station| station.reset()))
+}
+
+/// The descriptor of the engine's interrupt, for an event loop: poll(2) says that it can be read when the interrupt came. It is the engine's, and
+/// open until the engine is closed: the program neither reads, writes nor closes it. -1 where it is refused.
+///
+/// In an event loop, in this order: `contigo_engine_irq_arm`; `contigo_job_poll`; and only where the job is not done, poll(2), with a limit
+/// after which the program cancels the job.
+///
+/// `CONTIGO_E_KIND`: the device is simulated, or was opened with `polled`; a program looks again and again there.
+///
+/// # Safety
+/// `fd` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_engine_irq_fd(engine: contigo_engine, fd: *mut c_int) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer_or(-1, fd, "fd", || on(engine, Station::irq_fd)) }
+}
+
+/// Forgets an interrupt that came before, and lets the next one come: the kernel masks each when it comes. Does not wait. What came before this
+/// call is seen by the look after it; what comes after this call ends the wait.
+///
+/// `CONTIGO_E_KIND`: as `contigo_engine_irq_fd`. `CONTIGO_E_UNSUITABLE`: the device's node has no interrupt; open the engine with `polled`.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_engine_irq_arm(engine: contigo_engine) -> contigo_status {
+    call(|| on(engine, Station::irq_arm))
 }
 
 /// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.

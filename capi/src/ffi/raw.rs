@@ -87,12 +87,21 @@ pub(super) unsafe fn fill<T: Versioned>(to: *mut T, value: &T) -> Result<(), Fau
 /// # Safety
 /// `to` is NULL, or points to a writable `T`.
 pub(super) unsafe fn answer<T: Default>(to: *mut T, what: &'static str, act: impl FnOnce() -> Result<T, Fault>) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { answer_or(T::default(), to, what, act) }
+}
+
+/// Runs one call that answers one value: `refused` where it is refused.
+///
+/// # Safety
+/// As `answer`.
+pub(super) unsafe fn answer_or<T>(refused: T, to: *mut T, what: &'static str, act: impl FnOnce() -> Result<T, Fault>) -> contigo_status {
     call(|| {
         if to.is_null() {
             return Err(Misuse::Null { what }.into());
         }
         // SAFETY: not null, and the caller's promise.
-        unsafe { to.write_unaligned(T::default()) };
+        unsafe { to.write_unaligned(refused) };
         let value = act()?;
         // SAFETY: as above.
         unsafe { to.write_unaligned(value) };
