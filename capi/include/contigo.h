@@ -20,7 +20,8 @@
  * Memory. Nothing is allocated from the heap. All tables are static and have the sizes CONTIGO_MAX_....
  *
  * What cannot be caught. A pointer that is neither NULL nor valid; a pointer of contigo_buf_map that is used after contigo_buf_unmap; a device
- * that the program drives itself and that still writes after contigo_buf_to_cpu; a port that is not the one that a device is wired to.
+ * that the program drives itself and that still writes after contigo_buf_to_cpu; an importer of an exported heap that reads or writes while
+ * somebody else does; a port that is not the one that a device is wired to.
  *
  * This file is made by cbindgen from capi/src/ffi. Do not edit it. */
 
@@ -1129,6 +1130,27 @@ contigo_status contigo_heap_open(const contigo_heap_options *options, contigo_he
  * device would not stop: leak, never free, what a device may own.
  */
 contigo_status contigo_heap_close(contigo_heap heap);
+
+/**
+ * A descriptor of a dma-buf that holds the heap's whole block, for another importer: a camera's or a display's driver (V4L2, DRM) then writes or
+ * reads the same bytes, with no copy. It is the program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
+ * is refused.
+ *
+ * CONTIGO_E_UNSUITABLE: this memory is no dma-buf (huge pages, the simulated board). CONTIGO_E_OS: what the kernel says; errno 25, the
+ * module u-dma-buf cannot export.
+ *
+ * The caller promises:
+ * fd is writable.
+ *
+ * The program, for every importer: from the moment when one maps the block to the moment when it has unmapped it, no buffer of this heap is mapped
+ * (contigo_buf_map), a job's, a device's (contigo_buf_to_device), or out as a tensor, because the importer reads, writes, and maintains the
+ * caches of all of it.
+ *
+ * Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before contigo_heap_close and before the program
+ * ends, because then another program may open the device.
+ */
+contigo_status contigo_heap_export(contigo_heap heap,
+                                   int *fd);
 
 /**
  * What the heap is.

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have fakes of the kernel for them, and
 /// `status.rs` is the same table for all.
-const BY_OTHERS: [&str; 22] = [
+const BY_OTHERS: [&str; 21] = [
     "CONTIGO_E_IN_CALL",    // threads.rs, by a race
     "CONTIGO_E_TABLE_FULL", // limits.rs
     "CONTIGO_E_INTERNAL",   // last_error.rs
@@ -36,7 +36,6 @@ const BY_OTHERS: [&str; 22] = [
     "CONTIGO_E_ATTRIBUTE_UNREADABLE",
     "CONTIGO_E_ATTRIBUTE_EMPTY",
     "CONTIGO_E_ATTRIBUTE_NONSENSE",
-    "CONTIGO_E_UNSUITABLE",
     "CONTIGO_E_PAGEMAP_HIDDEN",
     "CONTIGO_E_PIN_LIMIT",
 ];
@@ -86,6 +85,19 @@ fn memory_that_is_not_as_asked_for() {
     refused(heap(&huge), CONTIGO_E_ARGUMENT, "len_bytes");
     let kernel_port = contigo_heap_options { kind: CONTIGO_HEAP_DMA_HEAP, name: c"system".as_ptr(), kernel_port: board.port, ..good };
     refused(heap(&kernel_port), CONTIGO_E_KIND, "kernel port");
+    board.close();
+}
+
+#[test]
+fn memory_that_is_no_dma_buf() {
+    let board = Board::new();
+    for (heap, code, word) in
+        [(board.heap, CONTIGO_E_UNSUITABLE, "dma-bufs"), (board.pool, CONTIGO_E_KIND, "pool"), (0, CONTIGO_E_HANDLE, "heap")]
+    {
+        let mut fd = 7;
+        refused(unsafe { contigo_heap_export(heap, &mut fd) }, code, word);
+        assert_eq!(fd, -1, "0 would be somebody's");
+    }
     board.close();
 }
 

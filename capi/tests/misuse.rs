@@ -212,6 +212,7 @@ fn null_is_refused_everywhere() {
             contigo_heap_open(&heap_options(board.sim), null),
             contigo_heap_open(&contigo_heap_options { kind: CONTIGO_HEAP_U_DMA_BUF, ..heap_options(0) }, &mut 0),
             contigo_heap_get_info(board.heap, ptr::null_mut()),
+            contigo_heap_export(board.heap, ptr::null_mut()),
             contigo_heap_get_stats(board.heap, ptr::null_mut()),
             contigo_dev_addr_of(board.heap, board.port, ptr::null(), 1, null),
             contigo_host_ptr_of(board.heap, board.port, 0, ptr::null_mut()),

@@ -90,6 +90,9 @@ fn none_from_the_first_call_to_the_last() {
             release_all(&operands);
             refusals += u64::from(contigo_buf_release(operands[0].buf) == CONTIGO_E_STALE);
         }
+        let mut fd = 0;
+        assert_eq!(unsafe { contigo_engine_irq_fd(copier, &mut fd) }, CONTIGO_E_KIND);
+        assert_eq!(unsafe { contigo_heap_export(board.heap, &mut fd) }, CONTIGO_E_UNSUITABLE);
         ok(contigo_engine_close(copier));
         board.close();
         (good, failed, refusals)

@@ -17,7 +17,7 @@ use crate::{
 };
 use contigo::{Align, DevAddr, Requirements};
 use core::{
-    ffi::{c_char, c_void},
+    ffi::{c_char, c_int, c_void},
     mem,
 };
 
@@ -149,6 +149,28 @@ pub unsafe extern "C" fn contigo_heap_open(options: *const contigo_heap_options,
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_heap_close(heap: contigo_heap) -> contigo_status {
     call(|| Heap::close(heap))
+}
+
+/// A descriptor of a dma-buf that holds the heap's whole block, for another importer: a camera's or a display's driver (V4L2, DRM) then writes or
+/// reads the same bytes, with no copy. It is the program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
+/// is refused.
+///
+/// `CONTIGO_E_UNSUITABLE`: this memory is no dma-buf (huge pages, the simulated board). `CONTIGO_E_OS`: what the kernel says; errno 25, the
+/// module u-dma-buf cannot export.
+///
+/// # Safety
+/// `fd` is writable.
+///
+/// The program, for every importer: from the moment when one maps the block to the moment when it has unmapped it, no buffer of this heap is mapped
+/// (`contigo_buf_map`), a job's, a device's (`contigo_buf_to_device`), or out as a tensor, because the importer reads, writes, and maintains the
+/// caches of all of it.
+///
+/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before `contigo_heap_close` and before the program
+/// ends, because then another program may open the device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_heap_export(heap: contigo_heap, fd: *mut c_int) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer_or(-1, fd, "fd", || HEAPS.lease(heap)?.export()) }
 }
 
 /// What the heap is.

@@ -8,7 +8,12 @@ use crate::{
     limits,
     table::{Lease, Object, Table},
 };
-use contigo::{Align, Carve, DmaHeap, HugeTlb, KernelPort, Region, Requirements, UDmaBuf, sim::SimBoard};
+use contigo::{Align, Carve, DmaHeap, Error, HugeTlb, KernelPort, Region, Requirements, UDmaBuf, sim::SimBoard};
+use core::ffi::c_int;
+use std::{
+    io,
+    os::fd::{AsFd, IntoRawFd},
+};
 
 /// Heaps.
 pub(crate) static HEAPS: Table<Heap, { limits::HEAPS }> = Table::new();
@@ -77,6 +82,19 @@ impl Heap {
         &self.region
     }
 
+    /// A descriptor of a dma-buf that holds the whole block. It is the caller's, who closes it.
+    ///
+    /// # Safety
+    /// As `Region::export`.
+    pub(crate) unsafe fn export(&self) -> Result<c_int, Fault> {
+        // SAFETY: the caller's promise.
+        let exported = unsafe { self.region.export()? };
+        // The runtime's own is closed when this ends.
+        let owned = exported.as_fd().try_clone_to_owned();
+        let os = |error: io::Error| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno: error.raw_os_error().unwrap_or(0) };
+        Ok(owned.map_err(os)?.into_raw_fd())
+    }
+
     /// Gives the memory back. Refused while anything of it is out.
     pub(crate) fn close(raw: u64) -> Result<(), Fault> {
         HEAPS.lock(raw)?.clear();
@@ -91,4 +109,59 @@ impl Heap {
 pub(crate) unsafe fn carve(heap: &Lease<Heap>, len_bytes: usize, align: Align) -> Result<Carve<'static>, Fault> {
     // SAFETY: the caller's promise.
     Ok(unsafe { heap.for_ever() }.region.carve(len_bytes, align)?)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+    use crate::*;
+    use contigo_tests::fake_u_dma_buf::{Config, FakeUDmaBuf};
+    use std::{fs, os::unix::fs::FileExt};
+
+    /// A heap on a u-dma-buf that is a file.
+    fn heap(fake: &FakeUDmaBuf) -> contigo_heap {
+        let region = Region::new(Memory::FakeUDmaBuf(fake.open().unwrap())).unwrap();
+        HEAPS.insert(Heap { region, _ground: Ground::Nothing }).unwrap()
+    }
+
+    fn export(heap: contigo_heap) -> (contigo_status, c_int) {
+        let mut fd = 7;
+        // SAFETY: the pointer is a reference; nobody imports the block.
+        (unsafe { contigo_heap_export(heap, &raw mut fd) }, fd)
+    }
+
+    #[test]
+    fn an_exported_heap_is_the_same_memory_and_the_programs_file() {
+        let fake = FakeUDmaBuf::new(Config::default());
+        let heap = heap(&fake);
+        let (status, fd) = export(heap);
+        assert_eq!((status, fd > 2), (CONTIGO_OK, true), "{fd}");
+        let flags = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap();
+        let flags = flags.lines().find_map(|line| line.strip_prefix("flags:").map(str::trim)).unwrap();
+        assert_ne!(u32::from_str_radix(flags, 8).unwrap() & 0o2_000_000, 0, "O_CLOEXEC: no program that is started gets it");
+
+        let mut buf = 0;
+        let word = [0x3C_u8; 64];
+        // SAFETY: the pointers are references, and so many bytes are there.
+        let wrote = unsafe { [contigo_carve(heap, 64, 0, &raw mut buf), contigo_buf_write(buf, word.as_ptr().cast(), 64)] };
+        assert_eq!((wrote, contigo_buf_release(buf)), ([CONTIGO_OK; 2], CONTIGO_OK));
+        assert_eq!(contigo_heap_close(heap), CONTIGO_OK);
+        // SAFETY: it was given to this test, which closes it by dropping the file.
+        let file = unsafe { <fs::File as std::os::fd::FromRawFd>::from_raw_fd(fd) };
+        let mut bytes = [0; 64];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(bytes, word, "the pages live as long as the descriptor");
+        assert_eq!(export(heap), (CONTIGO_E_STALE, -1));
+    }
+
+    #[test]
+    fn what_the_kernel_says_is_passed_on() {
+        let fake = FakeUDmaBuf::new(Config { ioctls: false, class: "udmabuf", ..Config::default() });
+        let heap = heap(&fake);
+        assert_eq!(export(heap), (CONTIGO_E_OS, -1));
+        let text = crate::last_error::with_text(|text| String::from_utf8_lossy(text).into_owned());
+        assert!(text.is_some_and(|text| text.contains("U_DMA_BUF_IOCTL_EXPORT") && text.contains("errno 25")));
+        assert_eq!(contigo_heap_close(heap), CONTIGO_OK);
+    }
 }

@@ -11,6 +11,8 @@ pub(crate) enum Memory {
     DmaHeap(DmaHeap),
     DmaHeapFor(DmaBuf<'static>),
     HugePages(HugeTlb),
+    #[cfg(test)]
+    FakeUDmaBuf(UDmaBuf<contigo_tests::fake_u_dma_buf::FakeIoctl>),
 }
 
 impl Memory {
@@ -21,6 +23,8 @@ impl Memory {
             Self::DmaHeap(block) => block,
             Self::DmaHeapFor(block) => block,
             Self::HugePages(block) => block,
+            #[cfg(test)]
+            Self::FakeUDmaBuf(block) => block,
         }
     }
 }
