@@ -6,6 +6,7 @@ Each test returns rows of the table: framework, direction, alignment, same point
 import gc
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ import contigo
 import numpy as np
 
 DATA = Path(__file__).resolve().parents[2] / "boards" / "data"
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "python" / "examples").glob("*.py"))
 HEAP = contigo.Heap("sim")
 
 
@@ -439,6 +441,17 @@ def torch_lets_go_on_another_thread():
     return []
 
 
+def examples_run():
+    """Each checks what it says, and ends with a line that says so."""
+    for example in EXAMPLES:
+        ran = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120)
+        assert ran.returncode == 0 and ran.stdout.endswith("all cells have run\n"), f"{example.name}: {ran.stderr or ran.stdout}"
+        without = [line for line in ran.stdout.splitlines() if line.endswith("skipped")]
+        assert not without, f"{example.name}: {without}"
+    assert EXAMPLES, "no examples"
+    return []
+
+
 TESTS = [
     numpy_both_ways,
     a_view_blocks_the_device,
@@ -451,6 +464,7 @@ TESTS = [
     torch_both_ways,
     torch_lets_go_on_another_thread,
     digits_in_pytorch_and_on_the_accelerator,
+    examples_run,
 ]
 
 

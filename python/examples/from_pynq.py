@@ -1,0 +1,176 @@
+# %% [markdown]
+# # From `pynq.allocate` to Contigo
+#
+# The same memory for NumPy, TVM and an accelerator, as with PYNQ; what is new is that a buffer belongs to the CPU or to a device, never to both.
+# It runs on any Linux machine: the board and its matrix engine are simulated. VS Code, Spyder and Jupytext read the cells; `python from_pynq.py`
+# runs them all, and each checks what it says.
+
+# %%
+import contigo
+import numpy as np
+
+# %% [markdown]
+# ## Memory
+#
+# PYNQ takes memory from the one CMA area of its image. Here a heap has a name: "sim", or on a board "u-dma-buf:udmabuf0", "dma-heap:linux,cma",
+# "hugetlb"; `contigo.info()` lists what a machine has. On a board `port=("hp0", 0, 32, False)` says how the accelerator is wired: name, offset of
+# its addresses, address bits, whether its port sees the caches.
+
+# %%
+heap = contigo.Heap("sim")
+a = heap.allocate((4, 16), "int8")  # PYNQ: allocate((4, 16), dtype="i1")
+b = heap.allocate((16, 16), "int8")
+bias = heap.allocate(16, "int32")
+c = heap.allocate((4, 16), "int32")
+print(a)
+assert a.shape == (4, 16) and a.nbytes == 64
+
+# %% [markdown]
+# ## NumPy
+#
+# A PYNQ buffer is an array. Here an array of the buffer is made where it is needed, shares its elements, and goes before a device gets the buffer.
+
+# %%
+rng = np.random.default_rng(1)
+view = np.asarray(a)
+view[:] = rng.integers(-128, 128, view.shape)
+np.asarray(b)[:] = rng.integers(-128, 128, b.shape)  # no name, so gone at the end of the line
+np.asarray(bias)[:] = 1000
+expected = view.astype("int32") @ np.asarray(b).astype("int32") + np.asarray(bias)  # a copy, and no view
+assert np.asarray(a).ctypes.data == view.ctypes.data
+print(a.views, "array looks at a,", b.views, "at b")
+assert (a.views, b.views, bias.views) == (1, 0, 0)
+
+# %% [markdown]
+# ## The bus address
+#
+# The number for a device's register, as in PYNQ. The device may use it between `to_device` and the end of that.
+
+# %%
+print(f"a begins at {a.device_address:#x} on the bus")
+assert a.device_address % 256 == 0
+
+# %% [markdown]
+# ## What goes wrong on a board, and is an exception here
+#
+# `view` is alive. What it wrote could lie in the CPU's cache while the device reads memory, and what it reads could be older than what a device wrote.
+
+# %%
+try:
+    a.sync_to_device()
+except BufferError as error:
+    print(error)
+    assert "1 view(s)" in str(error) and "race the device" in str(error)
+else:
+    raise AssertionError("a device has what an array looks at")
+assert a.owner == "cpu" and (view == np.asarray(a)).all()  # nothing has happened
+del view
+
+# %% [markdown]
+# ## Hand over
+#
+# For an accelerator whose registers the program writes itself (PYNQ: `MMIO`, or `ip.write`). Caches are cleaned at the beginning of the block where
+# the device does not see them; at its end the device must have stopped, and the buffer is the CPU's again.
+
+# %%
+with a.to_device("to_device") as handover:  # the device reads; "from_device": it writes; "both"
+    assert a.owner == "device" and handover.address == a.device_address
+    # ip.write(0x10, handover.address); wait_until_done(ip)
+    try:
+        np.asarray(a)
+    except BufferError as error:
+        print(error)
+    else:
+        raise AssertionError("an array of what a device has")
+assert a.owner == "cpu"
+
+# %% [markdown]
+# ## A job
+#
+# The simulated board has `gemm8`, an int8 matrix engine: c = a b + bias. A driver of the runtime hands the four buffers over and takes them back.
+
+# %%
+before = heap.stats()
+engine = heap.gemm8()
+engine.run(a, b, bias, c, m=4, n=16, k=16)
+assert (np.asarray(c) == expected).all()
+after = heap.stats()
+print(np.asarray(c))
+print("bytes copied:", after["bytes_copied"] - before["bytes_copied"])
+assert after["bytes_copied"] == before["bytes_copied"]
+
+# %% [markdown]
+# An array that is kept stops this as well, and all four buffers stay the CPU's.
+
+# %%
+kept = np.asarray(c)
+try:
+    engine.run(a, b, bias, c, m=4, n=16, k=16)
+except BufferError as error:
+    print(error)
+else:
+    raise AssertionError("the engine wrote under an array")
+assert [buf.owner for buf in (a, b, bias, c)] == ["cpu"] * 4
+del kept
+
+# %% [markdown]
+# ## DLPack
+#
+# What has `from_dlpack` shares the elements: NumPy, TVM, PyTorch, JAX. The other way, `heap.from_dlpack` finds the bus address of a framework's
+# array that lies in the heap, a part of one too; an array that lies elsewhere is refused, never copied.
+
+# %%
+shared = np.from_dlpack(c)
+assert shared.ctypes.data == np.asarray(c).ctypes.data
+row = heap.from_dlpack(shared[2], "numpy")
+print(row)
+assert row.device_address == c.device_address + 2 * 16 * 4
+try:
+    heap.from_dlpack(np.zeros(8, "int32"))
+except contigo.ContigoError as error:
+    print(error)
+else:
+    raise AssertionError("an array of NumPy's own memory has a bus address")
+del shared, row
+
+# %%
+try:
+    import tvm
+except ImportError:
+    print("TVM is not installed: skipped")
+else:
+    tensor = tvm.runtime.from_dlpack(c)
+    assert np.from_dlpack(tensor).ctypes.data == np.asarray(c).ctypes.data
+    assert (tensor.numpy() == expected).all()
+    del tensor
+
+# %% [markdown]
+# ## PYNQ's names
+#
+# | PYNQ | here |
+# |---|---|
+# | `allocate(shape, dtype)` | `heap.allocate(shape, dtype)`, or `contigo.allocate(shape, dtype, heap="sim")` |
+# | `buf[...]` | `np.asarray(buf)[...]` |
+# | `buf.device_address`, `buf.physical_address` | `buf.device_address` |
+# | `buf.sync_to_device()`, `buf.flush()` | `with buf.to_device("to_device"):`, or `buf.sync_to_device()`; no array of it may be alive |
+# | `buf.sync_from_device()`, `buf.invalidate()` | the end of `with buf.to_device("from_device"):`, or `buf.sync_from_device()`; it was given before |
+# | `buf.freebuffer()`, `buf.close()` | `buf.freebuffer()`; or nothing: it goes back when its last view and handle are gone |
+# | `buf.coherent` | the heap's `port=(…, …, …, coherent)` |
+# | `buf.cacheable` | always: caches are cleaned and invalidated for the device |
+# | `MMIO`, `Overlay` | not here: they stay PYNQ's, or `/dev/uio` and the FPGA manager are used |
+
+# %%
+out = contigo.allocate(64, "float32", heap=heap)
+out.sync_to_device()
+assert out.owner == "device"
+out.sync_from_device()
+assert out.owner == "cpu"
+try:
+    out.sync_from_device()
+except BufferError as error:
+    print(error)
+else:
+    raise AssertionError("taken back from no device")
+out.freebuffer()
+assert out.owner == "gone"
+print("all cells have run")
