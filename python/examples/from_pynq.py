@@ -53,7 +53,7 @@ assert a.device_address % 256 == 0
 # %% [markdown]
 # ## What goes wrong on a board, and is an exception here
 #
-# `view` is alive. What it wrote could lie in the CPU's cache while the device reads memory, and what it reads could be older than what a device wrote.
+# `view` is alive. What it wrote could lie in the cache while the device reads memory, and what it reads could be older than what a device wrote.
 
 # %%
 try:
@@ -122,7 +122,7 @@ del kept
 # %%
 shared = np.from_dlpack(c)
 assert shared.ctypes.data == np.asarray(c).ctypes.data
-row = heap.from_dlpack(shared[2], "numpy")
+row = heap.from_dlpack(np.asarray(c)[2], "numpy")  # not `shared[2]`, which NumPy 1 makes read-only and then exports no more
 print(row)
 assert row.device_address == c.device_address + 2 * 16 * 4
 try:
