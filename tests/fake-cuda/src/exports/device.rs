@@ -1,0 +1,125 @@
+//! Devices and what they say of themselves.
+
+use super::{Out, put};
+use crate::{
+    Function,
+    codes::{Code, code},
+    state::{Needs, call},
+};
+use std::{
+    ffi::{c_char, c_int},
+    ptr,
+};
+
+/// `CUdevice_attribute`.
+mod attribute {
+    pub(super) const MAX_THREADS_PER_BLOCK: u32 = 1;
+    pub(super) const MAX_BLOCK_DIM_X: u32 = 2;
+    pub(super) const MAX_BLOCK_DIM_Y: u32 = 3;
+    pub(super) const MAX_BLOCK_DIM_Z: u32 = 4;
+    pub(super) const MAX_GRID_DIM_X: u32 = 5;
+    pub(super) const MAX_GRID_DIM_Y: u32 = 6;
+    pub(super) const MAX_GRID_DIM_Z: u32 = 7;
+    pub(super) const MAX_SHARED_MEMORY_PER_BLOCK: u32 = 8;
+    pub(super) const WARP_SIZE: u32 = 10;
+    pub(super) const MULTIPROCESSOR_COUNT: u32 = 16;
+    pub(super) const INTEGRATED: u32 = 18;
+    pub(super) const CAN_MAP_HOST_MEMORY: u32 = 19;
+    pub(super) const CONCURRENT_KERNELS: u32 = 31;
+    pub(super) const PCI_BUS_ID: u32 = 33;
+    pub(super) const UNIFIED_ADDRESSING: u32 = 41;
+    pub(super) const COMPUTE_CAPABILITY_MAJOR: u32 = 75;
+    pub(super) const COMPUTE_CAPABILITY_MINOR: u32 = 76;
+    pub(super) const HOST_NATIVE_ATOMIC_SUPPORTED: u32 = 86;
+    pub(super) const CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: u32 = 91;
+    pub(super) const HOST_REGISTER_SUPPORTED: u32 = 99;
+    /// The first number that is none in CUDA 12.
+    pub(super) const END: u32 = 142;
+}
+
+/// The dimensions of a launch that every device takes: threads in a block, x, y, z; blocks, x, y, z; shared memory.
+pub(super) const THREADS_MAX: u32 = 1024;
+pub(super) const BLOCK_MAX: [u32; 3] = [1024, 1024, 64];
+pub(super) const GRID_MAX: [u32; 3] = [0x7FFF_FFFF, 0xFFFF, 0xFFFF];
+pub(super) const SHARED_BYTES_MAX: u32 = 48 << 10;
+
+/// `CUresult cuDeviceGetCount(int *count)`
+#[unsafe(no_mangle)]
+extern "C" fn cuDeviceGetCount(count: Out<'_, c_int>) -> Code {
+    call(Function::cuDeviceGetCount, Needs::Init, |state, _| put(count, state.config.device_count.cast_signed()))
+}
+
+/// `CUresult cuDeviceGet(CUdevice *device, int ordinal)`
+#[unsafe(no_mangle)]
+extern "C" fn cuDeviceGet(device: Out<'_, c_int>, ordinal: c_int) -> Code {
+    call(Function::cuDeviceGet, Needs::Init, |state, _| {
+        state.device(ordinal)?;
+        put(device, ordinal)
+    })
+}
+
+/// `CUresult cuDeviceGetName(char *name, int len, CUdevice dev)`
+///
+/// # Safety
+///
+/// `name` is NULL or has room for `len` bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, device: c_int) -> Code {
+    call(Function::cuDeviceGetName, Needs::Init, |state, _| {
+        let (index, own) = state.device(device)?;
+        let room = usize::try_from(len).ok().filter(|room| *room > 0 && !name.is_null()).ok_or(code::INVALID_VALUE)?;
+        let text = format!("Fake GPU {index} sm_{}{}", own.major, own.minor);
+        let shown = text.len().min(room - 1);
+        // SAFETY: the caller's promise: `shown` bytes and a NUL are at most `len`.
+        unsafe {
+            ptr::copy_nonoverlapping(text.as_ptr(), name.cast(), shown);
+            name.add(shown).write(0);
+        }
+        Ok(())
+    })
+}
+
+/// `CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)`
+#[unsafe(no_mangle)]
+extern "C" fn cuDeviceGetAttribute(value: Out<'_, c_int>, attribute: u32, device: c_int) -> Code {
+    call(Function::cuDeviceGetAttribute, Needs::Init, |state, _| {
+        let (index, own) = state.device(device)?;
+        let [block_x, block_y, block_z] = BLOCK_MAX.map(u32::cast_signed);
+        let [grid_x, grid_y, grid_z] = GRID_MAX.map(u32::cast_signed);
+        let answer = match attribute {
+            attribute::MAX_THREADS_PER_BLOCK => THREADS_MAX.cast_signed(),
+            attribute::MAX_BLOCK_DIM_X => block_x,
+            attribute::MAX_BLOCK_DIM_Y => block_y,
+            attribute::MAX_BLOCK_DIM_Z => block_z,
+            attribute::MAX_GRID_DIM_X => grid_x,
+            attribute::MAX_GRID_DIM_Y => grid_y,
+            attribute::MAX_GRID_DIM_Z => grid_z,
+            attribute::MAX_SHARED_MEMORY_PER_BLOCK => SHARED_BYTES_MAX.cast_signed(),
+            attribute::WARP_SIZE => 32,
+            attribute::MULTIPROCESSOR_COUNT => 16,
+            attribute::CONCURRENT_KERNELS => 1,
+            attribute::INTEGRATED => own.integrated.into(),
+            attribute::CAN_MAP_HOST_MEMORY => own.can_map_host_memory.into(),
+            attribute::UNIFIED_ADDRESSING => own.unified_addressing.into(),
+            attribute::COMPUTE_CAPABILITY_MAJOR => own.major,
+            attribute::COMPUTE_CAPABILITY_MINOR => own.minor,
+            attribute::HOST_NATIVE_ATOMIC_SUPPORTED => own.host_native_atomic_supported.into(),
+            attribute::CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM => own.can_use_host_pointer_for_registered_mem.into(),
+            attribute::HOST_REGISTER_SUPPORTED => own.host_register_supported.into(),
+            attribute::PCI_BUS_ID => i32::try_from(index).unwrap_or(0) + 1,
+            0 | attribute::END.. => return Err(code::INVALID_VALUE),
+            // COMPUTE_MODE, PCI_DEVICE_ID and PCI_DOMAIN_ID are 0, and so is what it does not have.
+            _ => 0,
+        };
+        put(value, answer)
+    })
+}
+
+/// `CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)`
+#[unsafe(no_mangle)]
+extern "C" fn cuDeviceTotalMem_v2(bytes: Out<'_, usize>, device: c_int) -> Code {
+    call(Function::cuDeviceTotalMem_v2, Needs::Init, |state, _| {
+        let (_, own) = state.device(device)?;
+        put(bytes, usize::try_from(own.memory_bytes).unwrap_or(usize::MAX))
+    })
+}

@@ -1,0 +1,327 @@
+//! Pinned memory, device memory, and copies.
+
+use super::{Out, put};
+use crate::{
+    Function,
+    codes::{Code, code},
+    memory::{DEVICEMAP, Found, HostBlock, read_host},
+    state::{Answer, Handle, Needs, State, call},
+    stream::{Work, step, wait},
+};
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+};
+
+/// CU_MEMHOSTALLOC_PORTABLE, DEVICEMAP, WRITECOMBINED.
+const ALLOC_FLAGS: u32 = 7;
+/// CU_MEMHOSTREGISTER_PORTABLE, DEVICEMAP, IOMEMORY, READ_ONLY.
+const REGISTER_FLAGS: u32 = 15;
+/// IOMEMORY and READ_ONLY, which the devices do not have.
+const REGISTER_UNSUPPORTED: u32 = 12;
+
+fn pins(state: &State, len: usize) -> Answer {
+    let pinned = state.memory.pinned_bytes().saturating_add(len as u64);
+    if pinned > state.config.pinned_limit_bytes { Err(code::OUT_OF_MEMORY) } else { Ok(()) }
+}
+
+/// `CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)`
+#[unsafe(no_mangle)]
+extern "C" fn cuMemHostAlloc(block: Out<'_, *mut c_void>, len: usize, flags: u32) -> Code {
+    call(Function::cuMemHostAlloc, Needs::Context, |state, current| {
+        let block = block.filter(|_| len > 0 && flags & !ALLOC_FLAGS == 0).ok_or(code::INVALID_VALUE)?;
+        pins(state, len)?;
+        let config = state.config;
+        let base = state.memory.allocate(len, config.host_alignment, config.device_pointer_offset, flags, current)?;
+        put(Some(block), ptr::with_exposed_provenance_mut(base))
+    })
+}
+
+/// Whether the current context can free it: its own, or one that unified addressing or a flag gives it.
+fn own(state: &State, current: Handle, block: &HostBlock) -> bool {
+    let unified = state.device_of(current).is_ok_and(|device| device.unified_addressing);
+    unified || block.context == current || block.flags & crate::memory::PORTABLE != 0
+}
+
+/// The allocation or registration at `p` ends.
+fn release(state: &mut State, current: Handle, p: *mut c_void, registered: bool, none: Code) -> Answer {
+    let block = state.memory.host_at(p.addr(), registered).filter(|block| own(state, current, block)).ok_or(none)?;
+    let (base, len, device_base) = (block.base, block.len, block.device_base);
+    let used = state.frees_under_a_kernel((device_base, len as u64), Some((base, len)));
+    let intact = state.memory.release(base, used);
+    state.counters.overruns += u64::from(!intact);
+    Ok(())
+}
+
+/// `CUresult cuMemFreeHost(void *p)`
+#[unsafe(no_mangle)]
+extern "C" fn cuMemFreeHost(p: *mut c_void) -> Code {
+    call(Function::cuMemFreeHost, Needs::Context, |state, current| release(state, current, p, false, code::INVALID_VALUE))
+}
+
+/// `CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)`
+#[unsafe(no_mangle)]
+extern "C" fn cuMemHostRegister_v2(p: *mut c_void, len: usize, flags: u32) -> Code {
+    call(Function::cuMemHostRegister_v2, Needs::Context, |state, current| {
+        if p.is_null() || len == 0 || flags & !REGISTER_FLAGS != 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        let device = state.device_of(current)?;
+        if !device.host_register_supported || flags & REGISTER_UNSUPPORTED != 0 {
+            return Err(code::NOT_SUPPORTED);
+        }
+        pins(state, len)?;
+        let offset = if device.can_use_host_pointer_for_registered_mem { 0 } else { state.config.device_pointer_offset };
+        state.memory.register(p.expose_provenance(), len, offset, flags, current)
+    })
+}
+
+/// `CUresult cuMemHostUnregister(void *p)`
+#[unsafe(no_mangle)]
+extern "C" fn cuMemHostUnregister(p: *mut c_void) -> Code {
+    call(Function::cuMemHostUnregister, Needs::Context, |state, current| release(state, current, p, true, code::HOST_MEMORY_NOT_REGISTERED))
+}
+
+/// `CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)`
+#[unsafe(no_mangle)]
+extern "C" fn cuMemHostGetDevicePointer_v2(device: Out<'_, u64>, p: *mut c_void, flags: u32) -> Code {
+    call(Function::cuMemHostGetDevicePointer_v2, Needs::Context, |state, current| {
+        let block = state.memory.host_block(p.addr(), 1).filter(|_| flags == 0).ok_or(code::INVALID_VALUE)?;
+        let addr = block.device_base.wrapping_add((p.addr() - block.base) as u64);
+        if state.check_range(current, addr, 1) { put(device, addr) } else { Err(code::INVALID_VALUE) }
+    })
+}
+
+/// `CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)`
+#[unsafe(no_mangle)]
+extern "C" fn cuMemHostGetFlags(flags: Out<'_, u32>, p: *mut c_void) -> Code {
+    call(Function::cuMemHostGetFlags, Needs::Context, |state, _| {
+        put(flags, state.memory.host_block(p.addr(), 1).ok_or(code::INVALID_VALUE)?.flags)
+    })
+}
+
+/// What `cuPointerGetAttribute` answers, in the width that is written.
+enum Attribute {
+    Pointer(usize),
+    Address(u64),
+    Word(u32),
+}
+
+/// `CUpointer_attribute` of the block that a device address, or the CPU address of pinned memory, is in. `None` for an address that is
+/// in no block, `Some(Err)` for an attribute that is none.
+fn attribute(state: &State, attribute: u32, addr: u64) -> Option<Answer<Attribute>> {
+    let found = state.memory.find_any(addr)?;
+    let (context, id) = match found {
+        Found::Host(block) => (block.context, block.id),
+        Found::Device(_, block) => (block.context, block.id),
+    };
+    let (device_base, len) = match found {
+        Found::Host(block) => (block.device_base, block.len),
+        Found::Device(base, block) => (base, block.bytes.len()),
+    };
+    let mapped = matches!(found, Found::Device(..)) || matches!(found, Found::Host(block) if block.flags & DEVICEMAP != 0);
+    // The address may be the CPU's.
+    let host_base = match found {
+        Found::Host(block) => Some(block.base),
+        Found::Device(..) => None,
+    };
+    let offset = host_base.filter(|base| addr.wrapping_sub(device_base) >= len as u64 && addr >= *base as u64);
+    let offset = offset.map_or(addr.wrapping_sub(device_base), |base| addr - base as u64);
+    Some(Ok(match attribute {
+        1 => Attribute::Pointer(context),
+        2 => Attribute::Word(if host_base.is_some() { 1 } else { 2 }),
+        3 if mapped => Attribute::Address(device_base + offset),
+        4 => match host_base {
+            Some(base) => Attribute::Pointer(base + usize::try_from(offset).unwrap_or(0)),
+            None => return Some(Err(code::INVALID_VALUE)),
+        },
+        7 => Attribute::Address(id),
+        // SYNC_MEMOPS, IS_MANAGED.
+        6 | 8 => Attribute::Word(0),
+        9 => Attribute::Word(u32::try_from(state.contexts.get(context)?.device).unwrap_or(0)),
+        11 => Attribute::Address(device_base),
+        12 => Attribute::Pointer(len),
+        13 => Attribute::Word(mapped.into()),
+        _ => return Some(Err(code::INVALID_VALUE)),
+    }))
+}
+
+/// # Safety
+///
+/// `data` is NULL or has room for what the attribute is.
+unsafe fn write(data: *mut c_void, value: &Attribute) -> Answer {
+    if data.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        match *value {
+            Attribute::Pointer(value) => data.cast::<usize>().write_unaligned(value),
+            Attribute::Address(value) => data.cast::<u64>().write_unaligned(value),
+            Attribute::Word(value) => data.cast::<u32>().write_unaligned(value),
+        }
+    }
+    Ok(())
+}
+
+fn unified(state: &State) -> Answer {
+    let devices = state.config.devices.iter().take(state.config.device_count as usize);
+    if devices.into_iter().any(|device| device.unified_addressing) { Ok(()) } else { Err(code::INVALID_VALUE) }
+}
+
+/// `CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)`
+///
+/// # Safety
+///
+/// `data` is NULL or has room for what the attribute is.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, which: u32, addr: u64) -> Code {
+    call(Function::cuPointerGetAttribute, Needs::Init, |state, _| {
+        unified(state)?;
+        let value = attribute(state, which, addr).ok_or(code::INVALID_VALUE)??;
+        // SAFETY: the caller's promise.
+        unsafe { write(data, &value) }
+    })
+}
+
+/// `CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)`: what an
+/// address does not have is 0, and its device ordinal -2; that is no error.
+///
+/// # Safety
+///
+/// `which` and `data` have `count` entries, and each of `data` has room for what its attribute is.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuPointerGetAttributes(count: u32, which: *const u32, data: *const *mut c_void, addr: u64) -> Code {
+    call(Function::cuPointerGetAttributes, Needs::Init, |state, _| {
+        unified(state)?;
+        if count == 0 || which.is_null() || data.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        for index in 0..count as usize {
+            // SAFETY: the caller's promise.
+            let (which, data) = unsafe { (which.add(index).read(), data.add(index).read()) };
+            let none = match which {
+                1 | 4 | 12 => Attribute::Pointer(0),
+                3 | 7 | 11 => Attribute::Address(0),
+                2 | 6 | 8 | 13 => Attribute::Word(0),
+                9 => Attribute::Word((-2_i32).cast_unsigned()),
+                _ => return Err(code::INVALID_VALUE),
+            };
+            let value = attribute(state, which, addr).and_then(Result::ok).unwrap_or(none);
+            // SAFETY: the caller's promise.
+            unsafe { write(data, &value)? };
+        }
+        Ok(())
+    })
+}
+
+/// Bytes of the current device that its contexts hold, and all of them.
+fn device_bytes(state: &State, current: Handle) -> Answer<(u64, u64)> {
+    let device = state.contexts.get(current).ok_or(code::INVALID_CONTEXT)?.device;
+    let held = state.memory.device_bytes_of(|handle| state.contexts.get(handle).is_some_and(|context| context.device == device));
+    Ok((held, state.device_of(current)?.memory_bytes))
+}
+
+/// `CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)`
+#[unsafe(no_mangle)]
+extern "C" fn cuMemAlloc_v2(addr: Out<'_, u64>, len: usize) -> Code {
+    call(Function::cuMemAlloc_v2, Needs::Context, |state, current| {
+        let addr = addr.filter(|_| len > 0).ok_or(code::INVALID_VALUE)?;
+        let (held, all) = device_bytes(state, current)?;
+        if held.saturating_add(len as u64) > all {
+            return Err(code::OUT_OF_MEMORY);
+        }
+        put(Some(addr), state.memory.allocate_device(len, current)?)
+    })
+}
+
+/// `CUresult cuMemFree_v2(CUdeviceptr dptr)`
+#[unsafe(no_mangle)]
+extern "C" fn cuMemFree_v2(addr: u64) -> Code {
+    call(Function::cuMemFree_v2, Needs::Context, |state, current| {
+        let block = state.memory.device_at(addr).filter(|block| block.context == current).ok_or(code::INVALID_VALUE)?;
+        let len = block.bytes.len() as u64;
+        state.frees_under_a_kernel((addr, len), None);
+        state.memory.release_device(addr);
+        Ok(())
+    })
+}
+
+/// `CUresult cuMemGetInfo_v2(size_t *free, size_t *total)`
+#[unsafe(no_mangle)]
+extern "C" fn cuMemGetInfo_v2(free: Out<'_, usize>, total: Out<'_, usize>) -> Code {
+    call(Function::cuMemGetInfo_v2, Needs::Context, |state, current| {
+        let (held, all) = device_bytes(state, current)?;
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        put(free, bytes(all.saturating_sub(held)))?;
+        put(total, bytes(all))
+    })
+}
+
+/// `CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)`: pinned memory is read
+/// when the stream comes to it, other memory now.
+///
+/// # Safety
+///
+/// `src` has `len` bytes, until the copy is done where it is pinned.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuMemcpyHtoDAsync_v2(dst: u64, src: *const c_void, len: usize, stream: Handle) -> Code {
+    call(Function::cuMemcpyHtoDAsync_v2, Needs::Context, |state, current| {
+        let stream = state.stream(stream, current)?;
+        if len == 0 {
+            return Ok(());
+        }
+        if src.is_null() || !state.check_range(current, dst, len as u64) {
+            return Err(code::INVALID_VALUE);
+        }
+        let src = src.expose_provenance();
+        let pinned = state.memory.host_block(src, len).is_some();
+        let work = if pinned { Work::FromHost { dst, src, len } } else { Work::FromBytes { dst, bytes: read_host(src, len) } };
+        state.push(stream, work).map(|_| ())
+    })
+}
+
+/// `CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)`: returns only when it is done
+/// where the memory is not pinned.
+///
+/// # Safety
+///
+/// `dst` has room for `len` bytes, until the copy is done.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: u64, len: usize, stream: Handle) -> Code {
+    let begin = |state: &mut State, current| {
+        let stream = state.stream(stream, current)?;
+        if len == 0 {
+            return Ok((current, stream, 0));
+        }
+        if dst.is_null() || !state.check_range(current, src, len as u64) {
+            return Err(code::INVALID_VALUE);
+        }
+        let dst = dst.expose_provenance();
+        let pinned = state.memory.host_block(dst, len).is_some();
+        let seq = state.push(stream, Work::ToHost { dst, src, len, pinned })?;
+        Ok((current, stream, if pinned { 0 } else { seq }))
+    };
+    wait(Function::cuMemcpyDtoHAsync_v2, begin, step)
+}
+
+/// `CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)`: in the NULL stream; returns before it is done where the
+/// memory is the device's.
+#[unsafe(no_mangle)]
+extern "C" fn cuMemsetD8_v2(dst: u64, value: u8, len: usize) -> Code {
+    let begin = |state: &mut State, current| {
+        let stream = state.stream(0, current)?;
+        if len == 0 {
+            return Ok((current, stream, 0));
+        }
+        if !state.check_range(current, dst, len as u64) {
+            return Err(code::INVALID_VALUE);
+        }
+        let seq = state.push(stream, Work::Fill { dst, value, len: len as u64 })?;
+        let host = matches!(state.memory.find_any(dst), Some(Found::Host(_)));
+        Ok((current, stream, if host { seq } else { 0 }))
+    };
+    wait(Function::cuMemsetD8_v2, begin, step)
+}
+
+const _: () = assert!(size_of::<c_int>() == size_of::<Code>());

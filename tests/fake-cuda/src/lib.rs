@@ -1,0 +1,36 @@
+//! A CUDA driver for machines that have none: `libfake_cuda.so` exports the functions of `cuda.h` (CUDA 12) under their C names, and
+//! tests load it in the place of NVIDIA's `libcuda.so.1`.
+//!
+//! It checks every call, and is as hostile as a driver may be: device pointers differ from host pointers, pinned memory is aligned to 16
+//! bytes and filled with garbage, freed memory is unmapped, an error comes later than its cause and stays, and nothing that a stream
+//! does is seen in memory before a query or a synchronise lets it happen.
+//!
+//! The library that a test loads and the one that it links are two copies, each with statics of its own. [`Controls`] reaches the
+//! loaded one: [`Controls::take`] sets it to a [`Config`], [`Controls::counters`] reads its [`Counters`].
+//!
+//! ```no_run
+//! use fake_cuda::{Config, Controls, Function};
+//! let cuda = Controls::take(&Config { kernel_polls: 3, ..Config::default() });
+//! // … load fake_cuda::library() and use it …
+//! assert_eq!(cuda.counters().host_allocs, 0);
+//! assert_eq!(cuda.counters().refused(Function::cuMemFreeHost), 0);
+//! ```
+#![allow(unsafe_code, reason = "a C library's other side: exported names, callers' pointers, pinned memory of its own, and dlopen")]
+
+mod codes;
+mod config;
+mod context;
+mod controls;
+mod counters;
+mod exports;
+mod kernels;
+mod memory;
+mod state;
+mod stream;
+
+pub use self::{
+    codes::code,
+    config::{Config, DEVICES_MAX, Device, FAILURES_MAX, Failure, LateError},
+    controls::{Controls, library},
+    counters::{Counters, Function, Launch},
+};

@@ -1,0 +1,323 @@
+//! Memory: pinned blocks of the process's own, registered ones of the caller, and device memory, which no CPU address reaches.
+
+use crate::{
+    codes::code,
+    state::{Answer, Handle},
+};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ffi::c_void,
+    ptr,
+};
+
+/// Memory that can be used from every context.
+pub(crate) const PORTABLE: u32 = 1;
+/// Memory that has a device pointer.
+pub(crate) const DEVICEMAP: u32 = 2;
+
+/// Above what a 48-bit processor maps: a CPU that uses such an address gets a SIGSEGV.
+const DEVICE_BASE: u64 = 0x0002_0000_0000_0000;
+/// What device memory is aligned to, in odd multiples; `cuMemAlloc` promises "any kind of variable".
+const DEVICE_ALIGN: u64 = 256;
+/// Device memory that nobody wrote.
+const DEVICE_GARBAGE: u8 = 0xA5;
+/// Pinned memory that nobody wrote.
+const HOST_GARBAGE: u8 = 0xB6;
+/// What lies around pinned memory.
+const FENCE: u8 = 0xC7;
+/// So many freed blocks keep their addresses, which nothing can use; then the kernel may give these to others.
+const FREED_MAX: usize = 256;
+
+/// A block of host memory that a device can use.
+#[derive(Debug)]
+pub(crate) struct HostBlock {
+    pub(crate) base: usize,
+    pub(crate) len: usize,
+    /// Where a device finds it.
+    pub(crate) device_base: u64,
+    pub(crate) flags: u32,
+    pub(crate) context: Handle,
+    /// Which block it is, of all that there were.
+    pub(crate) id: u64,
+    /// Of allocations; registered memory is the caller's.
+    mapping: Option<Mapping>,
+}
+
+#[derive(Debug)]
+pub(crate) struct DeviceBlock {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) context: Handle,
+    pub(crate) id: u64,
+}
+
+/// Pages of this process.
+#[derive(Clone, Copy, Debug)]
+struct Mapping {
+    base: usize,
+    len: usize,
+}
+
+/// A block that an address is in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Found<'m> {
+    Host(&'m HostBlock),
+    Device(u64, &'m DeviceBlock),
+}
+
+#[derive(Debug)]
+pub(crate) struct Memory {
+    host: BTreeMap<usize, HostBlock>,
+    device: BTreeMap<u64, DeviceBlock>,
+    device_next: u64,
+    next_id: u64,
+    freed: VecDeque<Mapping>,
+}
+
+/// Whether two ranges share a byte.
+pub(crate) const fn overlap(a: u64, a_len: u64, b: u64, b_len: u64) -> bool {
+    a < b.saturating_add(b_len) && b < a.saturating_add(a_len)
+}
+
+fn page_bytes() -> usize {
+    // SAFETY: sysconf has no preconditions.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+impl Memory {
+    pub(crate) const fn new() -> Self {
+        Self { host: BTreeMap::new(), device: BTreeMap::new(), device_next: DEVICE_BASE, next_id: 0, freed: VecDeque::new() }
+    }
+
+    pub(crate) const fn device_next(&self) -> u64 {
+        self.device_next
+    }
+
+    pub(crate) const fn continue_at(&mut self, device_next: u64) {
+        self.device_next = device_next;
+    }
+
+    /// Whoever still has pinned memory keeps it, mapped and unknown.
+    pub(crate) fn forget(self) {
+        self.freed.into_iter().for_each(Mapping::unmap);
+    }
+
+    /// Allocations and their bytes, registrations, device allocations and their bytes.
+    pub(crate) fn live(&self) -> ((u64, u64), u64, (u64, u64)) {
+        let allocs: Vec<_> = self.host.values().filter(|block| block.mapping.is_some()).map(|block| block.len as u64).collect();
+        let registrations = self.host.len() - allocs.len();
+        let bytes = self.device.values().map(|block| block.bytes.len() as u64).sum();
+        ((allocs.len() as u64, allocs.iter().sum()), registrations as u64, (self.device.len() as u64, bytes))
+    }
+
+    pub(crate) fn pinned_bytes(&self) -> u64 {
+        self.host.values().map(|block| block.len as u64).sum()
+    }
+
+    pub(crate) fn device_bytes_of(&self, contexts: impl Fn(Handle) -> bool) -> u64 {
+        self.device.values().filter(|block| contexts(block.context)).map(|block| block.bytes.len() as u64).sum()
+    }
+
+    const fn new_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Pins `len` new bytes at an odd multiple of `align`.
+    pub(crate) fn allocate(&mut self, len: usize, align: usize, offset: u64, flags: u32, context: Handle) -> Answer<usize> {
+        let page = page_bytes();
+        let whole = len.checked_add(4 * align).and_then(|bytes| bytes.checked_next_multiple_of(page)).ok_or(code::OUT_OF_MEMORY)?;
+        let mapping = Mapping::new(whole, page)?;
+        let base = (mapping.base + 1).next_multiple_of(2 * align) + align;
+        // SAFETY: the mapping is new and writable up to its last page; the block lies within it, because `whole` has four times `align`
+        // more and at most three are before it.
+        unsafe {
+            ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(mapping.base), FENCE, whole);
+            ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(base), HOST_GARBAGE, len);
+        }
+        let id = self.new_id();
+        let device_base = (base as u64).wrapping_add(offset);
+        self.host.insert(base, HostBlock { base, len, device_base, flags, context, id, mapping: Some(mapping) });
+        Ok(base)
+    }
+
+    /// Pins the caller's bytes.
+    pub(crate) fn register(&mut self, base: usize, len: usize, offset: u64, flags: u32, context: Handle) -> Answer {
+        if base.checked_add(len).is_none() {
+            return Err(code::INVALID_VALUE);
+        }
+        if self.host.values().any(|block| overlap(block.base as u64, block.len as u64, base as u64, len as u64)) {
+            return Err(code::HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        let page = page_bytes();
+        let first = base / page * page;
+        let pages = (base + len).next_multiple_of(page) - first;
+        // SAFETY: msync reads no memory; it answers ENOMEM where nothing is mapped.
+        if unsafe { libc::msync(ptr::without_provenance_mut(first), pages, libc::MS_ASYNC) } != 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        let id = self.new_id();
+        let device_base = (base as u64).wrapping_add(offset);
+        self.host.insert(base, HostBlock { base, len, device_base, flags, context, id, mapping: None });
+        Ok(())
+    }
+
+    /// The allocation that begins at `base`; or, with `registered`, the registration.
+    pub(crate) fn host_at(&self, base: usize, registered: bool) -> Option<&HostBlock> {
+        self.host.get(&base).filter(|block| block.mapping.is_none() == registered)
+    }
+
+    /// The block of pinned memory that has all `len` bytes from this CPU address.
+    pub(crate) fn host_block(&self, addr: usize, len: usize) -> Option<&HostBlock> {
+        let (_, block) = self.host.range(..=addr).next_back()?;
+        (addr - block.base < block.len && len <= block.len - (addr - block.base)).then_some(block)
+    }
+
+    /// Frees or unregisters the block. Memory that something in a stream still uses stays mapped, so that only the count tells. Whether
+    /// the bytes around an allocation were as they had been.
+    pub(crate) fn release(&mut self, base: usize, used: bool) -> bool {
+        let Some(block) = self.host.remove(&base) else { return true };
+        let Some(mapping) = block.mapping else { return true };
+        let intact = mapping.is_intact_around(block.base, block.len);
+        if !used {
+            mapping.protect();
+            self.freed.push_back(mapping);
+            if self.freed.len() > FREED_MAX
+                && let Some(oldest) = self.freed.pop_front()
+            {
+                oldest.unmap();
+            }
+        }
+        intact
+    }
+
+    /// Device memory.
+    pub(crate) fn allocate_device(&mut self, len: usize, context: Handle) -> Answer<u64> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|_| code::OUT_OF_MEMORY)?;
+        bytes.resize(len, DEVICE_GARBAGE);
+        let base = self.device_next.next_multiple_of(2 * DEVICE_ALIGN) + DEVICE_ALIGN;
+        // Nothing is behind a block.
+        self.device_next = base + len as u64 + 0x10000;
+        let id = self.new_id();
+        self.device.insert(base, DeviceBlock { bytes, context, id });
+        Ok(base)
+    }
+
+    pub(crate) fn device_at(&self, base: u64) -> Option<&DeviceBlock> {
+        self.device.get(&base)
+    }
+
+    pub(crate) fn release_device(&mut self, base: u64) {
+        self.device.remove(&base);
+    }
+
+    /// The block that has all `len` bytes from this device address, for `context`: its own, or one that `reaches` lets it use.
+    pub(crate) fn find(&self, addr: u64, len: u64, context: Handle, reaches: &dyn Fn(&HostBlock) -> bool) -> Option<Found<'_>> {
+        let within = |base: u64, block_len: u64| addr >= base && addr - base < block_len && len <= block_len - (addr - base);
+        if let Some((base, block)) = self.device.range(..=addr).next_back()
+            && within(*base, block.bytes.len() as u64)
+        {
+            return (block.context == context).then_some(Found::Device(*base, block));
+        }
+        let block = self.host.values().find(|block| within(block.device_base, block.len as u64))?;
+        reaches(block).then_some(Found::Host(block))
+    }
+
+    /// The block that a device address, or the CPU address of pinned memory, is in.
+    pub(crate) fn find_any(&self, addr: u64) -> Option<Found<'_>> {
+        let (base, block) = self.device.range(..=addr).next_back().unzip();
+        if let (Some(base), Some(block)) = (base, block)
+            && addr - base < block.bytes.len() as u64
+        {
+            return Some(Found::Device(*base, block));
+        }
+        let by_device = self.host.values().find(|block| addr.wrapping_sub(block.device_base) < block.len as u64);
+        by_device.or_else(|| self.host_block(usize::try_from(addr).ok()?, 1)).map(Found::Host)
+    }
+
+    /// `len` bytes at a block that was found.
+    pub(crate) fn read(found: Found<'_>, addr: u64, len: usize) -> Vec<u8> {
+        match found {
+            Found::Device(base, block) => {
+                let at = usize::try_from(addr - base).unwrap_or(usize::MAX);
+                block.bytes.get(at..).and_then(|rest| rest.get(..len)).unwrap_or_default().to_vec()
+            }
+            Found::Host(block) => read_host(block.base + usize::try_from(addr - block.device_base).unwrap_or(0), len),
+        }
+    }
+
+    /// Writes at a device address that `find` finds.
+    pub(crate) fn write(&mut self, addr: u64, bytes: &[u8], context: Handle, reaches: &dyn Fn(&HostBlock) -> bool) -> Answer {
+        match self.find(addr, bytes.len() as u64, context, reaches).ok_or(code::ILLEGAL_ADDRESS)? {
+            Found::Host(block) => write_host(block.base + usize::try_from(addr - block.device_base).unwrap_or(0), bytes),
+            Found::Device(base, _) => {
+                let at = usize::try_from(addr - base).unwrap_or(usize::MAX);
+                let block = self.device.get_mut(&base).ok_or(code::ILLEGAL_ADDRESS)?;
+                block.bytes.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len())).unwrap_or_default().copy_from_slice(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// All of a context's memory ends. How many blocks there were, and how many were written around.
+    pub(crate) fn end(&mut self, context: Handle) -> (u64, u64) {
+        let device = self.device.len();
+        self.device.retain(|_, block| block.context != context);
+        let blocks: Vec<_> = self.host.values().filter(|block| block.context == context).map(|block| block.base).collect();
+        let overruns = blocks.iter().filter(|base| !self.release(**base, false)).count();
+        ((device - self.device.len() + blocks.len()) as u64, overruns as u64)
+    }
+}
+
+/// `len` bytes of the process's memory.
+pub(crate) fn read_host(addr: usize, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    // SAFETY: the caller found them in a live block: pages of `Mapping`, or memory whose owner registered it and promised to keep it; or
+    // they are the source of a copy, which its caller promised. A program that writes them meanwhile races as it would with a GPU.
+    unsafe { ptr::copy(ptr::with_exposed_provenance::<u8>(addr), bytes.as_mut_ptr(), len) };
+    bytes
+}
+
+/// Writes the process's memory.
+pub(crate) fn write_host(addr: usize, bytes: &[u8]) {
+    // SAFETY: as in `read_host`.
+    unsafe { ptr::copy(bytes.as_ptr(), ptr::with_exposed_provenance_mut::<u8>(addr), bytes.len()) };
+}
+
+impl Mapping {
+    /// `len` bytes, and a page behind them that nothing can use.
+    fn new(len: usize, page: usize) -> Answer<Self> {
+        let whole = len.checked_add(page).ok_or(code::OUT_OF_MEMORY)?;
+        let (rw, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping, where the kernel has room.
+        let base = unsafe { libc::mmap(ptr::null_mut(), whole, rw, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(code::OUT_OF_MEMORY);
+        }
+        // SAFETY: the last page of the mapping above, which nobody has seen.
+        unsafe { libc::mprotect(base.byte_add(len), page, libc::PROT_NONE) };
+        Ok(Self { base: base.expose_provenance(), len: whole })
+    }
+
+    fn start(self) -> *mut c_void {
+        ptr::with_exposed_provenance_mut(self.base)
+    }
+
+    fn is_intact_around(self, base: usize, len: usize) -> bool {
+        let before = read_host(self.base, base - self.base);
+        let behind = read_host(base + len, self.base + self.len - page_bytes() - (base + len));
+        before.iter().chain(&behind).all(|byte| *byte == FENCE)
+    }
+
+    /// Whoever uses it from now on gets a SIGSEGV; the pages are free.
+    fn protect(self) {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        // SAFETY: the mapping's own range, whose block was freed.
+        unsafe { libc::mmap(self.start(), self.len, libc::PROT_NONE, flags, -1, 0) };
+    }
+
+    fn unmap(self) {
+        // SAFETY: the mapping's own range, whose block was freed.
+        unsafe { libc::munmap(self.start(), self.len) };
+    }
+}

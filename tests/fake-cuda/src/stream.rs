@@ -1,0 +1,313 @@
+//! Streams and events: what was queued happens in order, and only when a query or a synchronise lets it.
+
+use crate::{
+    Function,
+    codes::{Code, code},
+    kernels::Kernel,
+    memory::{Memory, overlap, read_host, write_host},
+    state::{Answer, Handle, Needs, State, lock},
+};
+use std::{
+    collections::VecDeque,
+    thread,
+    time::{Duration, Instant},
+};
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) context: Handle,
+    /// Whether it waits for the NULL stream and the NULL stream for it.
+    pub(crate) blocking: bool,
+    /// Its handle is none any more; what was queued still happens.
+    pub(crate) destroyed: bool,
+    pub(crate) queue: VecDeque<Op>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub(crate) context: Handle,
+    /// The stream of its last record, and which record it is.
+    pub(crate) recorded: Option<(Handle, u64)>,
+}
+
+/// Something queued.
+#[derive(Debug)]
+pub(crate) struct Op {
+    /// Its place among all streams' operations.
+    seq: u64,
+    work: Work,
+    polls_left: u32,
+    lasts: Duration,
+    started: Option<Instant>,
+    hangs: bool,
+    fails: Option<Code>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Work {
+    Kernel {
+        kernel: Kernel,
+        module: Handle,
+    },
+    /// From pinned host memory, read when it happens.
+    FromHost {
+        dst: u64,
+        src: usize,
+        len: usize,
+    },
+    /// From bytes that were taken when it was queued.
+    FromBytes {
+        dst: u64,
+        bytes: Vec<u8>,
+    },
+    ToHost {
+        dst: usize,
+        src: u64,
+        len: usize,
+        pinned: bool,
+    },
+    Fill {
+        dst: u64,
+        value: u8,
+        len: u64,
+    },
+    Record,
+}
+
+impl Stream {
+    pub(crate) const fn new(context: Handle, blocking: bool) -> Self {
+        Self { context, blocking, destroyed: false, queue: VecDeque::new() }
+    }
+}
+
+impl Work {
+    /// The device addresses that it uses.
+    fn device_ranges(&self) -> Vec<(u64, u64)> {
+        match self {
+            Self::Kernel { kernel, .. } => kernel.operands().iter().map(|operand| (operand.addr, operand.len)).collect(),
+            Self::FromHost { dst, len, .. } => vec![(*dst, *len as u64)],
+            Self::FromBytes { dst, bytes } => vec![(*dst, bytes.len() as u64)],
+            Self::ToHost { src, len, .. } => vec![(*src, *len as u64)],
+            Self::Fill { dst, len, .. } => vec![(*dst, *len)],
+            Self::Record => Vec::new(),
+        }
+    }
+
+    /// The host addresses that it uses.
+    const fn host_range(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::FromHost { src, len, .. } => Some((*src, *len)),
+            Self::ToHost { dst, len, .. } => Some((*dst, *len)),
+            _ => None,
+        }
+    }
+}
+
+impl State {
+    /// Queues `work` at the end of a stream that is alive.
+    pub(crate) fn push(&mut self, stream: Handle, work: Work) -> Answer<u64> {
+        self.next_seq += 1;
+        let seq = self.next_seq;
+        let takes_time = !matches!(work, Work::Record);
+        let (mut hangs, mut fails) = (false, None);
+        let context = self.streams.get(&stream).ok_or(code::INVALID_HANDLE)?.context;
+        if let Work::Kernel { kernel, .. } = &work {
+            self.counters.launches += 1;
+            let (launch, late) = (self.counters.launches, self.config.late_error);
+            hangs = launch == u64::from(self.config.hang_launch);
+            if launch == u64::from(late.launch) {
+                fails = Some(late.code);
+            }
+            // What it is going to fail with, without the rest: another call may report it first.
+            let doomed = fails.or_else(|| kernel.check(self, context).err());
+            if let Some(code) = doomed
+                && let Ok(context) = self.contexts.alive(context)
+            {
+                context.late.get_or_insert((code, late.after_calls));
+            }
+        }
+        let polls_left = if takes_time { self.config.kernel_polls } else { 0 };
+        let lasts = Duration::from_micros(if takes_time { self.config.kernel_us } else { 0 });
+        let op = Op { seq, work, polls_left, lasts, started: None, hangs, fails };
+        self.streams.get_mut(&stream).ok_or(code::INVALID_HANDLE)?.queue.push_back(op);
+        Ok(seq)
+    }
+
+    /// The stream that a caller means, which is one of the current context's: NULL and CU_STREAM_LEGACY are its own.
+    pub(crate) fn stream(&self, handle: Handle, current: Handle) -> Answer<Handle> {
+        if handle <= 1 {
+            return self.contexts.get(current).map(|context| context.null).ok_or(code::INVALID_CONTEXT);
+        }
+        let known = self.streams.get(&handle).is_some_and(|stream| !stream.destroyed && stream.context == current);
+        if known && !self.contexts.nulls().any(|null| null == handle) { Ok(handle) } else { Err(code::INVALID_HANDLE) }
+    }
+
+    /// Lets the stream go on, up to and with operation `until`: as far as one query does, or as far as time allows. Whether all of it
+    /// has happened.
+    pub(crate) fn advance(&mut self, stream: Handle, until: u64, polled: bool) -> Answer<bool> {
+        loop {
+            let Some(own) = self.streams.get(&stream) else { return Ok(true) };
+            let (context, blocking) = (own.context, own.blocking);
+            let Some(seq) = own.queue.front().map(|op| op.seq).filter(|seq| *seq <= until) else { return Ok(true) };
+            if blocking {
+                for other in self.before(stream, context, seq) {
+                    if !self.advance(other, seq, polled)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            let Some(op) = self.streams.get_mut(&stream).and_then(|own| own.queue.front_mut()) else { return Ok(true) };
+            let started = *op.started.get_or_insert_with(Instant::now);
+            if op.hangs || started.elapsed() < op.lasts {
+                return Ok(false);
+            }
+            if polled && op.polls_left > 0 {
+                op.polls_left -= 1;
+                return Ok(false);
+            }
+            let Some(op) = self.streams.get_mut(&stream).and_then(|own| own.queue.pop_front()) else { return Ok(true) };
+            let done = op.fails.map_or_else(|| self.perform(context, &op.work), Err);
+            if let Err(code) = done {
+                self.fail(context, code);
+                return Err(code);
+            }
+            if matches!(op.work, Work::Kernel { .. }) {
+                self.counters.kernels_done += 1;
+            }
+        }
+    }
+
+    /// The streams whose earlier operations come before operation `seq` of a blocking stream: the NULL stream's for every other, and
+    /// every other's for the NULL stream.
+    fn before(&self, stream: Handle, context: Handle, seq: u64) -> Vec<Handle> {
+        let null = self.contexts.get(context).map(|context| context.null);
+        let earlier = |own: &Stream| own.queue.front().is_some_and(|op| op.seq < seq);
+        let others =
+            self.streams.iter().filter(|(handle, own)| own.context == context && own.blocking && **handle != stream && earlier(own));
+        others.map(|(handle, _)| *handle).filter(|handle| (Some(stream) == null) != (Some(*handle) == null)).collect()
+    }
+
+    fn perform(&mut self, context: Handle, work: &Work) -> Answer {
+        match work {
+            Work::Kernel { kernel, .. } => kernel.run(self, context),
+            Work::FromHost { dst, src, len } => {
+                self.memory.host_block(*src, *len).ok_or(code::ILLEGAL_ADDRESS)?;
+                self.write(context, *dst, &read_host(*src, *len))
+            }
+            Work::FromBytes { dst, bytes } => self.write(context, *dst, bytes),
+            Work::ToHost { dst, src, len, pinned } => {
+                if *pinned {
+                    self.memory.host_block(*dst, *len).ok_or(code::ILLEGAL_ADDRESS)?;
+                }
+                write_host(*dst, &self.read(context, *src, *len as u64)?);
+                Ok(())
+            }
+            Work::Fill { dst, value, len } => self.fill(context, *dst, *value, *len),
+            Work::Record => Ok(()),
+        }
+    }
+
+    /// Whether pinned memory of this context is reached from that one.
+    fn reaches(&self, context: Handle) -> impl Fn(&crate::memory::HostBlock) -> bool + use<> {
+        let unified = self.device_of(context).is_ok_and(|device| device.unified_addressing);
+        let mapped = self.device_of(context).is_ok_and(|device| device.can_map_host_memory);
+        let flag_needed = self.config.mapped_flag_needed || !unified;
+        move |block| {
+            mapped
+                && (!flag_needed || block.flags & crate::memory::DEVICEMAP != 0)
+                && (unified || block.context == context || block.flags & crate::memory::PORTABLE != 0)
+        }
+    }
+
+    /// Whether a device address and all `len` bytes behind it are memory of this context's.
+    pub(crate) fn check_range(&self, context: Handle, addr: u64, len: u64) -> bool {
+        len == 0 || self.memory.find(addr, len, context, &self.reaches(context)).is_some()
+    }
+
+    pub(crate) fn read(&self, context: Handle, addr: u64, len: u64) -> Answer<Vec<u8>> {
+        if len == 0 {
+            return Ok(Vec::new());
+        }
+        let found = self.memory.find(addr, len, context, &self.reaches(context)).ok_or(code::ILLEGAL_ADDRESS)?;
+        Ok(Memory::read(found, addr, usize::try_from(len).map_err(|_| code::ILLEGAL_ADDRESS)?))
+    }
+
+    pub(crate) fn write(&mut self, context: Handle, addr: u64, bytes: &[u8]) -> Answer {
+        let reaches = self.reaches(context);
+        if bytes.is_empty() { Ok(()) } else { self.memory.write(addr, bytes, context, &reaches) }
+    }
+
+    pub(crate) fn fill(&mut self, context: Handle, addr: u64, value: u8, len: u64) -> Answer {
+        if !self.check_range(context, addr, len) {
+            return Err(code::ILLEGAL_ADDRESS);
+        }
+        self.write(context, addr, &vec![value; usize::try_from(len).map_err(|_| code::ILLEGAL_ADDRESS)?])
+    }
+
+    /// Whether something queued uses the device addresses, or the host addresses where there are any. It is counted.
+    pub(crate) fn frees_under_a_kernel(&mut self, device: (u64, u64), host: Option<(usize, usize)>) -> bool {
+        let ops = self.streams.values().flat_map(|stream| &stream.queue);
+        let used = ops.map(|op| &op.work).any(|work| {
+            let by_device = work.device_ranges().iter().any(|(addr, len)| overlap(*addr, *len, device.0, device.1));
+            let by_host = work
+                .host_range()
+                .zip(host)
+                .is_some_and(|((addr, len), (base, block_len))| overlap(addr as u64, len as u64, base as u64, block_len as u64));
+            by_device || by_host
+        });
+        self.counters.freed_under_a_kernel += u64::from(used);
+        used
+    }
+
+    /// Whether a kernel of the module is queued. It is counted.
+    pub(crate) fn unloads_under_a_kernel(&mut self, module: Handle) {
+        let mut ops = self.streams.values().flat_map(|stream| &stream.queue);
+        let used = ops.any(|op| matches!(op.work, Work::Kernel { module: of, .. } if of == module));
+        self.counters.freed_under_a_kernel += u64::from(used);
+    }
+}
+
+/// Blocks until `step` says that all has happened, without the lock between two steps, so that other threads go on. `begin` is done once
+/// and says what to wait for.
+pub(crate) fn wait<T>(
+    function: Function,
+    begin: impl FnOnce(&mut State, Handle) -> Answer<T>,
+    step: impl Fn(&mut State, &T) -> Answer<bool>,
+) -> Code {
+    let since = Instant::now();
+    let mut state = lock();
+    let epoch = state.epoch;
+    let awaited = match state.enter(function, Needs::Context).and_then(|context| begin(&mut state, context)) {
+        Ok(awaited) => awaited,
+        Err(code) => return state.leave(function, Err(code)),
+    };
+    loop {
+        match step(&mut state, &awaited) {
+            Ok(true) => return state.leave(function, Ok(())),
+            Ok(false) => {}
+            Err(code) => return state.leave(function, Err(code)),
+        }
+        if since.elapsed() >= Duration::from_micros(state.config.wait_bound_us) {
+            state.counters.unended_waits += 1;
+            return state.leave(function, Err(code::LAUNCH_TIMEOUT));
+        }
+        drop(state);
+        thread::sleep(Duration::from_micros(50));
+        state = lock();
+        if state.epoch != epoch {
+            return code::CONTEXT_IS_DESTROYED;
+        }
+    }
+}
+
+/// One step of a wait for a stream, up to and with `until`.
+pub(crate) fn step(state: &mut State, (context, stream, until): &(Handle, Handle, u64)) -> Answer<bool> {
+    let alive = state.contexts.alive(*context)?;
+    if let Some(code) = alive.error {
+        return Err(code);
+    }
+    if !state.streams.contains_key(stream) {
+        return Err(code::CONTEXT_IS_DESTROYED);
+    }
+    state.advance(*stream, *until, false)
+}

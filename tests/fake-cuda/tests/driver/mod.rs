@@ -1,0 +1,178 @@
+//! The library as a program has it: loaded, and called by its C names.
+
+use fake_cuda::{Config, Controls, code, library};
+use std::{
+    env,
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    os::unix::{ffi::OsStrExt, process::ExitStatusExt},
+    process::{Command, Stdio},
+    ptr, thread,
+};
+
+/// One function of the loaded library, called.
+macro_rules! cu {
+    ($name:ident($($arg:expr => $kind:ty),* $(,)?)) => {{
+        let function = crate::driver::symbol(stringify!($name));
+        // SAFETY: the type is that of `cuda.h`, and the arguments are valid for it or what a test of misuse hands in.
+        unsafe { std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($kind),*) -> i32>(function)($($arg),*) }
+    }};
+}
+pub(crate) use cu;
+
+pub type Handle = usize;
+
+pub const PTX: &CStr = c".version 7.0
+.target sm_80
+.address_size 64
+.visible .entry gemm8(.param .u64 a) { ret; }
+.visible .entry copy_bytes(.param .u64 dst) { ret; }
+.visible .entry fill_bytes(
+    .param .u64 dst) { ret; }
+.visible .entry unknown() { ret; }
+.func hidden() { ret; }
+";
+
+pub fn symbol(name: &str) -> *mut c_void {
+    let path = CString::new(library().as_os_str().as_bytes()).unwrap();
+    let name = CString::new(name).unwrap();
+    // SAFETY: C strings.
+    let symbol = unsafe { libc::dlsym(libc::dlopen(path.as_ptr(), libc::RTLD_NOW), name.as_ptr()) };
+    assert!(!symbol.is_null(), "{name:?}");
+    symbol
+}
+
+/// The fake with `config`, initialised.
+pub fn initialised(config: &Config) -> Controls {
+    let controls = Controls::take(config);
+    assert_eq!(cu!(cuInit(0 => u32)), 0);
+    controls
+}
+
+/// The fake with `config`, and a primary context that is current on this thread.
+pub fn current(config: &Config) -> Controls {
+    let controls = initialised(config);
+    let context = retain(0);
+    assert_eq!(cu!(cuCtxSetCurrent(context => Handle)), 0);
+    controls
+}
+
+pub fn retain(device: c_int) -> Handle {
+    let mut context = 0;
+    assert_eq!(cu!(cuDevicePrimaryCtxRetain(&mut context => &mut Handle, device => c_int)), 0);
+    context
+}
+
+pub fn pin(len: usize, flags: u32) -> Result<*mut u8, i32> {
+    let mut p = ptr::null_mut();
+    match cu!(cuMemHostAlloc(&mut p => &mut *mut u8, len => usize, flags => u32)) {
+        0 => Ok(p),
+        code => Err(code),
+    }
+}
+
+pub fn free(p: *mut u8) -> i32 {
+    cu!(cuMemFreeHost(p => *mut u8))
+}
+
+pub fn device_pointer(p: *mut u8) -> Result<u64, i32> {
+    let mut addr = 0;
+    match cu!(cuMemHostGetDevicePointer_v2(&mut addr => &mut u64, p => *mut u8, 0 => u32)) {
+        0 => Ok(addr),
+        code => Err(code),
+    }
+}
+
+pub fn device_alloc(len: usize) -> u64 {
+    let mut addr = 0;
+    assert_eq!(cu!(cuMemAlloc_v2(&mut addr => &mut u64, len => usize)), 0);
+    addr
+}
+
+pub fn stream(flags: u32) -> Handle {
+    let mut stream = 0;
+    assert_eq!(cu!(cuStreamCreate(&mut stream => &mut Handle, flags => u32)), 0);
+    stream
+}
+
+pub fn event() -> Handle {
+    let mut event = 0;
+    assert_eq!(cu!(cuEventCreate(&mut event => &mut Handle, 2 => u32)), 0);
+    event
+}
+
+pub fn load(image: &CStr) -> Result<Handle, i32> {
+    let mut module = 0;
+    let (none, null) = (ptr::null_mut::<u32>(), ptr::null_mut::<*mut c_void>());
+    let (image, module_at) = (image.as_ptr(), &mut module);
+    match cu!(cuModuleLoadDataEx(module_at => &mut Handle, image => *const c_char, 0 => u32, none => *mut u32, null => *mut *mut c_void)) {
+        0 => Ok(module),
+        code => Err(code),
+    }
+}
+
+pub fn function(module: Handle, name: &CStr) -> Result<Handle, i32> {
+    let mut function = 0;
+    match cu!(cuModuleGetFunction(&mut function => &mut Handle, module => Handle, name.as_ptr() => *const c_char)) {
+        0 => Ok(function),
+        code => Err(code),
+    }
+}
+
+/// One block of 32 threads, with pointers to these values.
+pub fn launch<const N: usize>(function: Handle, stream: Handle, mut values: [u64; N]) -> i32 {
+    let mut params = values.each_mut().map(|value| ptr::from_mut(value).cast::<c_void>());
+    launch_as(function, [1; 3], [32, 1, 1], stream, params.as_mut_ptr())
+}
+
+pub fn launch_as(function: Handle, [gx, gy, gz]: [u32; 3], [bx, by, bz]: [u32; 3], stream: Handle, params: *mut *mut c_void) -> i32 {
+    cu!(cuLaunchKernel(
+        function => Handle, gx => u32, gy => u32, gz => u32, bx => u32, by => u32, bz => u32, 0 => u32, stream => Handle,
+        params => *mut *mut c_void, ptr::null_mut() => *mut *mut c_void,
+    ))
+}
+
+pub fn query(stream: Handle) -> i32 {
+    cu!(cuStreamQuery(stream => Handle))
+}
+
+pub fn synchronize(stream: Handle) -> i32 {
+    cu!(cuStreamSynchronize(stream => Handle))
+}
+
+pub fn record(event: Handle, stream: Handle) -> i32 {
+    cu!(cuEventRecord(event => Handle, stream => Handle))
+}
+
+pub fn query_event(event: Handle) -> i32 {
+    cu!(cuEventQuery(event => Handle))
+}
+
+/// A module with the fake's kernels, and `fill_bytes` of it.
+pub fn fill_bytes() -> Handle {
+    function(load(PTX).unwrap(), c"fill_bytes").unwrap()
+}
+
+pub fn byte(p: *const u8, index: usize) -> u8 {
+    // SAFETY: the tests' own memory, of which nobody else makes references.
+    unsafe { p.add(index).read_volatile() }
+}
+
+/// Runs the same test in a process of its own, where `CONTIGO_FAKE_CUDA_DIES` is set, and says with which signal that ended.
+pub fn signal_of(test: &str) -> Option<i32> {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture"]).env("CONTIGO_FAKE_CUDA_DIES", "1").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().unwrap().signal()
+}
+
+/// Whether this is the process that `signal_of` began.
+pub fn dies() -> bool {
+    env::var_os("CONTIGO_FAKE_CUDA_DIES").is_some()
+}
+
+/// What another thread, without contexts, gets.
+pub fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(work).join().unwrap())
+}
+
+pub const DEVICEMAP: u32 = 2;
+pub const OK: i32 = code::SUCCESS;
