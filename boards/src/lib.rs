@@ -29,6 +29,8 @@ extern crate std;
 pub mod cyclone_v;
 #[cfg(feature = "exercise")]
 pub mod exercise;
+#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
+pub mod gemm8_cuda;
 pub mod pc;
 pub mod sim;
 mod soc;

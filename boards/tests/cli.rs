@@ -209,6 +209,48 @@ fn a_trace_s_table_is_in_the_text() -> Outcome {
     Ok(())
 }
 
+/// A run with a driver that stands in for NVIDIA's, found as that one is: by its name.
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+fn with_gpu(args: &[&str]) -> Result<Run, Box<dyn Error>> {
+    let folder = TempDir::new()?;
+    std::os::unix::fs::symlink(fake_cuda::library(), folder.path().join("libcuda.so.1"))?;
+    let mut command = emulated::command(env!("CARGO_BIN_EXE_contigo"));
+    let output = command.args(args).current_dir(folder.path()).env("LD_LIBRARY_PATH", folder.path()).output()?;
+    Ok(Run { folder, output })
+}
+
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+#[test]
+fn a_gpu_reads_the_same_digits_from_memory_that_cuda_pinned() -> Outcome {
+    let report = with_gpu(&["demo", "--heap", "cuda", "--json", "--trace", "run.json"])?.json()?;
+    assert_eq!((&report["images"], &report["jobs"]), (&Value::from(HELD_OUT), &Value::from(2 * HELD_OUT)));
+    assert_eq!(report["correct"], promised("# held-out-correct:")?);
+    assert_eq!((&report["mismatches"], &report["heap_allocations"]), (&Value::from(0), &Value::from(0)));
+    assert_eq!((&report["bytes_copied"], &report["sync_calls"]), (&Value::from(0), &Value::from(0)));
+    assert_eq!((&report["memory"]["backend"], &report["engine"]), (&Value::from("cuda-host"), &Value::from("gemm8 as a CUDA kernel")));
+    assert_eq!(report["device_time_us_per_image"], Value::Null, "nothing virtual is claimed");
+    let audit = report["audit"].as_array().ok_or("no audit")?;
+    assert!(audit.iter().any(|row| row["what"] == "map for device"), "{audit:?}");
+    Ok(())
+}
+
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+#[test]
+fn gpus_are_listed_and_what_is_missing_is_said() -> Outcome {
+    let report = with_gpu(&["info", "--json"])?.json()?;
+    let memory = report["memory"].as_array().ok_or("no memory")?;
+    let gpu = memory.iter().find(|offer| offer["heap"] == "cuda:0").ok_or("no GPU")?;
+    assert_eq!((&gpu["state"], &gpu["coherent"]), (&Value::from("ready"), &Value::from(true)));
+    assert!(gpu["note"].as_str().is_some_and(|note| note.contains("compute capability 8.7")), "{gpu}");
+    for (heap, part) in [("cuda:1", "the GPU's ordinal"), ("cuda:x", "cuda:N wants a number")] {
+        let run = with_gpu(&["demo", "--heap", heap])?;
+        assert!(run.status() != Some(0) && run.stderr().contains(part), "{heap}: {}", run.stderr());
+    }
+    let run = with_gpu(&["selftest", "--heap", "cuda"])?;
+    assert!(run.status() == Some(1) && run.stderr().contains("contigo demo --heap cuda"), "{}", run.stderr());
+    Ok(())
+}
+
 #[test]
 fn the_self_test_passes_on_a_simulated_engine_and_says_so() -> Outcome {
     for engine in ["sim", "sim-pl330"] {
@@ -296,7 +338,7 @@ fn unknown_memory_is_answered_with_what_exists() -> Outcome {
 #[test]
 fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
     let cases: &[(&[&str], &str)] = &[
-        (&["demo", "--heap", "udmabuf0"], "sim, hugetlb, u-dma-buf:NAME or dma-heap:NAME"),
+        (&["demo", "--heap", "udmabuf0"], "write sim, hugetlb, u-dma-buf:NAME"),
         (&["demo", "--images", "898"], "a number from 1 to 897"),
         (&["demo", "--images", "0"], "a number from 1 to 897"),
         (&["demo", "--images", "many"], "a number from 1 to 897"),

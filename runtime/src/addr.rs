@@ -52,8 +52,8 @@ impl BaseAddr {
 pub enum Bus {
     /// The SoC's interconnect (AXI, or PCI Express on a PC).
     Soc,
-    /// A GPU's own address space.
-    Gpu,
+    /// The address space of a GPU, by the GPU's ordinal: memory that was mapped for one is refused at another.
+    Gpu(u32),
     /// A simulated board's: each board is a bus of its own, by number.
     Sim(u32),
     /// An I/O address space behind an IOMMU: each is a bus of its own, by number, because the same address means other memory in

@@ -255,6 +255,22 @@ pub enum Error {
         have_bytes: usize,
     },
 
+    // ---- CUDA.
+    /// The driver refused, or tells now of a kernel that failed before: from 700 on the context is lost, and what is in it.
+    Cuda {
+        /// The function's name, without its version.
+        call: &'static str,
+        /// The `CUresult`, which `cuda::code_name` names.
+        code: i32,
+    },
+    /// A library of the system is not there. Do what `fix` says.
+    NoLibrary {
+        /// Its file's name.
+        name: &'static str,
+        /// What to install, in words.
+        fix: &'static str,
+    },
+
     // ---- The kernel.
     /// A system call failed.
     Os {
@@ -442,6 +458,8 @@ impl fmt::Display for Error {
             Self::BadName { len_bytes, max_bytes } => {
                 write!(f, "not a name ({len_bytes} bytes): it has 1 to {max_bytes}, no '/' and no NUL; a PCI function's is as 0000:00:01.0")
             }
+            Self::Cuda { call, code } => write!(f, "{call}: {} ({code})", cuda_code(code)),
+            Self::NoLibrary { name, fix } => write!(f, "{name} cannot be loaded: {fix}"),
             Self::NotFound { what, among } => write!(f, "no such {what}; {among} others are there"),
             Self::Ambiguous { what, matches } => {
                 write!(f, "{matches} devices match, and one {what} was asked for: name its unit address too")
@@ -466,4 +484,12 @@ impl fmt::Display for Error {
             }
         }
     }
+}
+
+/// What `cuda.h` calls a result, where that table is built in.
+#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
+use crate::cuda::code_name as cuda_code;
+#[cfg(not(all(feature = "cuda", target_os = "linux", target_pointer_width = "64")))]
+const fn cuda_code(_code: i32) -> &'static str {
+    "a CUDA error"
 }

@@ -34,6 +34,7 @@
 //! | `kernel_port/` | a bus master by the kernel module: dma-bufs with address and ranged syncs, and what stops it after a crash |
 //! | `vfio/` | a PCI device behind an IOMMU: memory, registers, interrupt, confined by the kernel |
 //! | `audit/` | what a run allocated, copied and synchronised, by site |
+//! | `cuda/` | a GPU as a device, and memory that it shares with the CPU |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //!
 //! # From memory to a result
@@ -81,6 +82,7 @@
 //! # Features
 //!
 //! `linux` (default): the kernel's memory, and a clock. `sim` (default): the simulated board. `log`, `defmt`: events as text.
+//! `cuda`: memory that CUDA pins; NVIDIA's driver is loaded at run time.
 //! `audit`: events to a listener, with the line that asked for each.
 #![no_std]
 
@@ -95,6 +97,8 @@ pub mod audit;
 pub mod backend;
 mod barrier;
 mod buf;
+#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
+pub mod cuda;
 mod device;
 pub mod dlpack;
 mod engine;

@@ -41,7 +41,7 @@ const SECTIONS: [fn() -> Vec<Error>; 10] = [
 ];
 
 /// What only a kernel's backend says: an example of it, and the test file that provokes it.
-const KERNEL: [(Error, &str); 14] = [
+const KERNEL: [(Error, &str); 16] = [
     (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
     (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),
     (Error::BadName { len_bytes: 64, max_bytes: 63 }, include_str!("u_dma_buf.rs")),
@@ -56,6 +56,8 @@ const KERNEL: [(Error, &str); 14] = [
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
     (Error::NotFound { what: "UIO device", among: 3 }, include_str!("uio.rs")),
     (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),
+    (Error::Cuda { call: "cuInit", code: 100 }, include_str!("cuda/main.rs")),
+    (Error::NoLibrary { name: "libcuda.so.1", fix: "install the driver" }, include_str!("cuda/gpus.rs")),
 ];
 
 /// `Busy` and its like: `Debug` up to the numbers.

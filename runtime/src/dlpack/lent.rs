@@ -30,20 +30,24 @@ mod sealed {
 impl<T> Lendable for CpuBuf<'_, T> {
     fn target(&self, offset: ByteOffset) -> Result<Target> {
         let (first, block) = (self.start(), self.block_start());
-        let place = if self.bus() == Bus::Gpu { Place::CudaHost } else { Place::Cpu };
+        // Pinned memory belongs to no GPU: its producers say 0.
+        let place = if matches!(self.bus(), Bus::Gpu(_)) { Place::CudaHost } else { Place::Cpu };
         let (data, byte_offset) = match offset {
             ByteOffset::Folded => (first, 0),
             ByteOffset::Kept => (block, self.offset_bytes() as u64),
         };
         let addr = first.addr().get() as u64;
-        Ok(Target { data: data.as_ptr().cast(), byte_offset, addr, len_bytes: self.len_bytes(), place })
+        Ok(Target { data: data.as_ptr().cast(), byte_offset, addr, len_bytes: self.len_bytes(), place, device_id: 0 })
     }
 }
 
 impl<T> Lendable for DevBuf<'_, T> {
     fn target(&self, offset: ByteOffset) -> Result<Target> {
         let addr = self.addr().0;
-        let place = if self.bus() == Bus::Gpu { Place::Cuda } else { Place::BusAddress };
+        let (place, device_id) = match self.bus() {
+            Bus::Gpu(ordinal) => (Place::Cuda, i32::try_from(ordinal).unwrap_or(i32::MAX)),
+            _ => (Place::BusAddress, 0),
+        };
         let byte_offset = match offset {
             ByteOffset::Folded => 0,
             ByteOffset::Kept => self.offset_bytes() as u64,
@@ -51,7 +55,7 @@ impl<T> Lendable for DevBuf<'_, T> {
         // On 32 bits a bus address may not fit a pointer.
         let data = usize::try_from(addr.wrapping_sub(byte_offset));
         let data = data.map_err(|_| Error::Tensor { rule: TensorRule::Address, found: addr, need: usize::MAX as u64 })?;
-        Ok(Target { data: ptr::without_provenance_mut(data), byte_offset, addr, len_bytes: self.len_bytes(), place })
+        Ok(Target { data: ptr::without_provenance_mut(data), byte_offset, addr, len_bytes: self.len_bytes(), place, device_id })
     }
 }
 

@@ -118,6 +118,8 @@ pub struct Target {
     pub(super) addr: u64,
     pub(super) len_bytes: usize,
     pub(super) place: Place,
+    /// Which device of its type.
+    pub(super) device_id: i32,
 }
 
 impl Entry {
@@ -142,7 +144,7 @@ impl Entry {
             let tensor = DlTensor {
                 // dlpack.h: a tensor of no elements has no data.
                 data: if shape.elements() == 0 { ptr::null_mut() } else { target.data },
-                device: DlDevice { device_type: target.place.device_type_i32(), device_id: 0 },
+                device: DlDevice { device_type: target.place.device_type_i32(), device_id: target.device_id },
                 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "at most MAX_DIMS")]
                 ndim: count as i32,
                 dtype: spec.dtype,

@@ -171,6 +171,11 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         self.jobs
     }
 
+    /// The accelerator, to read what it reports of itself.
+    pub const fn accelerator(&self) -> &A {
+        &self.accelerator
+    }
+
     /// The port.
     pub const fn port(&self) -> &Port {
         &self.port

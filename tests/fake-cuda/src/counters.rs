@@ -28,7 +28,7 @@ functions! {
     cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxSetCurrent cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxGetDevice cuCtxSynchronize
     cuMemHostAlloc cuMemFreeHost cuMemHostRegister_v2 cuMemHostUnregister cuMemHostGetDevicePointer_v2 cuMemHostGetFlags
     cuPointerGetAttribute cuPointerGetAttributes
-    cuMemAlloc_v2 cuMemFree_v2 cuMemGetInfo_v2 cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemsetD8_v2
+    cuMemAlloc_v2 cuMemFree_v2 cuMemGetInfo_v2 cuMemcpyAsync cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemsetD8_v2
     cuStreamCreate cuStreamDestroy_v2 cuStreamQuery cuStreamSynchronize
     cuEventCreate cuEventRecord cuEventQuery cuEventSynchronize cuEventDestroy_v2
     cuModuleLoadDataEx cuModuleUnload cuModuleGetFunction cuLaunchKernel

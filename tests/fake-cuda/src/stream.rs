@@ -49,6 +49,12 @@ pub(crate) enum Work {
         kernel: Kernel,
         module: Handle,
     },
+    /// From one address of the context's to another.
+    Within {
+        dst: u64,
+        src: u64,
+        len: u64,
+    },
     /// From pinned host memory, read when it happens.
     FromHost {
         dst: u64,
@@ -86,6 +92,7 @@ impl Work {
         match self {
             Self::Kernel { kernel, .. } => kernel.operands().iter().map(|operand| (operand.addr, operand.len)).collect(),
             Self::FromHost { dst, len, .. } => vec![(*dst, *len as u64)],
+            Self::Within { dst, src, len } => vec![(*dst, *len), (*src, *len)],
             Self::FromBytes { dst, bytes } => vec![(*dst, bytes.len() as u64)],
             Self::ToHost { src, len, .. } => vec![(*src, *len as u64)],
             Self::Fill { dst, len, .. } => vec![(*dst, *len)],
@@ -194,6 +201,7 @@ impl State {
                 self.memory.host_block(*src, *len).ok_or(code::ILLEGAL_ADDRESS)?;
                 self.write(context, *dst, &read_host(*src, *len))
             }
+            Work::Within { dst, src, len } => self.write(context, *dst, &self.read(context, *src, *len)?),
             Work::FromBytes { dst, bytes } => self.write(context, *dst, bytes),
             Work::ToHost { dst, src, len, pinned } => {
                 if *pinned {

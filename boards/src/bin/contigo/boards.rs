@@ -40,7 +40,7 @@ impl From<&Board> for Entry {
             name: port.name,
             bus: match port.bus {
                 Bus::Soc => "soc",
-                Bus::Gpu => "gpu",
+                Bus::Gpu(_) => "gpu",
                 Bus::Sim(_) => "sim",
                 Bus::Iommu(_) => "iommu",
             },

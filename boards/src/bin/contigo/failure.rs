@@ -21,6 +21,9 @@ pub(crate) enum Failure {
     Engine { engine: String, error: Error },
     /// There is a real engine, and no memory that it could use.
     NoMemory,
+    /// The driver does not load the kernels.
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    Image { error: Error, log: String },
     /// Options that do not go together, or a name that is not one.
     Usage(String),
     /// The self-test found something.
@@ -52,6 +55,8 @@ impl fmt::Display for Failure {
                 write!(f, "--engine {engine}: {error} (in an emulator, which has no caches, --lab-port)")
             }
             Self::Engine { engine, error } => write!(f, "--engine {engine}: {error}{}", Meaning(error)),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Self::Image { error, log } => write!(f, "{error}; the driver says: {log}"),
             Self::NoMemory => write!(f, "there is no memory here whose address a device could use: contigo info says what is missing"),
             Self::Usage(what) | Self::SelfTest(what) => f.write_str(what),
             Self::NotCounting => write!(f, "heap allocations are not being counted, so nothing can be said about them"),

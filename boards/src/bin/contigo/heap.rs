@@ -7,7 +7,11 @@ use nix::errno::Errno;
 use std::{fmt, str::FromStr};
 
 /// What to write after `--heap`.
-pub(crate) const SYNTAX: &str = "sim, hugetlb, u-dma-buf:NAME or dma-heap:NAME";
+pub(crate) const SYNTAX: &str = if cfg!(feature = "cuda") {
+    "sim, hugetlb, u-dma-buf:NAME, dma-heap:NAME, cuda or cuda:N"
+} else {
+    "sim, hugetlb, u-dma-buf:NAME or dma-heap:NAME"
+};
 
 /// Where the memory comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +25,9 @@ pub(crate) enum Heap {
     UDmaBuf(String),
     /// A dma-heap, by its name under `/dev/dma_heap`.
     DmaHeap(String),
+    /// What CUDA pins for a GPU, by its ordinal; the engine is the GPU then.
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    Cuda(u32),
 }
 
 impl Heap {
@@ -28,6 +35,9 @@ impl Heap {
     pub(crate) fn look_up(&self, machine: &Machine) -> Result<(), Failure> {
         let exists = match self {
             Self::Sim | Self::HugeTlb => true,
+            // Who can say is the driver, when it is opened.
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Self::Cuda(_) => true,
             Self::UDmaBuf(name) => machine.u_dma_buf_names().contains(name),
             Self::DmaHeap(name) => machine.dma_heap_names().contains(name),
         };
@@ -86,6 +96,10 @@ impl FromStr for Heap {
         match text.split_once(':') {
             None if text == "sim" => Ok(Self::Sim),
             None if text == "hugetlb" => Ok(Self::HugeTlb),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            None if text == "cuda" => Ok(Self::Cuda(0)),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Some(("cuda", ordinal)) => ordinal.parse().map(Self::Cuda).map_err(|_| format!("cuda:N wants a number; write {SYNTAX}")),
             Some(("u-dma-buf", name)) if !name.is_empty() => Ok(Self::UDmaBuf(name.to_owned())),
             Some(("dma-heap", name)) if !name.is_empty() => Ok(Self::DmaHeap(name.to_owned())),
             _ => Err(format!("write {SYNTAX}; {}", what_exists(&Machine::this()))),
@@ -100,6 +114,8 @@ impl fmt::Display for Heap {
             Self::HugeTlb => write!(f, "hugetlb"),
             Self::UDmaBuf(name) => write!(f, "u-dma-buf:{name}"),
             Self::DmaHeap(name) => write!(f, "dma-heap:{name}"),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Self::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
         }
     }
 }

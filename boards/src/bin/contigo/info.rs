@@ -60,7 +60,10 @@ enum State {
 
 /// Prints it.
 pub(crate) fn info(options: &Options) -> Result<(), Failure> {
-    let report = Report::of(&Machine::this());
+    #[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), allow(unused_mut, reason = "there are no GPUs"))]
+    let mut report = Report::of(&Machine::this());
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    report.memory.extend(gpus());
     if options.json {
         return output::json(&report);
     }
@@ -114,6 +117,49 @@ fn sim() -> Offer {
         access: Some("anyone".into()),
         note: "simulated board, as large as asked for".into(),
         ..Offer::default()
+    }
+}
+
+/// What the driver says: it is loaded for that, and opens its devices.
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+fn gpus() -> Vec<Offer> {
+    use contigo::{
+        Error,
+        cuda::{Cuda, Gpu},
+    };
+    let none = |state, error: Error| Offer { heap: "cuda".into(), state, note: error.to_string(), ..Offer::default() };
+    let (cuda, gpus) = match Cuda::load().and_then(|cuda| cuda.gpus().map(|gpus| (cuda, gpus))) {
+        Ok(found) => found,
+        Err(error @ Error::NoLibrary { .. }) => return vec![none(State::Absent, error)],
+        Err(error) => return vec![none(State::Blocked, error)],
+    };
+    (0..gpus)
+        .map(|ordinal| match Gpu::primary(&cuda, ordinal) {
+            Ok(gpu) => gpu_offer(gpu.facts(), cuda.version()),
+            Err(error) => Offer { heap: format!("cuda:{ordinal}"), ..none(State::Blocked, error) },
+        })
+        .collect()
+}
+
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+fn gpu_offer(facts: &contigo::cuda::GpuFacts, version: u32) -> Offer {
+    let (major, minor) = facts.compute_capability;
+    let kind = if facts.integrated { "shares the CPU's memory" } else { "reads the CPU's memory across the bus" };
+    let uncached =
+        if facts.cpu_uncached() { "; warning: pinned memory is uncached for the CPU here, which reads it slowly (below 7.2)" } else { "" };
+    Offer {
+        heap: format!("cuda:{}", facts.ordinal),
+        state: State::Ready,
+        size_bytes: Some(facts.total_bytes),
+        addr_bits: Some(64),
+        coherent: Some(true),
+        access: Some("who may open /dev/nvidia*".into()),
+        note: format!(
+            "{}, compute capability {major}.{minor}, {kind}; the driver knows CUDA {}.{}{uncached}",
+            facts.name,
+            version / 1000,
+            version % 1000 / 10
+        ),
     }
 }
 

@@ -41,7 +41,7 @@ enum Command {
     Selftest(selftest::Options),
     /// List the DMA memory that this machine offers, and what keeps the rest from working
     ///
-    /// Reads files only: opens no device, changes nothing, needs no privilege.
+    /// Reads files only: opens no device, changes nothing, needs no privilege; only NVIDIA's driver is loaded and asked, where it is.
     Info(info::Options),
     /// List the boards that Contigo knows, and what their bus masters reach
     Boards(boards::Options),

@@ -73,6 +73,28 @@ impl Gemm {
         let (m, n, k) = (self.m as u64, self.n as u64, self.k as u64);
         [m * k, k * n, 4 * n, m * n * self.output.element_bytes()]
     }
+
+    /// Do the operands suit the arguments, and the arguments the engine (`boards/gemm8.md`, "Operands and limits")? For every driver of one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`], [`Error::BufferSize`], [`Error::BufferAlign`].
+    pub fn check(&self, buffers: &[DevSlice; 4]) -> Result<()> {
+        argument("m", self.m, 1, regs::DIM_MAX, 1)?;
+        argument("n", self.n, regs::TILE, regs::DIM_MAX, regs::TILE)?;
+        argument("k", self.k, regs::TILE, regs::DIM_MAX, regs::TILE)?;
+        if let Output::Int8 { shift, .. } = self.output {
+            argument("shift", shift, 0, regs::MODE_SHIFT, 1)?;
+        }
+        for (index, (buffer, need_bytes)) in buffers.iter().zip(self.operand_bytes()).enumerate() {
+            if (buffer.len_bytes as u64) < need_bytes {
+                return Err(Error::BufferSize { index, need_bytes, have_bytes: buffer.len_bytes });
+            }
+            if !buffer.addr.0.is_multiple_of(regs::POINTER_ALIGN as u64) {
+                return Err(Error::BufferAlign { index, addr: buffer.addr.0, align_bytes: regs::POINTER_ALIGN });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The driver of one engine.
@@ -145,21 +167,7 @@ unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
     }
 
     fn check(&self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
-        argument("m", args.m, 1, regs::DIM_MAX, 1)?;
-        argument("n", args.n, regs::TILE, regs::DIM_MAX, regs::TILE)?;
-        argument("k", args.k, regs::TILE, regs::DIM_MAX, regs::TILE)?;
-        if let Output::Int8 { shift, .. } = args.output {
-            argument("shift", shift, 0, regs::MODE_SHIFT, 1)?;
-        }
-        for (index, (buffer, need_bytes)) in buffers.iter().zip(args.operand_bytes()).enumerate() {
-            if (buffer.len_bytes as u64) < need_bytes {
-                return Err(Error::BufferSize { index, need_bytes, have_bytes: buffer.len_bytes });
-            }
-            if !buffer.addr.0.is_multiple_of(regs::POINTER_ALIGN as u64) {
-                return Err(Error::BufferAlign { index, addr: buffer.addr.0, align_bytes: regs::POINTER_ALIGN });
-            }
-        }
-        Ok(())
+        args.check(buffers)
     }
 
     unsafe fn start(&mut self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {

@@ -258,6 +258,19 @@ extern "C" fn cuMemGetInfo_v2(free: Out<'_, usize>, total: Out<'_, usize>) -> Co
     })
 }
 
+/// `CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)`: both are addresses of the context's, pinned
+/// memory's included, read and written when the stream comes to it.
+#[unsafe(no_mangle)]
+extern "C" fn cuMemcpyAsync(dst: u64, src: u64, len: usize, stream: Handle) -> Code {
+    call(Function::cuMemcpyAsync, Needs::Context, |state, current| {
+        let stream = state.stream(stream, current)?;
+        if !state.check_range(current, dst, len as u64) || !state.check_range(current, src, len as u64) {
+            return Err(code::INVALID_VALUE);
+        }
+        if len == 0 { Ok(()) } else { state.push(stream, Work::Within { dst, src, len: len as u64 }).map(|_| ()) }
+    })
+}
+
 /// `CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)`: pinned memory is read
 /// when the stream comes to it, other memory now.
 ///

@@ -32,10 +32,11 @@ Repository, 1998, doi:10.24432/C50P49, CC BY 4.0.";
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Options {
-    /// The memory: sim, hugetlb, u-dma-buf:NAME or dma-heap:NAME
+    /// The memory: sim, hugetlb, u-dma-buf:NAME, dma-heap:NAME, cuda or cuda:N
     ///
     /// sim is the simulated board's own memory, behind caches that are not coherent. The others are this machine's real
-    /// memory, at its real addresses, with the simulated engine working on it; `contigo info` lists them.
+    /// memory, at its real addresses, with the simulated engine working on it; `contigo info` lists them. cuda is what CUDA pins for
+    /// GPU 0 or N, and the engine is that GPU.
     #[arg(long, value_name = "HEAP", default_value = "sim")]
     heap: Heap,
 
@@ -113,11 +114,29 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     report.verdict().and(drawn).and(traced)
 }
 
+/// As [`measure`], on GPU number `ordinal`. What the driver asks the C library's heap for is not counted.
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+fn on_gpu(ordinal: u32, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
+    use contigo::{
+        Align,
+        cuda::{Caching, Cuda, CudaHost, CudaKernel, Gpu, Log},
+    };
+    let cuda = Cuda::load()?;
+    let gpu = Gpu::primary(&cuda, ordinal)?;
+    let mut log = Log::new();
+    let module =
+        contigo_boards::gemm8_cuda::load(&gpu, &mut log).map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
+    let memory = CudaHost::allocate(&gpu, REGION_BYTES, Align::LINE, Caching::Cached)?;
+    run::stream_on_gpu(memory, CudaKernel::new(&module)?, tasks, outcomes, done)
+}
+
 /// From before the memory is opened until it has been given back. Asks the heap for nothing, unless it fails.
 fn measure(heap: &Heap, seed: u64, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
     let board = SimBoard::new(seed);
     let opening = |error| heap.failure(error);
     match heap {
+        #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+        Heap::Cuda(ordinal) => on_gpu(*ordinal, tasks, outcomes, done),
         Heap::Sim => run::stream(board.memory(REGION_BYTES).map_err(opening)?, &board, board.port(), tasks, outcomes, done),
         Heap::HugeTlb => run::stream_on_board(HugeTlb::new(REGION_BYTES).map_err(opening)?, &board, tasks, outcomes, done),
         Heap::UDmaBuf(name) => run::stream_on_board(UDmaBuf::open(name).map_err(opening)?, &board, tasks, outcomes, done),

@@ -27,7 +27,9 @@ pub(crate) struct Report {
     bytes_synced_for_cpu: u64,
     sync_calls: u64,
     latency_us: Latency,
-    device_time_us_per_image: f64,
+    /// Virtual, where the device is simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_time_us_per_image: Option<f64>,
     sheet: String,
     /// With `--trace`: what was done, by site.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +74,7 @@ impl Report {
         let correct = labels.iter().zip(outcomes).filter(|(label, outcome)| **label == outcome.answer).count();
         let mut latencies: Vec<_> = outcomes.iter().map(|outcome| outcome.latency_ns).collect();
         latencies.sort_unstable();
-        let Measured { backend, base, len_bytes, port, stats, jobs, device_ns } = *measured;
+        let Measured { backend, base, len_bytes, port, stats, jobs, engine, device_ns } = *measured;
         Self {
             heap: asked.heap.to_string(),
             memory: Memory {
@@ -83,7 +85,7 @@ impl Report {
                 addr_bits: port.addr_bits,
                 coherent: port.coherent,
             },
-            engine: "simulated gemm8",
+            engine,
             seed: asked.seed,
             images,
             correct,
@@ -97,7 +99,7 @@ impl Report {
             bytes_synced_for_cpu: stats.bytes_synced_for_cpu,
             sync_calls: stats.syncs,
             latency_us: Latency { p50: us(percentile(&latencies, 50)), p99: us(percentile(&latencies, 99)) },
-            device_time_us_per_image: hundredths(us(device_ns) / ratio(images, 1)),
+            device_time_us_per_image: device_ns.map(|device_ns| hundredths(us(device_ns) / ratio(images, 1))),
             sheet: asked.sheet.display().to_string(),
             audit,
         }
@@ -136,7 +138,9 @@ impl fmt::Display for Report {
         row("sync calls", format_args!("{}", self.sync_calls))?;
         row("latency p50", format_args!("{:.1} us from image parsed to scores visible", self.latency_us.p50))?;
         row("latency p99", format_args!("{:.1} us", self.latency_us.p99))?;
-        row("device time", format_args!("{:.2} us per image, virtual", self.device_time_us_per_image))?;
+        if let Some(device_time_us) = self.device_time_us_per_image {
+            row("device time", format_args!("{device_time_us:.2} us per image, virtual"))?;
+        }
         write!(f, "{:>16}: {}", "contact sheet", self.sheet)?;
         self.audit.iter().try_for_each(|rows| write!(f, "\n{}", Audit(rows)))
     }

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::heap;
 use contigo::{
-    Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout,
-    accel::gemm8::Gemm8,
+    Accelerator, Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout,
+    accel::gemm8::{Gemm, Gemm8},
     sim::{OnBoard, SimBoard, SimGemm8},
 };
 use std::{
@@ -55,8 +55,10 @@ pub(crate) struct Measured {
     pub(crate) port: Port,
     pub(crate) stats: Stats,
     pub(crate) jobs: JobCounts,
-    /// Virtual time of the whole run.
-    pub(crate) device_ns: u64,
+    /// What the engine is.
+    pub(crate) engine: &'static str,
+    /// Virtual time of the whole run, where time is.
+    pub(crate) device_ns: Option<u64>,
 }
 
 /// As [`stream`], with a simulated engine on memory that is real: `memory` goes on the board's bus at its own address.
@@ -80,6 +82,36 @@ pub(crate) fn stream<B: Backend>(
     outcomes: &mut [Outcome],
     done: &AtomicUsize,
 ) -> Result<Measured, Failure> {
+    let device = SimGemm8::new(board, port);
+    let engine = Engine::new(Gemm8::open(device.window()?)?)?;
+    let measured = classify(memory, engine, JOB_TIMEOUT, tasks, outcomes, done)?;
+    Ok(Measured { engine: "simulated gemm8", device_ns: Some(board.now_ns()), ..measured })
+}
+
+/// As [`stream`], on a GPU: `kernel` is `gemm8` there, and `memory` what it shares with the CPU.
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+pub(crate) fn stream_on_gpu(
+    memory: contigo::cuda::CudaHost<'_>,
+    kernel: contigo::cuda::CudaKernel<'_, contigo_boards::gemm8_cuda::Gemm8Kernel, 4>,
+    tasks: &[Task],
+    outcomes: &mut [Outcome],
+    done: &AtomicUsize,
+) -> Result<Measured, Failure> {
+    /// Real time; the first launch may compile.
+    const LIMIT: Timeout = Timeout::ms(10_000);
+    let measured = classify(memory, Engine::new(kernel)?, LIMIT, tasks, outcomes, done)?;
+    Ok(Measured { engine: "gemm8 as a CUDA kernel", ..measured })
+}
+
+/// Streams the images through `engine`, whichever `gemm8` it is.
+fn classify<B: Backend, A: Accelerator<4, Args = Gemm>>(
+    memory: B,
+    mut engine: Engine<A, 4>,
+    timeout: Timeout,
+    tasks: &[Task],
+    outcomes: &mut [Outcome],
+    done: &AtomicUsize,
+) -> Result<Measured, Failure> {
     let region = Region::new(memory)?;
     let slot_bytes = SLOT_BYTES.next_multiple_of(region.line().bytes());
     let pool = Pool::<SLOTS>::new(region.carve(SLOTS * slot_bytes, Align::LINE)?, slot_bytes)?;
@@ -89,8 +121,6 @@ pub(crate) fn stream<B: Backend>(
     let [mut weights2, mut bias2] = carve_layer(&region, LAYER2)?;
     let mut hidden = region.carve(HIDDEN, Align::LINE)?.into_buf().from_device(..HIDDEN);
 
-    let device = SimGemm8::new(board, port);
-    let mut engine = Engine::new(Gemm8::open(device.window()?)?)?;
     let [job1, job2] = network::jobs()?;
 
     let parse = |task: &Task| -> Result<(CpuBuf<'_>, Instant), Failure> {
@@ -104,7 +134,7 @@ pub(crate) fn stream<B: Backend>(
         let Some((image, since)) = parsed.take() else { break };
 
         let running = engine.start([image.to_device(..INPUTS), weights1, bias1, hidden], &job1)?;
-        let [image, weights, bias, between] = running.wait_device(JOB_TIMEOUT)?;
+        let [image, weights, bias, between] = running.wait_device(timeout)?;
         drop(image); // its slot is free for another
         (weights1, bias1) = (weights.to_device(..), bias.to_device(..));
 
@@ -112,7 +142,7 @@ pub(crate) fn stream<B: Backend>(
         let scores = pool.take()?.from_device(..SCORE_BYTES);
         let running = engine.start([between.to_device(..), weights2, bias2, scores], &job2)?;
         parsed = upcoming.next().map(parse).transpose()?; // the next image, while the device works
-        let [between, weights, bias, scores] = running.wait_device(JOB_TIMEOUT)?;
+        let [between, weights, bias, scores] = running.wait_device(timeout)?;
         (hidden, weights2, bias2) = (between.from_device(..), weights.to_device(..), bias.to_device(..));
 
         let scores = scores.into_cpu()?;
@@ -130,7 +160,8 @@ pub(crate) fn stream<B: Backend>(
         port: *engine.port(),
         stats: region.stats(),
         jobs: engine.jobs(),
-        device_ns: board.now_ns(),
+        engine: A::NAME,
+        device_ns: None,
     })
 }
 

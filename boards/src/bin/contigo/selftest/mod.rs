@@ -136,11 +136,15 @@ fn together(asked: &Asked<'_>, heap: Option<&Heap>, machine: &Machine) -> Result
 
 /// Opens the memory and runs the jobs.
 fn measure(heap: &Heap, engine: &Chosen, task: &Task) -> Result<Outcome, Failure> {
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    let gpu = || Failure::Usage("no engine here sees what CUDA pins: contigo demo --heap cuda runs on the GPU".into());
     let opening = |error| heap.failure(error);
     match engine {
         Chosen::Sim { kind, .. } => {
             let (board, kind) = (SimBoard::new(task.seed), *kind);
             match heap {
+                #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+                Heap::Cuda(_) => Err(gpu()),
                 Heap::Sim => run::simulated(board.memory(REGION_BYTES).map_err(opening)?, &board, board.port(), kind, task),
                 Heap::HugeTlb => run::simulated_on(HugeTlb::new(REGION_BYTES).map_err(opening)?, &board, kind, task),
                 Heap::UDmaBuf(name) => run::simulated_on(UDmaBuf::open(name).map_err(opening)?, &board, kind, task),
@@ -148,6 +152,8 @@ fn measure(heap: &Heap, engine: &Chosen, task: &Task) -> Result<Outcome, Failure
             }
         }
         Chosen::Real { kind, registers, port, .. } => match heap {
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Heap::Cuda(_) => Err(gpu()),
             Heap::Sim => Err(Failure::NoMemory),
             Heap::HugeTlb => run::real(HugeTlb::new(REGION_BYTES).map_err(opening)?, *kind, registers, *port, task),
             Heap::UDmaBuf(name) => run::real(UDmaBuf::open(name).map_err(opening)?, *kind, registers, *port, task),

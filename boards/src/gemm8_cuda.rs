@@ -1,0 +1,77 @@
+#![allow(unsafe_code, reason = "implementing `Kernel` is a promise about the code of a kernel")]
+//! `gemm8` as a CUDA kernel: the same arguments, the same arithmetic bit for bit, on a GPU.
+
+use contigo::{
+    DevSlice, Direction, Result,
+    accel::gemm8::{Gemm, Output},
+    cuda::{Gpu, Image, Kernel, Launch, Log, Module},
+};
+use core::ffi::CStr;
+
+/// The kernels of `kernels/gemm8.cu`, as PTX for compute capability 5.3 and newer; `kernels/README.md` says how it is made.
+pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../kernels/gemm8.ptx"), "\0").as_bytes()) {
+    Ok(text) => text,
+    Err(_) => c"",
+};
+
+/// `gemm8` for [`CudaKernel`](contigo::cuda::CudaKernel): operands and arguments are those of the FPGA's engine
+/// ([`Gemm8`](contigo::accel::gemm8::Gemm8)).
+///
+/// ```no_run
+/// use contigo::{Align, Engine, Region, Timeout, accel::gemm8::{Gemm, Output}};
+/// use contigo::cuda::{Caching, Cuda, CudaHost, CudaKernel, Gpu, Log};
+/// use contigo_boards::gemm8_cuda::{self, Gemm8Kernel};
+/// let cuda = Cuda::load()?;
+/// let gpu = Gpu::primary(&cuda, 0)?;
+/// let module = gemm8_cuda::load(&gpu, &mut Log::new())?;
+/// let region = Region::new(CudaHost::allocate(&gpu, 1 << 20, Align::LINE, Caching::Cached)?)?;
+/// let mut engine = Engine::new(CudaKernel::<Gemm8Kernel, 4>::new(&module)?)?;
+/// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.carve(len, Align::LINE));
+/// let operands = [a?.into_buf().to_device(..), b?.into_buf().to_device(..), bias?.into_buf().to_device(..), c?.into_buf().from_device(..)];
+/// let args = Gemm { m: 64, n: 64, k: 64, output: Output::Int32 { relu: false } };
+/// let [_, _, _, c] = engine.start(operands, &args)?.wait(Timeout::ms(100))?;
+/// println!("{:?}", c.view::<i32>()?);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Gemm8Kernel;
+
+/// Loads [`PTX`] onto `gpu`.
+///
+/// # Errors
+/// As [`Module::load`].
+pub fn load<'g>(gpu: &'g Gpu<'g>, log: &mut Log) -> Result<Module<'g>> {
+    // SAFETY: it is PTX, not a binary.
+    unsafe { Module::load(gpu, Image::Ptx(PTX), log) }
+}
+
+/// Threads of a block: what fills a multiprocessor of every generation.
+const THREADS: u32 = 256;
+/// Blocks at most: the kernel goes round where there are more elements.
+const MAX_BLOCKS: u64 = 1 << 16;
+
+// SAFETY: `kernels/gemm8.cu`: the parameters are the operands and these four words; a thread reads rows of A, columns of B and a word of bias, and
+// writes elements of C, all of them inside what `operand_bytes` says, which `check` compares with the operands.
+unsafe impl Kernel<4> for Gemm8Kernel {
+    type Args = Gemm;
+    const NAME: &'static str = "gemm8 (CUDA)";
+    const ENTRY: &'static CStr = c"gemm8";
+    const DIRECTIONS: [Direction; 4] = [Direction::ToDevice, Direction::ToDevice, Direction::ToDevice, Direction::FromDevice];
+
+    fn check(buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
+        args.check(buffers)
+    }
+
+    fn launch(args: &Gemm) -> Launch {
+        const RELU: u32 = 1;
+        const INT8: u32 = 2;
+        const SHIFT_AT: u32 = 8;
+        let flags = match args.output {
+            Output::Int8 { relu, shift } => INT8 | shift << SHIFT_AT | if relu { RELU } else { 0 },
+            Output::Int32 { relu } => u32::from(relu) * RELU,
+        };
+        let blocks = (u64::from(args.m) * u64::from(args.n)).div_ceil(THREADS.into()).clamp(1, MAX_BLOCKS);
+        let scalars = [args.m, args.n, args.k, flags].map(u64::from).into_iter().collect();
+        Launch { grid: [u32::try_from(blocks).unwrap_or(1), 1, 1], block: [THREADS, 1, 1], shared_bytes: 0, scalars }
+    }
+}

@@ -1,0 +1,138 @@
+#![allow(unsafe_code, reason = "an accelerator, and the driver's functions are called")]
+//! A kernel that works in the GPU's own memory.
+
+use super::{CudaKernel, Kernel, Module, abi::CuDevicePtr, driver::check};
+use crate::{
+    Accelerator, DevSlice, Direction, Error, Port, Result, Timeout,
+    audit::{self, Event, Site},
+};
+use core::{fmt, sync::atomic::Ordering};
+
+/// A kernel that works in the GPU's own memory, for a card whose kernel reads or writes an operand more than once, or at random: each of these
+/// accesses would cross the bus. What the kernel reads is copied there before it, what it writes is copied back behind it, on its stream and
+/// with nobody waiting; each copy is counted ([`bytes_copied`](Self::bytes_copied)) and an [`Event::CopyBytes`]. Nobody gets it unasked: it is a
+/// type of its own, with the jobs, the buffers and the errors of [`CudaKernel`].
+///
+/// Its memory is allocated once, when it is made.
+///
+/// An operand that the kernel writes is copied back whole: what the kernel leaves out is what the GPU's memory held, which for
+/// [`Direction::FromDevice`] is an earlier job's; [`Direction::Bidirectional`] keeps it.
+///
+/// ```no_run
+/// # use contigo::{Engine, cuda::{CopyingKernel, Kernel, Module}};
+/// # fn open<K: Kernel<2>>(module: &Module<'_>) -> contigo::Result<()> {
+/// let engine = Engine::new(CopyingKernel::<K, 2>::new(module, [1 << 20, 1 << 20])?)?;   // in place of CudaKernel
+/// # drop(engine);
+/// # Ok(()) }
+/// ```
+pub struct CopyingKernel<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> {
+    kernel: CudaKernel<'m, K, BUFFERS>,
+    /// The GPU's memory for each operand; 0 before it is allocated.
+    own: [CuDevicePtr; BUFFERS],
+    capacity_bytes: [usize; BUFFERS],
+    bytes_copied: u64,
+}
+
+impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CopyingKernel<'m, K, BUFFERS> {
+    /// The kernel `K` of `module`, with so many bytes of the GPU's memory for each operand.
+    ///
+    /// # Errors
+    /// As [`CudaKernel::new`]. [`Error::Cuda`] with `cuMemAlloc`: 2, the GPU has no such memory; 1, an operand of no bytes.
+    pub fn new(module: &'m Module<'m>, capacity_bytes: [usize; BUFFERS]) -> Result<Self> {
+        let mut this = Self { kernel: CudaKernel::new(module)?, own: [0; BUFFERS], capacity_bytes, bytes_copied: 0 };
+        for (own, len_bytes) in this.own.iter_mut().zip(capacity_bytes) {
+            // SAFETY: the pointer is a reference.
+            module.gpu.within(|api| check("cuMemAlloc", unsafe { (api.device_alloc)(own, len_bytes) }))?;
+        }
+        Ok(this)
+    }
+
+    /// How many bytes were copied so far, to the GPU and back.
+    #[must_use]
+    pub const fn bytes_copied(&self) -> u64 {
+        self.bytes_copied
+    }
+}
+
+// SAFETY: 1. The kernel touches this value's memory, the copies the operands, each inside its length and in its direction: `check` compared the
+// two. 2. As `CudaKernel`: the event is behind the last copy, and the stream holds them all. 3. to 5. As `CudaKernel`.
+unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for CopyingKernel<'_, K, BUFFERS> {
+    type Args = K::Args;
+    const NAME: &'static str = K::NAME;
+    const ADDR_BITS: u32 = 64;
+    const DIRECTIONS: [Direction; BUFFERS] = K::DIRECTIONS;
+
+    fn port(&self) -> &Port {
+        self.kernel.port()
+    }
+
+    fn check(&self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
+        for (buffer, capacity_bytes) in buffers.iter().zip(self.capacity_bytes) {
+            if buffer.len_bytes > capacity_bytes {
+                return Err(Error::Exhausted { need_bytes: buffer.len_bytes, capacity_bytes });
+            }
+        }
+        self.kernel.check(buffers, args)
+    }
+
+    unsafe fn start(&mut self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
+        let (kernel, own, mut copied) = (&self.kernel, self.own, 0_u64);
+        let stream = kernel.stream();
+        let done = kernel.gpu().within(|api| {
+            let mut copy = |to: CuDevicePtr, from: CuDevicePtr, len_bytes: usize| {
+                // SAFETY: so many bytes are at both (`check`); those of the operand are handed over (this function's contract).
+                check("cuMemcpyAsync", unsafe { (api.copy)(to, from, len_bytes, stream) })?;
+                copied += len_bytes as u64;
+                audit::happened(Event::CopyBytes { len_bytes }, Site::NONE);
+                Ok::<_, Error>(())
+            };
+            let operands = || buffers.iter().zip(own).zip(K::DIRECTIONS);
+            for ((buffer, own), _) in operands().filter(|(_, direction)| direction.device_reads()) {
+                copy(own, buffer.addr.0, buffer.len_bytes)?;
+            }
+            // SAFETY: this value's memory, which no other job has.
+            unsafe { kernel.launch(api, own, args)? };
+            for ((buffer, own), _) in operands().filter(|(_, direction)| direction.device_writes()) {
+                copy(buffer.addr.0, own, buffer.len_bytes)?;
+            }
+            kernel.record(api)
+        });
+        self.bytes_copied = self.bytes_copied.saturating_add(copied);
+        done
+    }
+
+    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+        self.kernel.poll(timeout)
+    }
+
+    fn quiesce(&mut self) -> Result<()> {
+        self.kernel.quiesce()
+    }
+}
+
+impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Drop for CopyingKernel<'_, K, BUFFERS> {
+    /// Gives the GPU's memory back; or keeps it where a kernel may still use it.
+    fn drop(&mut self) {
+        let idle = self.kernel.is_idle();
+        for own in self.own.into_iter().filter(|own| *own != 0) {
+            // SAFETY: allocated in `new`, freed once, and the stream that used it is empty.
+            let free = || self.kernel.gpu().within(|api| check("cuMemFree", unsafe { (api.device_free)(own) }));
+            if !idle || free().is_err() {
+                self.kernel.gpu().out.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+// SAFETY: as for `CudaKernel`; addresses are numbers.
+unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Send for CopyingKernel<'_, K, BUFFERS> {}
+
+impl<K: Kernel<BUFFERS>, const BUFFERS: usize> fmt::Debug for CopyingKernel<'_, K, BUFFERS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let capacity_bytes = &self.capacity_bytes;
+        f.debug_struct("CopyingKernel")
+            .field("capacity_bytes", capacity_bytes)
+            .field("bytes_copied", &self.bytes_copied)
+            .finish_non_exhaustive()
+    }
+}

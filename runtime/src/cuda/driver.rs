@@ -1,0 +1,122 @@
+#![allow(unsafe_code, reason = "a library is loaded, and its functions are called")]
+//! NVIDIA's driver, loaded.
+
+use super::abi::{Api, CuResult, api};
+use crate::{Error, Result};
+use core::{
+    ffi::{CStr, c_int},
+    fmt,
+};
+use libloading::Library;
+
+/// NVIDIA's driver: `libcuda.so.1`, loaded and initialised. It stays loaded until the program ends, because it may have threads.
+pub struct Cuda {
+    pub(super) api: Api,
+    version: u32,
+}
+
+impl Cuda {
+    /// The oldest driver that is taken: CUDA 10.2, which is `JetPack` 4's, for Jetson Nano and TX2.
+    pub const OLDEST: u32 = 10_020;
+
+    /// Loads the machine's driver.
+    ///
+    /// # Errors
+    /// - [`Error::NoLibrary`]: there is no driver, or it is not where the loader looks.
+    /// - [`Error::Unsuitable`]: it is older than [`OLDEST`](Self::OLDEST), or lacks a function.
+    /// - [`Error::Cuda`] with `cuInit`: 100, there is no GPU; 803, the kernel's part of the driver is of another version.
+    pub fn load() -> Result<Self> {
+        // SAFETY: the name is NVIDIA's driver's, which the loader finds where the system's owner put it.
+        unsafe { Self::load_from(c"libcuda.so.1") }
+    }
+
+    /// As [`load`](Self::load), from a file by its name or path.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    ///
+    /// # Safety
+    /// The file is NVIDIA's driver, or behaves as its reference says.
+    pub unsafe fn load_from(file: &CStr) -> Result<Self> {
+        const UPDATE: &str = "it is not there in this driver: update NVIDIA's driver";
+        // SAFETY: the caller's promise.
+        let library = unsafe { open(file) }.map_err(|fix| Error::NoLibrary { name: "libcuda.so.1", fix })?;
+        let look = Look(&library);
+        let api = api!(|names: &[&'static CStr]| look.up(names).ok_or(Error::Unsuitable { name: first(names), value: 0, fix: UPDATE }));
+        core::mem::forget(library);
+        let mut version: c_int = 0;
+        // SAFETY: the pointer is a reference; allowed before `cuInit`.
+        check("cuDriverGetVersion", unsafe { (api.driver_version)(&raw mut version) })?;
+        let version = u32::try_from(version).unwrap_or(0);
+        if version < Self::OLDEST {
+            let fix = "CUDA 10.2 (10020) is the oldest driver that is taken: update NVIDIA's driver";
+            return Err(Error::Unsuitable { name: "cuDriverGetVersion", value: version.into(), fix });
+        }
+        // SAFETY: flags must be 0; any thread may call it, any number of times.
+        check("cuInit", unsafe { (api.init)(0) })?;
+        Ok(Self { api, version })
+    }
+
+    /// The newest CUDA that the driver knows: 12040 is 12.4.
+    #[must_use]
+    pub const fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// How many GPUs there are.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`].
+    pub fn gpus(&self) -> Result<u32> {
+        let mut count: c_int = 0;
+        // SAFETY: the pointer is a reference.
+        check("cuDeviceGetCount", unsafe { (self.api.device_count)(&raw mut count) })?;
+        Ok(u32::try_from(count).unwrap_or(0))
+    }
+}
+
+/// Loads a library, or says what to do.
+///
+/// # Safety
+/// Loading it runs its initialisers.
+#[cfg(not(target_feature = "crt-static"))]
+unsafe fn open(file: &CStr) -> Result<Library, &'static str> {
+    // With its NUL it is not copied.
+    let name = core::str::from_utf8(file.to_bytes_with_nul()).map_err(|_| "its path is no UTF-8: give it another one")?;
+    // SAFETY: the caller's promise.
+    unsafe { Library::new(name) }
+        .map_err(|_| "install NVIDIA's driver (on a Jetson it is part of JetPack), and see that ldconfig -p lists it")
+}
+
+/// The C library of a static program would want its own shared twin for that.
+#[cfg(target_feature = "crt-static")]
+unsafe fn open(_file: &CStr) -> Result<Library, &'static str> {
+    Err("this program has its C library inside and loads no other: build it without crt-static")
+}
+
+/// A library's functions, by name.
+struct Look<'l>(&'l Library);
+
+impl Look<'_> {
+    /// The first of `names` that is there. `F` is the function's type, by `abi.rs`.
+    fn up<F: Copy>(&self, names: &[&'static CStr]) -> Option<F> {
+        // SAFETY: `F` is that function's type in `cuda.h`, which `functions!` repeats, and the library is never unloaded.
+        names.iter().find_map(|name| unsafe { self.0.get::<F>(*name) }.ok().map(|symbol| *symbol))
+    }
+}
+
+fn first(names: &[&'static CStr]) -> &'static str {
+    names.first().and_then(|name| name.to_str().ok()).unwrap_or("")
+}
+
+/// A result, as an error with the call's name.
+#[inline]
+pub(super) const fn check(call: &'static str, code: CuResult) -> Result<()> {
+    if code == 0 { Ok(()) } else { Err(Error::Cuda { call, code }) }
+}
+
+impl fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cuda").field("version", &self.version).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,257 @@
+#![allow(unsafe_code, reason = "a backend, and memory that the driver gives as a pointer")]
+//! The CPU's memory, pinned and mapped for a GPU.
+
+use super::{
+    Gpu,
+    abi::{DEVICE_MAP, PORTABLE, WRITE_COMBINED, pointer},
+    driver::check,
+};
+use crate::{
+    Align, Backend, BaseAddr, DevAddr, Direction, Error, Mapping, Refused, Result, SyncScope,
+    audit::{self, Event, Site},
+};
+use core::{
+    ffi::c_void,
+    fmt,
+    mem::ManuallyDrop,
+    ops::Range,
+    ptr::{self, NonNull},
+    slice,
+    sync::atomic::Ordering,
+};
+
+/// How the CPU reaches pinned memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Caching {
+    /// Through its caches, which the GPU snoops. (Uncached where [`GpuFacts::cpu_uncached`](super::GpuFacts::cpu_uncached) says so.)
+    Cached,
+    /// Write-combined: for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very slowly.
+    WriteCombined,
+}
+
+/// The CPU's memory, pinned and mapped for a GPU: a [`Backend`] of which CPU and GPU have a view each, with nothing copied between.
+///
+/// **Alignment.** What is asked for, in both views, 64 bytes at least: where the driver's pointer is less aligned, a little more is allocated.
+///
+/// **Whose it is.** This value's, until it is dropped; then it is given back to the driver, which waits for what the GPU is doing. A
+/// [`Region`](crate::Region) over it leaks it while anything of it is out.
+///
+/// # References
+/// CUDA Driver API, `cuMemHostAlloc`, `cuMemHostRegister`, `cuMemHostGetDevicePointer`, `cuPointerGetAttributes`; CUDA for Tegra.
+pub struct CudaHost<'g> {
+    gpu: &'g Gpu<'g>,
+    /// What the driver knows it by: the first byte of the allocation, or of what was registered.
+    handle: NonNull<c_void>,
+    /// The first byte of the block.
+    cpu: NonNull<u8>,
+    len_bytes: usize,
+    addr: DevAddr,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Allocated,
+    Registered,
+}
+
+impl<'g> CudaHost<'g> {
+    /// Allocates `len_bytes`, rounded up to whole lines of 64, zeroed, pinned, and mapped for all GPUs of the program. Both views begin at
+    /// a multiple of `align`.
+    ///
+    /// # Errors
+    /// - [`Error::Argument`]: `len_bytes` is 0, or not within an address space.
+    /// - [`Error::Cuda`] with `cuMemHostAlloc`: 2, there is no such memory, or no more may be pinned. A code of 700 or above is an earlier
+    ///   kernel's failure: the context is lost.
+    /// - [`Error::Misaligned`]: the GPU's view is, where the CPU's is not. [`Error::AttributeNonsense`]: the driver says that the memory
+    ///   is something else.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn allocate(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align, caching: Caching) -> Result<Self> {
+        let align = align.max(Align::LINE);
+        let max = isize::MAX as usize - align.bytes();
+        let whole_bytes = Align::LINE.round_up(len_bytes).filter(|whole| (1..=max).contains(whole));
+        let out_of_bounds = Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max: max as u64, multiple_of: 1 };
+        let whole_bytes = whole_bytes.ok_or(out_of_bounds)?;
+        let flags = PORTABLE | DEVICE_MAP | if caching == Caching::WriteCombined { WRITE_COMBINED } else { 0 };
+        let allocate = |len_bytes| {
+            let mut first = ptr::null_mut();
+            // SAFETY: the pointer is a reference.
+            gpu.within(|api| check("cuMemHostAlloc", unsafe { (api.host_alloc)(&raw mut first, len_bytes, flags) }))?;
+            NonNull::new(first).ok_or(Error::AttributeNonsense { name: "cuMemHostAlloc", value: 0 })
+        };
+        let mut this = Self::found(gpu, allocate(whole_bytes)?, whole_bytes, Kind::Allocated)?;
+        let skip = |this: &Self| this.cpu.as_ptr().align_offset(align.bytes());
+        if skip(&this) != 0 {
+            // Another one with room for the alignment; the first is kept until then, so that it is not the same.
+            let larger = allocate(whole_bytes + align.bytes())?;
+            this = Self::found(gpu, larger, whole_bytes, Kind::Allocated)?;
+            let skip = skip(&this);
+            // SAFETY: `skip` is less than `align`, for which there is room.
+            this.cpu = unsafe { this.cpu.add(skip) };
+            this.addr = DevAddr(this.addr.0.wrapping_add(skip as u64));
+        }
+        if !align.divides(this.addr.0) {
+            return Err(Error::Misaligned { addr: this.addr.0, align_bytes: align.bytes() });
+        }
+        // SAFETY: so many bytes were allocated behind `cpu`, and nobody else knows them.
+        unsafe { this.cpu.as_ptr().write_bytes(0, whole_bytes) };
+        Ok(this)
+    }
+
+    /// Pins and maps memory that the program has already. [`unregister`](Self::unregister) gives it back; so does dropping this value to
+    /// the driver, and then nobody has it.
+    ///
+    /// A region wants whole lines of 64 bytes, and refuses what does not begin and end there.
+    ///
+    /// # Errors
+    /// The memory comes back with [`Error::Cuda`] and `cuMemHostRegister`: 712, some of it is registered; 801, not on this machine; or
+    /// as [`allocate`](Self::allocate).
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn register(gpu: &'g Gpu<'g>, memory: &'static mut [u8]) -> Result<Self, Refused<&'static mut [u8]>> {
+        let (first, len_bytes) = (NonNull::from(&mut *memory).cast::<u8>(), memory.len());
+        // SAFETY: `memory` is this call's for ever, and not used again but where nothing was registered.
+        match unsafe { Self::register_raw(gpu, first, len_bytes) } {
+            Ok(this) => Ok(this),
+            // SAFETY: it was made of this slice, and not registered: nobody else has it.
+            Err(error) => Err(Refused::new(error, unsafe { slice::from_raw_parts_mut(first.as_ptr(), len_bytes) })),
+        }
+    }
+
+    /// As [`register`](Self::register), of memory that somebody else keeps: a framework's tensor.
+    ///
+    /// # Errors
+    /// As [`register`](Self::register).
+    ///
+    /// # Safety
+    /// `len_bytes` bytes at `first` are mapped, readable, writable and initialised, until this value has been dropped, or for ever where it is
+    /// leaked; nobody else reads or writes them while it lives.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub unsafe fn register_raw(gpu: &'g Gpu<'g>, first: NonNull<u8>, len_bytes: usize) -> Result<Self> {
+        if len_bytes == 0 {
+            return Err(Error::Argument { name: "len_bytes", value: 0, min: 1, max: isize::MAX as u64, multiple_of: 1 });
+        }
+        let handle = first.cast::<c_void>();
+        let flags = PORTABLE | DEVICE_MAP;
+        // SAFETY: so many bytes are there, by the caller's promise; the driver pins the pages that hold them.
+        gpu.within(|api| check("cuMemHostRegister", unsafe { (api.host_register)(handle.as_ptr(), len_bytes, flags) }))?;
+        Self::found(gpu, handle, len_bytes, Kind::Registered)
+    }
+
+    /// The memory again, not pinned any more: for what was given to [`register`](Self::register).
+    ///
+    /// # Errors
+    /// It stays registered, with what the driver says. [`Error::Unsuitable`]: it was allocated here.
+    ///
+    /// # Safety
+    /// It was made by [`register`](Self::register), not by [`register_raw`](Self::register_raw).
+    pub unsafe fn unregister(self) -> Result<&'static mut [u8], Refused<Self>> {
+        if self.kind == Kind::Allocated {
+            let fix = "it was allocated here: drop it";
+            return Err(Refused::new(Error::Unsuitable { name: "this memory's count of owners elsewhere", value: 0, fix }, self));
+        }
+        let this = ManuallyDrop::new(self);
+        match this.give_back() {
+            // SAFETY: the slice that `register` was given, by the caller's promise; the GPU has lost it.
+            Ok(()) => Ok(unsafe { slice::from_raw_parts_mut(this.cpu.as_ptr(), this.len_bytes) }),
+            Err(error) => Err(Refused::new(error, ManuallyDrop::into_inner(this))),
+        }
+    }
+
+    /// Asks the driver for the GPU's view of what it gave or took, and checks what it says. What is wrong is given back.
+    #[cfg_attr(feature = "audit", track_caller)]
+    fn found(gpu: &'g Gpu<'g>, handle: NonNull<c_void>, len_bytes: usize, kind: Kind) -> Result<Self> {
+        gpu.out.fetch_add(1, Ordering::Relaxed);
+        let mut this = Self { gpu, handle, cpu: handle.cast(), len_bytes, addr: DevAddr(0), kind };
+        // From here on an error drops `this`, which gives the memory back.
+        let mut addr = 0;
+        // SAFETY: the pointer is a reference, and the memory is the driver's.
+        gpu.within(|api| check("cuMemHostGetDevicePointer", unsafe { (api.host_device_pointer)(&raw mut addr, handle.as_ptr(), 0) }))?;
+        this.addr = DevAddr(addr);
+        let (mut memory_type, mut device, mut host) = (0_u32, 0_u64, 0_u64);
+        let mut which = [pointer::MEMORY_TYPE, pointer::DEVICE_POINTER, pointer::HOST_POINTER];
+        let mut into = [(&raw mut memory_type).cast::<c_void>(), (&raw mut device).cast(), (&raw mut host).cast()];
+        let asked = gpu.within(|api| {
+            // SAFETY: three attributes, and a variable of each one's type.
+            check("cuPointerGetAttributes", unsafe { (api.pointer_attributes)(3, which.as_mut_ptr(), into.as_mut_ptr(), addr) })
+        });
+        asked?;
+        for (name, value, expected) in [
+            ("CU_POINTER_ATTRIBUTE_MEMORY_TYPE", memory_type.into(), pointer::HOST.into()),
+            ("CU_POINTER_ATTRIBUTE_DEVICE_POINTER", device, addr),
+            ("CU_POINTER_ATTRIBUTE_HOST_POINTER", host, handle.addr().get() as u64),
+        ] {
+            if value != expected {
+                return Err(Error::AttributeNonsense { name, value });
+            }
+        }
+        audit::happened(Event::MapForDevice { iova: addr, len_bytes }, Site::here());
+        Ok(this)
+    }
+
+    /// Gives the memory back to the driver. Once.
+    fn give_back(&self) -> Result<()> {
+        let handle = self.handle.as_ptr();
+        self.gpu.within(|api| match self.kind {
+            // SAFETY: allocated by `allocate`. Nobody uses it any more: this value is going, and a region that has lent some of it does not let go.
+            Kind::Allocated => check("cuMemFreeHost", unsafe { (api.host_free)(handle) }),
+            // SAFETY: registered by `register_raw`; else as above.
+            Kind::Registered => check("cuMemHostUnregister", unsafe { (api.host_unregister)(handle) }),
+        })?;
+        self.gpu.out.fetch_sub(1, Ordering::Release);
+        audit::happened(Event::UnmapForDevice { iova: self.addr.0, len_bytes: self.len_bytes }, Site::NONE);
+        Ok(())
+    }
+}
+
+impl Drop for CudaHost<'_> {
+    /// Gives the memory back; what the driver will not take stays, and its GPU's context with it.
+    fn drop(&mut self) {
+        if self.give_back().is_err() {
+            audit::happened(Event::Leak { len_bytes: self.len_bytes }, Site::NONE);
+        }
+    }
+}
+
+// SAFETY: 1. The pointers were asked for in `found` and do not change. 2. So many bytes are the driver's allocation, zeroed, or the registered
+// memory of `register_raw`'s contract; they are pinned and stay mapped until `give_back`, which runs when this value goes. 3. Nothing is
+// synchronised. 4. The address is the driver's for this GPU, contiguous as all of its mappings are, on that GPU's bus. 5. The driver keeps
+// pinned memory coherent: a GPU snoops the CPU's caches, or the CPU does not cache it; what orders the two is the accelerator's poll.
+unsafe impl Backend for CudaHost<'_> {
+    fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Allocated => "cuda-host",
+            Kind::Registered => "cuda-registered",
+        }
+    }
+
+    fn mapping(&self) -> Mapping {
+        Mapping {
+            cpu: self.cpu,
+            len_bytes: self.len_bytes,
+            base: BaseAddr::Dev(self.addr),
+            bus: self.gpu.bus(),
+            scope: SyncScope::Coherent,
+            coherent: Some(true),
+        }
+    }
+
+    unsafe fn sync_for_device(&self, _range: Range<usize>, _direction: Direction) -> Result<()> {
+        Ok(())
+    }
+
+    unsafe fn sync_for_cpu(&self, _range: Range<usize>, _direction: Direction) -> Result<()> {
+        Ok(())
+    }
+}
+
+// SAFETY: the memory is this value's, and the driver's functions may be called on any thread.
+unsafe impl Send for CudaHost<'_> {}
+// SAFETY: `&self` gives numbers.
+unsafe impl Sync for CudaHost<'_> {}
+
+impl fmt::Debug for CudaHost<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaHost").field("kind", &self.kind).field("addr", &self.addr).field("len_bytes", &self.len_bytes).finish()
+    }
+}

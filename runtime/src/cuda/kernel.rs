@@ -1,0 +1,261 @@
+#![allow(unsafe_code, reason = "an accelerator, and a kernel that may write anywhere")]
+//! A kernel as an accelerator.
+
+use super::{
+    Gpu, Module,
+    abi::{Api, CuEvent, CuFunction, CuResult, CuStream, DISABLE_TIMING, NON_BLOCKING, NOT_READY},
+    driver::check,
+};
+use crate::{Accelerator, DevSlice, Direction, Error, Port, Result, Spin, Timeout, irq::poll_until};
+use core::{
+    ffi::{CStr, c_void},
+    fmt,
+    marker::PhantomData,
+    ptr,
+};
+
+/// How a kernel is launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y and z.
+    pub block: [u32; 3],
+    /// Shared memory of a block, in bytes, beside what the kernel declares.
+    pub shared_bytes: u32,
+    /// The parameters behind the buffers' addresses, in their order; a narrower one is the lower bytes.
+    pub scalars: heapless::Vec<u64, 16>,
+}
+
+/// One kernel: its name, its parameters, its limits. This is what a program writes for a kernel of its own; streams, events, contexts, waiting
+/// and what goes wrong are [`CudaKernel`]'s.
+///
+/// The kernel's first parameters are the `BUFFERS` operands' addresses, in their order; the others are [`Launch::scalars`].
+///
+/// ```
+/// use contigo::{DevSlice, Direction, Error, Result, cuda::{Kernel, Launch}};
+/// use core::ffi::CStr;
+///
+/// /// `__global__ void scale(const float *from, float *to, unsigned count, float by)`
+/// struct Scale;
+/// struct By { count: u32, by: f32 }
+///
+/// // SAFETY: a thread reads `from[i]` and writes `to[i]`, where `i < count`.
+/// unsafe impl Kernel<2> for Scale {
+///     type Args = By;
+///     const NAME: &'static str = "scale";
+///     const ENTRY: &'static CStr = c"scale";
+///     const DIRECTIONS: [Direction; 2] = [Direction::ToDevice, Direction::FromDevice];
+///     fn check([from, to]: &[DevSlice; 2], args: &By) -> Result<()> {
+///         let need_bytes = u64::from(args.count) * 4;
+///         for (index, buffer) in [from, to].into_iter().enumerate() {
+///             if (buffer.len_bytes as u64) < need_bytes {
+///                 return Err(Error::BufferSize { index, need_bytes, have_bytes: buffer.len_bytes });
+///             }
+///         }
+///         Ok(())
+///     }
+///     fn launch(args: &By) -> Launch {
+///         let scalars = [u64::from(args.count), args.by.to_bits().into()].into_iter().collect();
+///         Launch { grid: [args.count.div_ceil(256), 1, 1], block: [256, 1, 1], shared_bytes: 0, scalars }
+///     }
+/// }
+/// ```
+///
+/// # Safety
+/// Callers owe nothing.
+///
+/// # Implementation safety
+/// With operands and arguments that passed `check`, launched as `launch` says, the kernel called `ENTRY` has these parameters, touches no bytes
+/// but the operands', and writes only those whose direction says so. No parameter is longer than eight bytes.
+pub unsafe trait Kernel<const BUFFERS: usize> {
+    /// What a job needs to know beside its operands.
+    type Args;
+    /// For messages.
+    const NAME: &'static str;
+    /// The kernel's name in its module: mangled, unless it is `extern "C"`.
+    const ENTRY: &'static CStr;
+    /// What the kernel does with each operand.
+    const DIRECTIONS: [Direction; BUFFERS];
+
+    /// Are these operands and arguments what the kernel takes?
+    ///
+    /// # Errors
+    /// [`Error::BufferSize`], [`Error::BufferAlign`], [`Error::Argument`].
+    fn check(buffers: &[DevSlice; BUFFERS], args: &Self::Args) -> Result<()>;
+
+    /// How it is launched for these arguments.
+    fn launch(args: &Self::Args) -> Launch;
+}
+
+/// A kernel on a stream of its own, as an [`Accelerator`] for an [`Engine`](crate::Engine): a launch is its doorbell, an event says that it
+/// is finished.
+///
+/// A kernel cannot be stopped. [`quiesce`](Accelerator::quiesce) waits for its end, [`STOP_MS`](Self::STOP_MS) at most; one that goes on, or a context
+/// that is lost by a fault (code 700 and above), is [`Error::WillNotStop`], and the job's buffers stay with the GPU for ever: the driver would
+/// free all pinned memory of the context by resetting it, under whoever has a view of it.
+pub struct CudaKernel<'m, K, const BUFFERS: usize> {
+    module: &'m Module<'m>,
+    function: CuFunction,
+    stream: CuStream,
+    event: CuEvent,
+    port: Port,
+    clock: Spin,
+    kernel: PhantomData<fn(K)>,
+}
+
+impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CudaKernel<'m, K, BUFFERS> {
+    /// How long a kernel is waited for where it should have been finished: longer than a display driver's watchdog allows one.
+    pub const STOP_MS: u32 = 5_000;
+
+    /// The kernel `K` of `module`.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`] with `cuModuleGetFunction` and 500: the module has none of that name.
+    pub fn new(module: &'m Module<'m>) -> Result<Self> {
+        let function = module.function(K::ENTRY)?;
+        let (mut stream, mut event) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the pointer is a reference.
+        module.gpu.within(|api| check("cuStreamCreate", unsafe { (api.stream_create)(&raw mut stream, NON_BLOCKING) }))?;
+        // From here on dropping gives the stream back; an event that was not made is null, and is not given back.
+        let mut this = Self { module, function, stream, event, port: module.gpu.port(), clock: Spin, kernel: PhantomData };
+        // SAFETY: the pointer is a reference.
+        module.gpu.within(|api| check("cuEventCreate", unsafe { (api.event_create)(&raw mut event, DISABLE_TIMING) }))?;
+        this.event = event;
+        Ok(this)
+    }
+
+    /// Puts the kernel into the stream, with its operands at `addrs`. The context is current.
+    ///
+    /// # Safety
+    /// The bytes at `addrs` are the kernel's as [`Accelerator::start`] says, until the stream is empty.
+    pub(super) unsafe fn launch(&self, api: &Api, mut addrs: [u64; BUFFERS], args: &K::Args) -> Result<()> {
+        let Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, mut scalars } = K::launch(args);
+        let mut parameters = heapless::Vec::<*mut c_void, 32>::new();
+        for value in addrs.iter_mut().chain(scalars.iter_mut()) {
+            // An engine has 16 operands at most, and a launch 16 scalars.
+            let _ = parameters.push(ptr::from_mut(value).cast());
+        }
+        // SAFETY: function and stream are this context's; as many parameters are there as the kernel has, eight bytes each, of which the driver
+        // copies what the kernel declares (`Kernel`'s contract). What it touches is the caller's promise.
+        check("cuLaunchKernel", unsafe {
+            (api.launch)(self.function, gx, gy, gz, bx, by, bz, shared_bytes, self.stream, parameters.as_mut_ptr(), ptr::null_mut())
+        })
+    }
+
+    /// Puts the event behind all that is in the stream. The context is current.
+    pub(super) fn record(&self, api: &Api) -> Result<()> {
+        // SAFETY: both are this context's.
+        check("cuEventRecord", unsafe { (api.event_record)(self.event, self.stream) })
+    }
+
+    /// The stream.
+    pub(super) const fn stream(&self) -> CuStream {
+        self.stream
+    }
+
+    /// Is nothing in the stream?
+    pub(super) fn is_idle(&self) -> bool {
+        // SAFETY: the stream is this context's.
+        self.module.gpu.within(|api| check("cuStreamQuery", unsafe { (api.stream_query)(self.stream) })).is_ok()
+    }
+
+    /// The GPU.
+    pub(super) const fn gpu(&self) -> &'m Gpu<'m> {
+        self.module.gpu
+    }
+
+    /// Looks until `query` says something else than "not ready", at most for `timeout`. `None` when the time is over.
+    fn wait(&mut self, timeout: Timeout, query: impl Fn(&Self) -> Result<CuResult>) -> Result<Option<CuResult>> {
+        let mut clock = self.clock;
+        let mut answer = Ok(NOT_READY);
+        poll_until(&mut clock, timeout, |_| {
+            answer = query(self);
+            answer != Ok(NOT_READY)
+        })?;
+        Ok(Some(answer?).filter(|answer| *answer != NOT_READY))
+    }
+}
+
+// SAFETY: 1. The kernel touches the operands only (`Kernel`'s contract). 2. `poll` says `true` when the event behind the kernel has happened, and
+// `quiesce` returns `Ok` when the stream is empty: what the kernel wrote is then in memory, and it runs no more (CUDA Driver API, "Stream
+// Management"). 3. `check` calls the kernel's check only. 4. Addresses are the GPU's, on its bus. 5. The stream is this value's.
+unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for CudaKernel<'_, K, BUFFERS> {
+    type Args = K::Args;
+    const NAME: &'static str = K::NAME;
+    const ADDR_BITS: u32 = 64;
+    const DIRECTIONS: [Direction; BUFFERS] = K::DIRECTIONS;
+
+    fn port(&self) -> &Port {
+        &self.port
+    }
+
+    fn check(&self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
+        K::check(buffers, args)
+    }
+
+    unsafe fn start(&mut self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
+        self.module.gpu.within(|api| {
+            // SAFETY: the operands are handed over (this function's contract), at these addresses.
+            unsafe { self.launch(api, buffers.map(|buffer| buffer.addr.0), args)? };
+            self.record(api)
+        })
+    }
+
+    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+        let query = |this: &Self| {
+            // SAFETY: the event is this context's.
+            this.module.gpu.within(|api| Ok(unsafe { (api.event_query)(this.event) }))
+        };
+        let found = self.wait(timeout, query)?;
+        found.map_or(Ok(false), |code| check("cuEventQuery", code).map(|()| true))
+    }
+
+    fn quiesce(&mut self) -> Result<()> {
+        let waited_us = Self::STOP_MS * 1_000;
+        let query = |this: &Self| {
+            // SAFETY: the stream is this context's.
+            this.module.gpu.within(|api| Ok(unsafe { (api.stream_query)(this.stream) }))
+        };
+        match self.wait(Timeout::us(waited_us), query) {
+            Ok(Some(0)) => Ok(()),
+            Ok(code) => Err(Error::WillNotStop { device: K::NAME, status: status(code.unwrap_or(NOT_READY)), waited_us }),
+            Err(Error::Cuda { code, .. }) => Err(Error::WillNotStop { device: K::NAME, status: status(code), waited_us: 0 }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A result as the status word of a message.
+fn status(code: CuResult) -> u32 {
+    u32::try_from(code).unwrap_or(u32::MAX)
+}
+
+impl<K, const BUFFERS: usize> Drop for CudaKernel<'_, K, BUFFERS> {
+    /// Gives event and stream back; or keeps them, with the module and the context, where the kernel has not ended.
+    fn drop(&mut self) {
+        let (event, stream) = (self.event, self.stream);
+        let dropped = self.module.gpu.within(|api| {
+            // SAFETY: the stream is this context's.
+            check("cuStreamQuery", unsafe { (api.stream_query)(stream) })?;
+            if !event.is_null() {
+                // SAFETY: the event is one, and is destroyed once.
+                let _ = unsafe { (api.event_destroy)(event) };
+            }
+            // SAFETY: the stream is one, and is destroyed once.
+            check("cuStreamDestroy", unsafe { (api.stream_destroy)(stream) })
+        });
+        if dropped.is_err() {
+            self.module.keep();
+        }
+    }
+}
+
+// SAFETY: streams, events and functions may be used on any thread where their context is current.
+unsafe impl<K, const BUFFERS: usize> Send for CudaKernel<'_, K, BUFFERS> {}
+
+impl<K, const BUFFERS: usize> fmt::Debug for CudaKernel<'_, K, BUFFERS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaKernel").field("module", &self.module).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,281 @@
+//! Kernels as jobs: results, faults that come late, kernels that never end.
+
+use super::{block, clean, clean_but_for, code, driver};
+use contigo::{
+    Accelerator, Align, Attempt, CpuBuf, Engine, Error, Pool, Region, Timeout,
+    accel::gemm8::{Gemm, Output, requantize},
+    cuda::{Cuda, CudaKernel, Gpu, Image, Log, Module},
+    sim::{SimBoard, SimGemm8},
+};
+use contigo_boards::gemm8_cuda::{self, Gemm8Kernel};
+use fake_cuda::{Config, Function, LateError, code as answers};
+use fastrand::Rng;
+use std::{thread, time::Instant};
+
+type GpuEngine<'m> = Engine<CudaKernel<'m, Gemm8Kernel, 4>, 4>;
+
+pub(crate) const LIMIT: Timeout = Timeout::ms(1_000);
+pub(crate) const GEMM: Gemm = Gemm { m: 3, n: 32, k: 48, output: Output::Int8 { relu: true, shift: 5 } };
+
+fn engine<'m>(module: &'m Module<'m>) -> GpuEngine<'m> {
+    Engine::new(CudaKernel::new(module).unwrap()).unwrap()
+}
+
+pub(crate) fn loaded<'g>(gpu: &'g Gpu<'g>) -> Module<'g> {
+    let mut log = Log::new();
+    gemm8_cuda::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"))
+}
+
+/// What `args` make of these operands, element by element.
+pub(crate) fn expected(args: &Gemm, a: &[i8], b: &[i8], bias: &[i32]) -> Vec<u8> {
+    let (m, n, k) = (args.m as usize, args.n as usize, args.k as usize);
+    let sum = |row: usize, column: usize| {
+        let products = (0..k).map(|inner| i32::from(a[row * k + inner]) * i32::from(b[inner * n + column]));
+        products.fold(bias[column], i32::wrapping_add)
+    };
+    let elements = (0..m).flat_map(|row| (0..n).map(move |column| (row, column))).map(|(row, column)| sum(row, column));
+    let bytes = usize::try_from(args.output.element_bytes()).unwrap();
+    elements.flat_map(|sum| requantize(sum, args.output).to_le_bytes().into_iter().take(bytes)).collect()
+}
+
+#[test]
+fn a_thousand_jobs_are_right_bit_for_bit() {
+    let (controls, cuda) = driver(&Config::default());
+    let gpu = Gpu::primary(&cuda, 0).unwrap();
+    let module = loaded(&gpu);
+    let mut engine = engine(&module);
+    let region = Region::new(block(&gpu).unwrap()).unwrap();
+    let pool = Pool::<4>::new(region.carve(4 * 16_384, Align::DLPACK).unwrap(), 16_384).unwrap();
+    let mut rng = Rng::with_seed(5);
+    for job in 0..1_000_u32 {
+        let output = match job % 3 {
+            0 => Output::Int32 { relu: rng.bool() },
+            _ => Output::Int8 { relu: rng.bool(), shift: rng.u32(0..=31) },
+        };
+        let args = Gemm { m: rng.u32(1..=8), n: 16 * rng.u32(1..=8), k: 16 * rng.u32(1..=8), output };
+        let [a_bytes, b_bytes, bias_bytes, c_bytes] = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
+        let [mut a, mut b, mut bias, c] = [(); 4].map(|()| pool.take().unwrap());
+        a.view_at_mut::<i8>(..a_bytes).unwrap().fill_with(|| rng.i8(..));
+        b.view_at_mut::<i8>(..b_bytes).unwrap().fill_with(|| rng.i8(..));
+        bias.view_at_mut::<i32>(..bias_bytes).unwrap().fill_with(|| rng.i32(..));
+        let right = expected(&args, a.view_at(..a_bytes).unwrap(), b.view_at(..b_bytes).unwrap(), bias.view_at(..bias_bytes).unwrap());
+        let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
+        let [.., c] = engine.start(operands, &args).unwrap().wait(LIMIT).unwrap();
+        assert_eq!(c.view_at::<u8>(..c_bytes).unwrap(), right, "{args:?}");
+    }
+    assert_eq!((engine.jobs().completed, region.stats().bytes_copied, region.stats().syncs), (1_000, 0, 0));
+    drop((engine, pool));
+    drop(region);
+    drop(module);
+    drop(gpu);
+    clean(&controls);
+}
+
+/// Four operands of [`GEMM`], out of `pool`.
+pub(crate) fn operands<'p, const N: usize>(pool: &'p Pool<'_, N>) -> [contigo::Operand<'p>; 4] {
+    let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
+    let [a_bytes, b_bytes, bias_bytes, c_bytes] = GEMM.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
+    [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)]
+}
+
+/// Runs `act` with an engine and a pool on a driver like `config`; they are dropped before the counters are read.
+fn with_engine<T>(config: &Config, act: impl FnOnce(&mut GpuEngine<'_>, &Pool<'_, 8>) -> T) -> (T, fake_cuda::Controls) {
+    let (controls, cuda) = driver(config);
+    let done = {
+        let gpu = Gpu::primary(&cuda, 0).unwrap();
+        let module = loaded(&gpu);
+        let region = Region::new(block(&gpu).unwrap()).unwrap();
+        let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
+        let mut engine = engine(&module);
+        act(&mut engine, &pool)
+    };
+    (done, controls)
+}
+
+#[test]
+fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
+    let ((), controls) = with_engine(&Config { kernel_polls: 5, ..Config::default() }, |engine, pool| {
+        let mut job = engine.start(operands(pool), &GEMM).unwrap();
+        let mut looks = 0;
+        let [.., c] = loop {
+            match job.try_wait().unwrap() {
+                Attempt::Done(buffers) => break buffers,
+                Attempt::Pending(still) => job = still,
+            }
+            looks += 1;
+            assert!(looks < 100);
+        };
+        assert!(looks >= 4, "{looks} looks");
+        drop(c);
+    });
+    clean(&controls);
+}
+
+#[test]
+fn a_job_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
+    let ((), controls) = with_engine(&Config { kernel_us: 20_000, ..Config::default() }, |engine, pool| {
+        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Timeout::us(100)).unwrap_err();
+        assert_eq!(failed.error, Error::Timeout { timeout_us: 100 });
+        drop(failed.buffers.expect("the kernel ended while it was being stopped"));
+        assert_eq!((pool.taken(), engine.is_busy(), engine.jobs().stopped), (0, false, 1));
+        drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
+        // Dropped under way, the same.
+        drop(engine.start(operands(pool), &GEMM).unwrap());
+        assert_eq!((pool.taken(), engine.is_busy()), (0, false));
+    });
+    clean(&controls);
+}
+
+#[test]
+fn a_kernel_that_never_ends_keeps_its_buffers_its_module_and_its_context() {
+    let since = Instant::now();
+    let ((), controls) = with_engine(&Config { hang_launch: 2, ..Config::default() }, |engine, pool| {
+        drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
+        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Timeout::ms(10)).unwrap_err();
+        assert!(matches!(failed.error, Error::WillNotStop { device: "gemm8 (CUDA)", status: 600, .. }), "{failed:?}");
+        assert!(matches!(failed.cause, Error::Timeout { .. }) && failed.buffers.is_none(), "{failed:?}");
+        assert_eq!((pool.taken(), engine.is_busy()), (4, true));
+        let refused = engine.start(operands(pool), &GEMM).unwrap_err();
+        assert_eq!(refused.error, Error::Busy);
+    });
+    // Bounded: the wait for its end.
+    assert!(since.elapsed().as_secs() < 30, "{:?}", since.elapsed());
+    let counters = controls.counters();
+    assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
+    assert_eq!((counters.host_allocs, counters.modules, counters.streams, counters.retained_contexts), (1, 1, 1, 1), "{counters:?}");
+}
+
+#[test]
+fn a_fault_comes_late_is_named_and_loses_the_context() {
+    for (after_calls, faulty) in [(0, 1), (1, 1), (3, 1), (0, 2)] {
+        let late_error = LateError { launch: faulty, code: answers::ILLEGAL_ADDRESS, after_calls };
+        let ((), controls) = with_engine(&Config { late_error, ..Config::default() }, |engine, pool| {
+            for _ in 1..faulty {
+                drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
+            }
+            // The launch itself, or the look after it, is what reports it.
+            let cause = match engine.start(operands(pool), &GEMM) {
+                Ok(job) => {
+                    let failed = job.wait(LIMIT).unwrap_err();
+                    assert!(matches!(failed.error, Error::WillNotStop { status: 700, .. }) && failed.buffers.is_none(), "{failed:?}");
+                    failed.cause
+                }
+                Err(failed) => {
+                    assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed:?}");
+                    failed.cause
+                }
+            };
+            assert_eq!(code(cause).1, answers::ILLEGAL_ADDRESS, "{cause:?}");
+            assert!(cause.to_string().contains("CUDA_ERROR_ILLEGAL_ADDRESS (700)"), "{cause}");
+            assert_eq!((pool.taken(), engine.is_busy()), (4, true), "a lost context may still be writing");
+            assert!(engine.recover().is_err());
+        });
+        let counters = controls.counters();
+        assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
+        assert_eq!((counters.host_allocs, counters.retained_contexts), (1, 1), "{counters:?}");
+    }
+}
+
+#[test]
+fn a_launch_that_is_refused_gives_everything_back() {
+    for function in [Function::cuLaunchKernel, Function::cuEventRecord] {
+        let ((), controls) = with_engine(&Config::default().failing(function, 1, answers::INVALID_VALUE), |engine, pool| {
+            let failed = engine.start(operands(pool), &GEMM).unwrap_err();
+            let (call, found) = code(failed.error);
+            assert!(found == answers::INVALID_VALUE && function.name().starts_with(call), "{failed:?}");
+            drop(failed.buffers.expect("nothing runs"));
+            assert_eq!((pool.taken(), engine.is_busy()), (0, false));
+            drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
+        });
+        clean_but_for(&controls, &[function]);
+    }
+}
+
+#[test]
+fn images_that_do_not_load_say_why() {
+    let (controls, cuda) = driver(&Config::default());
+    let gpu = Gpu::primary(&cuda, 0).unwrap();
+    let mut log = Log::new();
+    // SAFETY: no binary.
+    let refused = unsafe { Module::load(&gpu, Image::Ptx(c"this is no PTX"), &mut log) }.unwrap_err();
+    assert_eq!(code(refused), ("cuModuleLoadDataEx", answers::INVALID_PTX));
+    assert!(log.contains("ptxas"), "{log:?}");
+    // SAFETY: as above.
+    let module = unsafe { Module::load(&gpu, Image::Ptx(c".version 6.0\n.visible .entry other() { ret; }"), &mut log) }.unwrap();
+    assert!(log.is_empty(), "{log}");
+    let refused = CudaKernel::<Gemm8Kernel, 4>::new(&module).unwrap_err();
+    assert_eq!(code(refused), ("cuModuleGetFunction", answers::NOT_FOUND));
+    drop(module);
+    drop(gpu);
+    clean_but_for(&controls, &[Function::cuModuleGetFunction, Function::cuModuleLoadDataEx]);
+}
+
+#[test]
+fn what_opening_a_kernel_makes_is_given_back_where_the_rest_fails() {
+    for function in [Function::cuStreamCreate, Function::cuEventCreate, Function::cuModuleGetFunction, Function::cuModuleLoadDataEx] {
+        let (controls, cuda) = driver(&Config::default().failing(function, 1, answers::OUT_OF_MEMORY));
+        let gpu = Gpu::primary(&cuda, 0).unwrap();
+        let made = gemm8_cuda::load(&gpu, &mut Log::new()).and_then(|module| CudaKernel::<Gemm8Kernel, 4>::new(&module).map(drop));
+        assert_eq!(code(made.unwrap_err()).1, answers::OUT_OF_MEMORY);
+        drop(gpu);
+        clean(&controls);
+    }
+}
+
+#[test]
+fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
+    let board = SimBoard::new(1);
+    let fpga_region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let fpga_pool = Pool::<4>::new(fpga_region.carve(4 * 4096, Align::LINE).unwrap(), 4096).unwrap();
+    let core = SimGemm8::new(&board, board.port());
+    let mut fpga = Engine::new(contigo::accel::gemm8::Gemm8::open(core.window().unwrap()).unwrap()).unwrap();
+    let ((), controls) = with_engine(&Config::default(), |gpu, pool| {
+        let refused = fpga.start(operands(pool), &GEMM).unwrap_err();
+        assert_eq!((refused.error, refused.operand), (Error::WrongBus { port: "sim-hp0", memory: contigo::Bus::Gpu(0) }, Some(0)));
+        drop(refused);
+        let refused = gpu.start(operands(&fpga_pool), &GEMM).unwrap_err();
+        assert!(matches!(refused.error, Error::WrongBus { port: "gpu", memory: contigo::Bus::Sim(_) }), "{refused:?}");
+        drop(refused);
+        assert_eq!((pool.taken(), fpga_pool.taken()), (0, 0));
+    });
+    clean(&controls);
+}
+
+#[test]
+fn operands_and_arguments_are_checked_as_the_fpga_s_are() {
+    let ((), controls) = with_engine(&Config::default(), |engine, pool| {
+        let refused = engine.start(operands(pool), &Gemm { n: 17, ..GEMM }).unwrap_err();
+        assert!(matches!(refused.error, Error::Argument { name: "n", value: 17, .. }), "{refused:?}");
+        drop(refused);
+        let refused = engine.start(operands(pool), &Gemm { m: 4, ..GEMM }).unwrap_err();
+        assert!(matches!(refused.error, Error::BufferSize { index: 0, need_bytes: 192, have_bytes: 144 }), "{refused:?}");
+        assert_eq!(CudaKernel::<Gemm8Kernel, 4>::NAME, "gemm8 (CUDA)");
+    });
+    clean(&controls);
+}
+
+#[test]
+fn engines_work_on_other_threads_each_with_a_stream_of_its_own() {
+    let (controls, cuda) = driver(&Config::default());
+    {
+        let gpu = Gpu::primary(&cuda, 0).unwrap();
+        let module = loaded(&gpu);
+        let region = Region::new(block(&gpu).unwrap()).unwrap();
+        let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                let mut engine = engine(&module);
+                let pool = &pool;
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        let [a, ..]: [CpuBuf<'_>; 4] = engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap();
+                        drop(a);
+                    }
+                });
+            }
+        });
+        assert_eq!(pool.taken(), 0);
+    }
+    clean(&controls);
+    let _: &Cuda = &cuda;
+}

@@ -1,0 +1,76 @@
+//! Memory that CUDA pins, and a GPU's kernels, on a driver that stands in for NVIDIA's and is as hostile as the reference allows: the GPU's
+//! view is elsewhere than the CPU's, pinned memory is aligned to 16 bytes, results are seen only when the driver has said so, errors come late and
+//! stay. `fake-cuda/` is that driver; every call of it that fails is tried.
+#![cfg(target_pointer_width = "64")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; drivers and kernels are promises"
+)]
+
+mod conformance;
+mod copying;
+mod errors;
+mod gpus;
+mod jobs;
+mod memory;
+mod tensors;
+
+use contigo::{
+    Align, Error, Result,
+    cuda::{Caching, Cuda, CudaHost, Gpu},
+};
+use fake_cuda::{Config, Controls, Function};
+use std::{ffi::CString, os::unix::ffi::OsStrExt};
+
+/// The driver, as `config` says it is; and what counts what happens to it, which also keeps the other tests away.
+fn driver(config: &Config) -> (Controls, Cuda) {
+    let controls = Controls::take(config);
+    let cuda = load().unwrap();
+    (controls, cuda)
+}
+
+fn load() -> Result<Cuda> {
+    let file = CString::new(fake_cuda::library().as_os_str().as_bytes()).unwrap();
+    // SAFETY: it behaves as the driver's reference says; that is what it is for.
+    unsafe { Cuda::load_from(&file) }
+}
+
+/// As much memory as a test wants, at DLPack's alignment.
+fn block<'g>(gpu: &'g Gpu<'g>) -> Result<CudaHost<'g>> {
+    CudaHost::allocate(gpu, 64 * 1024, Align::DLPACK, Caching::Cached)
+}
+
+/// The functions of the driver that a program calls beside the runtime.
+fn function<F: Copy>(name: &str) -> F {
+    // SAFETY: loaded already; the caller names the function's type.
+    unsafe {
+        let library = libloading::Library::new(fake_cuda::library().to_str().unwrap()).unwrap();
+        let found = *library.get::<F>(name).unwrap();
+        std::mem::forget(library);
+        found
+    }
+}
+
+/// Nothing is left, and nothing was done that the driver had to refuse.
+fn clean(controls: &Controls) {
+    clean_but_for(controls, &[]);
+}
+
+/// The same, where the test itself makes calls that are refused.
+fn clean_but_for(controls: &Controls, provoked: &[Function]) {
+    let counters = controls.counters();
+    assert_eq!((counters.held(), counters.freed_under_a_kernel, counters.overruns), (0, 0, 0), "{counters:?}");
+    for function in Function::ALL.iter().filter(|function| !provoked.contains(function)) {
+        assert_eq!(counters.refused(*function), 0, "{function:?}");
+    }
+}
+
+/// The code of an [`Error::Cuda`], and the function that said it.
+fn code(error: Error) -> (&'static str, i32) {
+    let Error::Cuda { call, code } = error else { panic!("{error:?}") };
+    (call, code)
+}

@@ -1,0 +1,59 @@
+//! The two views of pinned memory as DLPack tensors: `kDLCUDAHost` for the CPU's, `kDLCUDA` for the GPU's.
+
+use super::{block, clean, driver};
+use contigo::{
+    Align, Engine, Region, Timeout,
+    accel::gemm8::{Gemm, Output},
+    cuda::{CudaKernel, Gpu, Log},
+    dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi},
+};
+use contigo_boards::gemm8_cuda::{self, Gemm8Kernel};
+use fake_cuda::{Config, Device};
+
+static TENSORS: TensorTable<4> = TensorTable::new();
+
+#[test]
+fn each_view_has_its_tag_its_pointer_and_its_gpu() {
+    let (controls, cuda) = driver(&Config::default().with_devices(2, Device::default()));
+    let gpu = Gpu::primary(&cuda, 1).unwrap();
+    let region = Region::new(block(&gpu).unwrap()).unwrap();
+    let mut buf = region.carve(4096, Align::DLPACK).unwrap().into_buf();
+    let (host, addr) = (buf.as_mut_ptr(), region.dev_addr_of(&gpu.port(), buf.as_mut_ptr(), 4096).unwrap());
+    let spec = TensorSpec::new(DataType::F32, Shape::new(&[32, 32]).unwrap());
+    let mut lent = TENSORS.lend(buf, &spec).unwrap();
+    let tensor = lent.tensor().unwrap();
+    // SAFETY: the consumer's, until the deleter below.
+    let shown = unsafe { tensor.as_ref() };
+    assert_eq!((shown.tensor.device.device_type, shown.tensor.device.device_id), (abi::device::CUDA_HOST, 0));
+    assert_eq!((shown.tensor.data.cast::<u8>(), shown.tensor.byte_offset), (host, 0));
+
+    // It comes back as what it was: ours, with the GPU's address.
+    // SAFETY: the tensor's only consumer from here on.
+    let foreign = unsafe { Foreign::from_versioned(tensor.as_ptr()) }.unwrap();
+    let imported = Imported::new(&region, foreign, &Contract::ANY).unwrap();
+    assert_eq!(imported.dev_addr(&gpu.port()).unwrap(), addr);
+    let buf = imported.into_buf(lent).unwrap();
+
+    // The GPU's view, of a buffer that is the GPU's: what a kernel has written.
+    let module = gemm8_cuda::load(&gpu, &mut Log::new()).unwrap();
+    let mut engine = Engine::new(CudaKernel::<Gemm8Kernel, 4>::new(&module).unwrap()).unwrap();
+    let args = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
+    let [a, b, bias] = [(); 3].map(|()| region.carve(256, Align::LINE).unwrap().into_buf());
+    let operands = [a.to_device(..), b.to_device(..), bias.to_device(..64), buf.from_device(..1024)];
+    let [.., c] = engine.start(operands, &args).unwrap().wait_device(Timeout::ms(100)).unwrap();
+    let spec = TensorSpec::new(DataType::I32, Shape::new(&[16, 16]).unwrap());
+    let mut lent = TENSORS.lend(c, &spec).unwrap();
+    let tensor = lent.tensor().unwrap();
+    // SAFETY: as above.
+    let shown = unsafe { tensor.as_ref() };
+    assert_eq!((shown.tensor.device.device_type, shown.tensor.device.device_id), (abi::device::CUDA, 1));
+    assert_eq!((shown.tensor.data.addr() as u64, shown.tensor.byte_offset), (addr.0, 0), "a number, which the CPU does not follow");
+    // SAFETY: as above.
+    drop(unsafe { Foreign::from_versioned(tensor.as_ptr()) }.unwrap());
+    drop(lent.take_back().unwrap().into_cpu().unwrap());
+    drop(engine);
+    drop(module);
+    drop(region);
+    drop(gpu);
+    clean(&controls);
+}
