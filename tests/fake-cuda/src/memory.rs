@@ -7,6 +7,7 @@ use crate::{
 use std::{
     collections::{BTreeMap, VecDeque},
     ffi::c_void,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
     ptr,
 };
 
@@ -83,6 +84,27 @@ fn page_bytes() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
+/// Whether the process can read all of it. The kernel is asked, page by page: under qemu-user msync and mincore know addresses that are
+/// only reserved.
+fn readable(base: usize, len: usize) -> bool {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return false;
+    }
+    // SAFETY: two new descriptors that nobody else has.
+    let (from, to) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+    let page = page_bytes();
+    let pages = (base / page * page..base + len).step_by(page).map(|at| at.max(base));
+    pages.into_iter().all(|at| {
+        let mut byte = 0_u8;
+        // SAFETY: the kernel answers EFAULT where there is nothing to read.
+        let written = unsafe { libc::write(to.as_raw_fd(), ptr::with_exposed_provenance(at), 1) };
+        // SAFETY: room for one byte.
+        written == 1 && unsafe { libc::read(from.as_raw_fd(), ptr::from_mut(&mut byte).cast(), 1) } == 1
+    })
+}
+
 impl Memory {
     pub(crate) const fn new() -> Self {
         Self { host: BTreeMap::new(), device: BTreeMap::new(), device_next: DEVICE_BASE, next_id: 0, freed: VecDeque::new() }
@@ -148,11 +170,7 @@ impl Memory {
         if self.host.values().any(|block| overlap(block.base as u64, block.len as u64, base as u64, len as u64)) {
             return Err(code::HOST_MEMORY_ALREADY_REGISTERED);
         }
-        let page = page_bytes();
-        let first = base / page * page;
-        let pages = (base + len).next_multiple_of(page) - first;
-        // SAFETY: msync reads no memory; it answers ENOMEM where nothing is mapped.
-        if unsafe { libc::msync(ptr::without_provenance_mut(first), pages, libc::MS_ASYNC) } != 0 {
+        if !readable(base, len) {
             return Err(code::INVALID_VALUE);
         }
         let id = self.new_id();
