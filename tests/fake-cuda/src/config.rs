@@ -30,6 +30,8 @@ pub struct Config {
     pub kernel_polls: u32,
     /// How long a kernel or a copy takes at least, from when its stream comes to it.
     pub kernel_us: u64,
+    /// Whether a kernel that was asked about and is not done has written garbage to the beginning of its output.
+    pub garbage_meanwhile: bool,
     /// The launch that never ends, counted from 1; 0 for none.
     pub hang_launch: u32,
     /// How long a synchronise blocks at most. A driver would block for ever; the fake then answers LAUNCH_TIMEOUT, which does not stay.
@@ -126,6 +128,7 @@ impl Config {
             mapped_flag_needed: true,
             kernel_polls: 2,
             kernel_us: 0,
+            garbage_meanwhile: false,
             hang_launch: 0,
             wait_bound_us: 1_000_000,
             late_error: LateError { launch: 0, code: code::LAUNCH_FAILED, after_calls: 1 },

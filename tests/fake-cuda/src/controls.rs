@@ -4,6 +4,7 @@ use crate::{Config, Counters};
 use std::{
     env,
     ffi::{CStr, CString, c_int, c_void},
+    mem,
     os::unix::ffi::OsStrExt,
     path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -26,10 +27,12 @@ pub fn library() -> PathBuf {
 pub struct Controls {
     configure: Configure,
     read: Read,
+    pass: Pass,
     _alone: MutexGuard<'static, ()>,
 }
 
 type Configure = unsafe extern "C" fn(Option<&Config>, usize) -> c_int;
+type Pass = extern "C" fn();
 type Read = unsafe extern "C" fn(Option<&mut Counters>, usize) -> c_int;
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -51,11 +54,17 @@ impl Controls {
         // SAFETY: a C string; the library's initialisers are none but the standard library's.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!handle.is_null(), "{} does not load", path.display());
-        let (configure, read) = (symbol(handle, c"fake_cuda_configure"), symbol(handle, c"fake_cuda_counters"));
-        // SAFETY: the library was built from this source and never unloads, and these are the types of the two functions in `exports`.
-        let (configure, read) =
-            unsafe { (std::mem::transmute::<*mut c_void, Configure>(configure), std::mem::transmute::<*mut c_void, Read>(read)) };
-        let controls = Self { configure, read, _alone: alone };
+        let [configure, read, pass] =
+            [c"fake_cuda_configure", c"fake_cuda_counters", c"fake_cuda_let_time_pass"].map(|name| symbol(handle, name));
+        // SAFETY: the library was built from this source and never unloads, and these are the types of the three functions in `exports`.
+        let controls = unsafe {
+            Self {
+                configure: mem::transmute::<*mut c_void, Configure>(configure),
+                read: mem::transmute::<*mut c_void, Read>(read),
+                pass: mem::transmute::<*mut c_void, Pass>(pass),
+                _alone: alone,
+            }
+        };
         controls.configure(config);
         controls
     }
@@ -69,6 +78,12 @@ impl Controls {
         // SAFETY: the library's own function with a valid configuration; it compares the size.
         let answer = unsafe { (self.configure)(Some(config), size_of::<Config>()) };
         assert_eq!(answer, 0, "refused: {config:?}");
+    }
+
+    /// Lets everything queued happen without a query, as on a GPU that was done before somebody asked; a kernel that never ends, or that
+    /// lasts longer than until now, goes on.
+    pub fn let_time_pass(&self) {
+        (self.pass)();
     }
 
     /// What lives and what happened.

@@ -66,7 +66,8 @@ pub struct Counters {
     pub launches: u64,
     /// Kernels that ended well.
     pub kernels_done: u64,
-    /// Memory that was freed or unregistered, and modules that were unloaded, while a kernel or a copy could still use them.
+    /// Memory that was freed or unregistered, modules that were unloaded, and contexts that were released or destroyed, while a kernel or
+    /// a copy could still use them. A reset is how one ends them, and does not count.
     pub freed_under_a_kernel: u64,
     /// Allocations, registrations, streams, events and modules that ended with their context, not by a call.
     pub ended_with_their_context: u64,

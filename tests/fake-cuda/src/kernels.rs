@@ -2,6 +2,7 @@
 
 use crate::{
     codes::code,
+    memory::overlap,
     state::{Answer, Handle, State},
 };
 use std::{ffi::c_void, ptr};
@@ -105,6 +106,16 @@ impl Kernel {
             Self::Copy { dst, src, len } => vec![bytes(dst, len), bytes(src, len)],
             Self::Fill { dst, len, .. } => vec![bytes(dst, len)],
         }
+    }
+
+    /// What it writes; `None` where it reads there as well.
+    pub(crate) fn output(&self) -> Option<Operand> {
+        let mut inputs = self.operands();
+        let output = match self {
+            Self::Gemm8(_) => inputs.pop()?,
+            Self::Copy { .. } | Self::Fill { .. } => inputs.remove(0),
+        };
+        inputs.iter().all(|input| !overlap(input.addr, input.len, output.addr, output.len)).then_some(output)
     }
 
     /// What it would fail with, now.

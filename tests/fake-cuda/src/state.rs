@@ -5,7 +5,7 @@ use crate::{
     codes::{Code, code},
     context::{self, Context, Contexts},
     memory::Memory,
-    stream::{Event, Stream},
+    stream::{Event, Stream, Work},
 };
 use std::{
     collections::BTreeMap,
@@ -43,6 +43,8 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     next_handle: Handle,
     pub(crate) next_seq: u64,
+    /// The call fails because it was told to, which is no misuse.
+    injected: bool,
 }
 
 #[derive(Debug)]
@@ -89,6 +91,7 @@ impl State {
             // Below what Linux lets a program map, and above small numbers and errors.
             next_handle: 0x1000,
             next_seq: 0,
+            injected: false,
         }
     }
 
@@ -110,6 +113,7 @@ impl State {
         });
         let fails = |failure: &&crate::Failure| failure.function == function && [0, calls].contains(&u64::from(failure.nth));
         if let Some(failure) = self.config.failures.iter().filter(|failure| failure.code != code::SUCCESS).find(fails) {
+            self.injected = true;
             return Err(failure.code);
         }
         if needs != Needs::Nothing && !self.initialised {
@@ -136,7 +140,9 @@ impl State {
             code::HOST_MEMORY_NOT_REGISTERED,
         ];
         let code = answer.err().unwrap_or(code::SUCCESS);
+        let injected = std::mem::take(&mut self.injected);
         if misuse.contains(&code)
+            && !injected
             && let Some(refused) = self.counters.refused.get_mut(function as usize)
         {
             *refused += 1;
@@ -170,6 +176,13 @@ impl State {
             context.error.get_or_insert(code);
         }
         self.streams.values_mut().filter(|stream| stream.context == handle).for_each(|stream| stream.queue.clear());
+    }
+
+    /// Whether a kernel or a copy waits in one of the context's streams. It is counted: the context's end frees their memory.
+    pub(crate) fn ends_under_a_kernel(&mut self, handle: Handle) {
+        let own = self.streams.values().filter(|stream| stream.context == handle);
+        let used = own.flat_map(|stream| &stream.queue).any(|op| !matches!(op.work, Work::Record));
+        self.counters.freed_under_a_kernel += u64::from(used);
     }
 
     /// The context ends, with all that is in it.

@@ -112,6 +112,12 @@ fn contexts_are_stacks_of_each_thread() {
     assert_eq!(cu!(cuDevicePrimaryCtxRelease_v2(0 => c_int)), code::INVALID_CONTEXT);
     assert_eq!(pin(16, 0), Err(code::CONTEXT_IS_DESTROYED));
     assert_eq!(cuda.counters().held(), 0);
+
+    // Another configuration has no context current anywhere.
+    assert_eq!(cu!(cuCtxSetCurrent(retain(0) => Handle)), OK);
+    cuda.configure(&Config::default());
+    assert_eq!(cu!(cuInit(0 => u32)), OK);
+    assert_eq!((cu!(cuCtxGetCurrent(&mut seen => &mut Handle)), seen), (OK, 0));
 }
 
 #[test]
@@ -227,6 +233,47 @@ fn nothing_is_seen_before_a_query_says_so() {
     assert_eq!((byte(p, 0), synchronize(own), byte(p, 0), byte(p, 1)), (7, OK, 9, 7));
     assert_eq!(launch(fill, own, [device_pointer(p).unwrap(), 10, 1]), OK);
     assert_eq!((byte(p, 0), cu!(cuCtxSynchronize()), byte(p, 0)), (9, OK, 10));
+}
+
+#[test]
+fn a_gpu_may_be_done_before_somebody_asks() {
+    let cuda = current(&Config { late_error: LateError { launch: 2, ..Config::default().late_error }, ..Config::default() });
+    let p = pin(64, DEVICEMAP).unwrap();
+    let fill = fill_bytes();
+    assert_eq!(launch(fill, 0, [device_pointer(p).unwrap(), 7, 64]), OK);
+    cuda.let_time_pass();
+    assert_eq!((byte(p, 0), cuda.counters().queued, query(0)), (7, 0, OK));
+    // An error stays for the next call.
+    let addr = device_pointer(p).unwrap();
+    assert_eq!(launch(fill, 0, [addr, 8, 64]), OK);
+    cuda.let_time_pass();
+    assert_eq!((pin(16, 0), byte(p, 0)), (Err(code::LAUNCH_FAILED), 7));
+}
+
+#[test]
+fn an_output_is_garbage_until_its_kernel_is_done() {
+    let cuda = current(&Config { garbage_meanwhile: true, kernel_polls: 1, hang_launch: 2, ..Config::default() });
+    let p = pin(64, DEVICEMAP).unwrap();
+    let fill = fill_bytes();
+    assert_eq!(launch(fill, 0, [device_pointer(p).unwrap(), 7, 64]), OK);
+    assert_eq!((query(0), byte(p, 15)), (code::NOT_READY, 0xEE));
+    assert_eq!((query(0), byte(p, 15)), (OK, 7));
+    // One that never ends goes on for ever.
+    assert_eq!(launch(fill, 0, [device_pointer(p).unwrap(), 8, 64]), OK);
+    cuda.let_time_pass();
+    assert_eq!((query(0), byte(p, 0), byte(p, 16)), (code::NOT_READY, 0xEE, 7));
+    // An input is not written.
+    cuda.configure(&Config { garbage_meanwhile: true, ..Config::default() });
+    assert_eq!((cu!(cuInit(0 => u32)), cu!(cuCtxSetCurrent(retain(0) => Handle))), (OK, OK));
+    let p = pin(64, DEVICEMAP).unwrap();
+    // SAFETY: the test's own memory.
+    unsafe { p.write_bytes(3, 64) };
+    let copy = function(load(PTX).unwrap(), c"copy_bytes").unwrap();
+    let on_device = device_pointer(p).unwrap();
+    assert_eq!(launch(copy, 0, [on_device, on_device, 32]), OK);
+    assert_eq!((query(0), byte(p, 0)), (code::NOT_READY, 3));
+    assert_eq!(launch(copy, 0, [on_device + 32, on_device, 32]), OK);
+    assert_eq!((synchronize(0), byte(p, 63)), (OK, 3));
 }
 
 #[test]
@@ -502,6 +549,16 @@ fn memory_freed_under_a_kernel_is_counted() {
     assert_eq!((free(p), cuda.counters().freed_under_a_kernel), (OK, 1));
     byte(p, 0); // still mapped: the count tells
     assert_eq!(synchronize(0), code::ILLEGAL_ADDRESS);
+
+    // A context that ends frees too; a reset is meant to end its kernels.
+    for (reset, counted) in [(false, 1), (true, 0)] {
+        cuda.configure(&Config { hang_launch: 1, ..Config::default() });
+        assert_eq!((cu!(cuInit(0 => u32)), cu!(cuCtxSetCurrent(retain(0) => Handle))), (OK, OK));
+        let p = pin(64, DEVICEMAP).unwrap();
+        assert_eq!(launch(fill_bytes(), 0, [device_pointer(p).unwrap(), 7, 64]), OK);
+        let ended = if reset { cu!(cuDevicePrimaryCtxReset_v2(0 => c_int)) } else { cu!(cuDevicePrimaryCtxRelease_v2(0 => c_int)) };
+        assert_eq!((ended, cuda.counters().freed_under_a_kernel), (OK, counted));
+    }
 }
 
 #[test]
@@ -547,13 +604,13 @@ fn without_unified_addressing_contexts_are_apart() {
 
 #[test]
 fn calls_fail_where_they_are_told_to() {
-    let config =
-        Config::default().failing(Function::cuMemHostAlloc, 2, code::OUT_OF_MEMORY).failing(Function::cuMemFreeHost, 0, code::UNKNOWN);
+    let config = Config::default().failing(Function::cuMemHostAlloc, 2, code::OUT_OF_MEMORY);
+    let config = config.failing(Function::cuMemFreeHost, 0, code::INVALID_VALUE);
     let cuda = current(&config);
     let p = pin(16, 0).unwrap();
     assert_eq!(pin(16, 0), Err(code::OUT_OF_MEMORY));
     assert!(pin(16, 0).is_ok());
-    assert_eq!([free(p), free(p)], [code::UNKNOWN; 2]);
+    assert_eq!([free(p), free(p)], [code::INVALID_VALUE; 2]);
     let counters = cuda.counters();
     assert_eq!((counters.calls(Function::cuMemHostAlloc), counters.calls(Function::cuMemFreeHost)), (3, 2));
     assert_eq!((counters.host_allocs, counters.refused(Function::cuMemFreeHost)), (2, 0));

@@ -36,6 +36,7 @@ extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Code {
         let (handle, context) = state.contexts.primary(index).filter(|(_, own)| own.retained > 0).ok_or(code::INVALID_CONTEXT)?;
         context.retained -= 1;
         if context.retained == 0 {
+            state.ends_under_a_kernel(handle);
             state.end(handle);
         }
         Ok(())
@@ -76,6 +77,7 @@ extern "C" fn cuCtxDestroy_v2(context: Handle) -> Code {
     call(Function::cuCtxDestroy_v2, Needs::Init, |state, _| {
         state.contexts.get(context).filter(|own| !own.primary).ok_or(code::INVALID_CONTEXT)?;
         with_stack(state.epoch, |stack| stack.pop_if(|top| *top == context));
+        state.ends_under_a_kernel(context);
         state.end(context);
         Ok(())
     })

@@ -43,6 +43,13 @@ extern "C" fn fake_cuda_counters(counters: Option<&mut Counters>, bytes: usize) 
     code::SUCCESS
 }
 
+/// Everything queued happens without a query: a GPU that was done before somebody asked. What lasts longer than until now, or for ever,
+/// goes on.
+#[unsafe(no_mangle)]
+extern "C" fn fake_cuda_let_time_pass() {
+    lock().let_time_pass();
+}
+
 /// `CUresult cuInit(unsigned int Flags)`
 #[unsafe(no_mangle)]
 extern "C" fn cuInit(flags: u32) -> Code {

@@ -27,7 +27,7 @@ pub const PTX: &CStr = c".version 7.0
 .visible .entry fill_bytes(
     .param .u64 dst) { ret; }
 .visible .entry unknown() { ret; }
-.func hidden() { ret; }
+.entry hidden() { ret; }
 ";
 
 pub fn symbol(name: &str) -> *mut c_void {
