@@ -95,7 +95,7 @@ impl Foreign {
     ///
     /// # Errors
     /// As [`describe`](Self::describe). [`Error::Tensor`]: [`TensorRule::DeviceType`], the CPU cannot read them; [`TensorRule::Strides`], they do
-    /// not follow each other. [`Error::OutOfRange`]: they do not fit.
+    /// not follow each other; [`TensorRule::Address`], on 32 bits no pointer leads there. [`Error::OutOfRange`]: they do not fit.
     ///
     /// # Safety
     /// The elements are where the tensor says, and nobody writes them meanwhile.
@@ -109,9 +109,9 @@ impl Foreign {
             return Err(strided(&what.shape, Some(strides)));
         }
         let len_bytes = what.shape.len_bytes(what.dtype.bytes()?)?;
-        let Some(first) =
-            NonNull::new(usize::try_from(what.addr).map_or(core::ptr::null_mut(), core::ptr::with_exposed_provenance_mut::<u8>))
-        else {
+        // On 32 bits pointer and `byte_offset` together may be more than a pointer.
+        let first = usize::try_from(what.addr).map_err(|_| refusal(TensorRule::Address, what.addr, usize::MAX as u64))?;
+        let Some(first) = NonNull::new(core::ptr::with_exposed_provenance_mut::<u8>(first)) else {
             return Ok(0);
         };
         // SAFETY: the caller's promise; the buffer's bytes are the caller's alone, so that these are others.

@@ -146,6 +146,23 @@ fn a_contract_is_checked_at_import_too() {
     }
 }
 
+/// With a pointer of 32 bits, `byte_offset` leads where no pointer does: that is no empty tensor.
+#[cfg(target_pointer_width = "32")]
+#[test]
+fn what_no_pointer_reaches_is_not_copied() {
+    let board = SimBoard::new(1);
+    let region = Region::new(memory(&board, 16 << 10)).unwrap();
+    let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    let mut bytes = [0_u8; 64];
+    let mut theirs = Theirs::new(bytes.as_mut_ptr(), &[4]);
+    theirs.managed().tensor.byte_offset = 1 << 33;
+    // SAFETY: the test's own; it is refused before an element is read.
+    let copied = unsafe { Foreign::from_versioned(theirs.give()).unwrap().copy_to(&mut buf) };
+    let addr = bytes.as_ptr().addr() as u64 + (1 << 33);
+    assert_eq!((copied, theirs.deleted()), (Err(wrong(TensorRule::Address, addr, usize::MAX as u64)), 1));
+    assert_eq!(region.stats().bytes_copied, 0);
+}
+
 /// Numbers from everywhere: what is taken lies in the region, what is not has an error, and nothing panics.
 #[test]
 fn random_tensors_are_refused_or_inside() {
