@@ -1,5 +1,5 @@
-//! What the tests share: the conformance suite, a fake beside every kernel interface, how tests run under an emulator, and
-//! drivers of devices that only emulators have.
+//! What the tests share: the conformance suite, a fake beside every kernel interface, how tests run under an emulator, the import of
+//! tensors as a fuzzer drives it, and drivers of devices that only emulators have.
 
 pub mod board_vfio;
 pub mod conformance;
@@ -11,4 +11,5 @@ pub mod fake_dma_heap;
 pub mod fake_port;
 pub mod fake_u_dma_buf;
 pub mod fake_vfio;
+pub mod fuzz_dlpack;
 pub mod mapped;

@@ -9,6 +9,8 @@
     reason = "a test that panics has failed, which is its purpose; a framework is raw pointers"
 )]
 
+#[path = "dlpack/fuzzed.rs"]
+mod fuzzed;
 #[path = "dlpack/refused.rs"]
 mod refused;
 #[path = "dlpack/tensors.rs"]
