@@ -83,7 +83,8 @@ impl<'g> CudaHost<'g> {
         let mut this = Self::found(gpu, allocate(whole_bytes)?, whole_bytes, Kind::Allocated)?;
         let skip = |this: &Self| this.cpu.as_ptr().align_offset(align.bytes());
         if skip(&this) != 0 {
-            // Another one with room for the alignment; the first is kept until then, so that it is not the same.
+            // Another one, with room for the alignment.
+            drop(this);
             let larger = allocate(whole_bytes + align.bytes())?;
             this = Self::found(gpu, larger, whole_bytes, Kind::Allocated)?;
             let skip = skip(&this);

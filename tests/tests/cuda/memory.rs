@@ -1,6 +1,6 @@
 //! Pinned memory: alignment, both views, registration; nothing leaked by whatever fails.
 
-use super::{block, clean, code, driver};
+use super::{block, clean, code, driver, function};
 use contigo::{
     Align, Backend, BaseAddr, Bus, DevAddr, Error, Region, SyncScope,
     cuda::{Caching, CudaHost, Gpu},
@@ -67,10 +67,22 @@ fn addresses_translate_both_ways() {
 fn write_combined_is_what_the_driver_is_told() {
     let (controls, cuda) = driver(&Config::default());
     let gpu = Gpu::primary(&cuda, 0).unwrap();
-    let mut memory = Region::new(CudaHost::allocate(&gpu, 64, Align::LINE, Caching::WriteCombined).unwrap()).unwrap();
-    assert_eq!(memory.name(), "cuda-host");
-    memory = Region::new(block(&gpu).unwrap()).unwrap();
-    drop(memory);
+    type GetFlags = unsafe extern "C" fn(*mut u32, *const u8) -> i32;
+    for (caching, write_combined) in [(Caching::Cached, 0), (Caching::WriteCombined, 4)] {
+        let memory = CudaHost::allocate(&gpu, 64, Align::LINE, caching).unwrap();
+        let mut context = std::ptr::null_mut();
+        // SAFETY: the pointers are references; the device is there. Retained for the question, which wants a current context.
+        unsafe {
+            assert_eq!(function::<unsafe extern "C" fn(*mut *mut u8, i32) -> i32>("cuDevicePrimaryCtxRetain")(&raw mut context, 0), 0);
+            assert_eq!(function::<unsafe extern "C" fn(*mut u8) -> i32>("cuCtxSetCurrent")(context), 0);
+        }
+        let (mut flags, first) = (0, memory.mapping().cpu.as_ptr());
+        // SAFETY: the first pointer is a reference, and the second one the driver's.
+        assert_eq!(unsafe { function::<GetFlags>("cuMemHostGetFlags")(&raw mut flags, first) }, 0);
+        assert_eq!((flags & 4, flags & 3, memory.name()), (write_combined, 3, "cuda-host"), "portable and mapped in any case");
+        // SAFETY: retained above.
+        assert_eq!(unsafe { function::<unsafe extern "C" fn(i32) -> i32>("cuDevicePrimaryCtxRelease_v2")(0) }, 0);
+    }
     drop(gpu);
     clean(&controls);
 }

@@ -1,0 +1,165 @@
+//! Zero-copy against copies, on a GPU: `cargo bench -p contigo-tests --bench gpu`, or `tests/gpu/run`, which does the tests too.
+//!
+//! One job reads a block of pinned memory and writes another of the same size, by the kernel `copy_bytes`: every byte crosses the bus once in
+//! each direction. **zero-copy**: the kernel itself reads and writes the CPU's memory. **copies**: the same kernel on the GPU's memory, with a copy
+//! there and one back on its stream. **cuMemcpyAsync**: a copy of that size to the GPU and one back, from the same pinned memory, without a
+//! kernel and without this runtime: what the link gives. Latency is the shortest tenth's upper end of the time from the doorbell to the result seen
+//! by the CPU, which waits polling.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a measurement that cannot be made ends; a kernel's promise; figures have six digits"
+)]
+
+#[cfg(target_pointer_width = "64")]
+mod measured {
+    use contigo::{
+        Accelerator, Align, Backend, DevSlice, Direction, Engine, Error, Pool, Region, Result, Timeout,
+        cuda::{Caching, CopyingKernel, Cuda, CudaHost, CudaKernel, Gpu, Kernel, Launch, Log},
+    };
+    use contigo_boards::gemm8_cuda;
+    use libloading::Library;
+    use std::{
+        env,
+        ffi::{CStr, c_int, c_uint, c_void},
+        ptr,
+        time::Instant,
+    };
+
+    const LIMIT: Timeout = Timeout::ms(10_000);
+    /// Some time for each figure, and some repetitions.
+    const FIGURE_MS: u128 = 300;
+    const LEAST: usize = 20;
+
+    /// `copy_bytes(dst, src, len)`.
+    struct CopyBytes;
+
+    // SAFETY: `boards/kernels/gemm8.cu`: reads `len` bytes at the second operand, writes as many at the first.
+    unsafe impl Kernel<2> for CopyBytes {
+        type Args = usize;
+        const NAME: &'static str = "copy_bytes";
+        const ENTRY: &'static CStr = c"copy_bytes";
+        const DIRECTIONS: [Direction; 2] = [Direction::FromDevice, Direction::ToDevice];
+        fn check(buffers: &[DevSlice; 2], len_bytes: &usize) -> Result<()> {
+            for (index, buffer) in buffers.iter().enumerate() {
+                if buffer.len_bytes < *len_bytes {
+                    return Err(Error::BufferSize { index, need_bytes: *len_bytes as u64, have_bytes: buffer.len_bytes });
+                }
+            }
+            Ok(())
+        }
+        fn launch(len_bytes: &usize) -> Launch {
+            // Enough threads to keep any link busy, 16 bytes each at a time.
+            let blocks = u32::try_from(len_bytes.div_ceil(16 * 256)).unwrap_or(u32::MAX).clamp(1, 1024);
+            Launch { grid: [blocks, 1, 1], block: [256, 1, 1], shared_bytes: 0, scalars: [*len_bytes as u64].into_iter().collect() }
+        }
+    }
+
+    /// The time of one go, in microseconds: the tenth percentile, which other programs disturb least.
+    fn shortest_us(mut go: impl FnMut()) -> f64 {
+        (0..3).for_each(|_| go());
+        let (begin, mut times) = (Instant::now(), Vec::new());
+        while times.len() < LEAST || begin.elapsed().as_millis() < FIGURE_MS {
+            let since = Instant::now();
+            go();
+            times.push(since.elapsed().as_secs_f64() * 1e6);
+        }
+        times.sort_by(f64::total_cmp);
+        *times.get(times.len() / 10).unwrap()
+    }
+
+    /// Jobs of `len_bytes` on `engine`.
+    fn jobs_us<A: Accelerator<2, Args = usize>>(engine: &mut Engine<A, 2>, pool: &Pool<'_, 2>, len_bytes: usize) -> f64 {
+        let mut source = pool.take().unwrap();
+        source.view_mut::<u8>().unwrap().iter_mut().zip((0..=250).cycle()).for_each(|(to, from)| *to = from);
+        let mut held = Some([pool.take().unwrap(), source]);
+        let time_us = shortest_us(|| {
+            let [to, from] = held.take().unwrap();
+            held = Some(engine.start([to.from_device(..len_bytes), from.to_device(..len_bytes)], &len_bytes).unwrap().wait(LIMIT).unwrap());
+        });
+        let [to, from] = held.unwrap();
+        assert_eq!(to.view_at::<u8>(..len_bytes).unwrap(), from.view_at::<u8>(..len_bytes).unwrap());
+        time_us
+    }
+
+    type Copy = unsafe extern "C" fn(u64, u64, usize, *mut c_void) -> c_int;
+
+    /// The driver's own copies, there and back.
+    struct Driver {
+        stream: *mut c_void,
+        device: u64,
+        copy: Copy,
+        synchronize: unsafe extern "C" fn(*mut c_void) -> c_int,
+    }
+
+    impl Driver {
+        fn open(len_bytes: usize) -> Self {
+            // SAFETY: NVIDIA's driver, loaded already and never unloaded; the types are `cuda.h`'s; the pointers are references.
+            unsafe {
+                let library: &'static Library = Box::leak(Box::new(Library::new("libcuda.so.1").unwrap()));
+                let (mut context, mut stream, mut device) = (ptr::null_mut::<c_void>(), ptr::null_mut(), 0);
+                let retain = *library.get::<unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int>("cuDevicePrimaryCtxRetain").unwrap();
+                assert_eq!(retain(&raw mut context, 0), 0);
+                assert_eq!((library.get::<unsafe extern "C" fn(*mut c_void) -> c_int>("cuCtxSetCurrent").unwrap())(context), 0);
+                let create = library.get::<unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int>("cuStreamCreate").unwrap();
+                assert_eq!(create(&raw mut stream, 1), 0);
+                let allocate = library.get::<unsafe extern "C" fn(*mut u64, usize) -> c_int>("cuMemAlloc_v2").unwrap();
+                assert_eq!(allocate(&raw mut device, len_bytes), 0);
+                let (copy, synchronize) = (*library.get("cuMemcpyAsync").unwrap(), *library.get("cuStreamSynchronize").unwrap());
+                Self { stream, device, copy, synchronize }
+            }
+        }
+
+        fn there_and_back_us(&self, host: u64, len_bytes: usize) -> f64 {
+            // SAFETY: so many bytes are at both; nobody else uses them.
+            shortest_us(|| unsafe {
+                assert_eq!((self.copy)(self.device, host, len_bytes, self.stream), 0);
+                assert_eq!((self.copy)(host, self.device, len_bytes, self.stream), 0);
+                assert_eq!((self.synchronize)(self.stream), 0);
+            })
+        }
+    }
+
+    pub(crate) fn table() {
+        let json = env::args().any(|argument| argument == "--json");
+        let cuda = match Cuda::load() {
+            Ok(cuda) => cuda,
+            Err(why) => return println!("skipped: gpu: {why}"),
+        };
+        let gpu = Gpu::primary(&cuda, 0).unwrap();
+        let module = gemm8_cuda::load(&gpu, &mut Log::new()).unwrap();
+        if !json {
+            let (major, minor) = gpu.facts().compute_capability;
+            println!("{}, compute capability {major}.{minor}, CUDA {}", gpu.facts().name, cuda.version());
+            println!("microseconds for one job there and back; GB/s counts both directions\n");
+            println!("{:>9}  {:>18}  {:>18}  {:>18}  {:>8}", "bytes", "zero-copy", "copies", "cuMemcpyAsync", "ratio");
+        }
+        // 4 KiB to 64 MiB.
+        for len_bytes in (12..=26).step_by(2).map(|bits| 1_usize << bits) {
+            let region = Region::new(CudaHost::allocate(&gpu, 2 * len_bytes, Align::PAGE, Caching::Cached).unwrap()).unwrap();
+            let pool = Pool::<2>::new(region.carve(2 * len_bytes, Align::PAGE).unwrap(), len_bytes).unwrap();
+            let mut direct = Engine::new(CudaKernel::<CopyBytes, 2>::new(&module).unwrap()).unwrap();
+            let direct_us = jobs_us(&mut direct, &pool, len_bytes);
+            let mut copying = Engine::new(CopyingKernel::<CopyBytes, 2>::new(&module, [len_bytes; 2]).unwrap()).unwrap();
+            let copying_us = jobs_us(&mut copying, &pool, len_bytes);
+            let own = CudaHost::allocate(&gpu, len_bytes, Align::PAGE, Caching::Cached).unwrap();
+            let driver_us = Driver::open(len_bytes).there_and_back_us(own.mapping().base.raw(), len_bytes);
+            let rate = |time_us: f64| 2.0 * len_bytes as f64 / time_us / 1e3;
+            if json {
+                println!(
+                    "{{\"bytes\":{len_bytes},\"zero_copy_us\":{direct_us:.3},\"copies_us\":{copying_us:.3},\"cu_memcpy_async_us\":{driver_us:.3}}}"
+                );
+            } else {
+                let cell = |time_us: f64| format!("{time_us:>8.1} {:>4.1} GB/s", rate(time_us));
+                println!("{len_bytes:>9}  {}  {}  {}  {:>8.2}", cell(direct_us), cell(copying_us), cell(driver_us), direct_us / copying_us);
+            }
+        }
+    }
+}
+
+fn main() {
+    // `cargo test` runs benches once, to see that they run: without a GPU that says so.
+    #[cfg(target_pointer_width = "64")]
+    measured::table();
+}

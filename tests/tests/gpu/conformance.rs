@@ -1,0 +1,97 @@
+//! The conformance suite, with the GPU itself as the bus master: a kernel reads and writes.
+
+use super::{gpu, raw::Raw};
+use contigo::{
+    Align, Backend, DevAddr, Port, Region,
+    cuda::{Caching, CudaHost, Gpu},
+    sim::BusError,
+};
+use contigo_tests::{
+    conformance,
+    conformance::{Failure, Harness},
+};
+use std::sync::Mutex;
+
+/// The most that a check reads or writes at once.
+const STAGE_BYTES: usize = 1 << 20;
+
+struct OnGpu(Result<Master, String>);
+
+struct Master {
+    gpu: &'static Gpu<'static>,
+    raw: Raw,
+    /// What the kernel reads from, or writes to, on the other side.
+    stage: Mutex<CudaHost<'static>>,
+}
+
+impl OnGpu {
+    fn new() -> Self {
+        let stage = |gpu| CudaHost::allocate(gpu, STAGE_BYTES, Align::DLPACK, Caching::Cached).unwrap();
+        Self(gpu().map(|gpu| Master { gpu, raw: Raw::open(), stage: Mutex::new(stage(gpu)) }))
+    }
+
+    fn master(&self) -> &Master {
+        self.0.as_ref().unwrap_or_else(|why| panic!("asked without a GPU: {why}"))
+    }
+}
+
+impl Harness for OnGpu {
+    type Backend<'h> = CudaHost<'static>;
+
+    fn open(&self, len_bytes: usize) -> Result<CudaHost<'static>, Failure> {
+        let master = self.0.as_ref().map_err(|why| Failure::Skipped(why.clone()))?;
+        Ok(CudaHost::allocate(master.gpu, len_bytes, Align::DLPACK, Caching::Cached)?)
+    }
+
+    fn port(&self) -> Port {
+        Gpu::port(self.master().gpu)
+    }
+
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        let Master { raw, stage, .. } = self.master();
+        if !raw.is_there(addr.0, bytes.len()) {
+            return Err(BusError { addr });
+        }
+        let stage = stage.lock().unwrap();
+        let mapping = stage.mapping();
+        // SAFETY: the driver has memory there, which whoever has the buffer leaves to the device; the stage is this thread's.
+        unsafe { raw.copy(mapping.base.raw(), addr.0, bytes.len()) };
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            // SAFETY: inside the stage, and the kernel has ended.
+            *byte = unsafe { mapping.cpu.add(index).read_volatile() };
+        }
+        Ok(())
+    }
+
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        let Master { raw, stage, .. } = self.master();
+        if !raw.is_there(addr.0, bytes.len()) {
+            return Err(BusError { addr });
+        }
+        let stage = stage.lock().unwrap();
+        let mapping = stage.mapping();
+        for (index, byte) in bytes.iter().enumerate() {
+            // SAFETY: inside the stage, which is this thread's.
+            unsafe { mapping.cpu.add(index).write_volatile(*byte) };
+        }
+        // SAFETY: as in `device_read`.
+        unsafe { raw.copy(addr.0, mapping.base.raw(), bytes.len()) };
+        Ok(())
+    }
+}
+
+conformance! {
+    cuda_host: OnGpu::new();
+}
+
+/// Where there is none, every check above says so; this says that there was one.
+#[test]
+fn the_gpu_is_the_bus_master() {
+    let Some((gpu, _alone)) = super::alone("the_gpu_is_the_bus_master") else { return };
+    let region = Region::new(CudaHost::allocate(gpu, 4096, Align::DLPACK, Caching::Cached).unwrap()).unwrap();
+    let harness = OnGpu::new();
+    let mut byte = [1];
+    harness.device_read(DevAddr(region.base().raw() + 4095), &mut byte).unwrap();
+    assert_eq!(byte, [0]);
+    assert!(harness.device_read(DevAddr(0x10), &mut byte).is_err());
+}

@@ -1,0 +1,103 @@
+//! Jobs by the hundred thousand: right, and nothing is left of them.
+
+use super::{alone, raw::Raw};
+use contigo::{
+    Accelerator, Align, Engine, Pool, Region, Timeout,
+    accel::gemm8::{Gemm, Output, requantize},
+    cuda::{Caching, CopyingKernel, CudaHost, CudaKernel, Gpu, Log},
+};
+use contigo_boards::gemm8_cuda::{self, Gemm8Kernel};
+use fastrand::Rng;
+use std::env;
+
+const LIMIT: Timeout = Timeout::ms(10_000);
+
+/// Random products on `engine`, every element compared.
+fn products<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, pool: &Pool<'_, 4>, jobs: u32) {
+    let mut rng = Rng::with_seed(11);
+    for job in 0..jobs {
+        let output = match job % 3 {
+            0 => Output::Int32 { relu: rng.bool() },
+            _ => Output::Int8 { relu: rng.bool(), shift: rng.u32(0..=31) },
+        };
+        let args = Gemm { m: rng.u32(1..=16), n: 16 * rng.u32(1..=8), k: 16 * rng.u32(1..=8), output };
+        let [a_bytes, b_bytes, bias_bytes, c_bytes] = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
+        let [mut a, mut b, mut bias, c] = [(); 4].map(|()| pool.take().unwrap());
+        let (mut left, mut right, mut add) = (vec![0_i8; a_bytes], vec![0_i8; b_bytes], vec![0_i32; bias_bytes / 4]);
+        left.fill_with(|| rng.i8(..));
+        right.fill_with(|| rng.i8(..));
+        add.fill_with(|| rng.i32(..));
+        a.view_at_mut::<i8>(..a_bytes).unwrap().copy_from_slice(&left);
+        b.view_at_mut::<i8>(..b_bytes).unwrap().copy_from_slice(&right);
+        bias.view_at_mut::<i32>(..bias_bytes).unwrap().copy_from_slice(&add);
+        let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
+        let [.., c] = engine.start(operands, &args).unwrap().wait(LIMIT).unwrap();
+        let (n, k, element_bytes) = (args.n as usize, args.k as usize, usize::try_from(output.element_bytes()).unwrap());
+        for (index, found) in c.view_at::<u8>(..c_bytes).unwrap().chunks(element_bytes).enumerate() {
+            let (row, column) = (index / n, index % n);
+            let products = left.iter().skip(row * k).take(k).zip(right.iter().skip(column).step_by(n));
+            let bias = add.get(column).copied().unwrap();
+            let sum = products.fold(bias, |sum, (left, right)| sum.wrapping_add(i32::from(*left) * i32::from(*right)));
+            let expected = requantize(sum, output).to_le_bytes();
+            assert_eq!(Some(found), expected.get(..element_bytes), "{args:?}, row {row}, column {column}");
+        }
+    }
+}
+
+fn with_pool(gpu: &'static Gpu<'static>, act: impl FnOnce(&Pool<'_, 4>)) {
+    let region = Region::new(CudaHost::allocate(gpu, 4 * 16_384, Align::DLPACK, Caching::Cached).unwrap()).unwrap();
+    act(&Pool::new(region.carve(4 * 16_384, Align::DLPACK).unwrap(), 16_384).unwrap());
+}
+
+#[test]
+fn products_are_right_bit_for_bit_without_copies_and_with() {
+    let Some((gpu, _alone)) = alone("products_are_right_bit_for_bit_without_copies_and_with") else { return };
+    let mut log = Log::new();
+    let module = gemm8_cuda::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"));
+    with_pool(gpu, |pool| products(&mut Engine::new(CudaKernel::<Gemm8Kernel, 4>::new(&module).unwrap()).unwrap(), pool, 2_000));
+    let copying = CopyingKernel::<Gemm8Kernel, 4>::new(&module, [16_384; 4]).unwrap();
+    with_pool(gpu, |pool| products(&mut Engine::new(copying).unwrap(), pool, 2_000));
+}
+
+/// `CONTIGO_JOBS` of them, a million where nothing is said.
+#[test]
+fn a_million_small_jobs_leave_nothing_behind() {
+    let Some((gpu, _alone)) = alone("a_million_small_jobs_leave_nothing_behind") else { return };
+    let jobs: u64 = env::var("CONTIGO_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1_000_000);
+    let raw = Raw::open();
+    let module = gemm8_cuda::load(gpu, &mut Log::new()).unwrap();
+    let run = |jobs: u64| {
+        with_pool(gpu, |pool| {
+            let mut engine = Engine::new(CudaKernel::<Gemm8Kernel, 4>::new(&module).unwrap()).unwrap();
+            let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
+            for _ in 0..jobs {
+                let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
+                let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)];
+                drop(engine.start(operands, &args).unwrap().wait(LIMIT).unwrap());
+            }
+            assert_eq!(engine.jobs().completed, jobs);
+        });
+    };
+    // What the driver keeps from its first jobs is not counted.
+    run(1_000);
+    let before = raw.free_bytes();
+    run(jobs);
+    assert_eq!(raw.free_bytes(), before, "free memory of the GPU after {jobs} jobs");
+}
+
+/// A hundred blocks made and given back, and a hundred modules: the CPU's memory and the GPU's are what they were.
+#[test]
+fn what_is_opened_and_closed_leaves_nothing_behind() {
+    let Some((gpu, _alone)) = alone("what_is_opened_and_closed_leaves_nothing_behind") else { return };
+    let raw = Raw::open();
+    let round = || {
+        let region = Region::new(CudaHost::allocate(gpu, 8 << 20, Align::PAGE, Caching::WriteCombined).unwrap()).unwrap();
+        let module = gemm8_cuda::load(gpu, &mut Log::new()).unwrap();
+        drop(CopyingKernel::<Gemm8Kernel, 4>::new(&module, [1 << 20; 4]).unwrap());
+        drop(region);
+    };
+    round();
+    let before = raw.free_bytes();
+    (0..100).for_each(|_| round());
+    assert_eq!(raw.free_bytes(), before);
+}
