@@ -1,7 +1,7 @@
 """DMA memory for FPGA and SoC accelerators: what NumPy, TVM and ONNX Runtime read is what the accelerator reads.
 
     import contigo, numpy as np
-    heap = contigo.Heap("sim")                      # or "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb"
+    heap = contigo.Heap("sim")                      # or "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb", "cuda"
     x = heap.allocate((4, 16), "int8")
     np.asarray(x)[:] = 1                            # the same memory; no copy
     with x.to_device("to_device") as handover:      # no array of it is alive: caches cleaned

@@ -46,6 +46,11 @@ enum State {
 }
 
 impl Inner {
+    /// As [`Memory::device_type`].
+    pub(crate) fn device_type(&self) -> i32 {
+        self.memory.device_type()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -250,7 +255,7 @@ impl Buffer {
             return Err(PyBufferError::new_err("this memory is the CPU's: stream must be None"));
         }
         if dl_device.is_some_and(|device| device != self.__dlpack_device__()) {
-            return Err(PyBufferError::new_err("this memory is the CPU's, (1, 0), and is copied to no other device"));
+            return Err(PyBufferError::new_err("this memory is the CPU's, and is copied to no other device: see __dlpack_device__"));
         }
         if copy == Some(true) {
             return Err(PyBufferError::new_err("this is never copied: copy the array that you made of it"));
@@ -259,10 +264,9 @@ impl Buffer {
         export::capsule(py, self.inner.view()?, &self.shape, self.dtype, versioned)
     }
 
-    /// (1, 0): the CPU's memory.
-    #[allow(clippy::unused_self, reason = "the protocol calls it on an object")]
+    /// (1, 0): the CPU's memory; (3, 0): memory that CUDA pinned.
     fn __dlpack_device__(&self) -> (i32, i32) {
-        (contigo::dlpack::abi::device::CPU, 0)
+        (self.inner.device_type(), 0)
     }
 
     /// NumPy's array of the same memory. `dtype` and `copy` as NumPy passes them.

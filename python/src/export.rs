@@ -4,7 +4,7 @@
 use crate::{buffer::Inner, dtype::Dtype};
 use contigo::dlpack::{
     Shape,
-    abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, device},
+    abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR},
 };
 use pyo3::{ffi, prelude::*};
 use std::{
@@ -48,7 +48,7 @@ pub(crate) fn capsule(py: Python<'_>, view: Counted, shape: &Shape, dtype: Dtype
     let data = if shape.elements() == 0 { std::ptr::null_mut() } else { view.inner().ptr().cast::<c_void>() };
     let tensor = DlTensor {
         data,
-        device: DlDevice { device_type: device::CPU, device_id: 0 },
+        device: DlDevice { device_type: view.inner().device_type(), device_id: 0 },
         ndim: shape.dims().len() as i32,
         dtype: dtype.dlpack,
         shape: std::ptr::null_mut(),

@@ -2,8 +2,11 @@
 //! Memory, opened by a name. It stays open until the process ends: arrays of it may be anywhere.
 
 use crate::{buffer::Buffer, error::raised, gemm8::Gemm8, imported::Imported};
+#[cfg(target_pointer_width = "64")]
+use contigo::cuda::{Cuda, CudaHost, Gpu};
 use contigo::{
-    Align, Backend, CpuBuf, DmaHeap, HugeTlb, KernelPort, Mapping, Port, Region, Result as RuntimeResult, Segment, UDmaBuf, sim::SimBoard,
+    Align, Backend, CpuBuf, DmaHeap, HugeTlb, KernelPort, Mapping, Port, Region, Result as RuntimeResult, Segment, UDmaBuf,
+    dlpack::abi::device, sim::SimBoard,
 };
 use pyo3::{
     exceptions::PyValueError,
@@ -53,6 +56,11 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA pinned.
+    pub(crate) fn device_type(&self) -> i32 {
+        if self.region.name().starts_with("cuda") { device::CUDA_HOST } else { device::CPU }
+    }
+
     /// A buffer of so many bytes: one that came back, or a new piece.
     pub(crate) fn take(&'static self, len_bytes: usize, align: Align) -> PyResult<CpuBuf<'static>> {
         let need = len_bytes.max(1).next_multiple_of(self.region.line().bytes());
@@ -84,7 +92,7 @@ impl Memory {
     }
 }
 
-/// Contiguous DMA memory, by a name: "sim", "sim:SEED", "u-dma-buf:NAME", "dma-heap:NAME", "hugetlb".
+/// Contiguous DMA memory, by a name: "sim", "sim:SEED", "u-dma-buf:NAME", "dma-heap:NAME", "hugetlb", "cuda", "cuda:N".
 ///
 /// `bytes` is how much of it is opened (u-dma-buf: all of the block). `kernel_port` names a port of the kernel module contigo, for which a
 /// dma-heap's block is allocated. `port` is how the accelerator reaches it: (name, offset, address bits, coherent); a simulated
@@ -103,6 +111,8 @@ impl Heap {
         let len_bytes = bytes.unwrap_or(DEFAULT_BYTES);
         let (kind, rest) = name.split_once(':').unwrap_or((name, ""));
         let mut board = None;
+        #[cfg_attr(not(target_pointer_width = "64"), allow(unused_mut, reason = "there is no GPU"))]
+        let mut gpu_port = None;
         let backend: Box<dyn Backend> = match (kind, rest) {
             ("sim", seed) => {
                 let seed = if seed.is_empty() { Ok(1) } else { seed.parse() };
@@ -120,8 +130,17 @@ impl Heap {
                 None => Box::new(DmaHeap::allocate(heap, len_bytes).map_err(raised)?),
             },
             ("hugetlb", "") => Box::new(HugeTlb::new(len_bytes).map_err(raised)?),
+            #[cfg(target_pointer_width = "64")]
+            ("cuda", ordinal) => {
+                let ordinal = if ordinal.is_empty() { Ok(0) } else { ordinal.parse() };
+                let ordinal = ordinal.map_err(|_| PyValueError::new_err(format!("{name}: the GPU's ordinal is no number")))?;
+                let cuda: &'static Cuda = Box::leak(Box::new(Cuda::load().map_err(raised)?));
+                let gpu: &'static Gpu<'static> = Box::leak(Box::new(Gpu::primary(cuda, ordinal).map_err(raised)?));
+                gpu_port = Some(gpu.port());
+                Box::new(CudaHost::allocate(gpu, len_bytes, Align::PAGE).map_err(raised)?)
+            }
             _ => {
-                let known = "sim, sim:SEED, u-dma-buf:NAME, dma-heap:NAME, hugetlb";
+                let known = "sim, sim:SEED, u-dma-buf:NAME, dma-heap:NAME, hugetlb, cuda, cuda:N";
                 return Err(PyValueError::new_err(format!("there is no heap {name}; these are: {known}")));
             }
         };
@@ -130,7 +149,7 @@ impl Heap {
             let name: &'static str = Box::leak(name.into_boxed_str());
             Port { name, bus: contigo::Bus::Soc, offset, addr_bits, window: (0, u64::MAX), coherent }
         });
-        let port = given.or(board.map(SimBoard::port));
+        let port = given.or(gpu_port).or(board.map(SimBoard::port));
         let memory = Box::leak(Box::new(Memory { region, board, port, free: Mutex::default() }));
         Ok(Self { memory, name: name.into() })
     }
