@@ -4,7 +4,7 @@
 use contigo::{
     DevSlice, Direction, Result,
     accel::gemm8::{Gemm, Output},
-    cuda::{Gpu, Image, Kernel, Launch, Log, Module},
+    cuda::{CopyingKernel, CudaKernel, Gpu, Image, Kernel, Launch, Log, Module},
 };
 use core::ffi::CStr;
 
@@ -14,18 +14,18 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
     Err(_) => c"",
 };
 
-/// `gemm8` for [`CudaKernel`](contigo::cuda::CudaKernel): operands and arguments are those of the FPGA's engine
+/// `gemm8` for [`CudaKernel`]: operands and arguments are those of the FPGA's engine
 /// ([`Gemm8`](contigo::accel::gemm8::Gemm8)).
 ///
 /// ```no_run
 /// use contigo::{Align, Engine, Region, Timeout, accel::gemm8::{Gemm, Output}};
-/// use contigo::cuda::{Caching, Cuda, CudaHost, CudaKernel, Gpu, Log};
-/// use contigo_boards::gemm8_cuda::{self, Gemm8Kernel};
+/// use contigo::cuda::{Cuda, CudaHost, Gpu, Log};
+/// use contigo_boards::gemm8_cuda::Gemm8Module;
 /// let cuda = Cuda::load()?;
 /// let gpu = Gpu::primary(&cuda, 0)?;
-/// let module = gemm8_cuda::load(&gpu, &mut Log::new())?;
-/// let region = Region::new(CudaHost::allocate(&gpu, 1 << 20, Align::LINE, Caching::Cached)?)?;
-/// let mut engine = Engine::new(CudaKernel::<Gemm8Kernel, 4>::new(&module)?)?;
+/// let module = Gemm8Module::load(&gpu, &mut Log::new())?;
+/// let region = Region::new(CudaHost::allocate(&gpu, 1 << 20, Align::LINE)?)?;
+/// let mut engine = Engine::new(module.kernel()?)?;
 /// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.carve(len, Align::LINE));
 /// let operands = [a?.into_buf().to_device(..), b?.into_buf().to_device(..), bias?.into_buf().to_device(..), c?.into_buf().from_device(..)];
 /// let args = Gemm { m: 64, n: 64, k: 64, output: Output::Int32 { relu: false } };
@@ -36,13 +36,43 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 #[derive(Clone, Copy, Debug)]
 pub struct Gemm8Kernel;
 
-/// Loads [`PTX`] onto `gpu`.
-///
-/// # Errors
-/// As [`Module::load`].
-pub fn load<'g>(gpu: &'g Gpu<'g>, log: &mut Log) -> Result<Module<'g>> {
-    // SAFETY: it is PTX, not a binary.
-    unsafe { Module::load(gpu, Image::Ptx(PTX), log) }
+/// [`PTX`] on a GPU.
+#[derive(Debug)]
+pub struct Gemm8Module<'g>(Module<'g>);
+
+impl<'g> Gemm8Module<'g> {
+    /// Loads it onto `gpu`.
+    ///
+    /// # Errors
+    /// As [`Module::load`].
+    pub fn load(gpu: &'g Gpu<'g>, log: &mut Log) -> Result<Self> {
+        // SAFETY: it is PTX.
+        unsafe { Module::load(gpu, Image::Ptx(PTX), log) }.map(Self)
+    }
+
+    /// `gemm8`, which reads and writes the CPU's memory.
+    ///
+    /// # Errors
+    /// As [`CudaKernel::new`].
+    pub fn kernel(&'g self) -> Result<CudaKernel<'g, Gemm8Kernel, 4>> {
+        // SAFETY: the module is [`PTX`], whose `gemm8` is what `Gemm8Kernel` describes.
+        unsafe { CudaKernel::new(&self.0) }
+    }
+
+    /// `gemm8` on the GPU's own memory, with so many bytes for each operand.
+    ///
+    /// # Errors
+    /// As [`CopyingKernel::new`].
+    pub fn copying(&'g self, capacity_bytes: [usize; 4]) -> Result<CopyingKernel<'g, Gemm8Kernel, 4>> {
+        // SAFETY: as in `kernel`.
+        unsafe { CopyingKernel::new(&self.0, capacity_bytes) }
+    }
+
+    /// The module, for its other kernels.
+    #[must_use]
+    pub const fn module(&self) -> &Module<'g> {
+        &self.0
+    }
 }
 
 /// Threads of a block: what fills a multiprocessor of every generation.

@@ -19,7 +19,7 @@ pub(crate) fn after_completion() {
 
 /// Arm: `dmb` orders only between observers of one shareability domain; a bus master outside it needs `dsb`
 /// (Arm DDI 0487, B2.3; Arm DDI 0406, A3.8.3). On x86-64 writes to ordinary memory and to uncached registers are ordered
-/// already (Intel SDM 3A, 9.2.2).
+/// already (Intel SDM 3A, 9.2.2); those to write-combined memory by the fence above.
 #[inline]
 fn system() {
     #[cfg(all(any(target_arch = "aarch64", target_arch = "arm"), not(miri)))]

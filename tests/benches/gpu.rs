@@ -16,9 +16,9 @@
 mod measured {
     use contigo::{
         Accelerator, Align, Backend, DevSlice, Direction, Engine, Error, Pool, Region, Result, Timeout,
-        cuda::{Caching, CopyingKernel, Cuda, CudaHost, CudaKernel, Gpu, Kernel, Launch, Log},
+        cuda::{CopyingKernel, Cuda, CudaHost, CudaKernel, Gpu, Kernel, Launch, Log},
     };
-    use contigo_boards::gemm8_cuda;
+    use contigo_boards::gemm8_cuda::Gemm8Module;
     use libloading::Library;
     use std::{
         env,
@@ -128,7 +128,7 @@ mod measured {
             Err(why) => return println!("skipped: gpu: {why}"),
         };
         let gpu = Gpu::primary(&cuda, 0).unwrap();
-        let module = gemm8_cuda::load(&gpu, &mut Log::new()).unwrap();
+        let module = Gemm8Module::load(&gpu, &mut Log::new()).unwrap();
         if !json {
             let (major, minor) = gpu.facts().compute_capability;
             println!("{}, compute capability {major}.{minor}, CUDA {}", gpu.facts().name, cuda.version());
@@ -137,13 +137,15 @@ mod measured {
         }
         // 4 KiB to 64 MiB.
         for len_bytes in (12..=26).step_by(2).map(|bits| 1_usize << bits) {
-            let region = Region::new(CudaHost::allocate(&gpu, 2 * len_bytes, Align::PAGE, Caching::Cached).unwrap()).unwrap();
+            let region = Region::new(CudaHost::allocate(&gpu, 2 * len_bytes, Align::PAGE).unwrap()).unwrap();
             let pool = Pool::<2>::new(region.carve(2 * len_bytes, Align::PAGE).unwrap(), len_bytes).unwrap();
-            let mut direct = Engine::new(CudaKernel::<CopyBytes, 2>::new(&module).unwrap()).unwrap();
+            // SAFETY: `copy_bytes` of `boards/kernels/gemm8.cu`, which `CopyBytes` describes; so below.
+            let mut direct = Engine::new(unsafe { CudaKernel::<CopyBytes, 2>::new(module.module()) }.unwrap()).unwrap();
             let direct_us = jobs_us(&mut direct, &pool, len_bytes);
-            let mut copying = Engine::new(CopyingKernel::<CopyBytes, 2>::new(&module, [len_bytes; 2]).unwrap()).unwrap();
+            // SAFETY: as above.
+            let mut copying = Engine::new(unsafe { CopyingKernel::<CopyBytes, 2>::new(module.module(), [len_bytes; 2]) }.unwrap()).unwrap();
             let copying_us = jobs_us(&mut copying, &pool, len_bytes);
-            let own = CudaHost::allocate(&gpu, len_bytes, Align::PAGE, Caching::Cached).unwrap();
+            let own = CudaHost::allocate(&gpu, len_bytes, Align::PAGE).unwrap();
             let driver_us = Driver::open(len_bytes).there_and_back_us(own.mapping().base.raw(), len_bytes);
             let rate = |time_us: f64| 2.0 * len_bytes as f64 / time_us / 1e3;
             if json {

@@ -269,8 +269,8 @@ fn none_on_two_threads_that_share_a_pool() {
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn none_on_memory_that_cuda_pinned() {
-    use contigo::cuda::{Caching, Cuda, CudaHost, CudaKernel, Gpu, Log};
-    use contigo_boards::gemm8_cuda::{self, Gemm8Kernel};
+    use contigo::cuda::{Cuda, CudaHost, Gpu, Log};
+    use contigo_boards::gemm8_cuda::Gemm8Module;
     use std::{ffi::CString, os::unix::ffi::OsStrExt};
     let _controls = fake_cuda::Controls::take(&fake_cuda::Config::default());
     let file = CString::new(fake_cuda::library().as_os_str().as_bytes()).unwrap();
@@ -278,10 +278,10 @@ fn none_on_memory_that_cuda_pinned() {
         // SAFETY: it behaves as the driver's reference says.
         let cuda = unsafe { Cuda::load_from(&file)? };
         let gpu = Gpu::primary(&cuda, 0)?;
-        let module = gemm8_cuda::load(&gpu, &mut Log::new())?;
-        let region = Region::new(CudaHost::allocate(&gpu, 64 * 1024, Align::DLPACK, Caching::Cached)?)?;
+        let module = Gemm8Module::load(&gpu, &mut Log::new())?;
+        let region = Region::new(CudaHost::allocate(&gpu, 64 * 1024, Align::DLPACK)?)?;
         let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::DLPACK)?, SLOT)?;
-        let mut engine = Engine::new(CudaKernel::<Gemm8Kernel, 4>::new(&module)?)?;
+        let mut engine = Engine::new(module.kernel()?)?;
         for _ in 0..JOBS {
             let [a, b, bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
             let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];

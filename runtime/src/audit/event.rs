@@ -93,7 +93,7 @@ pub enum Event {
         /// The engine's count of jobs, from 1.
         job: u64,
     },
-    /// A job ended without a result: it timed out, failed or was dropped, and the device was stopped.
+    /// A job ended without a result: it did not start, timed out, failed or was dropped. The device was stopped, or a `Leak` follows.
     Stop {
         /// The device's port.
         port: &'static str,

@@ -11,6 +11,15 @@ use core::{
 };
 
 const KINDS: usize = Kind::ALL.len();
+// Counts are found by a kind's number, and named by its place in the list.
+#[allow(clippy::indexing_slicing, reason = "it is run by the compiler")]
+const _: () = {
+    let mut at = 0;
+    while at < KINDS {
+        assert!(Kind::ALL[at] as usize == at);
+        at += 1;
+    }
+};
 
 /// Counts events by site and kind, for any number of threads: two or three atomic additions an event, no heap, no lock. Up to `SITES`
 /// lines of a program have rows of their own, 256 bytes each; what more lines do is counted under no site.

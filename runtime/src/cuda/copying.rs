@@ -6,7 +6,7 @@ use crate::{
     Accelerator, DevSlice, Direction, Error, Port, Result, Timeout,
     audit::{self, Event, Site},
 };
-use core::{fmt, sync::atomic::Ordering};
+use core::fmt;
 
 /// A kernel that works in the GPU's own memory, for a card whose kernel reads or writes an operand more than once, or at random: each of these
 /// accesses would cross the bus. What the kernel reads is copied there before it, what it writes is copied back behind it, on its stream and
@@ -21,7 +21,8 @@ use core::{fmt, sync::atomic::Ordering};
 /// ```no_run
 /// # use contigo::{Engine, cuda::{CopyingKernel, Kernel, Module}};
 /// # fn open<K: Kernel<2>>(module: &Module<'_>) -> contigo::Result<()> {
-/// let engine = Engine::new(CopyingKernel::<K, 2>::new(module, [1 << 20, 1 << 20])?)?;   // in place of CudaKernel
+/// // SAFETY: the module is K's.
+/// let engine = Engine::new(unsafe { CopyingKernel::<K, 2>::new(module, [1 << 20, 1 << 20])? })?;   // in place of CudaKernel
 /// # drop(engine);
 /// # Ok(()) }
 /// ```
@@ -38,11 +39,17 @@ impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CopyingKernel<'m, K, BUFFERS>
     ///
     /// # Errors
     /// As [`CudaKernel::new`]. [`Error::Cuda`] with `cuMemAlloc`: 2, the GPU has no such memory; 1, an operand of no bytes.
-    pub fn new(module: &'m Module<'m>, capacity_bytes: [usize; BUFFERS]) -> Result<Self> {
-        let mut this = Self { kernel: CudaKernel::new(module)?, own: [0; BUFFERS], capacity_bytes, bytes_copied: 0 };
+    ///
+    /// # Safety
+    /// As [`CudaKernel::new`].
+    pub unsafe fn new(module: &'m Module<'m>, capacity_bytes: [usize; BUFFERS]) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let kernel = unsafe { CudaKernel::new(module)? };
+        let mut this = Self { kernel, own: [0; BUFFERS], capacity_bytes, bytes_copied: 0 };
         for (own, len_bytes) in this.own.iter_mut().zip(capacity_bytes) {
             // SAFETY: the pointer is a reference.
             module.gpu.within(|api| check("cuMemAlloc", unsafe { (api.device_alloc)(own, len_bytes) }))?;
+            module.gpu.took();
         }
         Ok(this)
     }
@@ -76,7 +83,7 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
     }
 
     unsafe fn start(&mut self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
-        let (kernel, own, mut copied) = (&self.kernel, self.own, 0_u64);
+        let (kernel, own, mut copied, launch) = (&self.kernel, self.own, 0_u64, K::launch(args));
         let stream = kernel.stream();
         let done = kernel.gpu().within(|api| {
             let mut copy = |to: CuDevicePtr, from: CuDevicePtr, len_bytes: usize| {
@@ -91,7 +98,7 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
                 copy(own, buffer.addr.0, buffer.len_bytes)?;
             }
             // SAFETY: this value's memory, which no other job has.
-            unsafe { kernel.launch(api, own, args)? };
+            unsafe { kernel.launch(api, own, launch)? };
             for ((buffer, own), _) in operands().filter(|(_, direction)| direction.device_writes()) {
                 copy(buffer.addr.0, own, buffer.len_bytes)?;
             }
@@ -117,8 +124,8 @@ impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Drop for CopyingKernel<'_, K, BUF
         for own in self.own.into_iter().filter(|own| *own != 0) {
             // SAFETY: allocated in `new`, freed once, and the stream that used it is empty.
             let free = || self.kernel.gpu().within(|api| check("cuMemFree", unsafe { (api.device_free)(own) }));
-            if !idle || free().is_err() {
-                self.kernel.gpu().out.fetch_add(1, Ordering::Relaxed);
+            if idle && !self.kernel.gpu().is_hung() && free().is_ok() {
+                self.kernel.gpu().gave_back();
             }
         }
     }

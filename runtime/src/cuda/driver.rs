@@ -36,7 +36,7 @@ impl Cuda {
     /// As [`load`](Self::load).
     ///
     /// # Safety
-    /// The file is NVIDIA's driver, or behaves as its reference says.
+    /// The file is NVIDIA's driver, or behaves as its reference says; and it is the only one in this program: its GPUs are numbered.
     pub unsafe fn load_from(file: &CStr) -> Result<Self> {
         const UPDATE: &str = "it is not there in this driver: update NVIDIA's driver";
         // SAFETY: the caller's promise.

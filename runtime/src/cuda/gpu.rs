@@ -21,8 +21,10 @@ pub struct Gpu<'c> {
     facts: GpuFacts,
     /// Was the primary context retained, or is somebody else's in use?
     retained: bool,
-    /// What was made here and not given back: blocks of memory, and kernels that did not end.
-    pub(super) out: AtomicUsize,
+    /// What was made here and not given back: blocks of memory, and kernels, which may be forgotten.
+    out: AtomicUsize,
+    /// Kernels that did not end when they should have: what waits for the whole context would wait for them.
+    hung: AtomicUsize,
 }
 
 /// What a GPU says of itself.
@@ -72,7 +74,7 @@ impl<'c> Gpu<'c> {
         let mut context = ptr::null_mut();
         // SAFETY: the pointer is a reference, and the device is one.
         check("cuDevicePrimaryCtxRetain", unsafe { (cuda.api.primary_retain)(&raw mut context, device) })?;
-        Ok(Self { cuda, context, device, facts, retained: true, out: AtomicUsize::new(0) })
+        Ok(Self { cuda, context, device, facts, retained: true, out: AtomicUsize::new(0), hung: AtomicUsize::new(0) })
     }
 
     /// The GPU and the context that are current on this thread: somebody else's, who made it.
@@ -81,7 +83,8 @@ impl<'c> Gpu<'c> {
     /// [`Error::Cuda`] with `cuCtxGetCurrent` and 201: none is. As [`primary`](Self::primary).
     ///
     /// # Safety
-    /// The context is not destroyed while this value lives.
+    /// The context is not destroyed while this value lives; nor ever where [`is_in_use`](Self::is_in_use) says `true` just before it is dropped,
+    /// because what was leaked may still be used.
     pub unsafe fn adopt(cuda: &'c Cuda) -> Result<Self> {
         let (mut context, mut device) = (ptr::null_mut(), 0);
         // SAFETY: the pointer is a reference.
@@ -94,7 +97,15 @@ impl<'c> Gpu<'c> {
         // A machine has a handful; the driver's own limit is 64 or so.
         let ordinal = (0..cuda.gpus()?).find(|ordinal| self::device(cuda, *ordinal).is_ok_and(|found| found == device));
         let ordinal = ordinal.ok_or(Error::Cuda { call: "cuCtxGetDevice", code: INVALID_CONTEXT })?;
-        Ok(Self { cuda, context, device, facts: facts(cuda, ordinal, device)?, retained: false, out: AtomicUsize::new(0) })
+        Ok(Self {
+            cuda,
+            context,
+            device,
+            facts: facts(cuda, ordinal, device)?,
+            retained: false,
+            out: AtomicUsize::new(0),
+            hung: AtomicUsize::new(0),
+        })
     }
 
     /// What it says of itself.
@@ -119,12 +130,53 @@ impl<'c> Gpu<'c> {
     pub(super) fn within<T>(&self, act: impl FnOnce(&Api) -> Result<T>) -> Result<T> {
         // SAFETY: the context is one until this value is dropped: retained, or as `adopt`'s caller promised.
         check("cuCtxPushCurrent", unsafe { (self.cuda.api.context_push)(self.context) })?;
+        // In its `drop`, so that a panic in `act` leaves the thread what it had.
+        let pushed = Pushed(&self.cuda.api);
         let done = act(&self.cuda.api);
-        let mut popped = ptr::null_mut();
-        // What it may report is an earlier launch's failure, which the next call reports again; what `act` got must not be lost for that.
-        // SAFETY: the pointer is a reference, and the stack has what was pushed above.
-        let _ = unsafe { (self.cuda.api.context_pop)(&raw mut popped) };
+        drop(pushed);
         done
+    }
+
+    /// Something was made that must be given back before the context is.
+    pub(super) fn took(&self) {
+        self.out.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It was given back.
+    pub(super) fn gave_back(&self) {
+        self.out.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Is there something that was not given back, or was leaked? Then the context must stay.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        self.out.load(Ordering::Acquire) != 0
+    }
+
+    /// A kernel did not end; or, `false`, it did in the end.
+    pub(super) fn hangs(&self, hangs: bool) {
+        if hangs {
+            self.hung.fetch_add(1, Ordering::Release);
+        } else {
+            self.hung.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Does a kernel not end? Then what waits for the whole context (freeing memory, unloading) might wait for ever, and is not called.
+    pub(super) fn is_hung(&self) -> bool {
+        self.hung.load(Ordering::Acquire) != 0
+    }
+}
+
+/// A context on the thread's stack.
+struct Pushed<'c>(&'c Api);
+
+impl Drop for Pushed<'_> {
+    fn drop(&mut self) {
+        let mut popped = ptr::null_mut();
+        // What it may report is an earlier launch's failure, which the next call reports again; what was done must not be lost for that.
+        // SAFETY: the pointer is a reference, and the stack has what `within` pushed.
+        let _ = unsafe { (self.0.context_pop)(&raw mut popped) };
     }
 }
 
@@ -169,7 +221,7 @@ impl Drop for Gpu<'_> {
     /// Gives the context back; or keeps it for ever where memory was leaked, because a kernel may still write there, and the end of a context
     /// waits for its kernels.
     fn drop(&mut self) {
-        if self.retained && self.out.load(Ordering::Acquire) == 0 {
+        if self.retained && !self.is_in_use() {
             // SAFETY: retained once in `primary`, released once, and nothing of it is left.
             let _ = unsafe { (self.cuda.api.primary_release)(self.device) };
         }

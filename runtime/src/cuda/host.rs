@@ -3,7 +3,7 @@
 
 use super::{
     Gpu,
-    abi::{DEVICE_MAP, PORTABLE, WRITE_COMBINED, pointer},
+    abi::{DEVICE_MAP, NOT_READY, PORTABLE, WRITE_COMBINED, pointer},
     driver::check,
 };
 use crate::{
@@ -17,18 +17,8 @@ use core::{
     ops::Range,
     ptr::{self, NonNull},
     slice,
-    sync::atomic::Ordering,
+    sync::atomic::{Ordering, fence},
 };
-
-/// How the CPU reaches pinned memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Caching {
-    /// Through its caches, which the GPU snoops. (Uncached where [`GpuFacts::cpu_uncached`](super::GpuFacts::cpu_uncached) says so.)
-    Cached,
-    /// Write-combined: for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very slowly.
-    WriteCombined,
-}
 
 /// The CPU's memory, pinned and mapped for a GPU: a [`Backend`] of which CPU and GPU have a view each, with nothing copied between.
 ///
@@ -67,13 +57,31 @@ impl<'g> CudaHost<'g> {
     /// - [`Error::Misaligned`]: the GPU's view is, where the CPU's is not. [`Error::AttributeNonsense`]: the driver says that the memory
     ///   is something else.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn allocate(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align, caching: Caching) -> Result<Self> {
+    pub fn allocate(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align) -> Result<Self> {
+        Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP)
+    }
+
+    /// As [`allocate`](Self::allocate), write-combined: for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very
+    /// slowly. (On x86-64 it is `WC`, on Arm Normal Non-cacheable.)
+    ///
+    /// # Errors
+    /// As [`allocate`](Self::allocate).
+    ///
+    /// # Safety
+    /// Whoever writes to a buffer of it and lets another thread of the CPU read it calls `core::sync::atomic::fence(SeqCst)` between: on x86-64 a
+    /// release store does not order write-combined stores before it (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need nothing: the engine's barrier is one.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub unsafe fn allocate_write_combined(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align) -> Result<Self> {
+        Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP | WRITE_COMBINED)
+    }
+
+    #[cfg_attr(feature = "audit", track_caller)]
+    fn allocate_as(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align, flags: u32) -> Result<Self> {
         let align = align.max(Align::LINE);
         let max = isize::MAX as usize - align.bytes();
         let whole_bytes = Align::LINE.round_up(len_bytes).filter(|whole| (1..=max).contains(whole));
         let out_of_bounds = Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max: max as u64, multiple_of: 1 };
         let whole_bytes = whole_bytes.ok_or(out_of_bounds)?;
-        let flags = PORTABLE | DEVICE_MAP | if caching == Caching::WriteCombined { WRITE_COMBINED } else { 0 };
         let allocate = |len_bytes| {
             let mut first = ptr::null_mut();
             // SAFETY: the pointer is a reference.
@@ -81,7 +89,7 @@ impl<'g> CudaHost<'g> {
             NonNull::new(first).ok_or(Error::AttributeNonsense { name: "cuMemHostAlloc", value: 0 })
         };
         let mut this = Self::found(gpu, allocate(whole_bytes)?, whole_bytes, Kind::Allocated)?;
-        let skip = |this: &Self| this.cpu.as_ptr().align_offset(align.bytes());
+        let skip = |this: &Self| this.cpu.addr().get().wrapping_neg() & (align.bytes() - 1);
         if skip(&this) != 0 {
             // Another one, with room for the alignment.
             drop(this);
@@ -97,24 +105,28 @@ impl<'g> CudaHost<'g> {
         }
         // SAFETY: so many bytes were allocated behind `cpu`, and nobody else knows them.
         unsafe { this.cpu.as_ptr().write_bytes(0, whole_bytes) };
+        // Before anybody else has it, whatever kind of memory it is.
+        fence(Ordering::SeqCst);
         Ok(this)
     }
 
-    /// Pins and maps memory that the program has already. [`unregister`](Self::unregister) gives it back; so does dropping this value to
-    /// the driver, and then nobody has it.
+    /// Pins and maps memory that the program has already. [`unregister`](Self::unregister) gives it back, as long as no region was made of this value;
+    /// dropping it lets the driver go of it, and then nobody has it.
     ///
-    /// A region wants whole lines of 64 bytes, and refuses what does not begin and end there.
+    /// A region wants whole lines of 64 bytes, and refuses what does not begin and end there. A program that forks (`std::process::Command` may) on a
+    /// kernel before 5.12 loses the sight of what the GPU does to memory that was registered: the pages become the child's.
     ///
     /// # Errors
     /// The memory comes back with [`Error::Cuda`] and `cuMemHostRegister`: 712, some of it is registered; 801, not on this machine; or
     /// as [`allocate`](Self::allocate).
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn register(gpu: &'g Gpu<'g>, memory: &'static mut [u8]) -> Result<Self, Refused<&'static mut [u8]>> {
-        let (first, len_bytes) = (NonNull::from(&mut *memory).cast::<u8>(), memory.len());
+        let len_bytes = memory.len();
+        let first = NonNull::from(memory).cast::<u8>();
         // SAFETY: `memory` is this call's for ever, and not used again but where nothing was registered.
         match unsafe { Self::register_raw(gpu, first, len_bytes) } {
             Ok(this) => Ok(this),
-            // SAFETY: it was made of this slice, and not registered: nobody else has it.
+            // SAFETY: it was made of this slice, and no address of it was given to anybody.
             Err(error) => Err(Refused::new(error, unsafe { slice::from_raw_parts_mut(first.as_ptr(), len_bytes) })),
         }
     }
@@ -125,8 +137,9 @@ impl<'g> CudaHost<'g> {
     /// As [`register`](Self::register).
     ///
     /// # Safety
-    /// `len_bytes` bytes at `first` are mapped, readable, writable and initialised, until this value has been dropped, or for ever where it is
-    /// leaked; nobody else reads or writes them while it lives.
+    /// `len_bytes` bytes at `first` are mapped, readable, writable and initialised, and nobody else reads or writes them, until
+    /// [`unregister`](Self::unregister) has returned `Ok`; for ever where it is never called: dropping this value, or a region over it, may leak it
+    /// silently.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn register_raw(gpu: &'g Gpu<'g>, first: NonNull<u8>, len_bytes: usize) -> Result<Self> {
         if len_bytes == 0 {
@@ -162,7 +175,7 @@ impl<'g> CudaHost<'g> {
     /// Asks the driver for the GPU's view of what it gave or took, and checks what it says. What is wrong is given back.
     #[cfg_attr(feature = "audit", track_caller)]
     fn found(gpu: &'g Gpu<'g>, handle: NonNull<c_void>, len_bytes: usize, kind: Kind) -> Result<Self> {
-        gpu.out.fetch_add(1, Ordering::Relaxed);
+        gpu.took();
         let mut this = Self { gpu, handle, cpu: handle.cast(), len_bytes, addr: DevAddr(0), kind };
         // From here on an error drops `this`, which gives the memory back.
         let mut addr = 0;
@@ -193,13 +206,17 @@ impl<'g> CudaHost<'g> {
     /// Gives the memory back to the driver. Once.
     fn give_back(&self) -> Result<()> {
         let handle = self.handle.as_ptr();
+        if self.gpu.is_hung() {
+            // The driver would wait for the kernel.
+            return Err(Error::WillNotStop { device: "a kernel of this GPU", status: NOT_READY.unsigned_abs(), waited_us: 0 });
+        }
         self.gpu.within(|api| match self.kind {
             // SAFETY: allocated by `allocate`. Nobody uses it any more: this value is going, and a region that has lent some of it does not let go.
             Kind::Allocated => check("cuMemFreeHost", unsafe { (api.host_free)(handle) }),
             // SAFETY: registered by `register_raw`; else as above.
             Kind::Registered => check("cuMemHostUnregister", unsafe { (api.host_unregister)(handle) }),
         })?;
-        self.gpu.out.fetch_sub(1, Ordering::Release);
+        self.gpu.gave_back();
         audit::happened(Event::UnmapForDevice { iova: self.addr.0, len_bytes: self.len_bytes }, Site::NONE);
         Ok(())
     }

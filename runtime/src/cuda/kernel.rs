@@ -6,7 +6,7 @@ use super::{
     abi::{Api, CuEvent, CuFunction, CuResult, CuStream, DISABLE_TIMING, NON_BLOCKING, NOT_READY},
     driver::check,
 };
-use crate::{Accelerator, DevSlice, Direction, Error, Port, Result, Spin, Timeout, irq::poll_until};
+use crate::{Accelerator, DevSlice, Direction, Error, Irq, Port, Result, Spin, Timeout, irq::poll_until};
 use core::{
     ffi::{CStr, c_void},
     fmt,
@@ -92,7 +92,7 @@ pub unsafe trait Kernel<const BUFFERS: usize> {
 /// is finished.
 ///
 /// A kernel cannot be stopped. [`quiesce`](Accelerator::quiesce) waits for its end, [`STOP_MS`](Self::STOP_MS) at most; one that goes on, or a context
-/// that is lost by a fault (code 700 and above), is [`Error::WillNotStop`], and the job's buffers stay with the GPU for ever: the driver would
+/// that is lost by a fault (code 700 to 799), is [`Error::WillNotStop`], and the job's buffers stay with the GPU for ever: the driver would
 /// free all pinned memory of the context by resetting it, under whoever has a view of it.
 pub struct CudaKernel<'m, K, const BUFFERS: usize> {
     module: &'m Module<'m>,
@@ -101,6 +101,8 @@ pub struct CudaKernel<'m, K, const BUFFERS: usize> {
     event: CuEvent,
     port: Port,
     clock: Spin,
+    /// It did not end when it should have, and nobody has seen its end since.
+    hung: bool,
     kernel: PhantomData<fn(K)>,
 }
 
@@ -112,13 +114,18 @@ impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CudaKernel<'m, K, BUFFERS> {
     ///
     /// # Errors
     /// [`Error::Cuda`] with `cuModuleGetFunction` and 500: the module has none of that name.
-    pub fn new(module: &'m Module<'m>) -> Result<Self> {
+    ///
+    /// # Safety
+    /// The kernel of that name in this module is the one that `K` describes.
+    pub unsafe fn new(module: &'m Module<'m>) -> Result<Self> {
+        const { assert!(BUFFERS <= 16, "a launch has 16 operands and 16 scalars at most") };
         let function = module.function(K::ENTRY)?;
         let (mut stream, mut event) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the pointer is a reference.
         module.gpu.within(|api| check("cuStreamCreate", unsafe { (api.stream_create)(&raw mut stream, NON_BLOCKING) }))?;
         // From here on dropping gives the stream back; an event that was not made is null, and is not given back.
-        let mut this = Self { module, function, stream, event, port: module.gpu.port(), clock: Spin, kernel: PhantomData };
+        module.took();
+        let mut this = Self { module, function, stream, event, port: module.gpu.port(), clock: Spin, hung: false, kernel: PhantomData };
         // SAFETY: the pointer is a reference.
         module.gpu.within(|api| check("cuEventCreate", unsafe { (api.event_create)(&raw mut event, DISABLE_TIMING) }))?;
         this.event = event;
@@ -128,9 +135,9 @@ impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CudaKernel<'m, K, BUFFERS> {
     /// Puts the kernel into the stream, with its operands at `addrs`. The context is current.
     ///
     /// # Safety
-    /// The bytes at `addrs` are the kernel's as [`Accelerator::start`] says, until the stream is empty.
-    pub(super) unsafe fn launch(&self, api: &Api, mut addrs: [u64; BUFFERS], args: &K::Args) -> Result<()> {
-        let Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, mut scalars } = K::launch(args);
+    /// The bytes at `addrs` are the kernel's as [`Accelerator::start`] says, until the stream is empty; `launch` is the kernel's for its arguments.
+    pub(super) unsafe fn launch(&self, api: &Api, mut addrs: [u64; BUFFERS], launch: Launch) -> Result<()> {
+        let Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, mut scalars } = launch;
         let mut parameters = heapless::Vec::<*mut c_void, 32>::new();
         for value in addrs.iter_mut().chain(scalars.iter_mut()) {
             // An engine has 16 operands at most, and a launch 16 scalars.
@@ -154,10 +161,25 @@ impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CudaKernel<'m, K, BUFFERS> {
         self.stream
     }
 
-    /// Is nothing in the stream?
-    pub(super) fn is_idle(&self) -> bool {
-        // SAFETY: the stream is this context's.
-        self.module.gpu.within(|api| check("cuStreamQuery", unsafe { (api.stream_query)(self.stream) })).is_ok()
+    /// Is nothing in the stream? Waits a little: a job that was forgotten may be about to end.
+    pub(super) fn is_idle(&mut self) -> bool {
+        !self.hung && self.empty(Timeout::ms(100)) == Ok(())
+    }
+
+    /// Waits until the stream is empty. `Err` is the last answer, where that is no sign of life, or the time was over.
+    fn empty(&mut self, timeout: Timeout) -> Result<(), CuResult> {
+        let gpu = self.module.gpu;
+        let mut clock = self.clock;
+        let mut answer = NOT_READY;
+        let waited = poll_until(&mut clock, timeout, |_| {
+            // SAFETY: the stream is this context's.
+            answer = gpu.within(|api| Ok(unsafe { (api.stream_query)(self.stream) })).unwrap_or_else(|error| match error {
+                Error::Cuda { code, .. } => code,
+                _ => NOT_READY,
+            });
+            answer == 0 || is_lost(answer)
+        });
+        if waited == Ok(true) && answer == 0 { Ok(()) } else { Err(answer) }
     }
 
     /// The GPU.
@@ -195,9 +217,10 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
     }
 
     unsafe fn start(&mut self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
+        let launch = K::launch(args);
         self.module.gpu.within(|api| {
             // SAFETY: the operands are handed over (this function's contract), at these addresses.
-            unsafe { self.launch(api, buffers.map(|buffer| buffer.addr.0), args)? };
+            unsafe { self.launch(api, buffers.map(|buffer| buffer.addr.0), launch)? };
             self.record(api)
         })
     }
@@ -212,18 +235,25 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
     }
 
     fn quiesce(&mut self) -> Result<()> {
-        let waited_us = Self::STOP_MS * 1_000;
-        let query = |this: &Self| {
-            // SAFETY: the stream is this context's.
-            this.module.gpu.within(|api| Ok(unsafe { (api.stream_query)(this.stream) }))
-        };
-        match self.wait(Timeout::us(waited_us), query) {
-            Ok(Some(0)) => Ok(()),
-            Ok(code) => Err(Error::WillNotStop { device: K::NAME, status: status(code.unwrap_or(NOT_READY)), waited_us }),
-            Err(Error::Cuda { code, .. }) => Err(Error::WillNotStop { device: K::NAME, status: status(code), waited_us: 0 }),
-            Err(error) => Err(error),
+        let since_us = self.clock.now_us();
+        let ended = self.empty(Timeout::ms(Self::STOP_MS));
+        if ended.is_err() != self.hung {
+            self.hung = ended.is_err();
+            self.module.gpu.hangs(self.hung);
         }
+        ended.map_err(|code| {
+            let waited_us = u32::try_from(self.clock.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
+            Error::WillNotStop { device: K::NAME, status: status(code), waited_us }
+        })
     }
+}
+
+/// Is the context lost, so that no later answer is another? Faults of kernels and of the machine are; a call that is forbidden at this moment (900:
+/// another thread captures a graph) is not.
+const fn is_lost(code: CuResult) -> bool {
+    /// `CUDA_ERROR_DEINITIALIZED`, `ECC_UNCORRECTABLE`, `NVLINK_UNCORRECTABLE`.
+    const BROKEN: [CuResult; 3] = [4, 214, 220];
+    matches!(code, 700..=799) || code == BROKEN[0] || code == BROKEN[1] || code == BROKEN[2]
 }
 
 /// A result as the status word of a message.
@@ -234,19 +264,32 @@ fn status(code: CuResult) -> u32 {
 impl<K, const BUFFERS: usize> Drop for CudaKernel<'_, K, BUFFERS> {
     /// Gives event and stream back; or keeps them, with the module and the context, where the kernel has not ended.
     fn drop(&mut self) {
+        if self.hung {
+            return;
+        }
         let (event, stream) = (self.event, self.stream);
-        let dropped = self.module.gpu.within(|api| {
-            // SAFETY: the stream is this context's.
-            check("cuStreamQuery", unsafe { (api.stream_query)(stream) })?;
-            if !event.is_null() {
-                // SAFETY: the event is one, and is destroyed once.
-                let _ = unsafe { (api.event_destroy)(event) };
-            }
-            // SAFETY: the stream is one, and is destroyed once.
-            check("cuStreamDestroy", unsafe { (api.stream_destroy)(stream) })
-        });
-        if dropped.is_err() {
-            self.module.keep();
+        let deadline_us = self.clock.now_us().saturating_add(100_000);
+        let mut given_back = Ok(NOT_READY);
+        // Looks at its end once more, for as long as a job may be about to end.
+        while given_back == Ok(NOT_READY) && self.clock.now_us() < deadline_us {
+            given_back = self.module.gpu.within(|api| {
+                // SAFETY: the stream is this context's.
+                let code = unsafe { (api.stream_query)(stream) };
+                if code == 0 {
+                    if !event.is_null() {
+                        // SAFETY: the event is one, and is destroyed once.
+                        let _ = unsafe { (api.event_destroy)(event) };
+                    }
+                    // SAFETY: the stream is one, and is destroyed once.
+                    check("cuStreamDestroy", unsafe { (api.stream_destroy)(stream) })?;
+                }
+                Ok(code)
+            });
+        }
+        if given_back == Ok(0) {
+            self.module.gave_back();
+        } else {
+            self.module.gpu.hangs(true);
         }
     }
 }

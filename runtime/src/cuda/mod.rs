@@ -18,10 +18,10 @@
 //! runtime's do not.
 //!
 //! ```no_run
-//! use contigo::{Align, Region, cuda::{Caching, Cuda, CudaHost, Gpu}};
+//! use contigo::{Align, Region, cuda::{Cuda, CudaHost, Gpu}};
 //! let cuda = Cuda::load()?;
 //! let gpu = Gpu::primary(&cuda, 0)?;
-//! let region = Region::new(CudaHost::allocate(&gpu, 16 << 20, Align::DLPACK, Caching::Cached)?)?;
+//! let region = Region::new(CudaHost::allocate(&gpu, 16 << 20, Align::DLPACK)?)?;
 //! let mut frame = region.carve(1 << 20, Align::DLPACK)?.into_buf();
 //! frame.view_mut::<u8>()?.fill(7);                                  // the CPU's view
 //! println!("the GPU finds it at {:#x}", region.base().raw());       // the GPU's
@@ -40,6 +40,6 @@ pub use abi::code_name;
 pub use copying::CopyingKernel;
 pub use driver::Cuda;
 pub use gpu::{Gpu, GpuFacts};
-pub use host::{Caching, CudaHost};
+pub use host::CudaHost;
 pub use kernel::{CudaKernel, Kernel, Launch};
 pub use module::{Image, Log, Module};

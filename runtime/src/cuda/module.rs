@@ -10,7 +10,7 @@ use crate::Result;
 use core::{
     ffi::{CStr, c_void},
     fmt, ptr,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 /// What the driver's compiler says of an image that it does not load; as much as fits.
@@ -29,8 +29,8 @@ pub enum Image<'i> {
 pub struct Module<'g> {
     pub(super) gpu: &'g Gpu<'g>,
     module: CuModule,
-    /// A kernel of it may be running for ever.
-    kept: AtomicBool,
+    /// Kernels that were made of it and not given back: they may run, also where they were forgotten.
+    kernels: AtomicUsize,
 }
 
 impl<'g> Module<'g> {
@@ -41,7 +41,7 @@ impl<'g> Module<'g> {
     /// 209, the binary is for other GPUs; 200, it is no image.
     ///
     /// # Safety
-    /// A binary is whole: its headers tell the driver how long it is.
+    /// A text is PTX, and a binary whole: its headers tell the driver how long it is.
     pub unsafe fn load(gpu: &'g Gpu<'g>, image: Image<'_>, log: &mut Log) -> Result<Self> {
         let image: *const c_void = match image {
             Image::Ptx(text) => text.as_ptr().cast(),
@@ -62,14 +62,19 @@ impl<'g> Module<'g> {
         for part in said.utf8_chunks() {
             let _ = log.push_str(part.valid());
         }
-        loaded.map(|()| Self { gpu, module, kept: AtomicBool::new(false) })
+        loaded.map(|()| Self { gpu, module, kernels: AtomicUsize::new(0) })
     }
 
-    /// Never unloads it, nor ends its context: a kernel of it has not ended.
-    pub(super) fn keep(&self) {
-        if !self.kept.swap(true, Ordering::AcqRel) {
-            self.gpu.out.fetch_add(1, Ordering::Relaxed);
-        }
+    /// A kernel was made of it: from now on module and context stay, until it is given back.
+    pub(super) fn took(&self) {
+        self.kernels.fetch_add(1, Ordering::Relaxed);
+        self.gpu.took();
+    }
+
+    /// It was given back, and does not run.
+    pub(super) fn gave_back(&self) {
+        self.kernels.fetch_sub(1, Ordering::Release);
+        self.gpu.gave_back();
     }
 
     /// The kernel called `name`.
@@ -88,10 +93,10 @@ impl<'g> Module<'g> {
 
 impl Drop for Module<'_> {
     fn drop(&mut self) {
-        if self.kept.load(Ordering::Acquire) {
+        if self.kernels.load(Ordering::Acquire) != 0 || self.gpu.is_hung() {
             return;
         }
-        // SAFETY: the module is one, unloaded once, and no kernel of it runs: a `CudaKernel` borrows it, and says when it goes whether one does.
+        // SAFETY: the module is one, unloaded once, and no kernel of it runs: each that was made of it was given back idle.
         let _ = self.gpu.within(|api| check("cuModuleUnload", unsafe { (api.module_unload)(self.module) }));
     }
 }

@@ -104,7 +104,9 @@ impl<B> Lent<B> {
         Self { entry, buf: Some(buf) }
     }
 
-    /// The tensor, for one consumer. It owns it until it calls the deleter, once, on whichever thread.
+    /// The tensor, for one consumer. It owns it until it calls the deleter, once, on whichever thread. Whoever gives it to a consumer sees to it that
+    /// nothing uses the elements after that call: of memory that a GPU sees, that the consumer's streams are done with it
+    /// (`cudaStreamSynchronize`), which a framework that merely drops its tensor does not wait for.
     ///
     /// # Errors
     /// [`Error::TensorOut`]: a consumer has it already.

@@ -14,7 +14,7 @@ pub use quiesce::{QuiesceProgram, QuiesceStep};
 pub use running::{Attempt, Running};
 
 use crate::{
-    DevSlice, Error, Operand, Port, Result,
+    DevBuf, DevSlice, Error, Operand, Port, Result,
     audit::{self, Event, Site},
     barrier,
     refused::Refused,
@@ -118,9 +118,15 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         // `Running`, after `poll` or `quiesce`, or below, after `quiesce`.
         let started = unsafe { self.accelerator.start(&slices, args) };
         if let Err(cause) = started {
-            return Err(match self.stop() {
+            let stopped = self.stop();
+            audit::happened(Event::Stop { port: self.port.name, job: self.jobs.started }, site);
+            return Err(match stopped {
                 Ok(()) => JobError::gave_back(cause, ManuallyDrop::into_inner(buffers).map(Operand::refused)),
-                Err(error) => JobError::leaked(error, cause),
+                Err(error) => {
+                    let len_bytes = buffers.iter().map(DevBuf::len_bytes).sum();
+                    audit::happened(Event::Leak { len_bytes }, site);
+                    JobError::leaked(error, cause)
+                }
             });
         }
         audit::happened(Event::Submit { port: self.port.name, job: self.jobs.started }, site);

@@ -3,7 +3,7 @@
 use super::{function, load};
 use contigo::{
     Align, DevAddr, Port,
-    cuda::{Caching, CudaHost, Gpu},
+    cuda::{CudaHost, Gpu},
     sim::BusError,
 };
 use contigo_tests::{
@@ -46,7 +46,7 @@ impl Harness for OnGpu {
     type Backend<'h> = CudaHost<'static>;
 
     fn open(&self, len_bytes: usize) -> Result<CudaHost<'static>, Failure> {
-        Ok(CudaHost::allocate(self.gpu, len_bytes, Align::DLPACK, Caching::Cached)?)
+        Ok(CudaHost::allocate(self.gpu, len_bytes, Align::DLPACK)?)
     }
 
     fn port(&self) -> Port {

@@ -7,7 +7,7 @@ use super::{
 use contigo::{
     Align, Engine, Error, Pool, Region, Timeout,
     accel::gemm8::Gemm,
-    cuda::{Caching, CopyingKernel, CudaHost, Gpu},
+    cuda::{CopyingKernel, CudaHost, Gpu},
 };
 use contigo_boards::gemm8_cuda::Gemm8Kernel;
 use fake_cuda::{Config, Controls, Function, code as answers};
@@ -20,9 +20,9 @@ fn with_copies(config: &Config, capacity_bytes: usize, act: impl FnOnce(&mut Cop
     let done = {
         let gpu = Gpu::primary(&cuda, 0).unwrap();
         let module = loaded(&gpu);
-        let region = Region::new(CudaHost::allocate(&gpu, 64 * 1024, Align::DLPACK, Caching::Cached).unwrap()).unwrap();
+        let region = Region::new(CudaHost::allocate(&gpu, 64 * 1024, Align::DLPACK).unwrap()).unwrap();
         let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
-        CopyingKernel::new(&module, [capacity_bytes; 4]).map(|kernel| act(&mut Engine::new(kernel).unwrap(), &pool))
+        module.copying([capacity_bytes; 4]).map(|kernel| act(&mut Engine::new(kernel).unwrap(), &pool))
     };
     (done, controls)
 }

@@ -1,9 +1,9 @@
 //! Drivers, GPUs, contexts, threads.
 
-use super::{block, clean, code, driver, function, load};
+use super::{block, clean, code, current, driver, function, load};
 use contigo::{
     Align, Error, Region,
-    cuda::{Caching, Cuda, CudaHost, Gpu},
+    cuda::{Cuda, CudaHost, Gpu},
 };
 use fake_cuda::{Config, Controls, Device, Function, code as answers};
 use std::{ffi::c_void, ptr, thread};
@@ -83,16 +83,8 @@ fn facts_are_the_driver_s() {
     }
 }
 
-type GetCurrent = unsafe extern "C" fn(*mut *mut c_void) -> i32;
 type Create = unsafe extern "C" fn(*mut *mut c_void, u32, i32) -> i32;
 type One = unsafe extern "C" fn(*mut c_void) -> i32;
-
-fn current() -> *mut c_void {
-    let mut context = ptr::null_mut();
-    // SAFETY: the pointer is a reference.
-    assert_eq!(unsafe { function::<GetCurrent>("cuCtxGetCurrent")(&raw mut context) }, 0);
-    context
-}
 
 #[test]
 fn a_thread_needs_no_context_and_keeps_its_own() {
@@ -147,7 +139,7 @@ fn a_context_of_somebody_else_s_is_adopted() {
 fn memory_of_one_gpu_is_not_another_s() {
     let (controls, cuda) = driver(&Config::default().with_devices(2, Device::default()));
     let (first, second) = (Gpu::primary(&cuda, 0).unwrap(), Gpu::primary(&cuda, 1).unwrap());
-    let region = Region::new(CudaHost::allocate(&first, 4096, Align::LINE, Caching::Cached).unwrap()).unwrap();
+    let region = Region::new(CudaHost::allocate(&first, 4096, Align::LINE).unwrap()).unwrap();
     let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
     let inside = buf.as_mut_ptr();
     assert!(region.dev_addr_of(&first.port(), inside, 64).is_ok());

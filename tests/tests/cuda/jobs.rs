@@ -7,7 +7,7 @@ use contigo::{
     cuda::{Cuda, CudaKernel, Gpu, Image, Log, Module},
     sim::{SimBoard, SimGemm8},
 };
-use contigo_boards::gemm8_cuda::{self, Gemm8Kernel};
+use contigo_boards::gemm8_cuda::{Gemm8Kernel, Gemm8Module};
 use fake_cuda::{Config, Function, LateError, code as answers};
 use fastrand::Rng;
 use std::{thread, time::Instant};
@@ -17,13 +17,13 @@ type GpuEngine<'m> = Engine<CudaKernel<'m, Gemm8Kernel, 4>, 4>;
 pub(crate) const LIMIT: Timeout = Timeout::ms(1_000);
 pub(crate) const GEMM: Gemm = Gemm { m: 3, n: 32, k: 48, output: Output::Int8 { relu: true, shift: 5 } };
 
-fn engine<'m>(module: &'m Module<'m>) -> GpuEngine<'m> {
-    Engine::new(CudaKernel::new(module).unwrap()).unwrap()
+fn engine<'m>(module: &'m Gemm8Module<'m>) -> GpuEngine<'m> {
+    Engine::new(module.kernel().unwrap()).unwrap()
 }
 
-pub(crate) fn loaded<'g>(gpu: &'g Gpu<'g>) -> Module<'g> {
+pub(crate) fn loaded<'g>(gpu: &'g Gpu<'g>) -> Gemm8Module<'g> {
     let mut log = Log::new();
-    gemm8_cuda::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"))
+    Gemm8Module::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"))
 }
 
 /// What `args` make of these operands, element by element.
@@ -157,7 +157,8 @@ fn a_fault_comes_late_is_named_and_loses_the_context() {
             let cause = match engine.start(operands(pool), &GEMM) {
                 Ok(job) => {
                     let failed = job.wait(LIMIT).unwrap_err();
-                    assert!(matches!(failed.error, Error::WillNotStop { status: 700, .. }) && failed.buffers.is_none(), "{failed:?}");
+                    assert!(matches!(failed.error, Error::WillNotStop { status: 700, waited_us: ..1_000_000, .. }), "{failed:?}");
+                    assert!(failed.buffers.is_none(), "{failed:?}");
                     failed.cause
                 }
                 Err(failed) => {
@@ -203,7 +204,8 @@ fn images_that_do_not_load_say_why() {
     // SAFETY: as above.
     let module = unsafe { Module::load(&gpu, Image::Ptx(c".version 6.0\n.visible .entry other() { ret; }"), &mut log) }.unwrap();
     assert!(log.is_empty(), "{log}");
-    let refused = CudaKernel::<Gemm8Kernel, 4>::new(&module).unwrap_err();
+    // SAFETY: it has no such kernel.
+    let refused = unsafe { CudaKernel::<Gemm8Kernel, 4>::new(&module) }.unwrap_err();
     assert_eq!(code(refused), ("cuModuleGetFunction", answers::NOT_FOUND));
     drop(module);
     drop(gpu);
@@ -215,7 +217,7 @@ fn what_opening_a_kernel_makes_is_given_back_where_the_rest_fails() {
     for function in [Function::cuStreamCreate, Function::cuEventCreate, Function::cuModuleGetFunction, Function::cuModuleLoadDataEx] {
         let (controls, cuda) = driver(&Config::default().failing(function, 1, answers::OUT_OF_MEMORY));
         let gpu = Gpu::primary(&cuda, 0).unwrap();
-        let made = gemm8_cuda::load(&gpu, &mut Log::new()).and_then(|module| CudaKernel::<Gemm8Kernel, 4>::new(&module).map(drop));
+        let made = Gemm8Module::load(&gpu, &mut Log::new()).and_then(|module| module.kernel().map(drop));
         assert_eq!(code(made.unwrap_err()).1, answers::OUT_OF_MEMORY);
         drop(gpu);
         clean(&controls);
@@ -239,6 +241,104 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
         assert_eq!((pool.taken(), fpga_pool.taken()), (0, 0));
     });
     clean(&controls);
+}
+
+/// What is forgotten under a kernel that runs stays: module, stream, memory, context.
+#[test]
+fn a_forgotten_engine_keeps_what_its_kernel_uses() {
+    let ((), controls) = with_engine(&Config { hang_launch: 1, ..Config::default() }, |engine, pool| {
+        std::mem::forget(engine.start(operands(pool), &GEMM).unwrap());
+        assert!(engine.is_busy());
+    });
+    // The engine was dropped there, and looked for its end a little while; here it is forgotten too.
+    let counters = controls.counters();
+    assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
+    drop(controls);
+    let (controls, cuda) = driver(&Config { hang_launch: 1, ..Config::default() });
+    {
+        let gpu = Gpu::primary(&cuda, 0).unwrap();
+        let module = loaded(&gpu);
+        let region = Region::new(block(&gpu).unwrap()).unwrap();
+        let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
+        let mut engine = engine(&module);
+        std::mem::forget(engine.start(operands(&pool), &GEMM).unwrap());
+        std::mem::forget(engine);
+        let copying = Engine::new(module.copying([4096; 4]).unwrap()).unwrap();
+        std::mem::forget(copying);
+        assert!(gpu.is_in_use());
+    }
+    let counters = controls.counters();
+    assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
+    assert_eq!((counters.modules, counters.streams, counters.device_allocs, counters.retained_contexts), (1, 2, 4, 1), "{counters:?}");
+}
+
+/// To give memory back the driver may wait for all kernels of the context: with one that hangs, nothing is given back any more.
+#[test]
+fn beside_a_kernel_that_hangs_nothing_waits_for_it() {
+    let (controls, cuda) = driver(&Config { hang_launch: 1, ..Config::default() });
+    let gpu = Gpu::primary(&cuda, 0).unwrap();
+    let module = loaded(&gpu);
+    let region = Region::new(block(&gpu).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
+    let mut engine = engine(&module);
+    let waiting = |controls: &fake_cuda::Controls| {
+        let counters = controls.counters();
+        [Function::cuMemFreeHost, Function::cuMemFree_v2, Function::cuModuleUnload].map(|function| counters.calls(function))
+    };
+    let before = waiting(&controls);
+    drop(engine.start(operands(&pool), &GEMM).unwrap().wait(Timeout::ms(1)).unwrap_err());
+    drop(block(&gpu).unwrap());
+    drop(module.copying([64; 4]).unwrap());
+    drop(loaded(&gpu));
+    assert_eq!(waiting(&controls), before);
+}
+
+#[test]
+fn a_call_that_is_forbidden_for_a_moment_loses_nothing() {
+    /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: another thread captures a graph.
+    const CAPTURING: i32 = 900;
+    let config = Config::default().failing(Function::cuEventQuery, 1, CAPTURING).failing(Function::cuStreamQuery, 2, CAPTURING);
+    let ((), controls) = with_engine(&config, |engine, pool| {
+        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap_err();
+        assert_eq!(code(failed.error), ("cuEventQuery", CAPTURING));
+        drop(failed.buffers.expect("the stream was seen empty in the end"));
+        assert_eq!((pool.taken(), engine.is_busy()), (0, false));
+    });
+    clean(&controls);
+}
+
+/// A kernel whose author's code panics, under way to the launch.
+struct Panics;
+
+// SAFETY: it is never launched.
+unsafe impl contigo::cuda::Kernel<1> for Panics {
+    type Args = ();
+    const NAME: &'static str = "panics";
+    const ENTRY: &'static std::ffi::CStr = c"gemm8";
+    const DIRECTIONS: [contigo::Direction; 1] = [contigo::Direction::ToDevice];
+    fn check(_: &[contigo::DevSlice; 1], (): &()) -> contigo::Result<()> {
+        Ok(())
+    }
+    fn launch((): &()) -> contigo::cuda::Launch {
+        panic!("provoked")
+    }
+}
+
+#[test]
+fn a_panic_leaves_the_thread_its_context() {
+    let (controls, cuda) = driver(&Config::default());
+    {
+        let gpu = Gpu::primary(&cuda, 0).unwrap();
+        let module = loaded(&gpu);
+        let region = Region::new(block(&gpu).unwrap()).unwrap();
+        // SAFETY: never launched.
+        let mut engine = Engine::new(unsafe { CudaKernel::<Panics, 1>::new(module.module()) }.unwrap()).unwrap();
+        let operand = region.carve(64, Align::LINE).unwrap().into_buf().to_device(..);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(engine.start([operand], &()))));
+        assert!(panicked.is_err() && super::current().is_null());
+    }
+    // The job's buffer is leaked by the panic, with its region.
+    assert_eq!(controls.counters().host_allocs, 1);
 }
 
 #[test]

@@ -21,10 +21,13 @@ mod tensors;
 
 use contigo::{
     Align, Error, Result,
-    cuda::{Caching, Cuda, CudaHost, Gpu},
+    cuda::{Cuda, CudaHost, Gpu},
 };
 use fake_cuda::{Config, Controls, Function};
-use std::{ffi::CString, os::unix::ffi::OsStrExt};
+use std::{
+    ffi::{CString, c_void},
+    os::unix::ffi::OsStrExt,
+};
 
 /// The driver, as `config` says it is; and what counts what happens to it, which also keeps the other tests away.
 fn driver(config: &Config) -> (Controls, Cuda) {
@@ -41,7 +44,7 @@ fn load() -> Result<Cuda> {
 
 /// As much memory as a test wants, at DLPack's alignment.
 fn block<'g>(gpu: &'g Gpu<'g>) -> Result<CudaHost<'g>> {
-    CudaHost::allocate(gpu, 64 * 1024, Align::DLPACK, Caching::Cached)
+    CudaHost::allocate(gpu, 64 * 1024, Align::DLPACK)
 }
 
 /// The functions of the driver that a program calls beside the runtime.
@@ -53,6 +56,14 @@ fn function<F: Copy>(name: &str) -> F {
         std::mem::forget(library);
         found
     }
+}
+
+/// The context that is current on this thread.
+fn current() -> *mut c_void {
+    let mut context = std::ptr::null_mut();
+    // SAFETY: the pointer is a reference.
+    assert_eq!(unsafe { function::<unsafe extern "C" fn(*mut *mut c_void) -> i32>("cuCtxGetCurrent")(&raw mut context) }, 0);
+    context
 }
 
 /// Nothing is left, and nothing was done that the driver had to refuse.

@@ -3,7 +3,7 @@
 use super::{block, clean, code, driver, function};
 use contigo::{
     Align, Backend, BaseAddr, Bus, DevAddr, Error, Region, SyncScope,
-    cuda::{Caching, CudaHost, Gpu},
+    cuda::{CudaHost, Gpu},
 };
 use fake_cuda::{Config, Device, Function, code as answers};
 
@@ -16,7 +16,7 @@ fn both_views_have_the_alignment_that_was_asked_for() {
             let gpu = Gpu::primary(&cuda, 0).unwrap();
             for align in [Align::MIN, Align::LINE, Align::DLPACK, Align::PAGE] {
                 for (len_bytes, whole_bytes) in [(1, 64), (64, 64), (4_095, 4_096), (100_000, 100_032)] {
-                    let memory = CudaHost::allocate(&gpu, len_bytes, align, Caching::Cached).unwrap();
+                    let memory = CudaHost::allocate(&gpu, len_bytes, align).unwrap();
                     let mapping = memory.mapping();
                     assert_eq!((mapping.len_bytes, mapping.bus, mapping.coherent), (whole_bytes, Bus::Gpu(0), Some(true)));
                     assert_eq!(mapping.scope, SyncScope::Coherent);
@@ -38,7 +38,7 @@ fn both_views_have_the_alignment_that_was_asked_for() {
 fn a_view_that_cannot_be_aligned_on_both_sides_is_refused() {
     let (controls, cuda) = driver(&Config { device_pointer_offset: 0x10_0000_0020, ..Config::default() });
     let gpu = Gpu::primary(&cuda, 0).unwrap();
-    let refused = CudaHost::allocate(&gpu, 4096, Align::LINE, Caching::Cached).unwrap_err();
+    let refused = CudaHost::allocate(&gpu, 4096, Align::LINE).unwrap_err();
     assert!(matches!(refused, Error::Misaligned { align_bytes: 64, .. }), "{refused:?}");
     drop(gpu);
     clean(&controls);
@@ -68,8 +68,10 @@ fn write_combined_is_what_the_driver_is_told() {
     let (controls, cuda) = driver(&Config::default());
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     type GetFlags = unsafe extern "C" fn(*mut u32, *const u8) -> i32;
-    for (caching, write_combined) in [(Caching::Cached, 0), (Caching::WriteCombined, 4)] {
-        let memory = CudaHost::allocate(&gpu, 64, Align::LINE, caching).unwrap();
+    for write_combined in [0, 4] {
+        // SAFETY: no other thread sees it.
+        let combined = || unsafe { CudaHost::allocate_write_combined(&gpu, 64, Align::LINE) };
+        let memory = if write_combined == 0 { CudaHost::allocate(&gpu, 64, Align::LINE) } else { combined() }.unwrap();
         let mut context = std::ptr::null_mut();
         // SAFETY: the pointers are references; the device is there. Retained for the question, which wants a current context.
         unsafe {
@@ -92,10 +94,10 @@ fn lengths_that_no_memory_has_are_refused() {
     let (controls, cuda) = driver(&Config { pinned_limit_bytes: 1 << 20, ..Config::default() });
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     for len_bytes in [0, usize::MAX, isize::MAX as usize] {
-        let refused = CudaHost::allocate(&gpu, len_bytes, Align::LINE, Caching::Cached).unwrap_err();
+        let refused = CudaHost::allocate(&gpu, len_bytes, Align::LINE).unwrap_err();
         assert!(matches!(refused, Error::Argument { name: "len_bytes", .. }), "{len_bytes}: {refused:?}");
     }
-    let refused = CudaHost::allocate(&gpu, 2 << 20, Align::LINE, Caching::Cached).unwrap_err();
+    let refused = CudaHost::allocate(&gpu, 2 << 20, Align::LINE).unwrap_err();
     assert_eq!(code(refused), ("cuMemHostAlloc", answers::OUT_OF_MEMORY));
     assert_eq!(refused.to_string(), "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)");
     drop(gpu);

@@ -4,10 +4,10 @@ use super::{block, clean, driver};
 use contigo::{
     Align, Engine, Region, Timeout,
     accel::gemm8::{Gemm, Output},
-    cuda::{CudaKernel, Gpu, Log},
+    cuda::{Gpu, Log},
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi},
 };
-use contigo_boards::gemm8_cuda::{self, Gemm8Kernel};
+use contigo_boards::gemm8_cuda::Gemm8Module;
 use fake_cuda::{Config, Device};
 
 static TENSORS: TensorTable<4> = TensorTable::new();
@@ -35,8 +35,8 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
     let buf = imported.into_buf(lent).unwrap();
 
     // The GPU's view, of a buffer that is the GPU's: what a kernel has written.
-    let module = gemm8_cuda::load(&gpu, &mut Log::new()).unwrap();
-    let mut engine = Engine::new(CudaKernel::<Gemm8Kernel, 4>::new(&module).unwrap()).unwrap();
+    let module = Gemm8Module::load(&gpu, &mut Log::new()).unwrap();
+    let mut engine = Engine::new(module.kernel().unwrap()).unwrap();
     let args = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
     let [a, b, bias] = [(); 3].map(|()| region.carve(256, Align::LINE).unwrap().into_buf());
     let operands = [a.to_device(..), b.to_device(..), bias.to_device(..64), buf.from_device(..1024)];

@@ -3,7 +3,7 @@
 use super::{gpu, raw::Raw};
 use contigo::{
     Align, Backend, DevAddr, Port, Region,
-    cuda::{Caching, CudaHost, Gpu},
+    cuda::{CudaHost, Gpu},
     sim::BusError,
 };
 use contigo_tests::{
@@ -26,7 +26,7 @@ struct Master {
 
 impl OnGpu {
     fn new() -> Self {
-        let stage = |gpu| CudaHost::allocate(gpu, STAGE_BYTES, Align::DLPACK, Caching::Cached).unwrap();
+        let stage = |gpu| CudaHost::allocate(gpu, STAGE_BYTES, Align::DLPACK).unwrap();
         Self(gpu().map(|gpu| Master { gpu, raw: Raw::open(), stage: Mutex::new(stage(gpu)) }))
     }
 
@@ -40,7 +40,7 @@ impl Harness for OnGpu {
 
     fn open(&self, len_bytes: usize) -> Result<CudaHost<'static>, Failure> {
         let master = self.0.as_ref().map_err(|why| Failure::Skipped(why.clone()))?;
-        Ok(CudaHost::allocate(master.gpu, len_bytes, Align::DLPACK, Caching::Cached)?)
+        Ok(CudaHost::allocate(master.gpu, len_bytes, Align::DLPACK)?)
     }
 
     fn port(&self) -> Port {
@@ -88,7 +88,7 @@ conformance! {
 #[test]
 fn the_gpu_is_the_bus_master() {
     let Some((gpu, _alone)) = super::alone("the_gpu_is_the_bus_master") else { return };
-    let region = Region::new(CudaHost::allocate(gpu, 4096, Align::DLPACK, Caching::Cached).unwrap()).unwrap();
+    let region = Region::new(CudaHost::allocate(gpu, 4096, Align::DLPACK).unwrap()).unwrap();
     let harness = OnGpu::new();
     let mut byte = [1];
     harness.device_read(DevAddr(region.base().raw() + 4095), &mut byte).unwrap();

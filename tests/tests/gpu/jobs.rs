@@ -4,9 +4,9 @@ use super::{alone, raw::Raw};
 use contigo::{
     Accelerator, Align, Engine, Pool, Region, Timeout,
     accel::gemm8::{Gemm, Output, requantize},
-    cuda::{Caching, CopyingKernel, CudaHost, CudaKernel, Gpu, Log},
+    cuda::{CudaHost, Gpu, Log},
 };
-use contigo_boards::gemm8_cuda::{self, Gemm8Kernel};
+use contigo_boards::gemm8_cuda::Gemm8Module;
 use fastrand::Rng;
 use std::env;
 
@@ -45,7 +45,7 @@ fn products<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, pool: &Po
 }
 
 fn with_pool(gpu: &'static Gpu<'static>, act: impl FnOnce(&Pool<'_, 4>)) {
-    let region = Region::new(CudaHost::allocate(gpu, 4 * 16_384, Align::DLPACK, Caching::Cached).unwrap()).unwrap();
+    let region = Region::new(CudaHost::allocate(gpu, 4 * 16_384, Align::DLPACK).unwrap()).unwrap();
     act(&Pool::new(region.carve(4 * 16_384, Align::DLPACK).unwrap(), 16_384).unwrap());
 }
 
@@ -53,9 +53,9 @@ fn with_pool(gpu: &'static Gpu<'static>, act: impl FnOnce(&Pool<'_, 4>)) {
 fn products_are_right_bit_for_bit_without_copies_and_with() {
     let Some((gpu, _alone)) = alone("products_are_right_bit_for_bit_without_copies_and_with") else { return };
     let mut log = Log::new();
-    let module = gemm8_cuda::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"));
-    with_pool(gpu, |pool| products(&mut Engine::new(CudaKernel::<Gemm8Kernel, 4>::new(&module).unwrap()).unwrap(), pool, 2_000));
-    let copying = CopyingKernel::<Gemm8Kernel, 4>::new(&module, [16_384; 4]).unwrap();
+    let module = Gemm8Module::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"));
+    with_pool(gpu, |pool| products(&mut Engine::new(module.kernel().unwrap()).unwrap(), pool, 2_000));
+    let copying = module.copying([16_384; 4]).unwrap();
     with_pool(gpu, |pool| products(&mut Engine::new(copying).unwrap(), pool, 2_000));
 }
 
@@ -65,10 +65,10 @@ fn a_million_small_jobs_leave_nothing_behind() {
     let Some((gpu, _alone)) = alone("a_million_small_jobs_leave_nothing_behind") else { return };
     let jobs: u64 = env::var("CONTIGO_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1_000_000);
     let raw = Raw::open();
-    let module = gemm8_cuda::load(gpu, &mut Log::new()).unwrap();
+    let module = Gemm8Module::load(gpu, &mut Log::new()).unwrap();
     let run = |jobs: u64| {
         with_pool(gpu, |pool| {
-            let mut engine = Engine::new(CudaKernel::<Gemm8Kernel, 4>::new(&module).unwrap()).unwrap();
+            let mut engine = Engine::new(module.kernel().unwrap()).unwrap();
             let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
             for _ in 0..jobs {
                 let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
@@ -91,9 +91,11 @@ fn what_is_opened_and_closed_leaves_nothing_behind() {
     let Some((gpu, _alone)) = alone("what_is_opened_and_closed_leaves_nothing_behind") else { return };
     let raw = Raw::open();
     let round = || {
-        let region = Region::new(CudaHost::allocate(gpu, 8 << 20, Align::PAGE, Caching::WriteCombined).unwrap()).unwrap();
-        let module = gemm8_cuda::load(gpu, &mut Log::new()).unwrap();
-        drop(CopyingKernel::<Gemm8Kernel, 4>::new(&module, [1 << 20; 4]).unwrap());
+        // SAFETY: no other thread sees it.
+        let memory = unsafe { CudaHost::allocate_write_combined(gpu, 8 << 20, Align::PAGE) };
+        let region = Region::new(memory.unwrap()).unwrap();
+        let module = Gemm8Module::load(gpu, &mut Log::new()).unwrap();
+        drop(module.copying([1 << 20; 4]).unwrap());
         drop(region);
     };
     round();

@@ -119,15 +119,15 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
 fn on_gpu(ordinal: u32, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
     use contigo::{
         Align,
-        cuda::{Caching, Cuda, CudaHost, CudaKernel, Gpu, Log},
+        cuda::{Cuda, CudaHost, Gpu, Log},
     };
     let cuda = Cuda::load()?;
     let gpu = Gpu::primary(&cuda, ordinal)?;
     let mut log = Log::new();
-    let module =
-        contigo_boards::gemm8_cuda::load(&gpu, &mut log).map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
-    let memory = CudaHost::allocate(&gpu, REGION_BYTES, Align::LINE, Caching::Cached)?;
-    run::stream_on_gpu(memory, CudaKernel::new(&module)?, tasks, outcomes, done)
+    let module = contigo_boards::gemm8_cuda::Gemm8Module::load(&gpu, &mut log)
+        .map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
+    let memory = CudaHost::allocate(&gpu, REGION_BYTES, Align::LINE)?;
+    run::stream_on_gpu(memory, module.kernel()?, tasks, outcomes, done)
 }
 
 /// From before the memory is opened until it has been given back. Asks the heap for nothing, unless it fails.
