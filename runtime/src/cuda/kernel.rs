@@ -251,9 +251,8 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
 /// Is the context lost, so that no later answer is another? Faults of kernels and of the machine are; a call that is forbidden at this moment (900:
 /// another thread captures a graph) is not.
 const fn is_lost(code: CuResult) -> bool {
-    /// `CUDA_ERROR_DEINITIALIZED`, `ECC_UNCORRECTABLE`, `NVLINK_UNCORRECTABLE`.
-    const BROKEN: [CuResult; 3] = [4, 214, 220];
-    matches!(code, 700..=799) || code == BROKEN[0] || code == BROKEN[1] || code == BROKEN[2]
+    // The driver is gone; errors of memory and of NVLink that cannot be corrected; faults of kernels.
+    matches!(code, 4 | 214 | 220 | 700..=799)
 }
 
 /// A result as the status word of a message.
