@@ -92,7 +92,7 @@ pub unsafe trait Kernel<const BUFFERS: usize> {
 /// is finished.
 ///
 /// A kernel cannot be stopped. [`quiesce`](Accelerator::quiesce) waits for its end, [`STOP_MS`](Self::STOP_MS) at most; one that goes on, or a context
-/// that is lost by a fault (code 700 to 799), is [`Error::WillNotStop`], and the job's buffers stay with the GPU for ever: the driver would
+/// that is lost (by a fault: code 700 to 799), is [`Error::WillNotStop`], and the job's buffers stay with the GPU for ever: the driver would
 /// free all pinned memory of the context by resetting it, under whoever has a view of it.
 pub struct CudaKernel<'m, K, const BUFFERS: usize> {
     module: &'m Module<'m>,
@@ -161,41 +161,39 @@ impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CudaKernel<'m, K, BUFFERS> {
         self.stream
     }
 
-    /// Is nothing in the stream? Waits a little: a job that was forgotten may be about to end.
-    pub(super) fn is_idle(&mut self) -> bool {
-        !self.hung && self.empty(Timeout::ms(100)) == Ok(())
+    /// The GPU.
+    pub(super) const fn gpu(&self) -> &'m Gpu<'m> {
+        self.module.gpu
     }
+}
 
-    /// Waits until the stream is empty. `Err` is the last answer, where that is no sign of life, or the time was over.
-    fn empty(&mut self, timeout: Timeout) -> Result<(), CuResult> {
-        let gpu = self.module.gpu;
-        let mut clock = self.clock;
+impl<K, const BUFFERS: usize> CudaKernel<'_, K, BUFFERS> {
+    /// How long the end of a kernel is waited for that nobody waits for any more: a job that was forgotten may be about to end.
+    const DROP_MS: u32 = 100;
+
+    /// Waits until the stream is empty, and keeps in mind where it is not. `Err` is the last answer.
+    fn ended(&mut self, timeout: Timeout) -> Result<(), CuResult> {
+        let (gpu, stream, mut clock) = (self.module.gpu, self.stream, self.clock);
         let mut answer = NOT_READY;
         let waited = poll_until(&mut clock, timeout, |_| {
             // SAFETY: the stream is this context's.
-            answer = gpu.within(|api| Ok(unsafe { (api.stream_query)(self.stream) })).unwrap_or_else(|error| match error {
+            answer = gpu.within(|api| Ok(unsafe { (api.stream_query)(stream) })).unwrap_or_else(|error| match error {
                 Error::Cuda { code, .. } => code,
                 _ => NOT_READY,
             });
             answer == 0 || is_lost(answer)
         });
-        if waited == Ok(true) && answer == 0 { Ok(()) } else { Err(answer) }
+        let ended = waited == Ok(true) && answer == 0;
+        if self.hung == ended {
+            self.hung = !ended;
+            gpu.hangs(self.hung);
+        }
+        if ended { Ok(()) } else { Err(answer) }
     }
 
-    /// The GPU.
-    pub(super) const fn gpu(&self) -> &'m Gpu<'m> {
-        self.module.gpu
-    }
-
-    /// Looks until `query` says something else than "not ready", at most for `timeout`. `None` when the time is over.
-    fn wait(&mut self, timeout: Timeout, query: impl Fn(&Self) -> Result<CuResult>) -> Result<Option<CuResult>> {
-        let mut clock = self.clock;
-        let mut answer = Ok(NOT_READY);
-        poll_until(&mut clock, timeout, |_| {
-            answer = query(self);
-            answer != Ok(NOT_READY)
-        })?;
-        Ok(Some(answer?).filter(|answer| *answer != NOT_READY))
+    /// Is nothing in the stream?
+    pub(super) fn is_idle(&mut self) -> bool {
+        self.ended(Timeout::ms(Self::DROP_MS)).is_ok()
     }
 }
 
@@ -226,22 +224,22 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
     }
 
     fn poll(&mut self, timeout: Timeout) -> Result<bool> {
-        let query = |this: &Self| {
+        let (gpu, event, mut clock) = (self.module.gpu, self.event, self.clock);
+        let mut answer = Ok(NOT_READY);
+        poll_until(&mut clock, timeout, |_| {
             // SAFETY: the event is this context's.
-            this.module.gpu.within(|api| Ok(unsafe { (api.event_query)(this.event) }))
-        };
-        let found = self.wait(timeout, query)?;
-        found.map_or(Ok(false), |code| check("cuEventQuery", code).map(|()| true))
+            answer = gpu.within(|api| Ok(unsafe { (api.event_query)(event) }));
+            answer != Ok(NOT_READY)
+        })?;
+        match answer? {
+            NOT_READY => Ok(false),
+            code => check("cuEventQuery", code).map(|()| true),
+        }
     }
 
     fn quiesce(&mut self) -> Result<()> {
         let since_us = self.clock.now_us();
-        let ended = self.empty(Timeout::ms(Self::STOP_MS));
-        if ended.is_err() != self.hung {
-            self.hung = ended.is_err();
-            self.module.gpu.hangs(self.hung);
-        }
-        ended.map_err(|code| {
+        self.ended(Timeout::ms(Self::STOP_MS)).map_err(|code| {
             let waited_us = u32::try_from(self.clock.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
             Error::WillNotStop { device: K::NAME, status: status(code), waited_us }
         })
@@ -263,32 +261,20 @@ fn status(code: CuResult) -> u32 {
 impl<K, const BUFFERS: usize> Drop for CudaKernel<'_, K, BUFFERS> {
     /// Gives event and stream back; or keeps them, with the module and the context, where the kernel has not ended.
     fn drop(&mut self) {
-        if self.hung {
+        if !self.is_idle() {
             return;
         }
         let (event, stream) = (self.event, self.stream);
-        let deadline_us = self.clock.now_us().saturating_add(100_000);
-        let mut given_back = Ok(NOT_READY);
-        // Looks at its end once more, for as long as a job may be about to end.
-        while given_back == Ok(NOT_READY) && self.clock.now_us() < deadline_us {
-            given_back = self.module.gpu.within(|api| {
-                // SAFETY: the stream is this context's.
-                let code = unsafe { (api.stream_query)(stream) };
-                if code == 0 {
-                    if !event.is_null() {
-                        // SAFETY: the event is one, and is destroyed once.
-                        let _ = unsafe { (api.event_destroy)(event) };
-                    }
-                    // SAFETY: the stream is one, and is destroyed once.
-                    check("cuStreamDestroy", unsafe { (api.stream_destroy)(stream) })?;
-                }
-                Ok(code)
-            });
-        }
-        if given_back == Ok(0) {
+        let given_back = self.module.gpu.within(|api| {
+            if !event.is_null() {
+                // SAFETY: the event is one, and is destroyed once.
+                let _ = unsafe { (api.event_destroy)(event) };
+            }
+            // SAFETY: the stream is one, and is destroyed once.
+            check("cuStreamDestroy", unsafe { (api.stream_destroy)(stream) })
+        });
+        if given_back.is_ok() {
             self.module.gave_back();
-        } else {
-            self.module.gpu.hangs(true);
         }
     }
 }

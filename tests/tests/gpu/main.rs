@@ -13,10 +13,8 @@ mod jobs;
 mod raw;
 
 use contigo::cuda::{Cuda, Gpu};
-use std::{
-    io::{Write, stderr},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
-};
+use contigo_tests::emulated::skipped;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The first GPU, for the whole program; or why there is none.
 fn gpu() -> Result<&'static Gpu<'static>, String> {
@@ -34,7 +32,7 @@ fn alone(test: &str) -> Option<(&'static Gpu<'static>, MutexGuard<'static, ()>)>
     match gpu() {
         Ok(gpu) => Some((gpu, ALONE.lock().unwrap_or_else(PoisonError::into_inner))),
         Err(why) => {
-            writeln!(stderr(), "skipped: {test}: {why}").unwrap();
+            skipped(test, &why);
             None
         }
     }

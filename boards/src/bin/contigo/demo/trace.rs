@@ -19,7 +19,7 @@ use std::{
     time::Instant,
 };
 
-/// Room for all events of the longest run, some 18 for each of 897 images, several times over: 10 MB, taken before the run.
+/// Room for all events of the longest run, some 13 for each of 897 images, several times over: 10 MB, taken before the run.
 const MAX_EVENTS: usize = 100_000;
 /// More than the demo has lines that call the runtime.
 const MAX_SITES: usize = 128;
