@@ -3,7 +3,8 @@
 //!
 //! It checks every call, and is as hostile as a driver may be: device pointers differ from host pointers, pinned memory is aligned to 16
 //! bytes and filled with garbage, freed memory is unmapped, an error comes later than its cause and stays, and nothing that a stream
-//! does is seen in memory before a query or a synchronise lets it happen.
+//! does is seen in memory before a query or a synchronise lets it happen. A kernel is executed from its PTX, and may touch its operands
+//! and nothing else.
 //!
 //! The library that a test loads and the one that it links are two copies, each with statics of its own. [`Controls`] reaches the
 //! loaded one: [`Controls::take`] sets it to a [`Config`], [`Controls::counters`] reads its [`Counters`].
@@ -25,6 +26,7 @@ mod counters;
 mod exports;
 mod kernels;
 mod memory;
+pub mod ptx;
 mod state;
 mod stream;
 

@@ -5,11 +5,12 @@ use crate::{
     codes::{Code, code},
     context::{self, Context, Contexts},
     memory::Memory,
+    ptx::Entry,
     stream::{Event, Stream, Work},
 };
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// What a call answers: nothing, or the code of an error.
@@ -39,7 +40,7 @@ pub(crate) struct State {
     pub(crate) streams: BTreeMap<Handle, Stream>,
     pub(crate) events: BTreeMap<Handle, Event>,
     pub(crate) modules: BTreeMap<Handle, Module>,
-    pub(crate) functions: BTreeMap<Handle, Entry>,
+    pub(crate) functions: BTreeMap<Handle, Loaded>,
     pub(crate) memory: Memory,
     next_handle: Handle,
     pub(crate) next_seq: u64,
@@ -50,15 +51,15 @@ pub(crate) struct State {
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) context: Handle,
-    pub(crate) entries: Vec<String>,
+    pub(crate) entries: Vec<Arc<Entry>>,
 }
 
-/// A module's kernel.
+/// A module's kernel, as a program has it.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct Loaded {
     pub(crate) context: Handle,
     pub(crate) module: Handle,
-    pub(crate) name: String,
+    pub(crate) entry: Arc<Entry>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State::new(1));

@@ -346,9 +346,8 @@ fn copies_go_through_device_memory() {
 fn modules_are_ptx_with_entries() {
     let cuda = current(&Config::default());
     assert_eq!(load(c"not PTX"), Err(code::INVALID_PTX));
-    assert_eq!(load(c".visible .entry a"), Err(code::INVALID_PTX));
-    assert_eq!(load(c".version 7.0 .target sm_90 .visible .entry a()"), Err(code::INVALID_PTX));
-    assert_eq!(load(c".version 8.5 .target sm_50 .visible .entry a()"), Err(code::UNSUPPORTED_PTX_VERSION));
+    assert_eq!(load(c".version 7.0 .target sm_90 .visible .entry a() { ret; }"), Err(code::INVALID_PTX));
+    assert_eq!(load(c".version 8.5 .target sm_50 .visible .entry a() { ret; }"), Err(code::UNSUPPORTED_PTX_VERSION));
     let module = load(PTX).unwrap();
     for name in [c"gemm8", c"copy_bytes", c"fill_bytes", c"unknown"] {
         assert_eq!(function(module, name), function(module, name));

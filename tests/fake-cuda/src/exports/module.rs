@@ -9,12 +9,14 @@ use crate::{
     Function, Launch,
     codes::{Code, code},
     kernels::Kernel,
-    state::{Answer, Entry, Handle, Module, Needs, call},
+    ptx::{Refused, parse},
+    state::{Answer, Handle, Loaded, Module, Needs, call},
     stream::Work,
 };
 use std::{
     ffi::{CStr, c_char, c_void},
     ptr,
+    sync::Arc,
 };
 
 /// `CUjit_option`.
@@ -73,45 +75,6 @@ impl Log {
     }
 }
 
-/// What comes after each `word` in the text.
-fn after<'t>(text: &'t str, word: &'static str) -> impl Iterator<Item = &'t str> {
-    text.match_indices(word).filter_map(move |(at, _)| text.get(at + word.len()..))
-}
-
-/// The entries of a PTX text, or what the compiler says and the code.
-fn compile(text: &str, compute_capability: u32, driver_version: i32) -> Result<Vec<String>, (String, Code)> {
-    let fatal = |line: usize, what: &str| (format!("ptxas application ptx input, line {line}; fatal   : {what}"), code::INVALID_PTX);
-    if let Some(version) = after(text, ".version").next() {
-        let number: String = version.trim_start().chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-        let (major, minor) = number.split_once('.').unwrap_or((&number, "0"));
-        let (major, minor) = (major.parse().unwrap_or(0), minor.parse().unwrap_or(0));
-        // PTX 8.4 came with CUDA 12.4, 7.0 with 11.0, 6.0 with 9.0.
-        let newest = (driver_version / 1000 - if driver_version >= 10000 { 4 } else { 3 }, driver_version % 1000 / 10);
-        if (major, minor) > newest {
-            let text = format!(
-                "ptxas application ptx input, line 1; fatal   : Unsupported .version {number}; current version is '{}.{}'",
-                newest.0, newest.1
-            );
-            return Err((text, code::UNSUPPORTED_PTX_VERSION));
-        }
-    }
-    if let Some(target) = after(text, ".target sm_").next() {
-        let number: String = target.chars().take_while(char::is_ascii_digit).collect();
-        if number.parse().unwrap_or(u32::MAX) > compute_capability {
-            return Err(fatal(1, "SM version specified by .target is higher than default SM version assumed"));
-        }
-    }
-    let mut entries = Vec::new();
-    for rest in after(text, ".visible .entry ") {
-        let name = rest.split('(').next().unwrap_or_default().trim_end();
-        let letters = |c: char| c.is_ascii_alphanumeric() || "_$".contains(c);
-        if rest.contains('(') && !name.is_empty() && name.chars().all(letters) {
-            entries.push(name.to_owned());
-        }
-    }
-    if entries.is_empty() { Err(fatal(1, "Parsing error near '': syntax error")) } else { Ok(entries) }
-}
-
 /// `CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)`
 ///
 /// # Safety
@@ -145,16 +108,17 @@ unsafe extern "C" fn cuModuleLoadDataEx(
         let text = unsafe { CStr::from_ptr(image.cast()) }.to_string_lossy();
         let device = state.device_of(current)?;
         let compute_capability = (10 * device.major + device.minor).cast_unsigned();
-        match compile(&text, compute_capability, state.config.driver_version) {
-            Err((said, code)) => {
+        match parse(&text, compute_capability, state.config.driver_version) {
+            Err(Refused { log, code }) => {
                 // SAFETY: the caller's promise.
-                unsafe { error.write(&said) };
+                unsafe { error.write(&log) };
                 Err(code)
             }
             Ok(entries) => {
                 // SAFETY: the caller's promise.
                 unsafe { info.write("") };
                 let handle = state.new_handle();
+                let entries = entries.into_iter().map(Arc::new).collect();
                 state.modules.insert(handle, Module { context: current, entries });
                 put(Some(module), handle)
             }
@@ -186,10 +150,10 @@ unsafe extern "C" fn cuModuleGetFunction(function: Out<'_, Handle>, module: Hand
         // SAFETY: the caller's promise.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
         let own = state.modules.get(&module).filter(|own| own.context == current).ok_or(code::INVALID_HANDLE)?;
-        let name = own.entries.iter().find(|entry| **entry == name).ok_or(code::NOT_FOUND)?.clone();
-        let same = state.functions.iter().find(|(_, entry)| entry.module == module && entry.name == name).map(|(handle, _)| *handle);
+        let entry = own.entries.iter().find(|entry| entry.name() == name).ok_or(code::NOT_FOUND)?.clone();
+        let same = state.functions.iter().find(|(_, own)| own.module == module && own.entry.name() == name).map(|(handle, _)| *handle);
         let handle = same.unwrap_or_else(|| state.new_handle());
-        state.functions.insert(handle, Entry { context: current, module, name });
+        state.functions.insert(handle, Loaded { context: current, module, entry });
         put(Some(function), handle)
     })
 }
@@ -223,8 +187,8 @@ unsafe extern "C" fn cuLaunchKernel(
     extra: *const *const c_void,
 ) -> Code {
     call(Function::cuLaunchKernel, Needs::Context, |state, current| {
-        let entry = state.functions.get(&function).filter(|own| own.context == current).ok_or(code::INVALID_HANDLE)?;
-        let (name, module) = (entry.name.clone(), entry.module);
+        let own = state.functions.get(&function).filter(|own| own.context == current).ok_or(code::INVALID_HANDLE)?;
+        let (entry, module) = (Arc::clone(&own.entry), own.module);
         let stream = state.stream(stream, current)?;
         let launch = Launch { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared_bytes };
         check(launch)?;
@@ -232,7 +196,7 @@ unsafe extern "C" fn cuLaunchKernel(
             return Err(if params.is_null() { code::NOT_SUPPORTED } else { code::INVALID_VALUE });
         }
         // SAFETY: the caller's promise.
-        let kernel = unsafe { Kernel::with_params(&name, params) }.ok_or(code::NOT_SUPPORTED)??;
+        let kernel = unsafe { Kernel::with_params(entry, launch, params) }?;
         state.counters.last_launch = launch;
         state.push(stream, Work::Kernel { kernel, module })?;
         Ok(())

@@ -19,16 +19,14 @@ pub(crate) use cu;
 
 pub type Handle = usize;
 
-pub const PTX: &CStr = c".version 7.0
-.target sm_80
-.address_size 64
-.visible .entry gemm8(.param .u64 a) { ret; }
-.visible .entry copy_bytes(.param .u64 dst) { ret; }
-.visible .entry fill_bytes(
-    .param .u64 dst) { ret; }
-.visible .entry unknown() { ret; }
-.entry hidden() { ret; }
-";
+/// The project's kernels, and two that are of no use.
+pub const PTX: &CStr = match CStr::from_bytes_with_nul(
+    concat!(include_str!("../../../../boards/kernels/gemm8.ptx"), ".visible .entry unknown() { ret; }\n.entry hidden() { ret; }\n", "\0")
+        .as_bytes(),
+) {
+    Ok(text) => text,
+    Err(_) => c"",
+};
 
 pub fn symbol(name: &str) -> *mut c_void {
     let path = CString::new(library().as_os_str().as_bytes()).unwrap();

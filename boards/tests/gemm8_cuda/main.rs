@@ -1,0 +1,140 @@
+//! The CUDA kernels of `boards/kernels/` without a GPU: their very source, compiled for this machine's processor, and their PTX, executed
+//! instruction by instruction, run as any grid would, against the runtime's arithmetic and its simulated engine; and whether the PTX is what
+//! that source compiles to.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+
+mod executed;
+mod host;
+mod jobs;
+
+use self::{
+    host::Host,
+    jobs::{GRIDS, Job, Product, border_jobs, byte_jobs, longest_jobs, outputs, random_jobs},
+};
+use contigo::{
+    Align, Engine, Region, Timeout,
+    accel::gemm8::{Gemm, Gemm8},
+    sim::{SimBoard, SimGemm8, SimSpec},
+};
+use contigo_tests::emulated;
+use fastrand::Rng;
+use std::{path::Path, process::Command};
+
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+const PTX: &str = include_str!("../../kernels/gemm8.ptx");
+
+#[test]
+fn the_source_computes_what_the_runtime_says() {
+    let Some(host) = Host::build("gemm8_cuda::the_source_computes_what_the_runtime_says", &[]) else { return };
+    host.run(&border_jobs());
+    host.run(&longest_jobs());
+    host.run(&random_jobs(&mut Rng::with_seed(1), 600));
+}
+
+#[test]
+fn the_ptx_computes_what_the_runtime_says() {
+    executed::run(&border_jobs());
+    executed::run(&longest_jobs());
+    executed::run(&random_jobs(&mut Rng::with_seed(5), 200));
+}
+
+/// Products of the simulated engine, with every output.
+fn simulated_jobs() -> Vec<Job> {
+    const OPERAND_BYTES: usize = 8192;
+    let mut rng = Rng::with_seed(2);
+    let board = SimBoard::new(1);
+    let region =
+        Region::new(board.memory_with(SimSpec { len_bytes: 4 * OPERAND_BYTES, coherent: Some(true), ..SimSpec::default() }).unwrap())
+            .unwrap();
+    let device = SimGemm8::new(&board, board.coherent_port());
+    let mut engine = Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap();
+    let mut bufs = [(); 4].map(|()| region.carve(OPERAND_BYTES, Align::LINE).unwrap().into_buf());
+    let mut jobs = Vec::new();
+    for output in outputs() {
+        let size = [rng.u32(1..=24), 16 * rng.u32(1..=4), 16 * rng.u32(1..=8)];
+        let product = Product::random(&mut rng, size);
+        let [m, n, k] = product.size;
+        let args = Gemm { m, n, k, output };
+        let lens = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
+        for (buf, bytes) in bufs.iter_mut().zip([&product.a, &product.b, &product.bias_bytes()]) {
+            let view: &mut [u8] = buf.view_at_mut(..bytes.len()).unwrap();
+            view.copy_from_slice(bytes);
+        }
+        let [a, b, bias, c] = bufs;
+        let operands = [a.to_device(..lens[0]), b.to_device(..lens[1]), bias.to_device(..lens[2]), c.from_device(..lens[3])];
+        bufs = engine.start(operands, &args).unwrap().wait(Timeout::ms(100)).unwrap();
+        let c: &[u8] = bufs[3].view_at(..lens[3]).unwrap();
+        jobs.push(product.job_with(c.to_vec(), output, GRIDS[rng.usize(..GRIDS.len())]));
+    }
+    jobs
+}
+
+#[test]
+fn the_source_and_the_ptx_compute_what_the_simulated_engine_does() {
+    let jobs = simulated_jobs();
+    executed::run(&jobs);
+    let Some(host) = Host::build("gemm8_cuda::the_source_and_the_ptx_compute_what_the_simulated_engine_does", &[]) else { return };
+    host.run(&jobs);
+}
+
+#[test]
+fn bytes_are_moved_and_no_others() {
+    let jobs = byte_jobs(&mut Rng::with_seed(3));
+    executed::run(&jobs);
+    let Some(host) = Host::build("gemm8_cuda::bytes_are_moved_and_no_others", &[]) else { return };
+    host.run(&jobs);
+}
+
+/// Nothing undefined, and nothing outside the operands.
+#[test]
+fn sanitizers_find_nothing() {
+    const SANITIZE: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let Some(host) = Host::build("gemm8_cuda::sanitizers_find_nothing", &SANITIZE) else { return };
+    let mut rng = Rng::with_seed(4);
+    host.run(&border_jobs());
+    host.run(&longest_jobs());
+    host.run(&random_jobs(&mut rng, 200));
+    host.run(&byte_jobs(&mut rng));
+}
+
+/// What a launcher relies on: the names, the parameters' widths in order, the oldest GPU and the oldest driver.
+#[test]
+fn the_ptx_has_these_kernels() {
+    let mut found = Vec::new();
+    for entry in PTX.split(".visible .entry ").skip(1) {
+        let (name, rest) = entry.split_once('(').unwrap();
+        let parameters = rest.split_once(')').unwrap().0;
+        let types: Vec<_> = parameters.split_whitespace().filter(|word| matches!(*word, ".u32" | ".u64")).collect();
+        assert_eq!(types.len(), parameters.matches(".param").count(), "{parameters}");
+        found.push((name, types.join("")));
+    }
+    let expected = [("gemm8", ".u64.u64.u64.u64.u32.u32.u32.u32"), ("copy_bytes", ".u64.u64.u64"), ("fill_bytes", ".u64.u32.u64")];
+    assert_eq!(found, expected.map(|(name, types)| (name, types.to_owned())));
+    for line in [".version 6.0", ".target sm_53", ".address_size 64"] {
+        assert_eq!(PTX.lines().filter(|found| *found == line).count(), 1, "{line}");
+    }
+    assert!(PTX.is_ascii() && !PTX.contains('\0'), "a driver takes it up to the first zero");
+}
+
+/// `boards/kernels/ptx`, which says by its exit status that a tool is missing.
+fn ptx(test: &str, argument: &str) {
+    let Ok(output) = Command::new("python3").arg(Path::new(CRATE).join("kernels/ptx")).arg(argument).output() else {
+        return emulated::skipped(test, "python3 is not here");
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(0) => {}
+        Some(3) => emulated::skipped(test, said.trim()),
+        _ => panic!("{}\n{said}", output.status),
+    }
+}
+
+#[test]
+fn the_ptx_is_what_the_source_compiles_to() {
+    ptx("gemm8_cuda::the_ptx_is_what_the_source_compiles_to", "--check");
+}
+
+#[test]
+fn the_ptx_assembles_for_every_gpu() {
+    ptx("gemm8_cuda::the_ptx_assembles_for_every_gpu", "--assemble");
+}

@@ -1,0 +1,162 @@
+//! PTX, as far as `boards/kernels/gemm8.ptx` and kernels like it use it: integers, global memory, branches. What a kernel does is what its text says,
+//! thread by thread; an instruction that is not here is refused when the module is loaded.
+//!
+//! Source: NVIDIA's "Parallel Thread Execution ISA", 9.7.1 (integer arithmetic) to 9.7.9 (data movement); messages as ptxas 12.9 words them.
+
+mod instruction;
+mod parse;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    parse::{Refused, parse},
+    run::{Grid, Window},
+};
+
+/// A kernel that the host can launch.
+#[derive(Debug)]
+pub struct Entry {
+    name: String,
+    params: Vec<usize>,
+    code: Vec<Step>,
+    registers: usize,
+}
+
+/// A statement, and when it is done.
+#[derive(Debug)]
+struct Step {
+    /// A predicate, and the value that it has to have.
+    guard: Option<(usize, bool)>,
+    op: Op,
+}
+
+#[derive(Debug)]
+enum Op {
+    /// From a parameter.
+    Param {
+        to: Register,
+        ty: Type,
+        index: usize,
+    },
+    Load {
+        ty: Type,
+        to: Vec<Register>,
+        at: Address,
+    },
+    Store {
+        ty: Type,
+        from: Vec<Operand>,
+        at: Address,
+    },
+    Compute {
+        what: Compute,
+        to: Register,
+        /// What the result is cut to.
+        ty: Type,
+        operands: Vec<(Operand, Type)>,
+    },
+    Branch(usize),
+    Return,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compute {
+    Move,
+    Add,
+    Sub,
+    Mul,
+    Mad,
+    Div,
+    Rem,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Not,
+    ShiftLeft,
+    ShiftRight,
+    /// A field of bits: value, position, length.
+    Extract,
+    Compare(Comparison),
+    /// The first of two, where the predicate holds.
+    Select,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+/// How the bits of a value are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Type {
+    bits: u32,
+    signed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Register {
+    index: usize,
+    bits: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Operand {
+    Register(Register),
+    Number(i128),
+    Special(Special, usize),
+}
+
+/// What a thread knows of itself, in three dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Special {
+    Thread,
+    Threads,
+    Block,
+    Blocks,
+}
+
+/// A register and a number of bytes.
+#[derive(Clone, Copy, Debug)]
+struct Address {
+    base: Register,
+    offset: i128,
+}
+
+impl Entry {
+    /// What it is found by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The bytes of each parameter, in order.
+    #[must_use]
+    pub fn params(&self) -> &[usize] {
+        &self.params
+    }
+}
+
+impl Type {
+    const fn bytes(self) -> usize {
+        self.bits as usize / 8
+    }
+
+    /// The value that `bits` are.
+    const fn value(self, bits: u64) -> i128 {
+        self.cut(bits as i128)
+    }
+
+    /// What is left of a number in so many bits.
+    const fn cut(self, number: i128) -> i128 {
+        let unused = 128 - self.bits;
+        if self.signed { number << unused >> unused } else { (number << unused).cast_unsigned().wrapping_shr(unused).cast_signed() }
+    }
+}

@@ -1,0 +1,201 @@
+//! A launch: every thread in turn, from its first statement to its return.
+
+use super::{Address, Comparison, Compute, Entry, Op, Operand, Register, Special, Step, Type};
+use crate::{codes::code, state::Answer};
+
+/// So many statements in a launch: minutes. A kernel that needs more does not end.
+const STATEMENTS_MAX: u64 = 1 << 34;
+
+/// What a register has that nobody has written: nothing that anybody expects.
+const UNSET: u64 = 0xA5A5_A5A5_A5A5_A5A5;
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    /// How many blocks, in each dimension.
+    pub blocks: [u32; 3],
+    /// Of each block.
+    pub threads: [u32; 3],
+}
+
+/// Memory that a kernel may use; there is no other.
+#[derive(Debug)]
+pub struct Window {
+    /// Where the kernel finds it.
+    pub addr: u64,
+    /// What is there.
+    pub bytes: Vec<u8>,
+    /// Whether the kernel may write it.
+    pub writable: bool,
+}
+
+/// One thread, and what all of them share.
+struct Thread<'l> {
+    params: &'l [u64],
+    windows: &'l mut [Window],
+    grid: Grid,
+    block: [u32; 3],
+    thread: [u32; 3],
+    registers: Vec<u64>,
+}
+
+/// All coordinates below `size`, x first.
+fn coordinates(size: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
+    let [xs, ys, zs] = size;
+    (0..zs).flat_map(move |z| (0..ys).flat_map(move |y| (0..xs).map(move |x| [x, y, z])))
+}
+
+impl Entry {
+    /// Runs every thread of `grid`. `params` has a value for each parameter.
+    ///
+    /// # Errors
+    /// A `CUresult`: memory beside `windows` or a write to one that is not writable, an access that is not aligned to its size, a division
+    /// by zero, more than 2^34 statements.
+    pub fn run(&self, grid: Grid, params: &[u64], windows: &mut [Window]) -> Result<(), i32> {
+        let mut left = STATEMENTS_MAX;
+        let registers = vec![UNSET; self.registers];
+        let mut own = Thread { params, windows, grid, block: [0; 3], thread: [0; 3], registers };
+        for block in coordinates(grid.blocks) {
+            for thread in coordinates(grid.threads) {
+                (own.block, own.thread) = (block, thread);
+                own.registers.fill(UNSET);
+                own.run(&self.code, &mut left)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Thread<'_> {
+    fn run(&mut self, code: &[Step], left: &mut u64) -> Answer {
+        let mut next = 0;
+        // A text's end is a return.
+        while let Some(step) = code.get(next) {
+            *left = left.checked_sub(1).ok_or(code::LAUNCH_TIMEOUT)?;
+            next += 1;
+            if step.guard.is_some_and(|(register, wanted)| (self.bits(register) != 0) != wanted) {
+                continue;
+            }
+            match &step.op {
+                Op::Return => break,
+                Op::Branch(to) => next = *to,
+                Op::Param { to, ty, index } => {
+                    let value = self.params.get(*index).copied().ok_or(code::INVALID_VALUE)?;
+                    self.set(*to, *ty, ty.value(value));
+                }
+                Op::Load { ty, to, at } => {
+                    let bytes = self.memory(*at, ty.bytes() * to.len(), false)?;
+                    let mut words = [0; 4];
+                    for (word, bytes) in words.iter_mut().zip(bytes.chunks(ty.bytes())) {
+                        *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                    }
+                    to.iter().zip(words).for_each(|(to, word)| self.set(*to, *ty, ty.value(word)));
+                }
+                Op::Store { ty, from, at } => {
+                    let mut words = [0; 4];
+                    words.iter_mut().zip(from).for_each(|(word, from)| *word = self.value(*from, *ty));
+                    let bytes = self.memory(*at, ty.bytes() * from.len(), true)?;
+                    for (to, word) in bytes.chunks_mut(ty.bytes()).zip(words) {
+                        to.iter_mut().zip(word.to_le_bytes()).for_each(|(to, byte)| *to = byte);
+                    }
+                }
+                Op::Compute { what, to, ty, operands } => {
+                    let mut values = [0; 3];
+                    values.iter_mut().zip(operands).for_each(|(value, (operand, ty))| *value = self.value(*operand, *ty));
+                    self.set(*to, *ty, what.result(values, *ty)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bits(&self, register: usize) -> u64 {
+        self.registers.get(register).copied().unwrap_or_default()
+    }
+
+    fn value(&self, operand: Operand, ty: Type) -> i128 {
+        let at = |of: [u32; 3], dimension: usize| of.get(dimension).copied().unwrap_or_default().into();
+        match operand {
+            Operand::Register(register) => ty.value(self.bits(register.index)),
+            Operand::Number(number) => ty.cut(number),
+            Operand::Special(Special::Thread, dimension) => at(self.thread, dimension),
+            Operand::Special(Special::Threads, dimension) => at(self.grid.threads, dimension),
+            Operand::Special(Special::Block, dimension) => at(self.block, dimension),
+            Operand::Special(Special::Blocks, dimension) => at(self.grid.blocks, dimension),
+        }
+    }
+
+    /// A register wider than the type takes its sign or zeros.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a register keeps its bits")]
+    fn set(&mut self, to: Register, ty: Type, number: i128) {
+        let whole = Type { bits: to.bits, signed: false };
+        if let Some(register) = self.registers.get_mut(to.index) {
+            *register = whole.cut(ty.cut(number)) as u64;
+        }
+    }
+
+    /// The bytes of one access: all in one window, and aligned to their number.
+    fn memory(&mut self, at: Address, len: usize, writes: bool) -> Answer<&mut [u8]> {
+        let address = Type { bits: 64, signed: false };
+        let addr = address.cut(address.value(self.bits(at.base.index)) + at.offset);
+        let addr = u64::try_from(addr).map_err(|_| code::ILLEGAL_ADDRESS)?;
+        if !addr.is_multiple_of(len as u64) {
+            return Err(code::MISALIGNED_ADDRESS);
+        }
+        let found = self.windows.iter_mut().filter(|window| window.writable || !writes).find_map(|window| {
+            let from = usize::try_from(addr.checked_sub(window.addr)?).ok()?;
+            window.bytes.get_mut(from..from.checked_add(len)?)
+        });
+        found.ok_or(code::ILLEGAL_ADDRESS)
+    }
+}
+
+impl Compute {
+    /// Of operands read as their types; the caller cuts the result to `ty`.
+    fn result(self, [a, b, c]: [i128; 3], ty: Type) -> Answer<i128> {
+        let bits = i128::from(ty.bits);
+        Ok(match self {
+            Self::Move => a,
+            Self::Add => a + b,
+            Self::Sub => a - b,
+            // The low bits are right, whatever is lost above.
+            Self::Mul => a.wrapping_mul(b),
+            Self::Mad => a.wrapping_mul(b).wrapping_add(c),
+            // What a GPU answers here is not specified, so that nothing may rely on it.
+            Self::Div | Self::Rem if b == 0 => return Err(code::LAUNCH_FAILED),
+            Self::Div => a / b,
+            Self::Rem => a % b,
+            Self::Min => a.min(b),
+            Self::Max => a.max(b),
+            Self::And => a & b,
+            Self::Or => a | b,
+            Self::Xor => a ^ b,
+            Self::Not => !a,
+            // Amounts are clamped to the width, unlike a CPU's.
+            Self::ShiftLeft => a << b.min(bits),
+            Self::ShiftRight => a >> b.min(bits),
+            Self::Extract => a >> (b & 0xFF).min(bits) & !(-1 << (c & 0xFF).min(bits)),
+            Self::Compare(how) => i128::from(how.holds(a, b)),
+            Self::Select => {
+                if c == 0 {
+                    b
+                } else {
+                    a
+                }
+            }
+        })
+    }
+}
+
+impl Comparison {
+    const fn holds(self, a: i128, b: i128) -> bool {
+        match self {
+            Self::Eq => a == b,
+            Self::Ne => a != b,
+            Self::Lt => a < b,
+            Self::Le => a <= b,
+            Self::Gt => a > b,
+            Self::Ge => a >= b,
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What the ISA's manual says of each instruction, at its borders.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_sign_loss,
+    reason = "a test that panics has failed, which is its purpose; negative numbers as their bits"
+)]
+
+use super::{Grid, Refused, Window, parse};
+use crate::codes::code;
+
+const HEADER: &str = ".version 6.0\n.target sm_53\n.address_size 64\n";
+const ONE: Grid = Grid { blocks: [1; 3], threads: [1; 3] };
+/// Where the output is, unlike any number that a kernel computes.
+const OUT: u64 = 0x7000_0000_0000;
+
+/// A kernel of these statements, run: `%rd0` is where its 64 bytes of output are, `%rd1` and `%r1` are `a`, `%rd2` and `%r2` are `b`.
+fn run(body: &str, [a, b]: [u64; 2], grid: Grid) -> Result<Vec<u8>, i32> {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 out, .param .u64 a, .param .u64 b) {{
+        .reg .pred %p<3>; .reg .b16 %rs<3>; .reg .b32 %r<9>; .reg .b64 %rd<9>;
+        ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; cvt.u32.u64 %r1, %rd1; cvt.u32.u64 %r2, %rd2;
+        {body} }}"
+    );
+    let entries = parse(&text, 87, 12040).unwrap();
+    let mut windows = [Window { addr: OUT, bytes: vec![0xEE; 64], writable: true }];
+    let [entry] = &entries[..] else { return Err(code::NOT_FOUND) };
+    entry.run(grid, &[OUT, a, b], &mut windows)?;
+    let [window] = windows;
+    Ok(window.bytes)
+}
+
+/// What is in `%rd3` after `body`; what is in `%r3` is there in its lower half after `mov.u64 %rd3, 0`.
+fn wide(body: &str, values: [u64; 2]) -> u64 {
+    let bytes = run(&format!("{body} st.global.u64 [%rd0], %rd3;"), values, ONE).unwrap();
+    u64::from_le_bytes(bytes[..8].try_into().unwrap())
+}
+
+fn narrow(body: &str, values: [u64; 2]) -> u32 {
+    let bytes = run(&format!("{body} st.global.u32 [%rd0], %r3;"), values, ONE).unwrap();
+    u32::from_le_bytes(bytes[..4].try_into().unwrap())
+}
+
+const MINUS: u64 = u64::MAX;
+
+#[test]
+fn arithmetic_wraps() {
+    assert_eq!(narrow("add.s32 %r3, %r1, %r2;", [u64::from(u32::MAX), 3]), 2);
+    assert_eq!(narrow("sub.s32 %r3, %r1, %r2;", [2, 3]), u32::MAX);
+    assert_eq!(narrow("mul.lo.s32 %r3, %r1, %r2;", [0x8000_0001, 6]), 6);
+    assert_eq!(narrow("mad.lo.s32 %r3, %r1, %r2, -7;", [MINUS, 5]), -12_i32 as u32);
+    assert_eq!(wide("mul.lo.s64 %rd3, %rd1, %rd2;", [MINUS, MINUS]), 1);
+    assert_eq!(wide("add.u64 %rd3, %rd1, %rd2;", [MINUS, 2]), 1);
+}
+
+#[test]
+fn wide_products_have_all_bits() {
+    assert_eq!(wide("mul.wide.u32 %rd3, %r1, %r2;", [0xFFFF_FFFF, 0xFFFF_FFFF]), 0xFFFF_FFFE_0000_0001);
+    assert_eq!(wide("mul.wide.s32 %rd3, %r1, %r2;", [0xFFFF_FFFF, 0xFFFF_FFFF]), 1);
+    assert_eq!(wide("mad.wide.s32 %rd3, %r1, %r2, %rd1;", [0xFFFF_FFFF, 2]), 0xFFFF_FFFD);
+}
+
+#[test]
+fn division_has_its_type() {
+    assert_eq!([wide("div.u64 %rd3, %rd1, %rd2;", [MINUS, 2]), wide("div.s64 %rd3, %rd1, %rd2;", [MINUS - 4, 2])], [MINUS >> 1, MINUS - 1]);
+    assert_eq!([narrow("rem.u32 %r3, %r1, %r2;", [MINUS, 16]), narrow("rem.s32 %r3, %r1, %r2;", [MINUS - 4, 3])], [15, -2_i32 as u32]);
+    // Not specified, so nothing may rely on it.
+    assert_eq!(run("div.u32 %r3, %r1, %r2;", [1, 0], ONE), Err(code::LAUNCH_FAILED));
+}
+
+#[test]
+fn shifts_are_clamped_to_the_width() {
+    for (amount, left, right, arithmetic) in
+        [(1, MINUS - 1, MINUS >> 1, MINUS), (64, 0, 0, MINUS), (0x1_0000_0001, MINUS - 1, MINUS >> 1, MINUS)]
+    {
+        assert_eq!(wide("shl.b64 %rd3, %rd1, %r2;", [MINUS, amount]), left);
+        assert_eq!(wide("shr.u64 %rd3, %rd1, %r2;", [MINUS, amount]), right);
+        assert_eq!(wide("shr.s64 %rd3, %rd1, %r2;", [MINUS, amount]), arithmetic);
+    }
+    assert_eq!(narrow("shl.b32 %r3, %r1, %r2;", [1, 32]), 0);
+    assert_eq!(narrow("shr.s32 %r3, %r1, %r2;", [0x8000_0000, 4_000_000_000]), u32::MAX);
+}
+
+#[test]
+fn fields_end_with_the_register() {
+    assert_eq!(narrow("bfe.u32 %r3, %r1, 8, 5;", [0xFFFF_F5FF, 0]), 0x15);
+    assert_eq!([narrow("bfe.u32 %r3, %r1, 28, 8;", [MINUS, 0]), narrow("bfe.u32 %r3, %r1, 0, 0;", [MINUS, 0])], [15, 0]);
+    assert_eq!([narrow("bfe.u32 %r3, %r1, 40, 8;", [MINUS, 0]), narrow("bfe.u32 %r3, %r1, 0, 255;", [MINUS, 0])], [0, u32::MAX]);
+    // Position and length are bytes.
+    assert_eq!(narrow("bfe.u32 %r3, %r1, %r2, 4;", [0xAB, 0x104]), 0xA);
+}
+
+#[test]
+fn bits_and_bounds() {
+    let values = [0b1100, 0b1010];
+    let all = ["and.b32", "or.b32", "xor.b32"].map(|name| narrow(&format!("{name} %r3, %r1, %r2;"), values));
+    assert_eq!(all, [0b1000, 0b1110, 0b0110]);
+    assert_eq!(narrow("not.b32 %r3, %r1;", [0, 0]), u32::MAX);
+    assert_eq!(wide("and.b64 %rd3, %rd1, -4294967296;", [MINUS, 0]), 0xFFFF_FFFF_0000_0000);
+    assert_eq!(
+        ["min.s64", "max.s64", "min.u64", "max.u64"].map(|name| wide(&format!("{name} %rd3, %rd1, -128;"), [5, 0])),
+        [-128_i64 as u64, 5, 5, -128_i64 as u64]
+    );
+}
+
+#[test]
+fn conversions_cut_and_extend() {
+    assert_eq!(narrow("cvt.s32.s8 %r3, %r1;", [0x1FF, 0]), u32::MAX);
+    assert_eq!(narrow("cvt.u32.u8 %r3, %r1;", [0x1FF, 0]), 0xFF);
+    assert_eq!(
+        [wide("cvt.s64.s32 %rd3, %r1;", [0x8000_0000, 0]), wide("cvt.u64.u32 %rd3, %r1;", [0x8000_0000, 0])],
+        [0xFFFF_FFFF_8000_0000, 0x8000_0000]
+    );
+    // Into a wider register, with its sign.
+    assert_eq!(narrow("cvt.s8.s32 %r3, %r1;", [0x180, 0]), -128_i32 as u32);
+    assert_eq!(narrow("cvt.u16.u32 %rs1, %r1; cvt.u32.u16 %r3, %rs1;", [0x12345, 0]), 0x2345);
+}
+
+#[test]
+fn comparisons_have_their_type() {
+    let holds = |name: &str, values| narrow(&format!("setp.{name} %p1, %r1, %r2; selp.b32 %r3, 1, 0, %p1;"), values);
+    let of = |kind: &str, values| ["eq", "ne", "lt", "le", "gt", "ge"].map(|how| holds(&format!("{how}.{kind}"), values));
+    assert_eq!(of("u32", [MINUS, 1]), [0, 1, 0, 0, 1, 1]);
+    assert_eq!(of("s32", [MINUS, 1]), [0, 1, 1, 1, 0, 0]);
+    assert_eq!(of("s32", [7, 7]), [1, 0, 0, 1, 0, 1]);
+    let both = "setp.eq.s32 %p1, %r1, 1; setp.eq.s32 %p2, %r2, 1; and.pred %p0, %p1, %p2; not.pred %p1, %p0; selp.b32 %r3, 1, 0, %p1;";
+    assert_eq!([narrow(both, [1, 1]), narrow(both, [1, 0])], [0, 1]);
+}
+
+#[test]
+fn branches_go_both_ways_and_guards_are_for_any_instruction() {
+    let count = "mov.u32 %r3, 0; $again: add.u32 %r3, %r3, 2; add.u32 %r1, %r1, -1; setp.ne.u32 %p1, %r1, 0; @%p1 bra $again; bra.uni end;
+                 mov.u32 %r3, 9; end: @!%p1 add.u32 %r3, %r3, 100; @%p1 ret;";
+    assert_eq!(narrow(count, [5, 0]), 110);
+}
+
+#[test]
+fn memory_is_little_endian_and_only_what_is_allowed() {
+    let bytes =
+        run("mov.u32 %r3, 4278255873; st.global.u8 [%rd0+3], %r3; st.global.v4.u32 [%rd0+16], {%r3, %r1, 7, %r2};", [1, 2], ONE).unwrap();
+    assert_eq!(bytes[..8], [0xEE, 0xEE, 0xEE, 1, 0xEE, 0xEE, 0xEE, 0xEE]);
+    assert_eq!(bytes[16..32], [1, 1, 1, 0xFF, 1, 0, 0, 0, 7, 0, 0, 0, 2, 0, 0, 0]);
+    let signed = "st.global.u64 [%rd0], %rd1; ld.global.s8 %r3, [%rd0+1];";
+    assert_eq!(narrow(signed, [0x8000, 0]), -128_i32 as u32);
+    let pair = "st.global.u64 [%rd0+8], %rd1; ld.global.nc.v2.u32 {%r1, %r3}, [%rd0+8]; add.u32 %r3, %r3, %r1;";
+    assert_eq!(narrow(pair, [0x5_0000_0003, 0]), 8);
+    for (body, expected) in [
+        ("st.global.u32 [%rd0+62], %r1;", code::MISALIGNED_ADDRESS),
+        ("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd0+8];", code::MISALIGNED_ADDRESS),
+        ("st.global.u8 [%rd0+64], %r1;", code::ILLEGAL_ADDRESS),
+        ("ld.global.u8 %r1, [%rd0+-1];", code::ILLEGAL_ADDRESS),
+        ("mov.u64 %rd3, 0; ld.global.u64 %rd3, [%rd3];", code::ILLEGAL_ADDRESS),
+    ] {
+        assert_eq!(run(body, [0, 0], ONE), Err(expected), "{body}");
+    }
+}
+
+/// An input is not written, and a word that only begins in it is not its.
+#[test]
+fn inputs_are_read_only() {
+    let text =
+        format!("{HEADER}.visible .entry k(.param .u64 at) {{ .reg .b64 %rd<2>; ld.param.u64 %rd0, [at]; st.global.u64 [%rd0], 1; }}");
+    let mut windows = [Window { addr: OUT, bytes: vec![0; 8], writable: false }];
+    for (writable, len, expected) in [(false, 8, Err(code::ILLEGAL_ADDRESS)), (true, 7, Err(code::ILLEGAL_ADDRESS)), (true, 8, Ok(()))] {
+        windows[0] = Window { addr: OUT, bytes: vec![0; len], writable };
+        assert_eq!(parse(&text, 53, 10020).unwrap()[0].run(ONE, &[OUT], &mut windows), expected);
+    }
+}
+
+#[test]
+fn every_thread_runs_once_and_knows_its_place() {
+    let place = "mov.u32 %r3, %ctaid.z; mov.u32 %r4, %nctaid.y; mad.lo.s32 %r3, %r3, %r4, %ctaid.y; mov.u32 %r4, %nctaid.x;
+                 mad.lo.s32 %r3, %r3, %r4, %ctaid.x; mov.u32 %r4, %ntid.z; mad.lo.s32 %r3, %r3, %r4, %tid.z; mov.u32 %r4, %ntid.y;
+                 mad.lo.s32 %r3, %r3, %r4, %tid.y; mov.u32 %r4, %ntid.x; mad.lo.s32 %r3, %r3, %r4, %tid.x;
+                 cvt.u64.u32 %rd3, %r3; add.s64 %rd3, %rd3, %rd0; ld.global.u8 %r4, [%rd3]; add.u32 %r4, %r4, %r3; st.global.u8 [%rd3], %r4;";
+    for (blocks, threads) in [([1, 1, 1], [64, 1, 1]), ([2, 2, 2], [2, 2, 2]), ([1, 4, 1], [1, 4, 4]), ([3, 1, 5], [1, 2, 2])] {
+        let bytes = run(place, [0, 0], Grid { blocks, threads }).unwrap();
+        let count: u32 = blocks.iter().chain(&threads).product();
+        let expected: Vec<u8> = (0..64).map(|at| 0xEE_u8.wrapping_add(if u32::from(at) < count { at } else { 0 })).collect();
+        assert_eq!(bytes, expected, "{blocks:?} {threads:?}");
+    }
+}
+
+#[test]
+fn what_is_no_ptx_is_refused_with_its_line() {
+    let body = |body: &str| format!("{HEADER}.visible .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %rd<2>;\n{body} }}");
+    let line = |line: usize, what: &str| format!("ptxas application ptx input, line {line}; {what}");
+    let cases = [
+        (String::new(), line(1, "fatal   : Missing .version directive at start of file 'application ptx input'")),
+        (
+            ".version 6.0\n.visible .entry k() { ret; }".to_owned(),
+            line(1, "fatal   : Missing .target directive at start of file 'application ptx input'"),
+        ),
+        (HEADER.replace("64", "32"), line(3, "fatal   : Parsing error near '32': syntax error")),
+        (
+            HEADER.replace("53", "90"),
+            "ptxas fatal   : SM version specified by .target is higher than default SM version assumed".to_owned(),
+        ),
+        (format!("{HEADER}.visible .entry k"), line(4, "fatal   : Parsing error near '': syntax error")),
+        (format!("{HEADER}.global .u32 x;"), line(4, "fatal   : Parsing error near '.global': syntax error")),
+        (body("frob.u64 %rd1, 1;"), line(5, "error   : Not a name of any known instruction: 'frob.u64'")),
+        (body("add.f32 %r1, %r1, %r2;"), line(5, "error   : Not a name of any known instruction: 'add.f32'")),
+        (body("mov.u64 %r1, 1;"), line(5, "error   : Arguments mismatch for instruction 'mov'")),
+        (body("ld.global.u64 %r1, [%rd1];"), line(5, "error   : Arguments mismatch")),
+        (body("st.global.u64 [%rd2], 1;"), line(5, "error   : Unknown symbol '%rd2'")),
+        (body("ld.param.u64 %rd1, [b];"), line(5, "error   : Unknown symbol 'b'")),
+        (body("ret;\nbra L;"), line(6, "error   : Unknown symbol 'L'")),
+        (body("ret"), line(5, "fatal   : Parsing error near '}': syntax error")),
+        (body(".reg .b32 %x<65537>;"), line(5, "error   : 65537 registers: there is room for 65536")),
+    ];
+    for (text, log) in cases {
+        assert_eq!(parse(&text, 87, 12040).err(), Some(Refused { log, code: code::INVALID_PTX }), "{text}");
+    }
+    for (driver, newest, next) in
+        [(10020, "6.5", "6.6"), (11040, "7.4", "7.5"), (12040, "8.4", "8.5"), (12090, "8.8", "8.9"), (13000, "9.0", "9.1")]
+    {
+        assert!(parse(&HEADER.replace("6.0", newest), 53, driver).is_ok());
+        let log = line(1, &format!("fatal   : Unsupported .version {next}; current version is '{newest}'"));
+        assert_eq!(parse(&HEADER.replace("6.0", next), 53, driver).err(), Some(Refused { log, code: code::UNSUPPORTED_PTX_VERSION }));
+    }
+}
+
+/// Comments, a kernel that is not visible, and several.
+#[test]
+fn a_module_has_its_visible_kernels() {
+    let text = format!(
+        "// made by hand\n{HEADER}.visible .entry a() {{ ret; }} // one\n.entry hidden() {{ ret; }}\n.visible .entry b(\n\t.param .u32 x,\n\t.param .u64 y\n)\n{{\n}}"
+    );
+    let found: Vec<_> = parse(&text, 87, 12040).unwrap().into_iter().map(|entry| (entry.name, entry.params)).collect();
+    assert_eq!(found, [("a".to_owned(), vec![]), ("b".to_owned(), vec![4, 8])]);
+}
