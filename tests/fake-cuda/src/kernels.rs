@@ -1,5 +1,5 @@
-//! Launches: what the fake knows of `gemm8`, `copy_bytes` and `fill_bytes`, which is the memory that they may use; what they do with it is
-//! what their PTX says.
+//! Launches: the memory that a kernel may use, which the fake knows exactly of `gemm8`, `copy_bytes` and `fill_bytes`; what it does with
+//! that is what its PTX says.
 
 use crate::{
     Launch,
@@ -8,7 +8,12 @@ use crate::{
     ptx::{Entry, Grid, Window},
     state::{Answer, Handle, State},
 };
-use std::{ffi::c_void, ptr, sync::Arc};
+use std::{collections::BTreeSet, ffi::c_void, ptr, sync::Arc};
+
+/// So many statements in a launch of a kernel that the fake knows: minutes.
+const STATEMENTS_MAX: u64 = 1 << 34;
+/// So many of another, milliseconds; one that needs more waits for somebody.
+const STATEMENTS_AT_ONCE: u64 = 1 << 22;
 
 /// `gemm8`'s flag for int8 output.
 const INT8: u64 = 1 << 1;
@@ -17,17 +22,10 @@ const INT8: u64 = 1 << 1;
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     entry: Arc<Entry>,
-    known: Known,
+    known: bool,
     grid: Grid,
     params: Vec<u64>,
-}
-
-/// A kernel by its name; its declaration in `boards/kernels/gemm8.cu` says what the parameters are.
-#[derive(Clone, Copy, Debug)]
-enum Known {
-    Gemm8,
-    CopyBytes,
-    FillBytes,
+    operands: Vec<Operand>,
 }
 
 /// Memory that a kernel uses.
@@ -39,27 +37,40 @@ pub(crate) struct Operand {
     written: bool,
 }
 
-impl Known {
-    /// The kernel of this name with parameters of so many bytes.
-    fn find(entry: &Entry) -> Option<Self> {
-        match (entry.name(), entry.params()) {
-            ("gemm8", [8, 8, 8, 8, 4, 4, 4, 4]) => Some(Self::Gemm8),
-            ("copy_bytes", [8, 8, 8]) => Some(Self::CopyBytes),
-            ("fill_bytes", [8, 4, 8]) => Some(Self::FillBytes),
-            _ => None,
+/// The operands of a kernel by its name and the bytes of its parameters, which `boards/kernels/gemm8.cu` declares.
+fn known(entry: &Entry, params: &[u64]) -> Option<Vec<Operand>> {
+    let read = |addr, len, align| Operand { addr, len, align, written: false };
+    let written = |addr, len, align| Operand { addr, len, align, written: true };
+    Some(match (entry.name(), entry.params(), params) {
+        ("gemm8", [8, 8, 8, 8, 4, 4, 4, 4], &[a, b, bias, c, m, n, k, flags]) => {
+            let element = if flags & INT8 == 0 { 4 } else { 1 };
+            vec![
+                read(a, m.saturating_mul(k), 1),
+                read(b, k.saturating_mul(n), 1),
+                read(bias, 4 * n, 4),
+                written(c, m.saturating_mul(n).saturating_mul(element), element),
+            ]
         }
-    }
+        ("copy_bytes", [8, 8, 8], &[dst, src, len]) => vec![written(dst, len, 1), read(src, len, 1)],
+        ("fill_bytes", [8, 4, 8], &[dst, _, len]) => vec![written(dst, len, 1)],
+        _ => return None,
+    })
 }
 
 impl Kernel {
-    /// The kernel with its parameters; `NOT_SUPPORTED` for one that the fake does not know.
+    /// The kernel with its parameters.
     ///
     /// # Safety
     ///
     /// `params` is null or has the pointers that the kernel's declaration needs, each to a value of its type.
-    pub(crate) unsafe fn with_params(entry: Arc<Entry>, launch: Launch, params: *const *const c_void) -> Answer<Self> {
-        let known = Known::find(&entry).ok_or(code::NOT_SUPPORTED)?;
-        if params.is_null() {
+    pub(crate) unsafe fn with_params(
+        entry: Arc<Entry>,
+        launch: Launch,
+        params: *const *const c_void,
+        state: &State,
+        context: Handle,
+    ) -> Answer<Self> {
+        if params.is_null() && !entry.params().is_empty() {
             return Err(code::INVALID_VALUE);
         }
         let value = |(index, len_bytes): (usize, &usize)| {
@@ -69,43 +80,35 @@ impl Kernel {
                 return Err(code::INVALID_VALUE);
             }
             let mut bytes = [0; 8];
-            // SAFETY: the caller's promise: a value of 4 or 8 bytes, as `Known::find` saw.
+            // SAFETY: the caller's promise: a value of as many bytes as the PTX says, which are 8 at most.
             unsafe { ptr::copy_nonoverlapping(at.cast(), bytes.as_mut_ptr(), *len_bytes) };
             Ok(u64::from_le_bytes(bytes))
         };
-        let params = entry.params().iter().enumerate().map(value).collect::<Answer<_>>()?;
-        Ok(Self { entry, known, grid: Grid { blocks: launch.grid, threads: launch.block }, params })
+        let params = entry.params().iter().enumerate().map(value).collect::<Answer<Vec<_>>>()?;
+        let known = known(&entry, &params);
+        let grid = Grid { blocks: launch.grid, threads: launch.block };
+        let operands = known.clone().unwrap_or_else(|| {
+            // Whatever a parameter points into, all of it.
+            let blocks: BTreeSet<_> = params.iter().filter_map(|addr| state.block(context, *addr)).collect();
+            blocks.into_iter().map(|(addr, len)| Operand { addr, len, align: 1, written: true }).collect()
+        });
+        Ok(Self { entry, known: known.is_some(), grid, params, operands })
     }
 
-    pub(crate) fn operands(&self) -> Vec<Operand> {
-        let read = |addr, len, align| Operand { addr, len, align, written: false };
-        let written = |addr, len, align| Operand { addr, len, align, written: true };
-        match (self.known, self.params.as_slice()) {
-            (Known::Gemm8, &[a, b, bias, c, m, n, k, flags]) => {
-                let element = if flags & INT8 == 0 { 4 } else { 1 };
-                vec![
-                    read(a, m.saturating_mul(k), 1),
-                    read(b, k.saturating_mul(n), 1),
-                    read(bias, 4 * n, 4),
-                    written(c, m.saturating_mul(n).saturating_mul(element), element),
-                ]
-            }
-            (Known::CopyBytes, &[dst, src, len]) => vec![written(dst, len, 1), read(src, len, 1)],
-            (Known::FillBytes, &[dst, _, len]) => vec![written(dst, len, 1)],
-            _ => Vec::new(),
-        }
+    pub(crate) fn operands(&self) -> &[Operand] {
+        &self.operands
     }
 
-    /// What it writes; `None` where it reads there as well.
+    /// What it writes; `None` where it reads there as well, or may.
     pub(crate) fn output(&self) -> Option<Operand> {
-        let (outputs, inputs): (Vec<_>, Vec<_>) = self.operands().into_iter().partition(|operand| operand.written);
-        let output = outputs.first().copied()?;
+        let (outputs, inputs): (Vec<_>, Vec<_>) = self.operands.iter().copied().partition(|operand| operand.written);
+        let output = outputs.first().copied().filter(|_| self.known)?;
         inputs.iter().all(|input| !overlap(input.addr, input.len, output.addr, output.len)).then_some(output)
     }
 
     /// What it would fail with, now.
     pub(crate) fn check(&self, state: &State, context: Handle) -> Answer {
-        for operand in self.operands() {
+        for operand in &self.operands {
             if !state.check_range(context, operand.addr, operand.len) {
                 return Err(code::ILLEGAL_ADDRESS);
             }
@@ -116,15 +119,20 @@ impl Kernel {
         Ok(())
     }
 
-    /// What it does to memory: to its operands and no other, of which it writes its output only.
-    pub(crate) fn run(&self, state: &mut State, context: Handle) -> Answer {
+    /// What it does to memory: to its operands and no other, of which it writes its output only. Whether it has ended: one that waits for the
+    /// CPU has not, and is run from its beginning when it is looked at again.
+    pub(crate) fn run(&self, state: &mut State, context: Handle) -> Answer<bool> {
         self.check(state, context)?;
-        let window = |operand: Operand| {
-            let bytes = state.read(context, operand.addr, operand.len)?;
-            Ok(Window { addr: operand.addr, bytes, writable: operand.written })
+        let window = |operand: &Operand| Ok(Window::new(operand.addr, state.read(context, operand.addr, operand.len)?, operand.written));
+        let mut windows = self.operands.iter().map(window).collect::<Answer<Vec<_>>>()?;
+        let statements_max = if self.known { STATEMENTS_MAX } else { STATEMENTS_AT_ONCE };
+        let ended = match self.entry.run(self.grid, &self.params, &mut windows, statements_max) {
+            Err(code::LAUNCH_TIMEOUT) if !self.known => false,
+            done => done.map(|()| true)?,
         };
-        let mut windows = self.operands().into_iter().map(window).collect::<Answer<Vec<_>>>()?;
-        self.entry.run(self.grid, &self.params, &mut windows)?;
-        windows.iter().filter(|window| window.writable).try_for_each(|window| state.write(context, window.addr, &window.bytes))
+        for (addr, bytes) in windows.iter().map(Window::written) {
+            state.write(context, addr, bytes)?;
+        }
+        Ok(ended)
     }
 }

@@ -65,6 +65,16 @@ pub(crate) enum Found<'m> {
     Device(u64, &'m DeviceBlock),
 }
 
+impl Found<'_> {
+    /// Where a device finds it, and how many bytes it has.
+    pub(crate) const fn range(self) -> (u64, u64) {
+        match self {
+            Self::Host(block) => (block.device_base, block.len as u64),
+            Self::Device(base, block) => (base, block.bytes.len() as u64),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Memory {
     host: BTreeMap<usize, HostBlock>,

@@ -4,7 +4,7 @@ use crate::{
     Function,
     codes::{Code, code},
     kernels::Kernel,
-    memory::{Memory, overlap, read_host, write_host},
+    memory::{Found, Memory, overlap, read_host, write_host},
     state::{Answer, Handle, Needs, State, lock},
 };
 use std::{
@@ -177,10 +177,18 @@ impl State {
                 return Ok(false);
             }
             let Some(op) = self.streams.get_mut(&stream).and_then(|own| own.queue.pop_front()) else { return Ok(true) };
-            let done = op.fails.map_or_else(|| self.perform(context, &op.work), Err);
-            if let Err(code) = done {
-                self.fail(context, code);
-                return Err(code);
+            match op.fails.map_or_else(|| self.perform(context, &op.work), Err) {
+                Ok(true) => {}
+                Ok(false) => {
+                    if let Some(own) = self.streams.get_mut(&stream) {
+                        own.queue.push_front(op);
+                    }
+                    return Ok(false);
+                }
+                Err(code) => {
+                    self.fail(context, code);
+                    return Err(code);
+                }
             }
             if matches!(op.work, Work::Kernel { .. }) {
                 self.counters.kernels_done += 1;
@@ -220,25 +228,26 @@ impl State {
         others.map(|(handle, _)| *handle).filter(|handle| (Some(stream) == null) != (Some(*handle) == null)).collect()
     }
 
-    fn perform(&mut self, context: Handle, work: &Work) -> Answer {
+    /// Whether it is done: a kernel that waits for the CPU is not.
+    fn perform(&mut self, context: Handle, work: &Work) -> Answer<bool> {
         match work {
-            Work::Kernel { kernel, .. } => kernel.run(self, context),
+            Work::Kernel { kernel, .. } => return kernel.run(self, context),
             Work::FromHost { dst, src, len } => {
                 self.memory.host_block(*src, *len).ok_or(code::ILLEGAL_ADDRESS)?;
-                self.write(context, *dst, &read_host(*src, *len))
+                self.write(context, *dst, &read_host(*src, *len))?;
             }
-            Work::Within { dst, src, len } => self.write(context, *dst, &self.read(context, *src, *len)?),
-            Work::FromBytes { dst, bytes } => self.write(context, *dst, bytes),
+            Work::Within { dst, src, len } => self.write(context, *dst, &self.read(context, *src, *len)?)?,
+            Work::FromBytes { dst, bytes } => self.write(context, *dst, bytes)?,
             Work::ToHost { dst, src, len, pinned } => {
                 if *pinned {
                     self.memory.host_block(*dst, *len).ok_or(code::ILLEGAL_ADDRESS)?;
                 }
                 write_host(*dst, &self.read(context, *src, *len as u64)?);
-                Ok(())
             }
-            Work::Fill { dst, value, len } => self.fill(context, *dst, *value, *len),
-            Work::Record => Ok(()),
+            Work::Fill { dst, value, len } => self.fill(context, *dst, *value, *len)?,
+            Work::Record => {}
         }
+        Ok(true)
     }
 
     /// Whether pinned memory of this context is reached from that one.
@@ -251,6 +260,11 @@ impl State {
                 && (!flag_needed || block.flags & crate::memory::DEVICEMAP != 0)
                 && (unified || block.context == context || block.flags & crate::memory::PORTABLE != 0)
         }
+    }
+
+    /// The block that a device address is in, of those that this context reaches: its first address, and its length.
+    pub(crate) fn block(&self, context: Handle, addr: u64) -> Option<(u64, u64)> {
+        self.memory.find(addr, 1, context, &self.reaches(context)).map(Found::range)
     }
 
     /// Whether a device address and all `len` bytes behind it are memory of this context's.

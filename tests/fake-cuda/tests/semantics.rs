@@ -354,7 +354,7 @@ fn modules_are_ptx_with_entries() {
     }
     assert_eq!([function(module, c"hidden"), function(module, c"")], [Err(code::NOT_FOUND); 2]);
     let fill = function(module, c"fill_bytes").unwrap();
-    assert_eq!(launch(function(module, c"unknown").unwrap(), 0, [0]), code::NOT_SUPPORTED);
+    assert_eq!(launch(function(module, c"unknown").unwrap(), 0, []), OK);
     assert_eq!(cu!(cuModuleUnload(module => Handle)), OK);
     assert_eq!(cu!(cuModuleUnload(module => Handle)), code::INVALID_HANDLE);
     assert_eq!(function(module, c"gemm8"), Err(code::INVALID_HANDLE));
@@ -459,6 +459,39 @@ fn copy_bytes_copies() {
     assert_eq!(launch(copy, 0, [addr, on_device, 32]), OK);
     assert_eq!(launch(copy, 0, [on_device + 32, addr, 32]), OK);
     assert_eq!((synchronize(0), byte(p, 32), byte(p, 63)), (OK, 3, 3));
+}
+
+/// `wait(flag, out)`: writes 1 to `out`, waits until `flag` is not 0, and adds its value to `out`.
+const WAIT: &CStr = c".version 6.0
+.target sm_53
+.visible .entry wait(.param .u64 flag, .param .u64 out) {
+.reg .pred %p<1>; .reg .b32 %r<2>; .reg .b64 %rd<2>;
+ld.param.u64 %rd0, [flag]; ld.param.u64 %rd1, [out];
+st.volatile.global.u32 [%rd1], 1;
+again: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.s32 %p0, %r0, 0; @%p0 bra again;
+add.s32 %r1, %r0, 1; st.volatile.global.u32 [%rd1], %r1;
+}";
+
+#[test]
+fn any_kernel_is_what_its_ptx_says_also_one_that_waits_for_the_cpu() {
+    let cuda = current(&Config { kernel_polls: 0, wait_bound_us: 10_000, ..Config::default() });
+    let wait = function(load(WAIT).unwrap(), c"wait").unwrap();
+    let [flag, out] = [pin(4, DEVICEMAP), pin(4, DEVICEMAP)].map(Result::unwrap);
+    // SAFETY: the test's own memory.
+    unsafe { flag.write_bytes(0, 4) };
+    let [flag_at, out_at] = [flag, out].map(|p| device_pointer(p).unwrap());
+    assert_eq!(launch_as(wait, [1; 3], [1; 3], 0, ptr::null_mut()), code::INVALID_VALUE);
+    assert_eq!(launch(wait, 0, [flag_at, out_at]), OK);
+    assert_eq!([query(0), query(0), synchronize(0)], [code::NOT_READY, code::NOT_READY, code::LAUNCH_TIMEOUT]);
+    assert_eq!((byte(out, 0), cuda.counters().kernels_done, cuda.counters().queued), (1, 0, 1));
+    // SAFETY: as above.
+    unsafe { flag.write(6) };
+    assert_eq!((query(0), byte(out, 0), cuda.counters().kernels_done), (OK, 7, 1));
+    // It uses whatever a parameter points into, and nothing else.
+    assert_eq!(launch(wait, 0, [flag_at, out_at]), OK);
+    assert_eq!(free(out), OK);
+    assert_eq!(cuda.counters().freed_under_a_kernel, 1);
+    assert_eq!(query(0), code::ILLEGAL_ADDRESS);
 }
 
 #[test]

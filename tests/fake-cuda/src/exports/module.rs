@@ -196,7 +196,7 @@ unsafe extern "C" fn cuLaunchKernel(
             return Err(if params.is_null() { code::NOT_SUPPORTED } else { code::INVALID_VALUE });
         }
         // SAFETY: the caller's promise.
-        let kernel = unsafe { Kernel::with_params(entry, launch, params) }?;
+        let kernel = unsafe { Kernel::with_params(entry, launch, params, state, current) }?;
         state.counters.last_launch = launch;
         state.push(stream, Work::Kernel { kernel, module })?;
         Ok(())

@@ -50,7 +50,7 @@ impl<'t> Text<'t> {
                 let index = names.params.iter().position(|(name, bytes)| *name == param && *bytes == ty.bytes());
                 Ok(Op::Param { to, ty, index: index.ok_or_else(|| self.error(&format!("Unknown symbol '{param}'")))? })
             }
-            ("ld" | "st", ["global", cache @ .., "v2" | "v4"] | ["global", cache @ ..]) if matches!(cache, [] | ["nc"]) => {
+            ("ld" | "st", ["volatile", "global"] | ["global", "nc", "v2" | "v4"] | ["global", "nc" | "v2" | "v4"] | ["global"]) => {
                 let count = modifiers.last().and_then(|last| last.strip_prefix('v')).map_or(1, |count| if count == "2" { 2 } else { 4 });
                 if name == "ld" {
                     let to = self.list(count, |text| text.register(names, Fits::AtLeast(ty.bits)))?;

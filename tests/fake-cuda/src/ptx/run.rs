@@ -2,9 +2,7 @@
 
 use super::{Address, Comparison, Compute, Entry, Op, Operand, Register, Special, Step, Type};
 use crate::{codes::code, state::Answer};
-
-/// So many statements in a launch: minutes. A kernel that needs more does not end.
-const STATEMENTS_MAX: u64 = 1 << 34;
+use std::ops::Range;
 
 /// What a register has that nobody has written: nothing that anybody expects.
 const UNSET: u64 = 0xA5A5_A5A5_A5A5_A5A5;
@@ -21,12 +19,11 @@ pub struct Grid {
 /// Memory that a kernel may use; there is no other.
 #[derive(Debug)]
 pub struct Window {
-    /// Where the kernel finds it.
-    pub addr: u64,
-    /// What is there.
-    pub bytes: Vec<u8>,
-    /// Whether the kernel may write it.
-    pub writable: bool,
+    addr: u64,
+    bytes: Vec<u8>,
+    writable: bool,
+    /// From the first byte that was written to the last.
+    written: Range<usize>,
 }
 
 /// One thread, and what all of them share.
@@ -45,14 +42,46 @@ fn coordinates(size: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
     (0..zs).flat_map(move |z| (0..ys).flat_map(move |y| (0..xs).map(move |x| [x, y, z])))
 }
 
+impl Window {
+    /// Memory that a kernel finds at `addr`, and whether it may write it.
+    #[must_use]
+    pub const fn new(addr: u64, bytes: Vec<u8>, writable: bool) -> Self {
+        Self { addr, bytes, writable, written: 0..0 }
+    }
+
+    /// What is there.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What was written, with its address; bytes between that were not are what they had been.
+    #[must_use]
+    pub fn written(&self) -> (u64, &[u8]) {
+        (self.addr + self.written.start as u64, self.bytes.get(self.written.clone()).unwrap_or_default())
+    }
+
+    /// The bytes of one access, where all of them are here.
+    fn access(&mut self, addr: u64, len: usize, writes: bool) -> Option<&mut [u8]> {
+        let from = usize::try_from(addr.checked_sub(self.addr)?).ok()?;
+        let range = from..from.checked_add(len)?;
+        let bytes = self.bytes.get_mut(range.clone()).filter(|_| self.writable || !writes)?;
+        if writes {
+            let old = if self.written.is_empty() { range.clone() } else { self.written.clone() };
+            self.written = old.start.min(range.start)..old.end.max(range.end);
+        }
+        Some(bytes)
+    }
+}
+
 impl Entry {
-    /// Runs every thread of `grid`. `params` has a value for each parameter.
+    /// Runs every thread of `grid`, `statements_max` in all. `params` has a value for each parameter.
     ///
     /// # Errors
-    /// A `CUresult`: memory beside `windows` or a write to one that is not writable, an access that is not aligned to its size, a division
-    /// by zero, more than 2^34 statements.
-    pub fn run(&self, grid: Grid, params: &[u64], windows: &mut [Window]) -> Result<(), i32> {
-        let mut left = STATEMENTS_MAX;
+    /// A `CUresult`: `ILLEGAL_ADDRESS`, memory beside `windows` or a write to one that is not writable; `MISALIGNED_ADDRESS`, an access not aligned
+    /// to its size; `LAUNCH_FAILED`, a division by zero; `LAUNCH_TIMEOUT`, more statements.
+    pub fn run(&self, grid: Grid, params: &[u64], windows: &mut [Window], statements_max: u64) -> Result<(), i32> {
+        let mut left = statements_max;
         let registers = vec![UNSET; self.registers];
         let mut own = Thread { params, windows, grid, block: [0; 3], thread: [0; 3], registers };
         for block in coordinates(grid.blocks) {
@@ -142,10 +171,7 @@ impl Thread<'_> {
         if !addr.is_multiple_of(len as u64) {
             return Err(code::MISALIGNED_ADDRESS);
         }
-        let found = self.windows.iter_mut().filter(|window| window.writable || !writes).find_map(|window| {
-            let from = usize::try_from(addr.checked_sub(window.addr)?).ok()?;
-            window.bytes.get_mut(from..from.checked_add(len)?)
-        });
+        let found = self.windows.iter_mut().find_map(|window| window.access(addr, len, writes));
         found.ok_or(code::ILLEGAL_ADDRESS)
     }
 }

@@ -23,11 +23,10 @@ fn run(body: &str, [a, b]: [u64; 2], grid: Grid) -> Result<Vec<u8>, i32> {
         {body} }}"
     );
     let entries = parse(&text, 87, 12040).unwrap();
-    let mut windows = [Window { addr: OUT, bytes: vec![0xEE; 64], writable: true }];
+    let mut windows = [Window::new(OUT, vec![0xEE; 64], true)];
     let [entry] = &entries[..] else { return Err(code::NOT_FOUND) };
-    entry.run(grid, &[OUT, a, b], &mut windows)?;
-    let [window] = windows;
-    Ok(window.bytes)
+    entry.run(grid, &[OUT, a, b], &mut windows, 10_000)?;
+    Ok(windows[0].bytes().to_vec())
 }
 
 /// What is in `%rd3` after `body`; what is in `%r3` is there in its lower half after `mov.u64 %rd3, 0`.
@@ -160,11 +159,33 @@ fn memory_is_little_endian_and_only_what_is_allowed() {
 fn inputs_are_read_only() {
     let text =
         format!("{HEADER}.visible .entry k(.param .u64 at) {{ .reg .b64 %rd<2>; ld.param.u64 %rd0, [at]; st.global.u64 [%rd0], 1; }}");
-    let mut windows = [Window { addr: OUT, bytes: vec![0; 8], writable: false }];
+    let entries = parse(&text, 53, 10020).unwrap();
     for (writable, len, expected) in [(false, 8, Err(code::ILLEGAL_ADDRESS)), (true, 7, Err(code::ILLEGAL_ADDRESS)), (true, 8, Ok(()))] {
-        windows[0] = Window { addr: OUT, bytes: vec![0; len], writable };
-        assert_eq!(parse(&text, 53, 10020).unwrap()[0].run(ONE, &[OUT], &mut windows), expected);
+        assert_eq!(entries[0].run(ONE, &[OUT], &mut [Window::new(OUT, vec![0; len], writable)], 10), expected);
     }
+}
+
+#[test]
+fn what_was_written_is_known() {
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 at) {{
+        .reg .b64 %rd<2>; ld.param.u64 %rd0, [at]; ld.global.u64 %rd1, [%rd0]; st.global.u8 [%rd0+9], 1; st.global.u16 [%rd0+4], 2; }}"
+    );
+    let mut windows = [Window::new(OUT, vec![0xEE; 16], true)];
+    assert_eq!(windows[0].written(), (OUT, &[][..]));
+    assert_eq!(parse(&text, 53, 10020).unwrap()[0].run(ONE, &[OUT], &mut windows, 10), Ok(()));
+    assert_eq!(windows[0].written(), (OUT + 4, &[2, 0, 0xEE, 0xEE, 0xEE, 1][..]));
+}
+
+#[test]
+fn a_kernel_that_does_not_end_is_ended() {
+    let mut windows = [Window::new(OUT, vec![0; 8], true)];
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 at) {{ .reg .b64 %rd<1>; ld.param.u64 %rd0, [at]; again: st.volatile.global.u64 [%rd0], 1; bra again; }}"
+    );
+    let spin = &parse(&text, 53, 10020).unwrap()[0];
+    assert_eq!(spin.run(ONE, &[OUT], &mut windows, 1000), Err(code::LAUNCH_TIMEOUT));
+    assert_eq!(windows[0].bytes(), [1, 0, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]
