@@ -33,8 +33,8 @@ mod attribute {
     pub(super) const HOST_NATIVE_ATOMIC_SUPPORTED: u32 = 86;
     pub(super) const CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: u32 = 91;
     pub(super) const HOST_REGISTER_SUPPORTED: u32 = 99;
-    /// The first number that is none in CUDA 12.
-    pub(super) const END: u32 = 142;
+    /// The first number that is none in CUDA 12.9.
+    pub(super) const END: u32 = 144;
 }
 
 /// The dimensions of a launch that every device takes: threads in a block, x, y, z; blocks, x, y, z; shared memory.
