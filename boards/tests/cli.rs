@@ -251,6 +251,36 @@ fn gpus_are_listed_and_what_is_missing_is_said() -> Outcome {
     Ok(())
 }
 
+/// NVIDIA's own driver, where `tests/cuda/get` has put it into the cache.
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+#[test]
+fn nvidia_s_driver_without_a_gpu_is_said_to_be_that() -> Outcome {
+    use contigo_tests::nvidia::{self, NoNode};
+    let drivers = nvidia::drivers();
+    let newest = drivers.iter().take(1).map(|driver| (driver, "cuInit: CUDA_ERROR_NO_DEVICE (100)"));
+    let too_old = drivers.iter().rfind(|driver| driver.too_old()).map(|driver| (driver, "CUDA 10.2 (10020) is the oldest driver"));
+    if let Some(why) = nvidia::may_have_a_gpu().or_else(|| drivers.is_empty().then(|| nvidia::NOT_HERE.into())) {
+        emulated::skipped("cli::nvidia_s_driver_without_a_gpu_is_said_to_be_that", &why);
+        return Ok(());
+    }
+    let _node = NoNode::new();
+    for (driver, part) in newest.chain(too_old) {
+        let run = |args: &[&str]| -> Result<Run, Box<dyn Error>> {
+            let folder = TempDir::new()?;
+            let output = driver.command(env!("CARGO_BIN_EXE_contigo")).args(args).current_dir(folder.path()).output()?;
+            Ok(Run { folder, output })
+        };
+        let report = run(&["info", "--json"])?.json()?;
+        let memory = report["memory"].as_array().ok_or("no memory")?;
+        let gpu = memory.iter().find(|offer| offer["heap"] == "cuda").ok_or("nothing of CUDA")?;
+        assert_eq!(gpu["state"], "blocked", "{driver:?}: {gpu}");
+        assert!(gpu["note"].as_str().is_some_and(|note| note.contains(part)), "{driver:?}: {gpu}");
+        let demo = run(&["demo", "--heap", "cuda"])?;
+        assert!(demo.status() == Some(1) && demo.stderr().contains(part), "{driver:?}: {}", demo.stderr());
+    }
+    Ok(())
+}
+
 #[test]
 fn the_self_test_passes_on_a_simulated_engine_and_says_so() -> Outcome {
     for engine in ["sim", "sim-pl330"] {

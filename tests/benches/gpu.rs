@@ -83,14 +83,25 @@ mod measured {
         time_us
     }
 
+    /// `CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)`
+    type Retain = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
+    /// `CUresult cuCtxSetCurrent(CUcontext ctx)`
+    type SetCurrent = unsafe extern "C" fn(*mut c_void) -> c_int;
+    /// `CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)`
+    type CreateStream = unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int;
+    /// `CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)`
+    type Allocate = unsafe extern "C" fn(*mut u64, usize) -> c_int;
+    /// `CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)`
     type Copy = unsafe extern "C" fn(u64, u64, usize, *mut c_void) -> c_int;
+    /// `CUresult cuStreamSynchronize(CUstream hStream)`
+    type Synchronize = unsafe extern "C" fn(*mut c_void) -> c_int;
 
     /// The driver's own copies, there and back.
     struct Driver {
         stream: *mut c_void,
         device: u64,
         copy: Copy,
-        synchronize: unsafe extern "C" fn(*mut c_void) -> c_int,
+        synchronize: Synchronize,
     }
 
     impl Driver {
@@ -99,12 +110,12 @@ mod measured {
             unsafe {
                 let library: &'static Library = Box::leak(Box::new(Library::new("libcuda.so.1").unwrap()));
                 let (mut context, mut stream, mut device) = (ptr::null_mut::<c_void>(), ptr::null_mut(), 0);
-                let retain = *library.get::<unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int>("cuDevicePrimaryCtxRetain").unwrap();
+                let retain = *library.get::<Retain>("cuDevicePrimaryCtxRetain").unwrap();
                 assert_eq!(retain(&raw mut context, 0), 0);
-                assert_eq!((library.get::<unsafe extern "C" fn(*mut c_void) -> c_int>("cuCtxSetCurrent").unwrap())(context), 0);
-                let create = library.get::<unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int>("cuStreamCreate").unwrap();
+                assert_eq!((library.get::<SetCurrent>("cuCtxSetCurrent").unwrap())(context), 0);
+                let create = library.get::<CreateStream>("cuStreamCreate").unwrap();
                 assert_eq!(create(&raw mut stream, 1), 0);
-                let allocate = library.get::<unsafe extern "C" fn(*mut u64, usize) -> c_int>("cuMemAlloc_v2").unwrap();
+                let allocate = library.get::<Allocate>("cuMemAlloc_v2").unwrap();
                 assert_eq!(allocate(&raw mut device, len_bytes), 0);
                 let (copy, synchronize) = (*library.get("cuMemcpyAsync").unwrap(), *library.get("cuStreamSynchronize").unwrap());
                 Self { stream, device, copy, synchronize }

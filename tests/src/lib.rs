@@ -1,5 +1,5 @@
 //! What the tests share: the conformance suite, a fake beside every kernel interface, how tests run under an emulator, the import of
-//! tensors as a fuzzer drives it, and drivers of devices that only emulators have.
+//! tensors as a fuzzer drives it, what is had of NVIDIA without a GPU, and drivers of devices that only emulators have.
 
 pub mod board_vfio;
 pub mod conformance;
@@ -13,3 +13,4 @@ pub mod fake_u_dma_buf;
 pub mod fake_vfio;
 pub mod fuzz_dlpack;
 pub mod mapped;
+pub mod nvidia;

@@ -1,6 +1,7 @@
 //! The driver API's functions and numbers that the runtime uses.
 //!
 //! Source: NVIDIA's `cuda.h` and CUDA Driver API reference. The `_v2` of a name is the one that the header's macros choose for 64-bit addresses.
+//! `tests/tests/cuda/header.rs` reads this file and compares all of it with the headers of CUDA 11.8, 12.9 and 13.5.
 //! A result is a plain number here: a newer driver may answer one that this list does not have.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
@@ -14,6 +15,10 @@ pub(super) type CuStream = *mut c_void;
 pub(super) type CuEvent = *mut c_void;
 pub(super) type CuModule = *mut c_void;
 pub(super) type CuFunction = *mut c_void;
+/// An enumeration, as the next two are: numbers in a module below.
+pub(super) type CuDeviceAttribute = c_int;
+pub(super) type CuPointerAttribute = c_int;
+pub(super) type CuJitOption = c_int;
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident: [$($symbol:literal),+] ($($arg:ty),*);)*) => {
@@ -39,7 +44,7 @@ functions! {
     device_count: [c"cuDeviceGetCount"](*mut c_int);
     device: [c"cuDeviceGet"](*mut CuDevice, c_int);
     device_name: [c"cuDeviceGetName"](*mut c_char, c_int, CuDevice);
-    device_attribute: [c"cuDeviceGetAttribute"](*mut c_int, c_int, CuDevice);
+    device_attribute: [c"cuDeviceGetAttribute"](*mut c_int, CuDeviceAttribute, CuDevice);
     device_total: [c"cuDeviceTotalMem_v2"](*mut usize, CuDevice);
     /// Older drivers (JetPack 4) have the first form only.
     primary_release: [c"cuDevicePrimaryCtxRelease_v2", c"cuDevicePrimaryCtxRelease"](CuDevice);
@@ -60,7 +65,7 @@ functions! {
     event_destroy: [c"cuEventDestroy_v2"](CuEvent);
     event_record: [c"cuEventRecord"](CuEvent, CuStream);
     event_query: [c"cuEventQuery"](CuEvent);
-    module_load: [c"cuModuleLoadDataEx"](*mut CuModule, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+    module_load: [c"cuModuleLoadDataEx"](*mut CuModule, *const c_void, c_uint, *mut CuJitOption, *mut *mut c_void);
     module_unload: [c"cuModuleUnload"](CuModule);
     module_function: [c"cuModuleGetFunction"](*mut CuFunction, CuModule, *const c_char);
     /// Function, grid (3), block (3), shared bytes, stream, parameters, extra.
@@ -71,7 +76,7 @@ functions! {
     device_free: [c"cuMemFree_v2"](CuDevicePtr);
     /// To, from, bytes, stream: both are addresses in the unified address space, the CPU's pinned memory included.
     copy: [c"cuMemcpyAsync"](CuDevicePtr, CuDevicePtr, usize, CuStream);
-    pointer_attributes: [c"cuPointerGetAttributes"](c_uint, *mut c_int, *mut *mut c_void, CuDevicePtr);
+    pointer_attributes: [c"cuPointerGetAttributes"](c_uint, *mut CuPointerAttribute, *mut *mut c_void, CuDevicePtr);
 }
 
 /// `CUdevice_attribute`.

@@ -1,4 +1,5 @@
 //! The driver's functions that the tests call beside the runtime: a kernel that reads and writes wherever it is told, and what is free.
+//! `tests/tests/cuda/header.rs` compares their types with `cuda.h`.
 
 use contigo_boards::gemm8_cuda::PTX;
 use libloading::Library;
@@ -7,11 +8,18 @@ use std::{
     ptr,
 };
 
+/// `CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)`
 type Retain = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
+/// `CUresult cuCtxSetCurrent(CUcontext ctx)`
 type SetCurrent = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// `CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)`
 type Attribute = unsafe extern "C" fn(*mut c_void, c_int, u64) -> c_int;
+/// `CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)`
 type Load = unsafe extern "C" fn(*mut *mut c_void, *const c_void, c_uint, *mut c_int, *mut *mut c_void) -> c_int;
+/// `CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)`
 type Function = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> c_int;
+/// `CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+/// unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)`
 type Launch = unsafe extern "C" fn(
     *mut c_void,
     c_uint,
@@ -25,7 +33,9 @@ type Launch = unsafe extern "C" fn(
     *mut *mut c_void,
     *mut *mut c_void,
 ) -> c_int;
+/// `CUresult cuCtxSynchronize(void)`
 type Synchronize = unsafe extern "C" fn() -> c_int;
+/// `CUresult cuMemGetInfo_v2(size_t *free, size_t *total)`
 type MemInfo = unsafe extern "C" fn(*mut usize, *mut usize) -> c_int;
 
 /// GPU 0, by the driver's own functions.

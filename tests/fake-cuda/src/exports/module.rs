@@ -166,7 +166,8 @@ fn check(launch: Launch) -> Answer {
     if fits && launch.shared_bytes <= SHARED_BYTES_MAX { Ok(()) } else { Err(code::INVALID_VALUE) }
 }
 
-/// `CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, …, void **kernelParams, void **extra)`
+/// `CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+/// unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)`
 ///
 /// # Safety
 ///
