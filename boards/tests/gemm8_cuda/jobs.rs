@@ -6,6 +6,8 @@ use std::iter;
 
 const RELU: u32 = 1;
 const INT8: u32 = 2;
+/// Every bit of the flags that says nothing.
+const IGNORED: u32 = !(RELU | INT8 | 31 << 8);
 /// Grid and block: what a launcher would take, one thread for everything, more threads than elements, every direction at once, and few
 /// threads in many blocks.
 pub(crate) const GRIDS: [[u32; 6]; 6] =
@@ -116,7 +118,7 @@ fn borders() -> Vec<i32> {
     around.flat_map(|value| [value, -value]).filter_map(|value| i32::try_from(value).ok()).chain([0, i32::MIN, i32::MAX]).collect()
 }
 
-/// Every border, times every output, with nothing added to it: by products of zeros, and by no products, which a compiler may give code of its
+/// Every border, times every output, with nothing added to it, whatever the other flags are: by products of zeros, and by no products, which a compiler may give code of its
 /// own.
 pub(crate) fn border_jobs() -> Vec<Job> {
     let mut bias = borders();
@@ -127,7 +129,12 @@ pub(crate) fn border_jobs() -> Vec<Job> {
         let mut next = bias.iter();
         let product = Product::new(size, || 0, || *next.next().unwrap());
         let sums = product.sums();
-        outputs().zip(GRIDS.iter().cycle()).map(|(output, &grid)| product.job(&sums, output, grid)).collect::<Vec<_>>()
+        let job = |(output, &grid)| {
+            let mut job = product.job(&sums, output, grid);
+            job.arguments[3] |= IGNORED;
+            job
+        };
+        outputs().zip(GRIDS.iter().cycle()).map(job).collect::<Vec<_>>()
     });
     jobs.collect()
 }
@@ -168,10 +175,12 @@ pub(crate) fn random_jobs(rng: &mut Rng, count: usize) -> Vec<Job> {
 pub(crate) fn byte_jobs(rng: &mut Rng) -> Vec<Job> {
     let around = |bytes: &[u8]| [&GUARD, bytes, &GUARD].concat();
     let mut jobs = Vec::new();
-    for len in (0..=70).chain([1000, 4096]) {
+    // The long ones on every grid: each of its threads has something to do, and several times.
+    let lens = (0..=70).map(|len| (len, 0)).chain((0..GRIDS.len()).flat_map(|grid| [(1000, grid), (5000, grid)]));
+    for (len, grid) in lens {
         let len_bytes = len as usize;
         for offset in [0, 1, 4, 8, 15] {
-            let grid = GRIDS[rng.usize(..GRIDS.len())];
+            let grid = GRIDS[if len > 70 { grid } else { rng.usize(..GRIDS.len()) }];
             let source: Vec<u8> = iter::repeat_with(|| rng.u8(..)).take(len_bytes).collect();
             for [to, from] in [[offset, 0], [0, offset], [offset, offset]] {
                 let (arguments, operands) = ([to, from, len, 0], vec![source.clone()]);
