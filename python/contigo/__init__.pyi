@@ -68,15 +68,24 @@ class Imported:
     def shape(self) -> Tuple[int, ...]: ...
 
 class Handover:
-    """A buffer that is a device's until `end`, or until the `with` is left."""
+    """A buffer that is a device's until `end`, or until the `with` is left. `from_dlpack(handover)` is the device's view."""
     @property
     def address(self) -> int: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Optional[int] = None,
+        max_version: Optional[Tuple[int, int]] = None,
+        dl_device: Optional[Tuple[int, int]] = None,
+        copy: Optional[bool] = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> Tuple[int, int]: ...
     def end(self) -> None: ...
     def __enter__(self) -> Handover: ...
     def __exit__(self, *exception: Any) -> bool: ...
 
 class Gemm8:
-    """int8 matrix engine of the simulated board."""
+    """int8 matrix engine of the simulated board, or of the GPU."""
     def run(
         self,
         a: Buffer,

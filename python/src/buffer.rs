@@ -7,7 +7,13 @@ use crate::{
     handover::{self, Handover},
     heap::Memory,
 };
-use contigo::{Align, CpuBuf, DevBuf, Direction, dlpack::Shape};
+use contigo::{
+    Align, Bus, CpuBuf, DevBuf, Direction,
+    dlpack::{
+        Shape,
+        abi::{DlDevice, device},
+    },
+};
 use pyo3::{
     exceptions::{PyBufferError, PyValueError},
     prelude::*,
@@ -51,6 +57,14 @@ impl Inner {
         self.memory.device_type()
     }
 
+    /// The device behind the heap's port, as DLPack names it: a GPU, or one that has no name there.
+    pub(crate) fn device(&self) -> DlDevice {
+        match self.memory.port.map(|port| port.bus) {
+            Some(Bus::Gpu(ordinal)) => DlDevice { device_type: device::CUDA, device_id: ordinal.cast_signed() },
+            _ => DlDevice { device_type: device::EXT_DEV, device_id: 0 },
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -62,6 +76,17 @@ impl Inner {
     pub(crate) fn view_gone(&self) {
         // Release: what the view's user did to the bytes is done before they are given away (`take`, Acquire).
         self.views.fetch_sub(1, Ordering::Release);
+    }
+
+    /// One view more of the device's address, while it is a device's.
+    pub(crate) fn device_view(self: &Arc<Self>) -> PyResult<Counted> {
+        match &*self.lock() {
+            State::Device(_) => {
+                self.views.fetch_add(1, Ordering::Relaxed);
+                Ok(Counted::new(Arc::clone(self)))
+            }
+            State::Cpu(_) | State::Gone => Err(PyBufferError::new_err("the hand-over has ended: no device has this buffer")),
+        }
     }
 
     /// One view more, while it is the CPU's.
@@ -123,7 +148,14 @@ impl Inner {
     /// From the device, which has stopped.
     pub(crate) fn take_back(&self) -> PyResult<()> {
         let mut state = self.lock();
+        let views = self.views.load(Ordering::Acquire);
         match std::mem::replace(&mut *state, State::Gone) {
+            State::Device(buf) if views > 0 => {
+                *state = State::Device(buf);
+                Err(PyBufferError::new_err(format!(
+                    "{views} view(s): a framework still has the device's view of this buffer; synchronise its stream and delete its tensors first"
+                )))
+            }
             State::Device(buf) => match buf.into_cpu() {
                 Ok(buf) => {
                     *state = State::Cpu(buf);
@@ -190,6 +222,10 @@ impl Buffer {
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
+    }
+
+    pub(crate) fn layout(&self) -> (Shape, Dtype) {
+        (self.shape, self.dtype)
     }
 
     pub(crate) fn is_of(&self, memory: &'static Memory) -> bool {
@@ -260,8 +296,8 @@ impl Buffer {
         if copy == Some(true) {
             return Err(PyBufferError::new_err("this is never copied: copy the array that you made of it"));
         }
-        let versioned = max_version.is_some_and(|(major, _)| major >= 1);
-        export::capsule(py, self.inner.view()?, &self.shape, self.dtype, versioned)
+        let at = (self.inner.ptr.cast(), DlDevice { device_type: self.inner.device_type(), device_id: 0 });
+        export::capsule(py, self.inner.view()?, at, &self.shape, self.dtype, export::is_versioned(max_version))
     }
 
     /// (1, 0): the CPU's memory; (3, 0): memory that CUDA pinned.

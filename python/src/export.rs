@@ -43,12 +43,23 @@ impl Drop for Counted {
     }
 }
 
-/// A capsule with the tensor of `view`; in the form before DLPack 1.0 where `versioned` is false.
-pub(crate) fn capsule(py: Python<'_>, view: Counted, shape: &Shape, dtype: Dtype, versioned: bool) -> PyResult<Py<PyAny>> {
-    let data = if shape.elements() == 0 { std::ptr::null_mut() } else { view.inner().ptr().cast::<c_void>() };
+/// Does the consumer take the form of DLPack 1.0?
+pub(crate) fn is_versioned(max_version: Option<(u32, u32)>) -> bool {
+    max_version.is_some_and(|(major, _)| major >= 1)
+}
+
+/// A capsule with the tensor of `view`, whose elements `device` finds at `data`; in the form before DLPack 1.0 where `versioned` is false.
+pub(crate) fn capsule(
+    py: Python<'_>,
+    view: Counted,
+    (data, device): (*mut c_void, DlDevice),
+    shape: &Shape,
+    dtype: Dtype,
+    versioned: bool,
+) -> PyResult<Py<PyAny>> {
     let tensor = DlTensor {
-        data,
-        device: DlDevice { device_type: view.inner().device_type(), device_id: 0 },
+        data: if shape.elements() == 0 { std::ptr::null_mut() } else { data },
+        device,
         ndim: shape.dims().len() as i32,
         dtype: dtype.dlpack,
         shape: std::ptr::null_mut(),

@@ -1,21 +1,25 @@
-//! The simulated board's matrix engine.
+//! The matrix engine: the simulated board's, or a GPU's kernel.
 
 use crate::{
     buffer::Buffer,
     error::{ContigoError, raised},
-    heap::Memory,
+    heap::{Device, Memory},
 };
 use contigo::{
-    CpuBuf, Engine, Timeout,
+    Accelerator, CpuBuf, Engine, Timeout,
     accel::gemm8::{Gemm, Gemm8 as Driver, Output},
     sim::{Gemm8Model, SimGemm8, SimWindow},
 };
 use pyo3::{exceptions::PyBufferError, prelude::*};
 use std::sync::{Mutex, PoisonError};
 
-type Core = Engine<Driver<SimWindow<'static, Gemm8Model>>, 4>;
+enum Core {
+    Sim(Engine<Driver<SimWindow<'static, Gemm8Model>>, 4>),
+    #[cfg(target_pointer_width = "64")]
+    Gpu(Engine<contigo::cuda::CudaKernel<'static, contigo_boards::gemm8_cuda::Gemm8Kernel, 4>, 4>),
+}
 
-/// A matrix engine, int8 times int8, on the simulated board (`boards/gemm8.md`).
+/// A matrix engine, int8 times int8 (`boards/gemm8.md`): of the simulated board, or a kernel on the GPU, bit for bit the same.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Gemm8 {
     memory: &'static Memory,
@@ -24,17 +28,31 @@ pub(crate) struct Gemm8 {
 
 impl Gemm8 {
     pub(crate) fn new(memory: &'static Memory) -> PyResult<Self> {
-        let board = memory.board.ok_or_else(|| ContigoError::new_err("only a simulated board has this engine: Heap(\"sim\")"))?;
-        let device: &'static SimGemm8<'static> = Box::leak(Box::new(SimGemm8::new(board, board.port())));
-        let engine = Engine::new(Driver::open(device.window().map_err(raised)?).map_err(raised)?).map_err(raised)?;
-        Ok(Self { memory, engine: Mutex::new(engine) })
+        let core = match memory.device {
+            Device::Sim(board) => {
+                let device: &'static SimGemm8<'static> = Box::leak(Box::new(SimGemm8::new(board, board.port())));
+                Core::Sim(Engine::new(Driver::open(device.window().map_err(raised)?).map_err(raised)?).map_err(raised)?)
+            }
+            #[cfg(target_pointer_width = "64")]
+            Device::Gpu(gpu) => {
+                let mut log = contigo::cuda::Log::new();
+                let module = contigo_boards::gemm8_cuda::Gemm8Module::load(gpu, &mut log)
+                    .map_err(|error| ContigoError::new_err(format!("{error}; the driver's compiler says: {}", log.trim_end())))?;
+                let module: &'static _ = Box::leak(Box::new(module));
+                Core::Gpu(Engine::new(module.kernel().map_err(raised)?).map_err(raised)?)
+            }
+            Device::Other => {
+                return Err(ContigoError::new_err("a simulated board and a GPU have this engine: Heap(\"sim\"), Heap(\"cuda\")"));
+            }
+        };
+        Ok(Self { memory, engine: Mutex::new(core) })
     }
 }
 
 #[pymethods]
 impl Gemm8 {
     /// c = a x b + bias: `a` is m rows of k int8, `b` k rows of n, `bias` n int32, `c` m rows of n int32, or of int8 where `shift` says by how much
-    /// the sums are shifted right. All are buffers of this board's heap that no array looks at. Waits at most `timeout_ms`.
+    /// the sums are shifted right. All are buffers of the engine's heap that no array looks at. Waits at most `timeout_ms`.
     #[pyo3(signature = (a, b, bias, c, *, m, n, k, shift=None, relu=false, timeout_ms=1000))]
     #[allow(clippy::too_many_arguments, reason = "four operands and what is done with them, most by name")]
     fn run(
@@ -54,49 +72,61 @@ impl Gemm8 {
         let args = Gemm { m, n, k, output };
         let buffers = [a, b, bias, c];
         if buffers.iter().any(|buffer| !buffer.is_of(self.memory)) {
-            return Err(PyBufferError::new_err("a buffer of another heap: this board reaches its own memory only"));
+            return Err(PyBufferError::new_err("a buffer of another heap: an engine works in its own heap"));
         }
-        // All four, or none.
-        let mut taken: Vec<CpuBuf<'static>> = Vec::with_capacity(4);
-        for (index, buffer) in buffers.iter().enumerate() {
-            match buffer.inner().take() {
-                Ok(buf) => taken.push(buf),
-                Err(error) => {
-                    buffers.iter().take(index).zip(taken).for_each(|(buffer, buf)| buffer.inner().put(buf));
-                    return Err(error);
-                }
-            }
+        match &mut *self.engine.lock().unwrap_or_else(PoisonError::into_inner) {
+            Core::Sim(engine) => product(engine, buffers, &args, Timeout::ms(timeout_ms)),
+            #[cfg(target_pointer_width = "64")]
+            Core::Gpu(engine) => product(engine, buffers, &args, Timeout::ms(timeout_ms)),
         }
-        let Ok([a, b, bias, c]) = <[CpuBuf<'static>; 4]>::try_from(taken) else { unreachable!("four were taken") };
-        let [a_bytes, b_bytes, bias_bytes, c_bytes] = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
-        let job = match engine.start(operands, &args) {
-            Ok(job) => job,
-            Err(refused) => {
-                let error = raised(refused.error);
-                for (buffer, operand) in buffers.iter().zip(refused.buffers.into_iter().flatten()) {
-                    if let Ok(buf) = operand.into_buf() {
-                        buffer.inner().put(buf);
-                    }
-                }
+    }
+}
+
+fn product<A: Accelerator<4, Args = Gemm>>(
+    engine: &mut Engine<A, 4>,
+    buffers: [&Buffer; 4],
+    args: &Gemm,
+    timeout: Timeout,
+) -> PyResult<()> {
+    // All four, or none.
+    let mut taken: Vec<CpuBuf<'static>> = Vec::with_capacity(4);
+    for (index, buffer) in buffers.iter().enumerate() {
+        match buffer.inner().take() {
+            Ok(buf) => taken.push(buf),
+            Err(error) => {
+                buffers.iter().take(index).zip(taken).for_each(|(buffer, buf)| buffer.inner().put(buf));
                 return Err(error);
             }
-        };
-        match job.wait(Timeout::ms(timeout_ms)) {
-            Ok(back) => {
-                buffers.iter().zip(back).for_each(|(buffer, buf)| buffer.inner().put(buf));
-                Ok(())
-            }
-            Err(failed) => {
-                let error = raised(failed.error);
-                for (buffer, back) in buffers.iter().zip(failed.buffers.into_iter().flatten()) {
-                    if let Ok(buf) = back.into_cpu() {
-                        buffer.inner().put(buf);
-                    }
+        }
+    }
+    let Ok([a, b, bias, c]) = <[CpuBuf<'static>; 4]>::try_from(taken) else { unreachable!("four were taken") };
+    let [a_bytes, b_bytes, bias_bytes, c_bytes] = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
+    let job = match engine.start(operands, args) {
+        Ok(job) => job,
+        Err(refused) => {
+            let error = raised(refused.error);
+            for (buffer, operand) in buffers.iter().zip(refused.buffers.into_iter().flatten()) {
+                if let Ok(buf) = operand.into_buf() {
+                    buffer.inner().put(buf);
                 }
-                Err(error)
             }
+            return Err(error);
+        }
+    };
+    match job.wait(timeout) {
+        Ok(back) => {
+            buffers.iter().zip(back).for_each(|(buffer, buf)| buffer.inner().put(buf));
+            Ok(())
+        }
+        Err(failed) => {
+            let error = raised(failed.error);
+            for (buffer, back) in buffers.iter().zip(failed.buffers.into_iter().flatten()) {
+                if let Ok(buf) = back.into_cpu() {
+                    buffer.inner().put(buf);
+                }
+            }
+            Err(error)
         }
     }
 }

@@ -1,9 +1,19 @@
 #![allow(unsafe_code, reason = "an accelerator that Python drives is a promise of its programmer's")]
 //! A buffer that is a device's for a while: by a job of the runtime's engines, or by registers that the Python program writes.
 
-use crate::buffer::{Buffer, Inner};
-use contigo::{Accelerator, CpuBuf, DevBuf, DevSlice, Direction, Engine, Error, Port, QuiesceProgram, Result as RuntimeResult, Timeout};
-use pyo3::{exceptions::PyValueError, prelude::*};
+use crate::{
+    buffer::{Buffer, Inner},
+    dtype::Dtype,
+    export,
+};
+use contigo::{
+    Accelerator, CpuBuf, DevBuf, DevSlice, Direction, Engine, Error, Port, QuiesceProgram, Result as RuntimeResult, Timeout,
+    dlpack::{Shape, abi::device},
+};
+use pyo3::{
+    exceptions::{PyBufferError, PyValueError},
+    prelude::*,
+};
 use std::sync::Arc;
 
 /// The device that the Python program drives: what the engine knows of it is its port, and which way the bytes go.
@@ -94,17 +104,22 @@ pub(crate) fn direction(word: &str) -> PyResult<Direction> {
 /// CPU's again, with what the device wrote.
 ///
 /// Whoever writes `address` into a device's registers promises that the device touches only these bytes, and has stopped when the block ends.
+/// A framework that works on the device itself takes the same view by `from_dlpack(handover)`; its stream is synchronised, and its tensors are
+/// gone, before the block ends.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Handover {
     inner: Arc<Inner>,
     address: u64,
+    shape: Shape,
+    dtype: Dtype,
 }
 
 impl Handover {
     pub(crate) fn begin(buffer: &Buffer, word: &str) -> PyResult<Self> {
         let inner = Arc::clone(buffer.inner());
+        let (shape, dtype) = buffer.layout();
         let address = inner.give(direction(word)?)?;
-        Ok(Self { inner, address })
+        Ok(Self { inner, address, shape, dtype })
     }
 }
 
@@ -116,7 +131,43 @@ impl Handover {
         self.address
     }
 
-    /// The device has stopped: the CPU's again.
+    /// A capsule with the device's view: on a GPU a tensor of the GPU's, `kDLCUDA`, at the pointer that the GPU has for this memory; on another
+    /// bus `kDLExtDev`, at the bus address. Nothing is queued for it, so that the consumer's `stream` has nothing to wait for.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Py<PyAny>> {
+        let device = self.inner.device();
+        if device.device_type != device::CUDA && stream.is_some_and(|stream| !stream.is_none()) {
+            return Err(PyBufferError::new_err("this device has no streams: stream must be None"));
+        }
+        if dl_device.is_some_and(|wanted| wanted != self.__dlpack_device__()) {
+            return Err(PyBufferError::new_err("this is the device's view, and is copied to no other: see __dlpack_device__"));
+        }
+        if copy == Some(true) {
+            return Err(PyBufferError::new_err("this is never copied: copy the tensor that you made of it"));
+        }
+        let data = std::ptr::without_provenance_mut(usize::try_from(self.address).map_err(|_| {
+            PyBufferError::new_err(format!(
+                "DLPack has the device's addresses in this processor's pointers, which {:#x} is not",
+                self.address
+            ))
+        })?);
+        export::capsule(py, self.inner.device_view()?, (data, device), &self.shape, self.dtype, export::is_versioned(max_version))
+    }
+
+    /// (2, N): GPU number N; (12, 0): another device, by its bus addresses.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        let device = self.inner.device();
+        (device.device_type, device.device_id)
+    }
+
+    /// The device has stopped: the CPU's again. Refused while a framework has the device's view.
     fn end(&self) -> PyResult<()> {
         self.inner.take_back()
     }

@@ -49,10 +49,32 @@ unsafe impl Backend for Any {
 /// What every buffer of a heap knows of it.
 pub(crate) struct Memory {
     pub(crate) region: Region<Any>,
-    pub(crate) board: Option<&'static SimBoard>,
+    pub(crate) device: Device,
     pub(crate) port: Option<Port>,
     /// Buffers that came back, whole. The next one that fits is used again.
     free: Mutex<Vec<CpuBuf<'static>>>,
+}
+
+/// Who works on the memory, as far as the runtime knows it.
+#[derive(Clone, Copy)]
+pub(crate) enum Device {
+    Sim(&'static SimBoard),
+    #[cfg(target_pointer_width = "64")]
+    Gpu(&'static Gpu<'static>),
+    /// What the program drives.
+    Other,
+}
+
+impl Device {
+    /// How it reaches the memory.
+    fn port(self) -> Option<Port> {
+        match self {
+            Self::Sim(board) => Some(board.port()),
+            #[cfg(target_pointer_width = "64")]
+            Self::Gpu(gpu) => Some(gpu.port()),
+            Self::Other => None,
+        }
+    }
 }
 
 impl Memory {
@@ -110,15 +132,13 @@ impl Heap {
     fn new(name: &str, bytes: Option<usize>, kernel_port: Option<&str>, port: Option<(String, u64, u32, bool)>) -> PyResult<Self> {
         let len_bytes = bytes.unwrap_or(DEFAULT_BYTES);
         let (kind, rest) = name.split_once(':').unwrap_or((name, ""));
-        let mut board = None;
-        #[cfg_attr(not(target_pointer_width = "64"), allow(unused_mut, reason = "there is no GPU"))]
-        let mut gpu_port = None;
+        let mut device = Device::Other;
         let backend: Box<dyn Backend> = match (kind, rest) {
             ("sim", seed) => {
                 let seed = if seed.is_empty() { Ok(1) } else { seed.parse() };
                 let seed = seed.map_err(|_| PyValueError::new_err(format!("{name}: the seed is no number")))?;
                 let opened: &'static SimBoard = Box::leak(Box::new(SimBoard::new(seed)));
-                board = Some(opened);
+                device = Device::Sim(opened);
                 Box::new(opened.memory(len_bytes).map_err(raised)?)
             }
             ("u-dma-buf", block) => Box::new(UDmaBuf::open(block).map_err(raised)?),
@@ -136,7 +156,7 @@ impl Heap {
                 let ordinal = ordinal.map_err(|_| PyValueError::new_err(format!("{name}: the GPU's ordinal is no number")))?;
                 let cuda: &'static Cuda = Box::leak(Box::new(Cuda::load().map_err(raised)?));
                 let gpu: &'static Gpu<'static> = Box::leak(Box::new(Gpu::primary(cuda, ordinal).map_err(raised)?));
-                gpu_port = Some(gpu.port());
+                device = Device::Gpu(gpu);
                 Box::new(CudaHost::allocate(gpu, len_bytes, Align::PAGE).map_err(raised)?)
             }
             _ => {
@@ -149,8 +169,8 @@ impl Heap {
             let name: &'static str = Box::leak(name.into_boxed_str());
             Port { name, bus: contigo::Bus::Soc, offset, addr_bits, window: (0, u64::MAX), coherent }
         });
-        let port = given.or(gpu_port).or(board.map(SimBoard::port));
-        let memory = Box::leak(Box::new(Memory { region, board, port, free: Mutex::default() }));
+        let port = given.or(device.port());
+        let memory = Box::leak(Box::new(Memory { region, device, port, free: Mutex::default() }));
         Ok(Self { memory, name: name.into() })
     }
 
@@ -173,7 +193,7 @@ impl Heap {
         Imported::new(self.memory, array, contract)
     }
 
-    /// The simulated board's matrix engine.
+    /// The matrix engine of the simulated board, or of the GPU.
     fn gemm8(&self) -> PyResult<Gemm8> {
         Gemm8::new(self.memory)
     }

@@ -1,0 +1,110 @@
+"""Memory that CUDA pins, from Python: the CPU's view, the GPU's, and gemm8 on the GPU. interop.py runs it in a process of its own, with
+libcuda.so.1 a driver that stands in for NVIDIA's; on a machine with a GPU it runs by itself."""
+
+import ctypes
+import sys
+
+import contigo
+import numpy as np
+import tvm
+
+CUDA, CUDA_HOST, EXT_DEV = 2, 3, 12
+
+
+def refused(words, call):
+    """`call` raises a BufferError that has the words in its text."""
+    try:
+        call()
+    except BufferError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def told(capsule):
+    """What a tensor in the form before DLPack 1.0 says: its pointer, its device, its first dimension."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    at = get(capsule, b"dltensor")
+    kind, ordinal = (ctypes.c_int32 * 2).from_address(at + 8)
+    shape = ctypes.c_void_p.from_address(at + 24).value
+    return ctypes.c_void_p.from_address(at).value, kind, ordinal, ctypes.c_int64.from_address(shape).value
+
+
+def the_cpu_s_view(heap):
+    buf = heap.allocate((4, 16), "float32")
+    view = np.asarray(buf)
+    view[:] = 3
+    assert buf.__dlpack_device__() == (CUDA_HOST, 0)
+    assert buf.device_address % 256 == 0 and view.ctypes.data % 256 == 0
+    assert np.from_dlpack(buf).ctypes.data == view.ctypes.data
+    pinned = tvm.runtime.from_dlpack(buf)
+    assert str(pinned.device).startswith("cuda_host"), pinned.device
+    on_cpu = tvm.runtime.from_dlpack(np.asarray(buf))
+    assert str(on_cpu.device).startswith("cpu") and np.from_dlpack(on_cpu).ctypes.data == view.ctypes.data
+    assert heap.from_dlpack(view[1:], "any").device_address == buf.device_address + 64
+    refused("device type 1", lambda: heap.from_dlpack(buf, "tvm"))
+
+
+def the_gpu_s_view(heap):
+    buf = heap.allocate((4, 16), "float32")
+    with buf.to_device("both") as handover:
+        assert handover.address == buf.device_address
+        assert handover.__dlpack_device__() == (CUDA, 0)
+        capsule = handover.__dlpack__(stream=1)
+        assert told(capsule) == (handover.address, CUDA, 0, 4), told(capsule)
+        refused("still has the device's view", handover.end)
+        del capsule
+        tensor = tvm.runtime.from_dlpack(handover)
+        assert str(tensor.device).startswith("cuda") and tuple(tensor.shape) == (4, 16), tensor.device
+        refused("1 view(s): a framework still has the device's view", handover.end)
+        assert buf.owner == "device"
+        del tensor
+        refused("never copied", lambda: handover.__dlpack__(copy=True))
+        refused("the device's view", lambda: handover.__dlpack__(dl_device=(CUDA_HOST, 0)))
+        refused("a device has this buffer", buf.__dlpack__)
+    assert buf.owner == "cpu"
+    refused("the hand-over has ended", handover.__dlpack__)
+
+
+def another_device_s_view():
+    buf = contigo.Heap("sim", 1 << 16).allocate((8,), "uint8")
+    with buf.to_device() as handover:
+        assert handover.__dlpack_device__() == (EXT_DEV, 0)
+        assert told(handover.__dlpack__()) == (buf.device_address, EXT_DEV, 0, 8)
+        refused("no streams", lambda: handover.__dlpack__(stream=1))
+
+
+def products_on_the_gpu(heap):
+    engine, (m, n, k) = heap.gemm8(), (8, 32, 48)
+    rng = np.random.default_rng(7)
+    shapes = {"a": ((m, k), "int8"), "b": ((k, n), "int8"), "bias": ((n,), "int32"), "c": ((m, n), "int32")}
+    bufs = {name: heap.allocate(*shape) for name, shape in shapes.items()}
+    values = {name: rng.integers(-128, 128, shape).astype(dtype) for name, (shape, dtype) in shapes.items()}
+    for name in ("a", "b", "bias"):
+        np.asarray(bufs[name])[:] = values[name]
+    view = np.asarray(bufs["b"])
+    refused("1 view(s)", lambda: engine.run(**bufs, m=m, n=n, k=k))
+    del view
+    engine.run(**bufs, m=m, n=n, k=k)
+    expected = values["a"].astype("int32") @ values["b"].astype("int32") + values["bias"]
+    assert np.array_equal(np.asarray(bufs["c"]), expected)
+    engine.run(**bufs, m=m, n=n, k=k, shift=7, relu=True)
+    shifted = np.clip((np.maximum(expected, 0) + 64) >> 7, -128, 127).astype("int8")
+    assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[:m * n].reshape(m, n), shifted)
+    elsewhere = contigo.Heap("sim", 1 << 16).allocate((m, k), "int8")
+    refused("another heap", lambda: engine.run(**(bufs | {"a": elsewhere}), m=m, n=n, k=k))
+
+
+def main():
+    heap = contigo.Heap("cuda", 1 << 20)
+    for test in (the_cpu_s_view, the_gpu_s_view, products_on_the_gpu):
+        test(heap)
+    another_device_s_view()
+    stats = heap.stats()
+    assert stats["bytes_copied"] == 0 and stats["syncs"] == 0, stats
+    print("pinned")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
