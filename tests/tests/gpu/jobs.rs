@@ -1,20 +1,27 @@
-//! Jobs by the hundred thousand: right, and nothing is left of them.
+//! Jobs by the hundred thousand: right, from any thread, in any pinned memory, and nothing is left of them.
 
-use super::{alone, raw::Raw};
+use super::{
+    alone,
+    raw::{self, Raw},
+};
 use contigo::{
-    Accelerator, Align, Engine, Pool, Region, Timeout,
+    Accelerator, Align, Engine, Error, Pool, Region, Timeout,
     accel::gemm8::{Gemm, Output, requantize},
     cuda::{CudaHost, Gpu, Log},
 };
 use contigo_boards::gemm8_cuda::Gemm8Module;
+use contigo_tests::emulated::skipped;
 use fastrand::Rng;
-use std::env;
+use std::{env, thread};
 
 const LIMIT: Timeout = Timeout::ms(10_000);
+/// The largest operand of [`products`], and room for four of them.
+const OPERAND_BYTES: usize = 16_384;
+const POOL_BYTES: usize = 4 * OPERAND_BYTES;
 
 /// Random products on `engine`, every element compared.
-fn products<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, pool: &Pool<'_, 4>, jobs: u32) {
-    let mut rng = Rng::with_seed(11);
+fn products<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, pool: &Pool<'_, 4>, jobs: u32, seed: u64) {
+    let mut rng = Rng::with_seed(seed);
     for job in 0..jobs {
         let output = match job % 3 {
             0 => Output::Int32 { relu: rng.bool() },
@@ -45,8 +52,12 @@ fn products<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, pool: &Po
 }
 
 fn with_pool(gpu: &'static Gpu<'static>, act: impl FnOnce(&Pool<'_, 4>)) {
-    let region = Region::new(CudaHost::allocate(gpu, 4 * 16_384, Align::DLPACK).unwrap()).unwrap();
-    act(&Pool::new(region.carve(4 * 16_384, Align::DLPACK).unwrap(), 16_384).unwrap());
+    pool_in(CudaHost::allocate(gpu, POOL_BYTES, Align::DLPACK).unwrap(), act);
+}
+
+fn pool_in(memory: CudaHost<'static>, act: impl FnOnce(&Pool<'_, 4>)) {
+    let region = Region::new(memory).unwrap();
+    act(&Pool::new(region.carve(POOL_BYTES, Align::DLPACK).unwrap(), OPERAND_BYTES).unwrap());
 }
 
 #[test]
@@ -54,9 +65,56 @@ fn products_are_right_bit_for_bit_without_copies_and_with() {
     let Some((gpu, _alone)) = alone("products_are_right_bit_for_bit_without_copies_and_with") else { return };
     let mut log = Log::new();
     let module = Gemm8Module::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"));
-    with_pool(gpu, |pool| products(&mut Engine::new(module.kernel().unwrap()).unwrap(), pool, 2_000));
-    let copying = module.copying([16_384; 4]).unwrap();
-    with_pool(gpu, |pool| products(&mut Engine::new(copying).unwrap(), pool, 2_000));
+    with_pool(gpu, |pool| products(&mut Engine::new(module.kernel().unwrap()).unwrap(), pool, 2_000, 11));
+    let copying = module.copying([OPERAND_BYTES; 4]).unwrap();
+    with_pool(gpu, |pool| products(&mut Engine::new(copying).unwrap(), pool, 2_000, 11));
+}
+
+/// Each thread has an engine and a pool of its own, and never makes a context current.
+#[test]
+fn engines_of_two_threads_are_right_bit_for_bit() {
+    let Some((gpu, _alone)) = alone("engines_of_two_threads_are_right_bit_for_bit") else { return };
+    let module = Gemm8Module::load(gpu, &mut Log::new()).unwrap();
+    thread::scope(|scope| {
+        for seed in [21, 22] {
+            let module = &module;
+            scope.spawn(move || {
+                assert!(raw::current().is_null(), "a new thread has none");
+                with_pool(gpu, |pool| products(&mut Engine::new(module.kernel().unwrap()).unwrap(), pool, 1_000, seed));
+                assert!(raw::current().is_null(), "the runtime has left one");
+            });
+        }
+    });
+}
+
+/// The program's own memory, page by page, as the operands of a kernel.
+#[test]
+fn registered_memory_is_right_bit_for_bit_without_copies() {
+    const NAME: &str = "registered_memory_is_right_bit_for_bit_without_copies";
+    const PAGE_BYTES: usize = 4096;
+    /// `CUDA_ERROR_NOT_SUPPORTED`: some integrated GPUs below compute capability 7.2.
+    const NOT_SUPPORTED: i32 = 801;
+    let Some((gpu, _alone)) = alone(NAME) else { return };
+    let whole = Vec::leak(vec![0x5A_u8; POOL_BYTES + PAGE_BYTES]);
+    let skip = whole.as_ptr().align_offset(PAGE_BYTES);
+    let own = whole.get_mut(skip..skip + POOL_BYTES).unwrap();
+    let first = own.as_ptr();
+    let registered = match CudaHost::register(gpu, own) {
+        Ok(registered) => registered,
+        Err(refused) if refused.error == (Error::Cuda { call: "cuMemHostRegister", code: NOT_SUPPORTED }) => {
+            return skipped(NAME, &refused.error.to_string());
+        }
+        Err(refused) => panic!("{}", refused.error),
+    };
+    let module = Gemm8Module::load(gpu, &mut Log::new()).unwrap();
+    pool_in(registered, |pool| {
+        let buf = pool.take().unwrap();
+        let page = buf.view::<u8>().unwrap();
+        assert!((first..first.wrapping_add(POOL_BYTES)).contains(&page.as_ptr()), "not the program's own");
+        assert!(page.iter().all(|byte| *byte == 0x5A), "its bytes are kept");
+        drop(buf);
+        products(&mut Engine::new(module.kernel().unwrap()).unwrap(), pool, 1_000, 31);
+    });
 }
 
 /// `CONTIGO_JOBS` of them, a million where nothing is said.

@@ -9,28 +9,39 @@
 )]
 
 mod conformance;
+mod hang;
 mod jobs;
 mod raw;
 
 use contigo::cuda::{Cuda, Gpu};
 use contigo_tests::emulated::skipped;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Who uses the GPU: checks side by side, or one test for itself.
+static USERS: RwLock<()> = RwLock::new(());
+
+/// The driver, for the whole program; or why there is none.
+fn cuda() -> Result<&'static Cuda, String> {
+    static CUDA: OnceLock<Result<Cuda, String>> = OnceLock::new();
+    CUDA.get_or_init(|| Cuda::load().map_err(|error| error.to_string())).as_ref().map_err(Clone::clone)
+}
 
 /// The first GPU, for the whole program; or why there is none.
 fn gpu() -> Result<&'static Gpu<'static>, String> {
     static GPU: OnceLock<Result<Gpu<'static>, String>> = OnceLock::new();
-    let open = || {
-        let cuda: &'static Cuda = Box::leak(Box::new(Cuda::load()?));
-        Gpu::primary(cuda, 0)
-    };
-    GPU.get_or_init(|| open().map_err(|error| error.to_string())).as_ref().map_err(Clone::clone)
+    GPU.get_or_init(|| Gpu::primary(cuda()?, 0).map_err(|error| error.to_string())).as_ref().map_err(Clone::clone)
 }
 
-/// The first GPU, for one test at a time, so that free memory can be compared; `None`, and the test's name on standard error, where there is none.
-fn alone(test: &str) -> Option<(&'static Gpu<'static>, MutexGuard<'static, ()>)> {
-    static ALONE: Mutex<()> = Mutex::new(());
+/// The GPU is used beside other tests, for as long as this is kept.
+fn beside_others() -> RwLockReadGuard<'static, ()> {
+    USERS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The first GPU, for one test at a time, so that free memory and times can be compared; `None`, and the test's name on standard error, where there
+/// is none.
+fn alone(test: &str) -> Option<(&'static Gpu<'static>, RwLockWriteGuard<'static, ()>)> {
     match gpu() {
-        Ok(gpu) => Some((gpu, ALONE.lock().unwrap_or_else(PoisonError::into_inner))),
+        Ok(gpu) => Some((gpu, USERS.write().unwrap_or_else(PoisonError::into_inner))),
         Err(why) => {
             skipped(test, &why);
             None

@@ -6,7 +6,31 @@ use libloading::Library;
 use std::{
     ffi::{c_char, c_int, c_uint, c_void},
     ptr,
+    sync::OnceLock,
 };
+
+/// The driver's function of this name.
+///
+/// # Safety
+/// `F` is its type in `cuda.h`.
+pub(crate) unsafe fn function<F: Copy>(name: &str) -> F {
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    // SAFETY: NVIDIA's driver, which the runtime has loaded already.
+    let library = LIBRARY.get_or_init(|| unsafe { Library::new("libcuda.so.1") }.unwrap());
+    // SAFETY: the caller's promise, and the library is never unloaded.
+    unsafe { *library.get::<F>(name).unwrap() }
+}
+
+/// `CUresult cuCtxGetCurrent(CUcontext *pctx)`
+type GetCurrent = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
+
+/// The thread's context; null where none is current.
+pub(crate) fn current() -> *mut c_void {
+    let mut context = ptr::null_mut();
+    // SAFETY: the type is `cuda.h`'s, and the pointer is a reference.
+    assert_eq!(unsafe { function::<GetCurrent>("cuCtxGetCurrent")(&raw mut context) }, 0);
+    context
+}
 
 /// `CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)`
 type Retain = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
@@ -15,12 +39,12 @@ type SetCurrent = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// `CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)`
 type Attribute = unsafe extern "C" fn(*mut c_void, c_int, u64) -> c_int;
 /// `CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)`
-type Load = unsafe extern "C" fn(*mut *mut c_void, *const c_void, c_uint, *mut c_int, *mut *mut c_void) -> c_int;
+pub(crate) type Load = unsafe extern "C" fn(*mut *mut c_void, *const c_void, c_uint, *mut c_int, *mut *mut c_void) -> c_int;
 /// `CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)`
-type Function = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> c_int;
+pub(crate) type Function = unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> c_int;
 /// `CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
 /// unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)`
-type Launch = unsafe extern "C" fn(
+pub(crate) type Launch = unsafe extern "C" fn(
     *mut c_void,
     c_uint,
     c_uint,
@@ -58,35 +82,35 @@ unsafe impl Sync for Raw {}
 impl Raw {
     /// Loads the copying kernel into the primary context of GPU 0.
     pub(crate) fn open() -> Self {
-        // SAFETY: NVIDIA's driver, loaded already, and never unloaded; the types are `cuda.h`'s.
-        let library: &'static Library = Box::leak(Box::new(unsafe { Library::new("libcuda.so.1") }.unwrap()));
-        fn find<F: Copy>(library: &'static Library, name: &str) -> F {
-            // SAFETY: as above.
-            unsafe { *library.get::<F>(name).unwrap() }
-        }
         let (mut context, mut module, mut copy) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the pointers are references; the device is there.
-        assert_eq!(unsafe { find::<Retain>(library, "cuDevicePrimaryCtxRetain")(&raw mut context, 0) }, 0);
-        let set_current = find::<SetCurrent>(library, "cuCtxSetCurrent");
+        // SAFETY: the types are `cuda.h`'s, here and below; the pointers are references; the device is there.
+        assert_eq!(unsafe { function::<Retain>("cuDevicePrimaryCtxRetain")(&raw mut context, 0) }, 0);
+        // SAFETY: as above.
+        let set_current = unsafe { function::<SetCurrent>("cuCtxSetCurrent") };
         // SAFETY: retained above.
         assert_eq!(unsafe { set_current(context) }, 0);
-        let load = find::<Load>(library, "cuModuleLoadDataEx");
+        // SAFETY: as above.
+        let load = unsafe { function::<Load>("cuModuleLoadDataEx") };
         // SAFETY: PTX, with its NUL; no options.
         assert_eq!(unsafe { load(&raw mut module, PTX.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut()) }, 0);
         // SAFETY: the module was loaded above.
-        assert_eq!(unsafe { find::<Function>(library, "cuModuleGetFunction")(&raw mut copy, module, c"copy_bytes".as_ptr()) }, 0);
-        Self {
-            context,
-            copy,
-            set_current,
-            attribute: find(library, "cuPointerGetAttribute"),
-            launch: find(library, "cuLaunchKernel"),
-            synchronize: find(library, "cuCtxSynchronize"),
-            mem_info: find(library, "cuMemGetInfo_v2"),
+        assert_eq!(unsafe { function::<Function>("cuModuleGetFunction")(&raw mut copy, module, c"copy_bytes".as_ptr()) }, 0);
+        // SAFETY: as above.
+        unsafe {
+            Self {
+                context,
+                copy,
+                set_current,
+                attribute: function("cuPointerGetAttribute"),
+                launch: function("cuLaunchKernel"),
+                synchronize: function("cuCtxSynchronize"),
+                mem_info: function("cuMemGetInfo_v2"),
+            }
         }
     }
 
-    fn current(&self) {
+    /// Makes the context current on this thread.
+    pub(crate) fn current(&self) {
         // SAFETY: retained for ever.
         assert_eq!(unsafe { (self.set_current)(self.context) }, 0);
     }
@@ -114,6 +138,13 @@ impl Raw {
             unsafe { (self.launch)(self.copy, 8, 1, 1, 256, 1, 1, 0, ptr::null_mut(), parameters.as_mut_ptr(), ptr::null_mut()) };
         // SAFETY: the context is current.
         assert_eq!((launched, unsafe { (self.synchronize)() }), (0, 0));
+    }
+
+    /// Waits until the GPU has nothing to do. Answers the driver's code.
+    pub(crate) fn synchronize(&self) -> c_int {
+        self.current();
+        // SAFETY: the context is current.
+        unsafe { (self.synchronize)() }
     }
 
     /// Free bytes of the GPU's memory.

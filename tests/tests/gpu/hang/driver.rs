@@ -1,0 +1,166 @@
+//! Which of the driver's functions wait for a kernel of the context that has nothing to do with them.
+
+use super::{BEGUN, ENDED, Flag, PTX, SOON, Word, excused, forbidden, say};
+use crate::{
+    alone,
+    raw::{Function, Launch, Load, Raw, function},
+};
+use contigo::cuda::{Gpu, code_name};
+use contigo_boards::gemm8_cuda;
+use contigo_tests::emulated::skipped;
+use std::{
+    ffi::{c_int, c_uint, c_void},
+    ptr,
+    sync::{Arc, atomic::Ordering, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+const NAME: &str = "which_calls_wait_for_a_kernel_that_has_nothing_to_do_with_them";
+/// A call that is not back by then waits for the kernel: the others take microseconds, loading a module milliseconds.
+const LIMIT: Duration = Duration::from_secs(2);
+const NON_BLOCKING: c_uint = 1;
+const PORTABLE_AND_MAPPED: c_uint = 3;
+const BLOCK_BYTES: usize = 1 << 20;
+
+type New = unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int;
+type On = unsafe extern "C" fn(*mut c_void) -> c_int;
+type Record = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+type HostAlloc = unsafe extern "C" fn(*mut *mut c_void, usize, c_uint) -> c_int;
+type Alloc = unsafe extern "C" fn(*mut u64, usize) -> c_int;
+type Free = unsafe extern "C" fn(u64) -> c_int;
+
+/// What the driver made: a handle, or the address of a block.
+#[derive(Clone, Copy, Debug)]
+struct Made(*mut c_void);
+
+// SAFETY: any thread may use the driver's handles, and nobody looks into the blocks.
+unsafe impl Send for Made {}
+
+impl Made {
+    /// What `make` puts there.
+    fn by(make: impl FnOnce(*mut *mut c_void) -> c_int) -> Self {
+        let mut handle = ptr::null_mut();
+        assert_eq!(make(&raw mut handle), 0);
+        Self(handle)
+    }
+
+    fn stream() -> Self {
+        // SAFETY: the type is `cuda.h`'s, and the pointer is a reference; so below.
+        Self::by(|to| unsafe { function::<New>("cuStreamCreate")(to, NON_BLOCKING) })
+    }
+
+    fn event() -> Self {
+        // SAFETY: as above.
+        Self::by(|to| unsafe { function::<New>("cuEventCreate")(to, 0) })
+    }
+
+    fn block() -> Self {
+        // SAFETY: as above.
+        Self::by(|to| unsafe { function::<HostAlloc>("cuMemHostAlloc")(to, BLOCK_BYTES, PORTABLE_AND_MAPPED) })
+    }
+
+    fn module(ptx: &core::ffi::CStr) -> Self {
+        // SAFETY: as above; PTX, with its NUL; no options.
+        Self::by(|to| unsafe { function::<Load>("cuModuleLoadDataEx")(to, ptx.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut()) })
+    }
+
+    /// Calls the function of this name, which takes this handle and nothing else.
+    fn call(self, name: &str) -> c_int {
+        // SAFETY: the type is `cuda.h`'s for those that are named below, and each handle is what they take; it is given back once.
+        unsafe { function::<On>(name)(self.0) }
+    }
+}
+
+/// One measurement: a name, whether the runtime calls it beside a kernel that hangs, and the call.
+type Call = (&'static str, bool, Box<dyn FnOnce() -> c_int + Send>);
+
+/// What is measured, with everything made that it needs.
+fn calls() -> Vec<Call> {
+    let (event, stream, block, module) = (Made::event(), Made::stream(), Made::block(), Made::module(gemm8_cuda::PTX));
+    let idle = Made::stream();
+    // SAFETY: both were made above.
+    assert_eq!(unsafe { function::<Record>("cuEventRecord")(event.0, idle.0) }, 0);
+    let mut device = 0;
+    // SAFETY: the type is `cuda.h`'s, and the pointer a reference.
+    assert_eq!(unsafe { function::<Alloc>("cuMemAlloc_v2")(&raw mut device, BLOCK_BYTES) }, 0);
+    let on = |name: &'static str, made: Made| -> Box<dyn FnOnce() -> c_int + Send> { Box::new(move || made.call(name)) };
+    vec![
+        ("cuEventQuery", true, on("cuEventQuery", event)),
+        ("cuStreamQuery", true, on("cuStreamQuery", idle)),
+        ("cuEventDestroy", true, on("cuEventDestroy_v2", event)),
+        ("cuStreamDestroy", true, on("cuStreamDestroy_v2", stream)),
+        ("cuMemFreeHost", false, on("cuMemFreeHost", block)),
+        // SAFETY: allocated above, and freed once.
+        ("cuMemFree", false, Box::new(move || unsafe { function::<Free>("cuMemFree_v2")(device) })),
+        ("cuModuleUnload", false, on("cuModuleUnload", module)),
+        ("cuStreamCreate", false, Box::new(|| i32::from(Made::stream().0.is_null()))),
+        ("cuMemHostAlloc", false, Box::new(|| i32::from(Made::block().0.is_null()))),
+        ("cuModuleLoadDataEx", false, Box::new(|| i32::from(Made::module(gemm8_cuda::PTX).0.is_null()))),
+    ]
+}
+
+/// Puts `spin` into `stream`. The driver's code.
+fn launch(spin: Made, stream: Made, out: Word, flag: Word) -> c_int {
+    let (mut out, mut flag) = (out.addr, flag.addr);
+    let mut parameters: [*mut c_void; 2] = [(&raw mut out).cast(), (&raw mut flag).cast()];
+    // SAFETY: the type is `cuda.h`'s; `spin` has these two parameters, and both words stay for ever.
+    unsafe { function::<Launch>("cuLaunchKernel")(spin.0, 1, 1, 1, 1, 1, 1, 0, stream.0, parameters.as_mut_ptr(), ptr::null_mut()) }
+}
+
+/// One line of the table: how long `call` took on a thread of its own beside the kernel, and whether it waited.
+fn beside(raw: &Arc<Raw>, flag: &Flag, call: Box<dyn FnOnce() -> c_int + Send>) -> (Duration, c_int, bool) {
+    let (send, receive) = mpsc::channel();
+    let raw = Arc::clone(raw);
+    thread::spawn(move || {
+        raw.current();
+        let since = Instant::now();
+        let code = call();
+        let _ = send.send((since.elapsed(), code));
+    });
+    let (answer, waited) = match receive.recv_timeout(LIMIT) {
+        Ok(answer) => (Some(answer), false),
+        Err(_) => (None, true),
+    };
+    flag.end();
+    let (took, code) = answer.unwrap_or_else(|| receive.recv_timeout(SOON).expect("the kernel may end, and the call does not come back"));
+    (took, code, waited)
+}
+
+#[test]
+fn which_calls_wait_for_a_kernel_that_has_nothing_to_do_with_them() {
+    let Some((gpu, _alone)): Option<(&'static Gpu<'static>, _)> = alone(NAME) else { return };
+    if let Some(why) = forbidden() {
+        return skipped(NAME, why);
+    }
+    let raw = Arc::new(Raw::open());
+    let (flag, out, stream, module) = (Flag(Word::new(gpu)), Word::new(gpu), Made::stream(), Made::module(PTX));
+    // SAFETY: the type is `cuda.h`'s, the pointer a reference, the name ends with its NUL.
+    let spin = Made::by(|to| unsafe { function::<Function>("cuModuleGetFunction")(to, module.0, c"spin".as_ptr()) });
+    // Once with the flag up, for what a driver loads late.
+    flag.end();
+    match launch(spin, stream, out, flag.0) {
+        0 => assert!(out.becomes(ENDED) || raw.synchronize() == 0),
+        code => return skipped(NAME, &excused(gpu, &format!("cuLaunchKernel: {} ({code})", code_name(code)))),
+    }
+    say(&format!("one call at a time beside a kernel that spins, on {}:", gpu.facts().name));
+    let mut waiting = Vec::new();
+    for (name, needed, call) in calls() {
+        flag.spin();
+        out.cpu.store(0, Ordering::Release);
+        assert_eq!(launch(spin, stream, out, flag.0), 0);
+        if !out.becomes(BEGUN) {
+            flag.end();
+            return skipped(NAME, &excused(gpu, "the kernel did not begin"));
+        }
+        let (took, code, waited) = beside(&raw, &flag, call);
+        assert!(out.becomes(ENDED), "{name}: the flag is up, and the kernel goes on");
+        assert_eq!((code, raw.synchronize()), (0, 0), "{name}");
+        let how = if waited { "waits for the kernel" } else { "does not wait" };
+        say(&format!("  {name:<20} {:>10} us  {how}", took.as_micros()));
+        if waited && needed {
+            waiting.push(name);
+        }
+    }
+    assert!(waiting.is_empty(), "the runtime calls these beside a kernel that hangs: {waiting:?}");
+}

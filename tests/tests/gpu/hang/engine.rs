@@ -1,0 +1,138 @@
+//! The runtime beside a kernel that never ends.
+
+use super::{BEGUN, ENDED, Flag, SOON, Spin, Word, excused, forbidden, module, say, shared};
+use crate::{alone, cuda, raw::Raw};
+use contigo::{
+    Align, Attempt, CpuBuf, Engine, Error, Region, Timeout,
+    accel::gemm8::{Gemm, Output},
+    cuda::{CudaHost, CudaKernel, Gpu, Log},
+};
+use contigo_boards::gemm8_cuda::{Gemm8Kernel, Gemm8Module};
+use contigo_tests::emulated::skipped;
+use std::{
+    ptr::NonNull,
+    sync::{atomic::Ordering, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+const NAME: &str = "a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it";
+/// What does not wait for the kernel takes microseconds, or a tenth of a second where an end is looked for.
+const AT_ONCE: Duration = Duration::from_secs(1);
+/// The kernel is ended by then: a call that waits for it comes back, and is found by its time. Twice what the test itself takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LIMIT: Timeout = Timeout::ms(100);
+
+/// One job of another engine.
+fn gemm(engine: &mut Engine<CudaKernel<'_, Gemm8Kernel, 4>, 4>, region: &Region<CudaHost<'_>>) -> bool {
+    let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
+    let [a, b, bias, c] = [16, 256, 64, 64].map(|len_bytes| region.carve(len_bytes, Align::LINE).unwrap().into_buf());
+    let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)];
+    engine.start(operands, &args).unwrap().wait(Timeout::ms(1_000)).is_ok()
+}
+
+/// The kernel's operand, and the word in it, which stays where the buffer is leaked.
+fn output<'r>(region: &'r Region<CudaHost<'static>>) -> (CpuBuf<'r>, Word) {
+    let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
+    buf.view_mut::<u8>().unwrap().fill(0);
+    let cpu = shared(NonNull::new(buf.as_mut_ptr()).unwrap());
+    (buf, Word { cpu, addr: 0 })
+}
+
+/// Runs `call`, notes its time, and finds it short.
+fn timed<T>(what: &str, call: impl FnOnce() -> T) -> T {
+    let since = Instant::now();
+    let done = call();
+    let took = since.elapsed();
+    say(&format!("  {what:<48} {:>10} us", took.as_micros()));
+    assert!(took < AT_ONCE, "{what} waited for the kernel: {took:?}");
+    done
+}
+
+#[test]
+fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
+    let Some((_, _alone)) = alone(NAME) else { return };
+    if let Some(why) = forbidden() {
+        return skipped(NAME, why);
+    }
+    // One of its own: beside a kernel that hangs everything of it is leaked. Its context is the other tests'.
+    let gpu: &'static Gpu<'static> = Box::leak(Box::new(Gpu::primary(cuda().unwrap(), 0).unwrap()));
+    let raw = Raw::open();
+    let block = |len_bytes| Region::new(CudaHost::allocate(gpu, len_bytes, Align::DLPACK).unwrap()).unwrap();
+    let spinning = module(gpu);
+    // SAFETY: the module is `Spin`'s; so below.
+    let engine = || Engine::new(unsafe { CudaKernel::<Spin, 1>::new(spinning) }.unwrap()).unwrap();
+    let region: &'static Region<_> = Box::leak(Box::new(block(4096)));
+    let flag = Flag(Word::new(gpu));
+    let args = flag.0.addr;
+
+    // Once with the flag up: it ends, and everything is loaded that a driver loads late.
+    flag.end();
+    let (mut dropped, mut kept) = (engine(), engine());
+    let (buf, word) = output(region);
+    let started = dropped.start([buf.from_device(..)], &args).map(|job| job.wait(Timeout::ms(5_000)).map(drop));
+    if let Err(refused) = started {
+        return skipped(NAME, &excused(gpu, &refused.error.to_string()));
+    }
+    started.unwrap().unwrap();
+    assert!(word.becomes(ENDED));
+    let gemm8: &'static Gemm8Module<'static> = Box::leak(Box::new(Gemm8Module::load(gpu, &mut Log::new()).unwrap()));
+    let (mut other, idle) = (Engine::new(gemm8.kernel().unwrap()).unwrap(), Engine::new(gemm8.kernel().unwrap()).unwrap());
+    let (beside, free, unused) = (block(4096), block(4096), Gemm8Module::load(gpu, &mut Log::new()).unwrap());
+    assert!(gemm(&mut other, &beside));
+
+    flag.spin();
+    say(&format!("beside a kernel that spins, on {}:", gpu.facts().name));
+    let (over, watch) = mpsc::channel::<()>();
+    let word_of_flag = flag.0;
+    // Where a call waits for the kernel, the kernel ends.
+    let watchdog = thread::spawn(move || {
+        if watch.recv_timeout(PATIENCE).is_err() {
+            Flag(word_of_flag).end();
+        }
+    });
+
+    let (buf, word) = output(region);
+    let job = timed("Engine::start", || dropped.start([buf.from_device(..)], &args).unwrap());
+    if !word.becomes(BEGUN) {
+        drop(flag);
+        return skipped(NAME, &excused(gpu, "the kernel did not begin"));
+    }
+    let Attempt::Pending(job) = timed("Running::try_wait", || job.try_wait().unwrap()) else { panic!("it ended") };
+    // It times out, is waited for as it is stopped, and then keeps its buffer.
+    let (since, most) = (Instant::now(), Duration::from_millis((CudaKernel::<Spin, 1>::STOP_MS).into()) + AT_ONCE + AT_ONCE);
+    let failed = job.wait(LIMIT).unwrap_err();
+    say(&format!("  {:<48} {:>10} us", "Running::wait, 100 ms, and 5 s for its end", since.elapsed().as_micros()));
+    assert!(since.elapsed() < most, "{:?}", since.elapsed());
+    assert!(matches!(failed.error, Error::WillNotStop { device: "spin", status: 600, .. }), "{failed:?}");
+    assert_eq!(failed.cause, Error::Timeout { timeout_us: LIMIT.as_us() });
+    assert!(failed.buffers.is_none() && dropped.is_busy(), "{failed:?}");
+    let (buf, _) = output(region);
+    assert_eq!(dropped.start([buf.from_device(..)], &args).unwrap_err().error, Error::Busy);
+    // A second one, whose engine is kept.
+    let (buf, word_of_kept) = output(region);
+    let failed = kept.start([buf.from_device(..)], &args).unwrap().wait(LIMIT).unwrap_err();
+    assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed:?}");
+
+    timed("drop: another engine, idle", || drop(idle));
+    timed("drop: another block of pinned memory", || drop(free));
+    timed("drop: another module", || drop(unused));
+    timed("drop: the engine of the kernel", || drop(dropped));
+    assert!(gpu.is_in_use(), "what was leaked keeps the context");
+    // For the table: a card runs it beside the other; nobody says that every GPU does.
+    let since = Instant::now();
+    let done = if gemm(&mut other, &beside) { "done" } else { "not done" };
+    say(&format!("  {:<48} {:>10} us, {done}", "a job of another engine", since.elapsed().as_micros()));
+    assert_eq!(word.cpu.load(Ordering::Acquire), BEGUN, "it ended by itself");
+
+    flag.end();
+    assert!(word.becomes(ENDED) && word_of_kept.becomes(ENDED), "the flag is up, and the kernels go on");
+    kept.recover().unwrap();
+    let (buf, _) = output(region);
+    drop(kept.start([buf.from_device(..)], &args).unwrap().wait(Timeout::ms(5_000)).unwrap());
+    let since = Instant::now();
+    assert_eq!(raw.synchronize(), 0);
+    assert!(since.elapsed() < SOON);
+    drop(over);
+    watchdog.join().unwrap();
+}

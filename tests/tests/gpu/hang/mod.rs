@@ -1,0 +1,163 @@
+//! A kernel that never ends, until the CPU says so; and what can be done beside it.
+//!
+//! The runtime gives up on such a kernel: it leaks what the kernel may use, and calls nothing any more that might wait for the whole context.
+//! `engine.rs` tests that on the runtime, by the time that each call takes; `driver.rs` measures which of the driver's functions wait.
+
+mod driver;
+mod engine;
+
+use super::raw;
+use contigo::{
+    Align, Backend, DevSlice, Direction, Error, Result,
+    cuda::{CudaHost, Gpu, Image, Kernel, Launch, Log, Module},
+};
+use std::{
+    ffi::{CStr, c_int},
+    io::{self, Write as _},
+    mem,
+    ptr::NonNull,
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// `spin(out, flag)`: writes 1 to `out`, reads the word at `flag` until it is not 0, writes 2 to `out`. For compute capability 5.3 and newer, in an
+/// ISA that every driver knows.
+const PTX: &CStr = c"
+.version 6.0
+.target sm_53
+.address_size 64
+
+.visible .entry spin(
+	.param .u64 spin_param_0,
+	.param .u64 spin_param_1
+)
+{
+	.reg .pred 	%p<2>;
+	.reg .b32 	%r<4>;
+	.reg .b64 	%rd<5>;
+
+	ld.param.u64 	%rd1, [spin_param_0];
+	ld.param.u64 	%rd2, [spin_param_1];
+	cvta.to.global.u64 	%rd3, %rd1;
+	cvta.to.global.u64 	%rd4, %rd2;
+	mov.u32 	%r1, 1;
+	st.volatile.global.u32 	[%rd3], %r1;
+
+$L__BB0_1:
+	ld.volatile.global.u32 	%r2, [%rd4];
+	setp.eq.s32 	%p1, %r2, 0;
+	@%p1 bra 	$L__BB0_1;
+
+	mov.u32 	%r3, 2;
+	st.volatile.global.u32 	[%rd3], %r3;
+	ret;
+}
+";
+
+const BEGUN: u32 = 1;
+const ENDED: u32 = 2;
+/// A kernel that was launched has begun by then, and one that may end has ended: either takes microseconds.
+const SOON: Duration = Duration::from_secs(5);
+
+/// `spin`, with its one operand, and the flag's address as its argument.
+struct Spin;
+
+// SAFETY: [`PTX`]: one thread writes four bytes at the operand. It reads four more at the flag, which nobody gives back ([`Word::new`]) and which the
+// CPU reads and writes as an atomic.
+unsafe impl Kernel<1> for Spin {
+    type Args = u64;
+    const NAME: &'static str = "spin";
+    const ENTRY: &'static CStr = c"spin";
+    const DIRECTIONS: [Direction; 1] = [Direction::FromDevice];
+    fn check([out]: &[DevSlice; 1], _flag: &u64) -> Result<()> {
+        if out.len_bytes < 4 { Err(Error::BufferSize { index: 0, need_bytes: 4, have_bytes: out.len_bytes }) } else { Ok(()) }
+    }
+    fn launch(flag: &u64) -> Launch {
+        Launch { grid: [1, 1, 1], block: [1, 1, 1], shared_bytes: 0, scalars: [*flag].into_iter().collect() }
+    }
+}
+
+/// Loads [`PTX`], for ever: a kernel of it hangs.
+fn module(gpu: &'static Gpu<'static>) -> &'static Module<'static> {
+    let mut log = Log::new();
+    // SAFETY: it is PTX.
+    let module = unsafe { Module::load(gpu, Image::Ptx(PTX), &mut log) };
+    Box::leak(Box::new(module.unwrap_or_else(|error| panic!("{error}: {log}"))))
+}
+
+/// A word that CPU and GPU read and write at any time.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    cpu: &'static AtomicU32,
+    addr: u64,
+}
+
+impl Word {
+    /// A new one, 0, in pinned memory that is nobody else's and stays for ever.
+    fn new(gpu: &'static Gpu<'static>) -> Self {
+        let memory = CudaHost::allocate(gpu, 64, Align::LINE).unwrap();
+        let mapping = memory.mapping();
+        mem::forget(memory);
+        Self { cpu: shared(mapping.cpu), addr: mapping.base.raw() }
+    }
+
+    /// Waits until it is `value`; `false` where it was not [`SOON`].
+    fn becomes(self, value: u32) -> bool {
+        let since = Instant::now();
+        while self.cpu.load(Ordering::Acquire) != value {
+            if since.elapsed() > SOON {
+                return false;
+            }
+            thread::yield_now();
+        }
+        true
+    }
+}
+
+/// The word there, as both sides use it.
+fn shared(first: NonNull<u8>) -> &'static AtomicU32 {
+    // SAFETY: the callers' words begin a line of pinned memory that is never given back, and the CPU makes no other reference to them.
+    unsafe { first.cast::<AtomicU32>().as_ref() }
+}
+
+/// The flag that kernels wait for. Dropping it ends them, so that a test that fails leaves none behind.
+#[derive(Debug)]
+struct Flag(Word);
+
+impl Flag {
+    fn spin(&self) {
+        self.0.cpu.store(0, Ordering::Release);
+    }
+
+    fn end(&self) {
+        self.0.cpu.store(1, Ordering::Release);
+    }
+}
+
+impl Drop for Flag {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A line of a table, past the test runner's capture, and at once: what hangs behind it is not in the way.
+fn say(line: &str) {
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Why no kernel may spin here; `None` where one may.
+fn forbidden() -> Option<&'static str> {
+    const KERNEL_EXEC_TIMEOUT: c_int = 17;
+    type Attribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
+    let mut limited = 0;
+    // SAFETY: the type is `cuda.h`'s, the pointer a reference, and the device is there.
+    let asked = unsafe { raw::function::<Attribute>("cuDeviceGetAttribute")(&raw mut limited, KERNEL_EXEC_TIMEOUT, 0) };
+    (asked != 0 || limited != 0).then_some("a display's watchdog ends this GPU's kernels, and the context with them")
+}
+
+/// Why a driver that does not run the kernel may be excused: it is no real one.
+fn excused(gpu: &Gpu<'_>, found: &str) -> String {
+    assert!(gpu.facts().name.starts_with("Fake GPU"), "{found}");
+    format!("{found}: the driver that stands in for NVIDIA's does not run this kernel")
+}
