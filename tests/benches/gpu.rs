@@ -5,6 +5,10 @@
 //! there and one back on its stream. **cuMemcpyAsync**: a copy of that size to the GPU and one back, from the same pinned memory, without a
 //! kernel and without this runtime: what the link gives. Latency is the shortest tenth's upper end of the time from the doorbell to the result seen
 //! by the CPU, which waits polling.
+//!
+//! Behind it the cost of one poll: the runtime makes the context current around each `cuEventQuery` and leaves the thread's own as it was.
+//!
+//! `--json` prints lines of JSON in place of the tables; `--json FILE` writes them beside the tables.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -16,14 +20,14 @@
 mod measured {
     use contigo::{
         Accelerator, Align, Backend, DevSlice, Direction, Engine, Error, Pool, Region, Result, Timeout,
-        cuda::{CopyingKernel, Cuda, CudaHost, CudaKernel, Gpu, Kernel, Launch, Log},
+        cuda::{CopyingKernel, Cuda, CudaHost, CudaKernel, Gpu, Kernel, Launch, Log, code_name},
     };
     use contigo_boards::gemm8_cuda::Gemm8Module;
     use libloading::Library;
     use std::{
         env,
         ffi::{CStr, c_int, c_uint, c_void},
-        ptr,
+        fs, io, ptr,
         time::Instant,
     };
 
@@ -83,41 +87,111 @@ mod measured {
         time_us
     }
 
-    /// `CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)`
-    type Retain = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
-    /// `CUresult cuCtxSetCurrent(CUcontext ctx)`
-    type SetCurrent = unsafe extern "C" fn(*mut c_void) -> c_int;
-    /// `CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)`
-    type CreateStream = unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int;
-    /// `CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)`
-    type Allocate = unsafe extern "C" fn(*mut u64, usize) -> c_int;
-    /// `CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)`
-    type Copy = unsafe extern "C" fn(u64, u64, usize, *mut c_void) -> c_int;
-    /// `CUresult cuStreamSynchronize(CUstream hStream)`
-    type Synchronize = unsafe extern "C" fn(*mut c_void) -> c_int;
+    /// The driver's function of this name.
+    ///
+    /// # Safety
+    /// `F` is its type in `cuda.h`.
+    unsafe fn function<F: Copy>(name: &str) -> F {
+        // SAFETY: NVIDIA's driver, loaded already.
+        let library: &'static Library = Box::leak(Box::new(unsafe { Library::new("libcuda.so.1") }.unwrap()));
+        // SAFETY: the caller's promise, and the library is never unloaded.
+        unsafe { *library.get::<F>(name).unwrap() }
+    }
+
+    type Copies = unsafe extern "C" fn(u64, u64, usize, *mut c_void) -> c_int;
+
+    type New = unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int;
+    type On = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+    /// Makes the primary context current on this thread.
+    fn current() -> *mut c_void {
+        let mut context = ptr::null_mut();
+        // SAFETY: the types are `cuda.h`'s; the pointer is a reference; the device is there.
+        unsafe {
+            assert_eq!(
+                function::<unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int>("cuDevicePrimaryCtxRetain")(&raw mut context, 0),
+                0
+            );
+            assert_eq!(function::<On>("cuCtxSetCurrent")(context), 0);
+        }
+        context
+    }
+
+    /// What one look at an event costs, in microseconds.
+    struct Poll {
+        push_query_pop_us: f64,
+        query_us: f64,
+        /// With no context current on the thread, and what the driver answers then.
+        without_us: f64,
+        without_code: c_int,
+    }
+
+    impl Poll {
+        /// Looks at an event that has happened.
+        fn measured() -> Self {
+            const LOOKS: u32 = 1_000;
+            let context = current();
+            let mut event = ptr::null_mut();
+            // SAFETY: the types are `cuda.h`'s; the pointers are references; the event is recorded in the default stream.
+            let (push, pop, query, set) = unsafe {
+                assert_eq!(function::<New>("cuEventCreate")(&raw mut event, 2), 0);
+                assert_eq!(function::<unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int>("cuEventRecord")(event, ptr::null_mut()), 0);
+                assert_eq!(function::<unsafe extern "C" fn() -> c_int>("cuCtxSynchronize")(), 0);
+                let pop = function::<unsafe extern "C" fn(*mut *mut c_void) -> c_int>("cuCtxPopCurrent_v2");
+                (function::<On>("cuCtxPushCurrent_v2"), pop, function::<On>("cuEventQuery"), function::<On>("cuCtxSetCurrent"))
+            };
+            // One look is shorter than the clock's own call.
+            let each_us = |look: &dyn Fn() -> c_int| shortest_us(|| (0..LOOKS).for_each(|_| _ = look())) / f64::from(LOOKS);
+            // SAFETY: the event is one, so below.
+            let bare = || unsafe { query(event) };
+            let around = || {
+                let mut popped = ptr::null_mut();
+                // SAFETY: the context is one, and what is pushed is popped.
+                unsafe { (push(context), query(event), pop(&raw mut popped)).1 }
+            };
+            assert_eq!(bare(), 0);
+            let query_us = each_us(&bare);
+            // SAFETY: none is current from here on, which `around` is measured with too: as on a thread of the runtime's users.
+            assert_eq!(unsafe { set(ptr::null_mut()) }, 0);
+            assert_eq!(around(), 0);
+            Self { push_query_pop_us: each_us(&around), query_us, without_us: each_us(&bare), without_code: bare() }
+        }
+
+        fn print(&self) {
+            let (us, code) = (self.without_us, self.without_code);
+            let name = code_name(code);
+            println!("\ncost of one poll, microseconds\n");
+            println!("{:<52}  {:>8.3}", "cuCtxPushCurrent, cuEventQuery, cuCtxPopCurrent", self.push_query_pop_us);
+            println!("{:<52}  {:>8.3}", "cuEventQuery, the context current", self.query_us);
+            println!("{:<52}  {us:>8.3}  {name} ({code})", "cuEventQuery, no context current");
+        }
+
+        fn json(&self) -> String {
+            let Self { push_query_pop_us, query_us, without_us, without_code } = self;
+            format!(
+                "{{\"push_query_pop_us\":{push_query_pop_us:.4},\"query_us\":{query_us:.4},\
+                 \"query_without_context_us\":{without_us:.4},\"query_without_context_code\":{without_code}}}"
+            )
+        }
+    }
 
     /// The driver's own copies, there and back.
     struct Driver {
         stream: *mut c_void,
         device: u64,
-        copy: Copy,
-        synchronize: Synchronize,
+        copy: Copies,
+        synchronize: unsafe extern "C" fn(*mut c_void) -> c_int,
     }
 
     impl Driver {
         fn open(len_bytes: usize) -> Self {
-            // SAFETY: NVIDIA's driver, loaded already and never unloaded; the types are `cuda.h`'s; the pointers are references.
+            current();
+            // SAFETY: the types are `cuda.h`'s; the pointers are references.
             unsafe {
-                let library: &'static Library = Box::leak(Box::new(Library::new("libcuda.so.1").unwrap()));
-                let (mut context, mut stream, mut device) = (ptr::null_mut::<c_void>(), ptr::null_mut(), 0);
-                let retain = *library.get::<Retain>("cuDevicePrimaryCtxRetain").unwrap();
-                assert_eq!(retain(&raw mut context, 0), 0);
-                assert_eq!((library.get::<SetCurrent>("cuCtxSetCurrent").unwrap())(context), 0);
-                let create = library.get::<CreateStream>("cuStreamCreate").unwrap();
-                assert_eq!(create(&raw mut stream, 1), 0);
-                let allocate = library.get::<Allocate>("cuMemAlloc_v2").unwrap();
-                assert_eq!(allocate(&raw mut device, len_bytes), 0);
-                let (copy, synchronize) = (*library.get("cuMemcpyAsync").unwrap(), *library.get("cuStreamSynchronize").unwrap());
+                let (mut stream, mut device) = (ptr::null_mut(), 0);
+                assert_eq!(function::<New>("cuStreamCreate")(&raw mut stream, 1), 0);
+                assert_eq!(function::<unsafe extern "C" fn(*mut u64, usize) -> c_int>("cuMemAlloc_v2")(&raw mut device, len_bytes), 0);
+                let (copy, synchronize) = (function("cuMemcpyAsync"), function("cuStreamSynchronize"));
                 Self { stream, device, copy, synchronize }
             }
         }
@@ -132,20 +206,29 @@ mod measured {
         }
     }
 
-    pub(crate) fn table() {
-        let json = env::args().any(|argument| argument == "--json");
+    /// The tables, and lines of JSON beside them or in their place.
+    pub(crate) fn tables() -> io::Result<()> {
+        let mut words = env::args().skip_while(|argument| argument != "--json");
+        let json = words.next().is_some();
+        // Cargo puts `--bench` behind what it was given.
+        let file = words.next().filter(|word| !word.starts_with("--"));
+        let shown = !json || file.is_some();
         let cuda = match Cuda::load() {
             Ok(cuda) => cuda,
-            Err(why) => return println!("skipped: gpu: {why}"),
+            Err(why) => {
+                println!("skipped: gpu: {why}");
+                return Ok(());
+            }
         };
         let gpu = Gpu::primary(&cuda, 0).unwrap();
         let module = Gemm8Module::load(&gpu, &mut Log::new()).unwrap();
-        if !json {
+        if shown {
             let (major, minor) = gpu.facts().compute_capability;
             println!("{}, compute capability {major}.{minor}, CUDA {}", gpu.facts().name, cuda.version());
             println!("microseconds for one job there and back; GB/s counts both directions\n");
             println!("{:>9}  {:>18}  {:>18}  {:>18}  {:>8}", "bytes", "zero-copy", "copies", "cuMemcpyAsync", "ratio");
         }
+        let mut lines = String::new();
         // 4 KiB to 64 MiB.
         for len_bytes in (12..=26).step_by(2).map(|bits| 1_usize << bits) {
             let region = Region::new(CudaHost::allocate(&gpu, 2 * len_bytes, Align::PAGE).unwrap()).unwrap();
@@ -158,21 +241,30 @@ mod measured {
             let copying_us = jobs_us(&mut copying, &pool, len_bytes);
             let own = CudaHost::allocate(&gpu, len_bytes, Align::PAGE).unwrap();
             let driver_us = Driver::open(len_bytes).there_and_back_us(own.mapping().base.raw(), len_bytes);
-            let rate = |time_us: f64| 2.0 * len_bytes as f64 / time_us / 1e3;
-            if json {
-                println!(
-                    "{{\"bytes\":{len_bytes},\"zero_copy_us\":{direct_us:.3},\"copies_us\":{copying_us:.3},\"cu_memcpy_async_us\":{driver_us:.3}}}"
-                );
-            } else {
-                let cell = |time_us: f64| format!("{time_us:>8.1} {:>4.1} GB/s", rate(time_us));
+            if shown {
+                let cell = |time_us: f64| format!("{time_us:>8.1} {:>4.1} GB/s", 2.0 * len_bytes as f64 / time_us / 1e3);
                 println!("{len_bytes:>9}  {}  {}  {}  {:>8.2}", cell(direct_us), cell(copying_us), cell(driver_us), direct_us / copying_us);
             }
+            lines += &format!(
+                "{{\"bytes\":{len_bytes},\"zero_copy_us\":{direct_us:.3},\"copies_us\":{copying_us:.3},\"cu_memcpy_async_us\":{driver_us:.3}}}\n"
+            );
+        }
+        let poll = Poll::measured();
+        lines += &format!("{{\"cost_of_one_poll\":{}}}\n", poll.json());
+        if shown {
+            poll.print();
+        }
+        match file {
+            Some(file) => fs::write(file, lines),
+            None if json => io::Write::write_all(&mut io::stdout(), lines.as_bytes()),
+            None => Ok(()),
         }
     }
 }
 
-fn main() {
+fn main() -> std::io::Result<()> {
     // `cargo test` runs benches once, to see that they run: without a GPU that says so.
     #[cfg(target_pointer_width = "64")]
-    measured::table();
+    measured::tables()?;
+    Ok(())
 }
