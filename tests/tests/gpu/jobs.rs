@@ -117,6 +117,15 @@ fn registered_memory_is_right_bit_for_bit_without_copies() {
     });
 }
 
+/// Is as much free as before? A card's memory is the GPU's own. On a Jetson it is the machine's, and other programs take and give: a leak of 64 bytes
+/// a job, or of one round's block in eight, is found there too.
+fn assert_all_is_back(gpu: &Gpu<'_>, before: usize, after: usize) {
+    const OTHERS_BYTES: usize = 32 << 20;
+    let lost = before.saturating_sub(after);
+    let allowed = if gpu.facts().integrated { OTHERS_BYTES } else { 0 };
+    assert!(lost <= allowed, "{lost} bytes of {before} that were free are not, {allowed} are allowed");
+}
+
 /// `CONTIGO_JOBS` of them, a million where nothing is said.
 #[test]
 fn a_million_small_jobs_leave_nothing_behind() {
@@ -140,7 +149,7 @@ fn a_million_small_jobs_leave_nothing_behind() {
     run(1_000);
     let before = raw.free_bytes();
     run(jobs);
-    assert_eq!(raw.free_bytes(), before, "free memory of the GPU after {jobs} jobs");
+    assert_all_is_back(gpu, before, raw.free_bytes());
 }
 
 /// A hundred blocks made and given back, and a hundred modules: the CPU's memory and the GPU's are what they were.
@@ -159,5 +168,5 @@ fn what_is_opened_and_closed_leaves_nothing_behind() {
     round();
     let before = raw.free_bytes();
     (0..100).for_each(|_| round());
-    assert_eq!(raw.free_bytes(), before);
+    assert_all_is_back(gpu, before, raw.free_bytes());
 }
