@@ -17,16 +17,23 @@
 )]
 
 #[cfg(target_pointer_width = "64")]
+#[path = "../tests/gpu/libcuda.rs"]
+mod libcuda;
+
+#[cfg(target_pointer_width = "64")]
 mod measured {
+    use super::libcuda::{
+        cuCtxPopCurrent_v2, cuCtxPushCurrent_v2, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRetain, cuEventCreate, cuEventQuery,
+        cuEventRecord, cuMemAlloc_v2, cuMemcpyAsync, cuStreamCreate, cuStreamSynchronize,
+    };
     use contigo::{
         Accelerator, Align, Backend, DevSlice, Direction, Engine, Error, Pool, Region, Result, Timeout,
         cuda::{CopyingKernel, Cuda, CudaHost, CudaKernel, Gpu, Kernel, Launch, Log, code_name},
     };
     use contigo_boards::gemm8_cuda::Gemm8Module;
-    use libloading::Library;
     use std::{
         env,
-        ffi::{CStr, c_int, c_uint, c_void},
+        ffi::{CStr, c_int, c_void},
         fs, io, ptr,
         time::Instant,
     };
@@ -87,32 +94,13 @@ mod measured {
         time_us
     }
 
-    /// The driver's function of this name.
-    ///
-    /// # Safety
-    /// `F` is its type in `cuda.h`.
-    unsafe fn function<F: Copy>(name: &str) -> F {
-        // SAFETY: NVIDIA's driver, loaded already.
-        let library: &'static Library = Box::leak(Box::new(unsafe { Library::new("libcuda.so.1") }.unwrap()));
-        // SAFETY: the caller's promise, and the library is never unloaded.
-        unsafe { *library.get::<F>(name).unwrap() }
-    }
-
-    type Copies = unsafe extern "C" fn(u64, u64, usize, *mut c_void) -> c_int;
-
-    type New = unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int;
-    type On = unsafe extern "C" fn(*mut c_void) -> c_int;
-
     /// Makes the primary context current on this thread.
     fn current() -> *mut c_void {
         let mut context = ptr::null_mut();
-        // SAFETY: the types are `cuda.h`'s; the pointer is a reference; the device is there.
+        // SAFETY: the pointer is a reference; the device is there.
         unsafe {
-            assert_eq!(
-                function::<unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int>("cuDevicePrimaryCtxRetain")(&raw mut context, 0),
-                0
-            );
-            assert_eq!(function::<On>("cuCtxSetCurrent")(context), 0);
+            assert_eq!(cuDevicePrimaryCtxRetain(&raw mut context, 0), 0);
+            assert_eq!(cuCtxSetCurrent(context), 0);
         }
         context
     }
@@ -132,27 +120,25 @@ mod measured {
             const LOOKS: u32 = 1_000;
             let context = current();
             let mut event = ptr::null_mut();
-            // SAFETY: the types are `cuda.h`'s; the pointers are references; the event is recorded in the default stream.
-            let (push, pop, query, set) = unsafe {
-                assert_eq!(function::<New>("cuEventCreate")(&raw mut event, 2), 0);
-                assert_eq!(function::<unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int>("cuEventRecord")(event, ptr::null_mut()), 0);
-                assert_eq!(function::<unsafe extern "C" fn() -> c_int>("cuCtxSynchronize")(), 0);
-                let pop = function::<unsafe extern "C" fn(*mut *mut c_void) -> c_int>("cuCtxPopCurrent_v2");
-                (function::<On>("cuCtxPushCurrent_v2"), pop, function::<On>("cuEventQuery"), function::<On>("cuCtxSetCurrent"))
-            };
+            // SAFETY: the pointer is a reference; the event is recorded in the default stream.
+            unsafe {
+                assert_eq!(cuEventCreate(&raw mut event, 2), 0);
+                assert_eq!(cuEventRecord(event, ptr::null_mut()), 0);
+                assert_eq!(cuCtxSynchronize(), 0);
+            }
             // One look is shorter than the clock's own call.
             let each_us = |look: &dyn Fn() -> c_int| shortest_us(|| (0..LOOKS).for_each(|_| _ = look())) / f64::from(LOOKS);
             // SAFETY: the event is one, so below.
-            let bare = || unsafe { query(event) };
+            let bare = || unsafe { cuEventQuery(event) };
             let around = || {
                 let mut popped = ptr::null_mut();
                 // SAFETY: the context is one, and what is pushed is popped.
-                unsafe { (push(context), query(event), pop(&raw mut popped)).1 }
+                unsafe { (cuCtxPushCurrent_v2(context), cuEventQuery(event), cuCtxPopCurrent_v2(&raw mut popped)).1 }
             };
             assert_eq!(bare(), 0);
             let query_us = each_us(&bare);
             // SAFETY: none is current from here on, which `around` is measured with too: as on a thread of the runtime's users.
-            assert_eq!(unsafe { set(ptr::null_mut()) }, 0);
+            assert_eq!(unsafe { cuCtxSetCurrent(ptr::null_mut()) }, 0);
             assert_eq!(around(), 0);
             Self { push_query_pop_us: each_us(&around), query_us, without_us: each_us(&bare), without_code: bare() }
         }
@@ -179,29 +165,24 @@ mod measured {
     struct Driver {
         stream: *mut c_void,
         device: u64,
-        copy: Copies,
-        synchronize: unsafe extern "C" fn(*mut c_void) -> c_int,
     }
 
     impl Driver {
         fn open(len_bytes: usize) -> Self {
             current();
-            // SAFETY: the types are `cuda.h`'s; the pointers are references.
-            unsafe {
-                let (mut stream, mut device) = (ptr::null_mut(), 0);
-                assert_eq!(function::<New>("cuStreamCreate")(&raw mut stream, 1), 0);
-                assert_eq!(function::<unsafe extern "C" fn(*mut u64, usize) -> c_int>("cuMemAlloc_v2")(&raw mut device, len_bytes), 0);
-                let (copy, synchronize) = (function("cuMemcpyAsync"), function("cuStreamSynchronize"));
-                Self { stream, device, copy, synchronize }
-            }
+            let (mut stream, mut device) = (ptr::null_mut(), 0);
+            // SAFETY: the pointers are references.
+            let made = unsafe { (cuStreamCreate(&raw mut stream, 1), cuMemAlloc_v2(&raw mut device, len_bytes)) };
+            assert_eq!(made, (0, 0));
+            Self { stream, device }
         }
 
         fn there_and_back_us(&self, host: u64, len_bytes: usize) -> f64 {
             // SAFETY: so many bytes are at both; nobody else uses them.
             shortest_us(|| unsafe {
-                assert_eq!((self.copy)(self.device, host, len_bytes, self.stream), 0);
-                assert_eq!((self.copy)(host, self.device, len_bytes, self.stream), 0);
-                assert_eq!((self.synchronize)(self.stream), 0);
+                assert_eq!(cuMemcpyAsync(self.device, host, len_bytes, self.stream), 0);
+                assert_eq!(cuMemcpyAsync(host, self.device, len_bytes, self.stream), 0);
+                assert_eq!(cuStreamSynchronize(self.stream), 0);
             })
         }
     }

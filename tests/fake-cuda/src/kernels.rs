@@ -13,7 +13,7 @@ use std::{collections::BTreeSet, ffi::c_void, ptr, sync::Arc};
 /// So many statements in a launch of a kernel that the fake knows: minutes.
 const STATEMENTS_MAX: u64 = 1 << 34;
 /// So many of another, milliseconds; one that needs more waits for somebody.
-const STATEMENTS_AT_ONCE: u64 = 1 << 22;
+const STATEMENTS_AT_ONCE: u64 = 1 << 20;
 
 /// `gemm8`'s flag for int8 output.
 const INT8: u64 = 1 << 1;
@@ -93,6 +93,11 @@ impl Kernel {
             blocks.into_iter().map(|(addr, len)| Operand { addr, len, align: 1, written: true }).collect()
         });
         Ok(Self { entry, known: known.is_some(), grid, params, operands })
+    }
+
+    /// One of those whose operands are known by its name, and which waits for nobody.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.known
     }
 
     pub(crate) fn operands(&self) -> &[Operand] {

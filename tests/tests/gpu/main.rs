@@ -11,6 +11,7 @@
 mod conformance;
 mod hang;
 mod jobs;
+mod libcuda;
 mod raw;
 
 use contigo::cuda::{Cuda, Gpu};

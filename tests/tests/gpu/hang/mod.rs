@@ -6,7 +6,7 @@
 mod driver;
 mod engine;
 
-use super::raw;
+use super::libcuda::cuDeviceGetAttribute;
 use contigo::{
     Align, Backend, DevSlice, Direction, Error, Result,
     cuda::{CudaHost, Gpu, Image, Kernel, Launch, Log, Module},
@@ -149,15 +149,8 @@ fn say(line: &str) {
 /// Why no kernel may spin here; `None` where one may.
 fn forbidden() -> Option<&'static str> {
     const KERNEL_EXEC_TIMEOUT: c_int = 17;
-    type Attribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
     let mut limited = 0;
-    // SAFETY: the type is `cuda.h`'s, the pointer a reference, and the device is there.
-    let asked = unsafe { raw::function::<Attribute>("cuDeviceGetAttribute")(&raw mut limited, KERNEL_EXEC_TIMEOUT, 0) };
+    // SAFETY: the pointer is a reference, and the device is there.
+    let asked = unsafe { cuDeviceGetAttribute(&raw mut limited, KERNEL_EXEC_TIMEOUT, 0) };
     (asked != 0 || limited != 0).then_some("a display's watchdog ends this GPU's kernels, and the context with them")
-}
-
-/// Why a driver that does not run the kernel may be excused: it is no real one.
-fn excused(gpu: &Gpu<'_>, found: &str) -> String {
-    assert!(gpu.facts().name.starts_with("Fake GPU"), "{found}");
-    format!("{found}: the driver that stands in for NVIDIA's does not run this kernel")
 }
