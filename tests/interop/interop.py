@@ -3,26 +3,22 @@
 Each test returns rows of the table: framework, direction, alignment, same pointer, bytes copied. Run by tests/interop/run.
 """
 
-import functools
 import gc
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import zipfile
 from pathlib import Path
 
 import contigo
 import numpy as np
+from common import ROOT, Skipped, refused
+from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
-ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "boards" / "data"
-EXAMPLES = sorted((ROOT / "python" / "examples").glob("*.py"))
 HEAP = contigo.Heap("sim")
 
 
@@ -32,21 +28,6 @@ def array(buf):
 
 def pointer(a):
     return np.from_dlpack(a).ctypes.data
-
-
-def refused(error, call, *words):
-    """`call` must raise `error`, with these words."""
-    try:
-        call()
-    except error as raised:
-        missing = [word for word in words if word not in str(raised)]
-        assert not missing, f"{raised!r} lacks {missing}"
-        return str(raised)
-    raise AssertionError(f"not refused: {call}")
-
-
-class Skipped(Exception):
-    """What a test needs is not here; why."""
 
 
 class Copies:
@@ -461,75 +442,6 @@ def memory_that_cuda_pinned():
     refused(ValueError, lambda: contigo.Heap("cuda:x"), "ordinal is no number")
     rows = [("NumPy", "CUDA-pinned", 256, True, 0), ("TVM", "CUDA-pinned", 256, True, 0)]
     return [*rows, ("TVM", "the GPU's view of it", 256, True, 0)]
-
-
-def examples_run():
-    """Each checks what it says, and ends with a line that says so."""
-    for example in EXAMPLES:
-        ran = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120)
-        assert ran.returncode == 0 and ran.stdout.endswith("all cells have run\n"), f"{example.name}: {ran.stderr or ran.stdout}"
-        without = [line for line in ran.stdout.splitlines() if line.endswith("skipped")]
-        assert not without, f"{example.name}: {without}"
-    assert EXAMPLES, "no examples"
-    return []
-
-
-@functools.cache
-def board_wheel():
-    """For armv7, whose words have 32 bits; in a folder that goes with this process."""
-    folder = tempfile.TemporaryDirectory(prefix="contigo-wheel-")
-    # maturin is beside this Python.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    command = [str(ROOT / "python" / "build-wheels"), "--out", folder.name, "armv7-unknown-linux-gnueabihf"]
-    built = subprocess.run(command, capture_output=True, text=True, timeout=900, env={**os.environ, "PATH": path, "PYTHONPATH": ""})
-    if built.returncode == 3:
-        raise Skipped(built.stderr.strip().splitlines()[-1])
-    assert built.returncode == 0, built.stderr
-    (wheel,) = Path(folder.name).iterdir()
-    return folder, wheel
-
-
-def a_wheel_for_a_board():
-    """What is in it, for which processor, and which glibc it wants."""
-    wheel = board_wheel()[1]
-    assert wheel.name == f"contigo-{contigo.__version__}-cp39-abi3-manylinux_2_27_armv7l.whl", wheel.name
-    with zipfile.ZipFile(wheel) as files:
-        info = f"contigo-{contigo.__version__}.dist-info"
-        code = {f"contigo/{name}" for name in ["__init__.py", "__init__.pyi", "_contigo.abi3.so", "py.typed"]}
-        papers = {f"{info}/{name}" for name in ["METADATA", "RECORD", "WHEEL", "licenses/LICENSE-APACHE", "licenses/LICENSE-MIT"]}
-        assert set(files.namelist()) == code | papers, files.namelist()
-        assert b"Tag: cp39-abi3-manylinux_2_27_armv7l\n" in files.read(f"{info}/WHEEL")
-        library = files.read("contigo/_contigo.abi3.so")
-    # ELF, 32 bits, little endian; e_machine 40 is ARM.
-    assert library[:6] == b"\x7fELF\x01\x01" and int.from_bytes(library[18:20], "little") == 40, library[:20]
-    needed = {tuple(map(int, version)) for version in re.findall(rb"GLIBC_(\d+)\.(\d+)", library)}
-    assert needed and max(needed) <= (2, 27), needed
-    here = [folder for folder in (Path.home(), ROOT) if f"{folder}/".encode() in library]
-    assert not here, f"the library names {here}"
-    return []
-
-
-def a_board_runs_the_examples():
-    """The wheel in Debian's Python for armv7, under qemu-user."""
-    folder, wheel = board_wheel()
-    root, emulator = os.environ.get("CONTIGO_BOARD_PYTHON"), shutil.which("qemu-arm-static")
-    if not emulator:
-        raise Skipped("qemu-arm-static is not installed: `cargo cross setup` gets it")
-    if not root:
-        raise Skipped(os.environ.get("CONTIGO_NO_BOARD_PYTHON", "CONTIGO_BOARD_PYTHON names no Python"))
-    site = Path(folder.name) / "site"
-    with zipfile.ZipFile(wheel) as files:
-        files.extractall(site)
-    libraries = f"{root}/usr/lib/arm-linux-gnueabihf"
-    env = {
-        "PYTHONHOME": f"{root}/usr",
-        "PYTHONPATH": f"{site}:{root}/usr/lib/python3/dist-packages",
-        "LD_LIBRARY_PATH": f"{libraries}/blas:{libraries}/lapack",
-    }
-    for example in EXAMPLES:
-        ran = subprocess.run([emulator, "-L", root, f"{root}/usr/bin/python3", str(example)], capture_output=True, text=True, timeout=300, env=env)
-        assert ran.returncode == 0 and ran.stdout.endswith("all cells have run\n"), f"{example.name}: {ran.stderr or ran.stdout}"
-    return []
 
 
 TESTS = [
