@@ -79,7 +79,7 @@ impl<'g> CudaHost<'g> {
     #[cfg_attr(feature = "audit", track_caller)]
     fn allocate_as(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align, flags: u32) -> Result<Self> {
         let align = align.max(Align::LINE);
-        let max = isize::MAX as usize - align.bytes();
+        let max = (isize::MAX as usize).saturating_sub(align.bytes());
         let whole_bytes = Align::LINE.round_up(len_bytes).filter(|whole| (1..=max).contains(whole));
         let out_of_bounds = Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max: max as u64, multiple_of: 1 };
         let whole_bytes = whole_bytes.ok_or(out_of_bounds)?;

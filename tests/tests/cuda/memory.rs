@@ -97,6 +97,8 @@ fn lengths_that_no_memory_has_are_refused() {
         let refused = CudaHost::allocate(&gpu, len_bytes, Align::LINE).unwrap_err();
         assert!(matches!(refused, Error::Argument { name: "len_bytes", .. }), "{len_bytes}: {refused:?}");
     }
+    let half = Align::new(1 << 63).unwrap();
+    assert!(matches!(CudaHost::allocate(&gpu, 64, half).unwrap_err(), Error::Argument { name: "len_bytes", max: 0, .. }));
     let refused = CudaHost::allocate(&gpu, 2 << 20, Align::LINE).unwrap_err();
     assert_eq!(code(refused), ("cuMemHostAlloc", answers::OUT_OF_MEMORY));
     assert_eq!(refused.to_string(), "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)");
