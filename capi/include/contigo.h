@@ -17,11 +17,13 @@
  * the second is refused with CONTIGO_E_IN_CALL, and nothing waits. A close while others are in a call is refused with
  * CONTIGO_E_STILL_USED.
  *
- * Memory. Nothing is allocated from the heap. All tables are static and have the sizes CONTIGO_MAX_....
+ * Memory. Nothing is allocated from the heap. All tables are static and have the sizes CONTIGO_MAX_.... (NVIDIA's driver, which is loaded when
+ * a GPU is first asked for, allocates as it pleases.)
  *
  * What cannot be caught. A pointer that is neither NULL nor valid; a pointer of contigo_buf_map that is used after contigo_buf_unmap; a device
  * that the program drives itself and that still writes after contigo_buf_to_cpu; an importer of an exported heap that reads or writes while
- * somebody else does; a port that is not the one that a device is wired to.
+ * somebody else does; a port that is not the one that a device is wired to; a missing fence between two threads of the CPU that share
+ * write-combined memory.
  *
  * This file is made by cbindgen from capi/src/ffi. Do not edit it. */
 
@@ -72,6 +74,14 @@
 #define CONTIGO_ENGINE_ZDMA 3
 
 /**
+ * gemm8 as a CUDA kernel on the GPU whose port it is (contigo_port_find("cuda:0")): the same operands, arguments and jobs, bit for bit, in
+ * memory of CONTIGO_HEAP_CUDA. Nothing is copied: the kernel reads and writes the pinned memory. It has no interrupt: look with
+ * contigo_job_poll, or wait. A kernel cannot be stopped: where a job takes too long or is cancelled, its end is waited for, five seconds at
+ * most. Starting it and looking at it are calls of NVIDIA's driver, which may use the heap and the kernel as it pleases.
+ */
+#define CONTIGO_ENGINE_GEMM8_CUDA 4
+
+/**
  * A block of a simulated board: sim, len_bytes.
  */
 #define CONTIGO_HEAP_SIM 1
@@ -96,6 +106,13 @@
  * Huge pages of 2 MiB: len_bytes. Needs reserved pages and CAP_SYS_ADMIN.
  */
 #define CONTIGO_HEAP_HUGE_PAGES 5
+
+/**
+ * Memory of the CPU's that CUDA pins and maps for a GPU: gpu, len_bytes, write_combined. Zeroed; both views begin at a multiple of 4096
+ * bytes, or of align_bytes where that is more. CPU and GPU share it with no copy and no cache maintenance. Its port is
+ * contigo_port_find("cuda:0").
+ */
+#define CONTIGO_HEAP_CUDA 6
 
 /**
  * C is int8: the sums shifted right by shift with rounding half up, and saturated.
@@ -147,6 +164,11 @@
  * Kernel ports at once: one for each engine at most.
  */
 #define CONTIGO_MAX_KERNEL_PORTS 32
+
+/**
+ * GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
+ */
+#define CONTIGO_MAX_GPUS 16
 
 /**
  * Simulated boards at once.
@@ -225,7 +247,7 @@ typedef uint64_t contigo_sim;
 typedef uint64_t contigo_heap;
 
 /**
- * Which engine, and how it is reached: sim, or uio.
+ * Which engine, and how it is reached: sim, or uio; neither for a GPU's.
  */
 typedef struct {
     /**
@@ -242,16 +264,17 @@ typedef struct {
     uint32_t polled;
     /**
      * The port that the device's bus master is wired to. For a real device this is the program's word: in this bitstream, on this board, the
-     * device reaches memory through this port and no other way, and nobody else drives it. A wrong port writes into other memory.
+     * device reaches memory through this port and no other way, and nobody else drives it. A wrong port writes into other memory. A GPU's is
+     * checked: its engine takes no other, and no other engine takes it.
      */
     contigo_port port;
     /**
-     * The simulated board on which a new device of this kind is made; 0: a real one.
+     * The simulated board on which a new device of this kind is made; 0: a real one, or a GPU.
      */
     contigo_sim sim;
     /**
      * The UIO device's name: its node in the device tree, with its unit address (dma-controller@f8003000) or without, or what its driver
-     * calls it. NULL with sim. It is not kept.
+     * calls it. NULL with sim, and for a GPU. It is not kept.
      */
     const char *uio;
     /**
@@ -336,6 +359,15 @@ typedef struct {
      * For whom a dma-heap's block is; 0: for nobody.
      */
     contigo_kernel_port kernel_port;
+    /**
+     * For CONTIGO_HEAP_CUDA: which GPU, as CUDA counts them (CUDA_VISIBLE_DEVICES).
+     */
+    uint32_t gpu;
+    /**
+     * For CONTIGO_HEAP_CUDA: 1, write-combined, for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very
+     * slowly.
+     */
+    uint32_t write_combined;
 } contigo_heap_options;
 
 /**
@@ -628,7 +660,7 @@ typedef struct {
 #define CONTIGO_E_STALE -3
 
 /**
- * A handle, or an engine, of another kind.
+ * A handle, an engine, or a port of another kind.
  */
 #define CONTIGO_E_KIND -4
 
@@ -928,6 +960,17 @@ typedef struct {
 #define CONTIGO_E_TENSOR_OUT -144
 
 /**
+ * NVIDIA's driver refused, or tells now of a kernel that failed before. The text has its function, and the code with its name; from 700 on the
+ * GPU is lost to this program.
+ */
+#define CONTIGO_E_CUDA -145
+
+/**
+ * A library of the system is not there, as NVIDIA's driver. The text says what to install.
+ */
+#define CONTIGO_E_NO_LIBRARY -146
+
+/**
  * A refusal that is newer than this list. The text says what.
  */
 #define CONTIGO_E_OTHER -999
@@ -1072,7 +1115,7 @@ contigo_status contigo_engine_recover(contigo_engine engine);
 
 /**
  * Pulls the reset line of a simulated device: the only thing that stops one that is stuck. CONTIGO_E_KIND for a real device, whose reset
- * is the board's business.
+ * is the board's business, and for a GPU, whose reset would free all pinned memory under whoever looks at it.
  */
 contigo_status contigo_engine_reset(contigo_engine engine);
 
@@ -1083,7 +1126,7 @@ contigo_status contigo_engine_reset(contigo_engine engine);
  * In an event loop, in this order: contigo_engine_irq_arm; contigo_job_poll; and only where the job is not done, poll(2), with a limit
  * after which the program cancels the job.
  *
- * CONTIGO_E_KIND: the device is simulated, or was opened with polled; a program looks again and again there.
+ * CONTIGO_E_KIND: the device is simulated, a GPU, or was opened with polled; a program looks again and again there.
  *
  * The caller promises:
  * fd is writable.
@@ -1101,7 +1144,7 @@ contigo_status contigo_engine_irq_arm(contigo_engine engine);
 
 /**
  * Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
- * Do it before the first job.
+ * Do it before the first job. CONTIGO_E_KIND for a GPU, which NVIDIA's driver stops.
  *
  * The caller promises:
  * The kernel port is this engine's device, and its window number window the registers: the program's word. The engine is closed before the
@@ -1120,14 +1163,20 @@ contigo_status contigo_engine_close(contigo_engine engine);
  * Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its caches once. Close it with
  * contigo_heap_close.
  *
+ * For CONTIGO_HEAP_CUDA as contigo_port_find says; and CONTIGO_E_CUDA with CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
+ *
  * The caller promises:
- * options points to an initialised structure whose name is NULL or NUL-terminated; heap is writable.
+ * options points to an initialised structure whose name is NULL or NUL-terminated; heap is writable. Of a
+ * write-combined heap: a thread that has written to a buffer calls atomic_thread_fence(memory_order_seq_cst) before another thread of the CPU
+ * gets it; jobs and hand-overs need nothing.
  */
-contigo_status contigo_heap_open(const contigo_heap_options *options, contigo_heap *heap);
+contigo_status contigo_heap_open(const contigo_heap_options *options,
+                                 contigo_heap *heap);
 
 /**
  * Closes a heap and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an engine has a piece of it; for ever, where a
- * device would not stop: leak, never free, what a device may own.
+ * device would not stop: leak, never free, what a device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the
+ * GPU is doing; beside a kernel that does not end it stays pinned.
  */
 contigo_status contigo_heap_close(contigo_heap heap);
 
@@ -1314,10 +1363,15 @@ contigo_status contigo_carve(contigo_heap heap, size_t len_bytes, size_t align_b
  * The port of a known board that is called name: zynq-hp0, zynq-acp, zynq-dmac, cyclone-v-acp... (contigo boards lists them).
  * Close it with contigo_port_close. CONTIGO_E_NOT_FOUND: no board has one.
  *
+ * cuda:0, cuda:1... is a GPU's, and cuda the first one's: loads NVIDIA's driver and takes the GPU's primary context, the one of the CUDA
+ * runtime; both stay until the program ends. CONTIGO_E_NO_LIBRARY: there is no driver; CONTIGO_E_UNSUITABLE: it is too old; CONTIGO_E_CUDA:
+ * it refuses, as where there is no GPU; CONTIGO_E_ARGUMENT: there are fewer GPUs.
+ *
  * The caller promises:
  * name is NUL-terminated; port is writable.
  */
-contigo_status contigo_port_find(const char *name, contigo_port *port);
+contigo_status contigo_port_find(const char *name,
+                                 contigo_port *port);
 
 /**
  * A port of the program's own, by what the silicon's manual says. Close it with contigo_port_close.
@@ -1380,7 +1434,8 @@ contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port
 /**
  * Lends the buffer to a framework: tensor is a DLManagedTensorVersioned *, or a DLManagedTensor * where options->legacy says so, for
  * one consumer, which calls its deleter when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
- * (kDLCPU), that of a device's the bus address (kDLExtDev).
+ * (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address (kDLExtDev), or the GPU's pointer with its number
+ * (kDLCUDA).
  *
  * Until the deleter was called and contigo_buf_unlend took it back, the buffer can be neither mapped, nor given to a device, nor
  * released: CONTIGO_E_TENSOR_OUT. CONTIGO_E_MAPPED: it is mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are

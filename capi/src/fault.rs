@@ -58,6 +58,8 @@ pub(crate) enum Misuse {
     HasJob,
     /// The engine is of another kind.
     OtherEngine { needs: &'static str, is: &'static str },
+    /// The port is of another kind.
+    OtherPort { needs: &'static str, is: &'static str },
     /// The engine's device has no interrupt that is a file.
     NoInterrupt { is: &'static str },
     /// Something that cannot be. It was caught.
@@ -127,6 +129,7 @@ impl fmt::Display for Misuse {
             Self::Overlap => write!(f, "the source lies in the buffer itself"),
             Self::HasJob => write!(f, "the engine has a job: wait for it or cancel it"),
             Self::OtherEngine { needs, is } => write!(f, "this job needs {needs}, the engine is {is}"),
+            Self::OtherPort { needs, is } => write!(f, "this engine needs {needs}, the port is {is}"),
             Self::NoInterrupt { is } => {
                 write!(f, "the engine's device is {is} and has no interrupt to wait for: look with contigo_job_poll")
             }

@@ -18,7 +18,7 @@ pub const CONTIGO_E_NULL: contigo_status = -1;
 pub const CONTIGO_E_HANDLE: contigo_status = -2;
 /// The object is gone: released, closed, ended, or given away. Also the second release of one handle.
 pub const CONTIGO_E_STALE: contigo_status = -3;
-/// A handle, or an engine, of another kind.
+/// A handle, an engine, or a port of another kind.
 pub const CONTIGO_E_KIND: contigo_status = -4;
 /// Another thread is in a call with this object. Use a handle from one thread at a time.
 pub const CONTIGO_E_IN_CALL: contigo_status = -5;
@@ -153,6 +153,13 @@ pub const CONTIGO_E_TENSOR: contigo_status = -143;
 /// A consumer has this buffer's tensor, or the buffer was not taken back yet (`contigo_buf_unlend`).
 pub const CONTIGO_E_TENSOR_OUT: contigo_status = -144;
 
+// ---- CUDA.
+/// NVIDIA's driver refused, or tells now of a kernel that failed before. The text has its function, and the code with its name; from 700 on the
+/// GPU is lost to this program.
+pub const CONTIGO_E_CUDA: contigo_status = -145;
+/// A library of the system is not there, as NVIDIA's driver. The text says what to install.
+pub const CONTIGO_E_NO_LIBRARY: contigo_status = -146;
+
 /// A refusal that is newer than this list. The text says what.
 pub const CONTIGO_E_OTHER: contigo_status = -999;
 
@@ -171,7 +178,7 @@ const fn of_misuse(misuse: Misuse) -> contigo_status {
         Misuse::Null { .. } => CONTIGO_E_NULL,
         Misuse::NoHandle { .. } => CONTIGO_E_HANDLE,
         Misuse::Stale { .. } => CONTIGO_E_STALE,
-        Misuse::WrongKind { .. } | Misuse::OtherEngine { .. } | Misuse::NoInterrupt { .. } => CONTIGO_E_KIND,
+        Misuse::WrongKind { .. } | Misuse::OtherEngine { .. } | Misuse::OtherPort { .. } | Misuse::NoInterrupt { .. } => CONTIGO_E_KIND,
         Misuse::InCall { .. } => CONTIGO_E_IN_CALL,
         Misuse::StillUsed { .. } => CONTIGO_E_STILL_USED,
         Misuse::TableFull { .. } => CONTIGO_E_TABLE_FULL,
@@ -237,6 +244,8 @@ const fn of_runtime(error: Error) -> contigo_status {
         Error::InUse { .. } => CONTIGO_E_IN_USE,
         Error::PinLimit { .. } => CONTIGO_E_PIN_LIMIT,
         Error::Contended { .. } => CONTIGO_E_CONTENDED,
+        Error::Cuda { .. } => CONTIGO_E_CUDA,
+        Error::NoLibrary { .. } => CONTIGO_E_NO_LIBRARY,
         _ => CONTIGO_E_OTHER,
     }
 }
@@ -311,6 +320,8 @@ const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_CONTENDED, c"CONTIGO_E_CONTENDED"),
     (CONTIGO_E_TENSOR, c"CONTIGO_E_TENSOR"),
     (CONTIGO_E_TENSOR_OUT, c"CONTIGO_E_TENSOR_OUT"),
+    (CONTIGO_E_CUDA, c"CONTIGO_E_CUDA"),
+    (CONTIGO_E_NO_LIBRARY, c"CONTIGO_E_NO_LIBRARY"),
     (CONTIGO_E_OTHER, c"CONTIGO_E_OTHER"),
 ];
 

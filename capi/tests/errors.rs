@@ -51,6 +51,7 @@ fn every_code_is_provoked_somewhere() {
         include_str!("structs.rs"),
         include_str!("split.rs"),
         include_str!("tensor.rs"),
+        include_str!("cuda/errors.rs"),
     ];
     let known: BTreeSet<_> = BY_OTHERS.into_iter().chain(RARE).collect();
     let codes =

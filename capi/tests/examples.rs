@@ -12,9 +12,13 @@ use std::{
 };
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
-/// Each example, and what it says where all is well.
-const EXAMPLES: [(&str, &str); 3] =
-    [("gemm", "0 of 64 sums are wrong"), ("frames", "0 misuses were missed"), ("dlpack", "8 frames, 0 wrong, bytes copied: 0")];
+/// Each example, and what it says where all is well: without NVIDIA's driver.
+const EXAMPLES: [(&str, &str); 4] = [
+    ("gemm", "0 of 64 sums are wrong"),
+    ("frames", "0 misuses were missed"),
+    ("dlpack", "8 frames, 0 wrong, bytes copied: 0"),
+    ("jetson", "no GPU here: CONTIGO_E_NO_LIBRARY: libcuda.so.1 cannot be loaded: "),
+];
 /// What Rust's standard library asks of a static link: `rustc --print native-static-libs`.
 const LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
@@ -65,13 +69,19 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
         return emulated::skipped(test, &format!("{} is not here", compiler()));
     }
     let folder = tempfile::tempdir().unwrap();
+    // Whatever driver is installed, this is found first.
+    fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
     for (example, expected) in EXAMPLES {
         let program = compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));
-        let output = match before.split_first() {
-            Some((tool, arguments)) => Command::new(tool).args(arguments).arg(&program).output(),
-            None => emulated::command(&program).output(),
+        let mut command = match before.split_first() {
+            Some((tool, arguments)) => {
+                let mut command = Command::new(tool);
+                command.args(arguments).arg(&program);
+                command
+            }
+            None => emulated::command(&program),
         };
-        let output = output.unwrap();
+        let output = command.env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
         assert!(output.status.success(), "{example}: {}", text(&output));
         let said = text(&output);
         assert!(said.contains(expected), "{example}: {said}");
@@ -81,6 +91,26 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
 #[test]
 fn they_run() {
     run("examples::they_run", &[], &[]);
+}
+
+/// With a driver that stands in for NVIDIA's.
+#[test]
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+fn a_gpu_has_the_frames() {
+    if !exists(compiler()) {
+        return emulated::skipped("examples::a_gpu_has_the_frames", &format!("{} is not here", compiler()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(fake_cuda::library(), folder.path().join("libcuda.so.1")).unwrap();
+    let program = compile(folder.path(), "jetson", &[]).unwrap_or_else(|why| panic!("{why}"));
+    let output = emulated::command(&program).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
+    let said = text(&output);
+    assert!(output.status.success(), "{said}");
+    for line in
+        ["the CPU's buffer: kDLCUDAHost (3, device 0)", "the GPU's buffer: kDLCUDA (2, device 0)", "4 frames, 0 wrong, bytes copied: 0"]
+    {
+        assert!(said.contains(line), "{line}: {said}");
+    }
 }
 
 #[test]
@@ -147,6 +177,8 @@ fn they_run_with_what_is_installed() {
         .unwrap();
     assert!(flags.status.success(), "{}", text(&flags));
     let flags = String::from_utf8(flags.stdout).unwrap();
+    fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
+    let libraries = env::join_paths([prefix.join("lib"), folder.path().to_path_buf()]).unwrap();
     for (example, _) in EXAMPLES {
         let program = folder.path().join(example);
         let compiled = Command::new("cc")
@@ -158,7 +190,7 @@ fn they_run_with_what_is_installed() {
             .output()
             .unwrap();
         assert!(compiled.status.success(), "{}", text(&compiled));
-        let output = Command::new(&program).env("LD_LIBRARY_PATH", prefix.join("lib")).output().unwrap();
+        let output = Command::new(&program).env("LD_LIBRARY_PATH", &libraries).output().unwrap();
         assert!(output.status.success(), "{example}: {}", text(&output));
     }
 }

@@ -6,10 +6,11 @@ use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
     limits,
+    object::gpu,
     table::{Object, Table},
 };
 use contigo::{
-    CpuBuf, Engine, Error, JobCounts, KernelPort,
+    CpuBuf, Engine, Error, JobCounts, KernelPort, Port,
     accel::{
         gemm8::{Gemm, Gemm8},
         pl330::Pl330,
@@ -56,6 +57,8 @@ pub(super) enum Machine {
     Gemm8(Engine<Gemm8<Dev>, 4>),
     Pl330(Engine<Pl330<'static, Dev>, 2>),
     Zdma(Engine<Zdma<'static, Dev>, 2>),
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    Gemm8Cuda(Engine<gpu::Gemm8, 4>),
 }
 
 /// Does one thing with whichever it is.
@@ -65,6 +68,8 @@ macro_rules! each {
             Machine::Gemm8($engine) => $act,
             Machine::Pl330($engine) => $act,
             Machine::Zdma($engine) => $act,
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Machine::Gemm8Cuda($engine) => $act,
         }
     };
 }
@@ -81,11 +86,26 @@ impl Machine {
         })
     }
 
+    /// gemm8 on the GPU whose port this is.
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    pub(super) fn on_gpu(port: &Port) -> Result<Self, Fault> {
+        Ok(Self::Gemm8Cuda(gpu::gemm8(port)?))
+    }
+
+    /// There is none.
+    #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
+    pub(super) fn on_gpu(port: &Port) -> Result<Self, Fault> {
+        gpu::here()?;
+        Err(Misuse::OtherPort { needs: "a GPU's port", is: port.name }.into())
+    }
+
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::Gemm8(_) => "a gemm8",
             Self::Pl330(_) => "a pl330",
             Self::Zdma(_) => "a zdma",
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Self::Gemm8Cuda(_) => "a gemm8 on a GPU",
         }
     }
 

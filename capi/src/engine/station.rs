@@ -7,6 +7,8 @@ use super::{
     machine::{MACHINES, Machine, MachineKind, Order},
     sim_device::SimDevice,
 };
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+use crate::object::gpu;
 use crate::{
     fault::{Fault, Misuse},
     handle::{GENERATION_MAX, Handle, Kind},
@@ -18,7 +20,7 @@ use crate::{
     table::{Guard, Lease, Lent, Object, Table},
 };
 use contigo::{
-    Align, JobCounts, Port, Uio, UioIrq, Wired,
+    Align, Bus, JobCounts, Port, Uio, UioIrq, Wired,
     accel::{
         gemm8::Gemm8,
         pl330::{PROGRAM_BYTES, Pl330},
@@ -54,6 +56,8 @@ pub(crate) struct Station {
     _heap: Option<Lease<Heap>>,
     /// A second handle on the interrupt of a real device, which the engine has while a job is under way.
     bell: Option<UioIrq>,
+    /// Is it a GPU's kernel?
+    on_gpu: bool,
 }
 
 enum Seat {
@@ -71,6 +75,8 @@ enum Job {
     Gemm8(Flight<Gemm8<Dev>, 4>),
     Pl330(Flight<Pl330<'static, Dev>, 2>),
     Zdma(Flight<Zdma<'static, Dev>, 2>),
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    Gemm8Cuda(Flight<gpu::Gemm8, 4>),
 }
 
 /// How an engine is reached.
@@ -79,6 +85,8 @@ pub(crate) enum Wiring {
     Sim { sim: u64 },
     /// `/dev/uioN`; `polled`: without its interrupt.
     Uio { uio: Uio, polled: bool },
+    /// A kernel on the GPU that the port belongs to.
+    Gpu,
 }
 
 /// What an engine is opened with.
@@ -94,6 +102,10 @@ impl Station {
     /// Opens a device, its driver and its engine.
     pub(crate) fn open(opening: Opening) -> Result<u64, Fault> {
         let Opening { kind, wiring, port, heap } = opening;
+        let on_gpu = matches!(wiring, Wiring::Gpu);
+        if matches!(port.bus, Bus::Gpu(_)) && !on_gpu {
+            return Err(Misuse::OtherPort { needs: "another port than a GPU's", is: port.name }.into());
+        }
         // First, so that nothing can fail once the engine is there.
         let (index, mut station) = ENGINES.claim()?.parts();
         let (_, mut machine) = MACHINES.claim()?.parts();
@@ -105,16 +117,17 @@ impl Station {
                 // SAFETY: `close` drops the engine, and the window with it, before the station; where this function fails, the
                 // machine is dropped first.
                 let device = unsafe { sim.window()? };
-                (Some(sim), device, None)
+                (Some(sim), Some(device), None)
             }
             // SAFETY: the C program says that the device is wired so (contigo.h, `contigo_engine_options.port`).
-            Wiring::Uio { uio, polled: true } => (None, Dev::Polled(unsafe { uio.polled(port) }), None),
+            Wiring::Uio { uio, polled: true } => (None, Some(Dev::Polled(unsafe { uio.polled(port) })), None),
             Wiring::Uio { uio, polled: false } => {
                 let (registers, irq) = uio.into_parts();
                 let bell = irq.try_clone()?;
                 // SAFETY: as above.
-                (None, Dev::Uio(unsafe { Wired::new(registers, irq, port) }), Some(bell))
+                (None, Some(Dev::Uio(unsafe { Wired::new(registers, irq, port) })), Some(bell))
             }
+            Wiring::Gpu => (None, None, None),
         };
         let len_bytes = match kind {
             MachineKind::Gemm8 => None,
@@ -126,9 +139,12 @@ impl Station {
             (Some(heap), Some(len_bytes)) => Some(unsafe { carve(heap, len_bytes, Align::PAGE)? }.into_buf()),
             _ => None,
         };
-        machine.put(Machine::open(kind, device, memory)?);
+        machine.put(match device {
+            Some(device) => Machine::open(kind, device, memory)?,
+            None => Machine::on_gpu(&port)?,
+        });
         let raw = Handle { index, generation: station.generation() }.raw(Kind::Engine);
-        station.put(Self { seat: Seat::Idle(machine), sim, _heap: heap, bell });
+        station.put(Self { seat: Seat::Idle(machine), sim, _heap: heap, bell, on_gpu });
         Ok(raw)
     }
 
@@ -172,6 +188,8 @@ impl Station {
             Job::Gemm8(flight) => flight.end(how).map(|left| left.map(Job::Gemm8)),
             Job::Pl330(flight) => flight.end(how).map(|left| left.map(Job::Pl330)),
             Job::Zdma(flight) => flight.end(how).map(|left| left.map(Job::Zdma)),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Job::Gemm8Cuda(flight) => flight.end(how).map(|left| left.map(Job::Gemm8Cuda)),
         };
         if let Ok(Some(job)) = ended {
             station.seat = Seat::Busy { number, lent, job };
@@ -199,13 +217,20 @@ impl Station {
     pub(crate) fn reset(&self) -> Result<(), Fault> {
         match &self.sim {
             Some(sim) => sim.reset(),
-            None => Err(Misuse::OtherEngine { needs: "a simulated device", is: "a real one" }.into()),
+            None => {
+                let is = if self.on_gpu { "a GPU" } else { "a real one" };
+                Err(Misuse::OtherEngine { needs: "a simulated device", is }.into())
+            }
         }
     }
 
     /// The interrupt, where it is a file: also while the engine has a job.
     fn bell(&mut self) -> Result<&mut UioIrq, Misuse> {
-        let is = if self.sim.is_some() { "simulated" } else { "polled" };
+        let is = match (&self.sim, self.on_gpu) {
+            (Some(_), _) => "simulated",
+            (None, true) => "a GPU",
+            (None, false) => "polled",
+        };
         self.bell.as_mut().ok_or(Misuse::NoInterrupt { is })
     }
 
@@ -230,6 +255,9 @@ impl Station {
     /// # Safety
     /// As `Engine::arm`.
     pub(crate) unsafe fn arm(&mut self, kernel_port: u64, window: u32) -> Result<(), Fault> {
+        if self.on_gpu {
+            return Err(Misuse::OtherEngine { needs: "a device with registers", is: "a GPU" }.into());
+        }
         let kernel_port = KERNEL_PORTS.lease(kernel_port)?;
         // SAFETY: the caller's promise.
         unsafe { self.idle()?.arm(&kernel_port, window)? };
@@ -253,6 +281,8 @@ impl Station {
 fn launch(machine: &'static mut Machine, order: &Order) -> Result<Job, Fault> {
     Ok(match (machine, order) {
         (Machine::Gemm8(engine), Order::Gemm(gemm, parts)) => Job::Gemm8(Flight::start(engine, parts, gemm)?),
+        #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+        (Machine::Gemm8Cuda(engine), Order::Gemm(gemm, parts)) => Job::Gemm8Cuda(Flight::start(engine, parts, gemm)?),
         (Machine::Pl330(engine), Order::Copy(parts)) => Job::Pl330(Flight::start(engine, parts, &())?),
         (Machine::Zdma(engine), Order::Copy(parts)) => Job::Zdma(Flight::start(engine, parts, &())?),
         (machine, order) => return Err(Misuse::OtherEngine { needs: order.needs(), is: machine.name() }.into()),
@@ -260,129 +290,4 @@ fn launch(machine: &'static mut Machine, order: &Order) -> Result<Job, Fault> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
-mod tests {
-    use super::*;
-    use crate::*;
-    use contigo_tests::fake_devices::FakeDevices;
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    use std::{
-        fs,
-        os::{fd::BorrowedFd, unix::fs::FileExt},
-        path::PathBuf,
-    };
-
-    /// gemm8.md: CTRL with AP_DONE and AP_IDLE, BYTES_OUT, ID.
-    const CTRL: (u64, u32) = (0x00, 6);
-    const BYTES_OUT: (u64, u32) = (0x78, 64);
-    const ID: (u64, u32) = (0x88, 0x474D_3801);
-
-    /// A gemm8 whose registers are a file, and whose interrupt is the same file.
-    struct Fake {
-        tree: FakeDevices,
-        engine: u64,
-    }
-
-    /// What a call answers by its last argument.
-    fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) -> T {
-        let mut value = T::default();
-        assert_eq!(call(&raw mut value), CONTIGO_OK);
-        value
-    }
-
-    impl Fake {
-        fn open(port: contigo_port, polled: bool) -> Self {
-            let tree = FakeDevices::new();
-            tree.uio(0, Some("gemm8@40000000"), "gemm8");
-            let fake = Self { tree, engine: 0 };
-            fake.says(&[CTRL, ID]);
-            let (port, uio) = (crate::object::port::get(port).unwrap(), fake.tree.find("gemm8").unwrap());
-            let opening = Opening { kind: MachineKind::Gemm8, wiring: Wiring::Uio { uio, polled }, port, heap: None };
-            Self { engine: Station::open(opening).ok().unwrap(), ..fake }
-        }
-
-        /// What the device's registers say.
-        fn says(&self, registers: &[(u64, u32)]) {
-            let file = fs::File::options().write(true).open(self.file()).unwrap();
-            registers.iter().for_each(|(offset, word)| file.write_all_at(&word.to_le_bytes(), *offset).unwrap());
-        }
-
-        fn file(&self) -> PathBuf {
-            self.tree.path("dev/uio0")
-        }
-    }
-
-    #[test]
-    fn an_event_loop_arms_looks_and_waits() {
-        let options = contigo_sim_options { struct_size: size_of::<contigo_sim_options>(), ..contigo_sim_options::default() };
-        // SAFETY: the pointers are references.
-        let sim = answer(|sim| unsafe { contigo_sim_open(&raw const options, sim) });
-        // SAFETY: as above.
-        let port = answer(|port| unsafe { contigo_sim_port(sim, 1, port) });
-        let memory = contigo_heap_options {
-            struct_size: size_of::<contigo_heap_options>(),
-            kind: CONTIGO_HEAP_SIM,
-            addr_bits: 0,
-            len_bytes: 1 << 16,
-            align_bytes: 0,
-            name: core::ptr::null(),
-            sim,
-            kernel_port: 0,
-        };
-        // SAFETY: as above.
-        let heap = answer(|heap| unsafe { contigo_heap_open(&raw const memory, heap) });
-        let fake = Fake::open(port, false);
-        // SAFETY: as above.
-        let irq_fd = || answer(|fd| unsafe { contigo_engine_irq_fd(fake.engine, fd) });
-        let fd = irq_fd();
-        assert_eq!(fs::read_link(format!("/proc/self/fd/{fd}")).unwrap(), fake.file());
-        assert_eq!(fake.tree.inherited(), 0, "no program that is started gets it");
-
-        // SAFETY: as above.
-        let carve = |len_bytes| answer(|buf| unsafe { contigo_carve(heap, len_bytes, 0, buf) });
-        let operands = [64, 1024, 64, 64].map(|len_bytes| contigo_operand { buf: carve(len_bytes), offset_bytes: 0, len_bytes });
-        let gemm = contigo_gemm8_args {
-            struct_size: size_of::<contigo_gemm8_args>(),
-            m: 1,
-            n: 16,
-            k: 64,
-            output: CONTIGO_GEMM8_INT32,
-            relu: 0,
-            shift: 0,
-        };
-        // SAFETY: as above; there is no device that could move a byte.
-        let job = answer(|job| unsafe { contigo_gemm8_start(fake.engine, &raw const gemm, operands.as_ptr(), job) });
-        // SAFETY: as above.
-        let look = || answer(|done| unsafe { contigo_job_poll(job, done) });
-        assert_eq!(fake.tree.word("dev/uio0", 0), 1, "AP_START");
-        // The engine has a job, and its interrupt can be had all the same. Arming reads one word and writes one behind it.
-        fake.says(&[(4, 0)]);
-        assert_eq!((contigo_engine_irq_arm(fake.engine), look(), irq_fd()), (CONTIGO_OK, 0, fd));
-        assert_eq!(fake.tree.word("dev/uio0", 4), 1, "unmasked");
-        fake.says(&[CTRL, BYTES_OUT]);
-        // SAFETY: it is open until the engine is closed.
-        let mut files = [PollFd::new(unsafe { BorrowedFd::borrow_raw(fd) }, PollFlags::POLLIN)];
-        assert_eq!((poll(&mut files, PollTimeout::from(1_000_u16)), look()), (Ok(1), 1));
-
-        operands.iter().for_each(|operand| assert_eq!(contigo_buf_release(operand.buf), CONTIGO_OK));
-        assert_eq!((contigo_engine_close(fake.engine), fake.tree.held()), (CONTIGO_OK, (0, 0)), "nothing of it stays open");
-        assert_eq!(contigo_engine_irq_arm(fake.engine), CONTIGO_E_STALE);
-        for status in [contigo_heap_close(heap), contigo_port_close(port), contigo_sim_close(sim)] {
-            assert_eq!(status, CONTIGO_OK);
-        }
-    }
-
-    #[test]
-    fn a_polled_device_has_none() {
-        // SAFETY: the name is a text, the pointer a reference.
-        let port = answer(|port| unsafe { contigo_port_find(c"zynq-hp0".as_ptr(), port) });
-        let fake = Fake::open(port, true);
-        let mut fd = 7;
-        // SAFETY: the pointer is a reference.
-        let status = unsafe { contigo_engine_irq_fd(fake.engine, &raw mut fd) };
-        assert_eq!((status, fd, contigo_engine_irq_arm(fake.engine)), (CONTIGO_E_KIND, -1, CONTIGO_E_KIND));
-        let text = crate::last_error::with_text(|text| String::from_utf8_lossy(text).contains("polled"));
-        assert_eq!(text, Some(true));
-        assert_eq!((contigo_engine_close(fake.engine), contigo_port_close(port)), (CONTIGO_OK, CONTIGO_OK));
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@ use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
     last_error::call,
-    object::port::get,
+    object::{gpu, port::get},
     status::contigo_status,
 };
 use contigo::Uio;
@@ -30,8 +30,13 @@ pub const CONTIGO_ENGINE_GEMM8: u32 = 1;
 pub const CONTIGO_ENGINE_PL330: u32 = 2;
 /// ZynqMP's ZDMA: copies. With `heap` it works by lists of descriptors, without by its registers alone.
 pub const CONTIGO_ENGINE_ZDMA: u32 = 3;
+/// gemm8 as a CUDA kernel on the GPU whose `port` it is (`contigo_port_find("cuda:0")`): the same operands, arguments and jobs, bit for bit, in
+/// memory of `CONTIGO_HEAP_CUDA`. Nothing is copied: the kernel reads and writes the pinned memory. It has no interrupt: look with
+/// `contigo_job_poll`, or wait. A kernel cannot be stopped: where a job takes too long or is cancelled, its end is waited for, five seconds at
+/// most. Starting it and looking at it are calls of NVIDIA's driver, which may use the heap and the kernel as it pleases.
+pub const CONTIGO_ENGINE_GEMM8_CUDA: u32 = 4;
 
-/// Which engine, and how it is reached: `sim`, or `uio`.
+/// Which engine, and how it is reached: `sim`, or `uio`; neither for a GPU's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_engine_options {
@@ -42,12 +47,13 @@ pub struct contigo_engine_options {
     /// 1: wait without the interrupt, by looking again and again. For a real device only.
     pub polled: u32,
     /// The port that the device's bus master is wired to. For a real device this is the program's word: in this bitstream, on this board, the
-    /// device reaches memory through this port and no other way, and nobody else drives it. A wrong port writes into other memory.
+    /// device reaches memory through this port and no other way, and nobody else drives it. A wrong port writes into other memory. A GPU's is
+    /// checked: its engine takes no other, and no other engine takes it.
     pub port: contigo_port,
-    /// The simulated board on which a new device of this kind is made; 0: a real one.
+    /// The simulated board on which a new device of this kind is made; 0: a real one, or a GPU.
     pub sim: contigo_sim,
     /// The UIO device's name: its node in the device tree, with its unit address (`dma-controller@f8003000`) or without, or what its driver
-    /// calls it. NULL with `sim`. It is not kept.
+    /// calls it. NULL with `sim`, and for a GPU. It is not kept.
     pub uio: *const c_char,
     /// The heap for what the driver itself needs, carved once; 0: none.
     pub heap: contigo_heap,
@@ -95,14 +101,23 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
     unsafe {
         raw::answer(engine, "engine", || {
             let contigo_engine_options { kind, polled, port, sim, uio, heap, .. } = raw::read(options)?;
+            let on_gpu = kind == CONTIGO_ENGINE_GEMM8_CUDA;
+            if on_gpu {
+                gpu::here()?;
+            }
             let kind = match kind {
-                CONTIGO_ENGINE_GEMM8 => MachineKind::Gemm8,
+                CONTIGO_ENGINE_GEMM8 | CONTIGO_ENGINE_GEMM8_CUDA => MachineKind::Gemm8,
                 CONTIGO_ENGINE_PL330 => MachineKind::Pl330,
                 CONTIGO_ENGINE_ZDMA => MachineKind::Zdma,
                 value => return Err(Fault::from(Misuse::Value { what: "contigo_engine_options.kind", value: value.into() })),
             };
             let port = get(port)?;
-            let wiring = if sim == 0 {
+            let wiring = if on_gpu {
+                if sim != 0 {
+                    return Err(Misuse::Value { what: "contigo_engine_options.sim of a GPU's engine", value: sim }.into());
+                }
+                Wiring::Gpu
+            } else if sim == 0 {
                 let polled = flag(polled, "contigo_engine_options.polled")?;
                 let name = raw::text(uio, "contigo_engine_options.uio")?;
                 Wiring::Uio { uio: Uio::find(name)?, polled }
@@ -136,7 +151,7 @@ pub extern "C" fn contigo_engine_recover(engine: contigo_engine) -> contigo_stat
 }
 
 /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck. `CONTIGO_E_KIND` for a real device, whose reset
-/// is the board's business.
+/// is the board's business, and for a GPU, whose reset would free all pinned memory under whoever looks at it.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_engine_reset(engine: contigo_engine) -> contigo_status {
     call(|| on(engine, |station| station.reset()))
@@ -148,7 +163,7 @@ pub extern "C" fn contigo_engine_reset(engine: contigo_engine) -> contigo_status
 /// In an event loop, in this order: `contigo_engine_irq_arm`; `contigo_job_poll`; and only where the job is not done, poll(2), with a limit
 /// after which the program cancels the job.
 ///
-/// `CONTIGO_E_KIND`: the device is simulated, or was opened with `polled`; a program looks again and again there.
+/// `CONTIGO_E_KIND`: the device is simulated, a GPU, or was opened with `polled`; a program looks again and again there.
 ///
 /// # Safety
 /// `fd` is writable.
@@ -168,7 +183,7 @@ pub extern "C" fn contigo_engine_irq_arm(engine: contigo_engine) -> contigo_stat
 }
 
 /// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
-/// Do it before the first job.
+/// Do it before the first job. `CONTIGO_E_KIND` for a GPU, which NVIDIA's driver stops.
 ///
 /// # Safety
 /// The kernel port is this engine's device, and its window number `window` the registers: the program's word. The engine is closed before the

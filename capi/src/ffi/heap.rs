@@ -2,7 +2,7 @@
 //! Heaps: blocks of DMA memory.
 
 use super::{
-    port::{contigo_kernel_port, contigo_port},
+    port::{contigo_kernel_port, contigo_port, flag},
     raw::{self, Versioned},
     sim::contigo_sim,
 };
@@ -35,6 +35,10 @@ pub const CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: u32 = 3;
 pub const CONTIGO_HEAP_DMA_HEAP: u32 = 4;
 /// Huge pages of 2 MiB: `len_bytes`. Needs reserved pages and `CAP_SYS_ADMIN`.
 pub const CONTIGO_HEAP_HUGE_PAGES: u32 = 5;
+/// Memory of the CPU's that CUDA pins and maps for a GPU: `gpu`, `len_bytes`, `write_combined`. Zeroed; both views begin at a multiple of 4096
+/// bytes, or of `align_bytes` where that is more. CPU and GPU share it with no copy and no cache maintenance. Its port is
+/// `contigo_port_find("cuda:0")`.
+pub const CONTIGO_HEAP_CUDA: u32 = 6;
 
 /// Which memory, and what it must be. What is 0 has its default.
 #[repr(C)]
@@ -56,6 +60,11 @@ pub struct contigo_heap_options {
     pub sim: contigo_sim,
     /// For whom a dma-heap's block is; 0: for nobody.
     pub kernel_port: contigo_kernel_port,
+    /// For `CONTIGO_HEAP_CUDA`: which GPU, as CUDA counts them (`CUDA_VISIBLE_DEVICES`).
+    pub gpu: u32,
+    /// For `CONTIGO_HEAP_CUDA`: 1, write-combined, for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very
+    /// slowly.
+    pub write_combined: u32,
 }
 
 // SAFETY: integers and a pointer, `struct_size` first.
@@ -113,14 +122,19 @@ unsafe impl Versioned for contigo_heap_stats {
 /// Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its caches once. Close it with
 /// `contigo_heap_close`.
 ///
+/// For `CONTIGO_HEAP_CUDA` as `contigo_port_find` says; and `CONTIGO_E_CUDA` with `CUDA_ERROR_OUT_OF_MEMORY` where no more can be pinned.
+///
 /// # Safety
-/// `options` points to an initialised structure whose name is NULL or NUL-terminated; `heap` is writable.
+/// `options` points to an initialised structure whose name is NULL or NUL-terminated; `heap` is writable. Of a
+/// write-combined heap: a thread that has written to a buffer calls `atomic_thread_fence(memory_order_seq_cst)` before another thread of the CPU
+/// gets it; jobs and hand-overs need nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_heap_open(options: *const contigo_heap_options, heap: *mut contigo_heap) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(heap, "heap", || {
-            let contigo_heap_options { kind, addr_bits, len_bytes, align_bytes, name, sim, kernel_port, .. } = raw::read(options)?;
+            let options = raw::read(options)?;
+            let contigo_heap_options { kind, addr_bits, len_bytes, align_bytes, name, sim, kernel_port, .. } = options;
             let name = || raw::text(name, "contigo_heap_options.name");
             let source = match kind {
                 CONTIGO_HEAP_SIM => Source::Sim { sim, len_bytes },
@@ -130,6 +144,10 @@ pub unsafe extern "C" fn contigo_heap_open(options: *const contigo_heap_options,
                     Source::DmaHeap { name: name()?, len_bytes, kernel_port: (kernel_port != 0).then_some(kernel_port) }
                 }
                 CONTIGO_HEAP_HUGE_PAGES => Source::HugePages { len_bytes },
+                CONTIGO_HEAP_CUDA => {
+                    let write_combined = flag(options.write_combined, "contigo_heap_options.write_combined")?;
+                    Source::Cuda { ordinal: options.gpu, len_bytes, write_combined }
+                }
                 value => return Err(Fault::from(Misuse::Value { what: "contigo_heap_options.kind", value: value.into() })),
             };
             let mut needs = Requirements { len_bytes: len_bytes.max(1), ..Requirements::default() };
@@ -145,7 +163,8 @@ pub unsafe extern "C" fn contigo_heap_open(options: *const contigo_heap_options,
 }
 
 /// Closes a heap and gives its memory back. `CONTIGO_E_STILL_USED` while a buffer, a pool or an engine has a piece of it; for ever, where a
-/// device would not stop: leak, never free, what a device may own.
+/// device would not stop: leak, never free, what a device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the
+/// GPU is doing; beside a kernel that does not end it stays pinned.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_heap_close(heap: contigo_heap) -> contigo_status {
     call(|| Heap::close(heap))

@@ -9,8 +9,8 @@ use crate::{
     fault::{Fault, Misuse},
     last_error::call,
     object::{
-        KERNEL_PORTS, SIMS,
-        port::{PORTS, find, get, keep},
+        KERNEL_PORTS, SIMS, gpu,
+        port::{self, PORTS, find, get, keep},
     },
     status::contigo_status,
 };
@@ -54,6 +54,10 @@ unsafe impl Versioned for contigo_port_options {
 /// The port of a known board that is called `name`: `zynq-hp0`, `zynq-acp`, `zynq-dmac`, `cyclone-v-acp`... (`contigo boards` lists them).
 /// Close it with `contigo_port_close`. `CONTIGO_E_NOT_FOUND`: no board has one.
 ///
+/// `cuda:0`, `cuda:1`... is a GPU's, and `cuda` the first one's: loads NVIDIA's driver and takes the GPU's primary context, the one of the CUDA
+/// runtime; both stay until the program ends. `CONTIGO_E_NO_LIBRARY`: there is no driver; `CONTIGO_E_UNSUITABLE`: it is too old; `CONTIGO_E_CUDA`:
+/// it refuses, as where there is no GPU; `CONTIGO_E_ARGUMENT`: there are fewer GPUs.
+///
 /// # Safety
 /// `name` is NUL-terminated; `port` is writable.
 #[unsafe(no_mangle)]
@@ -63,7 +67,12 @@ pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut conti
         raw::answer(port, "port", || {
             let others = contigo_boards::ALL.iter().map(|board| board.ports.len()).sum::<usize>();
             let missing = Error::NotFound { what: "port", among: u32::try_from(others).unwrap_or(u32::MAX) };
-            Ok(PORTS.insert(find(raw::text(name, "name")?).ok_or(missing)?)?)
+            let name = raw::text(name, "name")?;
+            let found = match port::gpu(name) {
+                Some(ordinal) => gpu::port(ordinal)?,
+                None => find(name).ok_or(missing)?,
+            };
+            Ok(PORTS.insert(found)?)
         })
     }
 }

@@ -73,7 +73,8 @@ unsafe impl Versioned for contigo_tensor_info {
 
 /// Lends the buffer to a framework: `tensor` is a `DLManagedTensorVersioned *`, or a `DLManagedTensor *` where `options->legacy` says so, for
 /// one consumer, which calls its deleter when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
-/// (kDLCPU), that of a device's the bus address (kDLExtDev).
+/// (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address (kDLExtDev), or the GPU's pointer with its number
+/// (kDLCUDA).
 ///
 /// Until the deleter was called and `contigo_buf_unlend` took it back, the buffer can be neither mapped, nor given to a device, nor
 /// released: `CONTIGO_E_TENSOR_OUT`. `CONTIGO_E_MAPPED`: it is mapped. `CONTIGO_E_TENSOR`: the elements do not fit in the buffer, or are

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a heap borrows its board or its kernel port, and is borrowed by its buffers, for as long as leases say")]
 //! A heap: one region of DMA memory, and what it stands on.
 
-use super::{KERNEL_PORTS, SIMS, memory::Memory};
+use super::{KERNEL_PORTS, SIMS, gpu, memory::Memory};
 use crate::{
     fault::Fault,
     handle::Kind,
@@ -46,6 +46,8 @@ pub(crate) enum Source<'a> {
     DmaHeap { name: &'a str, len_bytes: usize, kernel_port: Option<u64> },
     /// Huge pages.
     HugePages { len_bytes: usize },
+    /// Memory that CUDA pins for a GPU.
+    Cuda { ordinal: u32, len_bytes: usize, write_combined: bool },
 }
 
 impl Heap {
@@ -72,6 +74,9 @@ impl Heap {
                 (Memory::DmaHeapFor(block), Ground::KernelPort(port))
             }
             Source::HugePages { len_bytes } => (Memory::HugePages(HugeTlb::new(len_bytes)?), Ground::Nothing),
+            Source::Cuda { ordinal, len_bytes, write_combined } => {
+                (gpu::pinned(ordinal, len_bytes, needs.align.max(Align::PAGE), write_combined)?, Ground::Nothing)
+            }
         };
         let region = Region::with(memory, needs)?;
         claimed.guard.put(Self { region, _ground: ground });

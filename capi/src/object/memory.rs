@@ -1,6 +1,8 @@
 #![allow(unsafe_code, reason = "`unsafe impl Backend`, which is another backend's in every method")]
 //! Every kind of memory as one type, so that a heap is one type.
 
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+use contigo::cuda::CudaHost;
 use contigo::{Backend, Direction, DmaBuf, DmaHeap, Error, ExportedFd, HugeTlb, Mapping, Segment, UDmaBuf, sim::Sim};
 use core::ops::Range;
 
@@ -11,6 +13,8 @@ pub(crate) enum Memory {
     DmaHeap(DmaHeap),
     DmaHeapFor(DmaBuf<'static>),
     HugePages(HugeTlb),
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    Cuda(CudaHost<'static>),
     #[cfg(test)]
     FakeUDmaBuf(UDmaBuf<contigo_tests::fake_u_dma_buf::FakeIoctl>),
 }
@@ -23,6 +27,8 @@ impl Memory {
             Self::DmaHeap(block) => block,
             Self::DmaHeapFor(block) => block,
             Self::HugePages(block) => block,
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            Self::Cuda(block) => block,
             #[cfg(test)]
             Self::FakeUDmaBuf(block) => block,
         }

@@ -69,6 +69,8 @@ pub(crate) fn heap_options(sim: contigo_sim) -> contigo_heap_options {
         name: ptr::null(),
         sim,
         kernel_port: 0,
+        gpu: 0,
+        write_combined: 0,
     }
 }
 

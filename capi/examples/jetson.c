@@ -1,0 +1,148 @@
+/* A frame loop on a Jetson, or beside a card: frames in memory that CUDA pins, gemm8 as a kernel on the GPU, and the same bytes as DLPack tensors.
+ *
+ *     cc -std=c11 jetson.c $(pkg-config --cflags --libs contigo) -o jetson && ./jetson
+ *
+ * Nothing of CUDA is needed to build it. Without NVIDIA's driver, or without a GPU, it says so and ends well. What differs from gemm.c is the port,
+ * the heap's kind and the engine's. */
+
+#include <contigo.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* dlpack.h 1.1, as a framework brings it along: as much of it as is printed here. */
+enum { kDLInt = 0, kDLCUDA = 2, kDLCUDAHost = 3 };
+typedef struct DLManagedTensorVersioned {
+    struct {
+        uint32_t major, minor;
+    } version;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensorVersioned *self);
+    uint64_t flags;
+    struct {
+        void *data;
+        struct {
+            int32_t device_type, device_id;
+        } device;
+    } dl_tensor;
+} DLManagedTensorVersioned;
+
+enum { M = 4, N = 16, K = 64, SLOT = 4096, SLOTS = 4, FRAMES = 4, TIMEOUT_US = 1000 * 1000 };
+
+static void check(contigo_status status, const char *what)
+{
+    if (status != CONTIGO_OK) {
+        char text[256];
+        contigo_last_error(text, sizeof text);
+        fprintf(stderr, "%s: %s: %s\n", what, contigo_status_name(status), text);
+        exit(EXIT_FAILURE);
+    }
+}
+#define CHECK(call) check((call), #call)
+
+/* A buffer's bytes. The GPU cannot have them before contigo_buf_unmap. */
+static void *map(contigo_buf buf, uint32_t access)
+{
+    void *bytes = NULL;
+    CHECK(contigo_buf_map(buf, access, &bytes, NULL));
+    return bytes;
+}
+
+/* What a framework is told of a buffer: whose pointer it gets. It is done with it at once. */
+static int32_t lend(contigo_buf buf, const char *whose)
+{
+    static const int64_t shape[2] = {M, N};
+    contigo_tensor_options options = {.struct_size = sizeof options, .shape = shape, .ndim = 2, .dtype_code = kDLInt, .dtype_bits = 32,
+                                      .align_bytes = 64};
+    void *lent;
+    CHECK(contigo_buf_lend(buf, &options, &lent));
+    DLManagedTensorVersioned *tensor = lent;
+    const int32_t type = tensor->dl_tensor.device.device_type;
+    printf("the tensor of %s: %s (%" PRId32 ", device %" PRId32 ") at %#" PRIxPTR "\n", whose,
+           type == kDLCUDAHost ? "kDLCUDAHost" : type == kDLCUDA ? "kDLCUDA" : "something else", type, tensor->dl_tensor.device.device_id,
+           (uintptr_t)tensor->dl_tensor.data);
+    tensor->deleter(tensor);
+    CHECK(contigo_buf_unlend(buf));
+    return type;
+}
+
+int main(void)
+{
+    contigo_port port;
+    contigo_heap heap;
+    contigo_pool pool;
+    contigo_engine engine;
+    contigo_buf a, b, bias, c;
+    contigo_job job;
+    unsigned wrong = 0;
+
+    contigo_status status = contigo_port_find("cuda:0", &port);
+    if (status == CONTIGO_E_NO_LIBRARY || status == CONTIGO_E_CUDA) {
+        char text[256];
+        contigo_last_error(text, sizeof text);
+        printf("no GPU here: %s: %s\n", contigo_status_name(status), text);
+        return EXIT_SUCCESS;
+    }
+    check(status, "contigo_port_find");
+
+    /* Pinned once, when the program begins. The frames' pool is carved from it. */
+    contigo_heap_options memory = {.struct_size = sizeof memory, .kind = CONTIGO_HEAP_CUDA, .gpu = 0, .len_bytes = 1 << 20};
+    CHECK(contigo_heap_open(&memory, &heap));
+    CHECK(contigo_pool_open(heap, SLOT, SLOTS, 256, &pool));
+    contigo_engine_options device = {.struct_size = sizeof device, .kind = CONTIGO_ENGINE_GEMM8_CUDA, .port = port};
+    CHECK(contigo_engine_open(&device, &engine));
+    CHECK(contigo_pool_take(pool, &a));
+    CHECK(contigo_pool_take(pool, &b));
+    CHECK(contigo_pool_take(pool, &bias));
+    CHECK(contigo_pool_take(pool, &c));
+
+    /* What every frame is multiplied with: ones, and the column is added. */
+    memset(map(b, CONTIGO_WRITE), 1, K * N);
+    int32_t *columns = map(bias, CONTIGO_WRITE);
+    for (int column = 0; column < N; column++)
+        columns[column] = column;
+    CHECK(contigo_buf_unmap(b));
+    CHECK(contigo_buf_unmap(bias));
+
+    contigo_gemm8_args args = {.struct_size = sizeof args, .m = M, .n = N, .k = K, .output = CONTIGO_GEMM8_INT32};
+    const contigo_operand operands[4] = {
+        {.buf = a, .len_bytes = M * K},
+        {.buf = b, .len_bytes = K * N},
+        {.buf = bias, .len_bytes = N * sizeof(int32_t)},
+        {.buf = c, .len_bytes = M * N * sizeof(int32_t)},
+    };
+    for (int frame = 0; frame < FRAMES; frame++) {
+        /* The CPU's turn, then the GPU's, on the same bytes. */
+        memset(map(a, CONTIGO_WRITE), frame, M * K);
+        CHECK(contigo_buf_unmap(a));
+        CHECK(contigo_gemm8_start(engine, &args, operands, &job));
+        CHECK(contigo_job_wait(job, TIMEOUT_US));
+        const int32_t *sums = map(c, CONTIGO_READ);
+        for (int at = 0; at < M * N; at++)
+            wrong += sums[at] != K * frame + at % N;
+        CHECK(contigo_buf_unmap(c));
+    }
+
+    /* A framework gets the CPU's pointer of a buffer that is the CPU's, and the GPU's of one that is the GPU's: what a kernel of TVM or TensorRT reads next,
+     * with nothing between. */
+    wrong += lend(c, "the CPU's buffer") != kDLCUDAHost;
+    CHECK(contigo_gemm8_start(engine, &args, operands, &job));
+    CHECK(contigo_job_wait_device(job, TIMEOUT_US));
+    wrong += lend(c, "the GPU's buffer") != kDLCUDA;
+    for (int at = 0; at < 4; at++)
+        CHECK(contigo_buf_to_cpu(operands[at].buf));
+
+    contigo_heap_stats stats = {.struct_size = sizeof stats};
+    CHECK(contigo_heap_get_stats(heap, &stats));
+    wrong += stats.bytes_copied != 0;
+    printf("%d frames, %u wrong, bytes copied: %" PRIu64 "\n", FRAMES, wrong, stats.bytes_copied);
+
+    for (int at = 0; at < 4; at++)
+        CHECK(contigo_buf_release(operands[at].buf));
+    CHECK(contigo_engine_close(engine));
+    CHECK(contigo_pool_close(pool));
+    CHECK(contigo_heap_close(heap));
+    CHECK(contigo_port_close(port));
+    return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,153 @@
+//! What the driver refuses, and what there is not: each has its code, and the CUDA code with its name in the text.
+
+use super::*;
+use contigo_tests::nvidia::{self, NoNode};
+use fake_cuda::code;
+
+fn heap(options: &contigo_heap_options) -> contigo_status {
+    let mut heap = 1;
+    let status = unsafe { contigo_heap_open(options, &mut heap) };
+    assert!((status == CONTIGO_OK) == (heap != 0));
+    status
+}
+
+/// Whatever is asked for first is refused so.
+#[track_caller]
+fn all_refused(code: contigo_status, word: &str) {
+    refused(try_port("cuda").0, code, word);
+    refused(try_port("cuda:0").0, code, word);
+    refused(heap(&cuda_heap(0)), code, word);
+}
+
+#[test]
+fn no_driver() {
+    without_a_driver("errors::no_driver", || {
+        all_refused(CONTIGO_E_NO_LIBRARY, "libcuda.so.1 cannot be loaded: install NVIDIA's driver");
+        // Everything else is as ever.
+        let board = Board::new();
+        let operands = board.operands();
+        ok(contigo_job_wait(board.start(&operands), 20_000));
+        release_all(&operands);
+        board.close();
+    });
+}
+
+#[test]
+fn a_driver_that_is_too_old() {
+    alone("errors::a_driver_that_is_too_old", &Config { driver_version: 10_010, ..Config::default() }, |_| {
+        all_refused(CONTIGO_E_UNSUITABLE, "cuDriverGetVersion is 10010: CUDA 10.2 (10020) is the oldest driver");
+    });
+}
+
+#[test]
+fn no_gpu_and_then_there_is_one() {
+    alone("errors::no_gpu_and_then_there_is_one", &Config::default().with_devices(0, Device::default()), |controls| {
+        all_refused(CONTIGO_E_CUDA, "cuInit: CUDA_ERROR_NO_DEVICE (100)");
+        // What failed is not kept.
+        controls.configure(&Config::default());
+        close(gpu(0));
+        clean(controls, 1, 1);
+    });
+}
+
+/// NVIDIA's own, of several versions, where `tests/cuda/get` has put them into the cache.
+#[test]
+fn nvidia_s_driver_without_a_gpu() {
+    const TEST: &str = "errors::nvidia_s_driver_without_a_gpu";
+    if is_alone(TEST) {
+        let (status, port) = try_port("cuda:0");
+        return println!("answer: {status} {port} {}", last_error());
+    }
+    let drivers = nvidia::drivers();
+    if let Some(why) = nvidia::may_have_a_gpu().or_else(|| drivers.is_empty().then(|| nvidia::NOT_HERE.into())) {
+        return emulated::skipped(&format!("cuda::{TEST}"), &why);
+    }
+    let _node = NoNode::new();
+    for driver in drivers {
+        let said = run(TEST, &driver.folder);
+        let answer = said.lines().find_map(|line| line.split_once("answer: ")).map_or("", |(_, answer)| answer);
+        let expected = match driver.too_old() {
+            true => format!("{CONTIGO_E_UNSUITABLE} 0 cuDriverGetVersion is "),
+            // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an unknown error.
+            false if emulated::why().is_some() && driver.major < 500 => format!("{CONTIGO_E_CUDA} 0 cuInit: CUDA_ERROR_"),
+            false => format!("{CONTIGO_E_CUDA} 0 cuInit: CUDA_ERROR_NO_DEVICE (100)"),
+        };
+        assert!(answer.starts_with(&expected), "{driver:?}: {answer}");
+    }
+}
+
+#[test]
+fn a_gpu_that_does_not_exist() {
+    let mut config = two();
+    config.devices[1].can_map_host_memory = false;
+    alone("errors::a_gpu_that_does_not_exist", &config, |controls| {
+        for ordinal in [2, CONTIGO_MAX_GPUS, u32::MAX] {
+            let word = format!("the GPU's ordinal = {ordinal}; it must be a multiple of 1 between 0 and 1");
+            refused(heap(&cuda_heap(ordinal)), CONTIGO_E_ARGUMENT, &word);
+            assert!(last_error().ends_with("and 1"), "the last GPU's: {}", last_error());
+            let (status, port) = try_port(&format!("cuda:{ordinal}"));
+            refused(status, CONTIGO_E_ARGUMENT, &word);
+            assert_eq!(port, 0);
+        }
+        for name in ["cuda:", "cuda:x", "cuda:-1", "cuda1", "cuda:4294967296"] {
+            refused(try_port(name).0, CONTIGO_E_NOT_FOUND, "no such port");
+        }
+        // It exists, and cannot use the CPU's memory.
+        refused(heap(&cuda_heap(1)), CONTIGO_E_UNSUITABLE, "use another one");
+        ok(contigo_heap_close(open_heap(&cuda_heap(0))));
+        clean(controls, 1, 0);
+    });
+}
+
+#[test]
+fn memory_that_the_driver_does_not_give() {
+    let config = Config { pinned_limit_bytes: 4 << 20, ..Config::default() };
+    alone("errors::memory_that_the_driver_does_not_give", &config, |controls| {
+        let with = |len_bytes| contigo_heap_options { len_bytes, ..cuda_heap(0) };
+        let first = open_heap(&with(3 << 20));
+        refused(heap(&with(3 << 20)), CONTIGO_E_CUDA, "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)");
+        ok(contigo_heap_close(first));
+        ok(contigo_heap_close(open_heap(&with(3 << 20))));
+        for len_bytes in [0, usize::MAX] {
+            refused(heap(&with(len_bytes)), CONTIGO_E_ARGUMENT, "len_bytes");
+        }
+        let good = cuda_heap(0);
+        refused(heap(&contigo_heap_options { align_bytes: 48, ..good }), CONTIGO_E_NOT_POWER_OF_TWO, "48");
+        refused(heap(&contigo_heap_options { align_bytes: 1 << 40, ..good }), CONTIGO_E_CUDA, "CUDA_ERROR_OUT_OF_MEMORY");
+        refused(heap(&contigo_heap_options { align_bytes: 1 << 63, ..good }), CONTIGO_E_ARGUMENT, "len_bytes");
+        refused(heap(&contigo_heap_options { addr_bits: 32, ..good }), CONTIGO_E_TOO_HIGH, "32 address bits");
+        refused(heap(&contigo_heap_options { write_combined: 2, ..good }), CONTIGO_E_VALUE, "write_combined cannot be 2");
+        assert_eq!(controls.counters().host_allocs, 0, "what was refused was given back");
+        // A program that was built before there was a choice has the first GPU's.
+        let older = core::mem::offset_of!(contigo_heap_options, gpu);
+        ok(contigo_heap_close(open_heap(&contigo_heap_options { struct_size: older, gpu: 9, write_combined: 9, ..good })));
+        clean(controls, 1, 0);
+    });
+}
+
+#[test]
+fn whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole() {
+    const HEAP: [Function; 5] = [
+        Function::cuDeviceGetCount,
+        Function::cuDevicePrimaryCtxRetain,
+        Function::cuMemHostAlloc,
+        Function::cuMemHostGetDevicePointer_v2,
+        Function::cuPointerGetAttributes,
+    ];
+    const ENGINE: [Function; 3] = [Function::cuModuleLoadDataEx, Function::cuModuleGetFunction, Function::cuStreamCreate];
+    let config = HEAP.iter().chain(&ENGINE).fold(Config::default(), |config, call| config.failing(*call, 1, code::OUT_OF_MEMORY));
+    let test = "errors::whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole";
+    alone(test, &config, |controls| {
+        let provoked = |function: Function, status| {
+            refused(status, CONTIGO_E_CUDA, &format!("{}: CUDA_ERROR_OUT_OF_MEMORY (2)", function.name().trim_end_matches("_v2")));
+            let counters = controls.counters();
+            assert_eq!((counters.host_allocs, counters.streams, counters.events), (0, 0, 0), "{function:?}");
+        };
+        HEAP.iter().for_each(|call| provoked(*call, heap(&cuda_heap(0))));
+        let port = port("cuda");
+        ENGINE.iter().for_each(|call| provoked(*call, try_engine(port).0));
+        ok(contigo_port_close(port));
+        close(gpu(0));
+        clean(controls, 1, 1);
+    });
+}

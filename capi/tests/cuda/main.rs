@@ -1,0 +1,132 @@
+//! Pinned memory and a GPU through the functions that C calls, on a driver that stands in for NVIDIA's (`tests/fake-cuda`) and is found as that one
+//! is, by its name. What is opened of a GPU stays until the program ends: each test is a process of its own.
+#![cfg(all(feature = "cuda", target_pointer_width = "64"))]
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod errors;
+mod jobs;
+mod memory;
+mod misuse;
+mod no_heap;
+
+use common::*;
+use contigo_c::*;
+use contigo_tests::emulated;
+use fake_cuda::{Config, Controls, Device, Function};
+use std::{env, ffi::CString, fs, os::unix::fs::symlink, path::Path};
+
+/// In the process of one test: its name.
+const TEST: &str = "CONTIGO_C_CUDA_TEST";
+
+/// Runs a test in a process of its own, with a driver like `config`.
+fn alone(test: &str, config: &Config, act: impl FnOnce(&Controls)) {
+    if is_alone(test) {
+        return act(&Controls::take(config));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    symlink(fake_cuda::library(), folder.path().join("libcuda.so.1")).unwrap();
+    run(test, folder.path());
+}
+
+/// The same where the driver's file is no library, whatever else is installed.
+fn without_a_driver(test: &str, act: impl FnOnce()) {
+    if is_alone(test) {
+        return act();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
+    run(test, folder.path());
+}
+
+/// Is this the process of that test?
+fn is_alone(test: &str) -> bool {
+    env::var_os(TEST).is_some_and(|name| name == test)
+}
+
+/// Runs the process of a test, which finds its driver in `folder`; and what it printed.
+fn run(test: &str, folder: &Path) -> String {
+    let mut command = emulated::command(env::current_exe().unwrap());
+    let output = command.args(["--exact", test, "--nocapture"]).env(TEST, test).env("LD_LIBRARY_PATH", folder).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    // A name that no test has runs nothing, and succeeds.
+    assert!(output.status.success() && said.contains("1 passed"), "{test}: {said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+/// A driver with two GPUs.
+fn two() -> Config {
+    Config::default().with_devices(2, Device::default())
+}
+
+fn cuda_heap(gpu: u32) -> contigo_heap_options {
+    contigo_heap_options { kind: CONTIGO_HEAP_CUDA, gpu, ..heap_options(0) }
+}
+
+fn open_heap(options: &contigo_heap_options) -> contigo_heap {
+    answer(|heap| unsafe { contigo_heap_open(options, heap) })
+}
+
+fn try_port(name: &str) -> (contigo_status, contigo_port) {
+    let (name, mut port) = (CString::new(name).unwrap(), 1);
+    (unsafe { contigo_port_find(name.as_ptr(), &mut port) }, port)
+}
+
+#[track_caller]
+fn port(name: &str) -> contigo_port {
+    let (status, port) = try_port(name);
+    ok(status);
+    port
+}
+
+fn try_engine(port: contigo_port) -> (contigo_status, contigo_engine) {
+    let mut engine = 1;
+    (unsafe { contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8_CUDA, 0, port, 0), &mut engine) }, engine)
+}
+
+/// A heap, a pool of eight slots and a gemm8 on a GPU: as `Board::new`, without a board.
+fn gpu(ordinal: u32) -> Board {
+    let port = port(&format!("cuda:{ordinal}"));
+    let heap = open_heap(&cuda_heap(ordinal));
+    let pool = answer(|pool| unsafe { contigo_pool_open(heap, SLOT, 8, 256, pool) });
+    let (status, engine) = try_engine(port);
+    ok(status);
+    Board { sim: 0, port, heap, pool, engine }
+}
+
+fn close(gpu: Board) {
+    ok(contigo_engine_close(gpu.engine));
+    ok(contigo_pool_close(gpu.pool));
+    ok(contigo_heap_close(gpu.heap));
+    ok(contigo_port_close(gpu.port));
+}
+
+/// What was closed was given back, what stays of `gpus` GPUs and `modules` modules is there once, and nothing was done that the driver had to refuse.
+fn clean(controls: &Controls, gpus: u64, modules: u64) {
+    let counters = controls.counters();
+    let closed = [counters.host_allocs, counters.streams, counters.events, counters.freed_under_a_kernel, counters.overruns];
+    assert_eq!((closed, counters.retained_contexts, counters.modules), ([0; 5], gpus, modules), "{counters:?}");
+    for function in Function::ALL {
+        assert_eq!(counters.refused(*function), 0, "{function:?}");
+    }
+}
+
+/// A function of the driver, for what a program does beside this library.
+fn function<F: Copy>(name: &str) -> F {
+    let name = CString::new(name).unwrap();
+    unsafe {
+        let driver = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
+        let found = libc::dlsym(driver, name.as_ptr());
+        assert!(!found.is_null(), "{name:?}");
+        core::mem::transmute_copy(&found)
+    }
+}

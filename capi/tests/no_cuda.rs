@@ -1,0 +1,30 @@
+//! A library without CUDA, by its feature or for a 32-bit processor, has the same header, and says why it opens no GPU.
+#![cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+
+#[test]
+fn a_gpu_is_refused_with_the_reason() {
+    let why = if cfg!(target_pointer_width = "64") { "without its feature cuda" } else { "32-bit processor" };
+    for name in [c"cuda", c"cuda:0", c"cuda:9"] {
+        refused(unsafe { contigo_port_find(name.as_ptr(), &mut 0) }, CONTIGO_E_NO_LIBRARY, why);
+    }
+    let heap = contigo_heap_options { kind: CONTIGO_HEAP_CUDA, ..heap_options(0) };
+    refused(unsafe { contigo_heap_open(&heap, &mut 0) }, CONTIGO_E_NO_LIBRARY, why);
+    let board = Board::new();
+    for port in [0, board.port] {
+        let engine = engine_options(CONTIGO_ENGINE_GEMM8_CUDA, 0, port, 0);
+        refused(unsafe { contigo_engine_open(&engine, &mut 0) }, CONTIGO_E_NO_LIBRARY, "libcuda.so.1 cannot be loaded");
+    }
+    board.close();
+}
