@@ -241,20 +241,7 @@ pub(crate) fn info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     dict.set_item("version", env!("CARGO_PKG_VERSION"))?;
     dict.set_item("u-dma-buf", [names("/sys/class/u-dma-buf"), names("/sys/class/udmabuf")].concat())?;
     dict.set_item("dma-heap", names("/dev/dma_heap"))?;
-    dict.set_item("cuda", gpus())?;
     dict.set_item("kernel ports", names("/sys/class/contigo"))?;
     dict.set_item("free huge pages", free.ok().and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0))?;
     Ok(dict)
-}
-
-/// Of the driver, where there is one; nothing is opened on a GPU.
-#[cfg(target_pointer_width = "64")]
-fn gpus() -> Vec<String> {
-    let gpus = Cuda::load().and_then(|cuda| cuda.gpus()).unwrap_or(0);
-    (0..gpus).map(|ordinal| format!("cuda:{ordinal}")).collect()
-}
-
-#[cfg(not(target_pointer_width = "64"))]
-fn gpus() -> Vec<String> {
-    Vec::new()
 }
