@@ -21,7 +21,7 @@ use pyo3::{
 };
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 /// What all handles of an array share: the memory goes back when the last of them is gone.
@@ -46,7 +46,8 @@ unsafe impl Sync for Inner {}
 /// Whose it is.
 enum State {
     Cpu(CpuBuf<'static>),
-    Device(DevBuf<'static>),
+    /// By which hand-over.
+    Device(DevBuf<'static>, u64),
     /// In a call that is under way, freed, or lost to a device that would not stop.
     Gone,
 }
@@ -78,15 +79,20 @@ impl Inner {
         self.views.fetch_sub(1, Ordering::Release);
     }
 
-    /// One view more of the device's address, while it is a device's.
-    pub(crate) fn device_view(self: &Arc<Self>) -> PyResult<Counted> {
+    /// One view more of the device's address, while it is a device's by this hand-over.
+    pub(crate) fn device_view(self: &Arc<Self>, handover: u64) -> PyResult<Counted> {
         match &*self.lock() {
-            State::Device(_) => {
+            State::Device(_, current) if *current == handover => {
                 self.views.fetch_add(1, Ordering::Relaxed);
                 Ok(Counted::new(Arc::clone(self)))
             }
-            State::Cpu(_) | State::Gone => Err(PyBufferError::new_err("the hand-over has ended: no device has this buffer")),
+            _ => Err(PyBufferError::new_err("this hand-over has ended")),
         }
+    }
+
+    /// Is it a device's by this hand-over?
+    pub(crate) fn is_out(&self, handover: u64) -> bool {
+        matches!(&*self.lock(), State::Device(_, current) if *current == handover)
     }
 
     /// One view more, while it is the CPU's.
@@ -97,9 +103,10 @@ impl Inner {
                 self.views.fetch_add(1, Ordering::Relaxed);
                 Ok(Counted::new(Arc::clone(self)))
             }
-            State::Device(_) => {
-                Err(PyBufferError::new_err("a device has this buffer: take it back first (end of the `with`, sync_from_device)"))
-            }
+            State::Device(..) => Err(PyBufferError::new_err(
+                "a device has this buffer: take it back first (end of the `with`; after an exception in it, when the device has stopped: \
+                 sync_from_device)",
+            )),
             State::Gone => Err(PyBufferError::new_err("this buffer was freed, or is in a job")),
         }
     }
@@ -117,7 +124,7 @@ impl Inner {
                     "{views} view(s): {arrays} still looking at this buffer, and would race the device; delete them first (`del a`)"
                 )))
             }
-            other @ State::Device(_) => {
+            other @ State::Device(..) => {
                 *state = other;
                 Err(PyBufferError::new_err("a device has this buffer already"))
             }
@@ -129,14 +136,15 @@ impl Inner {
         *self.lock() = State::Cpu(buf);
     }
 
-    /// To a device behind the heap's port; the bus address.
-    pub(crate) fn give(&self, direction: Direction) -> PyResult<u64> {
+    /// To a device behind the heap's port; the bus address, and which hand-over it is of all that there were.
+    pub(crate) fn give(&self, direction: Direction) -> PyResult<(u64, u64)> {
+        static HANDOVERS: AtomicU64 = AtomicU64::new(0);
         let port = self.memory.port.ok_or_else(no_port)?;
         match handover::give(self.take()?, port, direction) {
             Ok(buf) => {
-                let address = buf.addr().0;
-                *self.lock() = State::Device(buf);
-                Ok(address)
+                let (address, handover) = (buf.addr().0, HANDOVERS.fetch_add(1, Ordering::Relaxed));
+                *self.lock() = State::Device(buf, handover);
+                Ok((address, handover))
             }
             Err((error, buf)) => {
                 self.put(buf);
@@ -145,24 +153,28 @@ impl Inner {
         }
     }
 
-    /// From the device, which has stopped.
-    pub(crate) fn take_back(&self) -> PyResult<()> {
+    /// From the device, which has stopped; by this hand-over, or whichever it is.
+    pub(crate) fn take_back(&self, by: Option<u64>) -> PyResult<()> {
         let mut state = self.lock();
         let views = self.views.load(Ordering::Acquire);
         match std::mem::replace(&mut *state, State::Gone) {
-            State::Device(buf) if views > 0 => {
-                *state = State::Device(buf);
+            State::Device(buf, handover) if by.is_some_and(|by| by != handover) => {
+                *state = State::Device(buf, handover);
+                Err(PyBufferError::new_err("this hand-over has ended, and the buffer is a device's by another"))
+            }
+            State::Device(buf, handover) if views > 0 => {
+                *state = State::Device(buf, handover);
                 Err(PyBufferError::new_err(format!(
                     "{views} view(s): a framework still has the device's view of this buffer; synchronise its stream and delete its tensors first"
                 )))
             }
-            State::Device(buf) => match buf.into_cpu() {
+            State::Device(buf, handover) => match buf.into_cpu() {
                 Ok(buf) => {
                     *state = State::Cpu(buf);
                     Ok(())
                 }
                 Err(refused) => {
-                    *state = State::Device(refused.returned);
+                    *state = State::Device(refused.returned, handover);
                     Err(raised(refused.error))
                 }
             },
@@ -183,7 +195,7 @@ impl Drop for Inner {
         match state {
             State::Cpu(buf) => self.memory.give_back(buf),
             // Nobody said that the device has stopped: leaked, never given to the next.
-            State::Device(buf) => std::mem::forget(buf),
+            State::Device(buf, _) => std::mem::forget(buf),
             State::Gone => {}
         }
     }
@@ -266,7 +278,7 @@ impl Buffer {
     fn owner(&self) -> &'static str {
         match &*self.inner.lock() {
             State::Cpu(_) => "cpu",
-            State::Device(_) => "device",
+            State::Device(..) => "device",
             State::Gone => "gone",
         }
     }
@@ -297,7 +309,7 @@ impl Buffer {
             return Err(PyBufferError::new_err("this is never copied: copy the array that you made of it"));
         }
         let at = (self.inner.ptr.cast(), DlDevice { device_type: self.inner.device_type(), device_id: 0 });
-        export::capsule(py, self.inner.view()?, at, &self.shape, self.dtype, export::is_versioned(max_version))
+        export::capsule(py, self.inner.view()?, at, &self.shape, self.dtype, export::Form::of(max_version))
     }
 
     /// (1, 0): the CPU's memory; (3, 0): memory that CUDA pinned.
@@ -339,7 +351,7 @@ impl Buffer {
 
     /// PYNQ's name: the device has stopped, and the CPU has the buffer again.
     fn sync_from_device(&self) -> PyResult<()> {
-        self.inner.take_back()
+        self.inner.take_back(None)
     }
 
     /// PYNQ's name: back to the heap, now. Refused while arrays look at it, and while a device has it.

@@ -4,9 +4,9 @@
 use crate::{buffer::Inner, dtype::Dtype};
 use contigo::dlpack::{
     Shape,
-    abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR},
+    abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},
 };
-use pyo3::{ffi, prelude::*};
+use pyo3::{exceptions::PyBufferError, ffi, prelude::*};
 use std::{
     ffi::{CStr, c_void},
     sync::Arc,
@@ -43,19 +43,37 @@ impl Drop for Counted {
     }
 }
 
-/// Does the consumer take the form of DLPack 1.0?
-pub(crate) fn is_versioned(max_version: Option<(u32, u32)>) -> bool {
-    max_version.is_some_and(|(major, _)| major >= 1)
+/// What the consumer takes, and may do.
+#[derive(Clone, Copy)]
+pub(crate) struct Form {
+    /// The form of DLPack 1.0.
+    versioned: bool,
+    read_only: bool,
 }
 
-/// A capsule with the tensor of `view`, whose elements `device` finds at `data`; in the form before DLPack 1.0 where `versioned` is false.
+impl Form {
+    /// For a consumer that takes DLPack up to `max_version`, and may write.
+    pub(crate) fn of(max_version: Option<(u32, u32)>) -> Self {
+        Self { versioned: max_version.is_some_and(|(major, _)| major >= 1), read_only: false }
+    }
+
+    /// The same for one that may not write, which only the newer form can say.
+    pub(crate) fn read_only(self) -> PyResult<Self> {
+        if !self.versioned {
+            return Err(PyBufferError::new_err("this is for reading only, which a consumer older than DLPack 1.0 would not know"));
+        }
+        Ok(Self { read_only: true, ..self })
+    }
+}
+
+/// A capsule with the tensor of `view`, whose elements `device` finds at `data`; in the form before DLPack 1.0 for consumers of that.
 pub(crate) fn capsule(
     py: Python<'_>,
     view: Counted,
     (data, device): (*mut c_void, DlDevice),
     shape: &Shape,
     dtype: Dtype,
-    versioned: bool,
+    form: Form,
 ) -> PyResult<Py<PyAny>> {
     let tensor = DlTensor {
         data: if shape.elements() == 0 { std::ptr::null_mut() } else { data },
@@ -66,10 +84,11 @@ pub(crate) fn capsule(
         strides: std::ptr::null_mut(),
         byte_offset: 0,
     };
+    let flags = if form.read_only { READ_ONLY } else { 0 };
     let version = DlVersion { major: MAJOR, minor: MINOR };
     let null = std::ptr::null_mut();
     let export = Box::into_raw(Box::new(Export {
-        versioned: DlManagedTensorVersioned { version, manager_ctx: null, deleter: Some(delete_versioned), flags: 0, tensor },
+        versioned: DlManagedTensorVersioned { version, manager_ctx: null, deleter: Some(delete_versioned), flags, tensor },
         legacy: DlManagedTensor { tensor, manager_ctx: null, deleter: Some(delete_legacy) },
         dims: shape.dims().to_vec(),
         strides: shape.strides().to_vec(),
@@ -83,7 +102,7 @@ pub(crate) fn capsule(
         }
         ((*export).versioned.manager_ctx, (*export).legacy.manager_ctx) = (export.cast(), export.cast());
         let (what, name) =
-            if versioned { ((&raw mut (*export).versioned).cast(), VERSIONED) } else { ((&raw mut (*export).legacy).cast(), LEGACY) };
+            if form.versioned { ((&raw mut (*export).versioned).cast(), VERSIONED) } else { ((&raw mut (*export).legacy).cast(), LEGACY) };
         ffi::PyCapsule_New(what, name.as_ptr(), Some(dropped))
     };
     // SAFETY: a new reference, or null with an exception; then the export is still ours.

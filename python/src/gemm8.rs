@@ -1,7 +1,7 @@
 //! The matrix engine: the simulated board's, or a GPU's kernel.
 
 use crate::{
-    buffer::Buffer,
+    buffer::{Buffer, Inner},
     error::{ContigoError, raised},
     heap::{Device, Memory},
 };
@@ -36,9 +36,9 @@ impl Gemm8 {
             #[cfg(target_pointer_width = "64")]
             Device::Gpu(gpu) => {
                 let mut log = contigo::cuda::Log::new();
-                let module = contigo_boards::gemm8_cuda::Gemm8Module::load(gpu, &mut log)
+                let module = memory
+                    .module(|| contigo_boards::gemm8_cuda::Gemm8Module::load(gpu, &mut log))
                     .map_err(|error| ContigoError::new_err(format!("{error}; the driver's compiler says: {}", log.trim_end())))?;
-                let module: &'static _ = Box::leak(Box::new(module));
                 Core::Gpu(Engine::new(module.kernel().map_err(raised)?).map_err(raised)?)
             }
             Device::Other => {
@@ -57,6 +57,7 @@ impl Gemm8 {
     #[allow(clippy::too_many_arguments, reason = "four operands and what is done with them, most by name")]
     fn run(
         &self,
+        py: Python<'_>,
         a: &Buffer,
         b: &Buffer,
         bias: &Buffer,
@@ -74,59 +75,56 @@ impl Gemm8 {
         if buffers.iter().any(|buffer| !buffer.is_of(self.memory)) {
             return Err(PyBufferError::new_err("a buffer of another heap: an engine works in its own heap"));
         }
-        match &mut *self.engine.lock().unwrap_or_else(PoisonError::into_inner) {
-            Core::Sim(engine) => product(engine, buffers, &args, Timeout::ms(timeout_ms)),
+        let inners = buffers.map(|buffer| &**buffer.inner());
+        // Other threads of Python go on; the engine's lock is not waited for with Python's held.
+        py.detach(|| match &mut *self.engine.lock().unwrap_or_else(PoisonError::into_inner) {
+            Core::Sim(engine) => product(engine, inners, &args, Timeout::ms(timeout_ms)),
             #[cfg(target_pointer_width = "64")]
-            Core::Gpu(engine) => product(engine, buffers, &args, Timeout::ms(timeout_ms)),
-        }
+            Core::Gpu(engine) => product(engine, inners, &args, Timeout::ms(timeout_ms)),
+        })
     }
 }
 
-fn product<A: Accelerator<4, Args = Gemm>>(
-    engine: &mut Engine<A, 4>,
-    buffers: [&Buffer; 4],
-    args: &Gemm,
-    timeout: Timeout,
-) -> PyResult<()> {
-    // All four, or none.
+/// All four buffers are taken, or none; they come back, but for what a device keeps that does not stop.
+fn product<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, buffers: [&Inner; 4], args: &Gemm, timeout: Timeout) -> PyResult<()> {
+    let len_bytes = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let mut taken: Vec<CpuBuf<'static>> = Vec::with_capacity(4);
     for (index, buffer) in buffers.iter().enumerate() {
-        match buffer.inner().take() {
+        match buffer.take() {
             Ok(buf) => taken.push(buf),
             Err(error) => {
-                buffers.iter().take(index).zip(taken).for_each(|(buffer, buf)| buffer.inner().put(buf));
-                return Err(error);
+                buffers.iter().zip(taken).for_each(|(buffer, buf)| buffer.put(buf));
+                let twice = buffers.iter().take(index).any(|other| std::ptr::eq(*other, *buffer));
+                return Err(if twice { PyBufferError::new_err("one buffer as two operands: a job takes four") } else { error });
             }
         }
     }
     let Ok([a, b, bias, c]) = <[CpuBuf<'static>; 4]>::try_from(taken) else { unreachable!("four were taken") };
-    let [a_bytes, b_bytes, bias_bytes, c_bytes] = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let [a_bytes, b_bytes, bias_bytes, c_bytes] = len_bytes;
     let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
     let job = match engine.start(operands, args) {
         Ok(job) => job,
         Err(refused) => {
-            let error = raised(refused.error);
             for (buffer, operand) in buffers.iter().zip(refused.buffers.into_iter().flatten()) {
                 if let Ok(buf) = operand.into_buf() {
-                    buffer.inner().put(buf);
+                    buffer.put(buf);
                 }
             }
-            return Err(error);
+            return Err(raised(refused.error));
         }
     };
     match job.wait(timeout) {
         Ok(back) => {
-            buffers.iter().zip(back).for_each(|(buffer, buf)| buffer.inner().put(buf));
+            buffers.iter().zip(back).for_each(|(buffer, buf)| buffer.put(buf));
             Ok(())
         }
         Err(failed) => {
-            let error = raised(failed.error);
             for (buffer, back) in buffers.iter().zip(failed.buffers.into_iter().flatten()) {
                 if let Ok(buf) = back.into_cpu() {
-                    buffer.inner().put(buf);
+                    buffer.put(buf);
                 }
             }
-            Err(error)
+            Err(raised(failed.error))
         }
     }
 }

@@ -13,6 +13,7 @@ use contigo::{
 use pyo3::{
     exceptions::{PyBufferError, PyValueError},
     prelude::*,
+    types::PyTuple,
 };
 use std::sync::Arc;
 
@@ -106,10 +107,16 @@ pub(crate) fn direction(word: &str) -> PyResult<Direction> {
 /// Whoever writes `address` into a device's registers promises that the device touches only these bytes, and has stopped when the block ends.
 /// A framework that works on the device itself takes the same view by `from_dlpack(handover)`; its stream is synchronised, and its tensors are
 /// gone, before the block ends.
+///
+/// A block that ends by an exception leaves the buffer the device's, because nobody has said that the device stopped: then `end()`, or the buffer's
+/// `sync_from_device()`, says it.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Handover {
     inner: Arc<Inner>,
     address: u64,
+    /// Which it is of all hand-overs.
+    number: u64,
+    read_only: bool,
     shape: Shape,
     dtype: Dtype,
 }
@@ -118,8 +125,9 @@ impl Handover {
     pub(crate) fn begin(buffer: &Buffer, word: &str) -> PyResult<Self> {
         let inner = Arc::clone(buffer.inner());
         let (shape, dtype) = buffer.layout();
-        let address = inner.give(direction(word)?)?;
-        Ok(Self { inner, address, shape, dtype })
+        let direction = direction(word)?;
+        let (address, number) = inner.give(direction)?;
+        Ok(Self { inner, address, number, read_only: direction == Direction::ToDevice, shape, dtype })
     }
 }
 
@@ -137,14 +145,21 @@ impl Handover {
     fn __dlpack__(
         &self,
         py: Python<'_>,
-        stream: Option<&Bound<'_, PyAny>>,
+        stream: Option<i64>,
         max_version: Option<(u32, u32)>,
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
         let device = self.inner.device();
-        if device.device_type != device::CUDA && stream.is_some_and(|stream| !stream.is_none()) {
-            return Err(PyBufferError::new_err("this device has no streams: stream must be None"));
+        match stream {
+            Some(_) if device.device_type != device::CUDA => {
+                return Err(PyBufferError::new_err("this device has no streams: stream must be None"));
+            }
+            // 0 is ambiguous: the array API's standard.
+            Some(stream) if stream == 0 || stream < -1 => {
+                return Err(PyBufferError::new_err(format!("stream {stream} is none of CUDA's: -1, 1, 2, or a stream's handle")));
+            }
+            _ => {}
         }
         if dl_device.is_some_and(|wanted| wanted != self.__dlpack_device__()) {
             return Err(PyBufferError::new_err("this is the device's view, and is copied to no other: see __dlpack_device__"));
@@ -158,7 +173,9 @@ impl Handover {
                 self.address
             ))
         })?);
-        export::capsule(py, self.inner.device_view()?, (data, device), &self.shape, self.dtype, export::is_versioned(max_version))
+        let form = export::Form::of(max_version);
+        let form = if self.read_only { form.read_only()? } else { form };
+        export::capsule(py, self.inner.device_view(self.number)?, (data, device), &self.shape, self.dtype, form)
     }
 
     /// (2, N): GPU number N; (12, 0): another device, by its bus addresses.
@@ -169,15 +186,19 @@ impl Handover {
 
     /// The device has stopped: the CPU's again. Refused while a framework has the device's view.
     fn end(&self) -> PyResult<()> {
-        self.inner.take_back()
+        self.inner.take_back(Some(self.number))
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
         slf
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<bool> {
-        self.end().map(|()| false)
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        let raised = exception.iter().next().is_some_and(|kind| !kind.is_none());
+        if !raised && self.inner.is_out(self.number) {
+            self.end()?;
+        }
+        Ok(false)
     }
 }

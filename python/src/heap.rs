@@ -8,11 +8,15 @@ use contigo::{
     Align, Backend, CpuBuf, DmaHeap, HugeTlb, KernelPort, Mapping, Port, Region, Result as RuntimeResult, Segment, UDmaBuf,
     dlpack::abi::device, sim::SimBoard,
 };
+#[cfg(target_pointer_width = "64")]
+use contigo_boards::gemm8_cuda::Gemm8Module;
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyTuple},
 };
+#[cfg(target_pointer_width = "64")]
+use std::sync::OnceLock;
 use std::{
     fs,
     ops::Range,
@@ -53,6 +57,9 @@ pub(crate) struct Memory {
     pub(crate) port: Option<Port>,
     /// Buffers that came back, whole. The next one that fits is used again.
     free: Mutex<Vec<CpuBuf<'static>>>,
+    /// On a GPU: the kernels, once an engine was asked for.
+    #[cfg(target_pointer_width = "64")]
+    module: OnceLock<Gemm8Module<'static>>,
 }
 
 /// Who works on the memory, as far as the runtime knows it.
@@ -81,6 +88,19 @@ impl Memory {
     /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA pinned.
     pub(crate) fn device_type(&self) -> i32 {
         if self.region.name().starts_with("cuda") { device::CUDA_HOST } else { device::CPU }
+    }
+
+    /// The kernels: those that are loaded, or what `load` makes. Two threads at once both load them, and one of the two is given back.
+    #[cfg(target_pointer_width = "64")]
+    pub(crate) fn module(
+        &'static self,
+        load: impl FnOnce() -> contigo::Result<Gemm8Module<'static>>,
+    ) -> contigo::Result<&'static Gemm8Module<'static>> {
+        if let Some(module) = self.module.get() {
+            return Ok(module);
+        }
+        let loaded = load()?;
+        Ok(self.module.get_or_init(|| loaded))
     }
 
     /// A buffer of so many bytes: one that came back, or a new piece.
@@ -170,7 +190,14 @@ impl Heap {
             Port { name, bus: contigo::Bus::Soc, offset, addr_bits, window: (0, u64::MAX), coherent }
         });
         let port = given.or(device.port());
-        let memory = Box::leak(Box::new(Memory { region, device, port, free: Mutex::default() }));
+        let memory = Box::leak(Box::new(Memory {
+            region,
+            device,
+            port,
+            free: Mutex::default(),
+            #[cfg(target_pointer_width = "64")]
+            module: OnceLock::new(),
+        }));
         Ok(Self { memory, name: name.into() })
     }
 

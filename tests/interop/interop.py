@@ -99,6 +99,59 @@ def a_view_blocks_the_device():
     return []
 
 
+def a_handover_is_the_device_s_until_its_own_end():
+    """An old hand-over ends no other, and a block that an exception ends says nothing of the device."""
+    buf = HEAP.allocate(64, "uint8")
+    old = buf.to_device()
+    old.end()
+    with buf.to_device() as current:
+        refused(BufferError, old.end, "this hand-over has ended")
+        refused(BufferError, old.__dlpack__, "this hand-over has ended")
+        with old:
+            pass
+        assert buf.owner == "device"
+        current.end()
+    assert buf.owner == "cpu"
+    try:
+        with buf.to_device() as current:
+            raise TimeoutError("the device does not answer")
+    except TimeoutError:
+        pass
+    assert buf.owner == "device"
+    refused(BufferError, lambda: array(buf), "sync_from_device")
+    buf.sync_from_device()
+    refused(BufferError, current.end, "no device has this buffer")
+    assert buf.owner == "cpu"
+    return []
+
+
+def a_job_lets_other_threads_go_on():
+    """Python's lock is not held while an engine works; an operand that is too large for any number is an error, and nothing is lost."""
+    engine, size = HEAP.gemm8(), 1024
+    shapes = {"a": "int8", "b": "int8", "bias": "int32", "c": "int8"}
+    bufs = {name: HEAP.allocate(size * (1 if name == "bias" else size), dtype) for name, dtype in shapes.items()}
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.wait(0.001):
+            ticks.append(time.monotonic())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begun = time.monotonic()
+    engine.run(**bufs, m=size, n=size, k=size, shift=7, timeout_ms=60_000)
+    ended = time.monotonic()
+    done.set()
+    thread.join()
+    meanwhile = [tick for tick in ticks if begun < tick < ended]
+    assert len(meanwhile) > (ended - begun) * 100, f"{len(meanwhile)} ticks in {ended - begun:.3f} s"
+    refused(Exception, lambda: engine.run(**bufs, m=1 << 31, n=1 << 31, k=16), "")
+    assert all(buf.owner == "cpu" for buf in bufs.values())
+    for buf in bufs.values():
+        buf.freebuffer()
+    return []
+
+
 def memory_comes_back():
     """What is freed is used again: a loop of frames carves once."""
     before = HEAP.stats()["carves"]
@@ -447,6 +500,8 @@ def memory_that_cuda_pinned():
 TESTS = [
     numpy_both_ways,
     a_view_blocks_the_device,
+    a_handover_is_the_device_s_until_its_own_end,
+    a_job_lets_other_threads_go_on,
     memory_comes_back,
     deleters_on_other_threads,
     cost_of_an_export,

@@ -9,6 +9,7 @@ import numpy as np
 import tvm
 
 CUDA, CUDA_HOST, EXT_DEV = 2, 3, 12
+READ_ONLY = 1
 
 
 def refused(words, call):
@@ -29,6 +30,13 @@ def told(capsule):
     kind, ordinal = (ctypes.c_int32 * 2).from_address(at + 8)
     shape = ctypes.c_void_p.from_address(at + 24).value
     return ctypes.c_void_p.from_address(at).value, kind, ordinal, ctypes.c_int64.from_address(shape).value
+
+
+def flags(capsule):
+    """Of a tensor in the form of DLPack 1.0: behind its version, its context and its deleter."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value
 
 
 def the_cpu_s_view(heap):
@@ -61,10 +69,18 @@ def the_gpu_s_view(heap):
         assert buf.owner == "device"
         del tensor
         refused("never copied", lambda: handover.__dlpack__(copy=True))
+        for stream in (0, -2):
+            refused(f"stream {stream} is none", lambda: handover.__dlpack__(stream=stream))
         refused("the device's view", lambda: handover.__dlpack__(dl_device=(CUDA_HOST, 0)))
         refused("a device has this buffer", buf.__dlpack__)
     assert buf.owner == "cpu"
-    refused("the hand-over has ended", handover.__dlpack__)
+    refused("this hand-over has ended", handover.__dlpack__)
+    # What a device only reads, a framework may only read.
+    with buf.to_device("to_device") as handover:
+        refused("for reading only", handover.__dlpack__)
+        assert flags(handover.__dlpack__(max_version=(1, 0))) == READ_ONLY
+    with buf.to_device("from_device") as handover:
+        assert flags(handover.__dlpack__(max_version=(1, 0))) == 0
 
 
 def another_device_s_view():
@@ -94,6 +110,12 @@ def products_on_the_gpu(heap):
     assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[:m * n].reshape(m, n), shifted)
     elsewhere = contigo.Heap("sim", 1 << 16).allocate((m, k), "int8")
     refused("another heap", lambda: engine.run(**(bufs | {"a": elsewhere}), m=m, n=n, k=k))
+    refused("one buffer as two operands", lambda: engine.run(**(bufs | {"bias": bufs["c"]}), m=m, n=n, k=k))
+    assert all(buf.owner == "cpu" for buf in bufs.values())
+    # Engines of one heap share its kernels.
+    assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[:m * n].reshape(m, n), shifted)
+    heap.gemm8().run(**bufs, m=m, n=n, k=k)
+    assert np.array_equal(np.asarray(bufs["c"]), expected)
 
 
 def main():

@@ -67,11 +67,11 @@ impl Output {
 }
 
 impl Gemm {
-    /// How many bytes each operand needs: A, B, bias, C.
+    /// How many bytes each operand needs: A, B, bias, C; `u64::MAX` where that is no 64-bit number.
     #[must_use]
     pub const fn operand_bytes(&self) -> [u64; 4] {
         let (m, n, k) = (self.m as u64, self.n as u64, self.k as u64);
-        [m * k, k * n, 4 * n, m * n * self.output.element_bytes()]
+        [m * k, k * n, 4 * n, (m * n).saturating_mul(self.output.element_bytes())]
     }
 
     /// Do the operands suit the arguments, and the arguments the engine (`boards/gemm8.md`, "Operands and limits")? For every driver of one.
@@ -240,4 +240,17 @@ fn argument(name: &'static str, value: u32, min: u32, max: u32, multiple_of: u32
     }
     let [value, min, max, multiple_of] = [value, min, max, multiple_of].map(u64::from);
     Err(Error::Argument { name, value, min, max, multiple_of })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_are_no_number_are_the_largest_one() {
+        let args = |m, n, k| Gemm { m, n, k, output: Output::Int32 { relu: false } };
+        assert_eq!(args(2, 16, 32).operand_bytes(), [64, 512, 64, 128]);
+        let all = u64::from(u32::MAX);
+        assert_eq!(args(u32::MAX, u32::MAX, u32::MAX).operand_bytes(), [all * all, all * all, 4 * all, u64::MAX]);
+    }
 }
