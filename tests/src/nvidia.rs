@@ -78,7 +78,7 @@ pub fn may_have_a_gpu() -> Option<String> {
     Some(format!("this machine's kernel has a driver for GPUs ({part})"))
 }
 
-/// Takes `/dev/nvidiactl` away again when dropped, where there was none.
+/// Takes `/dev/nvidiactl` away again when dropped, where there was none; not where a driver came meanwhile, whose node it may be.
 #[derive(Debug)]
 pub struct NoNode(Option<&'static Path>);
 
@@ -101,6 +101,6 @@ impl Default for NoNode {
 impl Drop for NoNode {
     fn drop(&mut self) {
         // Nobody but root made it, and root may take it away.
-        let _ = self.0.map(fs::remove_file);
+        let _ = self.0.filter(|_| may_have_a_gpu().is_none()).map(fs::remove_file);
     }
 }

@@ -1,20 +1,33 @@
 //! `tests/gpu/run` as a bundle, with programs of a line each in the place of the real ones: its steps, limits, table and exit status. What it runs
-//! on a machine with sources is dry-run by `.ci/run`.
+//! on a machine with sources is dry-run by `.ci/run`. And the kernel of its step `hang`, executed as the stand-in does it: it ends by itself.
 
 use contigo_tests::emulated;
 use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt,
     path::Path,
-    process::Command,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 use tempfile::TempDir;
 
+#[cfg(target_pointer_width = "64")]
+#[path = "gpu/hang/spin.rs"]
+mod spin;
+
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-const GPU: &str = r#"[ "$1" = info ] && echo '"heap": "cuda:0"'; exit 0"#;
+const GPU: &str = r#"echo digits; [ "$1" = info ] && printf '"heap": "cuda:0",\n"state": "ready",\n"note": "GPU 0"\n}\n'; exit 0"#;
+const BROKEN_GPU: &str =
+    r#"[ "$1" = info ] && printf '"heap": "cuda:0",\n"state": "blocked",\n"size_bytes": null,\n"note": "out of memory (2)"\n}\n'; exit 0"#;
 const NO_GPU: &str = r#"[ "$1" = info ] && printf '"heap": "cuda",\n"note": "no driver"\n}\n'; exit 0"#;
 const PASSES: &str = "echo 'test result: ok. 3 passed; 0 failed'";
+/// Nothing can be said of the free memory beside the sanitizer's own.
+const PASSES_WITHOUT_FREE_MEMORY: &str = r#"case "$*" in
+*" --skip hang:: --skip leave_nothing_behind --skip leaves_nothing_behind") echo 'test result: ok. 3 passed; 0 failed' ;;
+*) exit 1 ;;
+esac"#;
 const SKIPS: &str = "printf 'skipped: a::one: no driver\nskipped: a::two: no driver\ntest result: ok. 2 passed; 0 failed\n'";
 
 /// What came of it: the exit status, the table, and the same as JSON.
@@ -29,25 +42,28 @@ fn program(at: &Path, body: &str) -> std::io::Result<()> {
     fs::set_permissions(at, Permissions::from_mode(0o755))
 }
 
+/// The bundle's folder there, each step with this limit.
+fn bundle(at: &Path, limit_s: u32, programs: [(&str, &str); 3]) -> std::io::Result<()> {
+    fs::create_dir(at)?;
+    let script = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/gpu/run"))?;
+    let limited = script.replace("    local name=$1 limit_s=$2 ", &format!("    local name=$1 limit_s={limit_s} "));
+    assert_ne!(script, limited, "where the limit is set has changed");
+    fs::write(at.join("run"), limited)?;
+    programs.into_iter().try_for_each(|(name, body)| program(&at.join(name), body))
+}
+
 /// Runs the bundle; `sanitizer` is what stands on the PATH as compute-sanitizer. Limits are two seconds in the place of minutes.
 fn run(tests: &str, bench: &str, tool: &str, sanitizer: Option<&str>) -> Result<Run, Box<dyn std::error::Error>> {
     let folder = TempDir::new()?;
-    let bundle = folder.path().join("a bundle");
+    let at = folder.path().join("a bundle");
     let bin = folder.path().join("bin");
-    fs::create_dir(&bundle)?;
+    bundle(&at, 2, [("gpu-tests", tests), ("gpu-bench", bench), ("contigo", tool)])?;
     fs::create_dir(&bin)?;
-    let script = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/gpu/run"))?;
-    let short = script.replace("    local name=$1 limit_s=$2 ", "    local name=$1 limit_s=2 ");
-    assert_ne!(script, short, "where the limit is set has changed");
-    fs::write(bundle.join("run"), short)?;
-    for (name, body) in [("gpu-tests", tests), ("gpu-bench", bench), ("contigo", tool)] {
-        program(&bundle.join(name), body)?;
-    }
     if let Some(body) = sanitizer {
         program(&bin.join("compute-sanitizer"), body)?;
     }
     let mut bash = Command::new("bash");
-    bash.arg(bundle.join("run"))
+    bash.arg(at.join("run"))
         .args(["--report", "a report"])
         .current_dir(folder.path())
         .env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
@@ -84,7 +100,7 @@ fn steps_that_pass_and_that_are_skipped_are_told_apart() -> Outcome {
     if !here("steps_that_pass_and_that_are_skipped_are_told_apart") {
         return Ok(());
     }
-    let all = run(PASSES, "echo table", GPU, Some(PASSES))?;
+    let all = run(PASSES, "echo table", GPU, Some(PASSES_WITHOUT_FREE_MEMORY))?;
     assert_eq!((all.status, all.closing()), (Some(0), "6 passed, 0 failed, 0 skipped"), "{}", all.table);
     assert!(all.line("tests").contains("3 tests") && all.json.contains(r#""passed":6,"failed":0"#), "{}", all.json);
     let none = run(SKIPS, "echo 'skipped: gpu: no driver'", NO_GPU, None)?;
@@ -94,7 +110,7 @@ fn steps_that_pass_and_that_are_skipped_are_told_apart() -> Outcome {
     {
         assert!(none.line(step).contains(why), "{}", none.table);
     }
-    let some = run(&format!("echo 'skipped: a::one: \"why\"'; {PASSES}"), "echo", GPU, None)?;
+    let some = run(&format!("echo 'skipped: a::one: \"why\"'; {PASSES}"), "echo table", GPU, None)?;
     assert!(some.line("tests").contains(r#"2 tests; skipped: a::one: "why""#), "{}", some.table);
     assert!(some.json.contains(r#"a::one: \"why\""#), "{}", some.json);
     Ok(())
@@ -123,11 +139,90 @@ fn a_sanitizer_that_refuses_the_gpu_is_skipped_and_one_that_finds_something_is_n
     if !here("a_sanitizer_that_refuses_the_gpu_is_skipped_and_one_that_finds_something_is_not") {
         return Ok(());
     }
-    let refuses = run(PASSES, "echo", GPU, Some("echo '========= Error: Device not supported.'; exit 1"))?;
+    let refuses = run(PASSES, "echo table", GPU, Some("echo '========= Error: Device not supported.'; exit 1"))?;
     assert_eq!((refuses.status, refuses.closing()), (Some(0), "4 passed, 0 failed, 2 skipped"), "{}", refuses.table);
     assert!(refuses.line("sanitizer-initcheck").contains("Device not supported"), "{}", refuses.table);
-    let finds = run(PASSES, "echo", GPU, Some("echo '========= ERROR SUMMARY: 2 errors'; exit 1"))?;
+    let finds = run(PASSES, "echo table", GPU, Some("echo '========= ERROR SUMMARY: 2 errors'; exit 1"))?;
     assert_eq!((finds.status, finds.closing()), (Some(1), "4 passed, 2 failed, 0 skipped"), "{}", finds.table);
     assert!(finds.line("sanitizer-memcheck").contains("ERROR SUMMARY: 2 errors"), "{}", finds.table);
+    Ok(())
+}
+
+/// The sanitizer's steps leave them out by their names.
+#[test]
+fn tests_of_the_free_memory_are_named_so_that_they_can_be_left_out() {
+    let comparing: Vec<_> = include_str!("gpu/jobs.rs").split("#[test]").filter(|test| test.contains(".free_bytes()")).collect();
+    assert_eq!(comparing.len(), 2, "{comparing:?}");
+    for test in comparing {
+        assert!(["leave_nothing_behind()", "leaves_nothing_behind()"].iter().any(|name| test.contains(name)), "{test}");
+    }
+}
+
+#[test]
+fn a_step_without_a_test_or_a_word_and_a_gpu_that_cannot_be_used_fail() -> Outcome {
+    if !here("a_step_without_a_test_or_a_word_and_a_gpu_that_cannot_be_used_fail") {
+        return Ok(());
+    }
+    let none = run("echo 'test result: ok. 0 passed; 0 failed; 2 filtered out'", "echo", GPU, None)?;
+    assert_eq!((none.status, none.closing()), (Some(1), "1 passed, 3 failed, 2 skipped"), "{}", none.table);
+    for (step, why) in [("tests", "no test ran"), ("hang", "no test ran"), ("bench", "it said nothing")] {
+        assert!(none.line(step).contains(why), "{}", none.table);
+    }
+    let broken = run(SKIPS, "echo 'skipped: gpu: no driver'", BROKEN_GPU, None)?;
+    assert_eq!((broken.status, broken.closing()), (Some(1), "0 passed, 1 failed, 6 skipped"), "{}", broken.table);
+    assert!(broken.line("info").contains("cannot be used: out of memory (2)"), "{}", broken.table);
+    Ok(())
+}
+
+/// Whoever started it has gone: what it runs goes too, long before its limit.
+#[test]
+fn a_hang_up_ends_what_runs() -> Outcome {
+    const SOON: Duration = Duration::from_secs(20);
+    if !here("a_hang_up_ends_what_runs") {
+        return Ok(());
+    }
+    let folder = TempDir::new()?;
+    let (at, pid) = (folder.path().join("a bundle"), folder.path().join("pid"));
+    bundle(&at, 60, [("gpu-tests", "echo $$ >part && mv part pid && exec sleep 60"), ("gpu-bench", PASSES), ("contigo", GPU)])?;
+    // Somebody may have started these tests by nohup.
+    let mut run = Command::new("env");
+    run.args(["--default-signal=HUP", "bash"]).arg(at.join("run")).current_dir(folder.path()).env_remove("CONTIGO_RUNNER");
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let becomes = |done: &dyn Fn() -> bool| {
+        let since = Instant::now();
+        while !done() && since.elapsed() < SOON {
+            thread::sleep(Duration::from_millis(20));
+        }
+        done()
+    };
+    let began = becomes(&|| pid.exists());
+    let sent = Command::new("kill").args(["-HUP", &run.id().to_string()]).status()?;
+    let status = run.wait()?.code();
+    assert!(began && sent.success() && status == Some(130), "{status:?}");
+    let process = Path::new("/proc").join(fs::read_to_string(pid)?.trim());
+    assert!(becomes(&|| !process.exists()), "{} goes on", process.display());
+    Ok(())
+}
+
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn the_kernel_that_spins_ends_by_its_flag_or_gives_up() -> Outcome {
+    use fake_cuda::ptx::{Grid, Window, parse};
+    const LOOKS: &str = "60000000";
+    let text = spin::PTX.to_str()?;
+    assert_eq!(text.matches(LOOKS).count(), 1, "where the looks are counted has changed");
+    let text = text.replace(LOOKS, "1000");
+    let entries = parse(&text, 53, 9000).map_err(|refused| format!("{refused:?}"))?;
+    let [entry] = &entries[..] else { return Err("one kernel".into()) };
+    let run = |flag: u8, statements_max| {
+        let (out, flag_at) = (0x1000, 0x2000);
+        let mut windows = [Window::new(out, vec![0; 4], true), Window::new(flag_at, vec![flag, 0, 0, 0], false)];
+        let done = entry.run(Grid { blocks: [1; 3], threads: [1; 3] }, &[out, flag_at], &mut windows, statements_max);
+        let word: u32 = windows.first().map_or(0, |out| out.bytes().iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)));
+        (done.is_ok(), word)
+    };
+    assert_eq!(run(1, 100), (true, spin::ENDED));
+    assert_eq!(run(0, 5_000), (false, spin::BEGUN), "a thousand looks are six thousand statements");
+    assert_eq!(run(0, 7_000), (true, spin::GAVE_UP));
     Ok(())
 }

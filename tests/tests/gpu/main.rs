@@ -16,7 +16,10 @@ mod raw;
 
 use contigo::cuda::{Cuda, Gpu};
 use contigo_tests::emulated::skipped;
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::{
+    io::{self, Write as _},
+    sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
 
 /// Who uses the GPU: checks side by side, or one test for itself.
 static USERS: RwLock<()> = RwLock::new(());
@@ -48,4 +51,9 @@ fn alone(test: &str) -> Option<(&'static Gpu<'static>, RwLockWriteGuard<'static,
             None
         }
     }
+}
+
+/// A line of a table, past the test runner's capture, and at once: what hangs behind it is not in the way.
+fn say(line: &str) {
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }

@@ -15,7 +15,11 @@ use contigo_tests::emulated::skipped;
 use std::{
     ffi::{c_int, c_uint, c_void},
     ptr,
-    sync::{Arc, atomic::Ordering, mpsc},
+    sync::{
+        Arc,
+        atomic::Ordering,
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -104,7 +108,7 @@ fn launch(spin: Made, stream: Made, out: Word, flag: Word) -> c_int {
 }
 
 /// One line of the table: how long `call` took on a thread of its own beside the kernel, and whether it waited.
-fn beside(raw: &Arc<Raw>, flag: &Flag, call: Box<dyn FnOnce() -> c_int + Send>) -> (Duration, c_int, bool) {
+fn beside(name: &str, raw: &Arc<Raw>, flag: &Flag, call: Box<dyn FnOnce() -> c_int + Send>) -> (Duration, c_int, bool) {
     let (send, receive) = mpsc::channel();
     let raw = Arc::clone(raw);
     thread::spawn(move || {
@@ -113,13 +117,14 @@ fn beside(raw: &Arc<Raw>, flag: &Flag, call: Box<dyn FnOnce() -> c_int + Send>) 
         let code = call();
         let _ = send.send((since.elapsed(), code));
     });
-    let (answer, waited) = match receive.recv_timeout(LIMIT) {
-        Ok(answer) => (Some(answer), false),
-        Err(_) => (None, true),
-    };
+    let first = receive.recv_timeout(LIMIT);
     flag.end();
-    let (took, code) = answer.unwrap_or_else(|| receive.recv_timeout(SOON).expect("the kernel may end, and the call does not come back"));
-    (took, code, waited)
+    let waited = first == Err(RecvTimeoutError::Timeout);
+    match if waited { receive.recv_timeout(SOON) } else { first } {
+        Ok((took, code)) => (took, code, waited),
+        Err(RecvTimeoutError::Timeout) => panic!("{name}: the kernel may end, and the call does not come back"),
+        Err(RecvTimeoutError::Disconnected) => panic!("{name}: the call failed, as its thread says above"),
+    }
 }
 
 #[test]
@@ -142,7 +147,7 @@ fn which_calls_wait_for_a_kernel_that_has_nothing_to_do_with_them() {
         out.cpu.store(0, Ordering::Release);
         assert_eq!(launch(spin, stream, out, flag.0), 0);
         assert!(out.becomes(BEGUN), "the kernel did not begin");
-        let (took, code, waited) = beside(&raw, &flag, call);
+        let (took, code, waited) = beside(name, &raw, &flag, call);
         assert!(out.becomes(ENDED), "{name}: the flag is up, and the kernel goes on");
         assert_eq!((code, raw.synchronize()), (0, 0), "{name}");
         let how = if waited { "waits for the kernel" } else { "does not wait" };

@@ -1,19 +1,20 @@
-//! A kernel that never ends, until the CPU says so; and what can be done beside it.
+//! A kernel that does not end until the CPU says so, or it gives up after a minute or so (`spin.rs`); and what can be done beside it.
 //!
 //! The runtime gives up on such a kernel: it leaks what the kernel may use, and calls nothing any more that might wait for the whole context.
 //! `engine.rs` tests that on the runtime, by the time that each call takes; `driver.rs` measures which of the driver's functions wait.
 
 mod driver;
 mod engine;
+mod spin;
 
-use super::libcuda::cuDeviceGetAttribute;
+use self::spin::{BEGUN, ENDED, GAVE_UP, PTX};
+use super::{libcuda::cuDeviceGetAttribute, say};
 use contigo::{
     Align, Backend, DevSlice, Direction, Error, Result,
     cuda::{CudaHost, Gpu, Image, Kernel, Launch, Log, Module},
 };
 use std::{
     ffi::{CStr, c_int},
-    io::{self, Write as _},
     mem,
     ptr::NonNull,
     sync::atomic::{AtomicU32, Ordering},
@@ -21,42 +22,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// `spin(out, flag)`: writes 1 to `out`, reads the word at `flag` until it is not 0, writes 2 to `out`. For compute capability 5.3 and newer, in an
-/// ISA that every driver knows.
-const PTX: &CStr = c"
-.version 6.0
-.target sm_53
-.address_size 64
-
-.visible .entry spin(
-	.param .u64 spin_param_0,
-	.param .u64 spin_param_1
-)
-{
-	.reg .pred 	%p<2>;
-	.reg .b32 	%r<4>;
-	.reg .b64 	%rd<5>;
-
-	ld.param.u64 	%rd1, [spin_param_0];
-	ld.param.u64 	%rd2, [spin_param_1];
-	cvta.to.global.u64 	%rd3, %rd1;
-	cvta.to.global.u64 	%rd4, %rd2;
-	mov.u32 	%r1, 1;
-	st.volatile.global.u32 	[%rd3], %r1;
-
-$L__BB0_1:
-	ld.volatile.global.u32 	%r2, [%rd4];
-	setp.eq.s32 	%p1, %r2, 0;
-	@%p1 bra 	$L__BB0_1;
-
-	mov.u32 	%r3, 2;
-	st.volatile.global.u32 	[%rd3], %r3;
-	ret;
-}
-";
-
-const BEGUN: u32 = 1;
-const ENDED: u32 = 2;
 /// A kernel that was launched has begun by then, and one that may end has ended: either takes microseconds.
 const SOON: Duration = Duration::from_secs(5);
 
@@ -102,16 +67,20 @@ impl Word {
         Self { cpu: shared(mapping.cpu), addr: mapping.base.raw() }
     }
 
-    /// Waits until it is `value`; `false` where it was not [`SOON`].
+    /// Waits until it is `value`; `false` where it was not [`SOON`]. Panics where the kernel has given up.
     fn becomes(self, value: u32) -> bool {
         let since = Instant::now();
-        while self.cpu.load(Ordering::Acquire) != value {
+        loop {
+            match self.cpu.load(Ordering::Acquire) {
+                found if found == value => return true,
+                GAVE_UP => panic!("the kernel gave up waiting for its flag"),
+                _ => {}
+            }
             if since.elapsed() > SOON {
                 return false;
             }
             thread::yield_now();
         }
-        true
     }
 }
 
@@ -139,11 +108,6 @@ impl Drop for Flag {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// A line of a table, past the test runner's capture, and at once: what hangs behind it is not in the way.
-fn say(line: &str) {
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Why no kernel may spin here; `None` where one may.
