@@ -208,7 +208,7 @@ fn a_hang_up_ends_what_runs() -> Outcome {
 #[test]
 fn the_kernel_that_spins_ends_by_its_flag_or_gives_up() -> Outcome {
     use fake_cuda::ptx::{Grid, Window, parse};
-    const LOOKS: &str = "60000000";
+    const LOOKS: &str = "200000000";
     let text = spin::PTX.to_str()?;
     assert_eq!(text.matches(LOOKS).count(), 1, "where the looks are counted has changed");
     let text = text.replace(LOOKS, "1000");

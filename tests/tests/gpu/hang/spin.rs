@@ -2,8 +2,9 @@
 
 use std::ffi::CStr;
 
-/// `spin(out, flag)`: writes 1 to `out`, reads the word at `flag` until it is not 0, writes 2 to `out`. After 60,000,000 looks it gives up, and writes 3: a
-/// look at pinned memory takes 0.3 us to 2 us, so that is a minute or so. For compute capability 5.3 and newer, in an ISA that every driver knows.
+/// `spin(out, flag)`: writes 1 to `out`, reads the word at `flag` until it is not 0, writes 2 to `out`. After 200,000,000 looks it gives up, and writes
+/// 3: a look at pinned memory takes 0.1 us to 2 us, so that is longer than the tests need, and some minutes at most. For compute capability 5.3 and
+/// newer, in an ISA that every driver knows.
 pub(crate) const PTX: &CStr = c"
 .version 6.0
 .target sm_53
@@ -24,7 +25,7 @@ pub(crate) const PTX: &CStr = c"
 	cvta.to.global.u64 	%rd4, %rd2;
 	mov.u32 	%r1, 1;
 	st.volatile.global.u32 	[%rd3], %r1;
-	mov.u32 	%r4, 60000000;
+	mov.u32 	%r4, 200000000;
 
 $L__BB0_1:
 	ld.volatile.global.u32 	%r2, [%rd4];
