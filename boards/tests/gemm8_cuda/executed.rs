@@ -18,8 +18,9 @@ pub(crate) fn run(jobs: &[Job]) {
         let (name, params, mut windows, output, guard) = launch(job);
         let entry: &Entry = entries.iter().find(|entry| entry.name() == name).unwrap();
         let [gx, gy, gz, bx, by, bz] = job.grid;
-        let done = entry.run(Grid { blocks: [gx, gy, gz], threads: [bx, by, bz] }, &params, &mut windows, STATEMENTS_MAX);
-        assert_eq!(done, Ok(()), "{}", job.what());
+        let mut progress = entry.start(Grid { blocks: [gx, gy, gz], threads: [bx, by, bz] });
+        let ended = entry.run(&mut progress, &params, &mut windows, STATEMENTS_MAX);
+        assert_eq!(ended, Ok(true), "{}", job.what());
         let found = windows[output].bytes();
         let expected = &job.expected[guard..job.expected.len() - guard];
         let wrong = found.iter().zip(expected).position(|(found, expected)| found != expected);

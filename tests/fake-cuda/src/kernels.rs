@@ -5,25 +5,25 @@ use crate::{
     Launch,
     codes::code,
     memory::overlap,
-    ptx::{Entry, Grid, Window},
+    ptx::{Entry, Grid, Progress, Window},
     state::{Answer, Handle, State},
 };
 use std::{collections::BTreeSet, ffi::c_void, ptr, sync::Arc};
 
 /// So many statements in a launch of a kernel that the fake knows: minutes.
 const STATEMENTS_MAX: u64 = 1 << 34;
-/// So many of another, milliseconds; one that needs more waits for somebody.
-const STATEMENTS_AT_ONCE: u64 = 1 << 20;
+/// So many of another whenever it is looked at, a fraction of a millisecond: it may wait for the CPU, which needs the lock meanwhile.
+const STATEMENTS_AT_ONCE: u64 = 1 << 14;
 
 /// `gemm8`'s flag for int8 output.
 const INT8: u64 = 1 << 1;
 
 /// A launch, with its parameters as they were then.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Kernel {
     entry: Arc<Entry>,
     known: bool,
-    grid: Grid,
+    progress: Progress,
     params: Vec<u64>,
     operands: Vec<Operand>,
 }
@@ -86,13 +86,13 @@ impl Kernel {
         };
         let params = entry.params().iter().enumerate().map(value).collect::<Answer<Vec<_>>>()?;
         let known = known(&entry, &params);
-        let grid = Grid { blocks: launch.grid, threads: launch.block };
+        let progress = entry.start(Grid { blocks: launch.grid, threads: launch.block });
         let operands = known.clone().unwrap_or_else(|| {
             // Whatever a parameter points into, all of it.
             let blocks: BTreeSet<_> = params.iter().filter_map(|addr| state.block(context, *addr)).collect();
             blocks.into_iter().map(|(addr, len)| Operand { addr, len, align: 1, written: true }).collect()
         });
-        Ok(Self { entry, known: known.is_some(), grid, params, operands })
+        Ok(Self { entry, known: known.is_some(), progress, params, operands })
     }
 
     /// One of those whose operands are known by its name, and which waits for nobody.
@@ -124,17 +124,17 @@ impl Kernel {
         Ok(())
     }
 
-    /// What it does to memory: to its operands and no other, of which it writes its output only. Whether it has ended: one that waits for the
-    /// CPU has not, and is run from its beginning when it is looked at again.
-    pub(crate) fn run(&self, state: &mut State, context: Handle) -> Answer<bool> {
+    /// What it does to memory: to its operands and no other, of which it writes its output only. Whether it has ended: one that is not
+    /// known, which may wait for the CPU, goes on from there when it is looked at again.
+    pub(crate) fn run(&mut self, state: &mut State, context: Handle) -> Answer<bool> {
         self.check(state, context)?;
         let window = |operand: &Operand| Ok(Window::new(operand.addr, state.read(context, operand.addr, operand.len)?, operand.written));
         let mut windows = self.operands.iter().map(window).collect::<Answer<Vec<_>>>()?;
         let statements_max = if self.known { STATEMENTS_MAX } else { STATEMENTS_AT_ONCE };
-        let ended = match self.entry.run(self.grid, &self.params, &mut windows, statements_max) {
-            Err(code::LAUNCH_TIMEOUT) if !self.known => false,
-            done => done.map(|()| true)?,
-        };
+        let ended = self.entry.run(&mut self.progress, &self.params, &mut windows, statements_max)?;
+        if !ended && self.known {
+            return Err(code::LAUNCH_TIMEOUT);
+        }
         for (addr, bytes) in windows.iter().map(Window::written) {
             state.write(context, addr, bytes)?;
         }

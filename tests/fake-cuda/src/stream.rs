@@ -181,8 +181,8 @@ impl State {
                 self.scribble(stream, context);
                 return Ok(false);
             }
-            let Some(op) = self.streams.get_mut(&stream).and_then(|own| own.queue.pop_front()) else { return Ok(true) };
-            match op.fails.map_or_else(|| self.perform(context, &op.work), Err) {
+            let Some(mut op) = self.streams.get_mut(&stream).and_then(|own| own.queue.pop_front()) else { return Ok(true) };
+            match op.fails.map_or_else(|| self.perform(context, &mut op.work), Err) {
                 Ok(true) => {}
                 Ok(false) => {
                     if let Some(own) = self.streams.get_mut(&stream) {
@@ -233,8 +233,8 @@ impl State {
         others.map(|(handle, _)| *handle).filter(|handle| (Some(stream) == null) != (Some(*handle) == null)).collect()
     }
 
-    /// Whether it is done: a kernel that waits for the CPU is not.
-    fn perform(&mut self, context: Handle, work: &Work) -> Answer<bool> {
+    /// Whether it is done: a kernel that is to go on later is not.
+    fn perform(&mut self, context: Handle, work: &mut Work) -> Answer<bool> {
         match work {
             Work::Kernel { kernel, .. } => return kernel.run(self, context),
             Work::FromHost { dst, src, len } => {

@@ -461,46 +461,6 @@ fn copy_bytes_copies() {
     assert_eq!((synchronize(0), byte(p, 32), byte(p, 63)), (OK, 3, 3));
 }
 
-/// `wait(flag, out)`: writes 1 to `out`, waits until `flag` is not 0, and adds its value to `out`.
-const WAIT: &CStr = c".version 6.0
-.target sm_53
-.visible .entry wait(.param .u64 flag, .param .u64 out) {
-.reg .pred %p<1>; .reg .b32 %r<2>; .reg .b64 %rd<2>;
-ld.param.u64 %rd0, [flag]; ld.param.u64 %rd1, [out];
-st.volatile.global.u32 [%rd1], 1;
-again: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.s32 %p0, %r0, 0; @%p0 bra again;
-add.s32 %r1, %r0, 1; st.volatile.global.u32 [%rd1], %r1;
-}";
-
-#[test]
-fn any_kernel_is_what_its_ptx_says_also_one_that_waits_for_the_cpu() {
-    let cuda = current(&Config { kernel_polls: 0, wait_bound_us: 10_000, ..Config::default() });
-    let wait = function(load(WAIT).unwrap(), c"wait").unwrap();
-    let [flag, out] = [pin(4, DEVICEMAP), pin(4, DEVICEMAP)].map(Result::unwrap);
-    // SAFETY: the test's own memory.
-    unsafe { flag.write_bytes(0, 4) };
-    let [flag_at, out_at] = [flag, out].map(|p| device_pointer(p).unwrap());
-    assert_eq!(launch_as(wait, [1; 3], [1; 3], 0, ptr::null_mut()), code::INVALID_VALUE);
-    assert_eq!(launch(wait, 0, [flag_at, out_at]), OK);
-    assert_eq!([query(0), query(0), synchronize(0)], [code::NOT_READY, code::NOT_READY, code::LAUNCH_TIMEOUT]);
-    assert_eq!((byte(out, 0), cuda.counters().kernels_done, cuda.counters().queued), (1, 0, 1));
-    // Nobody asks, and it goes on.
-    // SAFETY: as above.
-    unsafe { flag.write(6) };
-    let since = Instant::now();
-    while byte(out, 0) != 7 {
-        assert!(since.elapsed().as_secs() < 10, "{}", byte(out, 0));
-    }
-    assert_eq!((synchronize(0), cuda.counters().kernels_done), (OK, 1));
-    // It uses whatever a parameter points into, and nothing else.
-    // SAFETY: as above.
-    unsafe { flag.write(0) };
-    assert_eq!(launch(wait, 0, [flag_at, out_at]), OK);
-    assert_eq!(free(out), OK);
-    assert_eq!(cuda.counters().freed_under_a_kernel, 1);
-    assert_eq!(query(0), code::ILLEGAL_ADDRESS);
-}
-
 #[test]
 fn a_kernel_out_of_its_memory_loses_the_context() {
     let cuda = current(&Config { late_error: LateError { after_calls: 0, ..Config::default().late_error }, ..Config::default() });

@@ -3,11 +3,13 @@
 use super::{
     Address, Comparison, Compute, Op, Operand, Register, Special, Type,
     parse::{Names, Parsed, Refused, Text},
+    types::{self, Kind, PREDICATE, ty},
 };
 
-const PREDICATE: Type = Type { bits: 1, signed: false };
 /// Of amounts of a shift, positions and lengths of a field.
-const AMOUNT: Type = Type { bits: 32, signed: false };
+const AMOUNT: Type = Type { kind: Kind::Unsigned, bits: 32 };
+/// Of positions and lengths that are numbers.
+const FIELD_MAX: i128 = 255;
 
 /// How many bits a register has to have.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,12 @@ impl Fits {
         match self {
             Self::Exactly(wanted) => bits == wanted,
             Self::AtLeast(wanted) => bits >= wanted,
+        }
+    }
+
+    const fn bits(self) -> u32 {
+        match self {
+            Self::Exactly(bits) | Self::AtLeast(bits) => bits,
         }
     }
 }
@@ -39,8 +47,12 @@ impl<'t> Text<'t> {
             names.branches.push((step, label, self.line()));
             return Ok(Op::Branch(usize::MAX));
         }
-        let ty = modifiers.pop().and_then(self::ty).ok_or_else(|| unknown(self))?;
+        let ty = modifiers.pop().and_then(ty).ok_or_else(|| unknown(self))?;
+        let untyped = mnemonic.rsplit_once('.').map_or(mnemonic, |(untyped, _)| untyped);
+        self.instruction = if ["mul", "mad", "cvta"].contains(&name) { untyped } else { name };
         match (name, &modifiers[..]) {
+            ("ld" | "st", _) if !ty.suits(name) => Err(self.types()),
+            ("st", ["global", "nc", ..]) => Err(self.error("Illegal modifier '.nc' for instruction 'st'")),
             ("ld", ["param"]) => {
                 let to = self.register(names, Fits::AtLeast(ty.bits))?;
                 self.expect(",")?;
@@ -52,6 +64,9 @@ impl<'t> Text<'t> {
             }
             ("ld" | "st", ["volatile", "global"] | ["global", "nc", "v2" | "v4"] | ["global", "nc" | "v2" | "v4"] | ["global"]) => {
                 let count = modifiers.last().and_then(|last| last.strip_prefix('v')).map_or(1, |count| if count == "2" { 2 } else { 4 });
+                if count * ty.bytes() > 16 {
+                    return Err(self.error("Feature '256 bit wide load/store' requires PTX ISA .version 8.8 or later"));
+                }
                 if name == "ld" {
                     let to = self.list(count, |text| text.register(names, Fits::AtLeast(ty.bits)))?;
                     self.expect(",")?;
@@ -68,44 +83,63 @@ impl<'t> Text<'t> {
     fn compute(&mut self, name: &str, modifiers: &[&str], ty: Type, names: &Names<'t>, unknown: &dyn Fn(&Self) -> Refused) -> Parsed<Op> {
         use Compute as C;
         let wide = Type { bits: 2 * ty.bits, ..ty };
-        let integer = ty.bits > 1;
         // What it does, the type of its result, and those of its operands.
         let (what, result, operands): (C, Type, &[Type]) = match (name, modifiers) {
             ("mov", []) => (C::Move, ty, &[ty]),
-            ("cvta", ["to", "global"]) if ty.bits == 64 => (C::Move, ty, &[ty]),
+            ("cvta", ["to", "global"]) => (C::Move, ty, &[ty]),
             // The result's type comes first, the operand's is the last.
-            ("cvt", [to]) => (C::Move, self::ty(to).ok_or_else(|| unknown(self))?, &[ty]),
+            ("cvt", [to]) => (C::Move, types::ty(to).ok_or_else(|| unknown(self))?, &[ty]),
             ("and", []) => (C::And, ty, &[ty, ty]),
             ("or", []) => (C::Or, ty, &[ty, ty]),
             ("xor", []) => (C::Xor, ty, &[ty, ty]),
             ("not", []) => (C::Not, ty, &[ty]),
-            ("setp", [how]) if integer => (C::Compare(comparison(how).ok_or_else(|| unknown(self))?), PREDICATE, &[ty, ty]),
-            ("selp", []) if integer => (C::Select, ty, &[ty, ty, PREDICATE]),
-            ("shl", []) if integer => (C::ShiftLeft, ty, &[ty, AMOUNT]),
-            ("shr", []) if integer => (C::ShiftRight, ty, &[ty, AMOUNT]),
-            ("bfe", []) if ty.bits >= 32 && !ty.signed => (C::Extract, ty, &[ty, AMOUNT, AMOUNT]),
-            ("add", []) if integer => (C::Add, ty, &[ty, ty]),
-            ("sub", []) if integer => (C::Sub, ty, &[ty, ty]),
-            ("mul", ["lo"]) if integer => (C::Mul, ty, &[ty, ty]),
-            ("mul", ["wide"]) if integer && ty.bits < 64 => (C::Mul, wide, &[ty, ty]),
-            ("mad", ["lo"]) if integer => (C::Mad, ty, &[ty, ty, ty]),
-            ("mad", ["wide"]) if integer && ty.bits < 64 => (C::Mad, wide, &[ty, ty, wide]),
-            ("div", []) if integer => (C::Div, ty, &[ty, ty]),
-            ("rem", []) if integer => (C::Rem, ty, &[ty, ty]),
-            ("min", []) if integer => (C::Min, ty, &[ty, ty]),
-            ("max", []) if integer => (C::Max, ty, &[ty, ty]),
+            ("setp", [how]) => (C::Compare(comparison(how).ok_or_else(|| unknown(self))?), PREDICATE, &[ty, ty]),
+            ("selp", []) => (C::Select, ty, &[ty, ty, PREDICATE]),
+            ("shl", []) => (C::ShiftLeft, ty, &[ty, AMOUNT]),
+            ("shr", []) => (C::ShiftRight, ty, &[ty, AMOUNT]),
+            ("bfe", []) => (C::Extract, ty, &[ty, AMOUNT, AMOUNT]),
+            ("add", []) => (C::Add, ty, &[ty, ty]),
+            ("sub", []) => (C::Sub, ty, &[ty, ty]),
+            ("mul", ["lo"]) => (C::Mul, ty, &[ty, ty]),
+            ("mul", ["wide"]) => (C::Mul, wide, &[ty, ty]),
+            ("mad", ["lo"]) => (C::Mad, ty, &[ty, ty, ty]),
+            ("mad", ["wide"]) => (C::Mad, wide, &[ty, ty, wide]),
+            ("div", []) => (C::Div, ty, &[ty, ty]),
+            ("rem", []) => (C::Rem, ty, &[ty, ty]),
+            ("min", []) => (C::Min, ty, &[ty, ty]),
+            ("max", []) => (C::Max, ty, &[ty, ty]),
             _ => return Err(unknown(self)),
         };
-        let mismatch = |text: &Self| text.error(&format!("Arguments mismatch for instruction '{name}'"));
+        if !ty.suits(self.instruction) || (name == "cvt" && !result.suits(name)) {
+            return Err(self.types());
+        }
+        if ty.kind == Kind::Bits && matches!(what, C::Compare(how) if ![Comparison::Eq, Comparison::Ne].contains(&how)) {
+            return Err(self.error("Mismatch between instruction type and comparison qualifier"));
+        }
         // Only a conversion takes a wider register.
         let fits = |ty: Type| if name == "cvt" { Fits::AtLeast(ty.bits) } else { Fits::Exactly(ty.bits) };
-        let to = self.register(names, fits(result)).map_err(|_| mismatch(self))?;
+        let to = self.register(names, fits(result))?;
         let mut found = Vec::new();
-        for ty in operands {
+        for (index, ty) in operands.iter().enumerate() {
             self.expect(",")?;
-            found.push((self.operand(names, fits(*ty)).map_err(|_| mismatch(self))?, *ty));
+            let operand = self.operand(names, fits(*ty))?;
+            if let (C::Extract, 1.., Operand::Number(number)) = (what, index, operand)
+                && !(0..=FIELD_MAX).contains(&number)
+            {
+                let wanted = format!("value '{number}' out of range, expected to be in range [0..{FIELD_MAX}]");
+                return Err(self.error(&format!("Argument {} of instruction '{name}': {wanted}", index + 1)));
+            }
+            found.push((operand, *ty));
         }
         Ok(Op::Compute { what, to, ty: result, operands: found })
+    }
+
+    fn types(&self) -> Refused {
+        self.error(&format!("Unexpected instruction types specified for '{}'", self.instruction))
+    }
+
+    fn mismatch(&self) -> Refused {
+        self.error(&format!("Arguments mismatch for instruction '{}'", self.instruction))
     }
 
     /// One, or so many between braces.
@@ -141,11 +175,12 @@ impl<'t> Text<'t> {
     pub(super) fn register(&mut self, names: &Names<'t>, fits: Fits) -> Parsed<Register> {
         let name = self.word()?;
         let digits = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let number: Option<usize> = name.get(digits.len()..).and_then(|number| number.parse().ok());
+        let canonical = |number: &&str| *number == "0" || !number.starts_with('0');
+        let number: Option<usize> = name.get(digits.len()..).filter(canonical).and_then(|number| number.parse().ok());
         let group = names.registers.get(digits).zip(number).filter(|((_, count, _), number)| number < count);
         let ((own, _, first), number) = group.ok_or_else(|| self.error(&format!("Unknown symbol '{name}'")))?;
         if !fits.takes(*own) {
-            return Err(self.error("Arguments mismatch"));
+            return Err(self.mismatch());
         }
         Ok(Register { index: first + number, bits: *own })
     }
@@ -153,7 +188,10 @@ impl<'t> Text<'t> {
     fn operand(&mut self, names: &Names<'t>, fits: Fits) -> Parsed<Operand> {
         let next = self.peek().unwrap_or_default();
         if next == "-" || next.starts_with(|c: char| c.is_ascii_digit()) {
-            return self.immediate().map(Operand::Number);
+            let number = self.immediate()?;
+            // Which of the others are true is not specified.
+            let fits = fits.bits() > 1 || [0, 1].contains(&number);
+            return if fits { Ok(Operand::Number(number)) } else { Err(self.mismatch()) };
         }
         let special = next.split_once('.').and_then(|(name, dimension)| {
             let special = match name {
@@ -165,26 +203,18 @@ impl<'t> Text<'t> {
             };
             Some((special, ["x", "y", "z"].iter().position(|known| *known == dimension)?))
         });
-        let Some((special, dimension)) = special.filter(|_| fits.takes(32)) else {
+        let Some((special, dimension)) = special else {
             return self.register(names, fits).map(Operand::Register);
         };
         self.at += 1;
+        if !["mov", "cvt"].contains(&self.instruction) {
+            return Err(self.error(&format!("Special register argument not allowed for instruction '{}'", self.instruction)));
+        }
+        if ![8, 16, 32].contains(&fits.bits()) {
+            return Err(self.mismatch());
+        }
         Ok(Operand::Special(special, dimension))
     }
-}
-
-/// `u32`, `s8`, `b64`, `pred`.
-pub(super) fn ty(name: &str) -> Option<Type> {
-    if name == "pred" {
-        return Some(PREDICATE);
-    }
-    let (kind, bits) = name.split_at_checked(1)?;
-    let signed = match kind {
-        "s" => true,
-        "u" | "b" => false,
-        _ => return None,
-    };
-    ["8", "16", "32", "64"].contains(&bits).then(|| Type { bits: bits.parse().unwrap_or(8), signed })
 }
 
 fn comparison(name: &str) -> Option<Comparison> {

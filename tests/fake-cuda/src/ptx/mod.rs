@@ -1,5 +1,10 @@
 //! PTX, as far as `boards/kernels/gemm8.ptx` and kernels like it use it: integers, global memory, branches. What a kernel does is what its text says,
-//! thread by thread; an instruction that is not here is refused when the module is loaded.
+//! thread by thread, one after the other; an instruction that is not here, or that ptxas does not take with such types, is refused when the module is
+//! loaded.
+//!
+//! A launch can be run in slices, and goes on where the last one ended. A slice works on copies of the memory: it sees what was there when it
+//! began, and what it wrote is put back at its end, from the first written byte to the last. What somebody else writes between those two
+//! meanwhile is lost. A thread that waits for one behind it waits for ever.
 //!
 //! Source: NVIDIA's "Parallel Thread Execution ISA", 9.7.1 (integer arithmetic) to 9.7.9 (data movement); messages as ptxas 12.9 words them.
 
@@ -8,10 +13,12 @@ mod parse;
 mod run;
 #[cfg(test)]
 mod tests;
+mod types;
 
+use self::types::Type;
 pub use self::{
     parse::{Refused, parse},
-    run::{Grid, Window},
+    run::{Grid, Progress, Window},
 };
 
 /// A kernel that the host can launch.
@@ -94,13 +101,6 @@ enum Comparison {
     Ge,
 }
 
-/// How the bits of a value are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Type {
-    bits: u32,
-    signed: bool,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Register {
     index: usize,
@@ -141,22 +141,5 @@ impl Entry {
     #[must_use]
     pub fn params(&self) -> &[usize] {
         &self.params
-    }
-}
-
-impl Type {
-    const fn bytes(self) -> usize {
-        self.bits as usize / 8
-    }
-
-    /// The value that `bits` are.
-    const fn value(self, bits: u64) -> i128 {
-        self.cut(bits as i128)
-    }
-
-    /// What is left of a number in so many bits.
-    const fn cut(self, number: i128) -> i128 {
-        let unused = 128 - self.bits;
-        if self.signed { number << unused >> unused } else { (number << unused).cast_unsigned().wrapping_shr(unused).cast_signed() }
     }
 }

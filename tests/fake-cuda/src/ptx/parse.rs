@@ -1,11 +1,8 @@
 //! From a text to its kernels, or to what the compiler says about it.
 
-use super::{
-    Entry, Op, Step,
-    instruction::{Fits, ty},
-};
+use super::{Entry, Op, Step, instruction::Fits, types::ty};
 use crate::codes::code;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the compiler says, and the code that the driver answers.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,9 +19,11 @@ pub(super) type Parsed<T = ()> = Result<T, Refused>;
 pub(super) struct Text<'t> {
     tokens: Vec<(usize, &'t str)>,
     pub(super) at: usize,
+    /// The one that is read, as the compiler calls it: `add`, `mul.wide`.
+    pub(super) instruction: &'t str,
 }
 
-/// Of one type; what compilers make has hundreds.
+/// Of one kernel; what compilers make has hundreds.
 const REGISTERS_MAX: usize = 1 << 16;
 
 /// What a kernel's statements can name.
@@ -41,14 +40,20 @@ pub(super) struct Names<'t> {
     pub(super) branches: Vec<(usize, &'t str, usize)>,
 }
 
+impl Names<'_> {
+    fn has_param(&self, name: &str) -> bool {
+        self.params.iter().any(|(known, _)| *known == name)
+    }
+}
+
 /// The visible kernels of a text, for a GPU and a driver: 87 is compute capability 8.7, 12040 CUDA 12.4.
 ///
 /// # Errors
 /// What ptxas says, of a text that is no PTX, that is too new, or that has what this module has not.
 pub fn parse(text: &str, compute_capability: u32, driver_version: i32) -> Parsed<Vec<Entry>> {
-    let mut text = Text { tokens: tokens(text), at: 0 };
+    let mut text = Text { tokens: tokens(text), at: 0, instruction: "" };
     text.header(compute_capability, driver_version)?;
-    let mut entries = Vec::new();
+    let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
     while let Some(first) = text.next() {
         let visible = first == ".visible";
         if visible {
@@ -56,7 +61,11 @@ pub fn parse(text: &str, compute_capability: u32, driver_version: i32) -> Parsed
         } else if first != ".entry" {
             return Err(text.syntax(first));
         }
-        let entry = text.entry()?;
+        let name = text.word()?;
+        if !names.insert(name) {
+            return Err(text.twice("function", name));
+        }
+        let entry = text.entry(name)?;
         if visible {
             entries.push(entry);
         }
@@ -119,6 +128,10 @@ impl<'t> Text<'t> {
         refused(self.line(), "error", what)
     }
 
+    fn twice(&self, what: &str, name: &str) -> Refused {
+        self.error(&format!("Duplicate definition of {what} '{name}'"))
+    }
+
     pub(super) fn word(&mut self) -> Parsed<&'t str> {
         self.next().ok_or_else(|| self.syntax(""))
     }
@@ -135,9 +148,11 @@ impl<'t> Text<'t> {
         found
     }
 
+    /// In decimal: with a 0 before it, it would be octal.
     pub(super) fn number<T: std::str::FromStr>(&mut self) -> Parsed<T> {
         let found = self.word()?;
-        found.parse().map_err(|_| self.syntax(found))
+        let decimal = Some(found).filter(|found| *found == "0" || !found.starts_with('0'));
+        decimal.and_then(|found| found.parse().ok()).ok_or_else(|| self.syntax(found))
     }
 
     fn header(&mut self, compute_capability: u32, driver_version: i32) -> Parsed {
@@ -164,9 +179,8 @@ impl<'t> Text<'t> {
         if self.take(".address_size") { self.expect("64") } else { Ok(()) }
     }
 
-    /// From its name to its closing brace.
-    fn entry(&mut self) -> Parsed<Entry> {
-        let name = self.word()?.to_owned();
+    /// From behind its name to its closing brace.
+    fn entry(&mut self, name: &str) -> Parsed<Entry> {
         let mut names = Names::default();
         self.expect("(")?;
         while !self.take(")") {
@@ -176,7 +190,11 @@ impl<'t> Text<'t> {
             self.expect(".param")?;
             let ty = self.word()?;
             let bits = width(ty).filter(|bits| *bits >= 8).ok_or_else(|| self.syntax(ty))?;
-            names.params.push((self.word()?, bits as usize / 8));
+            let param = self.word()?;
+            if names.has_param(param) {
+                return Err(self.twice("variable", param));
+            }
+            names.params.push((param, bits as usize / 8));
         }
         self.expect("{")?;
         let mut code = Vec::new();
@@ -189,6 +207,7 @@ impl<'t> Text<'t> {
                 *target = *to;
             }
         }
+        let name = name.to_owned();
         Ok(Entry { name, params: names.params.into_iter().map(|(_, bytes)| bytes).collect(), code, registers: names.count })
     }
 
@@ -201,21 +220,30 @@ impl<'t> Text<'t> {
             let group = self.word()?;
             self.expect("<")?;
             let count: usize = self.number()?;
-            if count > REGISTERS_MAX {
-                return Err(self.error(&format!("{count} registers: there is room for {REGISTERS_MAX}")));
+            let all = names.count.saturating_add(count);
+            if all > REGISTERS_MAX {
+                return Err(self.error(&format!("{all} registers: there is room for {REGISTERS_MAX}")));
             }
             self.expect(">")?;
-            names.registers.insert(group, (bits, count, names.count));
-            names.count += count;
+            if names.registers.insert(group, (bits, count, names.count)).is_some() {
+                return Err(self.twice("variable", group));
+            }
+            names.count = all;
             return self.expect(";");
         }
         if self.take(":") {
-            names.labels.insert(first, code.len());
-            return Ok(());
+            if first.starts_with(|c: char| !c.is_ascii_alphabetic() && !"_$%".contains(c)) {
+                return Err(self.syntax(first));
+            }
+            let known = names.labels.insert(first, code.len()).is_some();
+            return if known || names.has_param(first) { Err(self.twice("label", first)) } else { Ok(()) };
         }
         let (guard, mnemonic) = if first == "@" {
             let wanted = !self.take("!");
-            let predicate = self.register(names, Fits::Exactly(1))?;
+            let predicate = self.register(names, Fits::AtLeast(1))?;
+            if predicate.bits != 1 {
+                return Err(self.error("Predicate expression expected"));
+            }
             (Some((predicate.index, wanted)), self.word()?)
         } else {
             (None, first)

@@ -1,11 +1,17 @@
 //! A launch: every thread in turn, from its first statement to its return.
 
-use super::{Address, Comparison, Compute, Entry, Op, Operand, Register, Special, Step, Type};
+use super::{
+    Address, Comparison, Compute, Entry, Op, Operand, Register, Special, Step,
+    types::{Kind, Type},
+};
 use crate::{codes::code, state::Answer};
 use std::ops::Range;
 
 /// What a register has that nobody has written: nothing that anybody expects.
 const UNSET: u64 = 0xA5A5_A5A5_A5A5_A5A5;
+
+/// So many registers are filled in the time of a statement.
+const REGISTERS_A_STATEMENT: u64 = 16;
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -26,20 +32,39 @@ pub struct Window {
     written: Range<usize>,
 }
 
+/// A launch that has begun: its thread, and how far that is.
+#[derive(Clone, Debug)]
+pub struct Progress {
+    grid: Grid,
+    block: [u32; 3],
+    thread: [u32; 3],
+    /// The thread's next statement; none before its first.
+    next: Option<usize>,
+    registers: Vec<u64>,
+    ended: bool,
+}
+
 /// One thread, and what all of them share.
 struct Thread<'l> {
     params: &'l [u64],
     windows: &'l mut [Window],
-    grid: Grid,
-    block: [u32; 3],
-    thread: [u32; 3],
-    registers: Vec<u64>,
+    at: &'l mut Progress,
 }
 
-/// All coordinates below `size`, x first.
-fn coordinates(size: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
-    let [xs, ys, zs] = size;
-    (0..zs).flat_map(move |z| (0..ys).flat_map(move |y| (0..xs).map(move |x| [x, y, z])))
+/// Goes on to the next coordinates below `size`, x first; whether there were any.
+fn step(at: &mut [u32; 3], size: [u32; 3]) -> bool {
+    at.iter_mut().zip(size).any(|(at, size)| {
+        *at = if *at + 1 < size { *at + 1 } else { 0 };
+        *at > 0
+    })
+}
+
+impl Progress {
+    /// To the next thread, or to the end.
+    fn step(&mut self) {
+        self.next = None;
+        self.ended = !step(&mut self.thread, self.grid.threads) && !step(&mut self.block, self.grid.blocks);
+    }
 }
 
 impl Window {
@@ -75,32 +100,52 @@ impl Window {
 }
 
 impl Entry {
-    /// Runs every thread of `grid`, `statements_max` in all. `params` has a value for each parameter.
+    /// A launch of every thread of `grid`, none of which has run.
+    #[must_use]
+    pub fn start(&self, grid: Grid) -> Progress {
+        let ended = grid.blocks.iter().chain(&grid.threads).any(|size| *size == 0);
+        Progress { grid, block: [0; 3], thread: [0; 3], next: None, registers: vec![UNSET; self.registers], ended }
+    }
+
+    /// Goes on for at most `statements_max`, of which each thread takes one, and more for many registers: whether all of them have
+    /// ended. `params` has a value for each parameter.
     ///
     /// # Errors
     /// A `CUresult`: `ILLEGAL_ADDRESS`, memory beside `windows` or a write to one that is not writable; `MISALIGNED_ADDRESS`, an access not aligned
-    /// to its size; `LAUNCH_FAILED`, a division by zero; `LAUNCH_TIMEOUT`, more statements.
-    pub fn run(&self, grid: Grid, params: &[u64], windows: &mut [Window], statements_max: u64) -> Result<(), i32> {
+    /// to its size; `LAUNCH_FAILED`, a division by zero.
+    pub fn run(&self, progress: &mut Progress, params: &[u64], windows: &mut [Window], statements_max: u64) -> Result<bool, i32> {
         let mut left = statements_max;
-        let registers = vec![UNSET; self.registers];
-        let mut own = Thread { params, windows, grid, block: [0; 3], thread: [0; 3], registers };
-        for block in coordinates(grid.blocks) {
-            for thread in coordinates(grid.threads) {
-                (own.block, own.thread) = (block, thread);
-                own.registers.fill(UNSET);
-                own.run(&self.code, &mut left)?;
+        let mut own = Thread { params, windows, at: progress };
+        while !own.at.ended {
+            if !own.run(&self.code, &mut left)? {
+                return Ok(false);
             }
+            own.at.step();
         }
-        Ok(())
+        Ok(true)
     }
 }
 
 impl Thread<'_> {
-    fn run(&mut self, code: &[Step], left: &mut u64) -> Answer {
-        let mut next = 0;
+    /// Whether it has ended.
+    fn run(&mut self, code: &[Step], left: &mut u64) -> Answer<bool> {
+        let mut next = if let Some(next) = self.at.next {
+            next
+        } else {
+            if *left == 0 {
+                return Ok(false);
+            }
+            *left = left.saturating_sub(1 + self.at.registers.len() as u64 / REGISTERS_A_STATEMENT);
+            self.at.registers.fill(UNSET);
+            0
+        };
         // A text's end is a return.
         while let Some(step) = code.get(next) {
-            *left = left.checked_sub(1).ok_or(code::LAUNCH_TIMEOUT)?;
+            let Some(fewer) = left.checked_sub(1) else {
+                self.at.next = Some(next);
+                return Ok(false);
+            };
+            *left = fewer;
             next += 1;
             if step.guard.is_some_and(|(register, wanted)| (self.bits(register) != 0) != wanted) {
                 continue;
@@ -135,37 +180,37 @@ impl Thread<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn bits(&self, register: usize) -> u64 {
-        self.registers.get(register).copied().unwrap_or_default()
+        self.at.registers.get(register).copied().unwrap_or_default()
     }
 
     fn value(&self, operand: Operand, ty: Type) -> i128 {
-        let at = |of: [u32; 3], dimension: usize| of.get(dimension).copied().unwrap_or_default().into();
+        let at = |of: [u32; 3], dimension: usize| ty.cut(of.get(dimension).copied().unwrap_or_default().into());
         match operand {
             Operand::Register(register) => ty.value(self.bits(register.index)),
             Operand::Number(number) => ty.cut(number),
-            Operand::Special(Special::Thread, dimension) => at(self.thread, dimension),
-            Operand::Special(Special::Threads, dimension) => at(self.grid.threads, dimension),
-            Operand::Special(Special::Block, dimension) => at(self.block, dimension),
-            Operand::Special(Special::Blocks, dimension) => at(self.grid.blocks, dimension),
+            Operand::Special(Special::Thread, dimension) => at(self.at.thread, dimension),
+            Operand::Special(Special::Threads, dimension) => at(self.at.grid.threads, dimension),
+            Operand::Special(Special::Block, dimension) => at(self.at.block, dimension),
+            Operand::Special(Special::Blocks, dimension) => at(self.at.grid.blocks, dimension),
         }
     }
 
     /// A register wider than the type takes its sign or zeros.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a register keeps its bits")]
     fn set(&mut self, to: Register, ty: Type, number: i128) {
-        let whole = Type { bits: to.bits, signed: false };
-        if let Some(register) = self.registers.get_mut(to.index) {
+        let whole = Type { kind: Kind::Bits, bits: to.bits };
+        if let Some(register) = self.at.registers.get_mut(to.index) {
             *register = whole.cut(ty.cut(number)) as u64;
         }
     }
 
     /// The bytes of one access: all in one window, and aligned to their number.
     fn memory(&mut self, at: Address, len: usize, writes: bool) -> Answer<&mut [u8]> {
-        let address = Type { bits: 64, signed: false };
+        let address = Type { kind: Kind::Bits, bits: 64 };
         let addr = address.cut(address.value(self.bits(at.base.index)) + at.offset);
         let addr = u64::try_from(addr).map_err(|_| code::ILLEGAL_ADDRESS)?;
         if !addr.is_multiple_of(len as u64) {

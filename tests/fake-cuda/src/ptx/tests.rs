@@ -6,7 +6,9 @@
     reason = "a test that panics has failed, which is its purpose; negative numbers as their bits"
 )]
 
-use super::{Grid, Refused, Window, parse};
+mod refused;
+
+use super::{Grid, Window, parse};
 use crate::codes::code;
 
 const HEADER: &str = ".version 6.0\n.target sm_53\n.address_size 64\n";
@@ -25,7 +27,7 @@ fn run(body: &str, [a, b]: [u64; 2], grid: Grid) -> Result<Vec<u8>, i32> {
     let entries = parse(&text, 87, 12040).unwrap();
     let mut windows = [Window::new(OUT, vec![0xEE; 64], true)];
     let [entry] = &entries[..] else { return Err(code::NOT_FOUND) };
-    entry.run(grid, &[OUT, a, b], &mut windows, 10_000)?;
+    assert!(entry.run(&mut entry.start(grid), &[OUT, a, b], &mut windows, 10_000)?);
     Ok(windows[0].bytes().to_vec())
 }
 
@@ -112,6 +114,10 @@ fn conversions_cut_and_extend() {
     );
     // Into a wider register, with its sign.
     assert_eq!(narrow("cvt.s8.s32 %r3, %r1;", [0x180, 0]), -128_i32 as u32);
+    // What a thread knows of itself has 32 bits.
+    let last = Grid { threads: [300, 1, 1], ..ONE };
+    let bytes = run("cvt.u32.u8 %r3, %tid.x; mov.u16 %rs1, %tid.x; st.global.u32 [%rd0], %r3; st.global.u16 [%rd0+4], %rs1;", [0, 0], last);
+    assert_eq!(bytes.unwrap()[..6], [43, 0, 0, 0, 43, 1]);
     assert_eq!(narrow("cvt.u16.u32 %rs1, %r1; cvt.u32.u16 %r3, %rs1;", [0x12345, 0]), 0x2345);
 }
 
@@ -160,8 +166,9 @@ fn inputs_are_read_only() {
     let text =
         format!("{HEADER}.visible .entry k(.param .u64 at) {{ .reg .b64 %rd<2>; ld.param.u64 %rd0, [at]; st.global.u64 [%rd0], 1; }}");
     let entries = parse(&text, 53, 10020).unwrap();
-    for (writable, len, expected) in [(false, 8, Err(code::ILLEGAL_ADDRESS)), (true, 7, Err(code::ILLEGAL_ADDRESS)), (true, 8, Ok(()))] {
-        assert_eq!(entries[0].run(ONE, &[OUT], &mut [Window::new(OUT, vec![0; len], writable)], 10), expected);
+    for (writable, len, expected) in [(false, 8, Err(code::ILLEGAL_ADDRESS)), (true, 7, Err(code::ILLEGAL_ADDRESS)), (true, 8, Ok(true))] {
+        let mut windows = [Window::new(OUT, vec![0; len], writable)];
+        assert_eq!(entries[0].run(&mut entries[0].start(ONE), &[OUT], &mut windows, 10), expected);
     }
 }
 
@@ -173,80 +180,59 @@ fn what_was_written_is_known() {
     );
     let mut windows = [Window::new(OUT, vec![0xEE; 16], true)];
     assert_eq!(windows[0].written(), (OUT, &[][..]));
-    assert_eq!(parse(&text, 53, 10020).unwrap()[0].run(ONE, &[OUT], &mut windows, 10), Ok(()));
+    let entry = &parse(&text, 53, 10020).unwrap()[0];
+    assert_eq!(entry.run(&mut entry.start(ONE), &[OUT], &mut windows, 10), Ok(true));
     assert_eq!(windows[0].written(), (OUT + 4, &[2, 0, 0xEE, 0xEE, 0xEE, 1][..]));
 }
 
 #[test]
-fn a_kernel_that_does_not_end_is_ended() {
+fn a_kernel_goes_on_where_it_was() {
     let mut windows = [Window::new(OUT, vec![0; 8], true)];
     let text = format!(
-        "{HEADER}.visible .entry k(.param .u64 at) {{ .reg .b64 %rd<1>; ld.param.u64 %rd0, [at]; again: st.volatile.global.u64 [%rd0], 1; bra again; }}"
+        "{HEADER}.visible .entry k(.param .u64 at) {{ .reg .pred %p<1>; .reg .b32 %r<2>; .reg .b64 %rd<1>; ld.param.u64 %rd0, [at];
+        ld.global.u32 %r0, [%rd0]; add.u32 %r0, %r0, 1; st.global.u32 [%rd0], %r0;
+        again: ld.volatile.global.u32 %r1, [%rd0+4]; setp.eq.u32 %p0, %r1, 0; @%p0 bra again; }}"
     );
-    let spin = &parse(&text, 53, 10020).unwrap()[0];
-    assert_eq!(spin.run(ONE, &[OUT], &mut windows, 1000), Err(code::LAUNCH_TIMEOUT));
+    let count = &parse(&text, 53, 10020).unwrap()[0];
+    let mut progress = count.start(Grid { blocks: [2, 1, 1], threads: [1, 2, 1] });
+    // The first thread waits, however long it is looked at.
+    for statements_max in [0, 1, 2, 3, 1000] {
+        assert_eq!(count.run(&mut progress, &[OUT], &mut windows, statements_max), Ok(false));
+    }
     assert_eq!(windows[0].bytes(), [1, 0, 0, 0, 0, 0, 0, 0]);
+    // Every thread needs seven, and one for itself.
+    let mut windows = [Window::new(OUT, vec![1, 0, 0, 0, 1, 0, 0, 0], true)];
+    let slices = (1..100).find(|_| count.run(&mut progress, &[OUT], &mut windows, 3).unwrap()).unwrap();
+    assert!((9..14).contains(&slices), "{slices}");
+    assert_eq!(windows[0].bytes(), [4, 0, 0, 0, 1, 0, 0, 0]);
+    assert_eq!(count.run(&mut progress, &[OUT], &mut windows, 0), Ok(true));
+}
+
+/// A thread takes time also where it has nothing to do, so that no launch takes for ever at once.
+#[test]
+fn a_thread_without_statements_takes_one() {
+    let empty = &parse(&format!("{HEADER}.visible .entry k() {{ }}"), 53, 10020).unwrap()[0];
+    let mut progress = empty.start(Grid { blocks: [0x7FFF_FFFF, 0xFFFF, 0xFFFF], threads: [1024, 1, 1] });
+    assert_eq!(empty.run(&mut progress, &[], &mut [], 1000), Ok(false));
+    let mut progress = empty.start(Grid { blocks: [5, 1, 2], threads: [1, 3, 1] });
+    assert_eq!([29, 0, 1].map(|max| empty.run(&mut progress, &[], &mut [], max)), [Ok(false), Ok(false), Ok(true)]);
+    assert_eq!(empty.run(&mut empty.start(Grid { blocks: [1, 0, 1], ..ONE }), &[], &mut [], 0), Ok(true));
 }
 
 #[test]
 fn every_thread_runs_once_and_knows_its_place() {
-    let place = "mov.u32 %r3, %ctaid.z; mov.u32 %r4, %nctaid.y; mad.lo.s32 %r3, %r3, %r4, %ctaid.y; mov.u32 %r4, %nctaid.x;
-                 mad.lo.s32 %r3, %r3, %r4, %ctaid.x; mov.u32 %r4, %ntid.z; mad.lo.s32 %r3, %r3, %r4, %tid.z; mov.u32 %r4, %ntid.y;
-                 mad.lo.s32 %r3, %r3, %r4, %tid.y; mov.u32 %r4, %ntid.x; mad.lo.s32 %r3, %r3, %r4, %tid.x;
-                 cvt.u64.u32 %rd3, %r3; add.s64 %rd3, %rd3, %rd0; ld.global.u8 %r4, [%rd3]; add.u32 %r4, %r4, %r3; st.global.u8 [%rd3], %r4;";
+    let dimension = |blocks: &str, block: &str| format!("mov.u32 %r4, {blocks}; mov.u32 %r5, {block}; mad.lo.s32 %r3, %r3, %r4, %r5;");
+    let place = [("%nctaid", "%ctaid"), ("%ntid", "%tid")]
+        .map(|(of, at)| ["z", "y", "x"].map(|name| dimension(&format!("{of}.{name}"), &format!("{at}.{name}"))).concat())
+        .concat();
+    let place = &format!(
+        "mov.u32 %r3, 0; {place}
+        cvt.u64.u32 %rd3, %r3; add.s64 %rd3, %rd3, %rd0; ld.global.u8 %r4, [%rd3]; add.u32 %r4, %r4, %r3; st.global.u8 [%rd3], %r4;"
+    );
     for (blocks, threads) in [([1, 1, 1], [64, 1, 1]), ([2, 2, 2], [2, 2, 2]), ([1, 4, 1], [1, 4, 4]), ([3, 1, 5], [1, 2, 2])] {
         let bytes = run(place, [0, 0], Grid { blocks, threads }).unwrap();
         let count: u32 = blocks.iter().chain(&threads).product();
         let expected: Vec<u8> = (0..64).map(|at| 0xEE_u8.wrapping_add(if u32::from(at) < count { at } else { 0 })).collect();
         assert_eq!(bytes, expected, "{blocks:?} {threads:?}");
     }
-}
-
-#[test]
-fn what_is_no_ptx_is_refused_with_its_line() {
-    let body = |body: &str| format!("{HEADER}.visible .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %rd<2>;\n{body} }}");
-    let line = |line: usize, what: &str| format!("ptxas application ptx input, line {line}; {what}");
-    let cases = [
-        (String::new(), line(1, "fatal   : Missing .version directive at start of file 'application ptx input'")),
-        (
-            ".version 6.0\n.visible .entry k() { ret; }".to_owned(),
-            line(1, "fatal   : Missing .target directive at start of file 'application ptx input'"),
-        ),
-        (HEADER.replace("64", "32"), line(3, "fatal   : Parsing error near '32': syntax error")),
-        (
-            HEADER.replace("53", "90"),
-            "ptxas fatal   : SM version specified by .target is higher than default SM version assumed".to_owned(),
-        ),
-        (format!("{HEADER}.visible .entry k"), line(4, "fatal   : Parsing error near '': syntax error")),
-        (format!("{HEADER}.global .u32 x;"), line(4, "fatal   : Parsing error near '.global': syntax error")),
-        (body("frob.u64 %rd1, 1;"), line(5, "error   : Not a name of any known instruction: 'frob.u64'")),
-        (body("add.f32 %r1, %r1, %r2;"), line(5, "error   : Not a name of any known instruction: 'add.f32'")),
-        (body("mov.u64 %r1, 1;"), line(5, "error   : Arguments mismatch for instruction 'mov'")),
-        (body("ld.global.u64 %r1, [%rd1];"), line(5, "error   : Arguments mismatch")),
-        (body("st.global.u64 [%rd2], 1;"), line(5, "error   : Unknown symbol '%rd2'")),
-        (body("ld.param.u64 %rd1, [b];"), line(5, "error   : Unknown symbol 'b'")),
-        (body("ret;\nbra L;"), line(6, "error   : Unknown symbol 'L'")),
-        (body("ret"), line(5, "fatal   : Parsing error near '}': syntax error")),
-        (body(".reg .b32 %x<65537>;"), line(5, "error   : 65537 registers: there is room for 65536")),
-    ];
-    for (text, log) in cases {
-        assert_eq!(parse(&text, 87, 12040).err(), Some(Refused { log, code: code::INVALID_PTX }), "{text}");
-    }
-    for (driver, newest, next) in
-        [(10020, "6.5", "6.6"), (11040, "7.4", "7.5"), (12040, "8.4", "8.5"), (12090, "8.8", "8.9"), (13000, "9.0", "9.1")]
-    {
-        assert!(parse(&HEADER.replace("6.0", newest), 53, driver).is_ok());
-        let log = line(1, &format!("fatal   : Unsupported .version {next}; current version is '{newest}'"));
-        assert_eq!(parse(&HEADER.replace("6.0", next), 53, driver).err(), Some(Refused { log, code: code::UNSUPPORTED_PTX_VERSION }));
-    }
-}
-
-/// Comments, a kernel that is not visible, and several.
-#[test]
-fn a_module_has_its_visible_kernels() {
-    let text = format!(
-        "// made by hand\n{HEADER}.visible .entry a() {{ ret; }} // one\n.entry hidden() {{ ret; }}\n.visible .entry b(\n\t.param .u32 x,\n\t.param .u64 y\n)\n{{\n}}"
-    );
-    let found: Vec<_> = parse(&text, 87, 12040).unwrap().into_iter().map(|entry| (entry.name, entry.params)).collect();
-    assert_eq!(found, [("a".to_owned(), vec![]), ("b".to_owned(), vec![4, 8])]);
 }

@@ -1,0 +1,110 @@
+//! Kernels of a test's own: each does what its PTX says, and goes on while the CPU does.
+#![allow(
+    unsafe_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, and it calls a C library"
+)]
+
+#[allow(dead_code, unused_imports, reason = "the other tests need more of it")]
+mod driver;
+
+use driver::{DEVICEMAP, OK, byte, current, device_pointer, free, function, launch, launch_as, load, pin, query, synchronize};
+use fake_cuda::{Config, code};
+use std::{ffi::CStr, ptr, time::Instant};
+
+/// `wait(flag, out)`: writes 1 to `out`, waits until `flag` is not 0, and adds its value to `out`.
+const WAIT: &CStr = c".version 6.0
+.target sm_53
+.visible .entry wait(.param .u64 flag, .param .u64 out) {
+.reg .pred %p<1>; .reg .b32 %r<2>; .reg .b64 %rd<2>;
+ld.param.u64 %rd0, [flag]; ld.param.u64 %rd1, [out];
+st.volatile.global.u32 [%rd1], 1;
+again: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.s32 %p0, %r0, 0; @%p0 bra again;
+add.s32 %r1, %r0, 1; st.volatile.global.u32 [%rd1], %r1;
+}";
+
+#[test]
+fn any_kernel_is_what_its_ptx_says_also_one_that_waits_for_the_cpu() {
+    let cuda = current(&Config { kernel_polls: 0, wait_bound_us: 10_000, ..Config::default() });
+    let wait = function(load(WAIT).unwrap(), c"wait").unwrap();
+    let [flag, out] = [pin(4, DEVICEMAP), pin(4, DEVICEMAP)].map(Result::unwrap);
+    // SAFETY: the test's own memory.
+    unsafe { flag.write_bytes(0, 4) };
+    let [flag_at, out_at] = [flag, out].map(|p| device_pointer(p).unwrap());
+    assert_eq!(launch_as(wait, [1; 3], [1; 3], 0, ptr::null_mut()), code::INVALID_VALUE);
+    assert_eq!(launch(wait, 0, [flag_at, out_at]), OK);
+    assert_eq!([query(0), query(0), synchronize(0)], [code::NOT_READY, code::NOT_READY, code::LAUNCH_TIMEOUT]);
+    assert_eq!((byte(out, 0), cuda.counters().kernels_done, cuda.counters().queued), (1, 0, 1));
+    // Nobody asks, and it goes on.
+    // SAFETY: as above.
+    unsafe { flag.write(6) };
+    let since = Instant::now();
+    while byte(out, 0) != 7 {
+        assert!(since.elapsed().as_secs() < 10, "{}", byte(out, 0));
+    }
+    assert_eq!((synchronize(0), cuda.counters().kernels_done), (OK, 1));
+    // It uses whatever a parameter points into, and nothing else.
+    // SAFETY: as above.
+    unsafe { flag.write(0) };
+    assert_eq!(launch(wait, 0, [flag_at, out_at]), OK);
+    assert_eq!(free(out), OK);
+    assert_eq!(cuda.counters().freed_under_a_kernel, 1);
+    assert_eq!(query(0), code::ILLEGAL_ADDRESS);
+}
+
+/// Adds 1 to the word at `out`, waits until the one at `flag` is not 0, and adds 16.
+const COUNT: &CStr = c".version 6.0
+.target sm_53
+.visible .entry count(.param .u64 flag, .param .u64 out) {
+.reg .pred %p<1>; .reg .b32 %r<2>; .reg .b64 %rd<2>;
+ld.param.u64 %rd0, [flag]; ld.param.u64 %rd1, [out];
+ld.global.u32 %r1, [%rd1]; add.s32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;
+again: ld.volatile.global.u32 %r0, [%rd0]; setp.eq.s32 %p0, %r0, 0; @%p0 bra again;
+ld.global.u32 %r1, [%rd1]; add.s32 %r1, %r1, 16; st.global.u32 [%rd1], %r1;
+}";
+
+#[test]
+fn what_a_kernel_did_before_it_waited_is_not_done_again() {
+    let cuda = current(&Config { kernel_polls: 0, ..Config::default() });
+    let count = function(load(COUNT).unwrap(), c"count").unwrap();
+    let [flag, out] = [pin(4, DEVICEMAP), pin(4, DEVICEMAP)].map(Result::unwrap);
+    // SAFETY: the test's own memory.
+    [flag, out].iter().for_each(|p| unsafe { p.write_bytes(0, 4) });
+    let mut values = [flag, out].map(|p| device_pointer(p).unwrap());
+    let mut params = values.each_mut().map(|value| ptr::from_mut(value).cast());
+    assert_eq!(launch_as(count, [1; 3], [1; 3], 0, params.as_mut_ptr()), OK);
+    for _ in 0..20 {
+        assert_eq!(query(0), code::NOT_READY);
+        assert_eq!(byte(out, 0), 1);
+    }
+    // SAFETY: as above.
+    unsafe { flag.write(1) };
+    assert_eq!((synchronize(0), byte(out, 0), cuda.counters().kernels_done), (OK, 17, 1));
+}
+
+/// Counts to `n` in three statements each, and says how far it came.
+const LONG: &CStr = c".version 6.0
+.target sm_53
+.visible .entry long(.param .u64 out, .param .u64 n) {
+.reg .pred %p<1>; .reg .b64 %rd<3>;
+ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [n]; mov.u64 %rd2, 0;
+again: add.s64 %rd2, %rd2, 1; setp.ne.u64 %p0, %rd2, %rd1; @%p0 bra again;
+st.global.u64 [%rd0], %rd2;
+}";
+
+#[test]
+fn a_kernel_may_be_as_long_as_it_likes() {
+    let _cuda = current(&Config { kernel_polls: 0, wait_bound_us: 60_000_000, ..Config::default() });
+    let long = function(load(LONG).unwrap(), c"long").unwrap();
+    let out = pin(8, DEVICEMAP).unwrap();
+    let mut values = [device_pointer(out).unwrap(), 400_000];
+    let mut params = values.each_mut().map(|value| ptr::from_mut(value).cast());
+    assert_eq!(launch_as(long, [1; 3], [1; 3], 0, params.as_mut_ptr()), OK);
+    assert_eq!(query(0), code::NOT_READY);
+    assert_eq!(synchronize(0), OK);
+    let bytes = [0, 1, 2, 3, 4, 5, 6, 7].map(|index| byte(out, index));
+    assert_eq!(u64::from_le_bytes(bytes), 400_000);
+}
