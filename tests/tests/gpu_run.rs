@@ -217,12 +217,13 @@ fn the_kernel_that_spins_ends_by_its_flag_or_gives_up() -> Outcome {
     let run = |flag: u8, statements_max| {
         let (out, flag_at) = (0x1000, 0x2000);
         let mut windows = [Window::new(out, vec![0; 4], true), Window::new(flag_at, vec![flag, 0, 0, 0], false)];
-        let done = entry.run(Grid { blocks: [1; 3], threads: [1; 3] }, &[out, flag_at], &mut windows, statements_max);
+        let mut launched = entry.start(Grid { blocks: [1; 3], threads: [1; 3] });
+        let ended = entry.run(&mut launched, &[out, flag_at], &mut windows, statements_max);
         let word: u32 = windows.first().map_or(0, |out| out.bytes().iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)));
-        (done.is_ok(), word)
+        (ended, word)
     };
-    assert_eq!(run(1, 100), (true, spin::ENDED));
-    assert_eq!(run(0, 5_000), (false, spin::BEGUN), "a thousand looks are six thousand statements");
-    assert_eq!(run(0, 7_000), (true, spin::GAVE_UP));
+    assert_eq!(run(1, 100), (Ok(true), spin::ENDED));
+    assert_eq!(run(0, 5_000), (Ok(false), spin::BEGUN), "a thousand looks are six thousand statements");
+    assert_eq!(run(0, 7_000), (Ok(true), spin::GAVE_UP));
     Ok(())
 }
