@@ -9,43 +9,13 @@
 )]
 
 mod common;
+#[path = "common/counting.rs"]
+mod counting;
 
 use common::*;
 use contigo_c::*;
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    hint::black_box,
-};
-
-thread_local! {
-    // Constant, and nothing to drop: reading it allocates nothing.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every method is the system allocator's, with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn count<R>(act: impl FnOnce() -> R) -> (R, u64) {
-    let before = ALLOCATIONS.get();
-    let result = act();
-    (result, ALLOCATIONS.get() - before)
-}
+use counting::count;
+use std::hint::black_box;
 
 #[test]
 fn the_counter_counts() {

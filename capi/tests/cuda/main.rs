@@ -12,6 +12,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/counting.rs"]
+mod counting;
 
 mod errors;
 mod jobs;

@@ -1,67 +1,42 @@
 //! No heap: not one allocation of this library from finding the port to closing it, refusals included. The stand-in's own are not counted.
 
+use super::counting::count;
 use super::*;
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    hint::black_box,
-};
-
-thread_local! {
-    // Constant, and nothing to drop: reading it allocates nothing.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every method is the system allocator's, with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use std::hint::black_box;
 
 #[test]
 fn none_from_the_first_call_to_the_last() {
     alone("no_heap::none_from_the_first_call_to_the_last", &Config::default(), |controls| {
         const JOBS: u64 = 200;
-        assert!(!black_box(vec![0_u8; 64]).is_empty() && ALLOCATIONS.get() > 0, "the counter counts");
-        let before = ALLOCATIONS.get();
-        let port = answer(|port| unsafe { contigo_port_find(c"cuda:0".as_ptr(), port) });
-        let heap = open_heap(&cuda_heap(0));
-        let pool = answer(|pool| unsafe { contigo_pool_open(heap, SLOT, 8, 256, pool) });
-        let engine = answer(|engine| unsafe { contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8_CUDA, 0, port, 0), engine) });
-        let gpu = Board { sim: 0, port, heap, pool, engine };
-        for round in 0..JOBS {
-            let operands = gpu.operands();
-            let job = gpu.start(&operands);
-            assert_eq!(gpu.try_start(&operands).0, CONTIGO_E_HAS_JOB);
-            if round % 2 == 0 {
-                ok(contigo_job_wait(job, 1_000_000));
-            } else {
-                while answer(|done| unsafe { contigo_job_poll(job, done) }) == 0 {}
+        assert_eq!(count(|| drop(black_box(vec![0_u8; 64]))).1, 1, "the counter counts");
+        let ((), allocations) = count(|| {
+            let port = answer(|port| unsafe { contigo_port_find(c"cuda:0".as_ptr(), port) });
+            let heap = open_heap(&cuda_heap(0));
+            let pool = answer(|pool| unsafe { contigo_pool_open(heap, SLOT, 8, 256, pool) });
+            let engine = answer(|engine| unsafe { contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8_CUDA, 0, port, 0), engine) });
+            let gpu = Board { sim: 0, port, heap, pool, engine };
+            for round in 0..JOBS {
+                let operands = gpu.operands();
+                let job = gpu.start(&operands);
+                assert_eq!(gpu.try_start(&operands).0, CONTIGO_E_HAS_JOB);
+                if round % 2 == 0 {
+                    ok(contigo_job_wait(job, 1_000_000));
+                } else {
+                    while answer(|done| unsafe { contigo_job_poll(job, done) }) == 0 {}
+                }
+                let (status, tensor) = lend(operands[3].buf, &options(&[16]));
+                ok(status);
+                delete(tensor);
+                ok(contigo_buf_unlend(operands[3].buf));
+                ok(to_device(operands[0].buf, port, 0, 64, CONTIGO_TO_DEVICE).0);
+                ok(contigo_buf_to_cpu(operands[0].buf));
+                release_all(&operands);
             }
-            let (status, tensor) = lend(operands[3].buf, &options(&[16]));
-            ok(status);
-            delete(tensor);
-            ok(contigo_buf_unlend(operands[3].buf));
-            ok(to_device(operands[0].buf, port, 0, 64, CONTIGO_TO_DEVICE).0);
-            ok(contigo_buf_to_cpu(operands[0].buf));
-            release_all(&operands);
-        }
-        assert_eq!(unsafe { contigo_heap_open(&cuda_heap(9), &mut 0) }, CONTIGO_E_ARGUMENT);
-        assert_eq!(unsafe { contigo_heap_open(&contigo_heap_options { len_bytes: 1 << 40, ..cuda_heap(0) }, &mut 0) }, CONTIGO_E_CUDA);
-        close(gpu);
-        assert_eq!(ALLOCATIONS.get() - before, 0);
+            assert_eq!(unsafe { contigo_heap_open(&cuda_heap(9), &mut 0) }, CONTIGO_E_ARGUMENT);
+            assert_eq!(unsafe { contigo_heap_open(&contigo_heap_options { len_bytes: 1 << 40, ..cuda_heap(0) }, &mut 0) }, CONTIGO_E_CUDA);
+            close(gpu);
+        });
+        assert_eq!(allocations, 0);
         assert_eq!(controls.counters().kernels_done, JOBS);
         clean(controls, 1, 1);
     });
