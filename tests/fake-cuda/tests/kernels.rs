@@ -1,19 +1,147 @@
-//! Kernels of a test's own: each does what its PTX says, and goes on while the CPU does.
+//! Modules and kernels: what is no PTX is refused, and each kernel does what its PTX says; one that is not known goes on while the CPU does.
 #![allow(
     unsafe_code,
     missing_docs,
     unreachable_pub,
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
     reason = "a test that panics has failed, and it calls a C library"
 )]
 
 #[allow(dead_code, unused_imports, reason = "the other tests need more of it")]
 mod driver;
 
-use driver::{DEVICEMAP, OK, byte, current, device_pointer, free, function, launch, launch_as, load, pin, query, synchronize};
+use driver::{
+    DEVICEMAP, Handle, OK, PTX, byte, cu, current, device_alloc, device_pointer, fill_bytes, free, function, launch, launch_as, load, pin,
+    query, synchronize,
+};
 use fake_cuda::{Config, code};
-use std::{ffi::CStr, ptr, time::Instant};
+use std::{
+    ffi::{CStr, c_char, c_void},
+    ptr,
+    time::Instant,
+};
+
+#[test]
+fn modules_are_ptx_with_entries() {
+    let cuda = current(&Config::default());
+    assert_eq!(load(c"not PTX"), Err(code::INVALID_PTX));
+    assert_eq!(load(c".version 7.0 .target sm_90 .visible .entry a() { ret; }"), Err(code::INVALID_PTX));
+    assert_eq!(load(c".version 8.5 .target sm_50 .visible .entry a() { ret; }"), Err(code::UNSUPPORTED_PTX_VERSION));
+    let module = load(PTX).unwrap();
+    for name in [c"gemm8", c"copy_bytes", c"fill_bytes", c"unknown"] {
+        assert_eq!(function(module, name), function(module, name));
+    }
+    assert_eq!([function(module, c"hidden"), function(module, c"")], [Err(code::NOT_FOUND); 2]);
+    let fill = function(module, c"fill_bytes").unwrap();
+    assert_eq!(launch(function(module, c"unknown").unwrap(), 0, []), OK);
+    assert_eq!(cu!(cuModuleUnload(module => Handle)), OK);
+    assert_eq!(cu!(cuModuleUnload(module => Handle)), code::INVALID_HANDLE);
+    assert_eq!(function(module, c"gemm8"), Err(code::INVALID_HANDLE));
+    assert_eq!(launch(fill, 0, [0, 0, 0]), code::INVALID_HANDLE);
+    assert_eq!(cuda.counters().modules, 0);
+}
+
+#[test]
+fn the_compiler_says_what_it_does_not_take() {
+    let _cuda = current(&Config::default());
+    let mut log = [0x7F_u8; 64];
+    let mut options = [5_u32, 6];
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(48)];
+    let (mut module, image) = (0, c"nothing".as_ptr());
+    let answer = cu!(cuModuleLoadDataEx(
+        &mut module => &mut Handle, image => *const c_char, 2 => u32, options.as_mut_ptr() => *mut u32, values.as_mut_ptr() => *mut *mut c_void,
+    ));
+    assert_eq!(answer, code::INVALID_PTX);
+    assert_eq!(CStr::from_bytes_until_nul(&log).unwrap(), c"ptxas application ptx input, line 1; fatal   : ");
+    assert_eq!((log[48], values[1].addr()), (0x7F, 48));
+}
+
+#[test]
+fn launches_are_checked() {
+    let _cuda = current(&Config::default());
+    let fill = fill_bytes();
+    let mut value = 0_u64;
+    let mut params = [ptr::from_mut(&mut value).cast::<c_void>(); 3];
+    let mut as_is = |grid, block| launch_as(fill, grid, block, 0, params.as_mut_ptr());
+    assert_eq!(as_is([1, 1, 1], [0, 1, 1]), code::INVALID_VALUE);
+    assert_eq!(as_is([1, 0, 1], [1, 1, 1]), code::INVALID_VALUE);
+    assert_eq!(as_is([1, 1, 1], [1024, 2, 1]), code::INVALID_VALUE);
+    assert_eq!(as_is([1, 65536, 1], [1, 1, 1]), code::INVALID_VALUE);
+    assert_eq!(as_is([65536, 1, 1], [1024, 1, 1]), OK);
+    assert_eq!(launch_as(fill, [1; 3], [1; 3], 0, ptr::null_mut()), code::INVALID_VALUE);
+    assert_eq!(launch(fill, 0x99, [0, 0, 0]), code::INVALID_HANDLE);
+    assert_eq!(launch(0x99, 0, [0, 0, 0]), code::INVALID_HANDLE);
+}
+
+/// The arithmetic of `boards/gemm8.md`, with integers that cannot wrap.
+fn expected(a: &[i8], b: &[i8], bias: &[i32], [m, n, k]: [usize; 3], relu: bool, int8: Option<u32>) -> Vec<u8> {
+    let mut c = Vec::new();
+    for at in 0..m * n {
+        let products = (0..k).map(|inner| i64::from(a[at / n * k + inner]) * i64::from(b[inner * n + at % n]));
+        let sum = i64::from((i64::from(bias[at % n]) + products.sum::<i64>()) as i32);
+        let sum = if relu && sum < 0 { 0 } else { sum };
+        match int8 {
+            None => c.extend((sum as i32).to_le_bytes()),
+            Some(shift) => {
+                let rounded = (sum as f64 / f64::from(1_u32 << shift) + if shift == 0 { 0.0 } else { 0.5 }).floor();
+                c.push(rounded.clamp(-128.0, 127.0) as i8 as u8);
+            }
+        }
+    }
+    c
+}
+
+#[test]
+fn gemm8_is_the_engine_s_arithmetic() {
+    let _cuda = current(&Config { kernel_polls: 0, ..Config::default() });
+    let gemm8 = function(load(PTX).unwrap(), c"gemm8").unwrap();
+    let [m, n, k] = [5, 16, 32];
+    let mut seed = 1_u32;
+    let mut next = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 24) as i8
+    };
+    let (a, b): (Vec<i8>, Vec<i8>) = ((0..m * k).map(|_| next()).collect(), (0..k * n).map(|_| next()).collect());
+    let mut bias: Vec<i32> = (0..n).map(|_| i32::from(next()) * 1000).collect();
+    (bias[0], bias[1]) = (i32::MAX, i32::MIN);
+    let at = [pin(m * k, DEVICEMAP), pin(k * n, DEVICEMAP), pin(4 * n, DEVICEMAP), pin(4 * m * n, DEVICEMAP)].map(Result::unwrap);
+    // SAFETY: blocks of these lengths, the third aligned to 16.
+    unsafe {
+        ptr::copy_nonoverlapping(a.as_ptr(), at[0].cast(), m * k);
+        ptr::copy_nonoverlapping(b.as_ptr(), at[1].cast(), k * n);
+        ptr::copy_nonoverlapping(bias.as_ptr(), at[2].cast(), n);
+    }
+    let [da, db, dbias, dc] = at.map(|p| device_pointer(p).unwrap());
+    for shift in [None, Some(0), Some(1), Some(7), Some(31)] {
+        for relu in [false, true] {
+            let flags = u64::from(relu) | shift.map_or(0, |shift| 2 | u64::from(shift) << 8);
+            assert_eq!(launch(gemm8, 0, [da, db, dbias, dc, m as u64, n as u64, k as u64, flags]), OK);
+            assert_eq!(synchronize(0), OK);
+            let expected = expected(&a, &b, &bias, [m, n, k], relu, shift);
+            let c: Vec<u8> = (0..expected.len()).map(|index| byte(at[3], index)).collect();
+            assert_eq!(c, expected, "{shift:?} {relu}");
+        }
+    }
+    // The int32 output is written in words.
+    assert_eq!(launch(gemm8, 0, [da, db, dbias, dc + 2, 1, 16, 16, 0]), OK);
+    assert_eq!(synchronize(0), code::MISALIGNED_ADDRESS);
+}
+
+#[test]
+fn copy_bytes_copies() {
+    let _cuda = current(&Config::default());
+    let copy = function(load(PTX).unwrap(), c"copy_bytes").unwrap();
+    let (p, addr) = (pin(64, DEVICEMAP).unwrap(), device_alloc(64));
+    // SAFETY: the test's own memory.
+    unsafe { p.write_bytes(3, 32) };
+    let on_device = device_pointer(p).unwrap();
+    assert_eq!(launch(copy, 0, [addr, on_device, 32]), OK);
+    assert_eq!(launch(copy, 0, [on_device + 32, addr, 32]), OK);
+    assert_eq!((synchronize(0), byte(p, 32), byte(p, 63)), (OK, 3, 3));
+}
 
 /// `wait(flag, out)`: writes 1 to `out`, waits until `flag` is not 0, and adds its value to `out`.
 const WAIT: &CStr = c".version 6.0

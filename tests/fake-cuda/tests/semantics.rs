@@ -1,4 +1,4 @@
-//! The fake keeps to CUDA's documentation, and is as hostile as it says.
+//! Contexts, streams, events and errors: the fake keeps to CUDA's documentation, and is as hostile as it says.
 #![allow(
     unsafe_code,
     missing_docs,
@@ -10,15 +10,16 @@
     reason = "a test that panics has failed, and it calls a C library"
 )]
 
+#[allow(dead_code, unused_imports, reason = "the other tests need more of it")]
 mod driver;
 
 use driver::{
     DEVICEMAP, Handle, OK, PTX, byte, cu, current, device_alloc, device_pointer, elsewhere, event, fill_bytes, free, function, initialised,
-    launch, launch_as, load, pin, query, query_event, record, retain, signal_of_reading, stream, symbol, synchronize,
+    launch, load, pin, query, query_event, record, retain, stream, symbol, synchronize,
 };
 use fake_cuda::{Config, Controls, Device, Function, LateError, code};
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{CStr, c_char, c_int},
     ptr,
     time::{Duration, Instant},
 };
@@ -118,92 +119,6 @@ fn contexts_are_stacks_of_each_thread() {
     cuda.configure(&Config::default());
     assert_eq!(cu!(cuInit(0 => u32)), OK);
     assert_eq!((cu!(cuCtxGetCurrent(&mut seen => &mut Handle)), seen), (OK, 0));
-}
-
-#[test]
-fn pinned_memory_is_the_process_s_and_badly_aligned() {
-    let cuda = current(&Config::default());
-    let p = pin(1000, DEVICEMAP).unwrap();
-    assert_eq!(p.addr() % 32, 16);
-    assert_ne!((byte(p, 0), byte(p, 999)), (0, 0));
-    assert_eq!(device_pointer(p), Ok(p.addr() as u64 + 0x10_0000_0000));
-    assert_eq!(device_pointer(p.wrapping_add(999)), Ok(p.addr() as u64 + 0x10_0000_0000 + 999));
-    assert_eq!(device_pointer(p.wrapping_add(1000)), Err(code::INVALID_VALUE));
-    let mut flags = 0;
-    assert_eq!((cu!(cuMemHostGetFlags(&mut flags => &mut u32, p => *mut u8)), flags), (OK, DEVICEMAP));
-    assert_eq!((cuda.counters().host_allocs, cuda.counters().host_bytes), (1, 1000));
-    assert_eq!(free(p.wrapping_add(16)), code::INVALID_VALUE);
-    assert_eq!(free(p), OK);
-    assert_eq!(free(p), code::INVALID_VALUE);
-    assert_eq!(cuda.counters().refused(Function::cuMemFreeHost), 2);
-    assert_eq!((cuda.counters().host_allocs, cuda.counters().overruns), (0, 0));
-
-    // What is not asked for is not mapped.
-    let unmapped = pin(16, 0).unwrap();
-    assert_eq!(device_pointer(unmapped), Err(code::INVALID_VALUE));
-    assert_eq!([pin(0, 0), pin(16, 8)], [Err(code::INVALID_VALUE); 2]);
-    // SAFETY: within the block's pages, and seen when it is freed.
-    unsafe { unmapped.add(16).write(0) };
-    assert_eq!(free(unmapped), OK);
-    assert_eq!(cuda.counters().overruns, 1);
-
-    cuda.configure(&Config { device_pointer_offset: 0, host_alignment: 8192, pinned_limit_bytes: 4096, ..Config::default() });
-    assert_eq!((cu!(cuInit(0 => u32)), cu!(cuCtxSetCurrent(retain(0) => Handle))), (OK, OK));
-    let p = pin(4000, DEVICEMAP).unwrap();
-    assert_eq!((p.addr() % 16384, device_pointer(p)), (8192, Ok(p.addr() as u64)));
-    assert_eq!(pin(97, 0), Err(code::OUT_OF_MEMORY));
-    assert_eq!(free(p), OK);
-    assert!(pin(97, 0).is_ok());
-}
-
-#[test]
-fn freed_memory_is_unmapped() {
-    let _cuda = current(&Config::default());
-    let p = pin(16, 0).unwrap();
-    assert_eq!(signal_of_reading(p), None);
-    assert_eq!(free(p), OK);
-    assert_eq!(signal_of_reading(p), Some(libc::SIGSEGV));
-}
-
-#[test]
-fn device_memory_is_not_the_cpu_s() {
-    let _cuda = current(&Config::default());
-    let addr = device_alloc(16);
-    // A 32-bit processor has no pointer to it.
-    if let Ok(addr) = usize::try_from(addr) {
-        assert_eq!(signal_of_reading(ptr::with_exposed_provenance(addr)), Some(libc::SIGSEGV));
-    }
-}
-
-#[test]
-fn registered_memory_is_the_callers() {
-    let cuda = current(&Config::default());
-    let mut memory = vec![0_u8; 4096];
-    let p = memory.as_mut_ptr();
-    let register = |p: *mut u8, len, flags| cu!(cuMemHostRegister_v2(p => *mut u8, len => usize, flags => u32));
-    let unregister = |p| cu!(cuMemHostUnregister(p => *mut u8));
-    assert_eq!(register(p, 4096, DEVICEMAP), OK);
-    assert_eq!(register(p.wrapping_add(4095), 1, DEVICEMAP), code::HOST_MEMORY_ALREADY_REGISTERED);
-    assert_eq!(device_pointer(p), Ok(p.addr() as u64 + 0x10_0000_0000));
-    assert_eq!(free(p), code::INVALID_VALUE);
-    assert_eq!(unregister(p.wrapping_add(1)), code::HOST_MEMORY_NOT_REGISTERED);
-    assert_eq!(cuda.counters().registrations, 1);
-    assert_eq!(unregister(p), OK);
-    assert_eq!(unregister(p), code::HOST_MEMORY_NOT_REGISTERED);
-    assert_eq!([register(ptr::null_mut(), 1, 0), register(p, 0, 0), register(p, 1, 16)], [code::INVALID_VALUE; 3]);
-    assert_eq!(register(ptr::without_provenance_mut(0x1000), 1, 0), code::INVALID_VALUE);
-    let pinned = pin(16, 0).unwrap();
-    assert_eq!(unregister(pinned), code::HOST_MEMORY_NOT_REGISTERED);
-    assert_eq!(register(pinned, 16, 0), code::HOST_MEMORY_ALREADY_REGISTERED);
-
-    let device = Device { can_use_host_pointer_for_registered_mem: true, ..Device::default() };
-    cuda.configure(&Config::default().with_devices(1, device));
-    assert_eq!((cu!(cuInit(0 => u32)), cu!(cuCtxSetCurrent(retain(0) => Handle))), (OK, OK));
-    assert_eq!((register(p, 4096, DEVICEMAP), device_pointer(p)), (OK, Ok(p.addr() as u64)));
-    let device = Device { host_register_supported: false, ..Device::default() };
-    cuda.configure(&Config::default().with_devices(1, device));
-    assert_eq!((cu!(cuInit(0 => u32)), cu!(cuCtxSetCurrent(retain(0) => Handle))), (OK, OK));
-    assert_eq!(register(p, 4096, DEVICEMAP), code::NOT_SUPPORTED);
 }
 
 #[test]
@@ -343,125 +258,6 @@ fn copies_go_through_device_memory() {
 }
 
 #[test]
-fn modules_are_ptx_with_entries() {
-    let cuda = current(&Config::default());
-    assert_eq!(load(c"not PTX"), Err(code::INVALID_PTX));
-    assert_eq!(load(c".version 7.0 .target sm_90 .visible .entry a() { ret; }"), Err(code::INVALID_PTX));
-    assert_eq!(load(c".version 8.5 .target sm_50 .visible .entry a() { ret; }"), Err(code::UNSUPPORTED_PTX_VERSION));
-    let module = load(PTX).unwrap();
-    for name in [c"gemm8", c"copy_bytes", c"fill_bytes", c"unknown"] {
-        assert_eq!(function(module, name), function(module, name));
-    }
-    assert_eq!([function(module, c"hidden"), function(module, c"")], [Err(code::NOT_FOUND); 2]);
-    let fill = function(module, c"fill_bytes").unwrap();
-    assert_eq!(launch(function(module, c"unknown").unwrap(), 0, []), OK);
-    assert_eq!(cu!(cuModuleUnload(module => Handle)), OK);
-    assert_eq!(cu!(cuModuleUnload(module => Handle)), code::INVALID_HANDLE);
-    assert_eq!(function(module, c"gemm8"), Err(code::INVALID_HANDLE));
-    assert_eq!(launch(fill, 0, [0, 0, 0]), code::INVALID_HANDLE);
-    assert_eq!(cuda.counters().modules, 0);
-}
-
-#[test]
-fn the_compiler_says_what_it_does_not_take() {
-    let _cuda = current(&Config::default());
-    let mut log = [0x7F_u8; 64];
-    let mut options = [5_u32, 6];
-    let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(48)];
-    let (mut module, image) = (0, c"nothing".as_ptr());
-    let answer = cu!(cuModuleLoadDataEx(
-        &mut module => &mut Handle, image => *const c_char, 2 => u32, options.as_mut_ptr() => *mut u32, values.as_mut_ptr() => *mut *mut c_void,
-    ));
-    assert_eq!(answer, code::INVALID_PTX);
-    assert_eq!(CStr::from_bytes_until_nul(&log).unwrap(), c"ptxas application ptx input, line 1; fatal   : ");
-    assert_eq!((log[48], values[1].addr()), (0x7F, 48));
-}
-
-#[test]
-fn launches_are_checked() {
-    let _cuda = current(&Config::default());
-    let fill = fill_bytes();
-    let mut value = 0_u64;
-    let mut params = [ptr::from_mut(&mut value).cast::<c_void>(); 3];
-    let mut as_is = |grid, block| launch_as(fill, grid, block, 0, params.as_mut_ptr());
-    assert_eq!(as_is([1, 1, 1], [0, 1, 1]), code::INVALID_VALUE);
-    assert_eq!(as_is([1, 0, 1], [1, 1, 1]), code::INVALID_VALUE);
-    assert_eq!(as_is([1, 1, 1], [1024, 2, 1]), code::INVALID_VALUE);
-    assert_eq!(as_is([1, 65536, 1], [1, 1, 1]), code::INVALID_VALUE);
-    assert_eq!(as_is([65536, 1, 1], [1024, 1, 1]), OK);
-    assert_eq!(launch_as(fill, [1; 3], [1; 3], 0, ptr::null_mut()), code::INVALID_VALUE);
-    assert_eq!(launch(fill, 0x99, [0, 0, 0]), code::INVALID_HANDLE);
-    assert_eq!(launch(0x99, 0, [0, 0, 0]), code::INVALID_HANDLE);
-}
-
-/// The arithmetic of `boards/gemm8.md`, with integers that cannot wrap.
-fn expected(a: &[i8], b: &[i8], bias: &[i32], [m, n, k]: [usize; 3], relu: bool, int8: Option<u32>) -> Vec<u8> {
-    let mut c = Vec::new();
-    for at in 0..m * n {
-        let products = (0..k).map(|inner| i64::from(a[at / n * k + inner]) * i64::from(b[inner * n + at % n]));
-        let sum = i64::from((i64::from(bias[at % n]) + products.sum::<i64>()) as i32);
-        let sum = if relu && sum < 0 { 0 } else { sum };
-        match int8 {
-            None => c.extend((sum as i32).to_le_bytes()),
-            Some(shift) => {
-                let rounded = (sum as f64 / f64::from(1_u32 << shift) + if shift == 0 { 0.0 } else { 0.5 }).floor();
-                c.push(rounded.clamp(-128.0, 127.0) as i8 as u8);
-            }
-        }
-    }
-    c
-}
-
-#[test]
-fn gemm8_is_the_engine_s_arithmetic() {
-    let _cuda = current(&Config { kernel_polls: 0, ..Config::default() });
-    let gemm8 = function(load(PTX).unwrap(), c"gemm8").unwrap();
-    let [m, n, k] = [5, 16, 32];
-    let mut seed = 1_u32;
-    let mut next = || {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (seed >> 24) as i8
-    };
-    let (a, b): (Vec<i8>, Vec<i8>) = ((0..m * k).map(|_| next()).collect(), (0..k * n).map(|_| next()).collect());
-    let mut bias: Vec<i32> = (0..n).map(|_| i32::from(next()) * 1000).collect();
-    (bias[0], bias[1]) = (i32::MAX, i32::MIN);
-    let at = [pin(m * k, DEVICEMAP), pin(k * n, DEVICEMAP), pin(4 * n, DEVICEMAP), pin(4 * m * n, DEVICEMAP)].map(Result::unwrap);
-    // SAFETY: blocks of these lengths, the third aligned to 16.
-    unsafe {
-        ptr::copy_nonoverlapping(a.as_ptr(), at[0].cast(), m * k);
-        ptr::copy_nonoverlapping(b.as_ptr(), at[1].cast(), k * n);
-        ptr::copy_nonoverlapping(bias.as_ptr(), at[2].cast(), n);
-    }
-    let [da, db, dbias, dc] = at.map(|p| device_pointer(p).unwrap());
-    for shift in [None, Some(0), Some(1), Some(7), Some(31)] {
-        for relu in [false, true] {
-            let flags = u64::from(relu) | shift.map_or(0, |shift| 2 | u64::from(shift) << 8);
-            assert_eq!(launch(gemm8, 0, [da, db, dbias, dc, m as u64, n as u64, k as u64, flags]), OK);
-            assert_eq!(synchronize(0), OK);
-            let expected = expected(&a, &b, &bias, [m, n, k], relu, shift);
-            let c: Vec<u8> = (0..expected.len()).map(|index| byte(at[3], index)).collect();
-            assert_eq!(c, expected, "{shift:?} {relu}");
-        }
-    }
-    // The int32 output is written in words.
-    assert_eq!(launch(gemm8, 0, [da, db, dbias, dc + 2, 1, 16, 16, 0]), OK);
-    assert_eq!(synchronize(0), code::MISALIGNED_ADDRESS);
-}
-
-#[test]
-fn copy_bytes_copies() {
-    let _cuda = current(&Config::default());
-    let copy = function(load(PTX).unwrap(), c"copy_bytes").unwrap();
-    let (p, addr) = (pin(64, DEVICEMAP).unwrap(), device_alloc(64));
-    // SAFETY: the test's own memory.
-    unsafe { p.write_bytes(3, 32) };
-    let on_device = device_pointer(p).unwrap();
-    assert_eq!(launch(copy, 0, [addr, on_device, 32]), OK);
-    assert_eq!(launch(copy, 0, [on_device + 32, addr, 32]), OK);
-    assert_eq!((synchronize(0), byte(p, 32), byte(p, 63)), (OK, 3, 3));
-}
-
-#[test]
 fn a_kernel_out_of_its_memory_loses_the_context() {
     let cuda = current(&Config { late_error: LateError { after_calls: 0, ..Config::default().late_error }, ..Config::default() });
     let p = pin(64, DEVICEMAP).unwrap();
@@ -537,68 +333,6 @@ fn a_kernel_that_never_ends_is_ended_by_a_reset() {
     });
     assert_eq!((cuda.counters().queued, cuda.counters().host_allocs, cuda.counters().modules), (0, 0, 0));
     assert_eq!(cuda.counters().ended_with_their_context, 2);
-}
-
-#[test]
-fn memory_freed_under_a_kernel_is_counted() {
-    let cuda = current(&Config { late_error: LateError { after_calls: 0, ..Config::default().late_error }, ..Config::default() });
-    let (p, q, fill) = (pin(64, DEVICEMAP).unwrap(), pin(64, DEVICEMAP).unwrap(), fill_bytes());
-    assert_eq!(launch(fill, 0, [device_pointer(p).unwrap(), 7, 64]), OK);
-    assert_eq!((free(q), cuda.counters().freed_under_a_kernel), (OK, 0));
-    assert_eq!((free(p), cuda.counters().freed_under_a_kernel), (OK, 1));
-    byte(p, 0); // still mapped: the count tells
-    assert_eq!(synchronize(0), code::ILLEGAL_ADDRESS);
-
-    // A context that ends frees too; a reset is meant to end its kernels.
-    for (reset, counted) in [(false, 1), (true, 0)] {
-        cuda.configure(&Config { hang_launch: 1, ..Config::default() });
-        assert_eq!((cu!(cuInit(0 => u32)), cu!(cuCtxSetCurrent(retain(0) => Handle))), (OK, OK));
-        let p = pin(64, DEVICEMAP).unwrap();
-        assert_eq!(launch(fill_bytes(), 0, [device_pointer(p).unwrap(), 7, 64]), OK);
-        let ended = if reset { cu!(cuDevicePrimaryCtxReset_v2(0 => c_int)) } else { cu!(cuDevicePrimaryCtxRelease_v2(0 => c_int)) };
-        assert_eq!((ended, cuda.counters().freed_under_a_kernel), (OK, counted));
-    }
-}
-
-#[test]
-fn pointers_are_told_apart() {
-    let _cuda = current(&Config::default());
-    let (p, addr) = (pin(64, DEVICEMAP).unwrap(), device_alloc(32));
-    let (mut word, mut long) = (0_u32, 0_u64);
-    let mut words = |which, of: u64| (cu!(cuPointerGetAttribute(&mut word => &mut u32, which => u32, of => u64)), word);
-    let of_host = p.addr() as u64;
-    assert_eq!([words(2, of_host), words(2, device_pointer(p).unwrap()), words(2, addr + 31)], [(OK, 1), (OK, 1), (OK, 2)]);
-    assert_eq!(words(9, addr), (OK, 0));
-    assert_eq!(words(2, addr + 32).0, code::INVALID_VALUE);
-    let mut longs = |which, of: u64| (cu!(cuPointerGetAttribute(&mut long => &mut u64, which => u32, of => u64)), long);
-    assert_eq!(longs(3, of_host + 3), (OK, device_pointer(p).unwrap() + 3));
-    assert_eq!(longs(11, addr + 5), (OK, addr));
-    assert_eq!(longs(4, addr).0, code::INVALID_VALUE);
-    let (mut ordinal, mut kind) = (0_i32, 9_u32);
-    let mut data = [ptr::from_mut(&mut ordinal).cast::<c_void>(), ptr::from_mut(&mut kind).cast()];
-    let mut which = [9_u32, 2];
-    let none = ptr::from_ref(&which).addr() as u64;
-    let (which_at, data_at) = (which.as_mut_ptr(), data.as_mut_ptr());
-    assert_eq!(cu!(cuPointerGetAttributes(2 => u32, which_at => *mut u32, data_at => *mut *mut c_void, none => u64)), OK);
-    assert_eq!((ordinal, kind), (-2, 0));
-}
-
-#[test]
-fn without_unified_addressing_contexts_are_apart() {
-    let device = Device { unified_addressing: false, ..Device::default() };
-    let cuda = current(&Config::default().with_devices(2, device));
-    let (p, shared) = (pin(64, DEVICEMAP).unwrap(), pin(64, DEVICEMAP | 1).unwrap());
-    assert!(device_pointer(p).is_ok());
-    let other = retain(1);
-    assert_eq!(cu!(cuCtxPushCurrent_v2(other => Handle)), OK);
-    assert_eq!((device_pointer(p), device_pointer(shared).is_ok()), (Err(code::INVALID_VALUE), true));
-    assert_eq!(free(p), code::INVALID_VALUE);
-    let mut word = 0;
-    assert_eq!(cu!(cuPointerGetAttribute(&mut word => &mut u32, 2 => u32, p.addr() as u64 => u64)), code::INVALID_VALUE);
-    let device = Device { can_map_host_memory: false, ..Device::default() };
-    cuda.configure(&Config::default().with_devices(1, device));
-    assert_eq!((cu!(cuInit(0 => u32)), cu!(cuCtxSetCurrent(retain(0) => Handle))), (OK, OK));
-    assert_eq!(device_pointer(pin(64, DEVICEMAP).unwrap()), Err(code::INVALID_VALUE));
 }
 
 #[test]
