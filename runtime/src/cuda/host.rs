@@ -24,9 +24,8 @@ use core::{
 ///
 /// **Alignment.** What is asked for, in both views, 64 bytes at least: where the driver's pointer is less aligned, a little more is allocated.
 ///
-/// **Whose it is.** This value's, until it is dropped; then it is given back to the driver, which waits for what the GPU is doing, or leaked beside a
-/// kernel that hangs. A
-/// [`Region`](crate::Region) over it leaks it while anything of it is out.
+/// **Whose it is.** This value's, until it is dropped; then it is given back to the driver, or leaked beside a kernel that hangs, for which the driver
+/// may wait. A [`Region`](crate::Region) over it leaks it while anything of it is out.
 ///
 /// # References
 /// CUDA Driver API, `cuMemHostAlloc`, `cuMemHostRegister`, `cuMemHostGetDevicePointer`, `cuPointerGetAttributes`; CUDA for Tegra.
