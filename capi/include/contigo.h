@@ -210,7 +210,7 @@ typedef struct {
      */
     size_t struct_size;
     /**
-     * How many bytes it shows; while it is a device's, how many were handed over.
+     * How many bytes it shows; while it is a device's, how many there are at addr.
      */
     size_t len_bytes;
     /**
@@ -218,7 +218,8 @@ typedef struct {
      */
     size_t offset_bytes;
     /**
-     * Its bus address through the last port; 0 while it is the CPU's.
+     * The bus address of what the last hand-over named, through that port: contigo_buf_to_device's bytes, or those that the
+     * last job used. 0 while the buffer is the CPU's.
      */
     uint64_t addr;
     /**
@@ -1069,19 +1070,21 @@ contigo_status contigo_buf_to_device(contigo_buf buf,
                                      uint64_t *addr);
 
 /**
- * Takes the buffer back for the CPU: what the device wrote is visible after this. The device must have finished with it, its last write
+ * Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a port that snoops. The device must have finished with it, its last write
  * included: only the program knows that of a device that it drives itself. CONTIGO_E_CPU_OWNED where it is the CPU's already,
  * CONTIGO_E_DEVICE_OWNED while a job has it: wait for the job.
  */
 contigo_status contigo_buf_to_cpu(contigo_buf buf);
 
 /**
- * The bus address of what was handed over, through that port. CONTIGO_E_CPU_OWNED while the buffer is the CPU's: it has none then.
+ * Where the device finds it: the bus address and the number of bytes that the last hand-over named, through that port. A job on
+ * a part of the buffer makes this the part, so the two belong together. CONTIGO_E_CPU_OWNED while the buffer is the CPU's: it
+ * has no address then.
  *
  * The caller promises:
- * addr is writable.
+ * addr and len_bytes are writable.
  */
-contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr);
+contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr, size_t *len_bytes);
 
 /**
  * Gives the buffer back: to its pool, or for good. The handle is stale from here on. CONTIGO_E_DEVICE_OWNED and CONTIGO_E_MAPPED: it is

@@ -19,7 +19,7 @@ fn a_buffer_that_a_device_has_is_not_used() {
     let buf = board.take();
     let (status, addr) = to_device(buf, board.port, 0, SLOT, CONTIGO_IN_OUT);
     ok(status);
-    assert_eq!(answer(|addr| unsafe { contigo_buf_dev_addr(buf, addr) }), addr);
+    assert_eq!(dev_addr(buf), (addr, SLOT));
     for access in [CONTIGO_READ, CONTIGO_WRITE] {
         let (status, ptr, _) = try_map(buf, access);
         refused(status, CONTIGO_E_DEVICE_OWNED, "contigo_buf_to_cpu");
@@ -46,7 +46,8 @@ fn a_buffer_of_a_job_is_not_used() {
         refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "wait for its job");
         refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
         refused(contigo_buf_to_cpu(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
-        refused(unsafe { contigo_buf_dev_addr(operand.buf, &mut 0) }, CONTIGO_E_DEVICE_OWNED, "wait for its job");
+        let status = unsafe { contigo_buf_dev_addr(operand.buf, &mut 0, &mut 0) };
+        refused(status, CONTIGO_E_DEVICE_OWNED, "wait for its job");
     }
     ok(contigo_job_wait(job, 20_000));
     assert_eq!(bytes(operands[3].buf)[..4], 128_i32.to_le_bytes(), "64 times 1 times 2");
@@ -225,7 +226,8 @@ fn null_is_refused_everywhere() {
             contigo_buf_write(buf, ptr::null(), 1),
             contigo_buf_split(buf, 64, null),
             contigo_buf_offset(buf, ptr::null_mut()),
-            contigo_buf_dev_addr(buf, null),
+            contigo_buf_dev_addr(buf, null, &mut 0),
+            contigo_buf_dev_addr(buf, &mut 0, ptr::null_mut()),
             contigo_engine_open(ptr::null(), engine),
             contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, board.sim, board.port, 0), null),
             contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, 0, board.port, 0), engine),

@@ -10,6 +10,7 @@
 mod common;
 
 use common::*;
+use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
 use contigo_tests::emulated;
 use core::ptr;
@@ -24,6 +25,68 @@ fn info(buf: contigo_buf) -> contigo_buf_info {
     let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
     ok(unsafe { contigo_buf_get_info(buf, &mut info) });
     info
+}
+
+/// A tensor of so many bytes at the buffer's beginning.
+fn lend_bytes(buf: contigo_buf, count: i64, read_only: bool) -> (contigo_status, *mut DlManagedTensorVersioned) {
+    let dims = [count];
+    let kind = contigo_tensor_options { dtype_code: 1, dtype_bits: 8, align_bytes: 0, ..options(&dims) };
+    lend(buf, &contigo_tensor_options { read_only: read_only.into(), ..kind })
+}
+
+/// After a job on a part, the address was the part's and the length that of all that was handed over.
+#[test]
+fn address_and_length_stay_together_along_a_chain() {
+    let board = Board::new();
+    let mut operands = board.operands();
+    let c = operands[3].buf;
+    let (status, first) = to_device(c, board.port, 0, SLOT, CONTIGO_IN_OUT);
+    ok(status);
+    assert_eq!(dev_addr(c), (first, SLOT));
+    operands[3].offset_bytes = 1024;
+    let job = board.start(&operands);
+    ok(contigo_job_wait_device(job, 1_000_000));
+    assert_eq!(dev_addr(c), (first + 1024, 64));
+    assert_eq!((info(c).addr, info(c).len_bytes, info(c).device_owned), (first + 1024, 64, 1));
+    // As a tensor it is those bytes, and no more.
+    refused(lend_bytes(c, 65, false).0, CONTIGO_E_TENSOR, "64");
+    let (status, tensor) = lend_bytes(c, 64, false);
+    ok(status);
+    assert_eq!(unsafe { (*tensor).tensor.data.addr() as u64 }, first + 1024);
+    delete(tensor);
+    ok(contigo_buf_unlend(c));
+    operands.iter().for_each(|operand| ok(contigo_buf_to_cpu(operand.buf)));
+    release_all(&operands);
+    board.close();
+}
+
+/// A writable tensor of a device's buffer is a hand-over like a job's: what its consumer writes is visible afterwards.
+#[test]
+fn a_lent_tensor_is_written_as_by_a_job() {
+    let board = Board::new();
+    let buf = board.take();
+    for (read_only, expected) in [(true, 0), (false, 128)] {
+        ok(to_device(buf, board.port, 64, 128, CONTIGO_TO_DEVICE).0);
+        let (status, tensor) = lend_bytes(buf, 100, read_only);
+        ok(status);
+        delete(tensor);
+        ok(contigo_buf_unlend(buf));
+        let before = stats(board.heap).bytes_synced_for_cpu;
+        ok(contigo_buf_to_cpu(buf));
+        assert_eq!(stats(board.heap).bytes_synced_for_cpu - before, expected, "whole lines of what may have been written");
+    }
+    // Half a line, whose other half is the CPU's: read, and not written.
+    let half = answer(|rest| unsafe { contigo_buf_split(buf, 32, rest) });
+    ok(to_device(half, board.port, 0, 32, CONTIGO_TO_DEVICE).0);
+    refused(lend_bytes(half, 32, false).0, CONTIGO_E_SHARED_LINE, "line");
+    let (status, tensor) = lend_bytes(half, 32, true);
+    ok(status);
+    delete(tensor);
+    ok(contigo_buf_unlend(half));
+    ok(contigo_buf_to_cpu(half));
+    ok(contigo_buf_release(half));
+    ok(contigo_buf_release(buf));
+    board.close();
 }
 
 #[test]

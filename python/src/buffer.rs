@@ -4,7 +4,7 @@ use crate::{
     dtype::Dtype,
     error::{ContigoError, raised},
     export::{self, Counted},
-    handover::{self, Handover},
+    handover::Handover,
     heap::Memory,
 };
 use contigo::{
@@ -140,15 +140,19 @@ impl Inner {
     pub(crate) fn give(&self, direction: Direction) -> PyResult<(u64, u64)> {
         static HANDOVERS: AtomicU64 = AtomicU64::new(0);
         let port = self.memory.port.ok_or_else(no_port)?;
-        match handover::give(self.take()?, port, direction) {
+        // SAFETY: the device that the Python program drives is behind the heap's port, touches these bytes and no others, and has
+        // stopped before `take_back`: its programmer promises that by `to_device` and by the end of the hand-over. Nothing
+        // else drops the buffer: it is forgotten (`Inner`'s `Drop`).
+        #[allow(unsafe_code, reason = "see above")]
+        match unsafe { self.take()?.hand_over(&port, 64, .., direction) } {
             Ok(buf) => {
-                let (address, handover) = (buf.addr().0, HANDOVERS.fetch_add(1, Ordering::Relaxed));
+                let (address, handover) = (buf.slice().addr.0, HANDOVERS.fetch_add(1, Ordering::Relaxed));
                 *self.lock() = State::Device(buf, handover);
                 Ok((address, handover))
             }
-            Err((error, buf)) => {
-                self.put(buf);
-                Err(raised(error))
+            Err(refused) => {
+                self.put(refused.returned);
+                Err(raised(refused.error))
             }
         }
     }

@@ -1,4 +1,3 @@
-#![allow(unsafe_code, reason = "an accelerator that Python drives is a promise of its programmer's")]
 //! A buffer that is a device's for a while: by a job of the runtime's engines, or by registers that the Python program writes.
 
 use crate::{
@@ -7,7 +6,7 @@ use crate::{
     export,
 };
 use contigo::{
-    Accelerator, CpuBuf, DevBuf, DevSlice, Direction, Engine, Error, Port, QuiesceProgram, Result as RuntimeResult, Timeout,
+    Direction,
     dlpack::{Shape, abi::device},
 };
 use pyo3::{
@@ -16,80 +15,6 @@ use pyo3::{
     types::PyTuple,
 };
 use std::sync::Arc;
-
-/// The device that the Python program drives: what the engine knows of it is its port, and which way the bytes go.
-struct External<const DIRECTION: u8>(Port);
-
-const READS: u8 = 0;
-const WRITES: u8 = 1;
-const BOTH: u8 = 2;
-
-// SAFETY: 1, 2. What the device does with the address is the Python program's promise, made by `to_device`: between that and the end of the
-// hand-over it touches these bytes and no others. 3. There are no registers. 4. The heap's port is its way to memory, by the same
-// promise. 5, 6. As 1.
-unsafe impl<const DIRECTION: u8> Accelerator<1> for External<DIRECTION> {
-    type Args = ();
-    const NAME: &'static str = "Python's device";
-    const ADDR_BITS: u32 = 64;
-    const DIRECTIONS: [Direction; 1] = [match DIRECTION {
-        READS => Direction::ToDevice,
-        WRITES => Direction::FromDevice,
-        _ => Direction::Bidirectional,
-    }];
-
-    fn port(&self) -> &Port {
-        &self.0
-    }
-    fn check(&self, _: &[DevSlice; 1], (): &()) -> RuntimeResult<()> {
-        Ok(())
-    }
-    unsafe fn start(&mut self, _: &[DevSlice; 1], (): &()) -> RuntimeResult<()> {
-        Ok(())
-    }
-    fn poll(&mut self, _: Timeout) -> RuntimeResult<bool> {
-        Ok(true)
-    }
-    fn quiesce(&mut self) -> RuntimeResult<()> {
-        Ok(())
-    }
-    fn quiesce_program(&self) -> QuiesceProgram {
-        QuiesceProgram::NONE
-    }
-}
-
-/// Gives `buf`, all that it shows, to a device behind `port`: caches cleaned, address known. `Err`: the buffer as it was.
-pub(crate) fn give(buf: CpuBuf<'static>, port: Port, direction: Direction) -> Result<DevBuf<'static>, (Error, CpuBuf<'static>)> {
-    match direction {
-        Direction::ToDevice => by(External::<READS>(port), buf, |buf| buf.to_device(..)),
-        Direction::FromDevice => by(External::<WRITES>(port), buf, |buf| buf.from_device(..)),
-        Direction::Bidirectional => by(External::<BOTH>(port), buf, |buf| buf.in_out(..)),
-    }
-}
-
-fn by<const DIRECTION: u8>(
-    device: External<DIRECTION>,
-    buf: CpuBuf<'static>,
-    operand: impl FnOnce(CpuBuf<'static>) -> contigo::Operand<'static>,
-) -> Result<DevBuf<'static>, (Error, CpuBuf<'static>)> {
-    let mut engine = match Engine::<_, 1>::new(device) {
-        Ok(engine) => engine,
-        Err(refused) => return Err((refused.error, buf)),
-    };
-    let started = engine.start([operand(buf)], &());
-    let job = match started {
-        Ok(job) => job,
-        Err(refused) => {
-            let back = refused.buffers.and_then(|[operand]| operand.into_buf().ok());
-            // `External` never refuses to stop, so that what was refused always comes back.
-            return Err((refused.error, back.unwrap_or_else(|| unreachable!("a refused buffer comes back"))));
-        }
-    };
-    match job.wait_device(Timeout::NOW) {
-        Ok([buf]) => Ok(buf),
-        // It is done at once.
-        Err(failed) => unreachable!("{failed}"),
-    }
-}
 
 /// "to_device", "from_device", "both".
 pub(crate) fn direction(word: &str) -> PyResult<Direction> {

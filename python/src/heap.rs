@@ -48,6 +48,9 @@ unsafe impl Backend for Any {
         // SAFETY: as above.
         unsafe { self.0.sync_for_cpu(range, direction) }
     }
+    fn held_by(&self, range: Range<usize>, holder: contigo::sim::Holder<'_>) {
+        self.0.held_by(range, holder);
+    }
 }
 
 /// What every buffer of a heap knows of it.

@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "barrier instructions have no safe name on Arm")]
 //! The two barriers of a job. They stay where cache maintenance is skipped: a coherent port snoops caches, not store buffers.
+//! `engine/barrier_tests.rs` counts the second one on every way back from a device.
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -15,6 +16,8 @@ pub(crate) fn before_doorbell() {
 pub(crate) fn after_completion() {
     system();
     fence(Ordering::SeqCst);
+    #[cfg(test)]
+    count::COMPLETIONS.set(count::COMPLETIONS.get() + 1);
 }
 
 /// Arm: `dmb` orders only between observers of one shareability domain; a bus master outside it needs `dsb`
@@ -26,5 +29,16 @@ fn system() {
     // SAFETY: `dsb sy` takes no operand, reads and writes no register, and is allowed at every exception level.
     unsafe {
         core::arch::asm!("dsb sy", options(nostack, preserves_flags));
+    }
+}
+
+/// How many of them this thread has passed, and how many it had when a device's end was seen.
+#[cfg(test)]
+pub(crate) mod count {
+    use core::cell::Cell;
+
+    std::thread_local! {
+        pub(crate) static COMPLETIONS: Cell<u32> = const { Cell::new(0) };
+        pub(crate) static AT_THE_END: Cell<u32> = const { Cell::new(0) };
     }
 }

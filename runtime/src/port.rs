@@ -61,6 +61,12 @@ impl Port {
         }
     }
 
+    /// Is it on a simulated board, which wants to know who holds which bytes?
+    #[inline]
+    pub(crate) const fn is_simulated(&self) -> bool {
+        cfg!(feature = "sim") && matches!(self.bus, Bus::Sim(_))
+    }
+
     /// Does the port carry an access to `len_bytes` bytes at `addr`?
     #[cfg(feature = "sim")]
     pub(crate) fn carries(&self, addr: DevAddr, len_bytes: usize) -> bool {

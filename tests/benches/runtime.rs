@@ -4,14 +4,18 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a benchmark stops where something is wrong")]
 
 use contigo::{
-    Accelerator, Align, Arena, CpuBuf, DevSlice, Direction, Engine, Error, LocalPool, OneThread, Pool, Port, Region, Timeout,
+    Accelerator, Align, Arena, Backend, BaseAddr, Bus, CpuBuf, DevSlice, Direction, Engine, Error, LocalPool, Mapping, OneThread, PhysAddr,
+    Pool, Port, Region, SyncScope, Timeout,
     accel::gemm8::{Gemm, Gemm8, Output},
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     sim::{Sim, SimBoard, SimGemm8, SimSpec},
 };
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::{
+    alloc::{Layout, alloc_zeroed},
     hint::black_box,
+    ops::Range,
+    ptr::NonNull,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -137,11 +141,41 @@ unsafe impl<const N: usize> Accelerator<N> for Instant {
     }
 }
 
+/// Memory that no simulated board counts the accesses to, as on a board that is real.
+struct Plain(NonNull<u8>);
+
+const PLAIN_BYTES: usize = 1 << 20;
+
+// SAFETY: 1, 2. A block that is leaked, zeroed, and nobody else's. 3, 5. A coherent block is never synchronised. 4. No device
+// exists, so no other memory answers.
+unsafe impl Backend for Plain {
+    fn name(&self) -> &'static str {
+        "plain"
+    }
+    fn mapping(&self) -> Mapping {
+        let (bus, scope) = (Bus::Soc, SyncScope::Coherent);
+        Mapping { cpu: self.0, len_bytes: PLAIN_BYTES, base: BaseAddr::Phys(PhysAddr(1 << 28)), bus, scope, coherent: Some(true) }
+    }
+    unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<(), Error> {
+        Ok(())
+    }
+    unsafe fn sync_for_cpu(&self, _: Range<usize>, _: Direction) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+// SAFETY: an address of memory that is nobody else's.
+unsafe impl Send for Plain {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Plain {}
+
 fn jobs(c: &mut Criterion) {
-    let board = SimBoard::new(1);
-    let region = region(&board);
+    let layout = Layout::from_size_align(PLAIN_BYTES, 4096).unwrap();
+    // SAFETY: the layout has a size.
+    let plain = Plain(NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap());
+    let region = Region::new(plain).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
-    let port = board.coherent_port();
+    let port = Port { name: "plain", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: true };
     let mut one = Engine::<Instant, 1>::new(Instant(port)).unwrap();
     c.bench_function("job with 1 operand: take, start, wait, drop", |b| {
         b.iter(|| one.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Timeout::NOW).unwrap());
@@ -155,7 +189,10 @@ fn jobs(c: &mut Criterion) {
         });
     });
     drop(bufs);
-    let device = SimGemm8::new(&board, port);
+    let board = SimBoard::new(1);
+    let region = self::region(&board);
+    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let device = SimGemm8::new(&board, board.coherent_port());
     let mut gemm = Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap();
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
     c.bench_function("gemm8 job on the simulated board, 1x16x16, registers and arithmetic included", |b| {

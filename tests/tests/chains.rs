@@ -117,6 +117,7 @@ fn run(seed: u64) {
         Held::Dev(buf, _) => buf.into_cpu().unwrap(),
     };
     model.check(buf.view::<u8>().unwrap(), 0, "at the end");
+    assert_eq!(board.counts().unowned_accesses, 0, "a device touched bytes that were not handed over");
     assert_eq!(board.counts().evictions, 0, "a line was dirty while a device wrote it");
 }
 

@@ -28,14 +28,14 @@ use contigo::{
 use std::ptr::NonNull;
 use tensors::Theirs;
 
-/// Memory that needs no kernel, so that Miri can run this; whole pages, three times, and room to align.
+/// Memory that needs no kernel, so that Miri can run this; whole pages, four times, and room to align.
 fn memory(board: &SimBoard, len_bytes: usize) -> Sim<'_> {
     #[derive(Clone)]
     #[repr(align(4096))]
     struct Page(#[allow(dead_code, reason = "it is its size that counts")] [u8; 4096]);
-    let pages = Box::leak(vec![Page([0; 4096]); 3 * len_bytes / 4096 + 1].into_boxed_slice());
+    let pages = Box::leak(vec![Page([0; 4096]); 4 * len_bytes / 4096 + 1].into_boxed_slice());
     // SAFETY: bytes, initialised, leaked, and nobody else's.
-    board.memory_over(unsafe { std::slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), 3 * len_bytes + 64) }).unwrap()
+    board.memory_over(unsafe { std::slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), 4 * len_bytes + 64) }).unwrap()
 }
 
 fn spec(dims: &[i64]) -> TensorSpec {

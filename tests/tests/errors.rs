@@ -140,4 +140,7 @@ unsafe impl<B: Backend> Backend for Watched<'_, B> {
         // SAFETY: the caller's promise.
         unsafe { self.inner.sync_for_cpu(range, direction) }
     }
+    fn held_by(&self, range: Range<usize>, holder: contigo::sim::Holder<'_>) {
+        self.inner.held_by(range, holder);
+    }
 }

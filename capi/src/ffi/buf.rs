@@ -14,7 +14,7 @@ use crate::{
     },
     status::contigo_status,
 };
-use contigo::Direction;
+use contigo::{DevAddr, DevSlice, Direction};
 use core::{ffi::c_void, mem, ptr};
 
 /// A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be mapped and has no bus address; a device's
@@ -39,11 +39,12 @@ pub const CONTIGO_IN_OUT: u32 = 2;
 pub struct contigo_buf_info {
     /// `sizeof(contigo_buf_info)`.
     pub struct_size: usize,
-    /// How many bytes it shows; while it is a device's, how many were handed over.
+    /// How many bytes it shows; while it is a device's, how many there are at `addr`.
     pub len_bytes: usize,
     /// Where the first of them is, from the beginning of the heap; 0 while it is a device's.
     pub offset_bytes: usize,
-    /// Its bus address through the last port; 0 while it is the CPU's.
+    /// The bus address of what the last hand-over named, through that port: `contigo_buf_to_device`'s bytes, or those that the
+    /// last job used. 0 while the buffer is the CPU's.
     pub addr: u64,
     /// 1 while it is a device's.
     pub device_owned: u32,
@@ -68,7 +69,10 @@ pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut conti
             let value = contigo_buf_info::default();
             Ok(match (buf.cpu(), buf.dev()) {
                 (Ok(cpu), _) => contigo_buf_info { len_bytes: cpu.len_bytes(), offset_bytes: cpu.offset_bytes(), ..value },
-                (_, Ok(dev)) => contigo_buf_info { len_bytes: dev.len_bytes(), addr: dev.addr().0, device_owned: 1, ..value },
+                (_, Ok(dev)) => {
+                    let DevSlice { addr: DevAddr(addr), len_bytes, .. } = dev.slice();
+                    contigo_buf_info { len_bytes, addr, device_owned: 1, ..value }
+                }
                 (_, Err(fault)) => return Err(fault),
             })
         })?;
@@ -203,12 +207,12 @@ pub unsafe extern "C" fn contigo_buf_to_device(
                 value => return Err(Fault::from(Misuse::Value { what: "direction", value: value.into() })),
             };
             let port = get(port)?;
-            with(buf, |buf| buf.hand_to_device(port, offset_bytes, len_bytes, direction))
+            with(buf, |buf| buf.hand_to_device(&port, offset_bytes, len_bytes, direction))
         })
     }
 }
 
-/// Takes the buffer back for the CPU: what the device wrote is visible after this. The device must have finished with it, its last write
+/// Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a port that snoops. The device must have finished with it, its last write
 /// included: only the program knows that of a device that it drives itself. `CONTIGO_E_CPU_OWNED` where it is the CPU's already,
 /// `CONTIGO_E_DEVICE_OWNED` while a job has it: wait for the job.
 #[unsafe(no_mangle)]
@@ -216,14 +220,28 @@ pub extern "C" fn contigo_buf_to_cpu(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, Buf::take_back))
 }
 
-/// The bus address of what was handed over, through that port. `CONTIGO_E_CPU_OWNED` while the buffer is the CPU's: it has none then.
+/// Where the device finds it: the bus address and the number of bytes that the last hand-over named, through that port. A job on
+/// a part of the buffer makes this the part, so the two belong together. `CONTIGO_E_CPU_OWNED` while the buffer is the CPU's: it
+/// has no address then.
 ///
 /// # Safety
-/// `addr` is writable.
+/// `addr` and `len_bytes` are writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_buf_dev_addr(buf: contigo_buf, addr: *mut u64) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe { raw::answer(addr, "addr", || with(buf, |buf| Ok(buf.dev()?.addr().0))) }
+pub unsafe extern "C" fn contigo_buf_dev_addr(buf: contigo_buf, addr: *mut u64, len_bytes: *mut usize) -> contigo_status {
+    call(|| {
+        if len_bytes.is_null() {
+            return Err(Misuse::Null { what: "len_bytes" }.into());
+        }
+        if addr.is_null() {
+            return Err(Misuse::Null { what: "addr" }.into());
+        }
+        // SAFETY: neither is null, and the caller's promise; so below. Where it fails both are 0, which is no address and no byte.
+        unsafe { (addr.write_unaligned(0), len_bytes.write_unaligned(0)) };
+        let slice = with(buf, |buf| Ok(buf.dev()?.slice()))?;
+        // SAFETY: as above.
+        unsafe { (addr.write_unaligned(slice.addr.0), len_bytes.write_unaligned(slice.len_bytes)) };
+        Ok(())
+    })
 }
 
 /// Gives the buffer back: to its pool, or for good. The handle is stale from here on. `CONTIGO_E_DEVICE_OWNED` and `CONTIGO_E_MAPPED`: it is

@@ -2,7 +2,6 @@
 //! Buffers: who owns the bytes, who looks at them, and where they go when they are released.
 
 use super::{
-    hand_over::hand_over,
     heap::{HEAPS, Heap, carve},
     pool::Pool,
 };
@@ -368,16 +367,28 @@ impl Buf {
     }
 
     /// Makes a part of it a device's, and says where the device finds it.
-    pub(crate) fn hand_to_device(&mut self, port: Port, offset_bytes: usize, len_bytes: usize, direction: Direction) -> Result<u64, Fault> {
-        match hand_over(self.take_cpu()?, offset_bytes, len_bytes, direction, port) {
+    ///
+    /// # Safety
+    /// As `CpuBuf::hand_over`.
+    pub(crate) unsafe fn hand_to_device(
+        &mut self,
+        port: &Port,
+        offset_bytes: usize,
+        len_bytes: usize,
+        direction: Direction,
+    ) -> Result<u64, Fault> {
+        // A sum past the end of all memory is past the end of the buffer, which is checked.
+        let range = offset_bytes..offset_bytes.saturating_add(len_bytes);
+        // SAFETY: the caller's promise. Who drops a device's buffer here has it from `take_back`, or a job.
+        match unsafe { self.take_cpu()?.hand_over(port, 64, range, direction) } {
             Ok(buf) => {
-                let addr = buf.addr().0;
+                let addr = buf.slice().addr.0;
                 self.held = Held::Dev(buf);
                 Ok(addr)
             }
-            Err((error, back)) => {
-                self.held = back.map_or(Held::Away, |back| back.map_or_else(Held::Dev, Held::Cpu));
-                Err(error.into())
+            Err(refused) => {
+                self.held = Held::Cpu(refused.returned);
+                Err(refused.error.into())
             }
         }
     }
@@ -432,7 +443,7 @@ fn lend<B: Lendable>(
 }
 
 /// Takes `lent` back, or keeps it lent.
-fn back<B>(lent: Lent<B>, lent_as: fn(Lent<B>) -> Held, kept_as: fn(B) -> Held) -> (Held, Result<(), Fault>) {
+fn back<B: Lendable>(lent: Lent<B>, lent_as: fn(Lent<B>) -> Held, kept_as: fn(B) -> Held) -> (Held, Result<(), Fault>) {
     match lent.take_back() {
         Ok(buf) => (kept_as(buf), Ok(())),
         Err(refused) => (lent_as(refused.returned), Err(refused.error.into())),

@@ -54,6 +54,9 @@ unsafe impl Backend for Memory {
         // SAFETY: the caller's promise.
         unsafe { self.backend().sync_for_cpu(range, direction) }
     }
+    fn held_by(&self, range: Range<usize>, holder: contigo::sim::Holder<'_>) {
+        self.backend().held_by(range, holder);
+    }
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         // SAFETY: the caller's promise.
         unsafe { self.backend().export() }

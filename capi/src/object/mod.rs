@@ -4,7 +4,6 @@ pub(crate) mod bitmap;
 pub(crate) mod buf;
 #[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), path = "no_gpu.rs")]
 pub(crate) mod gpu;
-mod hand_over;
 pub(crate) mod heap;
 mod memory;
 pub(crate) mod pool;

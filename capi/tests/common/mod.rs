@@ -160,6 +160,13 @@ pub(crate) fn to_device(buf: contigo_buf, port: contigo_port, offset: usize, len
     (unsafe { contigo_buf_to_device(buf, port, offset, len, direction, &mut addr) }, addr)
 }
 
+/// Where the device finds it, and how much.
+pub(crate) fn dev_addr(buf: contigo_buf) -> (u64, usize) {
+    let (mut addr, mut len_bytes) = (u64::MAX, usize::MAX);
+    ok(unsafe { contigo_buf_dev_addr(buf, &mut addr, &mut len_bytes) });
+    (addr, len_bytes)
+}
+
 pub(crate) fn release_all(operands: &[contigo_operand; 4]) {
     operands.iter().for_each(|operand| ok(contigo_buf_release(operand.buf)));
 }

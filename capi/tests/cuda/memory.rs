@@ -36,7 +36,7 @@ fn both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s() {
             // A hand-over to a kernel of the program's own: its pointer, and no cache is touched.
             let (status, addr) = to_device(buf, port, 64, 128, CONTIGO_IN_OUT);
             ok(status);
-            assert_eq!((addr, answer(|addr| unsafe { contigo_buf_dev_addr(buf, addr) })), (base + 64, base + 64));
+            assert_eq!((addr, dev_addr(buf)), (base + 64, (base + 64, 128)));
             ok(contigo_buf_to_cpu(buf));
             let mut stats = contigo_heap_stats { struct_size: size_of::<contigo_heap_stats>(), ..Default::default() };
             ok(unsafe { contigo_heap_get_stats(heap, &mut stats) });

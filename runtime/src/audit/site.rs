@@ -5,7 +5,7 @@ use core::panic::Location;
 
 /// Where a program called the runtime, handed down to where things happen. Without the feature it is nothing, of no size.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Site(#[cfg(feature = "audit")] Option<&'static Location<'static>>);
+pub struct Site(#[cfg(feature = "audit")] Option<&'static Location<'static>>);
 
 impl Site {
     /// No line: something was dropped, or came back on a thread of somebody else's.

@@ -133,6 +133,14 @@ pub unsafe trait Backend: Send + Sync {
     /// As [`sync_for_device`](Self::sync_for_device).
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
 
+    /// Tells a simulated board who may touch `range` from here on. A backend over another one passes it on; the default is
+    /// for memory that no simulated device reaches.
+    #[cfg(feature = "sim")]
+    #[doc(hidden)]
+    fn held_by(&self, range: Range<usize>, holder: crate::sim::Holder<'_>) {
+        let _ = (range, holder);
+    }
+
     /// A descriptor of a dma-buf that holds the whole block, for another importer. The default has none.
     ///
     /// # Errors

@@ -1,10 +1,12 @@
 //! What every buffer is made of: some bytes of a block, and who gets them back.
 
 use crate::{
-    Align, Backend, Error,
+    Align, Backend, Direction, Error, Port,
     region::{Block, State},
     span::Span,
 };
+#[cfg(feature = "sim")]
+use crate::{Bus, sim::Holder};
 
 /// Who hands out bytes and takes them back: a region, a pool, an arena.
 pub(crate) trait Owner {
@@ -41,5 +43,32 @@ impl<'p> Chunk<'p> {
 
     pub(crate) fn line(&self) -> Align {
         self.state().line
+    }
+
+    /// Tells a simulated board that the devices behind `port`, or any of its devices, may touch `span`. It counts what they
+    /// touch beside it. Other memory hears nothing, and without the feature `sim` this is nothing.
+    #[inline]
+    pub(crate) fn give_to_device(&self, span: Span, port: Option<&Port>, direction: Direction) {
+        #[cfg(feature = "sim")]
+        self.tell(span, Holder::Device { port, writes: direction.device_writes() });
+        #[cfg(not(feature = "sim"))]
+        let _ = (span, port, direction);
+    }
+
+    /// Tells it that no device may touch `span` any more.
+    #[inline]
+    pub(crate) fn take_from_device(&self, span: Span) {
+        #[cfg(feature = "sim")]
+        self.tell(span, Holder::Nobody);
+        #[cfg(not(feature = "sim"))]
+        let _ = span;
+    }
+
+    #[cfg(feature = "sim")]
+    #[inline]
+    fn tell(&self, span: Span, holder: Holder<'_>) {
+        if matches!(self.state().mapping.bus, Bus::Sim(_)) {
+            self.backend().held_by(span.range(), holder);
+        }
     }
 }

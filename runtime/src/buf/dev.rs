@@ -5,8 +5,9 @@ use super::{AnyThread, Chunk, CpuBuf, Operand};
 use crate::{
     Bus, DevAddr, Direction, Error, Port,
     audit::{self, Event, Site},
+    barrier,
     refused::Refused,
-    span::{Part, Span, after_device, before_device, before_writing},
+    span::{Part, Span, after_device, before_device},
 };
 use core::{fmt, marker::PhantomData, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
 
@@ -33,7 +34,8 @@ impl DevSlice {
 /// cache maintenance and no CPU between them.
 ///
 /// No job is using it while you hold it: dropping it gives it back to its pool, unseen. [`into_cpu`](Self::into_cpu) makes
-/// it the CPU's again.
+/// it the CPU's again. One that came from [`CpuBuf::hand_over`] may be in use, and whoever called that sees to it that the
+/// device has stopped first.
 ///
 /// ```compile_fail,E0599
 /// # use contigo::DevBuf;
@@ -46,13 +48,17 @@ pub struct DevBuf<'p, T = AnyThread> {
     chunk: Chunk<'p>,
     /// What its views showed, and will show again.
     cpu_span: Span,
-    /// What was handed over: no other byte may go into a job.
+    /// What was handed over first: no other byte may go into a job.
     span: Span,
-    /// What devices may have written since then.
-    written: Option<Span>,
-    /// Does the port of its last job snoop?
-    coherent: bool,
+    /// What was handed over last: all of `span`, or a part of it.
+    last: Span,
+    /// Where the device of the last hand-over finds the first byte of `last`.
     addr: DevAddr,
+    /// What devices may have written since the first hand-over; no bytes where they only read. (Not an `Option`: a job moves
+    /// each buffer several times, and past 128 bytes each move is a call.)
+    written: Span,
+    /// Does the port of the last hand-over snoop?
+    coherent: bool,
     thread: PhantomData<T>,
 }
 
@@ -60,36 +66,59 @@ impl<'p, T> DevBuf<'p, T> {
     /// After the hand-over: `span` was cleaned (or the port is coherent), and `port` reaches it.
     pub(super) fn new(cpu: CpuBuf<'p, T>, span: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
         let cpu_span = cpu.span();
-        let written = direction.device_writes().then_some(span);
-        Self { chunk: cpu.into_chunk(), cpu_span, span, written, coherent: port.coherent, addr, thread: PhantomData }
+        let written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
+        let chunk = cpu.into_chunk();
+        if port.is_simulated() {
+            chunk.give_to_device(span, Some(port), direction);
+        }
+        Self { chunk, cpu_span, span, last: span, addr, written, coherent: port.coherent, thread: PhantomData }
     }
 
-    /// The same buffer in another job, maybe through another port.
+    /// The same buffer handed over again, maybe through another port.
     pub(super) fn again(mut self, part: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
-        if direction.device_writes() {
-            self.written = Some(self.written.map_or(part, |before| before.hull(part)));
+        if port.is_simulated() {
+            self.at_rest();
+            self.chunk.give_to_device(part, Some(port), direction);
         }
-        self.coherent = port.coherent;
-        self.addr = addr;
+        (self.last, self.addr, self.coherent) = (part, addr, port.coherent);
+        self.will_be_written(part, direction);
         self
     }
 
-    /// What the caches need when the next job goes through a port of the other kind: what was behind the caches becomes
-    /// visible in them, and what is in them goes behind, for all that was handed over.
-    pub(super) fn change_port(&self, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
-        self.sync_for_cpu(site)?;
-        if port.coherent {
-            return Ok(());
-        }
-        let both = if direction.device_writes() || self.written.is_some() { Direction::Bidirectional } else { direction };
-        let what = before_device(self.span, both, self.chunk.extent, self.chunk.line())?;
-        self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
+    /// From here on a consumer on the device's side of the caches uses `part`.
+    pub(super) fn handed_on(&mut self, part: Span, direction: Direction) {
+        self.will_be_written(part, direction);
+        self.chunk.give_to_device(part, None, direction);
     }
 
-    /// The bus address of what the last job used of it, through that job's port.
+    fn will_be_written(&mut self, part: Span, direction: Direction) {
+        if direction.device_writes() {
+            self.written = self.written().map_or(part, |before| before.hull(part));
+        }
+    }
+
+    /// No device is working on it any more, and it stays on the device's side.
+    #[inline]
+    pub(crate) fn at_rest(&self) {
+        self.chunk.take_from_device(self.span);
+    }
+
+    /// Where its device finds it: what the last hand-over named, through that hand-over's port. A job on a part of it makes
+    /// this the part. Address and length belong together and are never told apart.
+    ///
+    /// ```
+    /// use contigo::{Align, Direction, Region, sim::SimBoard};
+    /// let board = SimBoard::new(1);
+    /// let region = Region::new(board.memory(64 * 1024)?)?;
+    /// let frame = region.carve(4096, Align::LINE)?.into_buf();
+    /// // SAFETY: no device is told the address.
+    /// let frame = unsafe { frame.hand_over(&board.port(), 32, 1024..2048, Direction::ToDevice)? };
+    /// assert_eq!(frame.slice().len_bytes, 1024);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
     #[must_use]
-    pub const fn addr(&self) -> DevAddr {
-        self.addr
+    pub const fn slice(&self) -> DevSlice {
+        DevSlice { addr: self.addr, offset_bytes: 0, len_bytes: self.last.len }
     }
 
     /// Where the address is valid.
@@ -97,18 +126,19 @@ impl<'p, T> DevBuf<'p, T> {
         self.chunk.state().mapping.bus
     }
 
-    /// Where what was handed over begins, in bytes from the beginning of the block.
+    /// Where what the last hand-over named begins, in bytes from the beginning of the block.
     pub(crate) const fn offset_bytes(&self) -> usize {
-        self.span.start
+        self.last.start
     }
 
-    /// How many bytes were handed over.
+    /// How many bytes were handed over first: what the ranges of the next operands are ranges of. [`slice`](Self::slice) has
+    /// what goes with the address.
     #[must_use]
-    pub const fn len_bytes(&self) -> usize {
+    pub const fn handed_over_bytes(&self) -> usize {
         self.span.len
     }
 
-    /// An operand that the next device reads: `range` of what was handed over.
+    /// An operand that the next device reads: `range` of what was handed over first.
     pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
         Operand::from_dev(self, Part::of(range), Direction::ToDevice)
     }
@@ -123,19 +153,22 @@ impl<'p, T> DevBuf<'p, T> {
         Operand::from_dev(self, Part::of(range), Direction::Bidirectional)
     }
 
-    /// The CPU's again: what devices wrote is visible after this.
+    /// The CPU's again: what devices wrote is visible after this, also behind a port that snoops.
     ///
     /// # Errors
     /// What the backend's sync says; the buffer comes back as it was, because a view of it could change under its reader.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn into_cpu(self) -> Result<CpuBuf<'p, T>, Refused<Self>> {
+        // The device's end was seen in its status, and a load of its output may not come before that.
+        barrier::after_completion();
+        self.at_rest();
         match self.sync_for_cpu(Site::here()) {
             Ok(()) => Ok(self.reclaim()),
             Err(error) => Err(Refused::new(error, self)),
         }
     }
 
-    /// The CPU's again. `sync_for_cpu` has succeeded since the last job.
+    /// The CPU's again. It is at rest, the barrier after the device's end has been passed, and `sync_for_cpu` has succeeded.
     pub(crate) fn reclaim(self) -> CpuBuf<'p, T> {
         let span = self.cpu_span;
         CpuBuf::with_span(self.into_chunk(), span)
@@ -143,7 +176,7 @@ impl<'p, T> DevBuf<'p, T> {
 
     /// Invalidates what devices wrote; nothing where the port snoops, or nothing was written.
     pub(crate) fn sync_for_cpu(&self, site: Site) -> Result<(), Error> {
-        match self.written {
+        match self.written() {
             Some(written) if !self.coherent => {
                 let what = after_device(written, self.chunk.extent, self.chunk.line())?;
                 self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)
@@ -162,7 +195,7 @@ impl<'p, T> DevBuf<'p, T> {
         self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
     }
 
-    /// The CPU's address of the first byte that was handed over.
+    /// The CPU's address of the first byte that was handed over first.
     pub(super) fn cpu_ptr(&self) -> NonNull<u8> {
         // SAFETY: the span lies in the block (`Chunk`'s invariant), which is one mapping.
         unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }
@@ -176,14 +209,18 @@ impl<'p, T> DevBuf<'p, T> {
         self.span
     }
 
-    /// What the caches need before a device writes `part` of what devices may only have read so far.
-    pub(super) fn before_writing(&self, part: Span, site: Site) -> Result<(), Error> {
-        let state = self.chunk.state();
-        let runs = before_writing(part, self.written, self.chunk.extent, state.line, state.mapping.scope)?;
-        runs.iter().filter(|run| !run.range.is_empty()).try_for_each(|run| state.sync_for_device(self.chunk.backend(), run, site))
+    /// What the last hand-over named.
+    pub(super) const fn slice_span(&self) -> Span {
+        self.last
     }
 
-    pub(super) const fn coherent(&self) -> bool {
+    /// What devices may have written.
+    pub(super) const fn written(&self) -> Option<Span> {
+        if self.written.len == 0 { None } else { Some(self.written) }
+    }
+
+    /// Does the port of the last hand-over snoop?
+    pub(super) const fn is_coherent(&self) -> bool {
         self.coherent
     }
 
@@ -198,6 +235,9 @@ impl<T> Drop for DevBuf<'_, T> {
     /// would change under it. A buffer whose job is running is inside [`Running`](crate::Running), which forgets it rather
     /// than drop it when the device will not stop.
     fn drop(&mut self) {
+        // The next owner's loads may not come before the look that saw the device's end.
+        barrier::after_completion();
+        self.at_rest();
         if self.sync_for_cpu(Site::NONE).is_ok() {
             self.chunk.owner.release(self.chunk.token);
         } else {
@@ -213,6 +253,6 @@ unsafe impl<T: Send> Sync for DevBuf<'_, T> {}
 
 impl<T> fmt::Debug for DevBuf<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DevBuf").field("addr", &self.addr).field("len_bytes", &self.span.len).finish()
+        f.debug_struct("DevBuf").field("slice", &self.slice()).field("handed_over_bytes", &self.span.len).finish()
     }
 }

@@ -44,24 +44,21 @@ impl<'p> DriverBuf<'p> {
         if !line.divides(start as u64) {
             return Err(Refused::new(Error::Misaligned { addr: start as u64, align_bytes: line.bytes() }, buf));
         }
-        let (operand, site) = (buf.in_out(..), Site::here());
-        let checked = operand.check(0, Direction::Bidirectional, port, addr_bits);
-        match checked.and_then(|slice| operand.hand_over(port, site).map(|()| slice)) {
-            Ok(slice) => Ok(Self { buf: ManuallyDrop::new(operand.into_dev(port, slice.addr)) }),
-            Err(error) => Err(Refused::new(error, operand.into_buf().unwrap_or_else(DevBuf::reclaim))),
-        }
+        // SAFETY: the buffer is dropped or comes back only by `release`, whose caller says that the device has stopped.
+        let buf = unsafe { buf.hand_over(port, addr_bits, .., Direction::Bidirectional)? };
+        Ok(Self { buf: ManuallyDrop::new(buf) })
     }
 
     /// Where the device finds the byte at `offset_bytes`. It is a number: past the end it is no address of this buffer.
     #[must_use]
     pub fn addr_at(&self, offset_bytes: usize) -> DevAddr {
-        DevAddr(self.buf.addr().0.wrapping_add(offset_bytes as u64))
+        DevAddr(self.buf.slice().addr.0.wrapping_add(offset_bytes as u64))
     }
 
     /// How many bytes there are.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
-        self.buf.len_bytes()
+        self.buf.handed_over_bytes()
     }
 
     /// Writes `words` at `offset_bytes`, a multiple of 4, and makes them visible to the device: cleaned where its port does not
@@ -100,6 +97,7 @@ impl<'p> DriverBuf<'p> {
     /// # Safety
     /// The device fetches none of it any more, and will not before it is told of other memory.
     pub unsafe fn release(self) -> DevBuf<'p> {
+        self.buf.at_rest();
         ManuallyDrop::into_inner(self.buf)
     }
 }

@@ -5,6 +5,7 @@ mod chunk;
 mod cpu;
 mod dev;
 mod driver;
+mod hand_over;
 mod operand;
 
 pub(crate) use chunk::{Chunk, Owner};

@@ -1,10 +1,10 @@
 //! A buffer on its way into a job.
 
-use super::{AnyThread, Chunk, CpuBuf, DevBuf, DevSlice};
+use super::{AnyThread, Chunk, CpuBuf, DevBuf, DevSlice, hand_over::check};
 use crate::{
-    DevAddr, Direction, Error, Port, SyncScope,
+    DevAddr, Direction, Error, Port,
     audit::Site,
-    span::{Part, Span, before_device},
+    span::{Part, Span},
 };
 use core::fmt;
 
@@ -59,55 +59,25 @@ impl<'p, T> Operand<'p, T> {
 
     /// Every check of memory against port, and where the device will find the bytes. Touches nothing.
     #[inline]
-    pub(crate) fn check(&self, index: usize, expected: Direction, port: &Port, addr_bits: u32) -> Result<DevSlice, Error> {
-        if self.direction != expected {
-            return Err(Error::WrongDirection { index, expected });
-        }
-        let span = self.span()?;
-        if span.len == 0 {
-            return Err(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
-        }
-        let chunk = self.chunk();
-        let (state, mapping) = (chunk.state(), &chunk.state().mapping);
-        if mapping.bus != port.bus {
-            return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
-        }
-        match mapping.coherent {
-            Some(memory_coherent) if memory_coherent != port.coherent => {
-                return Err(Error::CoherencyMismatch { port: port.name, memory_coherent });
-            }
-            _ => {}
-        }
-        if !port.coherent {
-            match mapping.scope {
-                SyncScope::Coherent => return Err(Error::CoherencyMismatch { port: port.name, memory_coherent: true }),
-                SyncScope::None { install } => return Err(Error::CannotSync { port: port.name, install }),
-                SyncScope::Whole => state.shared_with_others(chunk.extent).map_or(Ok(()), Err)?,
-                SyncScope::Range { .. } => {}
-            }
-            before_device(span, self.direction, chunk.extent, chunk.line())?;
-        }
-        let addr = port.dev_addr_within(mapping.base.plus(span.start), span.len, addr_bits)?;
-        Ok(DevSlice { addr, offset_bytes: 0, len_bytes: span.len })
+    pub(crate) fn check(&self, index: usize, port: &Port, addr_bits: u32) -> Result<DevSlice, Error> {
+        check(self.chunk(), self.span()?, self.direction, index, port, addr_bits)
     }
 
     /// Makes the bytes ready for the device. `check` passed.
-    #[inline]
-    pub(crate) fn hand_over(&self, port: &Port, site: Site) -> Result<(), Error> {
+    #[inline(always)]
+    pub(crate) fn prepare(&self, port: &Port, site: Site) -> Result<(), Error> {
+        // The fast path: no line to maintain.
+        if port.coherent && matches!(self.held, Held::Cpu(_)) { Ok(()) } else { self.maintain(port, site) }
+    }
+
+    fn maintain(&self, port: &Port, site: Site) -> Result<(), Error> {
         match &self.held {
-            Held::Dev(buf) if buf.coherent() != port.coherent => buf.change_port(self.direction, port, site),
-            Held::Dev(buf) if self.direction.device_writes() && !port.coherent => buf.before_writing(self.span()?, site),
-            Held::Dev(_) => Ok(()),
-            Held::Cpu(_) if port.coherent => Ok(()),
-            Held::Cpu(buf) => {
-                let (chunk, state) = (buf.chunk(), buf.chunk().state());
-                let what = before_device(self.span()?, self.direction, chunk.extent, state.line)?;
-                state.sync_for_device(chunk.backend(), &what, site)
-            }
+            Held::Cpu(buf) => buf.prepare(self.span()?, self.direction, port, site),
+            Held::Dev(buf) => buf.prepare(self.span()?, self.direction, port, site),
         }
     }
 
-    /// The device's now. `hand_over` succeeded, and `addr` is what `check` found.
+    /// The device's now. `prepare` succeeded, and `addr` is what `check` found.
     #[inline]
     pub(crate) fn into_dev(self, port: &Port, addr: DevAddr) -> DevBuf<'p, T> {
         // `check` passed, so the part lies inside; were it not so, all of the buffer would count as the device's.

@@ -6,7 +6,7 @@ use super::{
     table::{Entry, Target},
 };
 use crate::{
-    Bus, CpuBuf, DevBuf, Error, Refused, Result, TensorRule,
+    Bus, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, Error, Refused, Result, TensorRule,
     audit::{self, Event, Site},
     region::Block,
     span::Span,
@@ -14,20 +14,28 @@ use crate::{
 use core::{fmt, mem, ptr, ptr::NonNull};
 
 /// What can be lent: a [`CpuBuf`] or a [`DevBuf`].
-pub trait Lendable: sealed::Sealed {
-    /// Where a consumer finds it.
-    #[doc(hidden)]
-    fn target(&self, offset: ByteOffset) -> Result<Target>;
-}
+pub trait Lendable: sealed::Sealed {}
 
-mod sealed {
+impl<T> Lendable for CpuBuf<'_, T> {}
+impl<T> Lendable for DevBuf<'_, T> {}
+
+pub(super) mod sealed {
+    use super::{ByteOffset, Result, Site, Target};
+
     /// Who implements it says where memory is, and keeps everybody else from it.
-    pub trait Sealed {}
-    impl<T> Sealed for crate::CpuBuf<'_, T> {}
-    impl<T> Sealed for crate::DevBuf<'_, T> {}
+    pub trait Sealed {
+        /// Where a consumer finds it.
+        fn target(&self, offset: ByteOffset) -> Result<Target>;
+
+        /// Its first `len_bytes` are the consumer's, who reads, or reads and writes.
+        fn hand_over(&mut self, len_bytes: usize, read_only: bool, site: Site) -> Result<()>;
+
+        /// The consumer is done with it.
+        fn came_back(&self);
+    }
 }
 
-impl<T> Lendable for CpuBuf<'_, T> {
+impl<T> sealed::Sealed for CpuBuf<'_, T> {
     fn target(&self, offset: ByteOffset) -> Result<Target> {
         let (first, block) = (self.start(), self.block_start());
         // Pinned memory belongs to no GPU: its producers say 0.
@@ -39,11 +47,18 @@ impl<T> Lendable for CpuBuf<'_, T> {
         let addr = first.addr().get() as u64;
         Ok(Target { data: data.as_ptr().cast(), byte_offset, addr, len_bytes: self.len_bytes(), place, device_id: 0 })
     }
+
+    /// The consumer is the CPU, on the same side of the caches.
+    fn hand_over(&mut self, _: usize, _: bool, _: Site) -> Result<()> {
+        Ok(())
+    }
+
+    fn came_back(&self) {}
 }
 
-impl<T> Lendable for DevBuf<'_, T> {
+impl<T> sealed::Sealed for DevBuf<'_, T> {
     fn target(&self, offset: ByteOffset) -> Result<Target> {
-        let addr = self.addr().0;
+        let DevSlice { addr: DevAddr(addr), len_bytes, .. } = self.slice();
         let (place, device_id) = match self.bus() {
             Bus::Gpu(ordinal) => (Place::Cuda, i32::try_from(ordinal).unwrap_or(i32::MAX)),
             _ => (Place::BusAddress, 0),
@@ -55,7 +70,19 @@ impl<T> Lendable for DevBuf<'_, T> {
         // On 32 bits a bus address may not fit a pointer.
         let data = usize::try_from(addr.wrapping_sub(byte_offset));
         let data = data.map_err(|_| Error::Tensor { rule: TensorRule::Address, found: addr, need: usize::MAX as u64 })?;
-        Ok(Target { data: ptr::without_provenance_mut(data), byte_offset, addr, len_bytes: self.len_bytes(), place, device_id })
+        Ok(Target { data: ptr::without_provenance_mut(data), byte_offset, addr, len_bytes, place, device_id })
+    }
+
+    fn hand_over(&mut self, len_bytes: usize, read_only: bool, site: Site) -> Result<()> {
+        // A tensor of no elements has no bytes to hand over.
+        if len_bytes == 0 {
+            return Ok(());
+        }
+        self.hand_on(len_bytes, if read_only { Direction::ToDevice } else { Direction::Bidirectional }, site)
+    }
+
+    fn came_back(&self) {
+        self.at_rest();
     }
 }
 
@@ -133,7 +160,9 @@ impl<B> Lent<B> {
     pub fn is_out(&self) -> bool {
         self.entry.slot().is_out()
     }
+}
 
+impl<B: Lendable> Lent<B> {
     /// The buffer again, when no consumer has its tensor.
     ///
     /// # Errors
@@ -143,6 +172,7 @@ impl<B> Lent<B> {
             && let Some(buf) = self.buf.take()
         {
             // `drop` frees the slot.
+            buf.came_back();
             return Ok(buf);
         }
         Err(Refused::new(Error::TensorOut, self))

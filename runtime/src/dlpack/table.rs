@@ -74,12 +74,16 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
 
     /// Lends `buf` as a tensor: it is the consumer's from [`Lent::tensor`] to the deleter's call, and comes back by [`Lent::take_back`].
     /// `buf` is a [`CpuBuf`](crate::CpuBuf), whose tensor the CPU reads and writes, or a [`DevBuf`](crate::DevBuf), whose tensor has
-    /// a device's address. No heap; one atomic operation where a slot is free.
+    /// a device's address: what its last hand-over named ([`DevBuf::slice`](crate::DevBuf::slice)). Lending a `DevBuf` is a hand-over
+    /// too: where the tensor is not `read_only`, its bytes count as written from here on. No heap; one atomic operation where
+    /// a slot is free.
     ///
     /// # Errors
     /// The buffer comes back with [`Error::NoSlots`], or with [`Error::Tensor`]: [`TensorRule::Size`], the elements do not fit in it; or
-    /// what the contract does not allow.
-    pub fn lend<B: Lendable>(&'static self, buf: B, spec: &TensorSpec) -> Result<Lent<B>, Refused<B>> {
+    /// what the contract does not allow. A `DevBuf` to be written, behind a port that does not snoop, also with
+    /// [`Error::SharedLine`], or with what the backend's sync says.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn lend<B: Lendable>(&'static self, mut buf: B, spec: &TensorSpec) -> Result<Lent<B>, Refused<B>> {
         let target = match buf.target(spec.offset).and_then(|target| spec.check(&target).map(|()| target)) {
             Ok(target) => target,
             Err(error) => return Err(Refused::new(error, buf)),
@@ -92,6 +96,10 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
             return Err(Refused::new(Error::NoSlots { slots: SLOTS }, buf));
         };
         self.likely.store((at + 1) % SLOTS, Ordering::Relaxed);
+        if let Err(error) = spec.len_bytes().and_then(|len_bytes| buf.hand_over(len_bytes, spec.read_only, Site::here())) {
+            entry.slot.free();
+            return Err(Refused::new(error, buf));
+        }
         entry.describe(spec, &target);
         Ok(Lent::new(entry, buf))
     }

@@ -2,6 +2,8 @@
 //! One accelerator and its job.
 
 mod accelerator;
+#[cfg(all(test, feature = "sim", feature = "linux", target_os = "linux"))]
+mod barrier_tests;
 mod job_error;
 mod quiesce;
 mod running;
@@ -121,9 +123,12 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
             let stopped = self.stop();
             audit::happened(Event::Stop { port: self.port.name, job: self.jobs.started }, site);
             return Err(match stopped {
-                Ok(()) => JobError::gave_back(cause, ManuallyDrop::into_inner(buffers).map(Operand::refused)),
+                Ok(()) => {
+                    buffers.iter().for_each(DevBuf::at_rest);
+                    JobError::gave_back(cause, ManuallyDrop::into_inner(buffers).map(Operand::refused))
+                }
                 Err(error) => {
-                    let len_bytes = buffers.iter().map(DevBuf::len_bytes).sum();
+                    let len_bytes = buffers.iter().map(DevBuf::handed_over_bytes).sum();
                     audit::happened(Event::Leak { len_bytes }, site);
                     JobError::leaked(error, cause)
                 }
@@ -199,19 +204,23 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         }
         let mut slices = [DevSlice::EMPTY; BUFFERS];
         for (index, ((operand, slice), direction)) in operands.iter().zip(&mut slices).zip(A::DIRECTIONS).enumerate() {
-            *slice = operand.check(index, direction, &self.port, A::ADDR_BITS).map_err(|error| (Some(index), error))?;
+            if operand.direction() != direction {
+                return Err((Some(index), Error::WrongDirection { index, expected: direction }));
+            }
+            *slice = operand.check(index, &self.port, A::ADDR_BITS).map_err(|error| (Some(index), error))?;
         }
         self.accelerator.check(&slices, args).map_err(|error| (None, error))?;
         for (index, operand) in operands.iter().enumerate() {
-            operand.hand_over(&self.port, site).map_err(|error| (Some(index), error))?;
+            operand.prepare(&self.port, site).map_err(|error| (Some(index), error))?;
         }
         Ok(slices)
     }
 
-    /// Stops the device after a job went wrong.
+    /// Stops the device after a job went wrong. Nothing that follows is done before the look that saw its end.
     fn stop(&mut self) -> Result<()> {
         self.jobs.stopped += 1;
         self.accelerator.quiesce()?;
+        barrier::after_completion();
         self.busy = false;
         Ok(())
     }

@@ -105,6 +105,9 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
         self.engine.busy = false;
         self.engine.jobs.completed += 1;
         audit::happened(Event::Complete { port: self.engine.port.name, job: self.engine.jobs.started }, site);
+        if self.engine.port.is_simulated() {
+            self.buffers.iter().flatten().for_each(DevBuf::at_rest);
+        }
         self.buffers.take().ok_or_else(|| JobError::leaked(Error::Busy, Error::Busy))
     }
 
@@ -113,10 +116,13 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
         let stopped = self.engine.stop();
         audit::happened(Event::Stop { port: self.engine.port.name, job: self.engine.jobs.started }, site);
         match stopped {
-            Ok(()) => JobError { error: cause, cause, operand: None, buffers: self.buffers.take() },
+            Ok(()) => {
+                self.buffers.iter().flatten().for_each(DevBuf::at_rest);
+                JobError { error: cause, cause, operand: None, buffers: self.buffers.take() }
+            }
             Err(error) => {
                 // The device may still write: leak, never free.
-                let len_bytes = self.buffers.iter().flatten().map(DevBuf::len_bytes).sum();
+                let len_bytes = self.buffers.iter().flatten().map(DevBuf::handed_over_bytes).sum();
                 audit::happened(Event::Leak { len_bytes }, site);
                 mem::forget(self.buffers.take());
                 JobError::leaked(error, cause)

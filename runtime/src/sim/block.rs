@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "the simulated caches move bytes between two memories by raw pointers")]
 //! One block of simulated memory: two memories, and what the cache remembers of the other.
 
+use super::holder::Mark;
 use crate::{Align, BaseAddr, Direction, SyncScope};
 use core::{ops::Range, ptr::NonNull};
 use fastrand::Rng;
@@ -15,6 +16,8 @@ pub(super) struct SimBlock {
     pub(super) cpu: NonNull<u8>,
     /// What the bus sees; `None` for memory that is not simulated, which has one view only.
     pub(super) behind: Option<Behind>,
+    /// Who holds each byte: a [`Mark`] for each. `None`: nobody keeps count.
+    pub(super) marks: Option<NonNull<u8>>,
 }
 
 /// The other side of a simulated block.
@@ -30,17 +33,20 @@ pub(super) struct Behind {
 
 // SAFETY: the pointers are dereferenced only under the board's lock, or for bytes that the caller's thread owns.
 unsafe impl Send for SimBlock {}
+// SAFETY: as for `Send`: `&SimBlock` gives no more than a copy does.
+unsafe impl Sync for SimBlock {}
 
 impl SimBlock {
-    /// A block over three memories of `len_bytes` each, one after the other from `memory`: the CPU's, the bus's, the clean copy.
+    /// A block over four memories of `len_bytes` each, one after the other from `memory`: the CPU's, the bus's, the clean copy,
+    /// the marks.
     ///
     /// # Safety
-    /// `memory` is valid for `3 * len_bytes` bytes, initialised, and used by nobody else but through the first third of it,
-    /// by [`Backend`](crate::Backend)'s rules, until the block is taken from the board. `len_bytes` is a multiple of `line`.
+    /// `memory` is valid for `4 * len_bytes` bytes, initialised, and used by nobody else except through the first quarter, by [`Backend`](crate::Backend)'s rules, until the block is taken from the board. `len_bytes` is a multiple of `line`.
     pub(super) unsafe fn over(memory: NonNull<u8>, len_bytes: usize, line: Align, base: BaseAddr, scope: SyncScope) -> Self {
-        // SAFETY: both lie inside the 3 * len_bytes bytes.
-        let (bus, clean) = unsafe { (memory.add(len_bytes), memory.add(2 * len_bytes)) };
-        let block = Self { id: 0, base, len_bytes, cpu: memory, behind: Some(Behind { bus, clean, line, scope }) };
+        // SAFETY: all three lie inside the 4 * len_bytes bytes.
+        let (bus, clean, marks) = unsafe { (memory.add(len_bytes), memory.add(2 * len_bytes), memory.add(3 * len_bytes)) };
+        let behind = Some(Behind { bus, clean, line, scope });
+        let block = Self { id: 0, base, len_bytes, cpu: memory, behind, marks: Some(marks) };
         // A fresh CMA block: the kernel zeroed it through its caches, and memory still holds what was there before. Every
         // line is dirty.
         // SAFETY: as above; nobody has a view yet.
@@ -48,6 +54,7 @@ impl SimBlock {
             memory.write_bytes(0, len_bytes);
             bus.write_bytes(0xA5, len_bytes);
             clean.write_bytes(0xA5, len_bytes);
+            marks.write_bytes(Mark::NOBODY.0, len_bytes);
         }
         block
     }
@@ -60,6 +67,33 @@ impl SimBlock {
         };
         let offset = usize::try_from(addr.checked_sub(first)?).ok()?;
         (offset <= self.len_bytes && len <= self.len_bytes - offset).then_some(offset)
+    }
+
+    /// Marks `range`, which lies inside the block. The board's lock is held.
+    pub(super) fn mark(&self, range: Range<usize>, mark: Mark) {
+        if let Some(marks) = self.marks
+            && range.start <= range.end
+            && range.end <= self.len_bytes
+        {
+            // SAFETY: a mark for each byte of the block, and the range is inside it. Only the board reads and writes marks, under
+            // its lock.
+            unsafe { marks.add(range.start).write_bytes(mark.0, range.len()) }
+        }
+    }
+
+    /// May a device behind port number `port` read `range`, or write it? The range lies inside the block (`find`).
+    pub(super) fn is_held(&self, range: Range<usize>, port: Option<usize>, writes: bool) -> bool {
+        let Some(marks) = self.marks else { return true };
+        // SAFETY: as in `mark`. The slice ends with this expression.
+        let marks = unsafe { NonNull::slice_from_raw_parts(marks.add(range.start), range.len()).as_ref() };
+        let mut known = (Mark::NOBODY.0, false);
+        // Neighbours mostly have the same mark.
+        marks.iter().all(|&mark| {
+            if mark != known.0 {
+                known = (mark, Mark(mark).allows(port, writes));
+            }
+            known.1
+        })
     }
 
     /// `sync_for_device`: cleans what the device reads, throws away or cleans what it writes.

@@ -2,16 +2,23 @@
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
 use super::SimSpec;
-use super::{Faults, Sim, block::SimBlock};
+use super::{
+    Faults, Sim,
+    block::SimBlock,
+    holder::{Holder, Mark},
+};
 use crate::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Port, Result, lock};
 use core::{
     fmt,
+    ops::Range,
     sync::atomic::{AtomicU32, Ordering},
 };
 use fastrand::Rng;
 use heapless::Vec;
 use spin::{Mutex, MutexGuard};
 
+/// How many ports the board tells apart when it looks who was given a byte. Those beyond count as any port; boards have fewer.
+const MAX_PORTS: usize = 30;
 /// How many blocks a board has at once, at most: more than any board has memories.
 const MAX_BLOCKS: usize = 32;
 /// Virtual time that one register access takes: what an uncached read across an SoC's AXI costs.
@@ -50,6 +57,8 @@ pub(super) struct BoardState {
     pub(super) rng: Rng,
     pub(super) now_ns: u64,
     blocks: Vec<SimBlock, MAX_BLOCKS>,
+    /// The ports through which memory was handed over.
+    ports: Vec<Port, MAX_PORTS>,
     next_base: u64,
     next_id: u32,
     pub(super) counts: SimCounts,
@@ -60,6 +69,10 @@ pub(super) struct BoardState {
 pub struct SimCounts {
     /// Accesses by a device to addresses where no memory is: each would be a bus error, or somebody else's memory.
     pub stray_accesses: u64,
+    /// Accesses by a device to memory that was not handed over to a device behind its port, or was handed over only to be read
+    /// and is written. Behind a port that snoops too, and the driver's own memory included. No sync tells of these: the
+    /// hand-over does.
+    pub unowned_accesses: u64,
     /// Dirty lines that left the cache over what a device had written: each is a sync that was missing.
     pub evictions: u64,
     /// Bytes that devices read.
@@ -89,6 +102,7 @@ impl SimBoard {
             rng: Rng::with_seed(config.seed),
             now_ns: 0,
             blocks: Vec::new(),
+            ports: Vec::new(),
             next_base: FIRST_BASE,
             next_id: 1,
             counts: SimCounts::default(),
@@ -114,8 +128,8 @@ impl SimBoard {
         Sim::map(self, spec)
     }
 
-    /// A block of its memory over `memory`, for a processor with no kernel below. A third of `memory`, in whole lines,
-    /// becomes the CPU's view; the rest is what the bus sees, and what the cache remembers.
+    /// A block of its memory over `memory`, for a processor with no kernel below. A quarter of `memory`, in whole lines,
+    /// becomes the CPU's view; the rest is what the bus sees, what the cache remembers, and who holds each byte.
     ///
     /// # Errors
     /// [`Error::BlockSize`] where `memory` is too small; [`Error::NoSlots`] past 32 blocks.
@@ -180,6 +194,13 @@ impl SimBoard {
         Ok(block)
     }
 
+    /// `holder` has `range` of `block` from here on. Where the board's lock cannot be had, what is counted later says so.
+    pub(super) fn hold(&self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
+        if let Ok(mut state) = self.lock() {
+            state.hold(block, range, holder);
+        }
+    }
+
     /// Takes a block from the bus: a device that still uses its addresses is now astray.
     pub(super) fn detach(&self, id: u32) {
         // A lock that cannot be had leaves the block on the bus, so its memory must stay: see `Sim`'s `Drop`.
@@ -216,28 +237,68 @@ impl BoardState {
     }
 
     pub(super) fn read(&mut self, port: &Port, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
-        let (block, offset) = self.find(port, addr, to.len())?;
+        let (block, offset) = self.access(port, addr, to.len())?;
+        self.look_who_holds(&block, offset..offset + to.len(), port, false);
         block.device_read(offset, to, port.coherent);
         self.counts.bytes_read += to.len() as u64;
         Ok(())
     }
 
+    pub(super) fn probe(&mut self, port: &Port, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
+        let (block, offset) = self.find(port, addr, to.len()).ok_or(BusError { addr })?;
+        block.device_read(offset, to, port.coherent);
+        Ok(())
+    }
+
     pub(super) fn write(&mut self, port: &Port, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
-        let (block, offset) = self.find(port, addr, from.len())?;
+        let (block, offset) = self.access(port, addr, from.len())?;
+        self.look_who_holds(&block, offset..offset + from.len(), port, true);
         block.device_write(offset, from, port.coherent);
         self.counts.bytes_written += from.len() as u64;
         Ok(())
     }
 
-    fn find(&mut self, port: &Port, addr: DevAddr, len: usize) -> Result<(SimBlock, usize), BusError> {
+    /// `holder` has `range` of a block from here on.
+    pub(super) fn hold(&mut self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
+        let mark = match holder {
+            Holder::Nobody => Mark::NOBODY,
+            Holder::Device { port, writes } => {
+                if let Some(port) = port
+                    && !self.ports.contains(port)
+                {
+                    // A full table makes it any port: less is noticed, and nothing wrongly.
+                    let _ = self.ports.push(*port);
+                }
+                Mark::device(port.and_then(|port| self.number(port)), writes)
+            }
+        };
+        block.mark(range, mark);
+    }
+
+    fn number(&self, port: &Port) -> Option<usize> {
+        self.ports.iter().position(|known| known == port)
+    }
+
+    fn look_who_holds(&mut self, block: &SimBlock, range: Range<usize>, port: &Port, writes: bool) {
+        if !block.is_held(range, self.number(port), writes) {
+            self.counts.unowned_accesses += 1;
+        }
+    }
+
+    /// A device's access: a stray one is counted.
+    fn access(&mut self, port: &Port, addr: DevAddr, len: usize) -> Result<(SimBlock, usize), BusError> {
+        self.find(port, addr, len).ok_or_else(|| {
+            self.counts.stray_accesses += 1;
+            BusError { addr }
+        })
+    }
+
+    fn find(&self, port: &Port, addr: DevAddr, len: usize) -> Option<(SimBlock, usize)> {
         let mut found = self.blocks.iter().filter_map(|block| block.find(addr.0, len, port.offset).map(|offset| (*block, offset)));
         // Where two blocks answer to one address, neither does: it could be the wrong one.
         match (found.next(), found.next()) {
-            (Some(only), None) if port.carries(addr, len) => Ok(only),
-            _ => {
-                self.counts.stray_accesses += 1;
-                Err(BusError { addr })
-            }
+            (Some(only), None) if port.carries(addr, len) => Some(only),
+            _ => None,
         }
     }
 }

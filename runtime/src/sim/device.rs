@@ -75,6 +75,14 @@ impl SimBus<'_> {
         self.state.read(self.port, addr, to)
     }
 
+    /// Reads memory as a logic analyser at this master's port does: it is no access of the device's, and nothing is counted.
+    ///
+    /// # Errors
+    /// [`BusError`] where no memory is.
+    pub fn probe(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
+        self.state.probe(self.port, addr, to)
+    }
+
     /// Writes memory as this master does.
     ///
     /// # Errors

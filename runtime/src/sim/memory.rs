@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a backend promises that its mapping is valid")]
 //! The simulated board's memory as a backend.
 
-use super::{SimBoard, block::SimBlock};
+use super::{Holder, SimBoard, block::SimBlock};
 use crate::{Align, Backend, BaseAddr, Direction, Error, Mapping, Result, Segment, SyncScope};
 use core::{fmt, ops::Range, ptr::NonNull};
 
@@ -44,7 +44,13 @@ pub struct Sim<'b> {
     storage: Storage,
 }
 
-/// What holds the three memories.
+/// Zeroed memory of the process.
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(super) fn anonymous(len_bytes: usize) -> Result<memmap2::MmapMut> {
+    memmap2::MmapMut::map_anon(len_bytes).map_err(|error| Error::Os { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })
+}
+
+/// What holds the four memories.
 enum Storage {
     #[cfg(all(feature = "linux", target_os = "linux"))]
     Mapped(core::mem::ManuallyDrop<memmap2::MmapMut>),
@@ -56,11 +62,10 @@ impl<'b> Sim<'b> {
     pub(super) fn map(board: &'b SimBoard, spec: SimSpec) -> Result<Self> {
         let refusal = Error::BlockSize { len_bytes: spec.len_bytes, need_bytes: 1, line_bytes: spec.line.bytes() };
         let len_bytes = spec.line.round_up(spec.len_bytes).filter(|&len| len > 0).ok_or(refusal)?;
-        let three = len_bytes.checked_mul(3).ok_or(refusal)?;
-        let mut mapped =
-            memmap2::MmapMut::map_anon(three).map_err(|error| Error::Os { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })?;
+        let four = len_bytes.checked_mul(4).ok_or(refusal)?;
+        let mut mapped = anonymous(four)?;
         let memory = NonNull::new(mapped.as_mut_ptr()).ok_or(refusal)?;
-        // SAFETY: the mapping has 3 * len_bytes bytes, zeroed, and is this backend's alone; `Drop` unmaps it only after the
+        // SAFETY: the mapping has 4 * len_bytes bytes, zeroed, and is this backend's alone; `Drop` unmaps it only after the
         // block was taken from the board.
         let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
         Ok(Self { board, block, spec, storage: Storage::Mapped(core::mem::ManuallyDrop::new(mapped)) })
@@ -69,17 +74,17 @@ impl<'b> Sim<'b> {
     pub(super) fn over(board: &'b SimBoard, memory: &'static mut [u8]) -> Result<Self> {
         let line = Align::LINE;
         let have_bytes = memory.len();
-        let refusal = Error::BlockSize { len_bytes: have_bytes, need_bytes: 4 * line.bytes(), line_bytes: line.bytes() };
+        let refusal = Error::BlockSize { len_bytes: have_bytes, need_bytes: 5 * line.bytes(), line_bytes: line.bytes() };
         let start = memory.as_mut_ptr();
         let skip = start.align_offset(line.bytes());
-        let len_bytes = line.round_down(have_bytes.saturating_sub(skip) / 3);
+        let len_bytes = line.round_down(have_bytes.saturating_sub(skip) / 4);
         if len_bytes == 0 {
             return Err(refusal);
         }
         let spec = SimSpec { len_bytes, line, ..SimSpec::default() };
-        // SAFETY: `skip + 3 * len_bytes` is at most the slice's length, so the result is inside it, and not null.
+        // SAFETY: `skip + 4 * len_bytes` is at most the slice's length, so the result is inside it, and not null.
         let memory = unsafe { NonNull::new_unchecked(start.add(skip)) };
-        // SAFETY: the slice is borrowed for ever and only here; the three memories fit, see above.
+        // SAFETY: the slice is borrowed for ever and only here; the four memories fit, see above.
         let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
         Ok(Self { board, block, spec, storage: Storage::Static })
     }
@@ -103,7 +108,7 @@ impl<'b> Sim<'b> {
 }
 
 // SAFETY: 1. The block and the spec never change. 2. The mapping is this backend's, initialised by `SimBlock::over`, and
-// the first third is written by nobody but its holder and, for bytes handed over, the simulated devices and caches.
+// the first quarter is written by nobody but its holder and, for bytes handed over, the simulated devices and caches.
 // 3. `SimBlock::for_device` and `for_cpu` touch the range, rounded out to lines where the device writes, and for
 // `ToDevice` exactly the range. 4. `segment` says where `SimBlock::find` finds the bytes.
 unsafe impl Backend for Sim<'_> {
@@ -143,6 +148,10 @@ unsafe impl Backend for Sim<'_> {
         let evictions = self.block.for_cpu(range, direction, &mut board.rng);
         board.counts.evictions += evictions;
         Ok(())
+    }
+
+    fn held_by(&self, range: Range<usize>, holder: Holder<'_>) {
+        self.board.hold(&self.block, range, holder);
     }
 }
 

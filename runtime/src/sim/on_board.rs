@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a backend promises that its mapping is valid")]
 //! Memory that is real, on a board that is not.
 
-use super::{SimBoard, block::SimBlock};
+use super::{Holder, SimBoard, block::SimBlock};
 use crate::{Backend, Direction, Mapping, Result, Segment};
 use core::{mem::ManuallyDrop, ops::Range};
 
@@ -12,7 +12,10 @@ use core::{mem::ManuallyDrop, ops::Range};
 pub struct OnBoard<'b, B: Backend> {
     board: &'b SimBoard,
     inner: ManuallyDrop<B>,
-    id: u32,
+    block: SimBlock,
+    /// Who holds each byte. Freed with `inner`.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    marks: ManuallyDrop<memmap2::MmapMut>,
 }
 
 impl<'b, B: Backend> OnBoard<'b, B> {
@@ -22,8 +25,20 @@ impl<'b, B: Backend> OnBoard<'b, B> {
     /// [`Error::NoSlots`](crate::Error::NoSlots) past 32 blocks. `inner` is dropped: no device has seen it.
     pub fn new(board: &'b SimBoard, inner: B) -> Result<Self> {
         let Mapping { cpu, len_bytes, base, .. } = inner.mapping();
-        let block = board.attach(SimBlock { id: 0, base, len_bytes, cpu, behind: None })?;
-        Ok(Self { board, inner: ManuallyDrop::new(inner), id: block.id })
+        #[cfg(all(feature = "linux", target_os = "linux"))]
+        let mut mapped = super::memory::anonymous(len_bytes)?;
+        #[cfg(all(feature = "linux", target_os = "linux"))]
+        let marks = core::ptr::NonNull::new(mapped.as_mut_ptr());
+        #[cfg(not(all(feature = "linux", target_os = "linux")))]
+        let marks = None;
+        let block = board.attach(SimBlock { id: 0, base, len_bytes, cpu, behind: None, marks })?;
+        Ok(Self {
+            board,
+            inner: ManuallyDrop::new(inner),
+            block,
+            #[cfg(all(feature = "linux", target_os = "linux"))]
+            marks: ManuallyDrop::new(mapped),
+        })
     }
 }
 
@@ -47,14 +62,22 @@ unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
         // SAFETY: the caller's promise.
         unsafe { self.inner.sync_for_cpu(range, direction) }
     }
+    fn held_by(&self, range: Range<usize>, holder: Holder<'_>) {
+        self.board.hold(&self.block, range, holder);
+    }
 }
 
 impl<B: Backend> Drop for OnBoard<'_, B> {
     fn drop(&mut self) {
-        self.board.detach(self.id);
-        if !self.board.is_attached(self.id) {
+        self.board.detach(self.block.id);
+        if !self.board.is_attached(self.block.id) {
             // SAFETY: `drop` runs once, and the board knows the memory no more.
             unsafe { ManuallyDrop::drop(&mut self.inner) }
+            #[cfg(all(feature = "linux", target_os = "linux"))]
+            // SAFETY: as above.
+            unsafe {
+                ManuallyDrop::drop(&mut self.marks);
+            }
         }
     }
 }

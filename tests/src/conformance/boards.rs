@@ -40,6 +40,12 @@ impl Harness for OnSim {
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         write(&self.board, self.port, addr, bytes)
     }
+    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        transfer(&self.board, self.port, addr, Transfer::Probe(bytes))
+    }
+    fn unowned_accesses(&self) -> u64 {
+        self.board.counts().unowned_accesses
+    }
 }
 
 /// Memory that is real, under a simulated master that sees what the CPU sees.
@@ -96,6 +102,12 @@ impl<F: Open> Harness for OnMemory<F> {
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         write(&self.board, self.port, addr, bytes)
     }
+    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        transfer(&self.board, self.port, addr, Transfer::Probe(bytes))
+    }
+    fn unowned_accesses(&self) -> u64 {
+        self.board.counts().unowned_accesses
+    }
 }
 
 /// Bytes on the bus: what a master reads through `port`.
@@ -115,6 +127,7 @@ pub fn write(board: &SimBoard, port: Port, addr: DevAddr, bytes: &[u8]) -> Resul
 }
 
 enum Transfer<'t> {
+    Probe(&'t mut [u8]),
     Read(&'t mut [u8]),
     Write(&'t [u8]),
 }
@@ -149,6 +162,7 @@ unsafe impl Model for Master<'_> {
 
     fn write32(&mut self, _offset: usize, _value: u32, bus: &mut SimBus<'_>) {
         let answer = match &mut self.transfer {
+            Transfer::Probe(bytes) => bus.probe(self.addr, bytes),
             Transfer::Read(bytes) => bus.read(self.addr, bytes),
             Transfer::Write(bytes) => bus.write(self.addr, bytes),
         };

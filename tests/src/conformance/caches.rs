@@ -29,9 +29,9 @@ pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
         let [dev_input, dev_output] = job.wait_device(WAIT)?;
         // Looked at from the bus: no return to the CPU is involved.
         let mut seen = vec![0; bytes.len()];
-        harness.device_read(dev_input.addr(), &mut seen)?;
+        harness.probe(dev_input.slice().addr, &mut seen)?;
         expect_bytes("the input, as the device sees it", &seen, &bytes)?;
-        harness.device_read(dev_output.addr(), &mut seen)?;
+        harness.probe(dev_output.slice().addr, &mut seen)?;
         expect_bytes("what the device copied", &seen, &bytes)?;
         (input, output) = (dev_input.into_cpu()?, dev_output.into_cpu()?);
         expect("the input after the job", &input, &bytes)?;
@@ -132,7 +132,7 @@ fn neighbours<H: Harness>(harness: &H, device_writes: bool) -> Verdict {
         expect(&format!("{what}: the buffer"), &used, &bytes)?;
         expect(&format!("{what}: the neighbour before"), &left, &canary)?;
         let mut seen = vec![0; theirs.len()];
-        harness.device_read(held.addr(), &mut seen)?;
+        harness.probe(held.slice().addr, &mut seen)?;
         expect_bytes(&format!("{what}: the device's neighbour behind, on the bus"), &seen, &theirs)?;
         right = held.into_cpu()?;
         expect(&format!("{what}: the device's neighbour behind"), &right, &theirs)?;

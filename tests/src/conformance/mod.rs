@@ -60,6 +60,19 @@ pub trait Harness: Sync {
     /// [`BusError`] where no memory is.
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError>;
 
+    /// What a logic analyser on the bus sees: no access of the master's.
+    ///
+    /// # Errors
+    /// [`BusError`] where no memory is.
+    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        self.device_read(addr, bytes)
+    }
+
+    /// How often the master touched bytes that were not handed over to it. 0 where nobody counts.
+    fn unowned_accesses(&self) -> u64 {
+        0
+    }
+
     /// Does memory that was freed answer with [`BusError`]? A block that outlives its user (u-dma-buf's) does not.
     fn sees_freed_memory(&self) -> bool {
         true
@@ -149,7 +162,8 @@ macro_rules! one_test_a_check {
         #[test]
         fn $check() {
             let harness = $harness;
-            $crate::conformance::report(module_path!(), stringify!($check), $crate::conformance::$file::$check(&harness));
+            let verdict = $crate::conformance::owned(&harness, $crate::conformance::$file::$check);
+            $crate::conformance::report(module_path!(), stringify!($check), verdict);
         }
     )*};
 }
@@ -158,6 +172,17 @@ macro_rules! one_test_a_check {
 #[must_use]
 pub fn all<H: Harness>() -> Vec<Check<H>> {
     for_each_check!(list_of_checks)
+}
+
+/// Makes one check, in which the master touches only what it was handed.
+///
+/// # Errors
+/// What the check says; [`Failure::Wrong`] for an access to bytes that were not handed over.
+pub fn owned<H: Harness>(harness: &H, check: fn(&H) -> Verdict) -> Verdict {
+    check(harness)?;
+    let unowned = harness.unowned_accesses();
+    ensure!(unowned == 0, "{unowned} accesses to bytes that were not handed over");
+    Ok(())
 }
 
 /// Ends a test: fails it by name, or says past the test runner's capture why it was skipped.

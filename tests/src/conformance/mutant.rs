@@ -112,6 +112,10 @@ unsafe impl<B: Backend> Backend for Mutant<B> {
         self.inner.segment(offset_bytes)
     }
 
+    fn held_by(&self, range: Range<usize>, holder: contigo::sim::Holder<'_>) {
+        self.inner.held_by(range, holder);
+    }
+
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         let refused = self.is_refused();
         let call = self.for_device.fetch_add(1, Ordering::Relaxed);
@@ -163,6 +167,12 @@ impl<H: Harness> Harness for Mutated<H> {
     }
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         self.inner.device_write(addr, bytes)
+    }
+    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        self.inner.probe(addr, bytes)
+    }
+    fn unowned_accesses(&self) -> u64 {
+        self.inner.unowned_accesses()
     }
     fn sees_freed_memory(&self) -> bool {
         self.inner.sees_freed_memory()

@@ -11,17 +11,45 @@ pub struct Xor<'h, H> {
     port: Port,
     job: Option<(Vec<DevSlice>, u8)>,
     start_fails: bool,
+    /// Bytes that it writes behind its output.
+    overrun_bytes: usize,
+    /// It says that it has stopped, and goes on.
+    lies: bool,
 }
 
 impl<'h, H: Harness> Xor<'h, H> {
     /// An accelerator whose memory accesses `device` makes.
     pub fn new(device: &'h H) -> Self {
-        Self { device, port: device.port(), job: None, start_fails: false }
+        Self::behind(device, device.port())
+    }
+
+    /// One that says that it is behind `port`.
+    pub fn behind(device: &'h H, port: Port) -> Self {
+        Self { device, port, job: None, start_fails: false, overrun_bytes: 0, lies: false }
     }
 
     /// An accelerator whose `start` reports a fault when all of its job is done already: the doorbell was rung.
     pub fn with_a_start_that_fails(device: &'h H) -> Self {
-        Self { device, port: device.port(), job: None, start_fails: true }
+        Self { start_fails: true, ..Self::new(device) }
+    }
+
+    /// One that writes so many bytes behind its output, in a block where nobody has a view of them.
+    #[must_use]
+    pub fn with_overrun(self, overrun_bytes: usize) -> Self {
+        Self { overrun_bytes, ..self }
+    }
+
+    /// One whose `quiesce` says that it has stopped while it has not: [`run_on`](Self::run_on).
+    #[must_use]
+    pub fn that_lies_of_its_end(self) -> Self {
+        Self { lies: true, ..self }
+    }
+
+    /// Does what is left of a job that was said to be over.
+    pub fn run_on(&self) {
+        if let Some((operands, key)) = &self.job {
+            let _ = self.run(operands, *key);
+        }
     }
 
     /// What the device does when it runs: as late as it can, in the poll that finds it done.
@@ -29,7 +57,7 @@ impl<'h, H: Harness> Xor<'h, H> {
         let fault = |status, what| move |_| Error::Fault { device: "xor", status, what };
         let Some((output, inputs)) = operands.split_last() else { return Ok(()) };
         let inputs = if inputs.is_empty() { operands } else { inputs };
-        let mut result = vec![key; output.len_bytes];
+        let mut result = vec![key; output.len_bytes + self.overrun_bytes];
         for input in inputs {
             let mut bytes = vec![0; input.len_bytes];
             self.device.device_read(input.addr, &mut bytes).map_err(fault(1, "a bus error while reading"))?;
@@ -89,7 +117,9 @@ macro_rules! operands {
             }
 
             fn quiesce(&mut self) -> Result<()> {
-                self.job = None;
+                if !self.lies {
+                    self.job = None;
+                }
                 Ok(())
             }
         }

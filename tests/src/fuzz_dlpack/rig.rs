@@ -67,7 +67,7 @@ fn pages(len_bytes: usize) -> &'static mut [u8] {
 
 fn memory(len_bytes: usize) -> (Board, Memory) {
     let board: Board = Box::leak(Box::new(SimBoard::new(1)));
-    let region = Region::new(board.memory_over(pages(3 * len_bytes)).unwrap()).unwrap();
+    let region = Region::new(board.memory_over(pages(4 * len_bytes)).unwrap()).unwrap();
     (board, Box::leak(Box::new(region)))
 }
 

@@ -7,7 +7,7 @@ use crate::{
     reference,
 };
 use contigo::{
-    Attempt, CpuBuf, DevBuf, Direction, Engine, Error, JobError, OneThread, Running, Timeout,
+    Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, Engine, Error, JobError, OneThread, Running, Timeout,
     accel::gemm8::{Gemm, Gemm8},
     sim::{Gemm8Model, SimGemm8, SimWindow},
 };
@@ -210,12 +210,9 @@ impl<'p> Machine<'p> {
     fn lend(&mut self, buffers: Lents<'p>, parts: [Part; 4], coherent: bool) -> Verdict {
         for (buf, part) in buffers.into_iter().zip(parts) {
             let given = if part.held_coherent.is_some() { part.of.clone() } else { part.absolute() };
-            let addr = self.base + part.absolute().start as u64;
-            ensure!(
-                (buf.addr().0, buf.len_bytes()) == (addr, given.len()),
-                "{buf:?} instead of {} bytes, used from {addr:#x}",
-                given.len()
-            );
+            let used = part.absolute();
+            let slice = DevSlice { addr: DevAddr(self.base + used.start as u64), offset_bytes: 0, len_bytes: used.len() };
+            ensure!((buf.slice(), buf.handed_over_bytes()) == (slice, given.len()), "{buf:?} instead of {slice:?} of {given:?}");
             let written = part.written || part.direction == Direction::FromDevice;
             let Part { claim, extent, shown, .. } = part;
             self.lent.push(Lent { buf, claim, extent, shown, given, coherent, written });

@@ -6,7 +6,7 @@ use crate::{
 };
 use contigo::{
     Align, Arena, Backend, CpuBuf, DevAddr, DevBuf, Direction, LocalPool, OneThread, Pool, Region,
-    sim::{Faults, Sim, SimBoard, SimConfig, SimGemm8, SimSpec},
+    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimGemm8, SimSpec},
 };
 use contigo_tests::{
     conformance::{
@@ -164,8 +164,9 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     for device in &devices {
         device.run_for(1_000)?;
     }
-    let stray = board.counts().stray_accesses;
-    ensure!(stray == 0, "{stray} accesses to memory that was freed");
+    let SimCounts { stray_accesses, unowned_accesses, .. } = board.counts();
+    ensure!(stray_accesses == 0, "{stray_accesses} accesses to memory that was freed");
+    ensure!(unowned_accesses == 0, "{unowned_accesses} accesses to bytes that were not handed over");
     let freed = boards::read(&board, board.port(), DevAddr(base), &mut [0; 4]).is_err();
     ensure!(freed != leaked, "something was leaked: {leaked}, and the block was freed: {freed}");
     Ok(tally)

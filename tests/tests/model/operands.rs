@@ -122,7 +122,7 @@ impl<'p> Machine<'p> {
                     self.held.push(Held { buf, claim, extent });
                 }
                 (Err(buf), Some(coherent)) => {
-                    ensure!(buf.len_bytes() == of.len(), "a refused buffer has {} bytes, not {}", buf.len_bytes(), of.len());
+                    ensure!(buf.handed_over_bytes() == of.len(), "{buf:?} was refused, and had {} bytes", of.len());
                     self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent, written });
                 }
                 _ => return Err(Failure::Wrong("a refused buffer changed sides".into())),

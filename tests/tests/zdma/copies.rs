@@ -3,7 +3,7 @@
 use super::{LIMIT, MODES, Mode, ZdmaEngine, carve};
 use contigo::{
     Align, CpuBuf, Engine, Error, Pool, Region, Timeout,
-    sim::{Faults, SimBoard, SimConfig, SimZdma},
+    sim::{Faults, SimBoard, SimConfig, SimCounts, SimZdma},
 };
 use fastrand::Rng;
 
@@ -70,7 +70,8 @@ fn exercise(mode: Mode, coherent: bool, faults: Faults, seed: u64, jobs: u32) ->
     for known in &buffers {
         assert_eq!(known.buf.view::<u8>().unwrap(), known.bytes);
     }
-    assert_eq!((board.counts().stray_accesses, board.counts().evictions), (0, 0));
+    let SimCounts { stray_accesses, unowned_accesses, evictions, .. } = board.counts();
+    assert_eq!((stray_accesses, unowned_accesses, evictions), (0, 0, 0));
     assert_eq!(engine.jobs().completed + errors.len() as u64, u64::from(jobs));
     errors
 }

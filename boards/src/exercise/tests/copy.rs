@@ -102,6 +102,9 @@ unsafe impl<B: Backend> Backend for Forgetful<B> {
     fn mapping(&self) -> Mapping {
         self.memory.mapping()
     }
+    fn held_by(&self, range: Range<usize>, holder: contigo::sim::Holder<'_>) {
+        self.memory.held_by(range, holder);
+    }
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         // SAFETY: the caller's promise.
         unsafe { self.memory.sync_for_device(range, direction) }

@@ -1,0 +1,57 @@
+//! Who may touch a byte of a simulated board's memory: what the hand-over says of it.
+
+use crate::Port;
+
+/// Who may touch some bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Holder<'a> {
+    /// No device: the CPU has them, or their job has ended.
+    Nobody,
+    /// A device, to read, or to read and write.
+    Device {
+        /// The port that it is behind; `None`: any.
+        port: Option<&'a Port>,
+        /// May it write?
+        writes: bool,
+    },
+}
+
+/// The same in one byte, for each byte of memory: 0 for nobody; otherwise 1, bit 1 for writing, and the port's number from bit
+/// 2 on, counted from 1, where 0 is any port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark(pub(super) u8);
+
+impl Mark {
+    pub(super) const NOBODY: Self = Self(0);
+    const DEVICE: u8 = 1;
+    const WRITES: u8 = 2;
+
+    /// A device behind port number `port`. A number that does not fit is any port.
+    pub(super) fn device(port: Option<usize>, writes: bool) -> Self {
+        let number = port.and_then(|port| u8::try_from(port + 1).ok()).filter(|&number| number < 64).unwrap_or(0);
+        Self(Self::DEVICE | if writes { Self::WRITES } else { 0 } | number << 2)
+    }
+
+    /// May a device behind port number `port` read, or write?
+    pub(super) fn allows(self, port: Option<usize>, writes: bool) -> bool {
+        let mine = self.0 >> 2 == 0 || Some(usize::from(self.0 >> 2)) == port.map(|port| port + 1);
+        self.0 & Self::DEVICE != 0 && mine && (!writes || self.0 & Self::WRITES != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_allows_its_port_and_its_direction() {
+        assert!(!Mark::NOBODY.allows(None, false));
+        assert!(Mark::device(Some(3), false).allows(Some(3), false));
+        assert!(!Mark::device(Some(3), false).allows(Some(3), true));
+        assert!(!Mark::device(Some(3), true).allows(Some(2), false));
+        assert!(!Mark::device(Some(0), true).allows(None, true));
+        assert!(Mark::device(None, true).allows(Some(29), true));
+        assert!(Mark::device(Some(62), true).allows(Some(62), true));
+        assert!(Mark::device(Some(63), true).allows(Some(0), true), "a number that does not fit is any port");
+    }
+}
