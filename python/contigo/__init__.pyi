@@ -71,6 +71,8 @@ class Handover:
     """A buffer that is a device's until `end`, or until the `with` is left. `from_dlpack(handover)` is the device's view."""
     @property
     def address(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
     def __dlpack__(
         self,
         *,

@@ -74,6 +74,10 @@ impl Inner {
         self.ptr
     }
 
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
     pub(crate) fn view_gone(&self) {
         // Release: what the view's user did to the bytes is done before they are given away (`take`, Acquire).
         self.views.fetch_sub(1, Ordering::Release);

@@ -58,10 +58,16 @@ impl Handover {
 
 #[pymethods]
 impl Handover {
-    /// The bus address of the buffer's first byte.
+    /// The bus address of the buffer's first byte. `nbytes` from there were handed over, and no others.
     #[getter]
     fn address(&self) -> u64 {
         self.address
+    }
+
+    /// How many bytes there are at `address`: all of the buffer's.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.inner.len_bytes()
     }
 
     /// A capsule with the device's view: on a GPU a tensor of the GPU's, `kDLCUDA`, at the pointer that the GPU has for this memory; on another

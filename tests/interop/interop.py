@@ -16,6 +16,7 @@ from pathlib import Path
 import contigo
 import numpy as np
 from common import ROOT, Skipped, refused
+from handovers import a_device_s_view_is_what_was_handed_over
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
 DATA = ROOT / "boards" / "data"
@@ -501,6 +502,7 @@ TESTS = [
     numpy_both_ways,
     a_view_blocks_the_device,
     a_handover_is_the_device_s_until_its_own_end,
+    a_device_s_view_is_what_was_handed_over,
     a_job_lets_other_threads_go_on,
     memory_comes_back,
     deleters_on_other_threads,

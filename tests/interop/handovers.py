@@ -1,0 +1,68 @@
+"""A buffer while it is a device's: one address with its length, what a framework may do with it, and what the caches need."""
+
+import ctypes
+
+import contigo
+import numpy as np
+from common import refused
+
+READ_ONLY = 1
+
+
+class Device(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int32), ("id", ctypes.c_int32)]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_uint64),
+        ("device", Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", ctypes.c_uint32),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class Versioned(ctypes.Structure):
+    """dlpack.h: DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", Tensor),
+    ]
+
+
+def inside(capsule):
+    """What a consumer of the capsule reads."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.cast(pointer(capsule, b"dltensor_versioned"), ctypes.POINTER(Versioned)).contents
+
+
+def a_device_s_view_is_what_was_handed_over():
+    heap = contigo.Heap("sim")
+    buf, other = heap.allocate(25, "uint8"), heap.allocate(1, "uint8")
+    # Neither has a part of the other's line: one is a device's while the CPU writes the other.
+    assert abs(buf.device_address - other.device_address) >= 64
+    for word, written in (("to_device", 0), ("from_device", 64), ("both", 64)):
+        before = heap.stats()["bytes_synced_for_cpu"]
+        with buf.to_device(word) as handover:
+            assert (handover.address, handover.nbytes) == (buf.device_address, 25)
+            np.asarray(other)[:] = 7
+            capsule = handover.__dlpack__(max_version=(1, 0))
+            seen = inside(capsule)
+            assert (seen.tensor.data + seen.tensor.byte_offset, seen.tensor.shape[0]) == (handover.address, handover.nbytes)
+            assert bool(seen.flags & READ_ONLY) == (written == 0)
+            refused(BufferError, handover.end, "1 view(s)")
+            del seen, capsule
+            if written == 0:
+                # The form before DLPack 1.0 cannot say that nothing may be written.
+                refused(BufferError, handover.__dlpack__)
+        assert heap.stats()["bytes_synced_for_cpu"] - before == written, "whole lines, of what may have been written"
+        assert np.asarray(other)[0] == 7
+    return []
