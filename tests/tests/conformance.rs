@@ -9,7 +9,7 @@ use contigo_tests::{
     conformance,
     conformance::{
         Failure, Harness, Verdict, all,
-        boards::{OnMemory, OnSim},
+        boards::{OnMemory, OnOtherBoard, OnSim},
         fakes::{OnFakeModule, OnFakePort, OnFakeVfio, on_fake_heap},
         mutant::{Mutated, Mutation, REFUSAL},
         rig::{expect, keyed, scribble},
@@ -39,6 +39,7 @@ conformance! {
     sim_coherent_says_nobody: OnSim::new(6, ACP, SimSpec::default());
     sim_whole: OnSim::new(7, HP, SimSpec { scope: SyncScope::Whole, ..SimSpec::default() });
     sim_nobody_syncs_but_coherent: OnSim::new(8, ACP, SimSpec { scope: SyncScope::None { install: "nothing" }, ..SimSpec::default() });
+    sim_on_another_board: OnOtherBoard::new(9);
     hugetlb: OnMemory::new(huge_pages);
     u_dma_buf: OnFakeModule::new(Config::default());
     u_dma_buf_by_sysfs: OnFakeModule::new(Config { ioctls: false, ..Config::default() });

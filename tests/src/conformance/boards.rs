@@ -110,6 +110,41 @@ impl<F: Open> Harness for OnMemory<F> {
     }
 }
 
+/// Memory that is not coherent, on another board's bus. The engine of that board is a program on the CPU, so it writes
+/// through the caches that the memory's own board has.
+#[derive(Debug)]
+pub struct OnOtherBoard {
+    memory: SimBoard,
+    bus: SimBoard,
+    port: Port,
+}
+
+impl OnOtherBoard {
+    /// Blocks of one board's default memory, on another board's port that does not snoop.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let bus = SimBoard::new(seed);
+        Self { memory: SimBoard::new(seed), port: bus.port(), bus }
+    }
+}
+
+impl Harness for OnOtherBoard {
+    type Backend<'h> = OnBoard<'h, Sim<'h>>;
+
+    fn open(&self, len_bytes: usize) -> Result<Self::Backend<'_>, Failure> {
+        Ok(OnBoard::new(&self.bus, self.memory.memory(len_bytes)?)?)
+    }
+    fn port(&self) -> Port {
+        self.port
+    }
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        read(&self.bus, self.port, addr, bytes)
+    }
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        write(&self.bus, self.port, addr, bytes)
+    }
+}
+
 /// Bytes on the bus: what a master reads through `port`.
 ///
 /// # Errors
