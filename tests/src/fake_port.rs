@@ -9,7 +9,7 @@
 )]
 
 use contigo::{
-    Error, KernelPort,
+    Align, Error, KernelPort,
     kernel_port::{
         abi::{INFO_COHERENT, INFO_TRANSLATED, MAX_STEPS, STEP_POLL, STEP_POLL_NOT, STEP_WRITE},
         seam::{Info, PortKernel, Request, SegmentAt, Step, SyncRange},
@@ -47,11 +47,15 @@ pub struct PortConfig {
     pub abi: u32,
     /// An import lies in runs of so many bytes, with a hole after each; 0: in one.
     pub run_bytes: u64,
+    /// The machine's cache write-back granule.
+    pub granule: Align,
+    /// A module that lies: it says that it wrote so many segments more than it did.
+    pub more_segments: u32,
 }
 
 impl Default for PortConfig {
     fn default() -> Self {
-        Self { coherent: false, translated: false, abi: 1, run_bytes: 0 }
+        Self { coherent: false, translated: false, abi: 1, run_bytes: 0, granule: Align::LINE, more_segments: 0 }
     }
 }
 
@@ -243,6 +247,10 @@ unsafe impl PortKernel for FakePort {
         }
     }
 
+    fn granule(&self) -> Align {
+        self.config.granule
+    }
+
     fn ioctl(&self, file: &FakeFile, request: Request<'_>) -> Result<(), i32> {
         assert!(matches!(file, FakeFile::Port(_)), "a port's call");
         let mut state = self.lock();
@@ -292,7 +300,7 @@ unsafe impl PortKernel for FakePort {
                 let rest = runs.get(first as usize..).unwrap_or_default();
                 let some = rest.len().min(found.len());
                 found[..some].copy_from_slice(&rest[..some]);
-                *count = some.try_into().map_err(|_| libc::E2BIG)?;
+                *count = u32::try_from(some).map_err(|_| libc::E2BIG)?.wrapping_add(self.config.more_segments);
             }
             Request::Release(handle) => {
                 refused(&state, Call::Release)?;

@@ -12,7 +12,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "offsets are below the size of the fake's file, which fits in memory")]
 
 use contigo::backend::u_dma_buf::{DevInfo, Roots, SyncArgs, UDmaBuf, UDmaBufIoctl};
-use contigo::{Direction, Error};
+use contigo::{Align, Direction, Error};
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, IntoRawFd};
@@ -22,9 +22,6 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::ThreadId;
 use std::time::Duration;
-
-/// A cache line. Lines move whole.
-const LINE: usize = 64;
 
 /// What the fake is; `Default` is a module of today with 64 KiB on a non-coherent ARM SoC.
 #[derive(Clone, Debug)]
@@ -53,6 +50,8 @@ pub struct Config {
     pub rest: Duration,
     /// The device is gone (ENODEV) after this many effective syncs.
     pub vanish_after: u64,
+    /// The machine's cache line. Lines move whole.
+    pub line: Align,
 }
 
 impl Default for Config {
@@ -70,6 +69,7 @@ impl Default for Config {
             dev_info: None,
             rest: Duration::ZERO,
             vanish_after: u64::MAX,
+            line: Align::LINE,
         }
     }
 }
@@ -135,6 +135,8 @@ struct Module {
 
 #[derive(Debug)]
 struct Memory {
+    /// Bytes in a cache line.
+    line: usize,
     /// What the CPU sees.
     file: File,
     /// What a device sees.
@@ -154,7 +156,7 @@ impl FakeUDmaBuf {
         file.set_len(config.size_bytes).unwrap();
         // What a fresh CMA block holds on the bus is somebody's old data; the CPU's lines of it (zeros) are dirty.
         let bus = vec![0xDD; config.size_bytes as usize];
-        let memory = Mutex::new(Memory { file, clean: bus.clone(), bus });
+        let memory = Mutex::new(Memory { line: config.line.bytes(), file, clean: bus.clone(), bus });
         let module = Module {
             root,
             kept: Mutex::new(Kept { mode: config.sync_mode, ..Kept::default() }),
@@ -289,7 +291,8 @@ impl FakeUDmaBuf {
 
     /// The cache runs short: the dirty lines of `range` are written to the bus, over whatever a device wrote there.
     pub fn evict(&self, range: Range<usize>) {
-        lock(&self.module.0.memory).write_back(range.start / LINE..range.end.div_ceil(LINE));
+        let line = self.config().line.bytes();
+        lock(&self.module.0.memory).write_back(range.start / line..range.end.div_ceil(line));
     }
 }
 
@@ -423,6 +426,10 @@ impl UDmaBufIoctl for FakeIoctl {
         }
     }
 
+    fn granule(&self) -> Align {
+        self.0.config.line
+    }
+
     fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
         self.present()?;
         // The descriptor is that of the file it is said to be.
@@ -453,15 +460,15 @@ impl UDmaBufIoctl for FakeIoctl {
 
 impl Memory {
     fn sync(&mut self, command: Command, range: Range<usize>, direction: Direction) {
-        let lines = range.start / LINE..range.end.div_ceil(LINE);
+        let lines = range.start / self.line..range.end.div_ceil(self.line);
         match (command, direction) {
             (Command::ForCpu, Direction::ToDevice) => {}
             (Command::ForDevice, Direction::ToDevice | Direction::Bidirectional) => self.write_back(lines),
             // Lines covered only in part are written back first: the kernel must not lose the bytes beside the range.
             (Command::ForDevice, Direction::FromDevice) | (Command::ForCpu, _) => {
                 for edge in [range.start, range.end] {
-                    if edge % LINE != 0 {
-                        self.write_back(edge / LINE..edge / LINE + 1);
+                    if edge % self.line != 0 {
+                        self.write_back(edge / self.line..edge / self.line + 1);
                     }
                 }
                 self.discard(lines);
@@ -471,29 +478,29 @@ impl Memory {
 
     /// Dirty lines go to the bus. Clean ones do not: they may be stale.
     fn write_back(&mut self, lines: Range<usize>) {
-        let mut line = [0; LINE];
-        for start in lines.map(|index| index * LINE) {
-            let (line, bytes) = self.line(start, &mut line);
-            self.file.read_exact_at(line, start as u64).unwrap();
+        for index in lines {
+            let bytes = self.line(index);
+            let mut line = vec![0; bytes.len()];
+            self.file.read_exact_at(&mut line, bytes.start as u64).unwrap();
             if self.clean[bytes.clone()] != *line {
-                self.bus[bytes.clone()].copy_from_slice(line);
-                self.clean[bytes].copy_from_slice(line);
+                self.bus[bytes.clone()].copy_from_slice(&line);
+                self.clean[bytes].copy_from_slice(&line);
             }
         }
     }
 
     /// The CPU's lines are filled from the bus; what was written to them is lost.
     fn discard(&mut self, lines: Range<usize>) {
-        for start in lines.map(|index| index * LINE) {
-            let bytes = start..(start + LINE).min(self.bus.len());
-            self.file.write_all_at(&self.bus[bytes.clone()], start as u64).unwrap();
+        for index in lines {
+            let bytes = self.line(index);
+            self.file.write_all_at(&self.bus[bytes.clone()], bytes.start as u64).unwrap();
             self.clean[bytes.clone()].copy_from_slice(&self.bus[bytes]);
         }
     }
 
-    fn line<'a>(&self, start: usize, buffer: &'a mut [u8; LINE]) -> (&'a mut [u8], Range<usize>) {
-        let end = (start + LINE).min(self.bus.len());
-        (&mut buffer[..end - start], start..end)
+    fn line(&self, index: usize) -> Range<usize> {
+        let start = index * self.line;
+        start..(start + self.line).min(self.bus.len())
     }
 }
 

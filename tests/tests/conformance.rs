@@ -43,6 +43,7 @@ conformance! {
     hugetlb: OnMemory::new(huge_pages);
     u_dma_buf: OnFakeModule::new(Config::default());
     u_dma_buf_by_sysfs: OnFakeModule::new(Config { ioctls: false, ..Config::default() });
+    u_dma_buf_lines_of_128: OnFakeModule::new(Config { line: LINE_128, ..Config::default() });
     u_dma_buf_coherent: OnFakeModule::new(Config { coherent: Some(true), ..Config::default() });
     dma_heap: on_fake_heap();
     dma_heap_by_the_module: OnFakePort::new(PortConfig::default());

@@ -232,6 +232,37 @@ fn scattered_memory_is_no_region_and_its_runs_are_the_kernels() {
 }
 
 #[test]
+fn a_count_of_segments_that_cannot_be_is_an_error() {
+    for more_segments in [17, u32::MAX - 1] {
+        let kernel = FakePort::new(PortConfig { more_segments, ..PortConfig::default() });
+        let port = kernel.open_port().unwrap();
+        let fd = buffer(8192);
+        let block = import(&port, &fd).unwrap();
+        let value = u64::from(more_segments.wrapping_add(1));
+        let refused = Error::AttributeNonsense { name: "count of CONTIGO_GET_SEGMENTS", value };
+        assert_eq!(block.segment(0), Err(refused), "{more_segments} more than there are");
+    }
+}
+
+#[test]
+fn the_granule_is_the_machines() {
+    let kernel = FakePort::new(PortConfig { granule: Align::DLPACK, ..PortConfig::default() });
+    let port = kernel.open_port().unwrap();
+    let fd = buffer(4096);
+    let block = import(&port, &fd).unwrap();
+    assert_eq!(block.mapping().scope, SyncScope::Range { granule_bytes: 256 });
+    kernel.log();
+    // SAFETY: no reference to the block is alive.
+    unsafe { block.sync_for_cpu(300..301, Direction::FromDevice).unwrap() };
+    assert_eq!(kernel.log(), [Event::Synced { handle: 1, for_cpu: true, start: 256, end: 512 }]);
+    let region = Region::new(block).unwrap();
+    assert_eq!((region.line(), region.carve(1, Align::MIN).unwrap().len_bytes()), (Align::DLPACK, 256));
+    let odd = buffer(4096 + 64);
+    let refused = Region::new(import(&port, &odd).unwrap()).unwrap_err();
+    assert_eq!(refused.error, Error::BlockSize { len_bytes: 4096 + 64, need_bytes: 1, line_bytes: 256 });
+}
+
+#[test]
 fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
     let kernel = FakePort::new(PortConfig::default());
     let port = kernel.open_port().unwrap();

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "the counting allocator, and the mapping seen as bytes")]
 
 use contigo::backend::u_dma_buf::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl};
-use contigo::{Backend, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, SyncScope, UDmaBuf};
+use contigo::{Align, Backend, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Region, SyncScope, UDmaBuf};
 use contigo_tests::direct::DirectSync as _;
 use contigo_tests::fake_u_dma_buf::{Command, Config, FakeIoctl, FakeUDmaBuf, Kept, Synced};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -70,6 +70,24 @@ fn says_what_the_module_says() {
     assert_eq!((block.dma_mask_bits(), block.name()), (Some(32), "u-dma-buf"));
     cpu_write(&block, BLOCK - 3, b"end");
     assert_eq!(fs::read(fake.device_file()).unwrap()[BLOCK - 3..], *b"end");
+}
+
+#[test]
+fn the_granule_is_the_machines() {
+    let line = Align::DLPACK;
+    let fake = FakeUDmaBuf::new(Config { line, ..Config::default() });
+    let block = fake.open().unwrap();
+    assert_eq!(block.mapping().scope, SyncScope::Range { granule_bytes: 256 });
+    block.cpu_sync(300..301, Direction::FromDevice).unwrap();
+    assert_eq!(fake.log(), [synced(Command::ForCpu, 256..512, Direction::FromDevice)]);
+
+    let size_bytes = 64 * 1023;
+    let odd = FakeUDmaBuf::new(Config { line, size_bytes, ..Config::default() });
+    assert_eq!(odd.open().unwrap_err(), Error::BlockSize { len_bytes: 64 * 1023, need_bytes: 256, line_bytes: 256 });
+    let addr = 0x3820_0040;
+    let askew = FakeUDmaBuf::new(Config { line, phys_addr: addr, ..Config::default() });
+    let refused = Region::new(askew.open().unwrap()).unwrap_err();
+    assert_eq!(refused.error, Error::Misaligned { addr, align_bytes: 256 });
 }
 
 #[test]

@@ -17,7 +17,7 @@
 )]
 
 use super::SyncScope;
-use crate::{Direction, Error};
+use crate::{Align, Direction, Error};
 use core::ops::Range;
 use memmap2::MmapRaw;
 
@@ -30,9 +30,21 @@ pub(crate) fn scope() -> SyncScope {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     return SyncScope::Coherent;
     #[cfg(target_arch = "aarch64")]
-    return SyncScope::Range { granule_bytes: el0::granule_bytes() };
+    return SyncScope::Range { granule_bytes: granule().bytes() };
     #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
     return SyncScope::None { install: INSTALL };
+}
+
+/// Two owners may not share so many bytes on this machine, whoever maintains the caches. On aarch64 it is the largest run
+/// that a core may write back (`CTR_EL0.CWG`), never less than [`Align::LINE`].
+///
+/// Elsewhere it is [`Align::LINE`]: a PC snoops, and the lines of the armv7 cores here have 32 or 64 bytes (Cortex-A7, A9,
+/// A15). A 32-bit program on arm64 cannot read the register: run a 64-bit one where the granule is larger.
+pub(crate) fn granule() -> Align {
+    #[cfg(target_arch = "aarch64")]
+    return lines::granule(el0::cache_type());
+    #[cfg(not(target_arch = "aarch64"))]
+    return Align::LINE;
 }
 
 /// What is known of the memory's coherency without asking a kernel driver: on a PC all of it is coherent. On ARM that is
@@ -98,11 +110,12 @@ const fn possible() -> Result<(), Error> {
 /// The arithmetic: numbers only, so that any machine can test it.
 #[cfg(any(target_arch = "aarch64", test))]
 mod lines {
+    use crate::Align;
     use core::ops::Range;
 
-    /// The least granule that is ever reported: the line of every core of the boards here (Cortex-A53, A57, A72, A78AE).
-    const MIN_GRANULE_BYTES: usize = 64;
-    /// Linux's answer where a core reports no granule: `ARCH_DMA_MINALIGN` (`arch/arm64/include/asm/cache.h`).
+    /// Where a core reports no granule, DDI 0487 says to assume 2 KiB, or the largest line of the Cache Size ID registers,
+    /// which EL0 cannot read. This is Linux's answer (`cache_line_size_of_cpu` in `arch/arm64/include/asm/cache.h`:
+    /// `ARCH_DMA_MINALIGN`), on which every buffer of every driver of that machine rests.
     const UNKNOWN_GRANULE_BYTES: usize = 128;
 
     /// The smallest line of any data cache: CTR_EL0.DminLine, bits 19:16, is log2 of its words of 4 bytes.
@@ -111,12 +124,13 @@ mod lines {
     }
 
     /// What two owners may not share: the cache write-back granule CTR_EL0.CWG, bits 27:24, in the same unit; 0 says nothing.
-    pub(super) fn granule_bytes(ctr_el0: u64) -> usize {
+    pub(super) fn granule(ctr_el0: u64) -> Align {
         let granule_bytes = match (ctr_el0 >> 24) & 0xF {
             0 => UNKNOWN_GRANULE_BYTES,
             words_log2 => 4 << words_log2,
         };
-        granule_bytes.max(line_bytes(ctr_el0)).max(MIN_GRANULE_BYTES)
+        // Both are powers of two, so `new` refuses neither.
+        Align::new(granule_bytes.max(line_bytes(ctr_el0))).map_or(Align::LINE, |granule| granule.max(Align::LINE))
     }
 
     /// The first byte of every line that holds a byte of `range`, counted from address `cpu`.
@@ -154,8 +168,10 @@ mod lines {
                 (0x8045_8004, 128, 128), // a larger line, and no granule
                 (0x8044_8004, 64, 128),  // no granule
                 (0x8333_8003, 32, 64),   // small lines
+                (0x8644_C004, 64, 256),
+                (0x8944_C004, 64, 2048), // the largest that is defined
             ] {
-                assert_eq!((super::line_bytes(ctr_el0), super::granule_bytes(ctr_el0)), (line_bytes, granule_bytes), "{ctr_el0:#x}");
+                assert_eq!((super::line_bytes(ctr_el0), super::granule(ctr_el0).bytes()), (line_bytes, granule_bytes), "{ctr_el0:#x}");
             }
         }
     }
@@ -169,18 +185,13 @@ mod el0 {
     use memmap2::MmapRaw;
 
     /// `CTR_EL0`, the cache type register (DDI 0487).
-    fn cache_type() -> u64 {
+    pub(super) fn cache_type() -> u64 {
         let value;
         // SAFETY: 1. EL0 may read CTR_EL0: Linux sets SCTLR_EL1.UCT, and where an erratum or unlike cores forbid that, it
         // traps the read and answers with the value that is safe on every core (`ctr_read_handler`).
         // 2. Reading it changes nothing.
         unsafe { asm!("mrs {}, ctr_el0", out(reg) value, options(nomem, nostack, preserves_flags)) };
         value
-    }
-
-    /// What two owners may not share on this machine.
-    pub(super) fn granule_bytes() -> usize {
-        lines::granule_bytes(cache_type())
     }
 
     /// `dc cvac` on every line of `range`; returns when memory has the bytes. The caller has checked `range`.

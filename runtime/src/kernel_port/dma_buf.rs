@@ -34,6 +34,7 @@ pub struct DmaBuf<'p, K: PortKernel = RealPort> {
     file: K::File,
     handle: u32,
     addr: u64,
+    granule: Align,
     name: &'static str,
 }
 
@@ -67,7 +68,7 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
         port.kernel.ioctl(&port.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
         port.imports.fetch_add(1, Ordering::Relaxed);
         match map(port.kernel.raw_fd(&file), import.len_bytes) {
-            Ok(map) => Ok(Self { port, map, file, handle: import.handle, addr: import.addr, name }),
+            Ok(map) => Ok(Self { port, map, file, handle: import.handle, addr: import.addr, granule: port.kernel.granule(), name }),
             Err(error) => {
                 // Nobody was told its address.
                 port.release(import.handle);
@@ -76,7 +77,7 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
         }
     }
 
-    /// `range`, or the whole lines that hold it: what the device writes is invalidated by lines, and a region hands over no part of one.
+    /// `range`, or the whole granules that hold it: what the device writes is invalidated by lines, and a region hands over no part of one.
     fn sync(&self, range: &Range<usize>, whole_lines: bool, flags: u32) -> Result<(), Error> {
         let len_bytes = self.map.len();
         if range.start > range.end || range.end > len_bytes {
@@ -85,7 +86,7 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
         if range.is_empty() {
             return Ok(());
         }
-        let line = if whole_lines { Align::LINE.bytes() } else { 1 };
+        let line = if whole_lines { self.granule.bytes() } else { 1 };
         let (start, end) = (range.start / line * line, range.end.next_multiple_of(line).min(len_bytes));
         let (offset_bytes, len_bytes) = (start as u64, (end - start) as u64);
         let ranges = [SyncRange { handle: self.handle, flags, offset_bytes, len_bytes }];
@@ -129,7 +130,7 @@ unsafe impl<K: PortKernel> Backend for DmaBuf<'_, K> {
             len_bytes: self.map.len(),
             base: if self.port.bus() == Bus::Soc { BaseAddr::Phys(PhysAddr(self.addr)) } else { BaseAddr::Dev(DevAddr(self.addr)) },
             bus: self.port.bus(),
-            scope: if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: Align::LINE.bytes() } },
+            scope: if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: self.granule.bytes() } },
             coherent: Some(coherent),
         }
     }
@@ -141,6 +142,9 @@ unsafe impl<K: PortKernel> Backend for DmaBuf<'_, K> {
             let (mut found, mut count) = ([SegmentAt::default(); CHUNK], 0);
             let ask = Request::GetSegments { handle: self.handle, first, found: &mut found, count: &mut count };
             self.port.kernel.ioctl(&self.port.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
+            if count as usize > CHUNK {
+                return Err(Error::AttributeNonsense { name: "count of CONTIGO_GET_SEGMENTS", value: count.into() });
+            }
             for run in found.iter().take(count as usize) {
                 let within = (offset_bytes as u64).wrapping_sub(at);
                 if within < run.len_bytes {
@@ -155,6 +159,7 @@ unsafe impl<K: PortKernel> Backend for DmaBuf<'_, K> {
             if count == 0 {
                 break;
             }
+            // At most MAX_RUNS + CHUNK.
             first += count;
         }
         Err(Error::OutOfRange { start: offset_bytes, end: offset_bytes, len_bytes: self.map.len() })

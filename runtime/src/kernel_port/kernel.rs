@@ -3,9 +3,9 @@
 
 use super::abi::{self, BusMaster, DmaBits, Import, Info, Release, SegmentAt, Segments, Step, SyncRange};
 use crate::{
-    Error,
+    Align, Error,
     backend::{
-        entries,
+        cache, entries,
         path::{Fd, Path, check_name},
         sysfs,
     },
@@ -71,6 +71,11 @@ pub unsafe trait PortKernel: Send + Sync {
     /// # Errors
     /// The errno.
     fn ioctl(&self, file: &Self::File, request: Request<'_>) -> Result<(), i32>;
+
+    /// What two owners may not share on this machine. A test has another one.
+    fn granule(&self) -> Align {
+        cache::granule()
+    }
 }
 
 /// The running kernel, with the module `contigo`. The field keeps it here.

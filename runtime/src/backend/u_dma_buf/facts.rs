@@ -1,15 +1,15 @@
 //! What the module says of its block, cross-checked and distrusted before anything rests on it.
 
 use super::sysfs::Directory;
-use super::{DevInfo, GRANULE, UDmaBufIoctl, os};
-use crate::Error;
+use super::{DevInfo, UDmaBufIoctl, os};
+use crate::{Align, Error};
 use core::ffi::{CStr, c_int};
 use nix::libc::{EINVAL, ENOTTY};
 
 /// The block, as the ioctls and the attributes describe it alike.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
-    /// Not 0, and a whole number of lines.
+    /// Not 0, and a whole number of granules.
     pub(super) len_bytes: usize,
     /// Not 0, and the block does not run past the last address.
     pub(super) addr: u64,
@@ -23,13 +23,13 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn ask(directory: &Directory, kernel: &impl UDmaBufIoctl, device: c_int) -> Result<Self, Error> {
+    pub(super) fn ask(directory: &Directory, kernel: &impl UDmaBufIoctl, device: c_int, granule: Align) -> Result<Self, Error> {
         let info = if_answered("ioctl(U_DMA_BUF_IOCTL_GET_DEV_INFO)", kernel.get_dev_info(device))?;
         let stored = if_answered("ioctl(U_DMA_BUF_IOCTL_GET_SYNC)", kernel.get_sync(device))?;
         let size = agreed(directory, c"size", "size", info.map(|info| info.size))?;
         let addr = agreed(directory, c"phys_addr", "phys_addr", info.map(|info| info.addr))?;
         let coherent = coherency(directory, info)?;
-        let len_bytes = checked_len(addr, size)?;
+        let len_bytes = checked_len(addr, size, granule)?;
         let sync_mode = match stored {
             Some(stored) => Some(stored.mode()),
             None => directory.number(c"sync_mode")?,
@@ -107,11 +107,11 @@ fn coherency(directory: &Directory, info: Option<DevInfo>) -> Result<Option<bool
 }
 
 /// The block's length, when the block can exist at all.
-fn checked_len(addr: u64, size: u64) -> Result<usize, Error> {
+fn checked_len(addr: u64, size: u64, granule: Align) -> Result<usize, Error> {
     let nonsense = |name, value| Error::AttributeNonsense { name, value };
     let len_bytes = usize::try_from(size).map_err(|_| nonsense("size", size))?;
-    if size == 0 || !GRANULE.divides(size) {
-        return Err(Error::BlockSize { len_bytes, need_bytes: GRANULE.bytes(), line_bytes: GRANULE.bytes() });
+    if size == 0 || !granule.divides(size) {
+        return Err(Error::BlockSize { len_bytes, need_bytes: granule.bytes(), line_bytes: granule.bytes() });
     }
     if addr == 0 || addr.checked_add(size - 1).is_none() {
         return Err(nonsense("phys_addr", addr));

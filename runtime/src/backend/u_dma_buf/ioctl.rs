@@ -4,6 +4,7 @@
 //! module answers all of them or none, and `ENOTTY` is how none looks.
 #![allow(unsafe_code, reason = "the ioctls themselves; the rest of the backend calls the safe trait")]
 
+use crate::{Align, backend::cache};
 use core::{ffi::c_int, mem::offset_of};
 use nix::{errno::Errno, libc, sys::ioctl::ioctl_num_type};
 
@@ -131,6 +132,11 @@ pub trait UDmaBufIoctl: Send + Sync {
     /// # Errors
     /// The errno; `EINVAL` for a value that the module refuses.
     fn write_attribute(&self, file: c_int, name: &'static str, text: &[u8]) -> Result<usize, i32>;
+
+    /// What two owners may not share on this machine. A test has another one.
+    fn granule(&self) -> Align {
+        cache::granule()
+    }
 }
 
 /// The module itself.

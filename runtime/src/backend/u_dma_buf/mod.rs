@@ -35,16 +35,14 @@ use memmap2::{MmapOptions, MmapRaw};
 use nix::libc::{EINVAL, EWOULDBLOCK, O_RDWR};
 use spin::Mutex;
 
-/// The largest cache line of any SoC here; the block is a multiple of it, so that rounding out never leaves the block.
-const GRANULE: Align = Align::LINE;
-
 /// A u-dma-buf device's block: physically contiguous, mapped into this process, synchronised range by range.
 ///
 /// It owns the mapping and an exclusive advisory lock (`flock`) on `/dev/<name>`. The memory itself is the module's: it outlives
 /// the process, with what the last one left in it. `flock` keeps out a second program of this runtime, not one that takes no lock,
 /// and an open device keeps the module from being unloaded, not from being unbound by root, which frees the memory under its users.
 ///
-/// - Sizes and offsets are bytes. The block must be a whole number of 64-byte lines; the kernel aligns it to a page.
+/// - Sizes and offsets are bytes. The block must be a whole number of cache lines: 64 bytes, or on arm64
+///   the machine's granule (`CTR_EL0.CWG`), where that is larger. The kernel aligns it to a page.
 /// - The address is the module's `phys_addr`: a bus address for the device-tree node it was made for. [`open`](Self::open) takes a
 ///   node with neither `dma-ranges` nor `iommus`, where it equals the physical address and each [`Port`](crate::Port) adds its own
 ///   offset. [`open_translated`](Self::open_translated) takes a node behind the accelerator's own translation.
@@ -67,6 +65,8 @@ pub struct UDmaBuf<K: UDmaBufIoctl = RealIoctl> {
     coherent: Option<bool>,
     dma_mask_bits: Option<u8>,
     way: SyncWay,
+    // INVARIANT: the block is a multiple of it, so that rounding out never leaves the block.
+    granule: Align,
     // Held during a sync, however many calls it takes: see the module's documentation.
     serial: Mutex<()>,
     device: Fd,
@@ -152,7 +152,8 @@ impl<K: UDmaBufIoctl> UDmaBuf<K> {
             let fix = "open it with open_translated";
             return Err(Error::Unsuitable { name: "iommu_group, iommus or dma-ranges of the device", value: 1, fix });
         }
-        let facts = Facts::ask(&directory, &kernel, device.raw())?;
+        let granule = kernel.granule();
+        let facts = Facts::ask(&directory, &kernel, device.raw(), granule)?;
         facts.refuse_uncached()?;
         if translated {
             facts.refuse_quirk(&directory)?;
@@ -173,6 +174,7 @@ impl<K: UDmaBufIoctl> UDmaBuf<K> {
             coherent: facts.coherent,
             dma_mask_bits: facts.info.and_then(|info| info.dma_mask_bits()),
             way,
+            granule,
             serial: Mutex::new(()),
             device,
             kernel,
@@ -199,9 +201,9 @@ impl<K: UDmaBufIoctl> UDmaBuf<K> {
         if range.is_empty() {
             return Ok(());
         }
-        let start = GRANULE.round_down(range.start);
-        // The block is a multiple of the line: rounding up ends at its end at most.
-        let end = GRANULE.round_up(range.end).map_or(len_bytes, |end| end.min(len_bytes));
+        let start = self.granule.round_down(range.start);
+        // The block is a multiple of the granule: rounding up ends at its end at most.
+        let end = self.granule.round_up(range.end).map_or(len_bytes, |end| end.min(len_bytes));
         let (offset, size) = (start as u64, (end - start) as u64);
         match &self.way {
             SyncWay::Nothing => Ok(()),
@@ -238,7 +240,7 @@ unsafe impl<K: UDmaBufIoctl> Backend for UDmaBuf<K> {
             bus: Bus::Soc,
             scope: match self.way {
                 SyncWay::Nothing => SyncScope::Coherent,
-                SyncWay::Ioctl | SyncWay::Sysfs(_) => SyncScope::Range { granule_bytes: GRANULE.bytes() },
+                SyncWay::Ioctl | SyncWay::Sysfs(_) => SyncScope::Range { granule_bytes: self.granule.bytes() },
             },
             coherent: self.coherent,
         }
