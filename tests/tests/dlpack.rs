@@ -44,8 +44,8 @@ fn spec(dims: &[i64]) -> TensorSpec {
 
 /// What the framework does when it is done.
 fn delete(tensor: NonNull<DlManagedTensorVersioned>) {
-    // SAFETY: the framework's tensor, once.
-    unsafe { (tensor.as_ref().deleter.unwrap())(tensor.as_ptr()) }
+    // SAFETY: the framework's tensor, once; or once too often, and then it reads no other field of it.
+    unsafe { (&raw const (*tensor.as_ptr()).deleter).read().unwrap()(tensor.as_ptr()) }
 }
 
 fn data(tensor: NonNull<DlManagedTensorVersioned>) -> (*mut u8, u64) {
@@ -176,6 +176,59 @@ fn a_deleter_called_twice_is_counted_and_changes_nothing() {
     drop(lent.take_back().unwrap());
     delete(tensor);
     assert_eq!((TENSORS.misuses(), TENSORS.taken()), (3, 0));
+}
+
+#[test]
+fn a_deleter_of_an_earlier_loan_does_not_end_a_later_one() {
+    static TENSORS: TensorTable<1> = TensorTable::new();
+    let board = SimBoard::new(1);
+    let region = Region::new(memory(&board, 16 << 10)).unwrap();
+    let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
+    for misuses in 1..10 {
+        let mut lent = TENSORS.lend(buf, &spec(&[4])).unwrap();
+        let earlier = lent.tensor().unwrap();
+        delete(earlier);
+        let later = [(); 2].map(|()| {
+            // Once given out anew, once lent anew.
+            let later = lent.tensor().unwrap();
+            delete(earlier);
+            assert!(lent.is_out(), "{misuses}");
+            delete(later);
+            later
+        });
+        assert!(later.iter().all(|later| *later != earlier));
+        buf = lent.take_back().unwrap();
+        let mut lent = TENSORS.lend(buf, &spec(&[8])).unwrap();
+        let legacy = lent.legacy_tensor().unwrap();
+        delete(earlier);
+        assert!(lent.is_out(), "{misuses}");
+        // SAFETY: the framework's tensor, once.
+        unsafe { (legacy.as_ref().deleter.unwrap())(legacy.as_ptr()) };
+        buf = lent.take_back().unwrap();
+        assert_eq!((TENSORS.misuses(), TENSORS.taken()), (3 * misuses, 0));
+    }
+}
+
+/// Under Miri: the deleter reads nothing that whoever lends the slot anew writes.
+#[test]
+fn a_deleter_called_twice_races_with_no_later_loan() {
+    static TENSORS: TensorTable<1> = TensorTable::new();
+    let board = SimBoard::new(1);
+    let region = Region::new(memory(&board, 16 << 10)).unwrap();
+    let mut lent = TENSORS.lend(region.carve(4096, Align::LINE).unwrap().into_buf(), &spec(&[4])).unwrap();
+    let tensor = lent.tensor().unwrap();
+    delete(tensor);
+    let mut buf = lent.take_back().unwrap();
+    let tensor = tensor.as_ptr().expose_provenance();
+    std::thread::scope(|scope| {
+        scope.spawn(move || delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap()));
+        for _ in 0..9 {
+            let mut lent = TENSORS.lend(buf, &spec(&[8])).unwrap();
+            delete(lent.tensor().unwrap());
+            buf = lent.take_back().unwrap();
+        }
+    });
+    assert_eq!((TENSORS.misuses(), TENSORS.taken()), (1, 0));
 }
 
 #[test]

@@ -23,7 +23,7 @@ use std::{
 const SETS: [(&[&str], &[&str], u32); 5] = [
     (&["--package=contigo", "--lib"], &["span::", "arena::", "--skip", "one_block", "--skip", "few_blocks", "--skip", "many_blocks"], 10),
     (&["--package=contigo-tests", "--test=core_smoke"], &[], 8),
-    (&["--package=contigo-tests", "--test=dlpack"], &[], 18),
+    (&["--package=contigo-tests", "--test=dlpack"], &[], 20),
     (&["--package=contigo-tests", "--test=audit"], &["--skip", "registers_are", "--skip", "an_iommu"], 10),
     (
         &["--package=contigo-tests", "--test=errors"],

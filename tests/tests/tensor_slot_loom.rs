@@ -29,11 +29,18 @@ impl Tensor {
         Arc::new(Self { slot: Slot(AtomicUsize::new(FREE)), fields: UnsafeCell::new(0), bytes: UnsafeCell::new(0) })
     }
 
-    /// As `TensorTable::lend` and `Lent::tensor`.
-    fn lend(&self) {
+    /// As `TensorTable::lend` and `Lent::tensor`: which turn it is.
+    fn lend(&self) -> usize {
         assert!(self.slot.claim());
+        self.give_out()
+    }
+
+    fn give_out(&self) -> usize {
+        let turn = self.slot.next_turn().unwrap();
         self.write_fields();
-        assert!(self.slot.give_out());
+        self.slot.give_out(turn);
+        assert_eq!(self.slot.next_turn(), None, "it is out");
+        turn
     }
 
     fn write_fields(&self) {
@@ -45,10 +52,10 @@ impl Tensor {
     }
 
     /// A consumer: reads the fields, writes the bytes, calls the deleter.
-    fn consume(&self) -> bool {
+    fn consume(&self, turn: usize) -> bool {
         self.fields.with(|_| ());
         self.write_bytes();
-        self.slot.deleted()
+        self.slot.deleted(turn)
     }
 }
 
@@ -57,10 +64,10 @@ fn the_buffer_comes_back_with_what_the_consumer_did() {
     model(|| {
         let tensor = Tensor::new();
         tensor.write_bytes();
-        tensor.lend();
+        let turn = tensor.lend();
         let consumer = thread::spawn({
             let tensor = Arc::clone(&tensor);
-            move || assert!(tensor.consume())
+            move || assert!(tensor.consume(turn))
         });
         // As a program that looks now and then, and at last waits.
         let early = !tensor.slot.is_out();
@@ -71,9 +78,8 @@ fn the_buffer_comes_back_with_what_the_consumer_did() {
         assert!(!tensor.slot.is_out());
         tensor.write_bytes();
         // Given out anew, without being lent anew.
-        tensor.write_fields();
-        assert!(tensor.slot.give_out() && !tensor.slot.give_out());
-        assert!(tensor.consume());
+        let turn = tensor.give_out();
+        assert!(tensor.consume(turn));
         tensor.slot.free();
         assert!(tensor.slot.claim());
     });
@@ -83,10 +89,10 @@ fn the_buffer_comes_back_with_what_the_consumer_did() {
 fn a_holder_that_goes_and_a_deleter_that_comes_free_the_slot_once() {
     model(|| {
         let tensor = Tensor::new();
-        tensor.lend();
+        let turn = tensor.lend();
         let consumer = thread::spawn({
             let tensor = Arc::clone(&tensor);
-            move || assert!(tensor.consume())
+            move || assert!(tensor.consume(turn))
         });
         // As `Lent::drop`: the buffer is leaked, or it came back just now.
         let leaked = tensor.slot.is_out() && tensor.slot.abandon();
@@ -96,7 +102,7 @@ fn a_holder_that_goes_and_a_deleter_that_comes_free_the_slot_once() {
         }
         consumer.join().unwrap();
         assert!(tensor.slot.is_free(), "whoever was last freed it");
-        assert!(!tensor.slot.deleted(), "nobody has it");
+        assert!(!tensor.slot.deleted(turn), "nobody has it");
     });
 }
 
@@ -104,12 +110,12 @@ fn a_holder_that_goes_and_a_deleter_that_comes_free_the_slot_once() {
 fn a_freed_slot_is_the_next_threads_with_its_fields() {
     model(|| {
         let tensor = Tensor::new();
-        tensor.lend();
+        let turn = tensor.lend();
         // The holder goes first: then the deleter frees the slot, on its own thread.
         assert!(tensor.slot.abandon());
         let consumer = thread::spawn({
             let tensor = Arc::clone(&tensor);
-            move || assert!(tensor.consume())
+            move || assert!(tensor.consume(turn))
         });
         if tensor.slot.claim() {
             tensor.write_fields();
@@ -123,14 +129,54 @@ fn a_freed_slot_is_the_next_threads_with_its_fields() {
 fn two_calls_of_the_deleter_are_one() {
     model(|| {
         let tensor = Tensor::new();
-        tensor.lend();
+        let turn = tensor.lend();
         let twice: Vec<_> = (0..2)
             .map(|_| {
                 let tensor = Arc::clone(&tensor);
-                thread::spawn(move || tensor.slot.deleted())
+                thread::spawn(move || tensor.slot.deleted(turn))
             })
             .collect();
         let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum::<usize>();
         assert_eq!((said, tensor.slot.is_out()), (1, false));
+    });
+}
+
+#[test]
+fn of_an_earlier_tensors_two_deleters_none_ends_the_next_loan() {
+    model(|| {
+        let tensor = Tensor::new();
+        let earlier = tensor.lend();
+        let twice: Vec<_> = (0..2)
+            .map(|_| {
+                let tensor = Arc::clone(&tensor);
+                thread::spawn(move || tensor.slot.deleted(earlier))
+            })
+            .collect();
+        // As a program that looks once: where it is back, it is lent anew, or given out anew.
+        let later = (!tensor.slot.is_out()).then(|| tensor.give_out());
+        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum::<usize>();
+        assert_eq!(said, 1);
+        if let Some(later) = later {
+            assert!(tensor.slot.is_out() && tensor.consume(later));
+        }
+    });
+}
+
+#[test]
+fn a_slot_that_its_holder_freed_is_the_next_threads_with_its_fields() {
+    model(|| {
+        let tensor = Tensor::new();
+        let hold = |tensor: &Tensor| {
+            if tensor.slot.claim() {
+                tensor.write_fields();
+                tensor.slot.free();
+            }
+        };
+        let other = thread::spawn({
+            let tensor = Arc::clone(&tensor);
+            move || hold(&tensor)
+        });
+        hold(&tensor);
+        other.join().unwrap();
     });
 }

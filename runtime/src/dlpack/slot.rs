@@ -4,9 +4,15 @@
 //!   FREE ──claim──► HELD ──give_out──► OUT ──deleted──► HELD ──free──► FREE
 //!                                       └──abandon──► LEFT ──deleted──► FREE
 //! ```
+//! A slot has [`TURNS`] tensors, and gives out one after the other. The word has the turn beside the state, so a deleter that is
+//! called for an earlier tensor finds another word, and changes nothing.
+//!
 //! It knows no memory and no tensor, so that the model checker can run every interleaving of it.
 
 use crate::atomic::{AtomicUsize, Ordering};
+
+/// Tensors of one slot: a power of two. More of them find a second call of a deleter later, and cost 144 bytes each.
+pub(crate) const TURNS: usize = 4;
 
 /// Nobody has it: how a slot begins.
 pub(crate) const FREE: usize = 0;
@@ -17,48 +23,68 @@ const OUT: usize = 2;
 /// The consumer has its tensor, and nobody waits: its buffer is leaked.
 const LEFT: usize = 3;
 
+/// The state's bits; the turn is above them.
+const STATE: usize = 3;
+const STATE_BITS: u32 = 2;
+
+const fn word(turn: usize, state: usize) -> usize {
+    turn << STATE_BITS | state
+}
+
 #[derive(Debug)]
 pub(crate) struct Slot(pub(crate) AtomicUsize);
 
 impl Slot {
     /// Takes it, if it is free.
     pub(crate) fn claim(&self) -> bool {
+        let seen = self.0.load(Ordering::Relaxed);
         // Acquire: what its last holder and the deleter did to its fields is done.
-        self.0.load(Ordering::Relaxed) == FREE && self.0.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        seen & STATE == FREE && self.0.compare_exchange(seen, seen | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// The holder gives the tensor out, whose fields are written. False: it is out already.
-    pub(crate) fn give_out(&self) -> bool {
-        // Release: the fields are there for the deleter, whichever thread calls it, however the pointer got there.
-        self.0.compare_exchange(HELD, OUT, Ordering::Release, Ordering::Relaxed).is_ok()
+    /// Which tensor the holder gives out next, whose fields are its own until then. `None`: one is out already.
+    pub(crate) fn next_turn(&self) -> Option<usize> {
+        // Acquire: what the consumer of the last one did is done.
+        let seen = self.0.load(Ordering::Acquire);
+        (seen & STATE == HELD).then_some(((seen >> STATE_BITS) + 1) % TURNS)
+    }
+
+    /// The holder gives out the tensor of `turn`, which is the next one, and whose fields are written.
+    pub(crate) fn give_out(&self, turn: usize) {
+        // Release: the fields are there for the deleter, whichever thread calls it, however the pointer got there. A store, because
+        // nobody else changes a word that is HELD.
+        self.0.store(word(turn, OUT), Ordering::Release);
     }
 
     /// Does nobody have it?
     pub(crate) fn is_free(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == FREE
+        self.0.load(Ordering::Relaxed) & STATE == FREE
     }
 
     /// Is the tensor out?
     pub(crate) fn is_out(&self) -> bool {
         // Acquire: where it is not any more, what the consumer did to the bytes is done.
-        self.0.load(Ordering::Acquire) == OUT
+        self.0.load(Ordering::Acquire) & STATE == OUT
     }
 
-    /// The deleter was called. False: nobody had the tensor, so it was called once too often.
-    pub(crate) fn deleted(&self) -> bool {
+    /// The deleter of `turn`'s tensor was called. False: nobody had that tensor, so it was called once too often.
+    pub(crate) fn deleted(&self, turn: usize) -> bool {
         // Release: what the consumer did to the bytes is done before the holder has them again. Two tries: between them only the holder can
         // change the word, from OUT to LEFT.
-        let back = |from, to| self.0.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let back = |from, to| self.0.compare_exchange(word(turn, from), word(turn, to), Ordering::AcqRel, Ordering::Relaxed).is_ok();
         back(OUT, HELD) || back(LEFT, FREE)
     }
 
     /// The holder, whose tensor is not out, gives the slot back.
     pub(crate) fn free(&self) {
-        self.0.store(FREE, Ordering::Release);
+        let seen = self.0.load(Ordering::Relaxed);
+        self.0.store(seen & !STATE, Ordering::Release);
     }
 
     /// The holder goes while the tensor is out. False: it came back meanwhile.
     pub(crate) fn abandon(&self) -> bool {
-        self.0.compare_exchange(OUT, LEFT, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        // Acquire, here and where it fails: where the tensor came back, what the consumer did to the bytes is done.
+        let seen = self.0.load(Ordering::Acquire);
+        seen & STATE == OUT && self.0.compare_exchange(seen, seen | LEFT, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }

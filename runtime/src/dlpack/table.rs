@@ -3,10 +3,10 @@
 
 use super::{
     Lent, Place, TensorSpec,
-    abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},
+    abi::{DataType, DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},
     lent::Lendable,
     shape::MAX_DIMS,
-    slot::{FREE, Slot},
+    slot::{FREE, Slot, TURNS},
 };
 use crate::{
     Error, Refused, Result, TensorRule,
@@ -31,7 +31,8 @@ pub struct TensorTable<const SLOTS: usize> {
     likely: AtomicUsize,
 }
 
-/// One tensor. While its slot is held, its fields are the holder's; while it is out, the consumer reads them.
+/// One tensor at a time, of [`TURNS`] that are used in turn. While its slot is held, its fields are the holder's; while it is out, the
+/// consumer reads them.
 #[derive(Debug)]
 pub(super) struct Entry {
     slot: Slot,
@@ -40,24 +41,31 @@ pub(super) struct Entry {
     fields: UnsafeCell<Fields>,
 }
 
+// The turn is in the low bits of an entry's address.
+const _: () = assert!(TURNS.is_power_of_two() && TURNS <= align_of::<Entry>());
+
 #[derive(Debug)]
 struct Fields {
-    versioned: DlManagedTensorVersioned,
-    legacy: DlManagedTensor,
+    versioned: [DlManagedTensorVersioned; TURNS],
+    legacy: [DlManagedTensor; TURNS],
+    /// What is given out next.
+    next: DlTensor,
+    flags: u64,
     shape: [i64; MAX_DIMS],
     strides: [i64; MAX_DIMS],
 }
 
 // SAFETY: the fields are one thread's at a time: `Slot` gives them to its holder (`claim`, Acquire) until `give_out` (Release), and again
-// from the deleter's call on (`deleted`, AcqRel, and `is_out`, Acquire). While the tensor is out they are only read. Their pointers
-// lead to the same entry, or are numbers here.
+// from the deleter's call on (`deleted`, AcqRel, and `is_out` and `next_turn`, Acquire). While the tensor is out they are only read. The
+// two that a deleter reads that is called once too often are written once (`give_versioned`). Their pointers lead to the same entry, or are
+// numbers here.
 unsafe impl Sync for Entry {}
 
 const NOTHING: DlTensor = DlTensor {
     data: ptr::null_mut(),
     device: DlDevice { device_type: 0, device_id: 0 },
     ndim: 0,
-    dtype: super::DataType::U8,
+    dtype: DataType { code: 0, bits: 0, lanes: 0 },
     shape: ptr::null_mut(),
     strides: ptr::null_mut(),
     byte_offset: 0,
@@ -111,6 +119,11 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
     }
 
     /// How often a deleter was called for a tensor that was not out: a consumer's mistake, which changed nothing.
+    ///
+    /// A second call is known by its tensor's address, and a slot has four tensors, used in turn. So it is found as long as the
+    /// slot has given out at most three tensors since. After that, the address may be another consumer's tensor. The second
+    /// call then ends that loan early, and the other consumer's own call is counted in its place. DLPack hands the deleter an
+    /// address and nothing else: more cannot be known.
     #[must_use]
     pub fn misuses(&self) -> usize {
         self.entries.iter().map(|entry| entry.misuses.load(Ordering::Relaxed)).sum()
@@ -132,24 +145,37 @@ pub struct Target {
 
 impl Entry {
     const fn new() -> Self {
-        let legacy = DlManagedTensor { tensor: NOTHING, manager_ctx: ptr::null_mut(), deleter: None };
-        let version = DlVersion { major: MAJOR, minor: MINOR };
-        let versioned = DlManagedTensorVersioned { version, manager_ctx: ptr::null_mut(), deleter: None, flags: 0, tensor: NOTHING };
-        let fields = Fields { versioned, legacy, shape: [0; MAX_DIMS], strides: [0; MAX_DIMS] };
+        const LEGACY: DlManagedTensor = DlManagedTensor { tensor: NOTHING, manager_ctx: ptr::null_mut(), deleter: None };
+        // All zeroes, so that a table takes no room in a program's file.
+        const VERSIONED: DlManagedTensorVersioned = DlManagedTensorVersioned {
+            version: DlVersion { major: 0, minor: 0 },
+            manager_ctx: ptr::null_mut(),
+            deleter: None,
+            flags: 0,
+            tensor: NOTHING,
+        };
+        let fields = Fields {
+            versioned: [VERSIONED; TURNS],
+            legacy: [LEGACY; TURNS],
+            next: NOTHING,
+            flags: 0,
+            shape: [0; MAX_DIMS],
+            strides: [0; MAX_DIMS],
+        };
         Self { slot: Slot(AtomicUsize::new(FREE)), misuses: AtomicUsize::new(0), fields: UnsafeCell::new(fields) }
     }
 
-    /// Writes the fields of a tensor that is held.
+    /// Writes what the next tensor of a slot that is held will be.
     fn describe(&'static self, spec: &TensorSpec, target: &Target) {
         let fields = self.fields.get();
         let (shape, count) = (spec.shape, spec.shape.dims().len());
-        // SAFETY: the slot was claimed and not given out: nobody else reads or writes the fields. The projections stay inside them.
+        // SAFETY: the slot was claimed and not given out: nobody else reads or writes these fields. The projections stay inside them.
         unsafe {
             let dims = (&raw mut (*fields).shape).cast::<i64>();
             let strides = (&raw mut (*fields).strides).cast::<i64>();
             dims.copy_from_nonoverlapping(shape.dims().as_ptr(), count);
             strides.copy_from_nonoverlapping(shape.strides().as_ptr(), count);
-            let tensor = DlTensor {
+            (&raw mut (*fields).next).write(DlTensor {
                 // dlpack.h: a tensor of no elements has no data.
                 data: if shape.elements() == 0 { ptr::null_mut() } else { target.data },
                 device: DlDevice { device_type: target.place.device_type_i32(), device_id: target.device_id },
@@ -159,50 +185,67 @@ impl Entry {
                 shape: dims,
                 strides,
                 byte_offset: if shape.elements() == 0 { 0 } else { target.byte_offset },
-            };
-            let manager_ctx = ptr::from_ref(self).cast_mut().cast();
-            let flags = if spec.read_only { READ_ONLY } else { 0 };
-            let version = DlVersion { major: MAJOR, minor: MINOR };
-            (&raw mut (*fields).versioned).write(DlManagedTensorVersioned {
-                version,
-                manager_ctx,
-                deleter: Some(delete_versioned),
-                flags,
-                tensor,
             });
-            (&raw mut (*fields).legacy).write(DlManagedTensor { tensor, manager_ctx, deleter: Some(delete_legacy) });
+            (&raw mut (*fields).flags).write(if spec.read_only { READ_ONLY } else { 0 });
         }
     }
 
     /// Gives the tensor to a consumer.
     pub(super) fn give_versioned(&'static self) -> Result<NonNull<DlManagedTensorVersioned>> {
-        self.give_out()?;
-        // SAFETY: a field of an entry that is always there.
-        Ok(unsafe { NonNull::new_unchecked(&raw mut (*self.fields.get()).versioned) })
+        let turn = self.slot.next_turn().ok_or(Error::TensorOut)?;
+        let fields = self.fields.get();
+        // SAFETY: `turn` is below TURNS, so `given` is inside the array, which is always there. Its fields are the caller's, who holds
+        // the slot; but a deleter that is called once too often may read `manager_ctx`, and its caller `deleter`: so these two are
+        // written before the first tensor of this turn is out, and never again.
+        let given = unsafe {
+            let given = (&raw mut (*fields).versioned).cast::<DlManagedTensorVersioned>().add(turn);
+            if (&raw const (*given).manager_ctx).read().is_null() {
+                (&raw mut (*given).version).write(DlVersion { major: MAJOR, minor: MINOR });
+                (&raw mut (*given).manager_ctx).write(self.context(turn));
+                (&raw mut (*given).deleter).write(Some(delete_versioned));
+            }
+            (&raw mut (*given).flags).write((&raw const (*fields).flags).read());
+            (&raw mut (*given).tensor).write((&raw const (*fields).next).read());
+            NonNull::new_unchecked(given)
+        };
+        self.slot.give_out(turn);
+        Ok(given)
     }
 
     /// The same in the form before DLPack 1.0, which has no flags.
     pub(super) fn give_legacy(&'static self) -> Result<NonNull<DlManagedTensor>> {
+        let fields = self.fields.get();
         // SAFETY: held by the caller, or out; the flags are written before either.
-        let flags = unsafe { (&raw const (*self.fields.get()).versioned.flags).read() };
+        let flags = unsafe { (&raw const (*fields).flags).read() };
         if flags & READ_ONLY != 0 {
             return Err(Error::Tensor { rule: TensorRule::Flags, found: flags, need: 0 });
         }
-        self.give_out()?;
-        // SAFETY: as above.
-        Ok(unsafe { NonNull::new_unchecked(&raw mut (*self.fields.get()).legacy) })
+        let turn = self.slot.next_turn().ok_or(Error::TensorOut)?;
+        // SAFETY: as in `give_versioned`.
+        let given = unsafe {
+            let given = (&raw mut (*fields).legacy).cast::<DlManagedTensor>().add(turn);
+            if (&raw const (*given).manager_ctx).read().is_null() {
+                (&raw mut (*given).manager_ctx).write(self.context(turn));
+                (&raw mut (*given).deleter).write(Some(delete_legacy));
+            }
+            (&raw mut (*given).tensor).write((&raw const (*fields).next).read());
+            NonNull::new_unchecked(given)
+        };
+        self.slot.give_out(turn);
+        Ok(given)
     }
 
-    fn give_out(&self) -> Result<()> {
-        if self.slot.give_out() { Ok(()) } else { Err(Error::TensorOut) }
+    /// This entry's address, and in its low bits, which are 0, the turn.
+    fn context(&'static self, turn: usize) -> *mut c_void {
+        ptr::from_ref(self).map_addr(|addr| addr | turn).cast_mut().cast()
     }
 
     pub(super) fn slot(&self) -> &Slot {
         &self.slot
     }
 
-    fn deleted(&self) {
-        if self.slot.deleted() {
+    fn deleted(&self, turn: usize) {
+        if self.slot.deleted(turn) {
             audit::happened(Event::Return, Site::NONE);
         } else {
             self.misuses.fetch_add(1, Ordering::Relaxed);
@@ -212,11 +255,11 @@ impl Entry {
 
 /// `DLManagedTensorVersioned::deleter`.
 unsafe extern "C" fn delete_versioned(tensor: *mut DlManagedTensorVersioned) {
-    // SAFETY: a consumer calls it with the tensor that it was given, which lies in a `static` table, and so does what its context leads to;
-    // while it is out nobody writes them. Null is no tensor, and nothing is done.
+    // SAFETY: a consumer calls it with the tensor that it was given, which lies in a `static` table, and so does what its context leads to.
+    // The context is written once, before that. Null is no tensor, and nothing is done.
     unsafe {
         if !tensor.is_null() {
-            entry((&raw const (*tensor).manager_ctx).read()).deleted();
+            deleted((&raw const (*tensor).manager_ctx).read());
         }
     }
 }
@@ -226,14 +269,16 @@ unsafe extern "C" fn delete_legacy(tensor: *mut DlManagedTensor) {
     // SAFETY: as in `delete_versioned`.
     unsafe {
         if !tensor.is_null() {
-            entry((&raw const (*tensor).manager_ctx).read()).deleted();
+            deleted((&raw const (*tensor).manager_ctx).read());
         }
     }
 }
 
 /// # Safety
 /// `manager_ctx` is of a tensor of a table.
-unsafe fn entry(manager_ctx: *mut c_void) -> &'static Entry {
-    // SAFETY: `describe` put the entry's own address there, and entries are never moved nor dropped.
-    unsafe { &*manager_ctx.cast::<Entry>() }
+unsafe fn deleted(manager_ctx: *mut c_void) {
+    let turn = manager_ctx.addr() & (TURNS - 1);
+    // SAFETY: `context` made it of the entry's own address, and entries are never moved nor dropped.
+    let entry = unsafe { &*manager_ctx.map_addr(|addr| addr - turn).cast::<Entry>() };
+    entry.deleted(turn);
 }
