@@ -9,12 +9,17 @@
 )]
 
 use contigo::{
-    Accelerator, Align, BaseAddr, DevSlice, Device, Direction, Engine, Error, Irq, Mmio, PhysAddr, Pool, Port, Region, Result, Spin,
-    SyncScope, Timeout, Wired,
+    Accelerator, Align, Backend, BaseAddr, DevSlice, Device, Direction, DmaHeap, Engine, Error, Irq, Mapping, Mmio, PhysAddr, Pool, Port,
+    Region, Result, Spin, SyncScope, Timeout, Wired,
     accel::gemm8::{Gemm, Gemm8, Output, regs},
-    sim::{Gemm8Model, SimBoard, SimGemm8, SimSpec, SimWindow},
+    sim::{Gemm8Model, OnBoard, SimBoard, SimGemm8, SimSpec, SimWindow},
 };
-use contigo_tests::conformance::mutant::{Mutant, Mutation, REFUSAL};
+use contigo_tests::{
+    conformance::mutant::{Mutant, Mutation, REFUSAL},
+    fake_dma_heap::{FakeHeap, HEAP, Pages},
+    fake_port::{FakePort, PortConfig},
+    mapped::is_mapped,
+};
 use std::{
     cell::Cell,
     time::{Duration, Instant},
@@ -275,4 +280,23 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
     assert!(refused.to_string().starts_with("operand 1: "), "{refused}");
     let [one, two] = refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
     assert_eq!((one.view::<u8>().unwrap(), two.view::<u8>().unwrap()), (&[1; 64][..], &[2; 64][..]));
+}
+
+/// A block that a region leaks stays mapped, also when whatever its backend borrowed is gone (`Backend`, 2).
+#[test]
+fn a_leaked_block_outlives_its_board_and_its_port() {
+    fn leaked(backend: impl Backend) -> (usize, usize) {
+        let Mapping { cpu, len_bytes, .. } = backend.mapping();
+        let region = Region::new(backend).unwrap();
+        std::mem::forget(region.carve(64, Align::LINE).unwrap());
+        (cpu.as_ptr().addr(), len_bytes)
+    }
+    let on_sim = leaked(SimBoard::new(1).memory(4096).unwrap());
+    let on_board = leaked(OnBoard::new(&SimBoard::new(1), SimBoard::new(2).memory(4096).unwrap()).unwrap());
+    let port = FakePort::new(PortConfig::default()).open_port().unwrap();
+    let imported = leaked(DmaHeap::allocate_for_from(&FakeHeap::new(Pages::Entry(0)), &port, HEAP, 4096).unwrap());
+    drop(port);
+    for (cpu, len_bytes) in [on_sim, on_board, imported] {
+        assert!(is_mapped(cpu, len_bytes), "{len_bytes} bytes at {cpu:#x}");
+    }
 }
