@@ -153,6 +153,48 @@ fn a_fork_does_not_move_the_pages() {
 }
 
 #[test]
+fn a_block_is_pinned_until_its_owner_drops_it() {
+    let Some(_one) = ready("a_block_is_pinned_until_its_owner_drops_it", 2) else { return };
+    // io_uring counts what it pins (`io_account_mem`); in KiB.
+    let pinned = || number("/proc/self/status", "VmPin:");
+    let before = pinned();
+    let block = HugeTlb::new(2 * HugeTlb::PAGE_BYTES).unwrap();
+    if !block.is_pinned() {
+        return emulated::skipped("hugetlb::a_block_is_pinned_until_its_owner_drops_it", "this kernel lets nobody make an io_uring");
+    }
+    assert_eq!(pinned(), before + 4096);
+    let mut block = Some(block);
+    let child = || {
+        drop(block.take());
+        0
+    };
+    assert_eq!(in_child(child), 0);
+    assert_eq!(pinned(), before + 4096, "a child that drops its copy lets go of nothing");
+    drop(block);
+    assert_eq!(pinned(), before, "at once");
+}
+
+#[test]
+fn whoever_gave_up_the_privilege_cannot_verify() {
+    let Some(_one) = ready("whoever_gave_up_the_privilege_cannot_verify", 1) else { return };
+    let ordinary = |dumpable| {
+        move || {
+            let Ok(block) = HugeTlb::new(1) else { return 43 };
+            if block.verify() != Ok(()) {
+                return 44;
+            }
+            let given_up = setuid(Uid::from_raw(65534)).and_then(|()| prctl::set_dumpable(dumpable));
+            match (given_up, block.verify()) {
+                (Ok(()), Err(Error::PagemapHidden { .. })) if dumpable => 42,
+                (Ok(()), Err(Error::AttributeUnreadable { errno, .. })) if !dumpable && errno == Errno::EACCES as i32 => 42,
+                _ => 45,
+            }
+        }
+    };
+    assert_eq!((in_child(ordinary(true)), in_child(ordinary(false))), (42, 42));
+}
+
+#[test]
 fn on_a_pc_every_master_snoops() {
     let Some(_one) = ready("on_a_pc_every_master_snoops", 1) else { return };
     let block = HugeTlb::new(1).unwrap();

@@ -4,8 +4,9 @@
 use super::{
     Backend, Mapping, Segment, SyncScope, cache,
     pagemap::{self, Block},
+    pin::Pin,
 };
-use crate::{Align, BaseAddr, Bus, Direction, Error, PhysAddr};
+use crate::{Align, BaseAddr, Bus, Direction, Error, PhysAddr, region::contiguous};
 use core::{ops::Range, ptr::NonNull};
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use nix::errno::Errno;
@@ -30,13 +31,33 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// `hugepages=64` on the kernel's command line. `grep Huge /proc/meminfo` shows what is free.
 ///
 /// **Privilege.** The kernel shows physical addresses only to CAP_SYS_ADMIN. A program that wants to give it up does so
-/// after its region is built: `segment` asks the kernel again, `mapping` does not.
+/// after its region is built: `segment` and [`verify`](Self::verify) ask the kernel again, `mapping` does not.
 ///
-/// **What keeps the address true.** The kernel never swaps a huge page, and the mapping is locked; it is not copied into
-/// children (MADV_DONTFORK), since a copy-on-write after fork(2) would move it under the device. The kernel may still
-/// migrate one when an administrator unplugs memory, soft-offlines a frame, or when CMA needs its place: keep huge pages
-/// out of ZONE_MOVABLE on a board, or use VFIO, which pins. Where an IOMMU translates for the device
-/// (`/sys/class/iommu` is not empty and the device has a group), a physical address is not its bus address: use VFIO.
+/// **The address stays true** where [`is_pinned`](Self::is_pinned) says so. The pages are registered as a buffer of an
+/// io_uring then, which is a long-term pin: the kernel refuses everything in the table below. It never swaps a huge page, and
+/// the mapping is locked. It is not copied into children (MADV_DONTFORK), since a copy-on-write after fork(2) would move it
+/// under the device. Where an IOMMU translates for the device (`/sys/class/iommu` is not empty and the device has a group), a
+/// physical address is not its bus address: use VFIO.
+///
+/// **Without the pin** mlock(2) alone does not keep a huge page where it is. There is none on a kernel before 5.1 or without
+/// io_uring, where `kernel.io_uring_disabled` forbids it, and in most containers.
+///
+/// | this moves a page | source |
+/// |---|---|
+/// | memory is taken offline or unplugged; virtio-mem gives memory back | `admin-guide/mm/memory-hotplug.rst` |
+/// | a frame is taken out of service: MADV_SOFT_OFFLINE, `soft_offline_page`, rasdaemon | `mm/memory-failure.c` |
+/// | CMA wants the place (from 5.13 on), and on newer kernels a page of 1 GiB | `mm/page_alloc.c`, `alloc_contig_range` |
+/// | with several nodes: move_pages(2), migrate_pages(2), mbind(2) with MPOL_MF_MOVE | their man pages |
+/// | with several nodes: a cpuset whose `cpuset.mems` changes (version 1: with `memory_migrate`) | `admin-guide/cgroup-v2.rst` |
+///
+/// Then call [`verify`](Self::verify), or [`Region::verify`](crate::Region::verify): before the first job, after each event of
+/// the table that the program or its administrator causes, and now and then in a program that runs for long. It finds a move
+/// that has happened, and prevents none. Keep huge pages out of ZONE_MOVABLE on a board, or use VFIO.
+///
+/// Seen on Debian's kernels 6.1 and 6.12, for arm64 and x86-64, in QEMU with two nodes: `move_pages`, `migrate_pages`, `mbind`,
+/// MADV_SOFT_OFFLINE and `soft_offline_page` each moved a locked page. Pinned, it stayed: they answered 1 page not moved, EIO
+/// or EBUSY. A write to `compact_memory` moved neither. The pin moved a page of ZONE_MOVABLE out of it first. Memory offline,
+/// virtio-mem, CMA and cpusets were not tried.
 ///
 /// **Caches.** A PC's masters snoop. On aarch64 the runtime cleans and invalidates by address; elsewhere only coherent
 /// ports are served.
@@ -52,6 +73,8 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// ```
 #[derive(Debug)]
 pub struct HugeTlb {
+    /// Before the mapping: it is dropped first.
+    pin: Option<Pin>,
     // INVARIANT: not null, a whole number of huge pages, every one faulted in, never remapped.
     map: MmapRaw,
     base: PhysAddr,
@@ -66,7 +89,7 @@ impl HugeTlb {
     pub const MAX_PAGES: usize = 512;
 
     /// Maps `len_bytes` of zeroed memory, rounded up to whole pages of [`PAGE_BYTES`](Self::PAGE_BYTES), locked and
-    /// faulted in.
+    /// faulted in, and pinned where the kernel can.
     ///
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or more than [`MAX_PAGES`](Self::MAX_PAGES) pages.
@@ -87,14 +110,41 @@ impl HugeTlb {
         let map = MmapRaw::from(map.map_err(|error| os("mmap(MAP_HUGETLB)", error.raw_os_error()))?);
         NonNull::new(map.as_mut_ptr()).ok_or(os("mmap(MAP_HUGETLB)", None))?;
         map.advise(Advice::DontFork).map_err(|error| os("madvise(MADV_DONTFORK)", error.raw_os_error()))?;
-        let mut this = Self { map, base: PhysAddr(0), page_bytes, scope: cache::scope() };
+        let mut this = Self { pin: None, map, base: PhysAddr(0), page_bytes, scope: cache::scope() };
 
         // Hidden frames first: without the capability the lock might fail too, which would be the less useful message.
         pagemap::base(&this.block(), pagemap::read)?;
         this.map.lock().map_err(|error| os("mlock", error.raw_os_error()))?;
         this.touch()?;
+        // Before the address is read: a pin moves pages out of ZONE_MOVABLE.
+        this.pin = Pin::new(&this.map).ok();
         this.base = pagemap::base(&this.block(), pagemap::read)?;
         Ok(this)
+    }
+
+    /// Is it pinned for as long as it lives? Then no migration moves it.
+    #[must_use]
+    pub const fn is_pinned(&self) -> bool {
+        self.pin.is_some()
+    }
+
+    /// Asks the kernel where every page is, and compares that with the address that [`mapping`](Backend::mapping) told: one
+    /// `pread` of `/proc/self/pagemap` for each 2 MiB. Of a region, [`Region::verify`](crate::Region::verify) does the same.
+    ///
+    /// # Errors
+    /// - [`Error::NotContiguous`]: the page at `offset_bytes` is elsewhere. It was moved, or never was contiguous with the ones
+    ///   before. Stop the device: it writes into somebody else's memory.
+    /// - [`Error::PagemapHidden`], [`Error::AttributeUnreadable`]: it cannot know, since the program gave up CAP_SYS_ADMIN.
+    ///
+    /// ```no_run
+    /// let block = contigo::HugeTlb::new(1)?;
+    /// if !block.is_pinned() {
+    ///     block.verify()?;
+    /// }
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    pub fn verify(&self) -> Result<(), Error> {
+        contiguous(self, &self.mapping())
     }
 
     /// Writes one byte of every page, once it is known to be there: MAP_POPULATE reports no failure, and touching a page

@@ -19,6 +19,8 @@ pub(crate) mod pagemap;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) mod path;
 #[cfg(all(feature = "linux", target_os = "linux"))]
+mod pin;
+#[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) mod sysfs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub mod u_dma_buf;

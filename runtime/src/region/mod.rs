@@ -6,6 +6,8 @@ mod state;
 
 pub use carve::Carve;
 pub(crate) use state::State;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use state::contiguous;
 
 use crate::{
     Align, Backend, BaseAddr, DevAddr, Error, Port, Result, Stats, SyncScope,
@@ -134,6 +136,24 @@ impl<B: Backend> Region<B> {
             Some(offset) if offset < mapping.len_bytes => Ok(unsafe { mapping.cpu.add(offset) }),
             _ => Err(Error::NotOurs { addr: addr.0, len_bytes: 1 }),
         }
+    }
+
+    /// Asks the backend anew where the block lies, and compares. Memory that may be migrated, as huge pages without a pin, wants
+    /// it before the first job and now and then: `HugeTlb` says when. No other backend's memory moves.
+    ///
+    /// # Errors
+    /// [`Error::NotContiguous`]: from byte `offset_bytes` on the block is elsewhere. Stop the device. Or what the backend's
+    /// `segment` says, where it cannot know any more.
+    ///
+    /// ```
+    /// # use contigo::{Region, sim::SimBoard};
+    /// # let board = SimBoard::new(1);
+    /// let region = Region::new(board.memory(64 * 1024)?)?;
+    /// region.verify()?;
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    pub fn verify(&self) -> Result<()> {
+        state::contiguous(&*self.backend, &self.state.mapping)
     }
 
     /// The block's size in bytes.

@@ -154,7 +154,7 @@ impl State {
 
 /// Walks the block's runs: each must begin where the one before it ended. Every run has at least one line, so there are at
 /// most `len_bytes / 32` steps.
-fn contiguous(backend: &dyn Backend, mapping: &Mapping) -> Result<()> {
+pub(crate) fn contiguous(backend: &dyn Backend, mapping: &Mapping) -> Result<()> {
     let mut offset_bytes = 0;
     while offset_bytes < mapping.len_bytes {
         let run = backend.segment(offset_bytes)?;

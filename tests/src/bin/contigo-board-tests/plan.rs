@@ -80,6 +80,10 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     }
     if engines.iter().any(|engine| matches!(engine, Engine::Uio { .. } | Engine::EduPci { .. })) {
         rows.extend(Memory::kinds().iter().filter_map(memory_check));
+        // In an emulator: the page that moves is lost to the machine until it is started anew.
+        if options.lab && Memory::HugeTlb.absent().is_none() {
+            rows.push(Planned::check("pinned-page-stays", &Memory::HugeTlb.label(), "", What::Check(Check::Pinned)));
+        }
     }
     if let Some(port) = engines.iter().find_map(Engine::kernel_port)
         && let Some(heap) = machine::heaps().into_iter().next()

@@ -4,6 +4,7 @@ mod copies;
 mod fuzz;
 mod killed;
 mod memory;
+mod pinned;
 mod pl330;
 mod reach;
 mod stopped;
@@ -53,6 +54,8 @@ pub(crate) enum Check {
     HeapRefused(String),
     /// An ordinary user is not shown physical addresses.
     Hidden(Exhausting),
+    /// A pinned huge page stays where it is, and one that is not pinned is seen to move.
+    Pinned,
     /// A second driver of the same UIO device is refused.
     UioInUse(u32),
     /// A process is killed while the engine writes into its memory, which another gets at once.
@@ -82,6 +85,7 @@ impl Check {
             Self::Exhausted(memory) => verdict(name, memory.exhausted()),
             Self::HeapRefused(heap) => verdict(name, memory::heap_refused(heap)),
             Self::Hidden(memory) => verdict(name, memory.hidden()),
+            Self::Pinned => verdict(name, pinned::pinned()),
             Self::UioInUse(index) => verdict(name, reach::uio_in_use(*index)),
             Self::Killed(place) => verdict(name, killed::killed(place)),
             Self::Stopped(place) => verdict(name, stopped::stopped(place)),
