@@ -2,13 +2,13 @@
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend, and writes one byte to each page of a raw mapping")]
 
 use super::{
-    Backend, Mapping, Segment, SyncScope, cache,
+    Backend, Mapping, Segment, SyncScope, cache, map,
     pagemap::{self, Block},
     pin::Pin,
 };
 use crate::{Align, BaseAddr, Bus, Direction, Error, PhysAddr, region::contiguous};
 use core::{ops::Range, ptr::NonNull};
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;
 
 /// log2 of the huge page: the size that x86-64 and every arm64 granule (4, 16 and 64 KiB) have.
@@ -106,10 +106,7 @@ impl HugeTlb {
         let page_bytes = pagemap::page_bytes()?;
 
         // Without MAP_NORESERVE the kernel reserves every page now, or fails now.
-        let map = MmapOptions::new().len(whole_bytes).huge(Some(PAGE_BITS)).populate().map_anon();
-        let map = MmapRaw::from(map.map_err(|error| os("mmap(MAP_HUGETLB)", error.raw_os_error()))?);
-        NonNull::new(map.as_mut_ptr()).ok_or(os("mmap(MAP_HUGETLB)", None))?;
-        map.advise(Advice::DontFork).map_err(|error| os("madvise(MADV_DONTFORK)", error.raw_os_error()))?;
+        let map = map::anonymous(MmapOptions::new().len(whole_bytes).huge(Some(PAGE_BITS)).populate(), "mmap(MAP_HUGETLB)")?;
         let mut this = Self { pin: None, map, base: PhysAddr(0), page_bytes, scope: cache::scope() };
 
         // Hidden frames first: without the capability the lock might fail too, which would be the less useful message.

@@ -15,6 +15,8 @@ mod exported;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 mod hugetlb;
 #[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) mod map;
+#[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) mod pagemap;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) mod path;

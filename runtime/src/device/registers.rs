@@ -4,10 +4,10 @@
 use crate::{
     Error, Mmio, MmioWindow, PhysAddr,
     audit::{self, Event, Site},
-    backend::{pagemap, path::Fd},
+    backend::{map, pagemap, path::Fd},
 };
 use core::ptr::NonNull;
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::MmapRaw;
 use nix::libc::{EACCES, EINVAL, EPERM, O_RDWR, O_SYNC};
 
 /// A device's registers, mapped into this process by [`Uio`](crate::Uio), [`PciFunction`](crate::PciFunction) or
@@ -53,8 +53,7 @@ impl Registers {
         let (Ok(end), Ok(skip), Ok(len)) = (usize::try_from(end), usize::try_from(in_page_bytes), usize::try_from(len_bytes)) else {
             return Err(os(None));
         };
-        // memmap2 uses mmap64: on armv7 a register at 0xFF20_0000 is past what a 32-bit off_t reaches.
-        let map = MmapOptions::new().len(end).offset(offset_bytes).map_raw(file.raw()).map_err(|error| os(error.raw_os_error()))?;
+        let map = map::file(file.raw(), offset_bytes, end, call)?;
         let first = NonNull::new(map.as_mut_ptr()).filter(|_| skip.is_multiple_of(4)).ok_or(os(None))?;
         // SAFETY: `skip + len = end` bytes were mapped, readable and writable; a page and `skip` are multiples of 4. The mapping
         // is `self`'s, nobody else has its address, and it is dropped with the window. That no other program writes these

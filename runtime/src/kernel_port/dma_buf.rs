@@ -9,11 +9,11 @@ use super::{
 };
 use crate::{
     Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr,
-    backend::{Backend, ExportedFd, Mapping, Segment, SyncScope},
+    backend::{Backend, ExportedFd, Mapping, Segment, SyncScope, map as mapped},
     device::{AsRawFd as _, BorrowedFd},
 };
 use core::{fmt, ops::Range, ptr::NonNull, sync::atomic::Ordering};
-use memmap2::{MmapOptions, MmapRaw};
+use memmap2::MmapRaw;
 use nix::errno::Errno;
 
 /// Runs of an import that are looked at: a block of 1 GiB in pages of 4 KiB has so many.
@@ -96,15 +96,13 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
 
 /// All of the dma-buf `fd`.
 fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
-    let call = |errno: Option<i32>| os("mmap(dma-buf)", errno.unwrap_or(Errno::EINVAL as i32));
-    let len_bytes = usize::try_from(len_bytes).map_err(|_| call(Some(Errno::EOVERFLOW as i32)))?;
+    const CALL: &str = "mmap(dma-buf)";
+    let len_bytes = usize::try_from(len_bytes).map_err(|_| os(CALL, Errno::EOVERFLOW as i32))?;
     if len_bytes == 0 {
-        return Err(call(None));
+        return Err(os(CALL, Errno::EINVAL as i32));
     }
     // The kernel refuses more than the dma-buf has (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
-    let map = MmapOptions::new().len(len_bytes).map_raw(fd).map_err(|error| call(error.raw_os_error()))?;
-    NonNull::new(map.as_mut_ptr()).ok_or(call(None))?;
-    Ok(map)
+    mapped::file(fd, 0, len_bytes, CALL)
 }
 
 impl<K: PortKernel> Drop for DmaBuf<'_, K> {

@@ -11,10 +11,11 @@ use super::{
 use crate::{
     Device, Error, Irq, Mmio, MmioWindow, Port, Spin,
     audit::{self, Event, Site},
+    backend::map,
     event::event,
 };
 use core::{fmt, ptr::NonNull, sync::atomic::Ordering};
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use memmap2::MmapRaw;
 use nix::errno::Errno;
 
 /// The last BAR of a PCI function.
@@ -140,14 +141,9 @@ fn registers<K: VfioKernel>(vfio: &Vfio<K>, bar: u8) -> Result<MmapRaw, Error> {
         let fix = "the kernel keeps parts of it (VFIO_REGION_INFO_CAP_SPARSE_MMAP): a newer kernel maps it whole";
         return Err(Error::Unsuitable { name: NAME, value: bar.into(), fix });
     }
-    let os = |errno: Option<i32>| Error::Os { call: "mmap(BAR)", errno: errno.unwrap_or(Errno::EINVAL as i32) };
-    let len_bytes = usize::try_from(info.size).map_err(|_| os(Some(Errno::EOVERFLOW as i32)))?;
-    let map = MmapOptions::new().len(len_bytes).offset(info.offset).map_raw(vfio.kernel.raw_fd(&vfio.device));
-    let map = map.map_err(|error| os(error.raw_os_error()))?;
-    NonNull::new(map.as_mut_ptr()).ok_or(os(None))?;
-    // A child of fork(2) would be a second one who writes them.
-    map.advise(Advice::DontFork).map_err(|error| os(error.raw_os_error()))?;
-    Ok(map)
+    const CALL: &str = "mmap(BAR)";
+    let len_bytes = usize::try_from(info.size).map_err(|_| Error::Os { call: CALL, errno: Errno::EOVERFLOW as i32 })?;
+    map::file(vfio.kernel.raw_fd(&vfio.device), info.offset, len_bytes, CALL)
 }
 
 impl<K: VfioKernel> Drop for VfioDevice<'_, K> {

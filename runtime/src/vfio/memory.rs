@@ -9,12 +9,11 @@ use super::{
 use crate::{
     Backend, BaseAddr, DevAddr, Direction, Error, Mapping, Refused, SyncScope,
     audit::{self, Event, Site},
-    backend::{cache, pagemap},
+    backend::{cache, map, pagemap},
     lock,
 };
 use core::{fmt, mem::ManuallyDrop, ops::Range, ptr::NonNull};
-use memmap2::{Advice, MmapOptions, MmapRaw};
-use nix::errno::Errno;
+use memmap2::{MmapOptions, MmapRaw};
 
 /// One block of this process's memory that a device behind an IOMMU reaches at one run of I/O addresses. Owned by this value: when
 /// it is dropped, it is first taken away from the device, and then given back to the kernel. What the kernel would not take away
@@ -62,11 +61,7 @@ impl<'v, K: VfioKernel> VfioMemory<'v, K> {
             let max = Self::MAX_BYTES as u64;
             return Err(Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max, multiple_of: 1 });
         };
-        let map = MmapOptions::new().len(whole_bytes).map_anon();
-        let map = MmapRaw::from(map.map_err(|error| os("mmap(MAP_ANONYMOUS)", error.raw_os_error()))?);
-        NonNull::new(map.as_mut_ptr()).ok_or(os("mmap(MAP_ANONYMOUS)", None))?;
-        // Before it is pinned: a child that shared the pages would write into what the device reads.
-        map.advise(Advice::DontFork).map_err(|error| os("madvise(MADV_DONTFORK)", error.raw_os_error()))?;
+        let map = map::anonymous(MmapOptions::new().len(whole_bytes), "mmap(MAP_ANONYMOUS)")?;
         let cpu = map.as_ptr().addr() as u64;
         let iova = lock::acquire(&vfio.table)?.place(cpu, whole_bytes, page_bytes)?;
         if let Err(error) = vfio.space.map(&vfio.kernel, cpu, iova, whole_bytes) {
@@ -129,10 +124,6 @@ impl<K: VfioKernel> Drop for VfioMemory<'_, K> {
             block.state = State::Leaked;
         }
     }
-}
-
-fn os(call: &'static str, errno: Option<i32>) -> Error {
-    Error::Os { call, errno: errno.unwrap_or(Errno::EINVAL as i32) }
 }
 
 // SAFETY: 1. The mapping is owned by `self` and never remapped, the address was chosen in `new`; moving `self` moves neither.

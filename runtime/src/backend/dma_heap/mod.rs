@@ -18,14 +18,13 @@ mod ioctl;
 pub use self::ioctl::{HeapFile, HeapKernel, RealHeap};
 
 use super::{
-    Backend, ExportedFd, Mapping, Segment, SyncScope, cache,
+    Backend, ExportedFd, Mapping, Segment, SyncScope, cache, map,
     pagemap::{self, Block},
     path::check_name,
 };
 use crate::{BaseAddr, Bus, Direction, DmaBuf, Error, KernelPort, PhysAddr, kernel_port::seam::PortKernel};
 use core::{ops::Range, ptr::NonNull};
-use memmap2::{MmapOptions, MmapRaw};
-use nix::errno::Errno;
+use memmap2::MmapRaw;
 
 /// What gives a dma-buf an address where pagemap has none.
 const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DmaHeap::allocate_for, or u-dma-buf in its place; \
@@ -150,9 +149,7 @@ impl<K: HeapKernel> DmaHeap<K> {
         let (whole_bytes, file) = Self::alloc(&kernel, name, len_bytes)?;
         // With the length given, memmap2 asks for no file size, and the kernel refuses a dma-buf that is shorter
         // (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
-        let map = MmapOptions::new().len(whole_bytes).map_raw(kernel.raw_fd(&file));
-        let map = map.map_err(|error| os(error.raw_os_error()))?;
-        NonNull::new(map.as_mut_ptr()).ok_or(os(None))?;
+        let map = map::file(kernel.raw_fd(&file), 0, whole_bytes, "mmap(dma-buf)")?;
         let mut this = Self { map, file, kernel, base: PhysAddr(0), page_bytes, scope: cache::scope() };
         this.touch();
         this.base = pagemap::base(&this.block(), |page, entries| this.kernel.pagemap(page, entries))?;
@@ -185,10 +182,6 @@ impl<K: HeapKernel> DmaHeap<K> {
             absent: Error::NoAddress { install: INSTALL },
         }
     }
-}
-
-fn os(errno: Option<i32>) -> Error {
-    Error::Os { call: "mmap(dma-buf)", errno: errno.unwrap_or(Errno::EINVAL as i32) }
 }
 
 // SAFETY: 1. The mapping is owned by `self`, never remapped, and what `mapping` returns is fixed in `allocate_from`; moving

@@ -26,13 +26,13 @@ pub use self::ioctl::{DevInfo, RealIoctl, SyncArgs, UDmaBufIoctl};
 use self::facts::Facts;
 use self::sysfs::{Directory, SyncFiles};
 use super::{
-    ExportedFd,
+    ExportedFd, map,
     path::{Fd, Path, check_name},
 };
 use crate::{Align, Backend, BaseAddr, Bus, DevAddr, Direction, Error, Mapping, PhysAddr, SyncScope, lock};
 use core::{ops::Range, ptr::NonNull};
-use memmap2::{MmapOptions, MmapRaw};
-use nix::libc::{EINVAL, EWOULDBLOCK, O_RDWR};
+use memmap2::MmapRaw;
+use nix::libc::{EWOULDBLOCK, O_RDWR};
 use spin::Mutex;
 
 /// A u-dma-buf device's block: physically contiguous, mapped into this process, synchronised range by range.
@@ -164,10 +164,7 @@ impl<K: UDmaBufIoctl> UDmaBuf<K> {
             Facts { sync_by_ioctl: true, .. } => SyncWay::Ioctl,
             Facts { sync_by_ioctl: false, .. } => SyncWay::Sysfs(SyncFiles::open(&directory)?),
         };
-        let map = MmapOptions::new()
-            .len(facts.len_bytes)
-            .map_raw(device.raw())
-            .map_err(|error| os("mmap(/dev/<name>)", error.raw_os_error().unwrap_or(EINVAL)))?;
+        let map = map::file(device.raw(), 0, facts.len_bytes, "mmap(/dev/<name>)")?;
         Ok(Self {
             map,
             base: if translated { BaseAddr::Dev(DevAddr(facts.addr)) } else { BaseAddr::Phys(PhysAddr(facts.addr)) },
