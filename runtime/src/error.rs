@@ -367,6 +367,12 @@ pub enum Error {
         /// How many times it tried.
         tries: u32,
     },
+    /// This process is a child of fork(2), and what it has of its parent stays the parent's. Start
+    /// another program by exec(3), or open nothing before the fork.
+    Forked {
+        /// The process whose memory and devices they are.
+        owner_pid: u32,
+    },
 }
 
 /// What a caller gets from almost every function here.
@@ -481,6 +487,12 @@ impl fmt::Display for Error {
             }
             Self::Contended { tries } => {
                 write!(f, "another thread's cache maintenance or PCI access did not end within {tries} tries")
+            }
+            Self::Forked { owner_pid } => {
+                write!(
+                    f,
+                    "this is a child of process {owner_pid}, whose memory and devices it has no part in: call exec, or open after the fork"
+                )
             }
         }
     }

@@ -31,6 +31,7 @@
 //! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
 //! | `device/`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: its port, `Uio`, PCI; typed registers, waiting; ordering |
 //! | `accel/` | drivers: [`gemm8`](accel::gemm8), [`pl330`](accel::pl330), [`zdma`](accel::zdma) |
+//! | `process.rs` | whether this is the process that asked first, or a child of it |
 //! | `kernel_port/` | a bus master by the kernel module: dma-bufs with address and ranged syncs, and what stops it after a crash |
 //! | `vfio/` | a PCI device behind an IOMMU: memory, registers, interrupt, confined by the kernel |
 //! | `audit/` | what a run allocated, copied and synchronised, by site |
@@ -78,6 +79,17 @@
 //! 5. `unsafe` is in the files that begin with `#![allow(unsafe_code, reason = …)]`, and nowhere else.
 //! 6. No heap: this crate is `no_std` and names no `alloc`.
 //! 7. What a device wrote is compared, never used as an index, a length or an address.
+//! 8. A child of fork(2) gets no memory and no registers: each mapping is kept from it
+//!    (`backend/map.rs`).
+//!
+//! # Programs that fork
+//!
+//! A child that calls exec(3) at once, as `std::process::Command` does, inherits nothing: every
+//! file is close-on-exec. A child that goes on without exec(3) has open files and no mappings. It
+//! uses and drops no value of this crate: a look at a buffer or a register ends it with SIGSEGV,
+//! and a drop would unmap whatever it has mapped at that address meanwhile. It keeps locks, and
+//! devices open, until it ends too. So it ends with `_exit`. `fork` is an unsafe function for such
+//! reasons. Bindings, which cannot leave that to their users, ask `same_process` first.
 //!
 //! # Features
 //!
@@ -113,6 +125,8 @@ mod lock;
 pub mod mmio;
 mod pool;
 mod port;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod process;
 mod refused;
 mod region;
 #[cfg(feature = "sim")]
@@ -143,6 +157,8 @@ pub use kernel_port::{DmaBuf, KernelPort};
 pub use mmio::{Mmio, MmioWindow};
 pub use pool::{LocalPool, Pool};
 pub use port::Port;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub use process::same_process;
 pub use refused::Refused;
 pub use region::{Carve, Region, Requirements};
 pub use stats::Stats;

@@ -41,7 +41,7 @@ const SECTIONS: [fn() -> Vec<Error>; 10] = [
 ];
 
 /// What only a kernel's backend says: an example of it, and the test file that provokes it.
-const KERNEL: [(Error, &str); 16] = [
+const KERNEL: [(Error, &str); 17] = [
     (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
     (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),
     (Error::BadName { len_bytes: 64, max_bytes: 63 }, include_str!("u_dma_buf.rs")),
@@ -53,6 +53,7 @@ const KERNEL: [(Error, &str); 16] = [
     (Error::PagemapHidden { page: 0x7F12 }, include_str!("hugetlb.rs")),
     (Error::InUse { errno: 11 }, include_str!("u_dma_buf.rs")),
     (Error::PinLimit { need_bytes: 8192, limit_bytes: 4096 }, include_str!("vfio/memory.rs")),
+    (Error::Forked { owner_pid: 77 }, include_str!("../../runtime/src/process.rs")),
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
     (Error::NotFound { what: "UIO device", among: 3 }, include_str!("uio.rs")),
     (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),

@@ -46,6 +46,9 @@ impl Default for Requirements {
 /// One block of DMA memory. It owns its backend, and frees it only when everything carved from it has come back: what was
 /// forgotten, or is still a device's, keeps the memory mapped for ever.
 ///
+/// A child of fork(2) does not get the block, and must not drop what it has of it: see the crate's
+/// "Programs that fork".
+///
 /// ```
 /// use contigo::{Align, Region, sim::SimBoard};
 /// let board = SimBoard::new(1);
