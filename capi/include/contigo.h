@@ -17,6 +17,9 @@
  * the second is refused with CONTIGO_E_IN_CALL, and nothing waits. A close while others are in a call is refused with
  * CONTIGO_E_STILL_USED.
  *
+ * Fork. A child of fork has no part in what its parent opened: every call is refused with CONTIGO_E_FORKED there, and touches nothing.
+ * The child calls exec, or fork comes before the first call of this library.
+ *
  * Memory. Nothing is allocated from the heap. All tables are static and have the sizes CONTIGO_MAX_.... (NVIDIA's driver, which is loaded when
  * a GPU is first asked for, allocates as it pleases.)
  *
@@ -970,6 +973,12 @@ typedef struct {
  * A library of the system is not there, as NVIDIA's driver. The text says what to install.
  */
 #define CONTIGO_E_NO_LIBRARY -146
+
+/**
+ * This process is a child of fork, and whatever the library has is its parent's: every call is
+ * refused, and touches nothing. Start a program by exec, or fork before the first call.
+ */
+#define CONTIGO_E_FORKED -147
 
 /**
  * A refusal that is newer than this list. The text says what.

@@ -4,6 +4,7 @@ use crate::{
     fault::{Fault, Misuse},
     status::{CONTIGO_OK, contigo_status},
 };
+use contigo::same_process;
 use core::{
     cell::RefCell,
     fmt::{self, Write as _},
@@ -40,8 +41,12 @@ impl fmt::Write for Text {
 }
 
 /// Runs one call. What it refuses becomes its code and this thread's text; a panic ends here, and is an error code too.
+///
+/// Every function of the header that can be refused is a call, and so none runs in a child of fork:
+/// the tables there are a copy, and what they say is the parent's.
 pub(crate) fn call(act: impl FnOnce() -> Result<(), Fault>) -> contigo_status {
-    let outcome = catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| {
+    let here = || same_process().map_err(Fault::from).and_then(|()| act());
+    let outcome = catch_unwind(AssertUnwindSafe(here)).unwrap_or_else(|payload| {
         // Dropping it could panic again.
         mem::forget(payload);
         Err(Misuse::Panicked.into())

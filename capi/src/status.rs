@@ -160,6 +160,11 @@ pub const CONTIGO_E_CUDA: contigo_status = -145;
 /// A library of the system is not there, as NVIDIA's driver. The text says what to install.
 pub const CONTIGO_E_NO_LIBRARY: contigo_status = -146;
 
+// ---- The process.
+/// This process is a child of fork, and whatever the library has is its parent's: every call is
+/// refused, and touches nothing. Start a program by exec, or fork before the first call.
+pub const CONTIGO_E_FORKED: contigo_status = -147;
+
 /// A refusal that is newer than this list. The text says what.
 pub const CONTIGO_E_OTHER: contigo_status = -999;
 
@@ -246,6 +251,7 @@ const fn of_runtime(error: Error) -> contigo_status {
         Error::Contended { .. } => CONTIGO_E_CONTENDED,
         Error::Cuda { .. } => CONTIGO_E_CUDA,
         Error::NoLibrary { .. } => CONTIGO_E_NO_LIBRARY,
+        Error::Forked { .. } => CONTIGO_E_FORKED,
         _ => CONTIGO_E_OTHER,
     }
 }
@@ -322,6 +328,7 @@ const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_TENSOR_OUT, c"CONTIGO_E_TENSOR_OUT"),
     (CONTIGO_E_CUDA, c"CONTIGO_E_CUDA"),
     (CONTIGO_E_NO_LIBRARY, c"CONTIGO_E_NO_LIBRARY"),
+    (CONTIGO_E_FORKED, c"CONTIGO_E_FORKED"),
     (CONTIGO_E_OTHER, c"CONTIGO_E_OTHER"),
 ];
 

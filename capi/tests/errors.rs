@@ -47,6 +47,7 @@ fn every_code_is_provoked_somewhere() {
     let header = include_str!("../include/contigo.h");
     let tests = [
         include_str!("errors.rs"),
+        include_str!("fork.rs"),
         include_str!("misuse.rs"),
         include_str!("structs.rs"),
         include_str!("split.rs"),

@@ -90,27 +90,21 @@ pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut conti
 /// `ptr` and `len_bytes` are writable. `len_bytes` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_map(buf: contigo_buf, access: u32, ptr: *mut *mut c_void, len_bytes: *mut usize) -> contigo_status {
-    call(|| {
-        if ptr.is_null() {
-            return Err(Misuse::Null { what: "ptr" }.into());
-        }
-        // SAFETY: not null, and the caller's promise.
-        unsafe { ptr.write_unaligned(ptr::null_mut()) };
+    let map = || {
         let access = match access {
             CONTIGO_READ => Access::Read,
             CONTIGO_WRITE => Access::Write,
             value => return Err(Misuse::Value { what: "access", value: value.into() }.into()),
         };
         let (found, len) = with(buf, |buf| buf.map(access))?;
-        // SAFETY: as above.
-        unsafe {
-            ptr.write_unaligned(found.cast());
-            if !len_bytes.is_null() {
-                len_bytes.write_unaligned(len);
-            }
+        if !len_bytes.is_null() {
+            // SAFETY: not null, and the caller's promise.
+            unsafe { len_bytes.write_unaligned(len) };
         }
-        Ok(())
-    })
+        Ok(found.cast())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer_or(ptr::null_mut(), ptr, "ptr", map) }
 }
 
 /// Gives one pointer up: it must not be used any more. `CONTIGO_E_NOT_MAPPED` where there is none.

@@ -18,7 +18,7 @@ use crate::{
 use contigo::{Align, DevAddr, Requirements};
 use core::{
     ffi::{c_char, c_int, c_void},
-    mem,
+    mem, ptr,
 };
 
 /// A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once, when the program begins.
@@ -257,15 +257,7 @@ pub unsafe extern "C" fn contigo_dev_addr_of(
 /// `ptr` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_host_ptr_of(heap: contigo_heap, port: contigo_port, addr: u64, ptr: *mut *mut c_void) -> contigo_status {
-    call(|| {
-        if ptr.is_null() {
-            return Err(Misuse::Null { what: "ptr" }.into());
-        }
-        // SAFETY: not null, and the caller's promise.
-        unsafe { ptr.write_unaligned(core::ptr::null_mut()) };
-        let found = HEAPS.lease(heap)?.region().host_ptr_of(&get(port)?, DevAddr(addr))?;
-        // SAFETY: as above.
-        unsafe { ptr.write_unaligned(found.as_ptr().cast()) };
-        Ok(())
-    })
+    let find = || Ok(HEAPS.lease(heap)?.region().host_ptr_of(&get(port)?, DevAddr(addr))?.as_ptr().cast());
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer_or(ptr::null_mut(), ptr, "ptr", find) }
 }

@@ -96,14 +96,16 @@ pub(super) unsafe fn answer<T: Default>(to: *mut T, what: &'static str, act: imp
 /// # Safety
 /// As `answer`.
 pub(super) unsafe fn answer_or<T>(refused: T, to: *mut T, what: &'static str, act: impl FnOnce() -> Result<T, Fault>) -> contigo_status {
+    if !to.is_null() {
+        // SAFETY: not null, and the caller's promise.
+        unsafe { to.write_unaligned(refused) };
+    }
     call(|| {
         if to.is_null() {
             return Err(Misuse::Null { what }.into());
         }
-        // SAFETY: not null, and the caller's promise.
-        unsafe { to.write_unaligned(refused) };
         let value = act()?;
-        // SAFETY: as above.
+        // SAFETY: not null, and the caller's promise.
         unsafe { to.write_unaligned(value) };
         Ok(())
     })

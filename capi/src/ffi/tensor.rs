@@ -88,19 +88,13 @@ pub unsafe extern "C" fn contigo_buf_lend(
     options: *const contigo_tensor_options,
     tensor: *mut *mut c_void,
 ) -> contigo_status {
-    call(|| {
-        if tensor.is_null() {
-            return Err(Misuse::Null { what: "tensor" }.into());
-        }
-        // SAFETY: not null, and the caller's promise.
-        unsafe { tensor.write_unaligned(ptr::null_mut()) };
-        // SAFETY: the caller's promise.
-        let (spec, legacy) = unsafe { read_spec(options)? };
-        let lent = with(buf, |buf| buf.lend(&spec, legacy))?;
-        // SAFETY: as above.
-        unsafe { tensor.write_unaligned(lent) };
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer_or(ptr::null_mut(), tensor, "tensor", || {
+            let (spec, legacy) = read_spec(options)?;
+            with(buf, |buf| buf.lend(&spec, legacy))
+        })
+    }
 }
 
 /// Takes a lent buffer back, whose tensor nobody has any more. `CONTIGO_E_TENSOR_OUT`: a consumer has not called its deleter yet.

@@ -1,0 +1,164 @@
+//! A child of fork: every function answers CONTIGO_E_FORKED there and touches nothing, and the parent goes on. A program of its own, because
+//! what counts is who makes the first call.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use core::{mem::zeroed, ptr};
+
+/// The exit status of a child that does `act`, which neither allocates nor panics.
+fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
+    match unsafe { libc::fork() } {
+        0 => {
+            let status = act();
+            unsafe { libc::_exit(status) }
+        }
+        child => {
+            let mut status = 0;
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert!(libc::WIFEXITED(status), "the child ended by signal {}", libc::WTERMSIG(status));
+            libc::WEXITSTATUS(status)
+        }
+    }
+}
+
+/// Functions of the header that can be refused.
+const FUNCTIONS: usize = 51;
+
+#[test]
+fn a_child_is_refused_and_the_parent_goes_on() {
+    // Nobody has called anything yet: the child is on its own, and it is the first.
+    let opens = || {
+        let mut sim = 0;
+        unsafe { contigo_sim_open(&sim_options(), &mut sim) + contigo_sim_close(sim) }
+    };
+    assert_eq!(in_a_child(opens), CONTIGO_OK);
+
+    let board = Board::new();
+    let operands = board.operands();
+    let [a, b] = [operands[0], operands[1]];
+    let (buf, lent) = (board.take(), board.take());
+    let (shape, mut bytes) = ([16], [0_u8; 64]);
+    let (status, tensor) = lend(lent, &options(&shape));
+    ok(status);
+    let job = board.start(&operands);
+    let Board { sim, port, heap, pool, engine } = board;
+    let named = contigo_port_options {
+        struct_size: size_of::<contigo_port_options>(),
+        name: c"child".as_ptr(),
+        window_last: 1,
+        addr_bits: 32,
+        ..unsafe { zeroed() }
+    };
+    let mut buf_info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+    let mut heap_info = contigo_heap_info { struct_size: size_of::<contigo_heap_info>(), ..Default::default() };
+    let mut heap_stats = contigo_heap_stats { struct_size: size_of::<contigo_heap_stats>(), ..Default::default() };
+    let mut engine_stats = contigo_engine_stats { struct_size: size_of::<contigo_engine_stats>(), ..Default::default() };
+    let mut tensor_info = contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() };
+    let (buf_info, heap_info, tensor_info) = (&raw mut buf_info, &raw mut heap_info, &raw mut tensor_info);
+    let (heap_stats, engine_stats) = (&raw mut heap_stats, &raw mut engine_stats);
+    let data = bytes.as_mut_ptr().cast();
+    let open = engine_options(CONTIGO_ENGINE_GEMM8, sim, port, 0);
+    let every_function = |out: &mut u64, fd: &mut i32| -> [contigo_status; FUNCTIONS] {
+        unsafe {
+            [
+                contigo_buf_get_info(buf, buf_info),
+                contigo_buf_map(buf, CONTIGO_WRITE, ptr::from_mut(out).cast(), ptr::null_mut()),
+                contigo_buf_unmap(buf),
+                contigo_buf_write(buf, data, 64),
+                contigo_buf_slice(buf, 0, 64),
+                contigo_buf_whole(buf),
+                contigo_buf_split(buf, 64, out),
+                contigo_buf_offset(buf, ptr::from_mut(out).cast()),
+                contigo_buf_to_device(buf, port, 0, 64, CONTIGO_IN_OUT, out),
+                contigo_buf_to_cpu(buf),
+                contigo_buf_dev_addr(buf, out, ptr::null_mut()),
+                contigo_engine_open(&open, out),
+                contigo_engine_get_stats(engine, engine_stats),
+                contigo_engine_recover(engine),
+                contigo_engine_reset(engine),
+                contigo_engine_irq_fd(engine, fd),
+                contigo_engine_irq_arm(engine),
+                contigo_engine_arm(engine, 0, 0),
+                contigo_heap_open(&heap_options(sim), out),
+                contigo_heap_export(heap, fd),
+                contigo_heap_get_info(heap, heap_info),
+                contigo_heap_get_stats(heap, heap_stats),
+                contigo_dev_addr_of(heap, port, data, 1, out),
+                contigo_host_ptr_of(heap, port, 0, ptr::from_mut(out).cast()),
+                contigo_gemm8_start(engine, &GEMM, operands.as_ptr(), out),
+                contigo_copy_start(engine, &a, &b, out),
+                contigo_job_poll(job, ptr::from_mut(out).cast()),
+                contigo_job_wait(job, 1),
+                contigo_job_wait_device(job, 1),
+                contigo_job_cancel(job),
+                contigo_pool_open(heap, 64, 1, 0, out),
+                contigo_pool_take(pool, out),
+                contigo_pool_free_slots(pool, ptr::from_mut(out).cast()),
+                contigo_carve(heap, 64, 0, out),
+                contigo_port_find(c"zynq-hp0".as_ptr(), out),
+                contigo_port_define(&named, out),
+                contigo_kernel_port_open(c"none".as_ptr(), out),
+                contigo_kernel_port_see(0, port, out),
+                contigo_sim_open(&sim_options(), out),
+                contigo_sim_port(sim, 0, out),
+                contigo_buf_lend(buf, &options(&shape), ptr::from_mut(out).cast()),
+                contigo_buf_unlend(lent),
+                contigo_tensor_locate(heap, tensor.cast(), 0, 0, tensor_info),
+                contigo_buf_write_tensor(buf, tensor.cast(), 0),
+                // Last: where they were not refused, those above would be for another reason.
+                contigo_buf_release(buf),
+                contigo_engine_close(engine),
+                contigo_pool_close(pool),
+                contigo_heap_close(heap),
+                contigo_port_close(port),
+                contigo_kernel_port_close(0),
+                contigo_sim_close(sim),
+            ]
+        }
+    };
+    let header = include_str!("../include/contigo.h");
+    let functions = header.lines().filter_map(|line| line.strip_prefix("contigo_status ")?.split('(').next());
+    let untested: Vec<_> = functions.clone().filter(|function| !include_str!("fork.rs").contains(&format!("    {function}("))).collect();
+    assert_eq!((untested, functions.count()), (vec![], FUNCTIONS));
+
+    let forked = || {
+        let (mut out, mut fd) = (7, 7);
+        let statuses = every_function(&mut out, &mut fd);
+        delete(tensor);
+        match statuses.iter().position(|status| *status != CONTIGO_E_FORKED) {
+            Some(function) => i32::try_from(function).unwrap_or_default() + 1,
+            // What a refused call should have answered is 0, a descriptor -1.
+            None => i32::from((out, fd) != (0, -1)) * 100,
+        }
+    };
+    assert_eq!(in_a_child(forked), 0, "the number of a function that was not refused; 100: one answered something");
+    let parent = std::process::id();
+    let says = || {
+        contigo_buf_unmap(buf);
+        let mut text = [0_u8; 256];
+        let len = unsafe { contigo_last_error(text.as_mut_ptr().cast(), text.len()) };
+        let said = text[..len.min(255)].windows(8).any(|part| part == b"child of");
+        let number = text[..len.min(255)].split(|byte| !byte.is_ascii_digit()).filter(|digits| !digits.is_empty());
+        i32::from(!said || number.count() != 1 || parent == std::process::id())
+    };
+    assert_eq!(in_a_child(says), 0);
+
+    // Everything is as it was, and comes back.
+    refused(contigo_buf_unlend(lent), CONTIGO_E_TENSOR_OUT, "");
+    delete(tensor);
+    ok(contigo_buf_unlend(lent));
+    ok(contigo_job_wait(job, 20_000));
+    assert_eq!(common::bytes(operands[3].buf)[..4], [128, 0, 0, 0], "64 times 1 times 2");
+    [buf, lent].into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    release_all(&operands);
+    board.close();
+}
