@@ -26,6 +26,22 @@ fn info() -> contigo_tensor_info {
 }
 
 #[test]
+fn a_shape_is_read_at_any_alignment() {
+    let board = Board::new();
+    let buf = board.take();
+    let mut bytes = [0_u8; 25];
+    let odd = usize::from(bytes.as_ptr().addr() % 2 == 0);
+    let shape = bytes[odd..].as_mut_ptr().cast::<i64>();
+    [2, 3, 4].into_iter().enumerate().for_each(|(at, dim)| unsafe { shape.add(at).write_unaligned(dim) });
+    let tensor = lent(buf, &contigo_tensor_options { shape, ndim: 3, ..options(&[]) });
+    assert_eq!(unsafe { [0, 1, 2].map(|at| (*tensor).tensor.shape.add(at).read()) }, [2, 3, 4]);
+    delete(tensor);
+    ok(contigo_buf_unlend(buf));
+    ok(contigo_buf_release(buf));
+    board.close();
+}
+
+#[test]
 fn a_frame_goes_to_a_framework_and_to_a_device_in_turn() {
     let board = Board::new();
     let buf = board.take();

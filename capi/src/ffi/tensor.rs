@@ -15,7 +15,7 @@ use crate::{
     status::contigo_status,
 };
 use contigo::dlpack::{ByteOffset, Contract, DataType, Foreign, Imported, Shape, TensorSpec};
-use core::{ffi::c_void, mem, ptr, slice};
+use core::{ffi::c_void, mem, ptr};
 
 /// What a buffer is lent as. Elements follow each other in C's order.
 #[repr(C)]
@@ -185,14 +185,15 @@ unsafe fn read_spec(options: *const contigo_tensor_options) -> Result<(TensorSpe
     if options.reserved != 0 {
         return Err(Misuse::Value { what: "contigo_tensor_options.reserved", value: options.reserved.into() }.into());
     }
-    let dims: &[i64] = match (widen(options.ndim), options.shape.is_null()) {
-        (0, _) => &[],
-        (_, true) => return Err(Misuse::Null { what: "contigo_tensor_options.shape" }.into()),
-        // No more is read than a shape has at most: `Shape` refuses more than 8, and says how many there were.
-        (ndim, false) if ndim > limits::DIMS => return Err(too_many(options.ndim)),
-        // SAFETY: not null, and the caller's promise.
-        (ndim, false) => unsafe { slice::from_raw_parts(options.shape, ndim) },
-    };
+    let mut entries = [0; limits::DIMS];
+    let dims = entries.get_mut(..widen(options.ndim)).ok_or(too_many(options.ndim))?;
+    if options.shape.is_null() && !dims.is_empty() {
+        return Err(Misuse::Null { what: "contigo_tensor_options.shape" }.into());
+    }
+    for (index, dim) in dims.iter_mut().enumerate() {
+        // SAFETY: not null, and the caller's promise: an index below `ndim`.
+        *dim = unsafe { options.shape.add(index).read_unaligned() };
+    }
     let dtype = DataType { code: options.dtype_code, bits: options.dtype_bits, lanes: 1 };
     let contract = Contract { align_bytes: widen(options.align_bytes), ..Contract::ANY };
     let offset =

@@ -70,6 +70,14 @@ fn what_is_unusual_and_right_is_taken() {
     assert_eq!(describe(&mut Theirs::new(first, &[2, 1, 3]).with_strides(&[3, 77, 1])).unwrap().strides(), None);
     let strided = describe(&mut Theirs::new(first, &[2, 3]).with_strides(&[1, 2])).unwrap();
     assert_eq!((strided.strides(), strided.extent()), (Some([1, 2].as_slice()), Ok((first.addr() as u64, 24))));
+    // Shape and strides at an odd address, which Miri looks at.
+    let mut entries: Vec<u8> = [0_i64, 2, 3, 1, 2].into_iter().flat_map(i64::to_ne_bytes).collect();
+    let odd = 7 + entries.as_ptr().addr() % 2;
+    entries.drain(..8 - odd);
+    let mut anywhere = Theirs::new(first, &[2, 3]);
+    let shape = entries.as_mut_ptr().wrapping_add(odd).cast::<i64>();
+    (anywhere.managed().tensor.shape, anywhere.managed().tensor.strides) = (shape, shape.wrapping_byte_add(16));
+    assert_eq!(describe(&mut anywhere), Ok(strided));
     // Nothing, with no data and any strides.
     let empty = describe(&mut Theirs::new(std::ptr::null_mut(), &[2, 0]).with_strides(&[9, 9])).unwrap();
     assert_eq!((empty.addr, empty.strides(), empty.extent()), (0, None, Ok((0, 0))));
