@@ -1156,11 +1156,11 @@ contigo_status contigo_engine_irq_arm(contigo_engine engine);
 
 /**
  * Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
- * Do it before the first job. CONTIGO_E_KIND for a GPU, which NVIDIA's driver stops.
+ * Do it before the first job. The kernel port, which writes the registers when it is closed, stays open until the engine is closed.
+ * CONTIGO_E_KIND for a GPU, which NVIDIA's driver stops, and for another kernel port than the one before.
  *
  * The caller promises:
- * The kernel port is this engine's device, and its window number window the registers: the program's word. The engine is closed before the
- * kernel port, which writes the registers when it is closed.
+ * The kernel port is this engine's device, and its window number window the registers: the program's word.
  */
 contigo_status contigo_engine_arm(contigo_engine engine,
                                   contigo_kernel_port kernel_port,
@@ -1417,7 +1417,8 @@ contigo_status contigo_kernel_port_open(const char *name, contigo_kernel_port *p
 contigo_status contigo_kernel_port_see(contigo_kernel_port kernel_port, contigo_port port, contigo_port *seen);
 
 /**
- * Closes a kernel port: the kernel runs what contigo_engine_arm left there. CONTIGO_E_STILL_USED while it has heaps.
+ * Closes a kernel port: the kernel runs what contigo_engine_arm left there. CONTIGO_E_STILL_USED while it has heaps, or engines that
+ * were armed with it: they are closed first.
  */
 contigo_status contigo_kernel_port_close(contigo_kernel_port kernel_port);
 

@@ -6,11 +6,11 @@ use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
     limits,
-    object::gpu,
+    object::{BoundMaster, gpu},
     table::{Object, Table},
 };
 use contigo::{
-    CpuBuf, Engine, Error, JobCounts, KernelPort, Port,
+    CpuBuf, Engine, Error, JobCounts, Port,
     accel::{
         gemm8::{Gemm, Gemm8},
         pl330::Pl330,
@@ -117,7 +117,7 @@ impl Machine {
     ///
     /// # Safety
     /// As `Engine::arm`.
-    pub(super) unsafe fn arm(&self, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
+    pub(super) unsafe fn arm(&self, kernel_port: &BoundMaster, window: u32) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         each!(self, engine => unsafe { engine.arm(kernel_port, window) })
     }

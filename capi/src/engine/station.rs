@@ -14,7 +14,7 @@ use crate::{
     handle::{GENERATION_MAX, Handle, Kind},
     limits,
     object::{
-        KERNEL_PORTS,
+        BoundMaster, KERNEL_PORTS,
         heap::{HEAPS, Heap, carve},
     },
     table::{Guard, Lease, Lent, Object, Table},
@@ -29,7 +29,7 @@ use contigo::{
 };
 use core::{
     ffi::c_int,
-    mem,
+    mem, ptr,
     sync::atomic::{AtomicU64, Ordering},
 };
 use std::os::fd::{AsFd, AsRawFd};
@@ -58,6 +58,8 @@ pub(crate) struct Station {
     bell: Option<UioIrq>,
     /// Is it a GPU's kernel?
     on_gpu: bool,
+    /// The kernel port that stops the device when it is closed: not while the engine drives it.
+    armed: Option<Lease<BoundMaster>>,
 }
 
 enum Seat {
@@ -144,7 +146,7 @@ impl Station {
             None => Machine::on_gpu(&port)?,
         });
         let raw = Handle { index, generation: station.generation() }.raw(Kind::Engine);
-        station.put(Self { seat: Seat::Idle(machine), sim, _heap: heap, bell, on_gpu });
+        station.put(Self { seat: Seat::Idle(machine), sim, _heap: heap, bell, on_gpu, armed: None });
         Ok(raw)
     }
 
@@ -259,8 +261,12 @@ impl Station {
             return Err(Misuse::OtherEngine { needs: "a device with registers", is: "a GPU" }.into());
         }
         let kernel_port = KERNEL_PORTS.lease(kernel_port)?;
-        // SAFETY: the caller's promise.
+        if self.armed.as_ref().is_some_and(|armed| !ptr::eq(&raw const **armed, &raw const *kernel_port)) {
+            return Err(Misuse::OtherPort { needs: "the kernel port that it was armed with", is: "another one" }.into());
+        }
+        // SAFETY: the caller's promise; `close` drops the engine before this lease.
         unsafe { self.idle()?.arm(&kernel_port, window)? };
+        self.armed = Some(kernel_port);
         Ok(())
     }
 

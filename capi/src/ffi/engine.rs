@@ -183,11 +183,11 @@ pub extern "C" fn contigo_engine_irq_arm(engine: contigo_engine) -> contigo_stat
 }
 
 /// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
-/// Do it before the first job. `CONTIGO_E_KIND` for a GPU, which NVIDIA's driver stops.
+/// Do it before the first job. The kernel port, which writes the registers when it is closed, stays open until the engine is closed.
+/// `CONTIGO_E_KIND` for a GPU, which NVIDIA's driver stops, and for another kernel port than the one before.
 ///
 /// # Safety
-/// The kernel port is this engine's device, and its window number `window` the registers: the program's word. The engine is closed before the
-/// kernel port, which writes the registers when it is closed.
+/// The kernel port is this engine's device, and its window number `window` the registers: the program's word.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, kernel_port: contigo_kernel_port, window: u32) -> contigo_status {
     // SAFETY: the caller's promise.

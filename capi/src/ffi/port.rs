@@ -9,12 +9,12 @@ use crate::{
     fault::{Fault, Misuse},
     last_error::call,
     object::{
-        KERNEL_PORTS, SIMS, gpu,
+        KERNEL_PORTS, SIMS, gpu, open_kernel_port,
         port::{self, PORTS, find, get, keep},
     },
     status::contigo_status,
 };
-use contigo::{Bus, Error, KernelPort, Port};
+use contigo::{Bus, Error, Port};
 use core::{ffi::c_char, mem};
 
 /// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it can be closed at any time.
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn contigo_kernel_port_open(name: *const c_char, port: *mu
             let name = raw::text(name, "name")?;
             // First: a full table opens no device.
             let mut claimed = KERNEL_PORTS.claim()?;
-            claimed.guard.put(KernelPort::open(name)?);
+            claimed.guard.put(open_kernel_port(name)?);
             Ok(claimed.raw())
         })
     }
@@ -147,7 +147,8 @@ pub unsafe extern "C" fn contigo_kernel_port_see(
     unsafe { raw::answer(seen, "seen", || Ok(PORTS.insert(KERNEL_PORTS.lease(kernel_port)?.seen_through(get(port)?))?)) }
 }
 
-/// Closes a kernel port: the kernel runs what `contigo_engine_arm` left there. `CONTIGO_E_STILL_USED` while it has heaps.
+/// Closes a kernel port: the kernel runs what `contigo_engine_arm` left there. `CONTIGO_E_STILL_USED` while it has heaps, or engines that
+/// were armed with it: they are closed first.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_kernel_port_close(kernel_port: contigo_kernel_port) -> contigo_status {
     call(|| {

@@ -1,14 +1,14 @@
 #![allow(unsafe_code, reason = "a heap borrows its board or its kernel port, and is borrowed by its buffers, for as long as leases say")]
 //! A heap: one region of DMA memory, and what it stands on.
 
-use super::{KERNEL_PORTS, SIMS, gpu, memory::Memory};
+use super::{BoundMaster, KERNEL_PORTS, SIMS, gpu, memory::Memory};
 use crate::{
     fault::Fault,
     handle::Kind,
     limits,
     table::{Lease, Object, Table},
 };
-use contigo::{Align, Carve, DmaHeap, Error, HugeTlb, KernelPort, Region, Requirements, UDmaBuf, sim::SimBoard};
+use contigo::{Align, Carve, DmaHeap, Error, HugeTlb, Region, Requirements, UDmaBuf, sim::SimBoard};
 use core::ffi::c_int;
 use std::{
     io,
@@ -33,7 +33,7 @@ pub(crate) struct Heap {
 enum Ground {
     Nothing,
     Sim(#[allow(dead_code, reason = "it keeps the board")] Lease<SimBoard>),
-    KernelPort(#[allow(dead_code, reason = "it keeps the port")] Lease<KernelPort>),
+    KernelPort(#[allow(dead_code, reason = "it keeps the port")] Lease<BoundMaster>),
 }
 
 /// Which memory.

@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "`unsafe impl Backend`, which is another backend's in every method")]
 //! Every kind of memory as one type, so that a heap is one type.
 
+use super::Module;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 use contigo::cuda::CudaHost;
 use contigo::{Backend, Direction, DmaBuf, DmaHeap, Error, ExportedFd, HugeTlb, Mapping, Segment, UDmaBuf, sim::Sim};
@@ -11,7 +12,7 @@ pub(crate) enum Memory {
     Sim(Sim<'static>),
     UDmaBuf(UDmaBuf),
     DmaHeap(DmaHeap),
-    DmaHeapFor(DmaBuf<'static>),
+    DmaHeapFor(DmaBuf<'static, Module>),
     HugePages(HugeTlb),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Cuda(CudaHost<'static>),

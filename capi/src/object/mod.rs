@@ -14,17 +14,33 @@ use crate::{
     limits,
     table::{Object, Table},
 };
-use contigo::{KernelPort, sim::SimBoard};
+use contigo::sim::SimBoard;
+
+/// The kernel module; in this crate's own tests a fake of it.
+#[cfg(not(test))]
+type Module = contigo::kernel_port::seam::RealPort;
+#[cfg(test)]
+type Module = contigo_tests::fake_port::FakePort;
+/// A bus master that is bound to it.
+pub(crate) type BoundMaster = contigo::KernelPort<Module>;
+
+/// Opens one by its name.
+pub(crate) fn open_kernel_port(name: &str) -> Result<BoundMaster, contigo::Error> {
+    #[cfg(not(test))]
+    return BoundMaster::open(name);
+    #[cfg(test)]
+    return BoundMaster::open_from(Module::new(contigo_tests::fake_port::PortConfig::default()), name);
+}
 
 /// Simulated boards.
 pub(crate) static SIMS: Table<SimBoard, { limits::SIMS }> = Table::new();
 /// Bus masters that are bound to the kernel module.
-pub(crate) static KERNEL_PORTS: Table<KernelPort, { limits::KERNEL_PORTS }> = Table::new();
+pub(crate) static KERNEL_PORTS: Table<BoundMaster, { limits::KERNEL_PORTS }> = Table::new();
 
 impl Object for SimBoard {
     const KIND: Kind = Kind::Sim;
 }
 
-impl Object for KernelPort {
+impl Object for BoundMaster {
     const KIND: Kind = Kind::KernelPort;
 }

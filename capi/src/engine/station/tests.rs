@@ -130,6 +130,22 @@ fn a_real_device_is_not_behind_a_gpu() {
 }
 
 #[test]
+fn a_kernel_port_stays_open_while_an_armed_engine_does() {
+    // SAFETY: the names are texts, the pointers references.
+    let port = answer(|port| unsafe { contigo_port_find(c"zynq-hp0".as_ptr(), port) });
+    let fake = Fake::open(port, true);
+    // SAFETY: as above.
+    let open = || answer(|port| unsafe { contigo_kernel_port_open(c"40000000.dma-port".as_ptr(), port) });
+    let (kernel_port, other) = (open(), open());
+    // SAFETY: both are fakes, which write no register.
+    let arm = |kernel_port| unsafe { contigo_engine_arm(fake.engine, kernel_port, 0) };
+    assert_eq!([arm(kernel_port), arm(kernel_port), arm(other)], [CONTIGO_OK, CONTIGO_OK, CONTIGO_E_KIND]);
+    assert_eq!([contigo_kernel_port_close(kernel_port), contigo_kernel_port_close(other)], [CONTIGO_E_STILL_USED, CONTIGO_OK]);
+    assert_eq!([contigo_engine_close(fake.engine), contigo_kernel_port_close(kernel_port)], [CONTIGO_OK; 2]);
+    assert_eq!(contigo_port_close(port), CONTIGO_OK);
+}
+
+#[test]
 fn a_polled_device_has_none() {
     // SAFETY: the name is a text, the pointer a reference.
     let port = answer(|port| unsafe { contigo_port_find(c"zynq-hp0".as_ptr(), port) });
