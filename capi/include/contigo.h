@@ -164,6 +164,12 @@
 #define CONTIGO_MAX_PORTS 64
 
 /**
+ * Different names of ports that a program makes (contigo_port_define), from its beginning to its
+ * end: errors and engines keep them.
+ */
+#define CONTIGO_MAX_PORT_NAMES 1024
+
+/**
  * Kernel ports at once: one for each engine at most.
  */
 #define CONTIGO_MAX_KERNEL_PORTS 32
@@ -1387,6 +1393,8 @@ contigo_status contigo_port_find(const char *name,
 
 /**
  * A port of the program's own, by what the silicon's manual says. Close it with contigo_port_close.
+ * CONTIGO_E_TABLE_FULL: CONTIGO_MAX_PORTS are open, or the program has used
+ * CONTIGO_MAX_PORT_NAMES different names so far, and this is a new one.
  *
  * The caller promises:
  * options points to an initialised structure with a NUL-terminated name; port is writable.

@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Buf = 6,
     Engine = 7,
     Job = 8,
+    /// No program has a handle to one.
+    PortName = 9,
 }
 
 impl Kind {
@@ -39,6 +41,7 @@ impl fmt::Display for Kind {
             Self::Buf => "buffer",
             Self::Engine => "engine",
             Self::Job => "job",
+            Self::PortName => "port name",
         })
     }
 }

@@ -15,6 +15,9 @@ pub const CONTIGO_MAX_HEAPS: c_uint = 32;
 pub const CONTIGO_MAX_ENGINES: c_uint = 32;
 /// Ports at once: the boards' own are two dozen.
 pub const CONTIGO_MAX_PORTS: c_uint = 64;
+/// Different names of ports that a program makes (`contigo_port_define`), from its beginning to its
+/// end: errors and engines keep them.
+pub const CONTIGO_MAX_PORT_NAMES: c_uint = 1024;
 /// Kernel ports at once: one for each engine at most.
 pub const CONTIGO_MAX_KERNEL_PORTS: c_uint = 32;
 /// GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
@@ -35,6 +38,7 @@ pub(crate) const POOLS: usize = CONTIGO_MAX_POOLS as usize;
 pub(crate) const HEAPS: usize = CONTIGO_MAX_HEAPS as usize;
 pub(crate) const ENGINES: usize = CONTIGO_MAX_ENGINES as usize;
 pub(crate) const PORTS: usize = CONTIGO_MAX_PORTS as usize;
+pub(crate) const PORT_NAMES: usize = CONTIGO_MAX_PORT_NAMES as usize;
 pub(crate) const KERNEL_PORTS: usize = CONTIGO_MAX_KERNEL_PORTS as usize;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 pub(crate) const GPUS: usize = CONTIGO_MAX_GPUS as usize;

@@ -78,6 +78,8 @@ pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut conti
 }
 
 /// A port of the program's own, by what the silicon's manual says. Close it with `contigo_port_close`.
+/// `CONTIGO_E_TABLE_FULL`: `CONTIGO_MAX_PORTS` are open, or the program has used
+/// `CONTIGO_MAX_PORT_NAMES` different names so far, and this is a new one.
 ///
 /// # Safety
 /// `options` points to an initialised structure with a NUL-terminated name; `port` is writable.

@@ -127,6 +127,11 @@ const fn state(word: u64, kind: Kind, generation: u64) -> Result<u64, Misuse> {
 }
 
 impl<T: Sync> Slot<T> {
+    /// The value, shared, in whichever life the entry is.
+    pub(crate) fn lease_whichever(&'static self, kind: Kind) -> Result<Lease<T>, Misuse> {
+        self.lease(kind, self.word.load(Ordering::Relaxed) >> STATE_BITS)
+    }
+
     /// The value for as long as the lease lives, shared with other leases.
     pub(crate) fn lease(&'static self, kind: Kind, generation: u64) -> Result<Lease<T>, Misuse> {
         for _ in 0..ATTEMPTS {
