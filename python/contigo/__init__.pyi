@@ -5,6 +5,9 @@ Shape = Union[int, Tuple[int, ...]]
 
 class ContigoError(RuntimeError): ...
 
+class ForkedError(ContigoError):
+    """This process is a child of fork: the memory and the devices are its parent's."""
+
 class Heap:
     """Contiguous DMA memory, by a name; `bytes` of it. Open until the process ends."""
     def __init__(

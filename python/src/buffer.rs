@@ -6,6 +6,7 @@ use crate::{
     export::{self, Counted},
     handover::Handover,
     heap::Memory,
+    mine::Mine,
 };
 use contigo::{
     Align, Bus, CpuBuf, DevBuf, Direction,
@@ -27,7 +28,7 @@ use std::sync::{
 /// What all handles of an array share: the memory goes back when the last of them is gone.
 pub(crate) struct Inner {
     memory: &'static Memory,
-    state: Mutex<State>,
+    state: Mine<Mutex<State>>,
     /// NumPy's arrays and DLPack's tensors of it. Raised under the state's lock.
     views: AtomicUsize,
     ptr: *mut u8,
@@ -66,8 +67,8 @@ impl Inner {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
+        Ok(self.state.get()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn ptr(&self) -> *mut u8 {
@@ -83,9 +84,14 @@ impl Inner {
         self.views.fetch_sub(1, Ordering::Release);
     }
 
+    /// Is this the process that made it?
+    pub(crate) fn here(&self) -> PyResult<()> {
+        self.state.get().map(drop)
+    }
+
     /// One view more of the device's address, while it is a device's by this hand-over.
     pub(crate) fn device_view(self: &Arc<Self>, handover: u64) -> PyResult<Counted> {
-        match &*self.lock() {
+        match &*self.lock()? {
             State::Device(_, current) if *current == handover => {
                 self.views.fetch_add(1, Ordering::Relaxed);
                 Ok(Counted::new(Arc::clone(self)))
@@ -95,13 +101,13 @@ impl Inner {
     }
 
     /// Is it a device's by this hand-over?
-    pub(crate) fn is_out(&self, handover: u64) -> bool {
-        matches!(&*self.lock(), State::Device(_, current) if *current == handover)
+    pub(crate) fn is_out(&self, handover: u64) -> PyResult<bool> {
+        Ok(matches!(&*self.lock()?, State::Device(_, current) if *current == handover))
     }
 
     /// One view more, while it is the CPU's.
     fn view(self: &Arc<Self>) -> PyResult<Counted> {
-        let state = self.lock();
+        let state = self.lock()?;
         match &*state {
             State::Cpu(_) => {
                 self.views.fetch_add(1, Ordering::Relaxed);
@@ -117,7 +123,7 @@ impl Inner {
 
     /// The buffer, out of here, when it is the CPU's and nobody looks at it.
     pub(crate) fn take(&self) -> PyResult<CpuBuf<'static>> {
-        let mut state = self.lock();
+        let mut state = self.lock()?;
         let views = self.views.load(Ordering::Acquire);
         match std::mem::replace(&mut *state, State::Gone) {
             State::Cpu(buf) if views == 0 => Ok(buf),
@@ -137,7 +143,9 @@ impl Inner {
     }
 
     pub(crate) fn put(&self, buf: CpuBuf<'static>) {
-        *self.lock() = State::Cpu(buf);
+        if let Ok(mut state) = self.lock() {
+            *state = State::Cpu(buf);
+        }
     }
 
     /// To a device behind the heap's port; the bus address, and which hand-over it is of all that there were.
@@ -151,7 +159,7 @@ impl Inner {
         match unsafe { self.take()?.hand_over(&port, 64, .., direction) } {
             Ok(buf) => {
                 let (address, handover) = (buf.slice().addr.0, HANDOVERS.fetch_add(1, Ordering::Relaxed));
-                *self.lock() = State::Device(buf, handover);
+                *self.lock()? = State::Device(buf, handover);
                 Ok((address, handover))
             }
             Err(refused) => {
@@ -163,7 +171,7 @@ impl Inner {
 
     /// From the device, which has stopped; by this hand-over, or whichever it is.
     pub(crate) fn take_back(&self, by: Option<u64>) -> PyResult<()> {
-        let mut state = self.lock();
+        let mut state = self.lock()?;
         let views = self.views.load(Ordering::Acquire);
         match std::mem::replace(&mut *state, State::Gone) {
             State::Device(buf, handover) if by.is_some_and(|by| by != handover) => {
@@ -199,8 +207,9 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let state = std::mem::replace(self.state.get_mut().unwrap_or_else(PoisonError::into_inner), State::Gone);
-        match state {
+        // A child of fork leaves it as it is.
+        let Ok(state) = self.state.get_mut() else { return };
+        match std::mem::replace(state.get_mut().unwrap_or_else(PoisonError::into_inner), State::Gone) {
             State::Cpu(buf) => self.memory.give_back(buf),
             // Nobody said that the device has stopped: leaked, never given to the next.
             State::Device(buf, _) => std::mem::forget(buf),
@@ -236,7 +245,7 @@ impl Buffer {
         }
         let ptr = buf.as_mut_ptr();
         let address = memory.port.and_then(|port| memory.region.dev_addr_of(&port, ptr, len_bytes).ok()).map(|address| address.0);
-        let inner = Inner { memory, state: Mutex::new(State::Cpu(buf)), views: AtomicUsize::new(0), ptr, len_bytes, address };
+        let inner = Inner { memory, state: Mine::new(Mutex::new(State::Cpu(buf))), views: AtomicUsize::new(0), ptr, len_bytes, address };
         Ok(Self { inner: Arc::new(inner), shape, dtype })
     }
 
@@ -277,18 +286,19 @@ impl Buffer {
     /// that.
     #[getter]
     fn device_address(&self) -> PyResult<u64> {
+        self.inner.here()?;
         self.inner.memory.port.ok_or_else(no_port)?;
         self.inner.address.ok_or_else(|| ContigoError::new_err("the heap's port does not reach this buffer"))
     }
 
     /// "cpu", "device", or "gone" (freed, or in a job).
     #[getter]
-    fn owner(&self) -> &'static str {
-        match &*self.inner.lock() {
+    fn owner(&self) -> PyResult<&'static str> {
+        Ok(match &*self.inner.lock()? {
             State::Cpu(_) => "cpu",
             State::Device(..) => "device",
             State::Gone => "gone",
-        }
+        })
     }
 
     /// How many arrays and tensors look at it now.
@@ -376,7 +386,8 @@ impl Buffer {
 
     fn __repr__(&self) -> String {
         let address = self.inner.address.map_or(String::new(), |address| format!(", device_address={address:#x}"));
-        format!("contigo.Buffer(shape={:?}, dtype={}{address}, owner={})", self.shape.dims(), self.dtype.name, self.owner())
+        let owner = self.owner().unwrap_or("another process");
+        format!("contigo.Buffer(shape={:?}, dtype={}{address}, owner={owner})", self.shape.dims(), self.dtype.name)
     }
 }
 
@@ -392,6 +403,7 @@ pub(crate) struct View {
 impl View {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.view.inner().here()?;
         let dict = PyDict::new(py);
         dict.set_item("version", 3)?;
         dict.set_item("shape", PyTuple::new(py, self.shape.dims())?)?;

@@ -10,6 +10,7 @@ use pyo3::{
 };
 
 create_exception!(contigo, ContigoError, PyRuntimeError, "What the runtime refuses, with its numbers.");
+create_exception!(contigo, ForkedError, ContigoError, "This process is a child of fork: the memory and the devices are its parent's.");
 
 /// The exception that a Python programmer expects.
 pub(crate) fn raised(error: impl Into<Error>) -> PyErr {
@@ -26,6 +27,7 @@ pub(crate) fn raised(error: impl Into<Error>) -> PyErr {
         Error::Argument { .. } | Error::NotPowerOfTwo { .. } | Error::OutOfRange { .. } | Error::BadName { .. } => {
             PyValueError::new_err(text)
         }
+        Error::Forked { .. } => ForkedError::new_err(text),
         _ => ContigoError::new_err(text),
     }
 }

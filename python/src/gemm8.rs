@@ -4,6 +4,7 @@ use crate::{
     buffer::{Buffer, Inner},
     error::{ContigoError, raised},
     heap::{Device, Memory},
+    mine::Mine,
 };
 use contigo::{
     Accelerator, CpuBuf, Engine, Timeout,
@@ -23,7 +24,7 @@ enum Core {
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Gemm8 {
     memory: &'static Memory,
-    engine: Mutex<Core>,
+    engine: Mine<Mutex<Core>>,
 }
 
 impl Gemm8 {
@@ -45,7 +46,7 @@ impl Gemm8 {
                 return Err(ContigoError::new_err("a simulated board and a GPU have this engine: Heap(\"sim\"), Heap(\"cuda\")"));
             }
         };
-        Ok(Self { memory, engine: Mutex::new(core) })
+        Ok(Self { memory, engine: Mine::new(Mutex::new(core)) })
     }
 }
 
@@ -69,6 +70,7 @@ impl Gemm8 {
         relu: bool,
         timeout_ms: u32,
     ) -> PyResult<()> {
+        let engine = self.engine.get()?;
         let output = shift.map_or(Output::Int32 { relu }, |shift| Output::Int8 { relu, shift });
         let args = Gemm { m, n, k, output };
         let buffers = [a, b, bias, c];
@@ -77,7 +79,7 @@ impl Gemm8 {
         }
         let inners = buffers.map(|buffer| &**buffer.inner());
         // Other threads of Python go on; the engine's lock is not waited for with Python's held.
-        py.detach(|| match &mut *self.engine.lock().unwrap_or_else(PoisonError::into_inner) {
+        py.detach(|| match &mut *engine.lock().unwrap_or_else(PoisonError::into_inner) {
             Core::Sim(engine) => product(engine, inners, &args, Timeout::ms(timeout_ms)),
             #[cfg(target_pointer_width = "64")]
             Core::Gpu(engine) => product(engine, inners, &args, Timeout::ms(timeout_ms)),

@@ -60,8 +60,9 @@ impl Handover {
 impl Handover {
     /// The bus address of the buffer's first byte. `nbytes` from there were handed over, and no others.
     #[getter]
-    fn address(&self) -> u64 {
-        self.address
+    fn address(&self) -> PyResult<u64> {
+        self.inner.here()?;
+        Ok(self.address)
     }
 
     /// How many bytes there are at `address`: all of the buffer's.
@@ -127,7 +128,7 @@ impl Handover {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let raised = exception.iter().next().is_some_and(|kind| !kind.is_none());
-        if !raised && self.inner.is_out(self.number) {
+        if !raised && self.inner.is_out(self.number)? {
             self.end()?;
         }
         Ok(false)

@@ -1,12 +1,12 @@
 #![allow(unsafe_code, reason = "one type for memory of every kind")]
 //! Memory, opened by a name. It stays open until the process ends: arrays of it may be anywhere.
 
-use crate::{buffer::Buffer, error::raised, gemm8::Gemm8, imported::Imported};
+use crate::{buffer::Buffer, error::raised, gemm8::Gemm8, imported::Imported, mine::Mine};
 #[cfg(target_pointer_width = "64")]
 use contigo::cuda::{Cuda, CudaHost, Gpu};
 use contigo::{
     Align, Backend, CpuBuf, DmaHeap, HugeTlb, KernelPort, Mapping, Port, Region, Result as RuntimeResult, Segment, UDmaBuf,
-    dlpack::abi::device, sim::SimBoard,
+    dlpack::abi::device, same_process, sim::SimBoard,
 };
 #[cfg(target_pointer_width = "64")]
 use contigo_boards::gemm8_cuda::Gemm8Module;
@@ -144,7 +144,7 @@ impl Memory {
 /// board has its own. The heap stays open until the process ends.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Heap {
-    pub(crate) memory: &'static Memory,
+    memory: Mine<&'static Memory>,
     name: String,
 }
 
@@ -153,6 +153,8 @@ impl Heap {
     #[new]
     #[pyo3(signature = (name, bytes=None, *, kernel_port=None, port=None))]
     fn new(name: &str, bytes: Option<usize>, kernel_port: Option<&str>, port: Option<(String, u64, u32, bool)>) -> PyResult<Self> {
+        // Before anything is opened: whoever asks first has the memory of this process.
+        same_process().map_err(raised)?;
         let len_bytes = bytes.unwrap_or(DEFAULT_BYTES);
         let (kind, rest) = name.split_once(':').unwrap_or((name, ""));
         let mut device = Device::Other;
@@ -201,7 +203,7 @@ impl Heap {
             #[cfg(target_pointer_width = "64")]
             module: OnceLock::new(),
         }));
-        Ok(Self { memory, name: name.into() })
+        Ok(Self { memory: Mine::new(memory), name: name.into() })
     }
 
     /// An array of this memory: `shape` is a number or a tuple, `dtype` a name ("float32") or NumPy's type; `align` in bytes. Its elements are what
@@ -212,7 +214,7 @@ impl Heap {
             Ok(dim) => vec![dim],
             Err(_) => shape.cast::<PyTuple>().map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract())?,
         };
-        Buffer::new(self.memory, &dims, dtype, align, zeroed)
+        Buffer::new(self.memory.get()?, &dims, dtype, align, zeroed)
     }
 
     /// A framework's array whose elements lie in this heap, wherever they came from: no copy, and its bus address. `contract` says what it must be:
@@ -220,12 +222,12 @@ impl Heap {
     #[pyo3(signature = (array, contract="any"))]
     #[allow(clippy::wrong_self_convention, reason = "the array API's name")]
     fn from_dlpack(&self, array: &Bound<'_, PyAny>, contract: &str) -> PyResult<Imported> {
-        Imported::new(self.memory, array, contract)
+        Imported::new(self.memory.get()?, array, contract)
     }
 
     /// The matrix engine of the simulated board, or of the GPU.
     fn gemm8(&self) -> PyResult<Gemm8> {
-        Gemm8::new(self.memory)
+        Gemm8::new(self.memory.get()?)
     }
 
     /// Its name, as it was opened.
@@ -236,13 +238,13 @@ impl Heap {
 
     /// Bytes of the block.
     #[getter]
-    fn size(&self) -> usize {
-        self.memory.region.len_bytes()
+    fn size(&self) -> PyResult<usize> {
+        Ok(self.memory.get()?.region.len_bytes())
     }
 
     /// What was done in it so far: bytes copied by the runtime, bytes synchronised, calls of either kind.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.memory.region.stats();
+        let stats = self.memory.get()?.region.stats();
         let dict = PyDict::new(py);
         dict.set_item("bytes_copied", stats.bytes_copied)?;
         dict.set_item("bytes_synced_for_device", stats.bytes_synced_for_device)?;
@@ -253,7 +255,8 @@ impl Heap {
     }
 
     fn __repr__(&self) -> String {
-        format!("contigo.Heap({:?}, {})", self.name, self.memory.region.len_bytes())
+        let size = self.size().map_or_else(|_| "another process's".into(), |size| size.to_string());
+        format!("contigo.Heap({:?}, {size})", self.name)
     }
 }
 

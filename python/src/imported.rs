@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "capsules of other frameworks")]
 //! Another framework's array whose memory is a heap's.
 
-use crate::{error::raised, heap::Memory};
+use crate::{error::raised, heap::Memory, mine::Mine};
 use contigo::dlpack::{Contract, Foreign, Imported as Runtimes};
 use pyo3::{
     exceptions::{PyBufferError, PyTypeError, PyValueError},
@@ -15,7 +15,7 @@ use std::ffi::CStr;
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Imported {
     imported: Runtimes<'static>,
-    memory: &'static Memory,
+    memory: Mine<&'static Memory>,
 }
 
 /// "any", "numpy", "tvm", "onnxruntime", "dlpack".
@@ -34,7 +34,7 @@ impl Imported {
     pub(crate) fn new(memory: &'static Memory, array: &Bound<'_, PyAny>, contract_name: &str) -> PyResult<Self> {
         let contract = contract(contract_name)?;
         let imported = Runtimes::new(&memory.region, foreign(array)?, &contract).map_err(raised)?;
-        Ok(Self { imported, memory })
+        Ok(Self { imported, memory: Mine::new(memory) })
     }
 }
 
@@ -73,7 +73,7 @@ impl Imported {
     /// The bus address of its lowest element.
     #[getter]
     fn device_address(&self) -> PyResult<u64> {
-        let port = self.memory.port.ok_or_else(crate::buffer::no_port)?;
+        let port = self.memory.get()?.port.ok_or_else(crate::buffer::no_port)?;
         self.imported.dev_addr(&port).map(|address| address.0).map_err(raised)
     }
 

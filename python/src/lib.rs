@@ -6,7 +6,8 @@
 //!        └── imported.rs: a framework's array that lies there
 //! ```
 //! Python has a heap and objects live as long as somebody looks at them; so what Rust's types say at compile time is checked here when it
-//! is called, and memory that was once opened stays open until the process ends.
+//! is called, and memory that was once opened stays open until the process ends. A child of fork
+//! has no part in it: mine.rs.
 
 mod buffer;
 mod dtype;
@@ -16,12 +17,14 @@ mod gemm8;
 mod handover;
 mod heap;
 mod imported;
+mod mine;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ContigoError", module.py().get_type::<error::ContigoError>())?;
+    module.add("ForkedError", module.py().get_type::<error::ForkedError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<heap::Heap>()?;
     module.add_class::<buffer::Buffer>()?;

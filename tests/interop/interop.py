@@ -16,6 +16,7 @@ from pathlib import Path
 import contigo
 import numpy as np
 from common import ROOT, Skipped, refused
+from forked import a_child_of_fork_gets_nothing
 from handovers import a_device_s_view_is_what_was_handed_over
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
@@ -506,6 +507,7 @@ TESTS = [
     a_job_lets_other_threads_go_on,
     memory_comes_back,
     deleters_on_other_threads,
+    a_child_of_fork_gets_nothing,
     cost_of_an_export,
     tvm_relax,
     digits_in_tvm_and_on_the_accelerator,

@@ -1,0 +1,39 @@
+#![allow(unsafe_code, reason = "what a child of fork has of its parent is not dropped there")]
+//! What belongs to the process that made it. A child of fork finds it too, and neither uses nor drops it.
+
+use crate::error::raised;
+use contigo::same_process;
+use pyo3::PyResult;
+use std::mem::ManuallyDrop;
+
+/// A value that a child of fork does not get.
+pub(crate) struct Mine<T>(ManuallyDrop<T>);
+
+impl<T> Mine<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(ManuallyDrop::new(value))
+    }
+
+    /// The value: `ForkedError` in a child.
+    pub(crate) fn get(&self) -> PyResult<&T> {
+        same_process().map_err(raised)?;
+        Ok(&self.0)
+    }
+
+    /// As `get`, alone.
+    pub(crate) fn get_mut(&mut self) -> PyResult<&mut T> {
+        same_process().map_err(raised)?;
+        Ok(&mut self.0)
+    }
+}
+
+impl<T> Drop for Mine<T> {
+    /// A child collects its garbage as everybody does. Nothing is given back there: a lock may be held
+    /// by a thread that the child does not have, and a device is the parent's.
+    fn drop(&mut self) {
+        if same_process().is_ok() {
+            // SAFETY: `drop` runs once, and nothing uses the value after it.
+            unsafe { ManuallyDrop::drop(&mut self.0) }
+        }
+    }
+}
