@@ -265,7 +265,8 @@ typedef struct {
      */
     size_t struct_size;
     /**
-     * CONTIGO_ENGINE_....
+     * CONTIGO_ENGINE_.... For a real device this is the program's word: the registers are this accelerator's. Those of another one are not
+     * always told apart by what they read as, and would be given addresses by this one's map.
      */
     uint32_t kind;
     /**

@@ -32,7 +32,7 @@ impl Gemm8 {
         let core = match memory.device {
             Device::Sim(board) => {
                 let device: &'static SimGemm8<'static> = Box::leak(Box::new(SimGemm8::new(board, board.port())));
-                Core::Sim(Engine::new(Driver::open(device.window().map_err(raised)?).map_err(raised)?).map_err(raised)?)
+                Core::Sim(Engine::new(Driver::open_simulated(device.window().map_err(raised)?).map_err(raised)?).map_err(raised)?)
             }
             #[cfg(target_pointer_width = "64")]
             Device::Gpu(gpu) => {

@@ -51,7 +51,7 @@
 //! let mut bias = region.carve(4 * 32, Align::LINE)?.into_buf();
 //! let frames = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK)?, 4096)?;
 //! let device = SimGemm8::new(&board, board.port());
-//! let mut gemm = Engine::new(Gemm8::open(device.window()?)?)?;
+//! let mut gemm = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
 //!
 //! weights.view_mut::<i8>()?.fill(1);
 //! bias.view_mut::<i32>()?.fill(0);

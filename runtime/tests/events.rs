@@ -31,7 +31,7 @@ fn every_step_of_a_job_is_an_event() {
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(1024, Align::LINE).unwrap(), 256).unwrap();
     let core = SimGemm8::new(&board, board.port());
-    let mut engine = Engine::new(Gemm8::open(core.window().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
     let [mut a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
     a.copy_from_slice(&[1; 16]).unwrap();
     let gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };

@@ -193,7 +193,7 @@ fn jobs(c: &mut Criterion) {
     let region = self::region(&board);
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
     let device = SimGemm8::new(&board, board.coherent_port());
-    let mut gemm = Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap();
+    let mut gemm = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
     c.bench_function("gemm8 job on the simulated board, 1x16x16, registers and arithmetic included", |b| {
         b.iter_batched(

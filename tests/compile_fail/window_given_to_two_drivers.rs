@@ -6,8 +6,8 @@ use contigo::{
 };
 
 fn twice(window: SimWindow<'_, Gemm8Model>) {
-    let _one = Gemm8::open(window);
-    let _two = Gemm8::open(window);
+    let _one = Gemm8::open_simulated(window);
+    let _two = Gemm8::open_simulated(window);
 }
 
 fn main() {}

@@ -6,7 +6,7 @@ use contigo::{
 };
 
 fn shared(window: &SimWindow<'_, Gemm8Model>) {
-    let _ = Gemm8::open(window);
+    let _ = unsafe { Gemm8::open(window) };
 }
 
 fn main() {}

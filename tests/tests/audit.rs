@@ -97,7 +97,7 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     assert_eq!(copied, [(Event::CopyBytes { len_bytes: 16 }, Some(line!() - 1))]);
 
     let core = SimGemm8::new(&board, board.port());
-    let mut engine = Engine::new(Gemm8::open(core.window().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
     let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
     let port = board.port().name;
     let (job, started) = facts(|| engine.start(operands, &GEMM).unwrap());
@@ -170,7 +170,7 @@ fn a_job_that_is_stopped_and_memory_that_is_lost_are_heard() {
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(1024, Align::LINE).unwrap(), 256).unwrap();
     let core = SimGemm8::new(&board, board.port());
-    let mut engine = Engine::new(Gemm8::open(core.window().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
     let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
     let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
     let job = engine.start(operands, &GEMM).unwrap();

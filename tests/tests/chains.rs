@@ -98,7 +98,8 @@ fn run(seed: u64) {
     let region = Region::new(board.memory(8 * SLOT).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
     let devices = [SimGemm8::new(&board, board.port()), SimGemm8::new(&board, board.coherent_port())];
-    let mut engines: Engines<'_> = devices.each_ref().map(|device| Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap());
+    let mut engines: Engines<'_> =
+        devices.each_ref().map(|device| Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap());
 
     let mut model = Model(vec![None; SLOT]);
     let mut held = Held::Cpu(pool.take().unwrap());

@@ -29,7 +29,7 @@ const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: false
 const LIMIT: Timeout = Timeout::ms(1);
 
 fn engine<'d>(device: &'d SimGemm8<'_>) -> Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4> {
-    Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap()
+    Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
 }
 
 /// Bytes of a line that was handed over to be read stayed dirty in the rest of it, and were lost, or overwrote the result,
@@ -109,7 +109,7 @@ fn a_start_that_fails_late_gives_the_devices_side_back() {
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(4096, Align::LINE).unwrap(), 512).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let driver = Gemm8::open(device.window().unwrap()).unwrap();
+    let driver = Gemm8::open_simulated(device.window().unwrap()).unwrap();
     let mut engine = Engine::new(HalfStart(&device, driver)).unwrap();
     let [a, b, mut bias, c] = [0; 4].map(|_| pool.take().unwrap());
     bias.view_mut::<i32>().unwrap().fill(3);
@@ -144,7 +144,9 @@ unsafe impl<R: Fn() -> u32, W: Fn(u32)> Mmio for Script<R, W> {
 
 fn scripted<I: Irq>(read: impl Fn() -> u32, abort: impl Fn(u32), irq: I) -> Gemm8<impl Device> {
     // SAFETY: there is no device, so every port is right.
-    Gemm8::open(unsafe { Wired::new(Script(read, abort), irq, SimBoard::new(0).port()) }).unwrap()
+    let device = unsafe { Wired::new(Script(read, abort), irq, SimBoard::new(0).port()) };
+    // SAFETY: what is written to it touches no memory.
+    unsafe { Gemm8::open(device) }.unwrap()
 }
 
 /// Without an interrupt, stopping gave up after 200 looks instead of 10 ms.

@@ -18,7 +18,7 @@ const LIMIT: Timeout = Timeout::ms(20);
 type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
 
 fn engine<'d>(device: &'d SimGemm8<'_>) -> GemmEngine<'d> {
-    Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap()
+    Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
 }
 
 /// A board where every job has the same bad luck.

@@ -289,7 +289,7 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 64 << 10)).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut engine = Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     let buf = |len| region.carve(len, Align::DLPACK).unwrap().into_buf();
     let (mut a, mut b, bias, c) = (buf(256), buf(256), buf(256), buf(256));
     a.view_at_mut::<i8>(..16).unwrap().fill(1);

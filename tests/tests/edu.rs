@@ -20,8 +20,8 @@ fn every_length_is_copied_and_nothing_beside_it() {
     let board = SimBoard::new(11);
     let region = Region::new(board.memory(256 << 10).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * 8192, Align::PAGE).unwrap(), 8192).unwrap();
-    let device = SimDevice::with_model(&board, rig(&board), EduModel::new(32));
-    let mut engine = Engine::new(Edu::<_, 32>::open(device.window().unwrap()).unwrap()).unwrap();
+    let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::new());
+    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     for (len, at) in [(1, 0), (3, 5), (64, 0), (100, 64), (255, 1), (4095, 0), (4095, 64), (4094, 1)] {
         let (mut from, mut to) = (pool.take().unwrap(), pool.take().unwrap());
         let pattern: Vec<u8> = (0..len).map(|i| u8::try_from((i * 7 + at + len) % 251).unwrap()).collect();
@@ -42,8 +42,8 @@ fn a_copy_takes_two_transfers_and_each_its_100_ms() {
     let board = SimBoard::new(12);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
-    let device = SimDevice::with_model(&board, rig(&board), EduModel::new(32));
-    let mut engine = Engine::new(Edu::<_, 32>::open(device.window().unwrap()).unwrap()).unwrap();
+    let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::new());
+    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     let mut job = engine.start([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &()).unwrap();
     let begin_ns = board.now_ns();
     let ended_ns = loop {
@@ -82,8 +82,8 @@ fn what_it_cannot_reach_is_refused_before_the_doorbell() {
     let (high, edge) = (Region::new(board.memory_with(high).unwrap()).unwrap(), Region::new(board.memory_with(edge).unwrap()).unwrap());
     let high = Pool::<4>::new(high.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
     let edge = Pool::<16>::new(edge.carve(64 << 10, Align::PAGE).unwrap(), 4096).unwrap();
-    let device = SimDevice::with_model(&board, rig(&board), EduModel::new(28));
-    let mut engine = Engine::new(Edu::<_, 28>::open(device.window().unwrap()).unwrap()).unwrap();
+    let device = SimDevice::with_model(&board, rig(&board), EduModel::<28>::new());
+    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     let mut slots: Vec<_> = (0..16).map(|_| edge.take().unwrap()).collect();
     let (last, first) = (slots.pop().unwrap(), slots.remove(0));
     let job = engine.start([first.to_device(..4095), last.from_device(..)], &()).unwrap();
@@ -104,8 +104,8 @@ fn lengths_it_has_no_room_for_are_refused() {
     let board = SimBoard::new(14);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(4 * 8192, Align::PAGE).unwrap(), 8192).unwrap();
-    let device = SimDevice::with_model(&board, rig(&board), EduModel::new(32));
-    let mut engine = Engine::new(Edu::<_, 32>::open(device.window().unwrap()).unwrap()).unwrap();
+    let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::new());
+    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     let refused = engine.start([pool.take().unwrap().to_device(..4096), pool.take().unwrap().from_device(..)], &()).unwrap_err();
     assert!(matches!(refused.error, Error::Argument { value: 4096, max: 4095, .. }));
     let refused = engine.start([pool.take().unwrap().to_device(..65), pool.take().unwrap().from_device(..64)], &()).unwrap_err();
@@ -117,8 +117,8 @@ fn one_that_will_not_end_keeps_its_buffers() {
     let board = SimBoard::new(15);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = Pool::<2>::new(region.carve(2 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
-    let device = SimDevice::with_model(&board, rig(&board), EduModel::stuck());
-    let mut engine = Engine::new(Edu::<_, 32>::open(device.window().unwrap()).unwrap()).unwrap();
+    let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::stuck());
+    let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     let job = engine.start([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &()).unwrap();
     let failed = job.wait(Timeout::ms(300)).unwrap_err();
     assert!(matches!(failed.error, Error::WillNotStop { device: "edu", .. }) && failed.buffers.is_none(), "{failed}");
@@ -149,7 +149,10 @@ fn what_is_no_edu_is_refused() {
         #[allow(unsafe_code, reason = "a port is a claim")]
         // SAFETY: it reaches nothing.
         let wired = unsafe { contigo::Wired::new(Nothing(len_bytes), contigo::Spin, port) };
-        assert_eq!(Edu::<_, 28>::open(wired).map(|_| ()), Err(expected));
+        #[allow(unsafe_code, reason = "what a window is, is a claim")]
+        // SAFETY: what is written to it goes nowhere.
+        let opened = unsafe { Edu::<_, 28>::open(wired) };
+        assert_eq!(opened.map(drop), Err(expected));
     }
 }
 
@@ -171,9 +174,12 @@ fn a_refused_access_is_an_error_where_somebody_watches() {
     let board = SimBoard::new(16);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
-    let device = SimDevice::with_model(&board, rig(&board), EduModel::new(32));
+    let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::new());
     let script = Scripted(Rc::default());
-    let mut engine = Engine::new(Edu::<_, 32, _>::watched(device.window().unwrap(), script.clone()).unwrap()).unwrap();
+    #[allow(unsafe_code, reason = "what a window is, is a claim")]
+    // SAFETY: it is a simulated edu's, with 32 bits.
+    let driver = unsafe { Edu::<_, 32, _>::watched(device.window().unwrap(), script.clone()) };
+    let mut engine = Engine::new(driver.unwrap()).unwrap();
     let fault = |write| IommuFault { event: 0x10, stream: 8, write, addr: 0x4000 };
     // The last answer comes first.
     for (answers, expected) in [

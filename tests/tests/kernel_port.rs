@@ -122,7 +122,8 @@ fn a_port_that_disagrees_about_coherency_is_refused() {
     let device = SimZdma::new(&board, board.port());
     // SAFETY: the job is refused: the simulated device gets no address.
     let device = unsafe { Wired::new(device.window().unwrap(), Spin, HP0) };
-    let mut engine = Engine::new(Zdma::simple(device).unwrap()).unwrap();
+    // SAFETY: the window is a simulated ZDMA's.
+    let mut engine = Engine::new(unsafe { Zdma::simple(device) }.unwrap()).unwrap();
     let refused =
         engine.start([buf.to_device(..32), region.carve(64, Align::LINE).unwrap().into_buf().from_device(..64)], &()).unwrap_err();
     assert!(matches!(refused.error, Error::CoherencyMismatch { .. }), "{refused:?}");
@@ -197,7 +198,10 @@ fn an_import_that_fails_leaves_nothing() {
     assert_eq!((kernel.imports(), port.set_addr_bits(32)), (0, Ok(())));
     assert_eq!(port.set_addr_bits(11), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EINVAL)));
     kernel.refuse(Call::SetBusMaster, libc::EOPNOTSUPP);
-    assert_eq!(port.set_bus_master(true), Err(os("ioctl(CONTIGO_SET_BUS_MASTER)", libc::EOPNOTSUPP)));
+    // SAFETY: there is no device.
+    let enabled = unsafe { port.enable_bus_master() };
+    let refused = Err(os("ioctl(CONTIGO_SET_BUS_MASTER)", libc::EOPNOTSUPP));
+    assert_eq!((enabled, port.disable_bus_master()), (refused, refused));
     for (name, len_bytes) in [("a/b", 4096), ("", 4096)] {
         assert!(matches!(DmaHeap::allocate_for_from(&heap(), &port, name, len_bytes), Err(Error::BadName { .. })));
     }
@@ -355,7 +359,7 @@ fn every_driver_leaves_what_stops_it() {
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
 
     let device = SimGemm8::new(&board, board.port());
-    let engine = Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap();
+    let engine = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     // SAFETY: the fake has no device: nothing is written.
     let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
     let write = |offset: usize, value| Step { kind: 1, offset_bytes: offset as u32, mask: u32::MAX, value, ..Step::default() };
@@ -363,7 +367,7 @@ fn every_driver_leaves_what_stops_it() {
     assert_eq!(steps, [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0)]);
 
     let device = SimZdma::new(&board, board.port());
-    let engine = Engine::new(Zdma::simple(device.window().unwrap()).unwrap()).unwrap();
+    let engine = Engine::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap();
     // SAFETY: as above.
     let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
     let enable = Step { kind: 2, offset_bytes: zdma::CTRL2.offset() as u32, mask: 1, value: 0, timeout_us: 900_000, ..Step::default() };
@@ -372,7 +376,9 @@ fn every_driver_leaves_what_stops_it() {
 
     let device = SimPl330::new(&board, board.port());
     let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
-    let engine = Engine::new(Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 }).unwrap()).unwrap();
+    // SAFETY: the window is a simulated PL330's.
+    let driver = unsafe { Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 }) };
+    let engine = Engine::new(driver.unwrap()).unwrap();
     // SAFETY: as above.
     let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
     assert_eq!(steps[2], write(pl330::DBGINST0.offset(), 0x0001_0301), "DMAKILL of channel 3");
@@ -427,7 +433,9 @@ fn a_program_stops_a_channel_that_never_ends() {
     let device = SimPl330::new(&board, board.port());
     let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
     let window = device.window().unwrap();
-    let mut driver = Pl330::open(Shared(&window), program).unwrap();
+    // SAFETY: the window is a simulated PL330's, and the program that stops it is run in its
+    // driver's place.
+    let mut driver = unsafe { Pl330::open(Shared(&window), program) }.unwrap();
     // DMALP forever: LOOP, NOP, DMALPEND without a counter.
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&[0x18, 0x28, 0x01]).unwrap() };
@@ -474,9 +482,9 @@ fn a_device_that_is_gone_meets_no_program() {
     let (gemm, zdma, pl330) =
         (SimGemm8::new(&board, board.port()), SimZdma::new(&board, board.port()), SimPl330::new(&board, board.port()));
     let programs = [
-        Gemm8::open(gemm.window().unwrap()).unwrap().quiesce_program(),
-        Zdma::simple(zdma.window().unwrap()).unwrap().quiesce_program(),
-        Pl330::open(pl330.window().unwrap(), program).unwrap().quiesce_program(),
+        Gemm8::open_simulated(gemm.window().unwrap()).unwrap().quiesce_program(),
+        Zdma::simple_simulated(zdma.window().unwrap()).unwrap().quiesce_program(),
+        Pl330::open_simulated(pl330.window().unwrap(), program).unwrap().quiesce_program(),
     ];
     for program in programs {
         // SAFETY: there is no device.
@@ -491,7 +499,8 @@ fn zdmas_program_waits_for_the_copy() {
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let device = SimZdma::new(&board, board.port());
     let window = device.window().unwrap();
-    let driver = Zdma::simple(Shared(&window)).unwrap();
+    // SAFETY: the window is a simulated ZDMA's.
+    let driver = unsafe { Zdma::simple(Shared(&window)) }.unwrap();
     let program = driver.quiesce_program();
     let mut engine = Engine::new(driver).unwrap();
     let mut window = Shared(&window);

@@ -104,7 +104,7 @@ impl Tally {
 /// A thousand jobs, with what a program does around them. `true`: what the device wrote is compared too.
 fn thousand_jobs<B: Backend>(device: &SimGemm8<'_>, port: Port, region: &Region<B>, compare: bool) -> Result<Tally> {
     let mut tally = Tally::default();
-    let mut engine: GemmEngine<'_> = Engine::new(Gemm8::open(device.window()?)?)?;
+    let mut engine: GemmEngine<'_> = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
     // Room for what stuck devices keep.
     let pool = Pool::<256>::new(region.carve(256 * SLOT, Align::DLPACK)?, SLOT)?;
     let local = LocalPool::<2>::new(region.carve(2 * SLOT, Align::LINE)?, SLOT)?;

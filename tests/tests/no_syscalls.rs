@@ -205,7 +205,8 @@ fn child<B: Backend>(backend: B, port: impl FnOnce(&Region<B>) -> Port, report: 
     let hardware = Software { registers, region: &region, port, looks: Cell::new(0) };
     // SAFETY: the device in software finds memory by this port's addresses.
     let device = unsafe { Wired::new(hardware, Spin, port) };
-    let mut engine = Engine::new(Gemm8::open(device)?)?;
+    // SAFETY: the device in software does what a gemm8 does.
+    let mut engine = Engine::new(unsafe { Gemm8::open(device)? })?;
     for _ in 0..WARM_UP {
         two_jobs(&mut engine, &region, (&pool, &local, &arena))?;
     }

@@ -146,18 +146,22 @@ fn command(tree: &FakeDevices) -> [u8; 2] {
 }
 
 #[test]
-fn bus_mastering_is_given_and_taken() {
+fn bus_mastering_is_given_by_its_own_handle_and_taken() {
     let tree = edu();
     tree.file(&at("config"), [0xFF, 0xFF, 0xFF, 0xFF, 0x01, 0x05, 0xFF, 0xFF]);
     let function = tree.open_pci(EDU).unwrap();
-    assert_eq!((function.enable(), command(&tree)), (Ok(()), [0x07, 0x05]), "memory space too");
+    assert_eq!((function.enable(), command(&tree)), (Ok(()), [0x03, 0x05]), "memory space, and nothing else");
+    let master = function.bus_master().unwrap();
+    // SAFETY: there is no function, and nothing masters a bus.
+    let enable = || unsafe { master.enable() };
+    assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
+    assert_eq!((function.enable(), command(&tree)), (Ok(()), [0x07, 0x05]), "memory space does not take it away");
     assert_eq!((function.disable_bus_master(), command(&tree)), (Ok(()), [0x03, 0x05]));
     // The driver's own handle, after the function went into its parts.
-    let master = function.bus_master().unwrap();
     // SAFETY: no driver is made of it.
     let device = unsafe { function.polled(0, PORT) }.unwrap();
     assert_eq!((device.port(), device.read32(0)), (&PORT, 0x0100_00ED));
-    assert_eq!((master.enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
+    assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
     assert_eq!((master.disable(), command(&tree)), (Ok(()), [0x03, 0x05]));
     drop(device);
     assert_eq!(tree.open_pci(EDU).map(drop), Err(IN_USE), "it may still take mastering away from the next one");
@@ -170,6 +174,7 @@ fn what_was_taken_is_not_given_back_by_an_interrupt() {
     let tree = edu();
     let _line = bind(&tree, 0);
     let function = tree.open_pci(EDU).unwrap();
+    let master = function.bus_master().unwrap();
     let mut bell = function.uio_irq().unwrap();
     let start = Instant::now();
     std::thread::scope(|scope| {
@@ -182,7 +187,8 @@ fn what_was_taken_is_not_given_back_by_an_interrupt() {
             armed
         });
         while !arming.is_finished() {
-            assert_eq!((function.enable(), function.disable_bus_master()), (Ok(()), Ok(())));
+            // SAFETY: there is no function, and nothing masters a bus.
+            assert_eq!((function.enable(), unsafe { master.enable() }, master.disable()), (Ok(()), Ok(()), Ok(())));
             for _ in 0..10 {
                 assert_eq!(command(&tree)[0], 0x03, "an unmasking gave the bus back");
             }

@@ -20,6 +20,17 @@ use std::{cell::Cell, mem::forget};
 const WAIT: Timeout = Timeout::ms(50);
 const SLOT: usize = 8192;
 
+/// The driver of a model, whatever a test bends in what its window says.
+fn open<'p, D: Device>(device: D, program: CpuBuf<'p>) -> Result<Pl330<'p, D>, Refused<CpuBuf<'p>>> {
+    open_with(device, program, Pl330Config::default())
+}
+
+/// The same, by a channel and an event.
+fn open_with<'p, D: Device>(device: D, program: CpuBuf<'p>, config: Pl330Config) -> Result<Pl330<'p, D>, Refused<CpuBuf<'p>>> {
+    // SAFETY: every window of this file is, or wraps, the one of a simulated PL330.
+    unsafe { Pl330::open_with(device, program, config) }
+}
+
 /// Memory for programs and for data, on one board.
 struct Memory<'b> {
     region: Region<Sim<'b>>,
@@ -87,7 +98,7 @@ fn ten_thousand_copies_at_any_address_and_length() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, port(&board));
-        let mut engine = Engine::new(Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
+        let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
         copies(&mut engine, &data, &mut Rng::with_seed(seed as u64), 5_000, 1000);
         assert_eq!((engine.jobs().completed, engine.jobs().stopped), (5_000, 0));
         drop(engine);
@@ -115,7 +126,7 @@ fn every_kind_of_controller_copies() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::with_spec(&board, board.port(), spec);
-        let driver = Pl330::open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
+        let driver = open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
         assert_eq!(driver.config(), config);
         copies(&mut Engine::new(driver).unwrap(), &data, &mut Rng::with_seed(9), 200, 3000);
         assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0), "{spec:?}");
@@ -129,7 +140,7 @@ fn the_same_seed_takes_the_same_time() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.port());
-        let mut engine = Engine::new(Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
+        let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
         copies(&mut engine, &data, &mut Rng::with_seed(1), 50, 500);
         board.now_ns()
     };
@@ -197,7 +208,7 @@ fn refusal(spec: Pl330Spec, config: Pl330Config, bend: impl Fn(usize, u32) -> u3
     let programs = memory.programs();
     let device = SimPl330::with_spec(&board, board.port(), spec);
     let Refused { error, mut returned, .. } =
-        Pl330::open_with(Bent::new(device.window().unwrap(), bend), programs.take().unwrap(), config).unwrap_err();
+        open_with(Bent::new(device.window().unwrap(), bend), programs.take().unwrap(), config).unwrap_err();
     returned.view_mut::<u8>().unwrap().fill(1); // the CPU's, as it was
     drop(returned);
     assert_eq!(programs.taken(), 0);
@@ -232,7 +243,7 @@ fn what_is_no_controller_or_not_enough_of_one_is_refused() {
     let device = SimPl330::new(&board, board.port());
     let open = |len_bytes, program: CpuBuf<'_>| {
         let bent = Bent { len_bytes, ..Bent::new(device.window().unwrap(), |_, value| value) };
-        Pl330::open(bent, program).map(drop).map_err(|refused| refused.error)
+        open(bent, program).map(drop).map_err(|refused| refused.error)
     };
     let carve = |len_bytes| memory.region.carve(len_bytes, Align::LINE).unwrap().into_buf();
     let need_bytes = 0x1000;
@@ -254,7 +265,7 @@ fn what_cannot_be_copied_is_refused_before_anything_is_touched() {
     let region = Region::new(board.memory(8 << 20).unwrap()).unwrap();
     let carve = |len_bytes| region.carve(len_bytes, Align::PAGE).unwrap().into_buf();
     let device = SimPl330::new(&board, board.port());
-    let mut engine = Engine::new(Pl330::open(device.window().unwrap(), carve(PROGRAM_BYTES)).unwrap()).unwrap();
+    let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), carve(PROGRAM_BYTES)).unwrap()).unwrap();
     let most = 2 << 20;
     let (mut from, to) = (carve(most + 4096), carve(most + 4096));
     from.view_mut::<u8>().unwrap().fill(3);
@@ -280,10 +291,10 @@ fn what_cannot_be_copied_is_refused_before_anything_is_touched() {
     assert!(to.view_at::<u8>(..most + 999).unwrap().iter().all(|&byte| byte == 3));
 
     // The numbers that only a direct call can bring, past the engine's own checks.
-    let accelerator = Pl330::open(SimPl330::new(&board, board.port()).window().unwrap(), carve(PROGRAM_BYTES)).map(drop);
+    let accelerator = open(SimPl330::new(&board, board.port()).window().unwrap(), carve(PROGRAM_BYTES)).map(drop);
     assert!(accelerator.is_ok());
     let other = SimPl330::new(&board, board.port());
-    let driver = Pl330::open(other.window().unwrap(), carve(PROGRAM_BYTES)).unwrap();
+    let driver = Pl330::open_simulated(other.window().unwrap(), carve(PROGRAM_BYTES)).unwrap();
     let slice = |addr, len_bytes| DevSlice { addr: DevAddr(addr), offset_bytes: 0, len_bytes };
     let last = u64::from(u32::MAX);
     let unreachable = Error::Unreachable { port: "sim-hp0", addr: 1 << 32, len_bytes: 8, first: 0, last };
@@ -316,7 +327,7 @@ fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) 
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
     let device = SimPl330::with_spec(&board, board.port(), spec);
-    let mut driver = Pl330::open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
+    let mut driver = open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
     let code = code(memory.base());
     let before_us = board.now_ns() / 1_000;
     // SAFETY: these programs stay inside the slots of `data`, of which nobody has taken one, or outside all memory.
@@ -393,7 +404,7 @@ fn a_manager_that_faults_is_decoded_and_killed() {
     let device = SimPl330::with_spec(&board, board.port(), spec);
     let lies = |offset, value: u32| if offset == 0 { value & !regs::DSR_NONSECURE } else { value };
     let bent = Bent::new(device.window().unwrap(), lies);
-    let mut engine = Engine::new(Pl330::open(bent, programs.take().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(open(bent, programs.take().unwrap()).unwrap()).unwrap();
     for _ in 0..2 {
         let job = engine.start([data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)], &()).unwrap();
         let failed = job.wait(WAIT).unwrap_err();
@@ -403,7 +414,7 @@ fn a_manager_that_faults_is_decoded_and_killed() {
         assert_eq!((data.taken(), engine.is_busy()), (0, false), "the manager was killed, so it faults no more");
     }
     drop(engine);
-    works(&mut Engine::new(Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap(), &data);
+    works(&mut Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap(), &data);
 }
 
 #[test]
@@ -412,7 +423,7 @@ fn a_program_that_does_not_fit_or_comes_too_early_is_refused() {
     let memory = Memory::on(&board);
     let programs = memory.programs();
     let device = SimPl330::new(&board, board.port());
-    let mut driver = Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap();
+    let mut driver = Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap();
     // SAFETY: it touches no memory, and is refused.
     let too_long = unsafe { driver.run_program(&[0x18; PROGRAM_BYTES + 1]) };
     let end = PROGRAM_BYTES + 4;
@@ -451,7 +462,7 @@ fn an_event_between_two_reads_is_not_the_end() {
         }
         value
     };
-    let mut driver = Pl330::open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap();
+    let mut driver = open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap();
     slow.set(false);
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&[&[0x34, 0], &WAIT_FOR_EVER[..]].concat()).unwrap() };
@@ -473,7 +484,7 @@ fn faults_strike_often_and_every_job_ends_well_or_with_its_error() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, port(&board));
-        let mut engine = Engine::new(Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
+        let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
         let (mut rng, mut good, mut faults, mut timeouts) = (Rng::with_seed(seed as u64), 0, 0, 0);
         for job in 0..1_000 {
             let (mut source, mut target) = (data.take().unwrap(), data.take().unwrap());
@@ -518,7 +529,7 @@ fn a_job_that_hangs_times_out_and_the_next_one_works() {
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
     let device = SimPl330::new(&board, board.port());
-    let mut engine = Engine::new(Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
     let (mut hung, mut after_one) = (0, 0);
     let mut last_hung = false;
     for _ in 0..200 {
@@ -545,7 +556,7 @@ fn a_stuck_controller_leaks_what_it_may_write_and_works_after_a_reset() {
     let programs = memory.programs();
     let data = Pool::<64>::new(memory.region.carve(64 * 1024, Align::LINE).unwrap(), 1024).unwrap();
     let device = SimPl330::new(&board, board.port());
-    let mut engine = Engine::new(Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
     let (mut stuck, mut good) = (0, 0);
     while stuck < 8 || good < 8 {
         let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
@@ -577,7 +588,7 @@ fn a_driver_gives_its_program_back_only_if_its_controller_stopped() {
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
     let device = SimPl330::new(&board, board.port());
-    let open = || Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap();
+    let open = || Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap();
     drop(open());
     drop(Engine::new(open()).unwrap());
     assert_eq!(programs.taken(), 0);
@@ -604,7 +615,7 @@ fn a_program_that_waits_for_ever_is_killed_by_whoever_comes_next() {
     let device = SimPl330::new(&board, board.port());
     let gone = Cell::new(false);
     let crashed = Revoked { inner: device.window().unwrap(), gone: &gone };
-    let mut crashed = Pl330::open_with(crashed, programs.take().unwrap(), Pl330Config { channel: 2, event: 7 }).unwrap();
+    let mut crashed = open_with(crashed, programs.take().unwrap(), Pl330Config { channel: 2, event: 7 }).unwrap();
     // SAFETY: it touches no memory.
     unsafe { crashed.run_program(&WAIT_FOR_EVER).unwrap() };
     assert_eq!(crashed.poll(Timeout::us(100)), Ok(false));
@@ -623,7 +634,7 @@ fn a_program_that_waits_for_ever_is_killed_by_whoever_comes_next() {
         }
         value
     });
-    let mut engine = Engine::new(Pl330::open(watched, programs.take().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(open(watched, programs.take().unwrap()).unwrap()).unwrap();
     assert_eq!(seen.get(), regs::STOPPED);
     works(&mut engine, &data);
 }
@@ -635,7 +646,7 @@ fn a_job_that_is_dropped_before_its_channel_has_started_never_starts() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.coherent_port());
-        let mut engine = Engine::new(Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
+        let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
         let (mut from, mut to) = (data.take().unwrap(), data.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(1);
         to.view_mut::<u8>().unwrap().fill(2);
@@ -663,7 +674,7 @@ fn a_lost_interrupt_costs_a_millisecond_and_a_late_one_its_lateness() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.port());
-        let mut engine = Engine::new(Pl330::open(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
+        let mut engine = Engine::new(Pl330::open_simulated(device.window().unwrap(), programs.take().unwrap()).unwrap()).unwrap();
         let mut longest = 0;
         for _ in 0..50 {
             let before_ns = board.now_ns();
@@ -726,7 +737,7 @@ fn a_controller_that_vanishes_ends_the_job_and_keeps_the_buffers() {
     let (programs, data) = (memory.programs(), memory.data());
     let (device, gone) = (SimPl330::new(&board, board.port()), Cell::new(false));
     let window = Revoked { inner: device.window().unwrap(), gone: &gone };
-    let mut engine = Engine::new(Pl330::open(window, programs.take().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(open(window, programs.take().unwrap()).unwrap()).unwrap();
     let buffers = || (data.take().unwrap(), data.take().unwrap());
     let (from, to) = buffers();
     let job = engine.start([from.to_device(..900), to.from_device(..900)], &()).unwrap();
@@ -753,7 +764,7 @@ fn a_debug_interface_that_stays_busy_ends_everything_in_bounded_time() {
     let (programs, data) = (memory.programs(), memory.data());
     let (device, busy) = (SimPl330::new(&board, board.port()), Cell::new(false));
     let bend = |offset, value: u32| value | u32::from(offset == regs::DBGSTATUS.offset() && busy.get());
-    let mut engine = Engine::new(Pl330::open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap()).unwrap();
     busy.set(true);
     let before_us = board.now_ns() / 1_000;
     let failed = engine.start([data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)], &()).unwrap_err();
@@ -764,7 +775,7 @@ fn a_debug_interface_that_stays_busy_ends_everything_in_bounded_time() {
     assert!((15_000..16_000).contains(&took_us), "{took_us} us");
     drop(engine);
     assert_eq!(programs.taken(), 1, "a DMAGO may be in there: the program is leaked");
-    let driver = Pl330::open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap();
+    let driver = open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap();
     let refused = Engine::new(driver).unwrap_err();
     assert_eq!(refused.error, will_not);
     busy.set(false);

@@ -11,7 +11,7 @@ mod lifetimes;
 mod registers;
 
 use contigo::{
-    CpuBuf, Device, Engine, Timeout,
+    CpuBuf, Engine, Timeout,
     accel::zdma::Zdma,
     sim::{SimWindow, ZdmaModel},
 };
@@ -32,10 +32,10 @@ const MODES: [Mode; 3] = [Mode::Simple, Mode::Linked(4096), Mode::Linked(128)];
 
 impl Mode {
     /// The driver of `device` in this mode, its descriptors from `take`.
-    fn open<'p, D: Device>(self, device: D, take: impl FnOnce(usize) -> CpuBuf<'p>) -> Zdma<'p, D> {
+    fn open<'p, 'd>(self, device: SimWindow<'d, ZdmaModel>, take: impl FnOnce(usize) -> CpuBuf<'p>) -> Zdma<'p, SimWindow<'d, ZdmaModel>> {
         match self {
-            Self::Simple => Zdma::simple(device).unwrap(),
-            Self::Linked(len_bytes) => Zdma::linked(device, take(len_bytes)).unwrap(),
+            Self::Simple => Zdma::simple_simulated(device).unwrap(),
+            Self::Linked(len_bytes) => Zdma::linked_simulated(device, take(len_bytes)).unwrap(),
         }
     }
 }

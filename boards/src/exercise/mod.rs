@@ -25,7 +25,7 @@
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(Ground::WHOLE_BYTES + 4096)?)?;
 //! let channel = SimZdma::new(&board, board.port());
-//! let mut engine = Engine::new(Zdma::simple(channel.window()?)?)?;
+//! let mut engine = Engine::new(Zdma::simple_simulated(channel.window()?)?)?;
 //! let mut ground = Ground::new(&region)?;
 //! let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, 42)?;
 //! exerciser.run(&mut engine, Mode::Polled, Budget::jobs(200)).map_err(|stopped| stopped.error)?;

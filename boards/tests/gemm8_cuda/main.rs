@@ -47,7 +47,7 @@ fn simulated_jobs() -> Vec<Job> {
         Region::new(board.memory_with(SimSpec { len_bytes: 4 * OPERAND_BYTES, coherent: Some(true), ..SimSpec::default() }).unwrap())
             .unwrap();
     let device = SimGemm8::new(&board, board.coherent_port());
-    let mut engine = Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     let mut bufs = [(); 4].map(|()| region.carve(OPERAND_BYTES, Align::LINE).unwrap().into_buf());
     let mut jobs = Vec::new();
     for output in outputs() {

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "what stops a device after a crash is left with the kernel by the program's word")]
+#![allow(unsafe_code, reason = "which device it is, and what stops it after a crash, are the program's word")]
 //! Every built-in accelerator's engine as one type.
 
 use super::{device::Dev, flight::Part};
@@ -76,12 +76,19 @@ macro_rules! each {
 
 impl Machine {
     /// The driver of `device`, and its engine. `memory` is for the driver's own program or descriptors; a PL330 must have some.
-    pub(super) fn open(kind: MachineKind, device: Dev, memory: Option<CpuBuf<'static>>) -> Result<Self, Fault> {
+    ///
+    /// # Safety
+    /// `device` is a `kind`, and nobody else drives it.
+    pub(super) unsafe fn open(kind: MachineKind, device: Dev, memory: Option<CpuBuf<'static>>) -> Result<Self, Fault> {
         Ok(match (kind, memory) {
-            (MachineKind::Gemm8, _) => Self::Gemm8(engine(Gemm8::open(device)?)?),
-            (MachineKind::Zdma, None) => Self::Zdma(engine(Zdma::simple(device)?)?),
-            (MachineKind::Zdma, Some(memory)) => Self::Zdma(engine(Zdma::linked(device, memory)?)?),
-            (MachineKind::Pl330, Some(memory)) => Self::Pl330(engine(Pl330::open(device, memory)?)?),
+            // SAFETY: the caller's promise.
+            (MachineKind::Gemm8, _) => Self::Gemm8(engine(unsafe { Gemm8::open(device)? })?),
+            // SAFETY: the caller's promise.
+            (MachineKind::Zdma, None) => Self::Zdma(engine(unsafe { Zdma::simple(device)? })?),
+            // SAFETY: the caller's promise.
+            (MachineKind::Zdma, Some(memory)) => Self::Zdma(engine(unsafe { Zdma::linked(device, memory)? })?),
+            // SAFETY: the caller's promise.
+            (MachineKind::Pl330, Some(memory)) => Self::Pl330(engine(unsafe { Pl330::open(device, memory)? })?),
             (MachineKind::Pl330, None) => return Err(Misuse::Null { what: "contigo_engine_options.heap, which a pl330 needs," }.into()),
         })
     }

@@ -142,7 +142,9 @@ impl Station {
             _ => None,
         };
         machine.put(match device {
-            Some(device) => Machine::open(kind, device, memory)?,
+            // SAFETY: a simulated one was made as that kind; of a real one the C program says it
+            // (contigo.h, `contigo_engine_options.kind`).
+            Some(device) => unsafe { Machine::open(kind, device, memory)? },
             None => Machine::on_gpu(&port)?,
         });
         let raw = Handle { index, generation: station.generation() }.raw(Kind::Engine);

@@ -42,7 +42,9 @@ pub const CONTIGO_ENGINE_GEMM8_CUDA: u32 = 4;
 pub struct contigo_engine_options {
     /// `sizeof(contigo_engine_options)`.
     pub struct_size: usize,
-    /// `CONTIGO_ENGINE_...`.
+    /// `CONTIGO_ENGINE_...`. For a real device this is the program's word: the registers are this
+    /// accelerator's. Those of another one are not always told apart by what they read as, and
+    /// would be given addresses by this one's map.
     pub kind: u32,
     /// 1: wait without the interrupt, by looking again and again. For a real device only.
     pub polled: u32,

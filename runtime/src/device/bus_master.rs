@@ -21,6 +21,8 @@ use crate::Error;
 /// let function = PciFunction::find(0x1234, 0x11E8)?;
 /// let mut driver = MyDriver { master: function.bus_master()? };
 /// driver.quiesce()?;
+/// // SAFETY: `quiesce` has reset it.
+/// unsafe { driver.master.enable()? };
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]
@@ -31,12 +33,22 @@ impl BusMaster {
         Self(config)
     }
 
-    /// Lets the function reach memory.
+    /// Lets the function reach memory: once its driver has stopped it
+    /// ([`Engine::new`](crate::Engine::new) does), and before its first job.
     ///
     /// # Errors
     /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::AttributeNonsense`] where the function does not answer;
     /// [`Error::Unsuitable`] where it keeps the bit clear; [`Error::Contended`].
-    pub fn enable(&self) -> Result<(), Error> {
+    ///
+    /// # Safety
+    /// The function was stopped or reset since anybody else drove it. Nothing else does that:
+    /// `uio_pci_generic` only takes bus mastering away. A function whose last program was killed in
+    /// a job still has that job's addresses, and would go on at them, in memory that is somebody
+    /// else's by now.
+    ///
+    /// Source: `release` in Linux `drivers/uio/uio_pci_generic.c`; PCI Local Bus Specification 3.0,
+    /// 6.2.2, table 6-1, bit 2.
+    pub unsafe fn enable(&self) -> Result<(), Error> {
         self.0.change(BUS_MASTER, 0)
     }
 

@@ -50,9 +50,14 @@ pub unsafe trait Device: Mmio + Irq {
 /// use contigo::{Bus, Device, Error, Irq, Mmio, Port, Wired, accel::gemm8::Gemm8};
 /// /// UG585, "AXI_HP Interfaces": not coherent, 32 bits, no offset.
 /// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
-/// fn open(window: impl Mmio, irq: impl Irq) -> Result<Gemm8<impl Device>, Error> {
-///     // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0, and nothing else drives it.
-///     Gemm8::open(unsafe { Wired::new(window, irq, HP0) })
+///
+/// /// # Safety
+/// /// `window` and `irq` are this bitstream's gemm8, and nobody else drives it.
+/// unsafe fn open(window: impl Mmio, irq: impl Irq) -> Result<Gemm8<impl Device>, Error> {
+///     // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
+///     let device = unsafe { Wired::new(window, irq, HP0) };
+///     // SAFETY: the caller's promise.
+///     unsafe { Gemm8::open(device) }
 /// }
 /// ```
 #[derive(Debug)]

@@ -182,14 +182,16 @@ impl PciFunction {
         Ok(registers)
     }
 
-    /// Lets it answer at its addresses and master the bus. Where the module `contigo` is bound to it,
-    /// [`KernelPort::set_bus_master`](crate::KernelPort::set_bus_master) does that.
+    /// Lets it answer at its addresses. It does not reach memory by that: [`BusMaster::enable`]
+    /// lets it, once its driver has stopped it, or
+    /// [`KernelPort::enable_bus_master`](crate::KernelPort::enable_bus_master) where the module
+    /// `contigo` is bound to it.
     ///
     /// # Errors
     /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; EBADF there: not root, and `contigo` is bound to it; [`Error::AttributeNonsense`] where the function does not answer;
     /// [`Error::Unsuitable`] where it keeps a bit clear; [`Error::Contended`].
     pub fn enable(&self) -> Result<(), Error> {
-        self.config.change(MEMORY_SPACE | BUS_MASTER, 0)
+        self.config.change(MEMORY_SPACE, 0)
     }
 
     /// Takes bus mastering away: [`BusMaster::disable`].

@@ -48,9 +48,10 @@ struct Map {
 /// use contigo::{Bus, Engine, Port, Uio, accel::gemm8::Gemm8};
 /// /// UG585, "AXI_HP Interfaces".
 /// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
-/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0, and nothing else drives it.
+/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
 /// let device = unsafe { Uio::find("gemm8@40000000")?.wired(HP0) };
-/// let engine = Engine::new(Gemm8::open(device)?)?;
+/// // SAFETY: in this bitstream gemm8 is at 0x4000_0000, and nothing else drives it.
+/// let engine = Engine::new(unsafe { Gemm8::open(device)? })?;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 ///

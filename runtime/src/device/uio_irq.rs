@@ -23,8 +23,10 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 /// let [a, b, bias, c] = [0; 4].map(|_| region.carve(4096, Align::PAGE).map(|carve| carve.into_buf()));
 /// let (registers, irq) = Uio::find("gemm8@40000000")?.into_parts();
 /// let mut bell = irq.try_clone()?;
-/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0, and nothing else drives it.
-/// let mut engine = Engine::new(Gemm8::open(unsafe { Wired::new(registers, irq, HP0) })?)?;
+/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
+/// let device = unsafe { Wired::new(registers, irq, HP0) };
+/// // SAFETY: in this bitstream gemm8 is at 0x4000_0000, and nothing else drives it.
+/// let mut engine = Engine::new(unsafe { Gemm8::open(device)? })?;
 ///
 /// let gemm = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
 /// let operands = [a?.to_device(..256), b?.to_device(..256), bias?.to_device(..64), c?.from_device(..1024)];

@@ -13,7 +13,7 @@ use crate::{DevSlice, Direction, Error, Port, Timeout};
 /// # #[cfg(all(feature = "sim", feature = "linux"))] {
 /// use contigo::{Accelerator, Align, DevAddr, DevSlice, Device, Direction, Engine, Error, Pool, Port, Region, Result, Timeout, poll_until};
 /// use contigo::mmio::{Pointer, ReadClears, ReadWrite, Register};
-/// use contigo::sim::{Model, SimBoard, SimBus, SimDevice};
+/// use contigo::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
 ///
 /// // The register map, by UG1399: start is bit 0, done bit 1 (clears when read), idle bit 2.
 /// const CTRL: Register<ReadClears> = Register::at(0x00);
@@ -23,6 +23,19 @@ use crate::{DevSlice, Direction, Error, Port, Timeout};
 /// const KEY: Register<ReadWrite> = Register::at(0x30);
 ///
 /// struct Xor<D>(D);
+///
+/// impl<D: Device> Xor<D> {
+///     /// # Safety
+///     /// The window is this core's, and nobody else drives it while this value lives.
+///     unsafe fn open(device: D) -> Self { Self(device) }
+/// }
+/// impl<'d> Xor<SimWindow<'d, Core>> {
+///     /// As `open`, and safe: the type of the window says what is behind it.
+///     fn open_simulated(window: SimWindow<'d, Core>) -> Self {
+///         // SAFETY: the model is this core, and has one window at a time.
+///         unsafe { Self::open(window) }
+///     }
+/// }
 ///
 /// // SAFETY: the core reads `LEN` bytes at `SRC`, writes as many at `DST`, and nothing else; it is done and idle after its last
 /// // write was answered. The port is the device's.
@@ -104,7 +117,7 @@ use crate::{DevSlice, Direction, Error, Port, Timeout};
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
 /// let core = SimDevice::with_model(&board, board.port(), Core::default());
-/// let mut engine = Engine::new(Xor(core.window()?))?;
+/// let mut engine = Engine::new(Xor::open_simulated(core.window()?))?;
 /// let mut input = pool.take()?;
 /// input.view_mut::<u8>()?.fill(0x0F);
 /// let [_, output] = engine.start([input.to_device(..100), pool.take()?.from_device(..100)], &0xFF)?.wait(Timeout::ms(5))?;
@@ -125,7 +138,10 @@ use crate::{DevSlice, Direction, Error, Port, Timeout};
 ///    `start`. A write that is still under way in the interconnect counts as touching.
 /// 3. `check` touches no register that starts anything.
 /// 4. The device reaches memory through `port`, and no other way.
-/// 5. Nobody else drives the device while this value lives.
+/// 5. The device is the one that this driver is for, and nobody else drives it while this value
+///    lives. No register proves that, and [`Device`](crate::Device) does not say it. So a function
+///    that makes a driver of any `Device` is unsafe and asks for it. A driver of a simulated device
+///    is made safely, because the type of the window names the model.
 /// 6. The steps of `quiesce_program` start nothing, whenever they are run; and where all of them are met, 2 holds.
 pub unsafe trait Accelerator<const BUFFERS: usize> {
     /// What a job needs to know beside its operands.

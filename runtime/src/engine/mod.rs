@@ -38,7 +38,7 @@ const MAX_BUFFERS: usize = 16;
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
 /// let device = SimGemm8::new(&board, board.port());
-/// let mut engine = Engine::new(Gemm8::open(device.window()?)?)?;
+/// let mut engine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
 ///
 /// let [mut a, mut b, mut bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
 /// a.view_mut::<i8>()?.fill(1);

@@ -57,9 +57,10 @@ use core::{
 /// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
 /// let kernel_port = KernelPort::open("40000000.dma-port")?;
 /// let region = Region::new(DmaHeap::allocate_for(&kernel_port, "linux,cma", 4 << 20)?)?;
-/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0, and nothing else drives it.
+/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
 /// let device = unsafe { Uio::find("gemm8@40000000")?.wired(kernel_port.seen_through(HP0)) };
-/// let engine = Engine::new(Gemm8::open(device)?)?;
+/// // SAFETY: in this bitstream gemm8 is at 0x4000_0000, and nothing else drives it.
+/// let engine = Engine::new(unsafe { Gemm8::open(device)? })?;
 /// // SAFETY: 40000000.dma-port is this gemm8, and its reg the same registers.
 /// unsafe { engine.arm(&kernel_port, 0)? };   // from here on a crash stops the device before its memory goes
 /// # Ok::<(), contigo::Error>(())
@@ -147,14 +148,26 @@ impl<K: PortKernel> KernelPort<K> {
         self.kernel.ioctl(&self.file, Request::SetDmaBits(bits)).map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
     }
 
-    /// May a PCI function access memory? It may not after `open`. A platform device always may.
-    ///
-    /// Stop the device before mastering is turned on for the first time ([`Engine::new`](crate::Engine::new) does): what a crashed program
-    /// has left there would go on.
+    /// Lets a PCI function access memory. It may not after `open`. A platform device always may.
     ///
     /// # Errors
     /// [`Error::Os`]: EOPNOTSUPP, a platform device.
-    pub fn set_bus_master(&self, on: bool) -> Result<(), Error> {
+    ///
+    /// # Safety
+    /// As [`BusMaster::enable`](crate::BusMaster::enable).
+    pub unsafe fn enable_bus_master(&self) -> Result<(), Error> {
+        self.set_bus_master(true)
+    }
+
+    /// Takes that away: the device reaches no memory from here on.
+    ///
+    /// # Errors
+    /// As [`enable_bus_master`](Self::enable_bus_master).
+    pub fn disable_bus_master(&self) -> Result<(), Error> {
+        self.set_bus_master(false)
+    }
+
+    fn set_bus_master(&self, on: bool) -> Result<(), Error> {
         self.kernel.ioctl(&self.file, Request::SetBusMaster(on)).map_err(|errno| os("ioctl(CONTIGO_SET_BUS_MASTER)", errno))
     }
 

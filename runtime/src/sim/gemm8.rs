@@ -4,11 +4,11 @@
 use super::{
     SimBoard, SimDevice,
     board::BusError,
-    device::{Model, SimBus},
+    device::{Model, SimBus, SimWindow},
 };
 use crate::{
-    DevAddr, Port,
-    accel::gemm8::{Output, regs, requantize},
+    DevAddr, Port, Result,
+    accel::gemm8::{Gemm8, Output, regs, requantize},
 };
 
 const TILE: usize = regs::TILE as usize;
@@ -28,6 +28,17 @@ impl<'b> SimGemm8<'b> {
     #[must_use]
     pub fn new(board: &'b SimBoard, port: Port) -> Self {
         Self::with_model(board, port, Gemm8Model::new())
+    }
+}
+
+impl<'d> Gemm8<SimWindow<'d, Gemm8Model>> {
+    /// As [`open`](Gemm8::open), and safe: the type of the window says that a gemm8 is behind it.
+    ///
+    /// # Errors
+    /// As [`open`](Gemm8::open).
+    pub fn open_simulated(window: SimWindow<'d, Gemm8Model>) -> Result<Self> {
+        // SAFETY: the model is a gemm8, and `SimDevice::window` gives one window at a time.
+        unsafe { Self::open(window) }
     }
 }
 

@@ -15,7 +15,9 @@
 //!
 //! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](crate::Backend), [`SimDevice`] a device, whose [`SimWindow`] is
 //! its registers and interrupt; [`SimGemm8`], [`SimPl330`] and [`SimZdma`] are the models of what [`accel`](crate::accel) drives. A driver
-//! author writes a [`Model`] of an IP core and tests the driver against it before there is a bitstream.
+//! author writes a [`Model`] of an IP core and tests the driver against it before there is a
+//! bitstream. The type of a window names its model, so each driver has a safe function for it
+//! (`Gemm8::open_simulated`), beside the unsafe one for any device.
 
 mod block;
 mod board;

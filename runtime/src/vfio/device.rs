@@ -26,7 +26,8 @@ const LAST_BAR: u8 = 5;
 ///
 /// No port is claimed: what its master can reach is what the kernel mapped for it, at the addresses of this address space's bus, and the IOMMU
 /// refuses everything else. So a wrong address written into a register harms memory of this `Vfio` at most, and nothing of
-/// anybody else's. (That a driver writes right ones is still its own promise: [`Mmio::write32`].)
+/// anybody else's. (That a driver writes right ones is still its own promise: [`Mmio::write32`].
+/// And which core this is, is claimed where its driver is made.)
 ///
 /// Registers and the whole BAR are the device's own. Where the MSI-X table lies in the BAR, it is in the window too: leave it to the
 /// kernel.

@@ -142,8 +142,10 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
     // SAFETY: it is not true, and the test is what the IOMMU makes of it: at most the block of this `Vfio` is reached.
     let device = unsafe { Wired::new(device, Spin, claimed) };
     let mut engine = match refused.log(address) {
-        None => Engines::Blind(Engine::new(Edu::<_, WIDE>::open(device)?)?),
-        Some(log) => Engines::Seeing(Engine::new(Edu::<_, WIDE, _>::watched(device, log)?)?),
+        // SAFETY: `vfio` is the lab's edu, whose mask is wider.
+        None => Engines::Blind(Engine::new(unsafe { Edu::<_, WIDE>::open(device)? })?),
+        // SAFETY: as above.
+        Some(log) => Engines::Seeing(Engine::new(unsafe { Edu::<_, WIDE, _>::watched(device, log)? })?),
     };
     let (mut outcome, mut reports) = (Outcome::default(), Vec::new());
     for writes in [false, true] {

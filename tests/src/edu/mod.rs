@@ -60,8 +60,13 @@ impl<D: Device, const ADDR_BITS: u32> Edu<D, ADDR_BITS> {
     ///
     /// # Errors
     /// [`Error::RegisterWindow`]; [`Error::AttributeNonsense`] where its identification is not edu's.
-    pub fn open(device: D) -> Result<Self> {
-        Self::watched(device, Unwatched)
+    ///
+    /// # Safety
+    /// The window is an edu's whose mask has at least `ADDR_BITS` bits, and nobody else drives it
+    /// while this value lives.
+    pub unsafe fn open(device: D) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::watched(device, Unwatched) }
     }
 }
 
@@ -70,7 +75,10 @@ impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Edu<D, ADDR_BITS, W> {
     ///
     /// # Errors
     /// As [`open`](Edu::open).
-    pub fn watched(device: D, watch: W) -> Result<Self> {
+    ///
+    /// # Safety
+    /// As [`open`](Edu::open).
+    pub unsafe fn watched(device: D, watch: W) -> Result<Self> {
         const { assert!(1 <= ADDR_BITS && ADDR_BITS <= 32, "edu's registers keep what one access of 32 bits brings") };
         if device.len_bytes() < regs::WINDOW_BYTES {
             return Err(Error::RegisterWindow { device: "edu", need_bytes: regs::WINDOW_BYTES, have_bytes: device.len_bytes() });

@@ -1,19 +1,18 @@
 #![allow(unsafe_code, reason = "a model promises what a device promises")]
 //! A model of `edu` on the simulated board, for the driver's tests: what `hw/misc/edu.c` does, with its traps.
 
-use super::regs;
+use super::{Edu, regs};
 use contigo::{
-    DevAddr,
-    sim::{Model, SimBus},
+    DevAddr, Result,
+    sim::{Model, SimBus, SimWindow},
 };
 
 /// 100 ms from the doorbell to the transfer.
 const DELAY_NS: u64 = 100_000_000;
 
-/// The device. Its mask is `dma_mask`: an address is cut to it without a word.
+/// The device, whose mask has `BITS` bits: an address is cut to it without a word.
 #[derive(Debug)]
-pub struct EduModel {
-    dma_mask: u64,
+pub struct EduModel<const BITS: u32> {
     source: u64,
     target: u64,
     count: u64,
@@ -27,29 +26,19 @@ pub struct EduModel {
     stuck: bool,
 }
 
-impl EduModel {
-    /// An edu whose mask has `bits` bits.
+impl<const BITS: u32> EduModel<BITS> {
+    const DMA_MASK: u64 = (1 << BITS) - 1;
+
+    /// An edu.
     #[must_use]
-    pub const fn new(bits: u32) -> Self {
-        let dma_mask = (1 << bits) - 1;
-        Self {
-            dma_mask,
-            source: 0,
-            target: 0,
-            count: 0,
-            command: 0,
-            raised: 0,
-            ends_at_ns: None,
-            buffer: [0; 4096],
-            ignored: 0,
-            stuck: false,
-        }
+    pub const fn new() -> Self {
+        Self { source: 0, target: 0, count: 0, command: 0, raised: 0, ends_at_ns: None, buffer: [0; 4096], ignored: 0, stuck: false }
     }
 
     /// One that ends no transfer.
     #[must_use]
     pub const fn stuck() -> Self {
-        Self { stuck: true, ..Self::new(28) }
+        Self { stuck: true, ..Self::new() }
     }
 
     fn transfer(&mut self, bus: &mut SimBus<'_>) {
@@ -57,18 +46,37 @@ impl EduModel {
         let Some(bytes) = self.buffer.get_mut(..count) else { return };
         // As in edu.c: what the bus answers is thrown away, and a read that fails leaves zeros.
         if self.command & regs::FROM_EDU == 0 {
-            if bus.read(DevAddr(self.source & self.dma_mask), bytes).is_err() {
+            if bus.read(DevAddr(self.source & Self::DMA_MASK), bytes).is_err() {
                 bytes.fill(0);
             }
         } else {
-            let _ = bus.write(DevAddr(self.target & self.dma_mask), bytes);
+            let _ = bus.write(DevAddr(self.target & Self::DMA_MASK), bytes);
         }
+    }
+}
+
+impl<const BITS: u32> Default for EduModel<BITS> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'d, const BITS: u32> Edu<SimWindow<'d, EduModel<BITS>>, BITS> {
+    /// As [`open`](Edu::open), and safe: the type of the window says that an edu with this mask is
+    /// behind it.
+    ///
+    /// # Errors
+    /// As [`open`](Edu::open).
+    pub fn open_simulated(window: SimWindow<'d, EduModel<BITS>>) -> Result<Self> {
+        // SAFETY: the model is an edu with this mask, and `SimDevice::window` gives one window at a
+        // time.
+        unsafe { Self::open(window) }
     }
 }
 
 // SAFETY: it touches `count` bytes at the address in the register of the transfer's direction, once, before RUN clears. A stuck
 // one never says that it is finished.
-unsafe impl Model for EduModel {
+unsafe impl<const BITS: u32> Model for EduModel<BITS> {
     const WINDOW_BYTES: usize = 1 << 20;
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
@@ -119,7 +127,6 @@ unsafe impl Model for EduModel {
     }
 
     fn reset(&mut self) {
-        let dma_mask = self.dma_mask;
-        *self = Self { dma_mask, ..Self::new(28) };
+        *self = Self::new();
     }
 }

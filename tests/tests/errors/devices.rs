@@ -104,7 +104,7 @@ fn a_new_engine_on_a_stuck_device_gives_its_accelerator_back() {
     let mut first = engine(&device);
     std::mem::forget(first.start(operands([(); 4].map(|()| pool.take().unwrap())), &GEMM).unwrap());
     drop(first);
-    let refused = GemmEngine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap_err();
+    let refused = GemmEngine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap_err();
     assert!(matches!(refused.error, Error::WillNotStop { .. }));
     device.reset().unwrap();
     assert!(GemmEngine::new(refused.returned).is_ok());
@@ -162,7 +162,8 @@ pub(super) fn that_are_not_there() -> Vec<Error> {
         let base = NonNull::from(&mut words).cast();
         // SAFETY: the array is longer, outlives the window, and is no device: nothing reaches memory by itself.
         let device = unsafe { Wired::new(MmioWindow::new(base, len_bytes), Spin, port) };
-        Gemm8::open(device).unwrap_err()
+        // SAFETY: it is no gemm8, and no device at all: what is written to it stays in the array.
+        unsafe { Gemm8::open(device) }.unwrap_err()
     };
     let small = open(regs::WINDOW_BYTES - 4);
     assert_eq!(small, Error::RegisterWindow { device: "gemm8", need_bytes: 0x90, have_bytes: 0x8C });

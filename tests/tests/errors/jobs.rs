@@ -14,7 +14,7 @@ pub(super) const SLOT: usize = 256;
 pub(super) type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
 
 pub(super) fn engine<'d>(device: &'d SimGemm8<'_>) -> GemmEngine<'d> {
-    Engine::new(Gemm8::open(device.window().unwrap()).unwrap()).unwrap()
+    Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
 }
 
 /// A, B, bias and C as [`GEMM`] wants them.

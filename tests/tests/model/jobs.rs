@@ -47,7 +47,14 @@ enum Ended<'p> {
 
 impl<'d> Unit<'d> {
     pub(crate) fn new(device: &'d SimGemm8<'d>, coherent: bool) -> Verdict<Self> {
-        Ok(Self { engine: Engine::new(Gemm8::open(device.window()?)?)?, device, coherent, busy: false, stuck: false, forgotten: 0 })
+        Ok(Self {
+            engine: Engine::new(Gemm8::open_simulated(device.window()?)?)?,
+            device,
+            coherent,
+            busy: false,
+            stuck: false,
+            forgotten: 0,
+        })
     }
 
     /// Every job ended in exactly one way.

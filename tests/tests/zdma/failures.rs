@@ -91,12 +91,12 @@ fn descriptors_that_the_channel_cannot_read() {
     let board = SimBoard::new(1);
     let (region, hole) = (Region::new(board.memory(1 << 20).unwrap()).unwrap(), Region::new(Hole::new(&board)).unwrap());
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::linked(channel.window().unwrap(), carve!(hole)(256)).unwrap()).unwrap();
+    let mut engine = Engine::new(Zdma::linked_simulated(channel.window().unwrap(), carve!(hole)(256)).unwrap()).unwrap();
     let job = engine.start([carve!(region)(LEN).to_device(..), carve!(region)(LEN).from_device(..)], &()).unwrap();
     let error = job.wait(LIMIT).unwrap_err().error;
     assert!(error == fault(regs::INT_SRC_DESCRIPTOR) || error == fault(regs::INT_DST_DESCRIPTOR), "{error}");
     drop(engine);
-    let mut engine = Engine::new(Zdma::linked(channel.window().unwrap(), carve!(region)(256)).unwrap()).unwrap();
+    let mut engine = Engine::new(Zdma::linked_simulated(channel.window().unwrap(), carve!(region)(256)).unwrap()).unwrap();
     good(&mut engine, &region);
 }
 
@@ -106,7 +106,7 @@ fn every_error_of_the_channel_has_its_name() {
     let board = SimBoard::with(SimConfig { seed: 2, faults: Faults { error: 500, ..Faults::NONE } });
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::linked(channel.window().unwrap(), carve!(region)(4096)).unwrap()).unwrap();
+    let mut engine = Engine::new(Zdma::linked_simulated(channel.window().unwrap(), carve!(region)(4096)).unwrap()).unwrap();
     let (mut from, mut to) = (carve!(region)(LEN), carve!(region)(LEN));
     let mut bits = [regs::INT_READ, regs::INT_WRITE, regs::INT_SRC_DESCRIPTOR, regs::INT_DST_DESCRIPTOR].map(|bit| (bit, 0));
     let mut good = 0;
@@ -154,10 +154,12 @@ fn copies_that_no_channel_can_do() {
 fn what_is_not_a_zdma() {
     let board = SimBoard::new(1);
     let other = SimGemm8::new(&board, board.port());
-    let refused = Zdma::simple(other.window().unwrap()).map(drop).unwrap_err();
+    // SAFETY: it is refused by what is read: nothing is written to it.
+    let refused = unsafe { Zdma::simple(other.window().unwrap()) }.map(drop).unwrap_err();
     assert_eq!(refused, Error::RegisterWindow { device: "zdma", need_bytes: regs::WINDOW_BYTES, have_bytes: 0x90 });
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let refused = Zdma::linked(other.window().unwrap(), carve!(region)(4096)).map(drop).unwrap_err();
+    // SAFETY: as above.
+    let refused = unsafe { Zdma::linked(other.window().unwrap(), carve!(region)(4096)) }.map(drop).unwrap_err();
     assert_eq!((refused.returned.len_bytes(), matches!(refused.error, Error::RegisterWindow { .. })), (4096, true));
 }
 
@@ -168,7 +170,7 @@ fn descriptors_that_do_not_suit_come_back() {
     let elsewhere = Region::new(other.memory(8192).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
     let refusal = |channel: &SimZdma<'_>, buf| {
-        let refused = Zdma::linked(channel.window().unwrap(), buf).map(drop).unwrap_err();
+        let refused = Zdma::linked_simulated(channel.window().unwrap(), buf).map(drop).unwrap_err();
         (refused.error, refused.returned.len_bytes())
     };
     let small = Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 };
@@ -185,7 +187,7 @@ fn descriptors_that_do_not_suit_come_back() {
     let wide = SimZdma::new(&board, Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() });
     let (error, _) = refusal(&wide, carve!(far)(128));
     assert_eq!(error, Error::Unreachable { port: "sim-hp0", addr: 1 << 44, len_bytes: 128, first: 0, last: (1 << 44) - 1 });
-    let mut engine = Engine::new(Zdma::simple(wide.window().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Zdma::simple_simulated(wide.window().unwrap()).unwrap()).unwrap();
     let refused = engine.start([carve!(far)(64).to_device(..), carve!(region)(64).from_device(..)], &()).unwrap_err();
     assert!(matches!(refused.error, Error::Unreachable { last, .. } if last == (1 << 44) - 1), "{}", refused.error);
     // None of them was harmed.

@@ -98,7 +98,7 @@ fn with_descriptors(faults: Faults, job: bool, reset: bool) -> usize {
     let region: Region<Sim<'_>> = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let pool = Pool::<1>::new(region.carve(4096, Align::LINE).unwrap(), 4096).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::linked(channel.window().unwrap(), pool.take().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Zdma::linked_simulated(channel.window().unwrap(), pool.take().unwrap()).unwrap()).unwrap();
     assert_eq!(pool.taken(), 1);
     if job {
         std::mem::forget(start(&mut engine, [carve!(region)(LEN), carve!(region)(LEN)]));
@@ -125,7 +125,7 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut engine = Engine::new(Zdma::simple(channel.window().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Zdma::simple_simulated(channel.window().unwrap()).unwrap()).unwrap();
     std::mem::forget(start(&mut engine, [carve!(region)(LEN), carve!(region)(LEN)]));
     drop(engine);
 
@@ -148,7 +148,7 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     assert_eq!((window.read32(regs::STATUS.offset()), window.read32(regs::ISR.offset())), (regs::STATE_PAUSED, regs::INT_PAUSE));
     drop(window);
 
-    let mut engine = Engine::new(Zdma::simple(channel.window().unwrap()).unwrap()).unwrap();
+    let mut engine = Engine::new(Zdma::simple_simulated(channel.window().unwrap()).unwrap()).unwrap();
     drop(lent);
     let mut from = carve!(region)(LEN);
     from.view_mut::<u8>().unwrap().fill(3);

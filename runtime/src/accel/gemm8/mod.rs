@@ -110,8 +110,13 @@ impl<D: Device> Gemm8<D> {
     ///
     /// # Errors
     /// [`Error::RegisterWindow`] where the window is too small; [`Error::AttributeNonsense`] where its `ID` register is not
-    /// gemm8's: the wrong address, or no bitstream is loaded.
-    pub fn open(device: D) -> Result<Self> {
+    /// gemm8's: the wrong address, or no bitstream is loaded. An `ID` that is right is a hint, and
+    /// no proof.
+    ///
+    /// # Safety
+    /// The window is a gemm8's (`boards/gemm8.md`), and nobody else drives it while this value
+    /// lives.
+    pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < regs::WINDOW_BYTES {
             return Err(Error::RegisterWindow { device: "gemm8", need_bytes: regs::WINDOW_BYTES, have_bytes: device.len_bytes() });
         }

@@ -74,7 +74,7 @@ pub struct Pl330Config {
 /// let program = region.carve(PROGRAM_BYTES, Align::LINE)?.into_buf();
 /// let pool = Pool::<4>::new(region.carve(4 * 4096, Align::LINE)?, 4096)?;
 /// let device = SimPl330::new(&board, board.port());
-/// let mut copier = Engine::new(Pl330::open(device.window()?, program)?)?;
+/// let mut copier = Engine::new(Pl330::open_simulated(device.window()?, program)?)?;
 ///
 /// let mut from = pool.take()?;
 /// from.view_mut::<u8>()?.fill(7);
@@ -101,8 +101,13 @@ impl<'p, D: Device> Pl330<'p, D> {
     ///
     /// # Errors
     /// As [`open_with`](Self::open_with).
-    pub fn open(device: D, program: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
-        Self::open_with(device, program, Pl330Config::default())
+    ///
+    /// # Safety
+    /// The window is a DMA-330's, and nobody else drives any of its channels while this value
+    /// lives.
+    pub unsafe fn open(device: D, program: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::open_with(device, program, Pl330Config::default()) }
     }
 
     /// As [`open`](Self::open), by a channel and an event of one's choice. Whether the channel runs in the Secure or in the Non-secure
@@ -114,7 +119,10 @@ impl<'p, D: Device> Pl330<'p, D> {
     /// - [`Error::Argument`]: it has no such channel or event.
     /// - [`Error::Unsuitable`]: the event is Secure and the manager is not. Take another event.
     /// - [`Error::BlockSize`]: `program` is too small; or what [`DriverBuf::new`] says of it.
-    pub fn open_with(device: D, program: CpuBuf<'p>, config: Pl330Config) -> Result<Self, Refused<CpuBuf<'p>>> {
+    ///
+    /// # Safety
+    /// As [`open`](Self::open): an ID that is right is a hint, and no proof.
+    pub unsafe fn open_with(device: D, program: CpuBuf<'p>, config: Pl330Config) -> Result<Self, Refused<CpuBuf<'p>>> {
         let (core, channels) = match identify(&device, config) {
             Ok(found) => found,
             Err(error) => return Err(Refused::new(error, program)),

@@ -21,7 +21,8 @@
 //! claims more than the board does corrupts data.
 //!
 //! **No identity.** No register says "this is a ZDMA", nor whether it is GDMA or ADMA. Opening one compares the bits that
-//! read as zero, and stopping it reads back one register that it wrote; another core with the same gaps would pass.
+//! read as zero, and stopping it reads back one register that it wrote; another core with the same
+//! gaps would pass. So opening one is unsafe: the program says what the window is.
 //!
 //! **Clocks.** Linux' own driver turns on the channel's `clk_main` and `clk_apb` (`zynqmp_dma_runtime_resume`); `uio_pdrv_genirq`
 //! does not. Something else must, before the registers are touched.
@@ -62,7 +63,7 @@ const IDLE_LOOKS: u32 = 2;
 /// let descriptors = region.carve(4096, Align::PAGE)?.into_buf();
 /// let pool = Pool::<4>::new(region.carve(4 * 16384, Align::LINE)?, 16384)?;
 /// let channel = SimZdma::new(&board, board.port());
-/// let mut engine = Engine::new(Zdma::linked(channel.window()?, descriptors)?)?;
+/// let mut engine = Engine::new(Zdma::linked_simulated(channel.window()?, descriptors)?)?;
 ///
 /// let (mut from, to) = (pool.take()?, pool.take()?);
 /// from.view_mut::<u8>()?.fill(7);
@@ -85,7 +86,11 @@ impl<'p, D: Device> Zdma<'p, D> {
     /// # Errors
     /// [`Error::RegisterWindow`] where the window is too small; [`Error::AttributeNonsense`] where bits are set that read as
     /// zero in a ZDMA: the wrong address.
-    pub fn simple(device: D) -> Result<Self> {
+    ///
+    /// # Safety
+    /// The window is one ZDMA channel's (UG1087, module ZDMA), and nobody else drives it while this
+    /// value lives.
+    pub unsafe fn simple(device: D) -> Result<Self> {
         is_zdma(&device)?;
         Ok(Self { device, descriptors: None, expected_bytes: 0 })
     }
@@ -100,7 +105,10 @@ impl<'p, D: Device> Zdma<'p, D> {
     /// # Errors
     /// The buffer comes back, with what [`simple`](Self::simple) and [`DriverBuf::new`] say, [`Error::BlockSize`] for less than 128
     /// bytes, and [`Error::Misaligned`] where its bus address is no multiple of a descriptor's 32 bytes. `device` is dropped.
-    pub fn linked(device: D, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+    ///
+    /// # Safety
+    /// As [`simple`](Self::simple).
+    pub unsafe fn linked(device: D, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
         if let Err(error) = is_zdma(&device) {
             return Err(Refused::new(error, descriptors));
         }

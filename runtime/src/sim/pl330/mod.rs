@@ -21,9 +21,12 @@ use self::{
 };
 use super::{
     SimBoard, SimDevice,
-    device::{Model, SimBus},
+    device::{Model, SimBus, SimWindow},
 };
-use crate::{Port, accel::pl330::regs};
+use crate::{
+    CpuBuf, Port, Refused, Result,
+    accel::pl330::{Pl330, regs},
+};
 use heapless::Deque;
 
 /// How long the debug interface is busy with one instruction.
@@ -52,6 +55,17 @@ impl<'b> SimPl330<'b> {
     #[must_use]
     pub fn with_spec(board: &'b SimBoard, port: Port, spec: Pl330Spec) -> Self {
         Self::with_model(board, port, Pl330Model::new(spec))
+    }
+}
+
+impl<'p, 'd> Pl330<'p, SimWindow<'d, Pl330Model>> {
+    /// As [`open`](Pl330::open), and safe: the type of the window says that a DMA-330 is behind it.
+    ///
+    /// # Errors
+    /// As [`open`](Pl330::open).
+    pub fn open_simulated(window: SimWindow<'d, Pl330Model>, program: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+        // SAFETY: the model is a DMA-330, and `SimDevice::window` gives one window at a time.
+        unsafe { Self::open(window, program) }
     }
 }
 

@@ -5,9 +5,12 @@ mod descriptor;
 
 use super::{
     SimBoard, SimDevice,
-    device::{Model, SimBus},
+    device::{Model, SimBus, SimWindow},
 };
-use crate::{DevAddr, Port, accel::zdma::regs};
+use crate::{
+    CpuBuf, DevAddr, Port, Refused, Result,
+    accel::zdma::{Zdma, regs},
+};
 use descriptor::{COMMAND, Descriptor, address};
 
 /// From the doorbell to the first burst.
@@ -37,6 +40,28 @@ impl<'b> SimZdma<'b> {
     #[must_use]
     pub fn new(board: &'b SimBoard, port: Port) -> Self {
         Self::with_model(board, port, ZdmaModel::new())
+    }
+}
+
+impl<'p, 'd> Zdma<'p, SimWindow<'d, ZdmaModel>> {
+    /// As [`simple`](Zdma::simple), and safe: the type of the window says that a channel is behind
+    /// it.
+    ///
+    /// # Errors
+    /// As [`simple`](Zdma::simple).
+    pub fn simple_simulated(window: SimWindow<'d, ZdmaModel>) -> Result<Self> {
+        // SAFETY: the model is a ZDMA channel, and `SimDevice::window` gives one window at a time.
+        unsafe { Self::simple(window) }
+    }
+
+    /// As [`linked`](Zdma::linked), and safe: the type of the window says that a channel is behind
+    /// it.
+    ///
+    /// # Errors
+    /// As [`linked`](Zdma::linked).
+    pub fn linked_simulated(window: SimWindow<'d, ZdmaModel>, descriptors: CpuBuf<'p>) -> Result<Self, Refused<CpuBuf<'p>>> {
+        // SAFETY: as in `simple_simulated`.
+        unsafe { Self::linked(window, descriptors) }
     }
 }
 

@@ -3,7 +3,8 @@
 
 use crate::machine::{Engine, Memory};
 use contigo::{
-    Accelerator, Align, Backend, Bus, Device, DmaHeap, Error, HugeTlb, KernelPort, PciFunction, Port, Region, Result, UDmaBuf, Uio,
+    Accelerator, Align, Backend, Bus, BusMaster, Device, DmaHeap, Error, HugeTlb, KernelPort, PciFunction, Port, Region, Result, UDmaBuf,
+    Uio,
     accel::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
@@ -121,7 +122,7 @@ impl Place {
     /// # Errors
     /// What keeps either from being opened.
     pub(crate) fn run<H: Bench>(&self, interrupt: bool, bench: H) -> Result<H::Out> {
-        let task = Task { place: self, interrupt, bench, kernel: None };
+        let task = Task { place: self, interrupt, bench, kernel: None, master: None };
         match &self.memory {
             Memory::Sim => {
                 let board = SimBoard::new(1);
@@ -132,11 +133,13 @@ impl Place {
                 match &self.engine {
                     Engine::Sim(DmaKind::Pl330) => {
                         let device = SimPl330::new(&board, port);
-                        task.with_kind(&region, Counted::new(device.window()?, &came), DmaKind::Pl330, false, &line)
+                        // SAFETY: the model is a PL330.
+                        unsafe { task.with_kind(&region, Counted::new(device.window()?, &came), DmaKind::Pl330, false, &line) }
                     }
                     _ => {
                         let device = SimZdma::new(&board, port);
-                        task.with_kind(&region, Counted::new(device.window()?, &came), DmaKind::Zdma, false, &line)
+                        // SAFETY: the model is a ZDMA.
+                        unsafe { task.with_kind(&region, Counted::new(device.window()?, &came), DmaKind::Zdma, false, &line) }
                     }
                 }
             }
@@ -156,7 +159,8 @@ impl Place {
                     // Every pause between two looks would count as an interrupt.
                     return Err(Error::NotFound { what: "interrupt of edu", among: 0 });
                 }
-                task.with_edu(&region, device)
+                // SAFETY: `machine.rs` found an edu at this address.
+                unsafe { task.with_edu(&region, device) }
             }
         }
     }
@@ -168,6 +172,8 @@ struct Task<'p, H> {
     bench: H,
     /// What the memory was imported for.
     kernel: Option<&'p KernelPort>,
+    /// What lets the engine reach memory, where the module `contigo` does not.
+    master: Option<BusMaster>,
 }
 
 impl<H: Bench> Task<'_, H> {
@@ -180,8 +186,13 @@ impl<H: Bench> Task<'_, H> {
                 unsafe { engine.arm(kernel, 0)? };
             }
             if matches!(self.place.engine, Engine::EduPci { .. }) {
-                kernel.set_bus_master(true)?;
+                // SAFETY: `Engine::new` has stopped it.
+                unsafe { kernel.enable_bus_master()? };
             }
+        }
+        if let Some(master) = &self.master {
+            // SAFETY: as above.
+            unsafe { master.enable()? };
         }
         Ok(engine)
     }
@@ -195,7 +206,7 @@ impl<H: Bench> Task<'_, H> {
         }
     }
 
-    fn on_memory<B: Backend>(self, memory: B) -> Result<H::Out> {
+    fn on_memory<B: Backend>(mut self, memory: B) -> Result<H::Out> {
         let region = Region::new(memory)?;
         let port = self.kernel.map_or(self.place.port, |kernel| kernel.seen_through(self.place.port));
         let port = self.place.reach.limit(port, &region)?;
@@ -207,41 +218,52 @@ impl<H: Bench> Task<'_, H> {
                     // it on these boards; or `--lab` says that nothing here has caches.
                     let device = unsafe { device.wired(port) };
                     let events = UioEvents::new(device.as_fd())?;
-                    self.with_engine(&region, device, &Line::Events(&events))
+                    // SAFETY: the board's constant says which engine is at the address of these
+                    // registers; a UIO device is locked.
+                    unsafe { self.with_engine(&region, device, &Line::Events(&events)) }
                 } else {
                     // SAFETY: as above.
                     let device = unsafe { device.polled(port) };
-                    self.with_engine(&region, device, &Line::None)
+                    // SAFETY: as above.
+                    unsafe { self.with_engine(&region, device, &Line::None) }
                 }
             }
             Engine::EduPci { address } => {
                 let function = PciFunction::open(address)?;
                 if self.kernel.is_none() {
                     function.enable()?;
+                    self.master = Some(function.bus_master()?);
                 }
                 if self.interrupt {
                     // SAFETY: `machine.rs` found no IOMMU group, and QEMU's other machines with edu are not among the lab's.
                     let device = unsafe { function.wired(0, port)? };
-                    self.with_edu(&region, device)
+                    // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.
+                    unsafe { self.with_edu(&region, device) }
                 } else {
                     // SAFETY: as above.
                     let device = unsafe { function.polled(0, port)? };
-                    self.with_edu(&region, device)
+                    // SAFETY: as above.
+                    unsafe { self.with_edu(&region, device) }
                 }
             }
             Engine::Sim(_) | Engine::EduVfio { .. } => Err(Error::NotFound { what: "engine for this memory", among: 0 }),
         }
     }
 
-    fn with_engine<B: Backend, D: Device>(self, region: &Region<B>, device: D, line: &Line<'_>) -> Result<H::Out> {
+    /// # Safety
+    /// `device` is the engine of this place, and nobody else drives it.
+    unsafe fn with_engine<B: Backend, D: Device>(self, region: &Region<B>, device: D, line: &Line<'_>) -> Result<H::Out> {
         let Engine::Uio { found, linked, .. } = &self.place.engine else {
             return Err(Error::NotFound { what: "UIO device", among: 0 });
         };
         let (kind, linked) = (found.kind, *linked);
-        self.with_kind(region, device, kind, linked, line)
+        // SAFETY: the caller's promise.
+        unsafe { self.with_kind(region, device, kind, linked, line) }
     }
 
-    fn with_kind<B: Backend, D: Device>(
+    /// # Safety
+    /// `device` is a `kind`, and nobody else drives it.
+    unsafe fn with_kind<B: Backend, D: Device>(
         self,
         region: &Region<B>,
         device: D,
@@ -252,14 +274,17 @@ impl<H: Bench> Task<'_, H> {
         match (kind, linked) {
             (DmaKind::Pl330, _) => {
                 let program = region.carve(PROGRAM_BYTES, Align::PAGE)?.into_buf();
-                let driver = Pl330::open(device, program)?;
+                // SAFETY: the caller's promise.
+                let driver = unsafe { Pl330::open(device, program)? };
                 self.arm(&driver)?;
                 self.bench.on_pl330(region, driver, line)
             }
             (DmaKind::Zdma, linked) => {
                 let driver = match linked {
-                    false => Zdma::simple(device)?,
-                    true => Zdma::linked(device, region.carve(DRIVER_BYTES, Align::PAGE)?.into_buf())?,
+                    // SAFETY: the caller's promise.
+                    false => unsafe { Zdma::simple(device)? },
+                    // SAFETY: the caller's promise.
+                    true => unsafe { Zdma::linked(device, region.carve(DRIVER_BYTES, Align::PAGE)?.into_buf())? },
                 };
                 let engine = self.engine(driver)?;
                 Ok(self.bench.on(region, engine, line))
@@ -267,15 +292,20 @@ impl<H: Bench> Task<'_, H> {
         }
     }
 
-    fn with_edu<B: Backend, D: Device>(self, region: &Region<B>, device: D) -> Result<H::Out> {
+    /// # Safety
+    /// `device` is an edu whose mask has at least [`EDU_BITS`] bits, or [`EDU_NARROW_BITS`] where
+    /// the reach is narrow, and nobody else drives it.
+    unsafe fn with_edu<B: Backend, D: Device>(self, region: &Region<B>, device: D) -> Result<H::Out> {
         let came = AtomicU64::new(0);
         let (device, line) = (Counted::new(device, &came), Line::Counted(&came));
         if self.place.reach == Reach::Narrow {
-            let edu: Edu<_, EDU_NARROW_BITS, Unwatched> = Edu::open(device)?;
+            // SAFETY: the caller's promise.
+            let edu: Edu<_, EDU_NARROW_BITS, Unwatched> = unsafe { Edu::open(device)? };
             let engine = self.engine(edu)?;
             return Ok(self.bench.on(region, engine, &line));
         }
-        let edu: Edu<_, EDU_BITS, Unwatched> = Edu::open(device)?;
+        // SAFETY: the caller's promise.
+        let edu: Edu<_, EDU_BITS, Unwatched> = unsafe { Edu::open(device)? };
         let engine = self.engine(edu)?;
         Ok(self.bench.on(region, engine, &line))
     }

@@ -83,7 +83,7 @@ pub(crate) fn stream<B: Backend>(
     done: &AtomicUsize,
 ) -> Result<Measured, Failure> {
     let device = SimGemm8::new(board, port);
-    let engine = Engine::new(Gemm8::open(device.window()?)?)?;
+    let engine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
     let measured = classify(memory, engine, JOB_TIMEOUT, tasks, outcomes, done)?;
     Ok(Measured { engine: "simulated gemm8", device_ns: Some(board.now_ns()), ..measured })
 }

@@ -63,7 +63,7 @@ fn outcome(how: How, task: &Task) -> Result<Outcome, Failure> {
     let board = SimBoard::new(task.seed);
     let region = Region::new(board.memory(super::REGION_BYTES)?)?;
     let channel = SimZdma::new(&board, board.port());
-    let engine = Engine::new(Broken { inner: Zdma::simple(channel.window()?)?, jobs: 0, how })?;
+    let engine = Engine::new(Broken { inner: Zdma::simple_simulated(channel.window()?)?, jobs: 0, how })?;
     drive(&region, engine, &Line::None, task)
 }
 

@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "which engine is at a window is known here, and claimed")]
 //! The measured part: memory, engine, and jobs in every mode that the engine has.
 
 use super::{engine::Registers, wiring};
@@ -100,8 +101,10 @@ pub(crate) fn simulated<B: Backend>(memory: B, board: &SimBoard, port: Port, kin
     let came = AtomicU64::new(0);
     let line = Line::Counted(&came);
     match kind {
-        DmaKind::Pl330 => with_driver(&region, Counted::new(SimPl330::new(board, port).window()?, &came), kind, &line, task),
-        DmaKind::Zdma => with_driver(&region, Counted::new(SimZdma::new(board, port).window()?, &came), kind, &line, task),
+        // SAFETY: the model is a PL330.
+        DmaKind::Pl330 => unsafe { with_driver(&region, Counted::new(SimPl330::new(board, port).window()?, &came), kind, &line, task) },
+        // SAFETY: the model is a ZDMA.
+        DmaKind::Zdma => unsafe { with_driver(&region, Counted::new(SimZdma::new(board, port).window()?, &came), kind, &line, task) },
     }
 }
 
@@ -113,11 +116,15 @@ pub(crate) fn real<B: Backend>(memory: B, kind: DmaKind, registers: &Registers, 
         Registers::Uio { index, .. } => {
             let device = wiring::uio(*index, port).map_err(failed)?;
             let events = UioEvents::new(device.as_fd()).map_err(failed)?;
-            with_driver(&region, device, kind, &Line::Events(&events), task)
+            // SAFETY: `kind` is what its node or its address says, or the user's word; a UIO device
+            // is locked.
+            unsafe { with_driver(&region, device, kind, &Line::Events(&events), task) }
         }
         Registers::DevMem(addr) => {
             let device = wiring::dev_mem(*addr, port).map_err(failed)?;
-            with_driver(&region, device, kind, &Line::None, task)
+            // SAFETY: --dev-mem is the user's word that the engine is there, and nobody else drives
+            // it.
+            unsafe { with_driver(&region, device, kind, &Line::None, task) }
         }
     };
     // From here on the memory is open, so what is wrong is the engine, or the two together.
@@ -128,7 +135,10 @@ pub(crate) fn real<B: Backend>(memory: B, kind: DmaKind, registers: &Registers, 
 }
 
 /// The engine's driver, and then the jobs.
-fn with_driver<B: Backend, D: Device>(
+///
+/// # Safety
+/// `device` is a `kind`, and nobody else drives it.
+unsafe fn with_driver<B: Backend, D: Device>(
     region: &Region<B>,
     device: D,
     kind: DmaKind,
@@ -138,9 +148,11 @@ fn with_driver<B: Backend, D: Device>(
     match kind {
         DmaKind::Pl330 => {
             let program = region.carve(PROGRAM_BYTES, Align::PAGE)?.into_buf();
-            drive(region, Engine::new(Pl330::open(device, program)?)?, line, task)
+            // SAFETY: the caller's promise.
+            drive(region, Engine::new(unsafe { Pl330::open(device, program)? })?, line, task)
         }
-        DmaKind::Zdma => drive(region, Engine::new(Zdma::simple(device)?)?, line, task),
+        // SAFETY: the caller's promise.
+        DmaKind::Zdma => drive(region, Engine::new(unsafe { Zdma::simple(device)? })?, line, task),
     }
 }
 

@@ -1,0 +1,33 @@
+// error: E0133
+// Which core a window is, is a claim, also where an IOMMU confines the device.
+use contigo::{
+    CpuBuf,
+    accel::{
+        gemm8::Gemm8,
+        pl330::{Pl330, Pl330Config},
+        zdma::Zdma,
+    },
+    vfio::VfioDevice,
+};
+
+fn gemm8(device: VfioDevice<'_>) {
+    let _ = Gemm8::open(device);
+}
+
+fn zdma(device: VfioDevice<'_>) {
+    let _ = Zdma::simple(device);
+}
+
+fn zdma_linked(device: VfioDevice<'_>, descriptors: CpuBuf<'_>) {
+    let _ = Zdma::linked(device, descriptors);
+}
+
+fn pl330(device: VfioDevice<'_>, program: CpuBuf<'_>) {
+    let _ = Pl330::open(device, program);
+}
+
+fn pl330_with(device: VfioDevice<'_>, program: CpuBuf<'_>) {
+    let _ = Pl330::open_with(device, program, Pl330Config::default());
+}
+
+fn main() {}
