@@ -4,8 +4,8 @@
 use super::QuiesceProgram;
 use crate::{DevSlice, Direction, Error, Port, Timeout};
 
-/// The registers of one accelerator whose jobs have `BUFFERS` operands. This is all that a driver author writes: ownership,
-/// caches, reach, time limits and recovery are the engine's.
+/// The registers of one accelerator whose jobs have `BUFFERS` operands, 1 to 16. This is all that a
+/// driver author writes. The engine handles ownership, caches, reach, time limits and recovery.
 ///
 /// A driver and a model of the core that it drives, on one page: an engine that copies `len` bytes and XORs them with a key.
 ///
@@ -177,6 +177,11 @@ pub unsafe trait Accelerator<const BUFFERS: usize> {
     unsafe fn start(&mut self, buffers: &[DevSlice; BUFFERS], args: &Self::Args) -> Result<(), Error>;
 
     /// Is the job done? Looks at least once, and waits at most for `timeout`. [`Timeout::NOW`] makes no system call.
+    ///
+    /// The engine asks between `start` and the first `Ok(true)`, error or
+    /// [`quiesce`](Self::quiesce). Without a job, before the first and after the end of each, the
+    /// answer means nothing: it may be `Ok(false)` after the whole timeout, `Ok(true)` or an error.
+    /// It starts nothing then, and waits no longer than otherwise.
     ///
     /// # Errors
     /// [`Error::Fault`], [`Error::ShortTransfer`], or what the interrupt's file says. The engine stops the device then.
