@@ -10,8 +10,9 @@ pub trait Irq {
     /// A clock that never goes back, in microseconds.
     fn now_us(&self) -> u64;
 
-    /// Returns when the line was raised, and at the latest after `timeout_us`. It may return early: whoever calls looks
-    /// at the device again, and an interrupt that got lost costs time but no result.
+    /// Returns when the line was raised, and at the latest a microsecond after `timeout_us`. It may
+    /// return early: whoever calls looks at the device again, and an interrupt that got lost costs
+    /// time but no result.
     ///
     /// # Errors
     /// What the kernel says of the interrupt's file.
@@ -77,6 +78,10 @@ pub fn poll_every<I: Irq>(irq: &mut I, step_us: u32, timeout: Timeout, mut done:
 /// Arm cores without the architected timer (Cortex-A9: Zynq-7000, Cyclone V), the clock is first asked after 1,000 looks, so that
 /// a short job makes no system call there either. By them a wait may last longer than its limit: some 0.2 ms, by the count of
 /// 32 pauses and one read of a register for each. Other 32-bit cores do the same, because a program cannot tell them apart.
+///
+/// Its `wait` is one pause of about a microsecond, whatever time it is given: also for a time of 0,
+/// and never longer. [`poll_until`] asks the clock between two pauses, so that a wait ends one
+/// pause and one look after its limit.
 #[cfg(all(feature = "linux", target_os = "linux"))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spin;
