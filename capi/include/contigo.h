@@ -265,8 +265,9 @@ typedef struct {
      */
     size_t struct_size;
     /**
-     * CONTIGO_ENGINE_.... For a real device this is the program's word: the registers are this accelerator's. Those of another one are not
-     * always told apart by what they read as, and would be given addresses by this one's map.
+     * CONTIGO_ENGINE_.... For a real device this is the program's word: the registers are this
+     * accelerator's. Those of another one are not always told apart by what they read as, and
+     * would be given addresses by this one's map.
      */
     uint32_t kind;
     /**
@@ -986,6 +987,17 @@ typedef struct {
  * refused, and touches nothing. Start a program by exec, or fork before the first call.
  */
 #define CONTIGO_E_FORKED -147
+
+/**
+ * There is a limit on these, and it is reached. The text says on what, and how many there can be.
+ */
+#define CONTIGO_E_TOO_MANY -148
+
+/**
+ * A register that tells devices apart says that this is another one. The text has what it holds,
+ * and what was expected.
+ */
+#define CONTIGO_E_WRONG_DEVICE -149
 
 /**
  * A refusal that is newer than this list. The text says what.

@@ -165,6 +165,13 @@ pub const CONTIGO_E_NO_LIBRARY: contigo_status = -146;
 /// refused, and touches nothing. Start a program by exec, or fork before the first call.
 pub const CONTIGO_E_FORKED: contigo_status = -147;
 
+// ---- Limits, and which device it is.
+/// There is a limit on these, and it is reached. The text says on what, and how many there can be.
+pub const CONTIGO_E_TOO_MANY: contigo_status = -148;
+/// A register that tells devices apart says that this is another one. The text has what it holds,
+/// and what was expected.
+pub const CONTIGO_E_WRONG_DEVICE: contigo_status = -149;
+
 /// A refusal that is newer than this list. The text says what.
 pub const CONTIGO_E_OTHER: contigo_status = -999;
 
@@ -215,6 +222,7 @@ const fn of_runtime(error: Error) -> contigo_status {
         Error::NotOurs { .. } => CONTIGO_E_NOT_OURS,
         Error::Exhausted { .. } => CONTIGO_E_EXHAUSTED,
         Error::NoSlots { .. } => CONTIGO_E_NO_SLOTS,
+        Error::TooMany { .. } => CONTIGO_E_TOO_MANY,
         Error::SlotSize { .. } => CONTIGO_E_SLOT_SIZE,
         Error::WholeBlock { .. } => CONTIGO_E_WHOLE_BLOCK,
         Error::TooManyParts { .. } => CONTIGO_E_TOO_MANY_PARTS,
@@ -235,6 +243,7 @@ const fn of_runtime(error: Error) -> contigo_status {
         Error::ShortTransfer { .. } => CONTIGO_E_SHORT_TRANSFER,
         Error::WillNotStop { .. } => CONTIGO_E_WILL_NOT_STOP,
         Error::RegisterWindow { .. } => CONTIGO_E_REGISTER_WINDOW,
+        Error::WrongDevice { .. } => CONTIGO_E_WRONG_DEVICE,
         Error::Os { .. } => CONTIGO_E_OS,
         Error::Denied { .. } => CONTIGO_E_DENIED,
         Error::BadName { .. } => CONTIGO_E_BAD_NAME,
@@ -329,6 +338,8 @@ const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_CUDA, c"CONTIGO_E_CUDA"),
     (CONTIGO_E_NO_LIBRARY, c"CONTIGO_E_NO_LIBRARY"),
     (CONTIGO_E_FORKED, c"CONTIGO_E_FORKED"),
+    (CONTIGO_E_TOO_MANY, c"CONTIGO_E_TOO_MANY"),
+    (CONTIGO_E_WRONG_DEVICE, c"CONTIGO_E_WRONG_DEVICE"),
     (CONTIGO_E_OTHER, c"CONTIGO_E_OTHER"),
 ];
 

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have fakes of the kernel for them, and
 /// `status.rs` is the same table for all.
-const BY_OTHERS: [&str; 21] = [
+const BY_OTHERS: [&str; 23] = [
     "CONTIGO_E_IN_CALL",    // threads.rs, by a race
     "CONTIGO_E_TABLE_FULL", // limits.rs
     "CONTIGO_E_INTERNAL",   // last_error.rs
@@ -38,6 +38,8 @@ const BY_OTHERS: [&str; 21] = [
     "CONTIGO_E_ATTRIBUTE_NONSENSE",
     "CONTIGO_E_PAGEMAP_HIDDEN",
     "CONTIGO_E_PIN_LIMIT",
+    "CONTIGO_E_TOO_MANY", // CONTIGO_MAX_HEAPS is as many as a simulated board takes
+    "CONTIGO_E_WRONG_DEVICE",
 ];
 const RARE: [&str; 2] = ["CONTIGO_E_IN_USE", "CONTIGO_E_CONTENDED"];
 
@@ -111,7 +113,7 @@ fn more_than_there_is() {
     assert_eq!((info.len_bytes, info.line_bytes, info.free_bytes), (free, 64, free - 8 * SLOT));
     refused(unsafe { contigo_carve(board.heap, free, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
     refused(unsafe { contigo_carve(board.heap, usize::MAX, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
-    refused(unsafe { contigo_carve(board.heap, 0, 0, &mut 0) }, CONTIGO_E_BLOCK_SIZE, "0 bytes");
+    refused(unsafe { contigo_carve(board.heap, 0, 0, &mut 0) }, CONTIGO_E_ARGUMENT, "the length of a carve = 0");
     refused(unsafe { contigo_carve(board.heap, 64, 3, &mut 0) }, CONTIGO_E_NOT_POWER_OF_TWO, "3");
     let pool = |slot, slots| unsafe { contigo_pool_open(board.heap, slot, slots, 0, &mut 0) };
     refused(pool(100, 4), CONTIGO_E_SLOT_SIZE, "100");

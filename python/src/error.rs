@@ -17,7 +17,7 @@ pub(crate) fn raised(error: impl Into<Error>) -> PyErr {
     let error = error.into();
     let text = error.to_string();
     match error {
-        Error::Exhausted { .. } | Error::NoSlots { .. } => PyMemoryError::new_err(text),
+        Error::Exhausted { .. } | Error::NoSlots { .. } | Error::TooMany { .. } => PyMemoryError::new_err(text),
         Error::NotFound { .. } => PyFileNotFoundError::new_err(text),
         Error::Denied { .. } | Error::PagemapHidden { .. } => PyPermissionError::new_err(text),
         // Python makes the subclass of the number: FileNotFoundError, PermissionError, ….

@@ -1,10 +1,12 @@
 //! The one error type: small, `Copy`, with the numbers in it. Each variant's doc line says what the caller does next.
 
+mod debug;
+
 use crate::{Bus, Direction};
 use core::fmt;
 
 /// What went wrong, with its numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Error {
@@ -88,10 +90,18 @@ pub enum Error {
         /// How many bytes the pool, arena or region has in all.
         capacity_bytes: usize,
     },
-    /// Every slot of the pool, every block of the arena or every entry of a fixed table is in use. Give one back first.
+    /// Every slot of the pool, or of the table of tensors, is in use. Give one back first.
     NoSlots {
         /// How many there are.
         slots: usize,
+    },
+    /// There is a limit on these, which the documentation of the function names, and it is reached.
+    /// Give one back, or ask for fewer.
+    TooMany {
+        /// Of what, and where, in words.
+        what: &'static str,
+        /// How many there can be.
+        most: u64,
     },
     /// A slot must be a whole number of cache lines, so that no line belongs to two owners. Round it up.
     SlotSize {
@@ -255,6 +265,19 @@ pub enum Error {
         have_bytes: usize,
     },
 
+    /// A register that tells devices apart says that this is another one. Check the address, and
+    /// the bitstream.
+    WrongDevice {
+        /// The accelerator that was expected.
+        device: &'static str,
+        /// The register's name.
+        register: &'static str,
+        /// What it holds in that accelerator; bits that may differ as they were found.
+        expected: u32,
+        /// What it holds here.
+        found: u32,
+    },
+
     // ---- CUDA.
     /// The driver refused, or tells now of a kernel that failed before: from 700 on the context is lost, and what is in it.
     Cuda {
@@ -327,9 +350,9 @@ pub enum Error {
         /// The file's name.
         name: &'static str,
     },
-    /// A file under `/sys` or an ioctl says something that cannot be.
+    /// A file under `/sys`, an ioctl or a register says something that cannot be.
     AttributeNonsense {
-        /// The file's or the ioctl's name.
+        /// The file's, the ioctl's or the register's name.
         name: &'static str,
         /// As much as could be read as a number; 0 where nothing could.
         value: u64,
@@ -406,6 +429,7 @@ impl fmt::Display for Error {
                 write!(f, "no {need_bytes} contiguous bytes are left of {capacity_bytes}")
             }
             Self::NoSlots { slots } => write!(f, "all {slots} slots are in use"),
+            Self::TooMany { what, most } => write!(f, "there can be {most} {what}, and no more"),
             Self::SlotSize { slot_bytes, line_bytes } => {
                 write!(f, "a slot of {slot_bytes} bytes is not a whole number of {line_bytes}-byte cache lines")
             }
@@ -458,6 +482,9 @@ impl fmt::Display for Error {
             ),
             Self::RegisterWindow { device, need_bytes, have_bytes } => {
                 write!(f, "{device} needs a register window of {need_bytes} bytes, this one has {have_bytes}")
+            }
+            Self::WrongDevice { device, register, expected, found } => {
+                write!(f, "this is no {device}: {register} holds {found:#010x}, and {expected:#010x} was expected")
             }
             Self::Os { call, errno } => write!(f, "{call} failed: errno {errno}"),
             Self::Denied { what, errno, fix } => write!(f, "{what} is not for this program (errno {errno}): {fix}"),

@@ -144,7 +144,7 @@ fn what_is_no_edu_is_refused() {
     let port = Port { name: "none", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX.into()), coherent: false };
     for (len_bytes, expected) in [
         (0x98, Error::RegisterWindow { device: "edu", need_bytes: 0x9C, have_bytes: 0x98 }),
-        (0x9C, Error::AttributeNonsense { name: "edu's identification register", value: u32::MAX.into() }),
+        (0x9C, Error::WrongDevice { device: "edu", register: "identification", expected: 0xFFFF_00ED, found: u32::MAX }),
     ] {
         #[allow(unsafe_code, reason = "a port is a claim")]
         // SAFETY: it reaches nothing.

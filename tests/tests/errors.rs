@@ -84,7 +84,9 @@ fn message_is_complete(error: Error) {
     let mut parts = fields.split('"');
     while let Some(plain) = parts.next() {
         for word in plain.split(|letter: char| !letter.is_alphanumeric()) {
-            if let Ok(number) = word.parse::<u64>() {
+            if word.starts_with("0x") {
+                assert!(message.contains(word), "{fields}: {word} is not in \"{message}\"");
+            } else if let Ok(number) = word.parse::<u64>() {
                 let shown = [number.to_string(), format!("{number:#x}"), format!("{number:#010x}")];
                 assert!(shown.iter().any(|shown| message.contains(shown)), "{fields}: {number} is not in \"{message}\"");
             }
@@ -92,6 +94,12 @@ fn message_is_complete(error: Error) {
         if let Some(text) = parts.next() {
             assert!(message.contains(text), "{fields}: {text} is not in \"{message}\"");
         }
+    }
+    // A register or an address in hexadecimal is so in both; a tensor's numbers are shown both
+    // ways.
+    let hexadecimal = message.split(|letter: char| !letter.is_alphanumeric()).filter(|word| word.starts_with("0x"));
+    for word in hexadecimal.filter(|_| !matches!(error, Error::Tensor { .. })) {
+        assert!(fields.contains(word), "{word} of \"{message}\" is not in {fields}");
     }
     assert!(message.len() > 10 && !message.contains("Error"), "\"{message}\" is for people");
 }

@@ -518,7 +518,7 @@ fn zdmas_program_waits_for_the_copy() {
 #[test]
 fn programs_have_a_bound_and_end_at_what_is_not_met() {
     let write = QuiesceStep::write(gemm8::MODE.offset(), 0xF0, 0x50);
-    assert_eq!(QuiesceProgram::new(&[write; 33]), Err(Error::NoSlots { slots: 32 }));
+    assert_eq!(QuiesceProgram::new(&[write; 33]), Err(Error::TooMany { what: "steps of a quiesce program", most: 32 }));
     assert_eq!(QuiesceProgram::new(&[write; 32]).unwrap().steps().len(), 32);
     for (mask, value) in [(0, 0), (0xF0, 1), (1, 3)] {
         let refused = QuiesceProgram::new(&[QuiesceStep::poll_until(0, mask, value, 0)]).unwrap_err();

@@ -218,15 +218,15 @@ fn refusal(spec: Pl330Spec, config: Pl330Config, bend: impl Fn(usize, u32) -> u3
 #[test]
 fn what_is_no_controller_or_not_enough_of_one_is_refused() {
     let (zynq, first) = (Pl330Spec::default(), Pl330Config::default());
-    let nonsense = |name, value| Error::AttributeNonsense { name, value };
-    assert_eq!(refusal(zynq, first, |_, _| u32::MAX), nonsense("pl330's peripheral ID", 0xFFFF_FFFF));
-    assert_eq!(refusal(zynq, first, |_, _| 0), nonsense("pl330's peripheral ID", 0));
+    let wrong = |register, expected, found| Error::WrongDevice { device: "pl330", register, expected, found };
+    assert_eq!(refusal(zynq, first, |_, _| u32::MAX), wrong("periph_id", 0xFFF4_1330, 0xFFFF_FFFF));
+    assert_eq!(refusal(zynq, first, |_, _| 0), wrong("periph_id", 0x0004_1330, 0));
     let other_part = |offset, value| if offset == 0xFE0 { 0x31 } else { value };
-    assert_eq!(refusal(zynq, first, other_part), nonsense("pl330's peripheral ID", 0x0024_1331));
+    assert_eq!(refusal(zynq, first, other_part), wrong("periph_id", 0x0024_1330, 0x0024_1331));
     let other_cell = |offset, value| if offset == 0xFF4 { 0xE0 } else { value };
-    assert_eq!(refusal(zynq, first, other_cell), nonsense("pl330's component ID", 0xB105_E00D));
+    assert_eq!(refusal(zynq, first, other_cell), wrong("pcell_id", 0xB105_F00D, 0xB105_E00D));
     let no_width = |offset, value: u32| if offset == regs::CRD.offset() { value & !7 } else { value };
-    assert_eq!(refusal(zynq, first, no_width), nonsense("pl330's CRD register", 127 << 20));
+    assert_eq!(refusal(zynq, first, no_width), Error::AttributeNonsense { name: "pl330's CRD register", value: 127 << 20 });
 
     let as_it_is = |_, value| value;
     let argument = |name, value, max| Error::Argument { name, value, min: 0, max, multiple_of: 1 };

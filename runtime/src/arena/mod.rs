@@ -61,7 +61,8 @@ impl<'r, const BLOCKS: usize> Arena<'r, BLOCKS> {
     /// A block of at least `len_bytes`, in whole lines. What it holds is what its last owner left.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] where no free run is long enough, [`Error::NoSlots`] where `BLOCKS` blocks are out.
+    /// [`Error::Exhausted`] where no free run is long enough, [`Error::TooMany`] where `BLOCKS`
+    /// blocks are out.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn take(&self, len_bytes: usize) -> Result<CpuBuf<'_, OneThread>> {
@@ -83,7 +84,7 @@ impl<'r, const BLOCKS: usize> Arena<'r, BLOCKS> {
         // Nobody holds the other end: nothing is called while it is borrowed, and the arena stays on one thread.
         let mut blocks = self.blocks.try_borrow_mut().map_err(|_| Error::Busy)?;
         let block = blocks.allocate(granules, align, phase).map_err(|full| match full {
-            Full::Blocks => Error::NoSlots { slots: BLOCKS },
+            Full::Blocks => Error::TooMany { what: "blocks out of this arena", most: BLOCKS as u64 },
             Full::Memory => refusal,
         })?;
         drop(blocks);

@@ -81,7 +81,8 @@ impl QuiesceProgram {
     /// These steps.
     ///
     /// # Errors
-    /// [`Error::NoSlots`]: more than 32. [`Error::Argument`]: a mask is 0, or a value has bits outside its mask.
+    /// [`Error::TooMany`]: more than 32. [`Error::Argument`]: a mask is 0, or a value has bits
+    /// outside its mask.
     pub fn new(steps: &[QuiesceStep]) -> Result<Self, Error> {
         Self::of(steps.iter().copied())
     }
@@ -97,7 +98,7 @@ impl QuiesceProgram {
                 let (value, max) = (value.into(), mask.into());
                 return Err(Error::Argument { name: "value of a quiesce step, within its mask", value, min: 0, max, multiple_of: 1 });
             }
-            program.steps.push(step).map_err(|_| Error::NoSlots { slots: MAX_STEPS })?;
+            program.steps.push(step).map_err(|_| Error::TooMany { what: "steps of a quiesce program", most: MAX_STEPS as u64 })?;
         }
         Ok(program)
     }

@@ -218,7 +218,7 @@ fn next_bus() -> Result<Bus, Error> {
     const LAST: u32 = u32::MAX / 2;
     static NEXT: AtomicU32 = AtomicU32::new(u32::MAX);
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_sub(1).filter(|next| *next > LAST));
-    next.map(Bus::Iommu).map_err(|_| Error::NoSlots { slots: LAST as usize })
+    next.map(Bus::Iommu).map_err(|_| Error::TooMany { what: "translated kernel ports in the life of a program", most: LAST.into() })
 }
 
 const fn os(call: &'static str, errno: i32) -> Error {

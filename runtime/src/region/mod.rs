@@ -96,7 +96,8 @@ impl<B: Backend> Region<B> {
     /// for the device. A bump at set-up time: what is carved stays carved.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] past the end; [`Error::BlockSize`] for no bytes; [`Error::Misaligned`] where the block's CPU
+    /// [`Error::Exhausted`] past the end; [`Error::Argument`] for no bytes; [`Error::Misaligned`]
+    /// where the block's CPU
     /// address can never have that alignment together with its device address; [`Error::WholeBlock`] for a second carve
     /// beside a live one where the block can only be synchronised as a whole.
     #[cfg_attr(feature = "audit", track_caller)]

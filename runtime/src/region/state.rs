@@ -63,9 +63,9 @@ impl State {
     pub(super) fn bump(&self, len_bytes: usize, align: Align) -> Result<Span> {
         let (base, cpu) = (self.mapping.base.raw(), self.mapping.cpu.as_ptr().addr());
         let align = align.max(self.line);
-        let (capacity_bytes, line_bytes) = (self.mapping.len_bytes, self.line.bytes());
+        let capacity_bytes = self.mapping.len_bytes;
         if len_bytes == 0 {
-            return Err(Error::BlockSize { len_bytes, need_bytes: 1, line_bytes });
+            return Err(Error::Argument { name: "the length of a carve", value: 0, min: 1, max: capacity_bytes as u64, multiple_of: 1 });
         }
         // How far the block's first byte is past a multiple of `align`: less than `align`, so it fits a `usize`.
         let phase = usize::try_from(base & (align.bytes() as u64 - 1)).unwrap_or(0);

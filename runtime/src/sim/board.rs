@@ -122,7 +122,8 @@ impl SimBoard {
     /// A block of its memory as `spec` says, which may be one that no program should accept.
     ///
     /// # Errors
-    /// [`Error::Os`] where the kernel has no memory; [`Error::NoSlots`] past 32 blocks; [`Error::BlockSize`].
+    /// [`Error::Os`] where the kernel has no memory; [`Error::TooMany`] past 32 blocks;
+    /// [`Error::BlockSize`].
     #[cfg(all(feature = "linux", target_os = "linux"))]
     pub fn memory_with(&self, spec: SimSpec) -> Result<Sim<'_>> {
         Sim::map(self, spec)
@@ -132,7 +133,7 @@ impl SimBoard {
     /// becomes the CPU's view; the rest is what the bus sees, what the cache remembers, and who holds each byte.
     ///
     /// # Errors
-    /// [`Error::BlockSize`] where `memory` is too small; [`Error::NoSlots`] past 32 blocks.
+    /// [`Error::BlockSize`] where `memory` is too small; [`Error::TooMany`] past 32 blocks.
     pub fn memory_over(&self, memory: &'static mut [u8]) -> Result<Sim<'_>> {
         Sim::over(self, memory)
     }
@@ -185,11 +186,11 @@ impl SimBoard {
     /// Puts a block on the bus and returns its number.
     pub(super) fn attach(&self, block: SimBlock) -> Result<SimBlock> {
         if self.bus == Bus::Sim(0) {
-            return Err(Error::NoSlots { slots: u32::MAX as usize });
+            return Err(Error::TooMany { what: "simulated boards in the life of a program", most: u32::MAX.into() });
         }
         let mut state = self.lock()?;
         let block = SimBlock { id: state.next_id, ..block };
-        state.blocks.push(block).map_err(|_| Error::NoSlots { slots: MAX_BLOCKS })?;
+        state.blocks.push(block).map_err(|_| Error::TooMany { what: "blocks on one simulated board", most: MAX_BLOCKS as u64 })?;
         state.next_id = state.next_id.wrapping_add(1);
         Ok(block)
     }

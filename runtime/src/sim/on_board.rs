@@ -23,7 +23,8 @@ impl<'b, B: Backend> OnBoard<'b, B> {
     /// Puts `inner`'s block on `board`'s bus, at its own address.
     ///
     /// # Errors
-    /// [`Error::NoSlots`](crate::Error::NoSlots) past 32 blocks. `inner` is dropped: no device has seen it.
+    /// [`Error::TooMany`](crate::Error::TooMany) past 32 blocks. `inner` is dropped: no device has
+    /// seen it.
     pub fn new(board: &'b SimBoard, inner: B) -> Result<Self> {
         let Mapping { cpu, len_bytes, base, .. } = inner.mapping();
         #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -9,6 +9,8 @@ use heapless::Vec;
 pub(super) const MAX_RANGES: usize = 32;
 /// The most blocks that can be mapped at once in one I/O address space: one for each region, and a program plans a few.
 pub(super) const MAX_BLOCKS: usize = 64;
+pub(super) const TOO_MANY_RANGES: Error = Error::TooMany { what: "ranges of I/O addresses for one device", most: MAX_RANGES as u64 };
+const TOO_MANY_BLOCKS: Error = Error::TooMany { what: "blocks mapped for one VFIO device", most: MAX_BLOCKS as u64 };
 /// Nothing is placed below 64 KiB: devices and people take a small address for none.
 const FLOOR: u64 = 0x1_0000;
 /// Above this no larger alignment helps: what an IOMMU maps with one entry, with pages of 4 KiB.
@@ -53,12 +55,13 @@ impl Table {
     /// An empty table over `ranges`.
     ///
     /// # Errors
-    /// [`Error::NoSlots`] for too many ranges; [`Error::AttributeNonsense`] for a range that ends before it begins.
+    /// [`Error::TooMany`] for too many ranges; [`Error::AttributeNonsense`] for a range that ends
+    /// before it begins.
     pub(super) fn new(ranges: &[IovaRange]) -> Result<Self, Error> {
         if let Some(range) = ranges.iter().find(|range| range.start > range.last) {
             return Err(Error::AttributeNonsense { name: "a range of I/O addresses", value: range.start });
         }
-        let ranges = Vec::from_slice(ranges).map_err(|_| Error::NoSlots { slots: MAX_RANGES })?;
+        let ranges = Vec::from_slice(ranges).map_err(|_| TOO_MANY_RANGES)?;
         Ok(Self { ranges, blocks: Vec::new() })
     }
 
@@ -74,7 +77,7 @@ impl Table {
     /// is less) as `cpu`, so that what is aligned for the one is aligned for the other.
     ///
     /// # Errors
-    /// [`Error::NoSlots`], [`Error::Exhausted`].
+    /// [`Error::TooMany`], [`Error::Exhausted`].
     pub(super) fn place(&mut self, cpu: u64, len_bytes: usize, page_bytes: usize) -> Result<u64, Error> {
         let size = len_bytes as u64;
         let step = size.checked_next_power_of_two().unwrap_or(LARGEST_STEP).min(LARGEST_STEP).max(page_bytes as u64);
@@ -84,7 +87,7 @@ impl Table {
         let iova = place.ok_or(Error::Exhausted { need_bytes: len_bytes, capacity_bytes })?;
         let index = self.blocks.iter().position(|block| block.iova > iova).unwrap_or(self.blocks.len());
         let block = Block { iova, len_bytes: size, state: State::Mapped };
-        self.blocks.insert(index, block).map_err(|_| Error::NoSlots { slots: MAX_BLOCKS })?;
+        self.blocks.insert(index, block).map_err(|_| TOO_MANY_BLOCKS)?;
         Ok(iova)
     }
 
@@ -130,7 +133,7 @@ fn in_phase(from: u64, phase: u64, step: u64) -> Option<u64> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
-    use super::{Error, FLOOR, IovaRange, LARGEST_STEP, MAX_BLOCKS, MAX_RANGES, State, Table};
+    use super::{Error, FLOOR, IovaRange, LARGEST_STEP, MAX_BLOCKS, MAX_RANGES, State, TOO_MANY_BLOCKS, TOO_MANY_RANGES, Table};
     use std::vec::Vec;
 
     /// `virt` with an SMMU: the doorbells of interrupts are the hole.
@@ -178,8 +181,8 @@ mod tests {
         for _ in 0..MAX_BLOCKS {
             assert!(table.place(0, PAGE, PAGE).is_ok());
         }
-        assert_eq!(table.place(0, PAGE, PAGE), Err(Error::NoSlots { slots: MAX_BLOCKS }));
-        assert_eq!(Table::new(&[ARM[0]; MAX_RANGES + 1]).err(), Some(Error::NoSlots { slots: MAX_RANGES }));
+        assert_eq!(table.place(0, PAGE, PAGE), Err(TOO_MANY_BLOCKS));
+        assert_eq!(Table::new(&[ARM[0]; MAX_RANGES + 1]).err(), Some(TOO_MANY_RANGES));
         assert!(matches!(Table::new(&[IovaRange { start: 2, last: 1 }]), Err(Error::AttributeNonsense { value: 2, .. })));
         assert_eq!(Table::new(&[]).unwrap_or_default().window(), (u64::MAX, 0));
     }
@@ -210,7 +213,7 @@ mod tests {
             match (table.place(cpu, len_bytes, PAGE), lowest) {
                 (Ok(iova), Some(lowest)) if iova == lowest => model.push((iova, size)),
                 (Err(Error::Exhausted { .. }), None) => {}
-                (Err(Error::NoSlots { .. }), _) if model.len() == MAX_BLOCKS => {}
+                (Err(Error::TooMany { .. }), _) if model.len() == MAX_BLOCKS => {}
                 other => panic!("{other:x?}, {size:#x} bytes at {cpu:#x}, with {model:x?}"),
             }
         }

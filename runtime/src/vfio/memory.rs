@@ -49,7 +49,8 @@ impl<'v, K: VfioKernel> VfioMemory<'v, K> {
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or more than [`MAX_BYTES`](Self::MAX_BYTES).
     /// - [`Error::PinLimit`]: more than this user may pin, or, where a limit is set, than there is: the kernel says ENOMEM for both.
-    /// - [`Error::Exhausted`]: no room among the I/O addresses that the kernel allows. [`Error::NoSlots`]: 64 blocks are mapped.
+    /// - [`Error::Exhausted`]: no room among the I/O addresses that the kernel allows.
+    ///   [`Error::TooMany`]: 64 blocks are mapped.
     /// - [`Error::Unsuitable`]: the kernel's own limit of mappings.
     /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an ioctl; ENOMEM: there is no memory.
     /// - [`Error::Contended`]: other threads map and unmap without end.

@@ -302,7 +302,7 @@ impl<K: VfioKernel> Vfio<K> {
 fn next_bus() -> Result<u32, Error> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
-    next.map_err(|_| Error::NoSlots { slots: usize::MAX })
+    next.map_err(|_| Error::TooMany { what: "VFIO devices in the life of a program", most: u32::MAX.into() })
 }
 
 impl<K: VfioKernel> fmt::Debug for Vfio<K> {

@@ -3,7 +3,7 @@
 use super::{
     abi::{self, AttachIommufdPt, BindIommufd, GroupStatus, MapDma, Type1Info, UnmapDma, size_of_u32},
     iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
-    iova::MAX_RANGES,
+    iova::{MAX_RANGES, TOO_MANY_RANGES},
     kernel::{Request, VfioKernel},
 };
 use crate::{
@@ -18,7 +18,6 @@ const BIND: &str = "echo vfio-pci > /sys/bus/pci/devices/<address>/driver_overri
 
 /// The allowed ranges, as many as are remembered.
 pub(super) type Ranges = Vec<IovaRange, MAX_RANGES>;
-const TOO_MANY: Error = Error::NoSlots { slots: MAX_RANGES };
 
 /// The I/O address space that a device was put into. What it holds keeps it open.
 #[derive(Debug)]
@@ -105,7 +104,8 @@ impl<F> Space<F> {
     /// What the kernel allows, once the device is in: without the reserved regions of its group, where interrupts have doorbells.
     ///
     /// # Errors
-    /// [`Error::Os`]; [`Error::NoSlots`] for more ranges than are remembered; [`Error::AttributeNonsense`].
+    /// [`Error::Os`]; [`Error::TooMany`] for more ranges than are remembered;
+    /// [`Error::AttributeNonsense`].
     pub(super) fn ranges<K: VfioKernel<File = F>>(&self, kernel: &K) -> Result<Ranges, Error> {
         match self {
             Self::Container { container, .. } => {
@@ -113,7 +113,7 @@ impl<F> Space<F> {
                 let mut info = Type1Info::ask();
                 kernel.ioctl(container, Request::Type1Info(&mut info)).map_err(|errno| os(CALL, errno))?;
                 if info.argsz > size_of_u32::<Type1Info>() {
-                    return Err(TOO_MANY);
+                    return Err(TOO_MANY_RANGES);
                 }
                 type1_ranges(&info).unwrap_or(Err(Error::AttributeNonsense { name: CALL, value: info.cap_offset.into() }))
             }
@@ -122,7 +122,7 @@ impl<F> Space<F> {
                 let mut found = [IovaRange::default(); MAX_RANGES];
                 let told = kernel.ioctl(iommufd, Request::IoasIovaRanges(&mut ask, &mut found));
                 told.map_err(|errno| match errno {
-                    EMSGSIZE => TOO_MANY,
+                    EMSGSIZE => TOO_MANY_RANGES,
                     errno => os("ioctl(IOMMU_IOAS_IOVA_RANGES)", errno),
                 })?;
                 let count = usize::try_from(ask.num_iovas).unwrap_or(usize::MAX);
@@ -203,7 +203,7 @@ impl<F> Space<F> {
 fn type1_ranges(info: &Type1Info) -> Option<Result<Ranges, Error>> {
     let caps = Capabilities { words: &info.caps, at_bytes: core::mem::offset_of!(Type1Info, caps) };
     let Some(at) = caps.find(info.cap_offset, Type1Info::IOVA_RANGES)? else {
-        return Some(Ranges::from_slice(&[IovaRange { start: 0, last: u64::MAX }]).map_err(|_| TOO_MANY));
+        return Some(Ranges::from_slice(&[IovaRange { start: 0, last: u64::MAX }]).map_err(|_| TOO_MANY_RANGES));
     };
     // Behind the header: a count, nothing, then pairs of 64 bits.
     let mut ranges = Ranges::new();
@@ -211,7 +211,7 @@ fn type1_ranges(info: &Type1Info) -> Option<Result<Ranges, Error>> {
         let at = at.checked_add(16)?.checked_add(index.checked_mul(16)?)?;
         let range = IovaRange { start: caps.double_word(at)?, last: caps.double_word(at.checked_add(8)?)? };
         if ranges.push(range).is_err() {
-            return Some(Err(TOO_MANY));
+            return Some(Err(TOO_MANY_RANGES));
         }
     }
     Some(Ok(ranges))

@@ -59,7 +59,7 @@ impl<D: Device, const ADDR_BITS: u32> Edu<D, ADDR_BITS> {
     /// The driver of `device`. A transfer that the bus refuses is not noticed.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`]; [`Error::AttributeNonsense`] where its identification is not edu's.
+    /// [`Error::RegisterWindow`]; [`Error::WrongDevice`] where its identification is not edu's.
     ///
     /// # Safety
     /// The window is an edu's whose mask has at least `ADDR_BITS` bits, and nobody else drives it
@@ -85,7 +85,8 @@ impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Edu<D, ADDR_BITS, W> {
         }
         let id = regs::ID.read(&device);
         if id & regs::ID_MASK != regs::ID_VALUE {
-            return Err(Error::AttributeNonsense { name: "edu's identification register", value: id.into() });
+            let expected = regs::ID_VALUE | id & !regs::ID_MASK;
+            return Err(Error::WrongDevice { device: "edu", register: "identification", expected, found: id });
         }
         Ok(Self { device, watch, leg: Leg::Idle })
     }

@@ -168,7 +168,7 @@ pub(super) fn that_are_not_there() -> Vec<Error> {
     let small = open(regs::WINDOW_BYTES - 4);
     assert_eq!(small, Error::RegisterWindow { device: "gemm8", need_bytes: 0x90, have_bytes: 0x8C });
     let absent = open(regs::WINDOW_BYTES);
-    assert_eq!(absent, Error::AttributeNonsense { name: "gemm8's ID register", value: 0 });
+    assert_eq!(absent, Error::WrongDevice { device: "gemm8", register: "ID", expected: regs::ID_VALUE, found: 0 });
     vec![small, absent, a_lock_that_somebody_keeps(port)]
 }
 

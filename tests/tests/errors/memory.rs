@@ -108,7 +108,7 @@ pub(super) fn blocks() -> Vec<Error> {
     assert!(matches!(small, Error::BlockSize { len_bytes: 64, line_bytes: 64, .. }), "{small}");
     let kept: Vec<_> = std::iter::from_fn(|| board.memory(64).ok()).collect();
     let full = board.memory(64).unwrap_err();
-    assert_eq!((kept.len(), full), (32, Error::NoSlots { slots: 32 }));
+    assert_eq!((kept.len(), full), (32, Error::TooMany { what: "blocks on one simulated board", most: 32 }));
     drop(kept);
     assert!(board.memory(64).is_ok());
     provoked.extend([none, small, full]);
@@ -121,7 +121,7 @@ pub(super) fn carves_and_addresses() -> Vec<Error> {
     let past = region.carve(8193, Align::LINE).unwrap_err();
     assert_eq!(past, Error::Exhausted { need_bytes: 8193, capacity_bytes: 8192 });
     let nothing = region.carve(0, Align::LINE).unwrap_err();
-    assert_eq!(nothing, Error::BlockSize { len_bytes: 0, need_bytes: 1, line_bytes: 64 });
+    assert_eq!(nothing, Error::Argument { name: "the length of a carve", value: 0, min: 1, max: 8192, multiple_of: 1 });
     assert_eq!(region.free_bytes(), 8192, "a refused carve takes nothing");
     let buf = region.carve(8192, Align::LINE).unwrap().into_buf();
     let first = buf.view::<u8>().unwrap().as_ptr();
@@ -190,7 +190,7 @@ pub(super) fn pools_and_arenas() -> Vec<Error> {
     assert_eq!(large, Error::Exhausted { need_bytes: 4097, capacity_bytes: 4096 });
     assert!(matches!(arena.take(usize::MAX).unwrap_err(), Error::Exhausted { need_bytes: usize::MAX, .. }));
     let blocks = [arena.take(64).unwrap(), arena.take(64).unwrap()];
-    assert_eq!(arena.take(64).unwrap_err(), Error::NoSlots { slots: 2 });
+    assert_eq!(arena.take(64).unwrap_err(), Error::TooMany { what: "blocks out of this arena", most: 2 });
     drop((held, blocks));
 
     // 256 parts of one slot and no more, wherever it is from.

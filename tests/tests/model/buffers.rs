@@ -43,7 +43,9 @@ impl<'p> Machine<'p> {
     fn nothing_left(&mut self, home: Home, error: Error, slots: Option<usize>, (need_bytes, align): (usize, Align)) -> Verdict {
         if let Some(slots) = slots {
             self.tally("no slots");
-            ensure!(error == Error::NoSlots { slots }, "{home:?} is full and says {error}");
+            let blocks = Error::TooMany { what: "blocks out of this arena", most: slots as u64 };
+            let expected = if home == Home::Arena { blocks } else { Error::NoSlots { slots } };
+            ensure!(error == expected, "{home:?} is full and says {error}");
             return Ok(());
         }
         ensure!(
@@ -76,7 +78,7 @@ impl<'p> Machine<'p> {
         self.note(|| format!("carve {len_bytes}, {align:?}: {carved:?}"));
         let carve = match carved {
             Ok(carve) => carve,
-            Err(Error::BlockSize { .. }) if len_bytes == 0 => return Ok(()),
+            Err(Error::Argument { value: 0, .. }) if len_bytes == 0 => return Ok(()),
             Err(error) => {
                 let expected = Error::Exhausted { need_bytes: len_bytes, capacity_bytes: REGION_BYTES };
                 ensure!(error == expected && end > REGION_BYTES, "carve {len_bytes} bytes after {}: {error}", self.carved);

@@ -66,7 +66,7 @@ fn places_are_low_and_come_back() {
     let blocks: Vec<_> = (0..64).map(|_| vfio.memory(4096).unwrap()).collect();
     let addrs: Vec<_> = blocks.iter().map(iova).collect();
     assert!(addrs.iter().all(|addr| (0x1_0000..0x10_0000).contains(addr)), "{addrs:x?}");
-    assert_eq!(vfio.memory(4096).unwrap_err(), Error::NoSlots { slots: 64 });
+    assert_eq!(vfio.memory(4096).unwrap_err(), Error::TooMany { what: "blocks mapped for one VFIO device", most: 64 });
     drop(blocks);
     assert_eq!((kernel.mapped(), vfio.leaked_bytes()), (0, Ok(0)));
     assert_eq!(iova(&vfio.memory(4096).unwrap()), addrs[0]);

@@ -177,7 +177,7 @@ fn the_window_is_what_the_kernel_allows() {
         let one = Machine { ranges: vec![range(0x1000_0000, 0x1FFF_FFFF)], ..Machine::with(way) };
         assert_eq!(window(one), ((0x1000_0000, 0x1FFF_FFFF), 29));
         let many = Machine { ranges: vec![range(0, 0xFFF); 33], ..Machine::with(way) };
-        assert_eq!(refused(&FakeVfio::new(many)), Error::NoSlots { slots: 32 });
+        assert_eq!(refused(&FakeVfio::new(many)), Error::TooMany { what: "ranges of I/O addresses for one device", most: 32 });
         let backwards = Machine { ranges: vec![range(0x2000, 0x1000)], ..Machine::with(way) };
         assert!(matches!(refused(&FakeVfio::new(backwards)), Error::AttributeNonsense { value: 0x2000, .. }));
         let none = Machine { ranges: vec![], ..Machine::with(way) };

@@ -248,11 +248,11 @@ fn a_channel_at_work_is_let_come_to_its_end() {
 fn windows_that_no_zdma_has() {
     let board = SimBoard::new(1);
     let wrong = [(0x000, 2), (0x100, 1 << 12), (0x104, u32::MAX), (0x110, 1), (0x114, 0x400), (0x11C, 4), (0x120, 1 << 28), (0x124, 0x200)];
-    for ((offset, value), (name, ..)) in wrong.into_iter().zip(regs::ZEROES) {
+    for ((offset, found), (register, _, zeroes)) in wrong.into_iter().zip(regs::ZEROES) {
         let notes = Notes::new();
-        notes.answer(offset, value);
+        notes.answer(offset, found);
         let refused = simple(noted(&notes, board.port())).map(drop).unwrap_err();
-        assert_eq!(refused, Error::AttributeNonsense { name, value: u64::from(value) });
+        assert_eq!(refused, Error::WrongDevice { device: "zdma", register, expected: found & !zeroes, found });
         assert_eq!(notes.written(), []);
     }
     // Registers that hold nothing: opened, and found out when it is stopped.
@@ -282,5 +282,5 @@ fn windows_that_no_zdma_has() {
         }
     }
     let refused = Engine::new(simple(Deaf(noted(&Notes::new(), board.port()))).unwrap()).map(drop).unwrap_err();
-    assert_eq!(refused.error, Error::AttributeNonsense { name: "ZDMA_CH_DATA_ATTR", value: 0 });
+    assert_eq!(refused.error, Error::WrongDevice { device: "zdma", register: "ZDMA_CH_DATA_ATTR", expected: regs::DATA_PLAIN, found: 0 });
 }

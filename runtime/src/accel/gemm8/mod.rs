@@ -109,7 +109,8 @@ impl<D: Device> Gemm8<D> {
     /// The driver of `device`.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`] where the window is too small; [`Error::AttributeNonsense`] where its `ID` register is not
+    /// [`Error::RegisterWindow`] where the window is too small; [`Error::WrongDevice`] where its
+    /// `ID` register is not
     /// gemm8's: the wrong address, or no bitstream is loaded. An `ID` that is right is a hint, and
     /// no proof.
     ///
@@ -122,7 +123,7 @@ impl<D: Device> Gemm8<D> {
         }
         match regs::ID.read(&device) {
             regs::ID_VALUE => {}
-            other => return Err(Error::AttributeNonsense { name: "gemm8's ID register", value: u64::from(other) }),
+            found => return Err(Error::WrongDevice { device: "gemm8", register: "ID", expected: regs::ID_VALUE, found }),
         }
         Ok(Self { device, expected_bytes: 0 })
     }

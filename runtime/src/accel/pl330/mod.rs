@@ -115,7 +115,8 @@ impl<'p, D: Device> Pl330<'p, D> {
     ///
     /// # Errors
     /// `program` comes back with:
-    /// - [`Error::RegisterWindow`], [`Error::AttributeNonsense`]: this is no DMA-330, or it has no clock. Check the address.
+    /// - [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::AttributeNonsense`]: this is
+    ///   no DMA-330, or it has no clock. Check the address.
     /// - [`Error::Argument`]: it has no such channel or event.
     /// - [`Error::Unsuitable`]: the event is Secure and the manager is not. Take another event.
     /// - [`Error::BlockSize`]: `program` is too small; or what [`DriverBuf::new`] says of it.
@@ -224,13 +225,14 @@ fn identify(device: &impl Device, config: Pl330Config) -> Result<(Core, u32)> {
     if device.len_bytes() < regs::WINDOW_BYTES {
         return Err(Error::RegisterWindow { device: fault::DEVICE, need_bytes: regs::WINDOW_BYTES, have_bytes: device.len_bytes() });
     }
-    let nonsense = |name, value| Error::AttributeNonsense { name, value: u64::from(value) };
+    let wrong = |register, expected, found| Error::WrongDevice { device: fault::DEVICE, register, expected, found };
     let (periph_id, pcell_id) = (regs::id(regs::PERIPH_ID, device), regs::id(regs::PCELL_ID, device));
     if periph_id & regs::PERIPH_ID_MASK != regs::PERIPH_ID_VALUE {
-        return Err(nonsense("pl330's peripheral ID", periph_id));
+        let expected = regs::PERIPH_ID_VALUE | periph_id & !regs::PERIPH_ID_MASK;
+        return Err(wrong("periph_id", expected, periph_id));
     }
     if pcell_id != regs::PCELL_ID_VALUE {
-        return Err(nonsense("pl330's component ID", pcell_id));
+        return Err(wrong("pcell_id", regs::PCELL_ID_VALUE, pcell_id));
     }
     let (cr0, crd) = (regs::CR0.read(device), regs::CRD.read(device));
     let (channels, events) = (regs::channels(cr0), regs::events(cr0));
@@ -240,7 +242,7 @@ fn identify(device: &impl Device, config: Pl330Config) -> Result<(Core, u32)> {
             return Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 });
         }
     }
-    let bus_bytes = regs::bus_bytes(crd).ok_or(nonsense("pl330's CRD register", crd))?;
+    let bus_bytes = regs::bus_bytes(crd).ok_or(Error::AttributeNonsense { name: "pl330's CRD register", value: crd.into() })?;
     let nonsecure = regs::DSR.read(device) & regs::DSR_NONSECURE != 0;
     let nonsecure_events = regs::CR3.read(device);
     if nonsecure && nonsecure_events >> config.event & 1 == 0 {

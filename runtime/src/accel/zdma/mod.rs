@@ -84,7 +84,8 @@ impl<'p, D: Device> Zdma<'p, D> {
     /// The driver of `device`, a transfer at a time in its registers.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`] where the window is too small; [`Error::AttributeNonsense`] where bits are set that read as
+    /// [`Error::RegisterWindow`] where the window is too small; [`Error::WrongDevice`] where bits
+    /// are set that read as
     /// zero in a ZDMA: the wrong address.
     ///
     /// # Safety
@@ -206,7 +207,7 @@ impl<'p, D: Device> Zdma<'p, D> {
         }
         match regs::DATA_ATTR.read(device) {
             holds if holds == data => Ok(()),
-            other => Err(Error::AttributeNonsense { name: "ZDMA_CH_DATA_ATTR", value: u64::from(other) }),
+            found => Err(Error::WrongDevice { device: "zdma", register: "ZDMA_CH_DATA_ATTR", expected: data, found }),
         }
     }
 }
@@ -218,9 +219,9 @@ fn is_zdma(device: &impl Device) -> Result<()> {
         return Err(Error::RegisterWindow { device: "zdma", need_bytes, have_bytes });
     }
     for (name, register, zeroes) in regs::ZEROES {
-        let value = register.read(device);
-        if value & zeroes != 0 {
-            return Err(Error::AttributeNonsense { name, value: u64::from(value) });
+        let found = register.read(device);
+        if found & zeroes != 0 {
+            return Err(Error::WrongDevice { device: "zdma", register: name, expected: found & !zeroes, found });
         }
     }
     Ok(())
