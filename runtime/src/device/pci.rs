@@ -182,16 +182,16 @@ impl PciFunction {
         Ok(registers)
     }
 
-    /// Lets it answer at its addresses. It does not reach memory by that: [`BusMaster::enable`]
-    /// lets it, once its driver has stopped it, or
-    /// [`KernelPort::enable_bus_master`](crate::KernelPort::enable_bus_master) where the module
-    /// `contigo` is bound to it.
+    /// Lets it answer at its addresses, and takes bus mastering away where an earlier program left
+    /// it on. [`BusMaster::enable`] gives it, once the function's driver has stopped it. Where the
+    /// module `contigo` is bound to the function, do neither, and use
+    /// [`KernelPort::enable_bus_master`](crate::KernelPort::enable_bus_master).
     ///
     /// # Errors
     /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; EBADF there: not root, and `contigo` is bound to it; [`Error::AttributeNonsense`] where the function does not answer;
     /// [`Error::Unsuitable`] where it keeps a bit clear; [`Error::Contended`].
     pub fn enable(&self) -> Result<(), Error> {
-        self.config.change(MEMORY_SPACE, 0)
+        self.config.change(MEMORY_SPACE, BUS_MASTER)
     }
 
     /// Takes bus mastering away: [`BusMaster::disable`].
