@@ -67,7 +67,7 @@ fn a_child_is_refused_and_the_parent_goes_on() {
     let (heap_stats, engine_stats) = (&raw mut heap_stats, &raw mut engine_stats);
     let data = bytes.as_mut_ptr().cast();
     let open = engine_options(CONTIGO_ENGINE_GEMM8, sim, port, 0);
-    let every_function = |out: &mut u64, fd: &mut i32| -> [contigo_status; FUNCTIONS] {
+    let every_function = |out: &mut u64, len: &mut usize, fd: &mut i32| -> [contigo_status; FUNCTIONS] {
         unsafe {
             [
                 contigo_buf_get_info(buf, buf_info),
@@ -80,7 +80,7 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_buf_offset(buf, ptr::from_mut(out).cast()),
                 contigo_buf_to_device(buf, port, 0, 64, CONTIGO_IN_OUT, out),
                 contigo_buf_to_cpu(buf),
-                contigo_buf_dev_addr(buf, out, ptr::null_mut()),
+                contigo_buf_dev_addr(buf, out, len),
                 contigo_engine_open(&open, out),
                 contigo_engine_get_stats(engine, engine_stats),
                 contigo_engine_recover(engine),
@@ -131,13 +131,13 @@ fn a_child_is_refused_and_the_parent_goes_on() {
     assert_eq!((untested, functions.count()), (vec![], FUNCTIONS));
 
     let forked = || {
-        let (mut out, mut fd) = (7, 7);
-        let statuses = every_function(&mut out, &mut fd);
+        let (mut out, mut len, mut fd) = (7, 7, 7);
+        let statuses = every_function(&mut out, &mut len, &mut fd);
         delete(tensor);
         match statuses.iter().position(|status| *status != CONTIGO_E_FORKED) {
             Some(function) => i32::try_from(function).unwrap_or_default() + 1,
             // What a refused call should have answered is 0, a descriptor -1.
-            None => i32::from((out, fd) != (0, -1)) * 100,
+            None => i32::from((out, len, fd) != (0, 0, -1)) * 100,
         }
     };
     assert_eq!(in_a_child(forked), 0, "the number of a function that was not refused; 100: one answered something");

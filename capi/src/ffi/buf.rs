@@ -222,20 +222,21 @@ pub extern "C" fn contigo_buf_to_cpu(buf: contigo_buf) -> contigo_status {
 /// `addr` and `len_bytes` are writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_dev_addr(buf: contigo_buf, addr: *mut u64, len_bytes: *mut usize) -> contigo_status {
-    call(|| {
+    if !len_bytes.is_null() {
+        // SAFETY: not null, and the caller's promise. Where it fails both are 0: no address and no byte.
+        unsafe { len_bytes.write_unaligned(0) };
+    }
+    let find = || {
         if len_bytes.is_null() {
             return Err(Misuse::Null { what: "len_bytes" }.into());
         }
-        if addr.is_null() {
-            return Err(Misuse::Null { what: "addr" }.into());
-        }
-        // SAFETY: neither is null, and the caller's promise; so below. Where it fails both are 0, which is no address and no byte.
-        unsafe { (addr.write_unaligned(0), len_bytes.write_unaligned(0)) };
         let slice = with(buf, |buf| Ok(buf.dev()?.slice()))?;
         // SAFETY: as above.
-        unsafe { (addr.write_unaligned(slice.addr.0), len_bytes.write_unaligned(slice.len_bytes)) };
-        Ok(())
-    })
+        unsafe { len_bytes.write_unaligned(slice.len_bytes) };
+        Ok(slice.addr.0)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(addr, "addr", find) }
 }
 
 /// Gives the buffer back: to its pool, or for good. The handle is stale from here on. `CONTIGO_E_DEVICE_OWNED` and `CONTIGO_E_MAPPED`: it is
