@@ -156,6 +156,8 @@ pub use irq::{Irq, poll_every, poll_until};
 pub use kernel_port::{DmaBuf, KernelPort};
 pub use mmio::{Mmio, MmioWindow};
 pub use pool::{LocalPool, Pool};
+#[doc(hidden)]
+pub use pool::{RawPool, RawSlots};
 pub use port::Port;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use process::same_process;

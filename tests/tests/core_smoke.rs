@@ -97,6 +97,30 @@ fn buffers_of_a_pool_an_arena_and_a_local_pool_in_one_job() {
 }
 
 #[test]
+fn a_pool_has_the_slots_that_run_time_asks_for() {
+    const MOST: usize = 130;
+    let board = SimBoard::new(2);
+    for slots in [1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, MOST] {
+        let region = Region::new(board.memory(2 * MOST * 64).unwrap()).unwrap();
+        // No byte for those that are not asked for.
+        let pool = Pool::<MOST>::with_slots(region.carve(slots * 64, Align::LINE).unwrap(), 64, slots).unwrap();
+        let local = LocalPool::<MOST>::with_slots(region.carve(slots * 64, Align::LINE).unwrap(), 64, slots).unwrap();
+        assert_eq!((pool.slots(), local.slots(), pool.taken(), local.taken()), (slots, slots, 0, 0));
+        for _ in 0..2 {
+            let out: Vec<CpuBuf<'_>> = std::iter::from_fn(|| pool.take().ok()).collect();
+            let local_out: Vec<_> = std::iter::from_fn(|| local.take().ok()).collect();
+            let mut starts: Vec<_> = out.iter().map(CpuBuf::offset_bytes).chain(local_out.iter().map(CpuBuf::offset_bytes)).collect();
+            starts.sort_unstable();
+            assert_eq!(starts, (0..2 * slots).map(|slot| slot * 64).collect::<Vec<_>>());
+            assert_eq!((pool.taken(), local.taken()), (slots, slots));
+            assert_eq!(pool.take().unwrap_err(), Error::NoSlots { slots });
+            assert_eq!(local.take().unwrap_err(), Error::NoSlots { slots });
+        }
+        assert_eq!((pool.taken(), local.taken()), (0, 0));
+    }
+}
+
+#[test]
 fn one_half_is_a_devices_while_the_other_is_viewed() {
     let board = SimBoard::new(3);
     let region = Region::new(still_memory(&board, 8192)).unwrap();

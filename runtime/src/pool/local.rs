@@ -14,7 +14,7 @@ use crate::{
 };
 use core::{cell::Cell, fmt};
 
-/// `SLOTS` equal slots, 1 to 1,024 of them, for one thread: a claim is a bit in a plain word, with no atomic operation. Its buffers
+/// Equal slots, `SLOTS` of them at most, 1 to 1,024, for one thread: a claim is a bit in a plain word, with no atomic operation. Its buffers
 /// stay on the thread too:
 ///
 /// ```compile_fail,E0277
@@ -36,6 +36,7 @@ use core::{cell::Cell, fmt};
 pub struct LocalPool<'r, const SLOTS: usize> {
     carve: Carve<'r>,
     slot_bytes: usize,
+    slots: usize,
     /// A set bit is a free slot: `trailing_zeros` finds it.
     free: [Cell<usize>; MAX_WORDS],
     /// The word to look at first: the last one that had a free slot.
@@ -46,17 +47,25 @@ pub struct LocalPool<'r, const SLOTS: usize> {
 impl<'r, const SLOTS: usize> LocalPool<'r, SLOTS> {
     const WORDS: usize = SLOTS.div_ceil(WORD_BITS);
 
-    /// Slots of `slot_bytes` each, over the beginning of `carve`.
+    /// `SLOTS` slots of `slot_bytes` each, over the beginning of `carve`.
     ///
     /// # Errors
     /// As [`Pool::new`](crate::Pool::new).
     pub fn new(carve: Carve<'r>, slot_bytes: usize) -> Result<Self, Refused<Carve<'r>>> {
+        Self::with_slots(carve, slot_bytes, SLOTS)
+    }
+
+    /// As [`new`](Self::new), with `slots` slots: a figure of run time, from 1 to `SLOTS`.
+    ///
+    /// # Errors
+    /// As [`Pool::with_slots`](crate::Pool::with_slots).
+    pub fn with_slots(carve: Carve<'r>, slot_bytes: usize, slots: usize) -> Result<Self, Refused<Carve<'r>>> {
         const { assert!(1 <= SLOTS && SLOTS <= MAX_SLOTS, "a pool has 1 to 1024 slots") };
-        if let Err(error) = check(&carve, slot_bytes, SLOTS) {
+        if let Err(error) = check::<SLOTS>(&carve, slot_bytes, slots) {
             return Err(Refused::new(error, carve));
         }
-        let free = core::array::from_fn(|index| Cell::new(valid_bits(SLOTS, index)));
-        Ok(Self { carve, slot_bytes, free, likely: Cell::new(0), parts: LocalParts::new() })
+        let free = core::array::from_fn(|index| Cell::new(valid_bits(slots, index)));
+        Ok(Self { carve, slot_bytes, slots, free, likely: Cell::new(0), parts: LocalParts::new() })
     }
 
     /// A free slot. What it holds is what its last owner left.
@@ -66,7 +75,7 @@ impl<'r, const SLOTS: usize> LocalPool<'r, SLOTS> {
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn take(&self) -> Result<CpuBuf<'_, OneThread>> {
-        let slot = self.claim().ok_or(Error::NoSlots { slots: SLOTS })?;
+        let slot = self.claim().ok_or(Error::NoSlots { slots: self.slots })?;
         audit::happened(Event::Take { slot, len_bytes: self.slot_bytes }, Site::here());
         Ok(CpuBuf::new(chunk(self, self.carve.span(), slot, self.slot_bytes)))
     }
@@ -77,10 +86,16 @@ impl<'r, const SLOTS: usize> LocalPool<'r, SLOTS> {
         self.slot_bytes
     }
 
+    /// How many slots it has.
+    #[must_use]
+    pub const fn slots(&self) -> usize {
+        self.slots
+    }
+
     /// How many slots are taken now.
     #[must_use]
     pub fn taken(&self) -> usize {
-        SLOTS - self.free.iter().map(|word| word.get().count_ones() as usize).sum::<usize>()
+        self.slots - self.free.iter().map(|word| word.get().count_ones() as usize).sum::<usize>()
     }
 
     #[inline]
@@ -135,6 +150,6 @@ impl<const SLOTS: usize> Drop for LocalPool<'_, SLOTS> {
 
 impl<const SLOTS: usize> fmt::Debug for LocalPool<'_, SLOTS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalPool").field("slots", &SLOTS).field("slot_bytes", &self.slot_bytes).field("taken", &self.taken()).finish()
+        f.debug_struct("LocalPool").field("slots", &self.slots).field("slot_bytes", &self.slot_bytes).field("taken", &self.taken()).finish()
     }
 }

@@ -3,8 +3,11 @@
 pub(crate) mod bitmap;
 mod local;
 mod parts;
+mod raw;
+mod slots;
 
 pub use local::LocalPool;
+pub use raw::{RawPool, RawSlots};
 
 use crate::{
     Carve, CpuBuf, Error, Result,
@@ -14,13 +17,13 @@ use crate::{
     region::Block,
     span::Span,
 };
-use bitmap::Bitmap;
 use core::fmt;
 pub(crate) use parts::LocalParts;
-use parts::SharedParts;
+use slots::Slots;
 
-/// `SLOTS` equal slots, 1 to 1,024 of them, for any number of threads: a claim and a release are one atomic operation each, with
-/// no system call and no heap.
+/// Equal slots, `SLOTS` of them at most, 1 to 1,024, for any number of threads: a claim and a release are one atomic operation
+/// each, with no system call and no heap. The program says at run time how many there are ([`with_slots`](Self::with_slots)), or
+/// takes them all ([`new`](Self::new)).
 ///
 /// ```
 /// use contigo::{Align, Error, Pool, Region, sim::SimBoard};
@@ -47,19 +50,38 @@ use parts::SharedParts;
 pub struct Pool<'r, const SLOTS: usize> {
     carve: Carve<'r>,
     slot_bytes: usize,
-    taken: Bitmap<SLOTS>,
-    parts: SharedParts<SLOTS>,
+    slots: usize,
+    state: Slots<SLOTS>,
 }
 
 impl<'r, const SLOTS: usize> Pool<'r, SLOTS> {
-    /// Slots of `slot_bytes` each, over the beginning of `carve`.
+    /// `SLOTS` slots of `slot_bytes` each, over the beginning of `carve`.
     ///
     /// # Errors
     /// The carve comes back with [`Error::SlotSize`] where a slot is not a whole number of cache lines, or with
     /// [`Error::Exhausted`] where the slots do not fit.
     pub fn new(carve: Carve<'r>, slot_bytes: usize) -> Result<Self, Refused<Carve<'r>>> {
-        match check(&carve, slot_bytes, SLOTS) {
-            Ok(()) => Ok(Self { carve, slot_bytes, taken: Bitmap::new(), parts: SharedParts::new() }),
+        Self::with_slots(carve, slot_bytes, SLOTS)
+    }
+
+    /// As [`new`](Self::new), with `slots` slots: a figure of run time, from 1 to `SLOTS`.
+    ///
+    /// ```
+    /// use contigo::{Align, Error, Pool, Region, sim::SimBoard};
+    /// let board = SimBoard::new(1);
+    /// let region = Region::new(board.memory(64 * 1024)?)?;
+    /// let cameras = 3; // from a file, say
+    /// let frames = Pool::<64>::with_slots(region.carve(cameras * 4096, Align::DLPACK)?, 4096, cameras)?;
+    /// let _out = [frames.take()?, frames.take()?, frames.take()?];
+    /// assert_eq!(frames.take().unwrap_err(), Error::NoSlots { slots: 3 });
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::Argument`] where there are no slots, or more than `SLOTS`.
+    pub fn with_slots(carve: Carve<'r>, slot_bytes: usize, slots: usize) -> Result<Self, Refused<Carve<'r>>> {
+        match check::<SLOTS>(&carve, slot_bytes, slots) {
+            Ok(()) => Ok(Self { carve, slot_bytes, slots, state: Slots::new(slots) }),
             Err(error) => Err(Refused::new(error, carve)),
         }
     }
@@ -71,7 +93,7 @@ impl<'r, const SLOTS: usize> Pool<'r, SLOTS> {
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn take(&self) -> Result<CpuBuf<'_>> {
-        let slot = self.taken.claim().ok_or(Error::NoSlots { slots: SLOTS })?;
+        let slot = self.state.claim().ok_or(Error::NoSlots { slots: self.slots })?;
         audit::happened(Event::Take { slot, len_bytes: self.slot_bytes }, Site::here());
         Ok(CpuBuf::new(chunk(self, self.carve.span(), slot, self.slot_bytes)))
     }
@@ -82,15 +104,24 @@ impl<'r, const SLOTS: usize> Pool<'r, SLOTS> {
         self.slot_bytes
     }
 
+    /// How many slots it has.
+    #[must_use]
+    pub const fn slots(&self) -> usize {
+        self.slots
+    }
+
     /// How many slots are taken now.
     #[must_use]
     pub fn taken(&self) -> usize {
-        self.taken.taken()
+        self.slots - self.state.free()
     }
 }
 
-/// Do `slots` slots of `slot_bytes` fit, and do they share no line?
-fn check(carve: &Carve<'_>, slot_bytes: usize, slots: usize) -> Result<()> {
+/// Do `slots` slots of `slot_bytes` fit, is there room for so many, and do they share no line?
+fn check<const SLOTS: usize>(carve: &Carve<'_>, slot_bytes: usize, slots: usize) -> Result<()> {
+    if slots == 0 || slots > SLOTS {
+        return Err(Error::Argument { name: "slots", value: slots as u64, min: 1, max: SLOTS as u64, multiple_of: 1 });
+    }
     let line = carve.block().state().line;
     if slot_bytes == 0 || !line.divides(slot_bytes as u64) {
         return Err(Error::SlotSize { slot_bytes, line_bytes: line.bytes() });
@@ -112,19 +143,19 @@ impl<const SLOTS: usize> Owner for Pool<'_, SLOTS> {
         self.carve.block()
     }
     fn release(&self, token: u32) {
-        if self.parts.last_is_gone(token) {
+        if self.state.last_is_gone(token) {
             audit::happened(Event::Release { slot: token as usize }, Site::NONE);
-            self.taken.release(token as usize);
+            self.state.release(token);
         }
     }
     fn share(&self, token: u32) -> Result<()> {
-        self.parts.one_more(token)
+        self.state.one_more(token)
     }
 }
 
 impl<const SLOTS: usize> Drop for Pool<'_, SLOTS> {
     fn drop(&mut self) {
-        if self.taken.taken() != 0 {
+        if self.taken() != 0 {
             // A buffer was forgotten, maybe to a device: the region must count it for ever, and keep its memory mapped.
             self.carve.block().state().share();
         }
@@ -133,6 +164,6 @@ impl<const SLOTS: usize> Drop for Pool<'_, SLOTS> {
 
 impl<const SLOTS: usize> fmt::Debug for Pool<'_, SLOTS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").field("slots", &SLOTS).field("slot_bytes", &self.slot_bytes).field("taken", &self.taken()).finish()
+        f.debug_struct("Pool").field("slots", &self.slots).field("slot_bytes", &self.slot_bytes).field("taken", &self.taken()).finish()
     }
 }

@@ -13,7 +13,7 @@ const REFUSAL: Error = Error::TooManyParts { limit: MAX_PARTS };
 
 /// Handles beyond the first, for each slot; for any thread.
 #[derive(Debug)]
-pub(crate) struct SharedParts<const SLOTS: usize>([AtomicU8; SLOTS]);
+pub(crate) struct SharedParts<const SLOTS: usize>(pub(super) [AtomicU8; SLOTS]);
 
 impl<const SLOTS: usize> SharedParts<SLOTS> {
     pub(crate) fn new() -> Self {
@@ -42,6 +42,11 @@ impl<const SLOTS: usize> SharedParts<SLOTS> {
         // Another handle went between the load and the subtraction: this was the last, and the count wrapped.
         more.store(0, Ordering::Relaxed);
         true
+    }
+
+    /// How many handles there are beyond the first ones.
+    pub(crate) fn sum(&self) -> usize {
+        self.0.iter().map(|more| usize::from(more.load(Ordering::Relaxed))).sum()
     }
 }
 

@@ -180,6 +180,13 @@ pub(super) fn pools_and_arenas() -> Vec<Error> {
         carve = refused.returned;
         provoked.push(error);
     }
+    for slots in [0, 3, usize::MAX] {
+        let refused = Pool::<2>::with_slots(carve, 64, slots).unwrap_err();
+        assert_eq!(refused.error, Error::Argument { name: "slots", value: slots as u64, min: 1, max: 2, multiple_of: 1 });
+        let again = LocalPool::<2>::with_slots(refused.returned, 64, slots).unwrap_err();
+        assert_eq!(again.error, refused.error);
+        carve = again.returned;
+    }
     let pool = Pool::<2>::new(carve, 2048).unwrap();
     let local = LocalPool::<2>::new(region.carve(4096, Align::LINE).unwrap(), 2048).unwrap();
     let arena = Arena::<2>::new(region.carve(4096, Align::LINE).unwrap()).unwrap();
