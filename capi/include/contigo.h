@@ -1060,8 +1060,8 @@ contigo_status contigo_buf_whole(contigo_buf buf);
  * (CONTIGO_E_SHARED_LINE).
  *
  * CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED, CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: it is out.
- * CONTIGO_E_TABLE_FULL: there is no entry for rest; the first cut of a pool's slot takes two entries until the slot is free again.
- * CONTIGO_E_TOO_MANY_PARTS. The buffer is as it was then.
+ * CONTIGO_E_TABLE_FULL: there is no entry for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot has 256 parts at most.
+ * The buffer is as it was then.
  *
  * The caller promises:
  * rest is writable.

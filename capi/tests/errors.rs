@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have fakes of the kernel for them, and
 /// `status.rs` is the same table for all.
-const BY_OTHERS: [&str; 23] = [
+const BY_OTHERS: [&str; 22] = [
     "CONTIGO_E_IN_CALL",    // threads.rs, by a race
     "CONTIGO_E_TABLE_FULL", // limits.rs
     "CONTIGO_E_INTERNAL",   // last_error.rs
@@ -25,7 +25,6 @@ const BY_OTHERS: [&str; 23] = [
     "CONTIGO_E_NOT_CONTIGUOUS",
     "CONTIGO_E_NO_ADDRESS",
     "CONTIGO_E_WHOLE_BLOCK",
-    "CONTIGO_E_TOO_MANY_PARTS",
     "CONTIGO_E_COHERENCY",
     "CONTIGO_E_CANNOT_SYNC",
     "CONTIGO_E_WRONG_DIRECTION", // the directions are the engine's

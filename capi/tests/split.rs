@@ -167,6 +167,22 @@ fn parts_of_one_slot_are_operands_of_one_job() {
 }
 
 #[test]
+fn a_slot_has_at_most_256_parts() {
+    let board = Board::new();
+    let first = board.take();
+    let mut parts: Vec<_> = (1..256).rev().map(|at| split(first, at * 8)).collect();
+    let (status, rest) = try_split(first, 4);
+    refused(status, CONTIGO_E_TOO_MANY_PARTS, "256");
+    assert_eq!((rest, place(first).1), (0, 8), "it is as it was");
+    ok(contigo_buf_release(parts.remove(100)));
+    parts.push(split(first, 4));
+    parts.push(first);
+    parts.into_iter().for_each(|part| ok(contigo_buf_release(part)));
+    assert_eq!(free_slots(&board), 8);
+    board.close();
+}
+
+#[test]
 fn two_parts_of_one_line_are_not_both_a_devices() {
     let board = Board::new();
     let left = board.take();

@@ -15,7 +15,7 @@ use contigo_c::*;
 use contigo_tests::emulated;
 use std::{
     sync::{
-        Barrier,
+        Barrier, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
@@ -128,6 +128,52 @@ fn the_last_of_two_threads_frees_the_slot() {
             });
         }
     });
+    board.close();
+}
+
+#[test]
+fn a_take_that_comes_late_gets_no_slot_of_the_next_pool() {
+    // Pools one after the other, mostly in one entry, with slots of 64 and of 128 bytes.
+    let board = Board::new();
+    let shared = Mutex::new((0, 0));
+    let (stop, takes) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let _stop = Stop(&stop);
+                while !stop.load(Ordering::Relaxed) {
+                    let ((pool, slot_bytes), mut buf) = (*shared.lock().unwrap(), 0);
+                    let status = unsafe { contigo_pool_take(pool, &mut buf) };
+                    if status != CONTIGO_OK {
+                        let listed = [CONTIGO_E_HANDLE, CONTIGO_E_NO_SLOTS, CONTIGO_E_STALE, CONTIGO_E_IN_CALL];
+                        assert!(listed.contains(&status), "{}", last_error());
+                        continue;
+                    }
+                    let (status, _, len_bytes) = try_map(buf, CONTIGO_WRITE);
+                    ok(status);
+                    assert_eq!(len_bytes, slot_bytes, "a slot of another pool");
+                    ok(contigo_buf_unmap(buf));
+                    ok(contigo_buf_release(buf));
+                    takes.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let _stop = Stop(&stop);
+        for round in 0..rounds() / 8 {
+            let slot_bytes = 64 << (round % 2);
+            let pool = answer(|pool| unsafe { contigo_pool_open(board.heap, slot_bytes, 2, 0, pool) });
+            *shared.lock().unwrap() = (pool, slot_bytes);
+            loop {
+                match contigo_pool_close(pool) {
+                    CONTIGO_OK => break,
+                    status => assert!([CONTIGO_E_STILL_USED, CONTIGO_E_IN_CALL].contains(&status), "{}", last_error()),
+                }
+                assert!(!stop.load(Ordering::Relaxed), "a thread that takes has failed");
+                thread::yield_now();
+            }
+        }
+    });
+    println!("{} slots were taken", takes.into_inner());
     board.close();
 }
 

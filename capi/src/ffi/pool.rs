@@ -4,10 +4,7 @@
 use super::{buf::contigo_buf, heap::contigo_heap, raw};
 use crate::{
     last_error::call,
-    object::{
-        buf::Buf,
-        pool::{POOLS, Pool},
-    },
+    object::{buf::Buf, pool::Pool},
     status::contigo_status,
 };
 use contigo::Align;
@@ -51,7 +48,7 @@ pub unsafe extern "C" fn contigo_pool_take(pool: contigo_pool, buf: *mut contigo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_pool_free_slots(pool: contigo_pool, free: *mut usize) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(free, "free", || Ok(POOLS.lease(pool)?.free())) }
+    unsafe { raw::answer(free, "free", || Pool::free(pool)) }
 }
 
 /// Closes a pool. `CONTIGO_E_STILL_USED` while a slot is out.

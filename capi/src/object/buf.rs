@@ -3,7 +3,7 @@
 
 use super::{
     heap::{HEAPS, Heap, carve},
-    pool::Pool,
+    pool::Home as PoolHome,
 };
 use crate::{
     fault::{Fault, Misuse},
@@ -15,12 +15,9 @@ use contigo::{
     Align, CpuBuf, DevBuf, Direction, Error, Port,
     dlpack::{Foreign, Lendable, Lent, TensorSpec, TensorTable},
 };
-use core::{
-    ffi::c_void,
-    mem::{self, ManuallyDrop},
-};
+use core::{ffi::c_void, mem};
 
-/// Buffers, those of the pools' free slots included.
+/// Buffers. The pools' free slots have entries too, which are kept for them.
 pub(crate) static BUFS: Table<Buf, { limits::BUFS }> = Table::new();
 
 impl Object for Buf {
@@ -31,27 +28,8 @@ impl Object for Buf {
 pub(crate) struct Buf {
     held: Held,
     views: Views,
-    /// INVARIANT: `held` borrows from the heap that this keeps, or that the pool keeps where it is parked.
+    /// INVARIANT: `held` borrows from what this keeps: the heap, or the slot and with it the pool. It is dropped after it.
     home: Home,
-}
-
-/// A slot as it was before it was cut: the runtime cuts buffers and does not join them.
-///
-/// INVARIANT: it is only parked, and nobody unparks it before the slot's last part is gone (`Pool::part_gone`).
-pub(super) struct Whole(ManuallyDrop<CpuBuf<'static>>);
-
-impl Whole {
-    /// The whole that `buf` shows a part of, or all.
-    fn of(buf: &CpuBuf<'static>) -> Self {
-        // SAFETY: nobody uses the duplicate while a part of `buf` is there: see the invariant. Where nothing was cut it is forgotten. The heap
-        // counts the parts: the last one is forgotten in place of being dropped (`Buf::release`), so that its count is the duplicate's.
-        Self(ManuallyDrop::new(unsafe { buf.duplicate() }.whole()))
-    }
-
-    /// A pool's slot that is not out itself.
-    pub(super) fn parked(self) -> Buf {
-        Buf::parked(ManuallyDrop::into_inner(self.0))
-    }
 }
 
 /// Who has the bytes.
@@ -71,17 +49,8 @@ static TENSORS: TensorTable<{ limits::TENSORS }> = TensorTable::new();
 
 /// Where a buffer goes when it is released.
 enum Home {
-    /// It is parked: its pool has it.
-    Parked,
-    Pool {
-        pool: Lease<Pool>,
-        slot: usize,
-    },
-    /// A part of a slot, whose pool counts the parts.
-    Part {
-        pool: Lease<Pool>,
-        slot: usize,
-    },
+    /// A slot, or a part of one.
+    Pool(PoolHome),
     Heap(#[allow(dead_code, reason = "it keeps the heap")] Lease<Heap>),
 }
 
@@ -104,14 +73,9 @@ pub(crate) enum Access {
 }
 
 impl Buf {
-    /// A pool's slot that is not out.
-    pub(crate) const fn parked(buf: CpuBuf<'static>) -> Self {
-        Self { held: Held::Cpu(buf), views: Views::NONE, home: Home::Parked }
-    }
-
-    /// Slot `slot` of `pool` is out now.
-    pub(crate) fn leaves(&mut self, pool: Lease<Pool>, slot: usize) {
-        self.home = Home::Pool { pool, slot };
+    /// A pool's slot that is out now.
+    pub(super) const fn of_pool(buf: CpuBuf<'static>, home: PoolHome) -> Self {
+        Self { held: Held::Cpu(buf), views: Views::NONE, home: Home::Pool(home) }
     }
 
     /// Carves one buffer.
@@ -126,35 +90,23 @@ impl Buf {
     }
 
     /// Gives the buffer back to its pool, or for good. Refused while it is mapped or a device's.
+    #[inline]
     pub(crate) fn release(raw: u64) -> Result<(), Fault> {
         let mut guard = BUFS.lock(raw)?;
         let Some(buf) = guard.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
-        let held = buf.take_cpu()?;
-        match mem::replace(&mut buf.home, Home::Parked) {
-            Home::Pool { pool, slot } => {
-                buf.held = Held::Cpu(held.whole());
-                guard.park();
-                pool.give_back(slot);
-            }
-            Home::Part { pool, slot } => {
-                let last = pool.part_gone(slot);
-                if last {
-                    // Its count at the heap is the parked slot's from here on (`Whole::of`).
-                    mem::forget(held);
+        buf.unmapped()?;
+        buf.cpu()?;
+        match buf.home {
+            Home::Pool(home) => {
+                if home.has_entry {
+                    guard.keep();
                 } else {
-                    drop(held);
+                    guard.forget();
                 }
-                guard.clear();
-                if last {
-                    pool.give_back(slot);
-                }
+                // SAFETY: the buffer is forgotten, so that its handle of the slot is counted here alone. The pool may go away at once.
+                unsafe { home.gone() };
             }
-            // The buffer first: it borrows from what the lease keeps.
-            home => {
-                drop(held);
-                guard.clear();
-                drop(home);
-            }
+            Home::Heap(_) => guard.clear(),
         }
         Ok(())
     }
@@ -166,31 +118,14 @@ impl Buf {
         let Some(buf) = guard.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
         // Before anything is cut: a full table leaves the buffer as it is.
         let mut rest = BUFS.claim()?;
-        let (rest_home, parking) = match &buf.home {
-            Home::Pool { pool, slot } => {
-                (Home::Part { pool: pool.again(Kind::Pool)?, slot: *slot }, Some(BUFS.claim_from(rest.index + 1)?))
-            }
-            Home::Part { pool, slot } => (Home::Part { pool: pool.again(Kind::Pool)?, slot: *slot }, None),
-            Home::Heap(heap) => (Home::Heap(heap.again(Kind::Heap)?), None),
-            Home::Parked => return Err(Misuse::Stale { kind: Kind::Buf }.into()),
+        let home = match &buf.home {
+            Home::Pool(home) => Home::Pool(home.of_rest()),
+            Home::Heap(heap) => Home::Heap(heap.again(Kind::Heap)?),
         };
-        let held = buf.take_cpu()?;
-        let whole = Whole::of(&held);
-        match held.split_at(at_bytes) {
+        match buf.take_cpu()?.split_at(at_bytes) {
             Ok((before, behind)) => {
                 buf.held = Held::Cpu(before);
-                rest.guard.put(Self { held: Held::Cpu(behind), views: Views::NONE, home: rest_home });
-                buf.home = match (mem::replace(&mut buf.home, Home::Parked), parking) {
-                    (Home::Pool { pool, slot }, Some(parking)) => {
-                        pool.keep_whole(slot, parking, whole);
-                        Home::Part { pool, slot }
-                    }
-                    (Home::Part { pool, slot }, _) => {
-                        pool.one_part_more(slot);
-                        Home::Part { pool, slot }
-                    }
-                    (home, _) => home,
-                };
+                rest.guard.put(Self { held: Held::Cpu(behind), views: Views::NONE, home });
                 Ok(rest.raw())
             }
             Err(refused) => {

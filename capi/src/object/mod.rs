@@ -1,6 +1,5 @@
 //! What the handles are for: each kind of object, and its table.
 
-pub(crate) mod bitmap;
 pub(crate) mod buf;
 #[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), path = "no_gpu.rs")]
 pub(crate) mod gpu;

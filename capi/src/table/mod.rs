@@ -50,17 +50,13 @@ impl<T: Object, const N: usize> Table<T, N> {
         slot.lock(T::KIND, handle.generation)
     }
 
-    /// How many entries are free now.
-    pub(crate) fn free(&'static self) -> usize {
-        self.slots.iter().filter(|slot| slot.is_free()).count()
-    }
-
     /// Entry number `index`, for those who know it otherwise than by a handle.
     pub(crate) fn slot(&'static self, index: usize) -> Option<&'static Slot<T>> {
         self.slots.get(index)
     }
 
-    fn find(&'static self, raw: u64) -> Result<(Handle, &'static Slot<T>), Misuse> {
+    /// The entry that a handle names, in whichever life.
+    pub(crate) fn find(&'static self, raw: u64) -> Result<(Handle, &'static Slot<T>), Misuse> {
         let handle = Handle::of(raw, T::KIND)?;
         let slot = self.slots.get(handle.index).ok_or(Misuse::NoHandle { raw, expected: T::KIND })?;
         Ok((handle, slot))

@@ -8,7 +8,7 @@
 //!    └─────────────────│──┘ ◄─────────────────────┘  └───────────────────┘
 //!                      │         lock
 //!                      ├──────► JOB ──────► LOST      a device has it; it would not stop
-//!                      └──────► PARKED                a free slot of a pool
+//!                      └──────► KEPT ─────► LIVE      a free slot of a pool; whoever claims the slot fills it
 //! ```
 //!
 //! Nothing waits here: what another thread uses at this moment is refused, so no thread can be held up by one of lower priority.
@@ -36,8 +36,8 @@ const CALL: u64 = 1;
 const JOB: u64 = 2;
 /// A device that would not stop has it: for ever.
 const LOST: u64 = 3;
-/// It has a value and no handle: a pool's slot that is not out.
-const PARKED: u64 = 4;
+/// It has no value, and is kept for a pool's slot that is not out.
+const KEPT: u64 = 4;
 /// It has a handle. The users are added: at most `STATE_MASK - LIVE`.
 const LIVE: u64 = 5;
 
@@ -50,12 +50,12 @@ pub(crate) struct Slot<T> {
     word: AtomicU64,
     /// Zeroes where there is none, so that a table is no part of a program's file.
     ///
-    /// INVARIANT: initialised in the states `PARKED`, `JOB`, `LOST` and `LIVE`, and in `CALL` as the guard says.
+    /// INVARIANT: initialised in the states `JOB`, `LOST` and `LIVE`, and in `CALL` as the guard says.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the value is reached through `Guard`, which one thread has at a time (state `CALL`), and through `Lease`, which exists only
-// for `T: Sync` (`lease`).
+// SAFETY: the value is reached through `Guard`, which one thread has at a time (state `CALL`), and through `Lease` and `peek`, which
+// exist only for `T: Sync`.
 unsafe impl<T: Send> Sync for Slot<T> {}
 
 impl<T> Slot<T> {
@@ -63,30 +63,41 @@ impl<T> Slot<T> {
         Self { word: AtomicU64::new(FREE), value: UnsafeCell::new(MaybeUninit::zeroed()) }
     }
 
-    /// Has it no value now?
-    pub(crate) fn is_free(&self) -> bool {
-        self.word.load(Ordering::Relaxed) & STATE_MASK == FREE
-    }
-
     /// Takes a free entry, in a new life: no handle that was ever given out names it.
     pub(crate) fn claim(&'static self) -> Option<Guard<T>> {
-        self.enter(FREE)
-    }
-
-    /// Takes a parked entry, in a new life.
-    pub(crate) fn unpark(&'static self) -> Option<Guard<T>> {
-        self.enter(PARKED)
-    }
-
-    fn enter(&'static self, from: u64) -> Option<Guard<T>> {
         let word = self.word.load(Ordering::Relaxed);
         let generation = (word >> STATE_BITS) + 1;
-        if word & STATE_MASK != from || generation > GENERATION_MAX {
+        if word & STATE_MASK != FREE || generation > GENERATION_MAX {
             return None;
         }
         // Acquire: what the entry's last user did to the value is done.
-        let entered = self.word.compare_exchange(word, generation << STATE_BITS | CALL, Ordering::Acquire, Ordering::Relaxed);
-        entered.ok().map(|_| Guard { slot: self, generation, full: from != FREE })
+        let claimed = self.word.compare_exchange(word, generation << STATE_BITS | CALL, Ordering::Acquire, Ordering::Relaxed);
+        claimed.ok().map(|_| Guard { slot: self, generation, full: false })
+    }
+
+    /// Gives a kept entry its value, in a new life, whose generation is the answer. The value comes back where the generations are used up.
+    ///
+    /// # Safety
+    /// The entry is kept, and what its last user did happened before. Nobody else fills or frees it.
+    pub(crate) unsafe fn fill(&'static self, value: T) -> Result<u64, T> {
+        let generation = (self.word.load(Ordering::Relaxed) >> STATE_BITS) + 1;
+        if generation > GENERATION_MAX {
+            return Err(value);
+        }
+        // SAFETY: no guard and no lease begins in the state `KEPT`, and the caller is the only one who ends it.
+        unsafe { (*self.value.get()).write(value) };
+        // Release: whoever has the handle finds the value.
+        self.word.store(generation << STATE_BITS | LIVE, Ordering::Release);
+        Ok(generation)
+    }
+
+    /// Frees a kept entry.
+    ///
+    /// # Safety
+    /// As for `fill`.
+    pub(crate) unsafe fn free_kept(&'static self) {
+        let generation = self.word.load(Ordering::Relaxed) >> STATE_BITS;
+        self.word.store(generation << STATE_BITS | FREE, Ordering::Release);
     }
 
     /// The value for one call alone, in whichever life the entry is: the caller compares something in the value.
@@ -118,7 +129,7 @@ const fn state(word: u64, kind: Kind, generation: u64) -> Result<u64, Misuse> {
         return Err(Misuse::Stale { kind });
     }
     match word & STATE_MASK {
-        FREE | PARKED => Err(Misuse::Stale { kind }),
+        FREE | KEPT => Err(Misuse::Stale { kind }),
         CALL => Err(Misuse::InCall { kind }),
         JOB => Err(Misuse::DeviceOwned),
         LOST => Err(Misuse::Lost),
@@ -147,6 +158,17 @@ impl<T: Sync> Slot<T> {
         }
         Err(Misuse::InCall { kind })
     }
+
+    /// The value, without a lease.
+    ///
+    /// # Safety
+    /// Whoever takes the value away, or borrows it alone, waits for something that the caller has, for as long as the borrow is used.
+    pub(crate) unsafe fn peek(&'static self, kind: Kind, generation: u64) -> Result<&'static T, Misuse> {
+        // Acquire: whoever put the value there is done with it.
+        state(self.word.load(Ordering::Acquire), kind, generation)?;
+        // SAFETY: the entry was live, so it is initialised, and stays so as the caller promises.
+        Ok(unsafe { (*self.value.get()).assume_init_ref() })
+    }
 }
 
 /// One entry, for one call alone. Dropping it makes the entry live, or free where it has no value.
@@ -160,6 +182,12 @@ pub(crate) struct Guard<T: 'static> {
 impl<T> Guard<T> {
     pub(crate) const fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The value, beside others who look at it (`Slot::peek`).
+    pub(crate) fn shared(&self) -> Option<&T> {
+        // SAFETY: as in `value`; of others, only those who look at it too are there.
+        self.full.then(|| unsafe { (*self.slot.value.get()).assume_init_ref() })
     }
 
     pub(crate) fn value(&mut self) -> Option<&mut T> {
@@ -185,15 +213,21 @@ impl<T> Guard<T> {
         }
     }
 
-    /// Leaves the value here, without a handle.
-    pub(crate) fn park(self) {
-        self.leave(PARKED);
+    /// Forgets the value: the entry will be free.
+    pub(crate) fn forget(mut self) {
+        self.full = false;
+    }
+
+    /// Forgets the value, and keeps the entry for a pool's slot.
+    pub(crate) fn keep(self) {
+        self.leave(KEPT);
     }
 
     /// Leaves the entry to a job. Whoever has the hold is the only one who can take it back.
     pub(crate) fn into_job(self) -> JobHold<T> {
         let hold = JobHold { slot: self.slot, generation: self.generation, full: self.full };
-        self.leave(JOB);
+        let state = if self.full { JOB } else { FREE };
+        self.leave(state);
         hold
     }
 
@@ -211,7 +245,6 @@ impl<T> Guard<T> {
 
     fn leave(self, state: u64) {
         let this = ManuallyDrop::new(self);
-        let state = if this.full { state } else { FREE };
         // Release: what this call did to the value is done.
         this.slot.word.store(this.generation << STATE_BITS | state, Ordering::Release);
     }
@@ -335,7 +368,7 @@ mod tests {
         let guard = slot.lock(BUF, generation);
         assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_IN_CALL);
         assert_eq!(status(slot.lease(BUF, generation)), CONTIGO_E_IN_CALL);
-        assert!(slot.claim().is_none() && slot.unpark().is_none());
+        assert!(slot.claim().is_none());
         drop(guard);
         assert!(slot.lock(BUF, generation).is_ok());
     }
@@ -378,7 +411,7 @@ mod tests {
         drop(hold.map(JobHold::back));
         drop(slot.lock(BUF, generation).map(Guard::into_job));
         assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_LEAKED);
-        assert!(slot.claim().is_none() && slot.unpark().is_none());
+        assert!(slot.claim().is_none());
     }
 
     #[test]
@@ -386,13 +419,26 @@ mod tests {
         let slot = slot();
         let first = filled(slot);
         if let Ok(guard) = slot.lock(BUF, first) {
-            guard.park();
+            guard.keep();
         }
-        assert_eq!(status(slot.lock(BUF, first)), CONTIGO_E_STALE);
-        assert_eq!(slot.unpark().map(|guard| guard.generation()), Some(first + 1));
+        assert_eq!((status(slot.lock(BUF, first)), status(slot.lease(BUF, first))), (CONTIGO_E_STALE, CONTIGO_E_STALE));
+        assert!(slot.claim().is_none(), "it is kept");
+        // SAFETY: it is kept, and this test has it alone.
+        assert_eq!(unsafe { slot.fill(vec![4]) }, Ok(first + 1));
+        assert_eq!((status(slot.lock(BUF, first)), slot.lease(BUF, first + 1).map(|lease| lease.len())), (CONTIGO_E_STALE, Ok(1)));
+        if let Ok(guard) = slot.lock(BUF, first + 1) {
+            guard.keep();
+        }
+        // SAFETY: as above.
+        unsafe { slot.free_kept() };
+        assert_eq!(slot.claim().map(|guard| guard.generation()), Some(first + 2));
         let old = Slot::<u8> { word: AtomicU64::new(GENERATION_MAX << STATE_BITS | FREE), ..Slot::new() };
         let old: &'static Slot<u8> = Box::leak(Box::new(old));
         assert!(old.claim().is_none(), "an entry whose generations are used up is never used again");
+        let kept = Slot::<u8> { word: AtomicU64::new(GENERATION_MAX << STATE_BITS | KEPT), ..Slot::new() };
+        let kept: &'static Slot<u8> = Box::leak(Box::new(kept));
+        // SAFETY: as above.
+        assert_eq!(unsafe { kept.fill(1) }, Err(1));
     }
 
     #[test]

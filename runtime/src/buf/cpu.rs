@@ -178,16 +178,6 @@ impl<'p, T> CpuBuf<'p, T> {
         Operand::from_cpu(self, Part::of(range), Direction::Bidirectional)
     }
 
-    /// A second handle of the same bytes, for tables that cannot hold on to a buffer by its type (the C library's). It counts as none: of the
-    /// two, one is forgotten.
-    ///
-    /// # Safety
-    /// Whoever has the one does nothing with it, nor drops it, while the other, or a part of it, is there.
-    #[doc(hidden)]
-    pub unsafe fn duplicate(&self) -> Self {
-        Self::with_span(Chunk::new(self.chunk.owner, self.chunk.token, self.chunk.extent), self.span)
-    }
-
     pub(super) fn chunk(&self) -> &Chunk<'p> {
         &self.chunk
     }
