@@ -44,20 +44,26 @@ impl fmt::Write for Text {
 ///
 /// Every function of the header that can be refused is a call, and so none runs in a child of fork:
 /// the tables there are a copy, and what they say is the parent's.
+#[inline]
 pub(crate) fn call(act: impl FnOnce() -> Result<(), Fault>) -> contigo_status {
-    let here = || same_process().map_err(Fault::from).and_then(|()| act());
-    let outcome = catch_unwind(AssertUnwindSafe(here)).unwrap_or_else(|payload| {
+    // A refusal is large, so it becomes its code before it is handed on.
+    let here = || match same_process().map_err(Fault::from).and_then(|()| act()) {
+        Ok(()) => CONTIGO_OK,
+        Err(fault) => refusal(&fault),
+    };
+    catch_unwind(AssertUnwindSafe(here)).unwrap_or_else(|payload| {
         // Dropping it could panic again.
         mem::forget(payload);
-        Err(Misuse::Panicked.into())
-    });
-    match outcome {
-        Ok(()) => CONTIGO_OK,
-        Err(fault) => {
-            record(&fault);
-            fault.status()
-        }
-    }
+        refusal(&Misuse::Panicked.into())
+    })
+}
+
+/// The code of a refusal, which becomes this thread's text.
+#[cold]
+#[inline(never)]
+fn refusal(fault: &Fault) -> contigo_status {
+    record(fault);
+    fault.status()
 }
 
 fn record(fault: &Fault) {

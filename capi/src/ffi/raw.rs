@@ -86,6 +86,7 @@ pub(super) unsafe fn fill<T: Versioned>(to: *mut T, value: &T) -> Result<(), Fau
 ///
 /// # Safety
 /// `to` is NULL, or points to a writable `T`.
+#[inline]
 pub(super) unsafe fn answer<T: Default>(to: *mut T, what: &'static str, act: impl FnOnce() -> Result<T, Fault>) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { answer_or(T::default(), to, what, act) }
@@ -95,6 +96,7 @@ pub(super) unsafe fn answer<T: Default>(to: *mut T, what: &'static str, act: imp
 ///
 /// # Safety
 /// As `answer`.
+#[inline]
 pub(super) unsafe fn answer_or<T>(refused: T, to: *mut T, what: &'static str, act: impl FnOnce() -> Result<T, Fault>) -> contigo_status {
     if !to.is_null() {
         // SAFETY: not null, and the caller's promise.
