@@ -8,9 +8,9 @@
         ip.write(0x10, handover.address)            # the bus address
 """
 
-from ._contigo import Buffer, ContigoError, ForkedError, Gemm8, Handover, Heap, Imported, View, __version__, info
+from ._contigo import Buffer, ContigoError, ForkedError, Gemm8, Handover, Heap, Imported, Pool, View, __version__, info
 
-__all__ = ["Buffer", "ContigoError", "ForkedError", "Gemm8", "Handover", "Heap", "Imported", "View", "__version__", "allocate", "info"]
+__all__ = ["Buffer", "ContigoError", "ForkedError", "Gemm8", "Handover", "Heap", "Imported", "Pool", "View", "__version__", "allocate", "info"]
 
 _default = None
 

@@ -28,6 +28,7 @@ use std::sync::{
 /// What all handles of an array share: the memory goes back when the last of them is gone.
 pub(crate) struct Inner {
     memory: &'static Memory,
+    home: Home,
     state: Mine<Mutex<State>>,
     /// NumPy's arrays and DLPack's tensors of it. Raised under the state's lock.
     views: AtomicUsize,
@@ -43,6 +44,15 @@ unsafe impl Send for Inner {}
 // SAFETY: as above; everything else is behind a lock or an atomic.
 #[allow(unsafe_code, reason = "see above")]
 unsafe impl Sync for Inner {}
+
+/// Where the memory goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Home {
+    /// To the heap's free pieces.
+    Heap,
+    /// To its pool, which dropping it does.
+    Pool,
+}
 
 /// Whose it is.
 enum State {
@@ -156,7 +166,8 @@ impl Inner {
         // stopped before `take_back`: its programmer promises that by `to_device` and by the end of the hand-over. Nothing
         // else drops the buffer: it is forgotten (`Inner`'s `Drop`).
         #[allow(unsafe_code, reason = "see above")]
-        match unsafe { self.take()?.hand_over(&port, 64, .., direction) } {
+        // (An empty array has a byte of its own.)
+        match unsafe { self.take()?.hand_over(&port, 64, ..self.len_bytes.max(1), direction) } {
             Ok(buf) => {
                 let (address, handover) = (buf.slice().addr.0, HANDOVERS.fetch_add(1, Ordering::Relaxed));
                 *self.lock()? = State::Device(buf, handover);
@@ -210,11 +221,18 @@ impl Drop for Inner {
         // A child of fork leaves it as it is.
         let Ok(state) = self.state.get_mut() else { return };
         match std::mem::replace(state.get_mut().unwrap_or_else(PoisonError::into_inner), State::Gone) {
-            State::Cpu(buf) => self.memory.give_back(buf),
+            State::Cpu(buf) => go_home(buf, self.home, self.memory),
             // Nobody said that the device has stopped: leaked, never given to the next.
             State::Device(buf, _) => std::mem::forget(buf),
             State::Gone => {}
         }
+    }
+}
+
+fn go_home(buf: CpuBuf<'static>, home: Home, memory: &Memory) {
+    match home {
+        Home::Heap => memory.give_back(buf),
+        Home::Pool => drop(buf),
     }
 }
 
@@ -243,9 +261,16 @@ impl Buffer {
         if zeroed {
             buf.view_mut::<u8>().map_err(raised)?.fill(0);
         }
+        Self::of(memory, buf, Home::Heap, shape, dtype)
+    }
+
+    /// An array at the beginning of `buf`, which is large enough.
+    pub(crate) fn of(memory: &'static Memory, mut buf: CpuBuf<'static>, home: Home, shape: Shape, dtype: Dtype) -> PyResult<Self> {
+        let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
         let ptr = buf.as_mut_ptr();
         let address = memory.port.and_then(|port| memory.region.dev_addr_of(&port, ptr, len_bytes).ok()).map(|address| address.0);
-        let inner = Inner { memory, state: Mine::new(Mutex::new(State::Cpu(buf))), views: AtomicUsize::new(0), ptr, len_bytes, address };
+        let inner =
+            Inner { memory, home, state: Mine::new(Mutex::new(State::Cpu(buf))), views: AtomicUsize::new(0), ptr, len_bytes, address };
         Ok(Self { inner: Arc::new(inner), shape, dtype })
     }
 
@@ -375,7 +400,7 @@ impl Buffer {
     /// PYNQ's name: back to the heap, now. Refused while arrays look at it, and while a device has it.
     fn freebuffer(&self) -> PyResult<()> {
         let buf = self.inner.take()?;
-        self.inner.memory.give_back(buf);
+        go_home(buf, self.inner.home, self.inner.memory);
         Ok(())
     }
 

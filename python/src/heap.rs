@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "one type for memory of every kind")]
 //! Memory, opened by a name. It stays open until the process ends: arrays of it may be anywhere.
 
-use crate::{buffer::Buffer, error::raised, gemm8::Gemm8, imported::Imported, mine::Mine};
+use crate::{buffer::Buffer, error::raised, gemm8::Gemm8, imported::Imported, mine::Mine, pool::Pool};
 #[cfg(target_pointer_width = "64")]
 use contigo::cuda::{Cuda, CudaHost, Gpu};
 use contigo::{
@@ -137,6 +137,14 @@ impl Memory {
     }
 }
 
+/// A number, or a tuple of numbers.
+fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    match shape.extract::<i64>() {
+        Ok(dim) => Ok(vec![dim]),
+        Err(_) => shape.cast::<PyTuple>().map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract()),
+    }
+}
+
 /// Contiguous DMA memory, by a name: "sim", "sim:SEED", "u-dma-buf:NAME", "dma-heap:NAME", "hugetlb", "cuda", "cuda:N".
 ///
 /// `bytes` is how much of it is opened (u-dma-buf: all of the block). `kernel_port` names a port of the kernel module contigo, for which a
@@ -210,11 +218,14 @@ impl Heap {
     /// its last owner left; `zeroed` clears them.
     #[pyo3(signature = (shape, dtype, *, align=256, zeroed=true))]
     fn allocate(&self, shape: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>, align: usize, zeroed: bool) -> PyResult<Buffer> {
-        let dims = match shape.extract::<i64>() {
-            Ok(dim) => vec![dim],
-            Err(_) => shape.cast::<PyTuple>().map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract())?,
-        };
-        Buffer::new(self.memory.get()?, &dims, dtype, align, zeroed)
+        Buffer::new(self.memory.get()?, &dims(shape)?, dtype, align, zeroed)
+    }
+
+    /// `slots` equal arrays of this memory, 1 to 1,024: frames that are taken and come back, at full rate. `shape`, `dtype` and `align` as
+    /// `allocate` has them.
+    #[pyo3(signature = (shape, dtype, slots, *, align=256))]
+    fn pool(&self, shape: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>, slots: usize, align: usize) -> PyResult<Pool> {
+        Pool::new(self.memory.get()?, &dims(shape)?, dtype, slots, align)
     }
 
     /// A framework's array whose elements lie in this heap, wherever they came from: no copy, and its bus address. `contract` says what it must be:

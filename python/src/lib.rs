@@ -1,7 +1,9 @@
 //! Contigo for Python: memory that NumPy, TVM and an accelerator share.
 //!
 //! ```text
-//!   heap.rs: memory, from a name ──► buffer.rs: an array, the CPU's or a device's ──► export.rs: DLPack's capsules
+//!   heap.rs: memory, from a name ──► pool.rs: equal arrays of it
+//!        │                               ▼
+//!        ├─────────────────────────► buffer.rs: an array, the CPU's or a device's ──► export.rs: DLPack's capsules
 //!        ▲                                   └── handover.rs, gemm8.rs: a device's for a while
 //!        └── imported.rs: a framework's array that lies there
 //! ```
@@ -18,6 +20,7 @@ mod handover;
 mod heap;
 mod imported;
 mod mine;
+mod pool;
 
 use pyo3::prelude::*;
 
@@ -27,6 +30,7 @@ fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ForkedError", module.py().get_type::<error::ForkedError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<heap::Heap>()?;
+    module.add_class::<pool::Pool>()?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<buffer::View>()?;
     module.add_class::<handover::Handover>()?;

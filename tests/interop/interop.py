@@ -169,6 +169,32 @@ def memory_comes_back():
     return []
 
 
+def a_pool_s_arrays_come_and_go():
+    """Equal arrays of the runtime's own pool: as many as there are, and each comes back when nobody looks at it."""
+    pool = HEAP.pool((3, 5), "float32", 3)
+    assert (len(pool), pool.free, pool.shape, pool.dtype) == (3, 3, (3, 5), "float32")
+    frames = [pool.take() for _ in range(3)]
+    addresses = [frame.device_address for frame in frames]
+    assert addresses == [addresses[0] + 256 * slot for slot in range(3)] and addresses[0] % 256 == 0
+    refused(MemoryError, pool.take, "all 3 slots")
+    seen = array(frames[1])
+    seen[:] = 2.5
+    del frames[1]
+    refused(MemoryError, pool.take, "all 3 slots")
+    del seen
+    again = pool.take()
+    assert again.device_address == addresses[1] and array(again)[2, 4] == 2.5 and pool.free == 0
+    with again.to_device("from_device") as handover:
+        assert (handover.address, handover.nbytes) == (addresses[1], 60)
+        refused(BufferError, again.freebuffer, "a device has this buffer")
+    again.freebuffer()
+    assert pool.free == 1
+    refused(ValueError, lambda: HEAP.pool(16, "uint8", 0), "1")
+    refused(ValueError, lambda: HEAP.pool(16, "uint8", 1025), "1024")
+    refused(MemoryError, lambda: HEAP.pool(1 << 30, "uint8", 1024))
+    return []
+
+
 def deleters_on_other_threads():
     """Exports and releases from four threads, capsules that nobody takes among them; nothing is lost and nothing is freed twice."""
     buf = HEAP.allocate((4, 16), "float32")
@@ -506,6 +532,7 @@ TESTS = [
     a_device_s_view_is_what_was_handed_over,
     a_job_lets_other_threads_go_on,
     memory_comes_back,
+    a_pool_s_arrays_come_and_go,
     deleters_on_other_threads,
     a_child_of_fork_gets_nothing,
     cost_of_an_export,
