@@ -608,7 +608,7 @@ typedef struct {
      */
     uint16_t reserved;
     /**
-     * 1: the consumer may not write.
+     * 1: the consumer may not write. Refused together with legacy, which cannot say it.
      */
     uint32_t read_only;
     /**
@@ -1083,6 +1083,11 @@ contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
  * device reaches them, does the cache maintenance that they need, and answers their bus address, which addr may be NULL for.
  * direction: CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
  *
+ * The buffer must be the CPU's: CONTIGO_E_DEVICE_OWNED of one that a device has. CONTIGO_E_OUT_OF_RANGE; CONTIGO_E_BUFFER_SIZE for no
+ * bytes; CONTIGO_E_SHARED_LINE: the device writes a line whose rest is another buffer's; CONTIGO_E_WRONG_BUS; CONTIGO_E_UNREACHABLE;
+ * CONTIGO_E_CANNOT_SYNC. Nothing is handed over then. A device whose register for an address is narrower than its port wants a port of
+ * its own, with that register's addr_bits (contigo_port_define).
+ *
  * From here on the buffer is the device's, until contigo_buf_to_cpu. It can be an operand of an engine's job. Before the program rings
  * its device's doorbell it needs no barrier: this call ends with one.
  *
@@ -1472,7 +1477,8 @@ contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port
  * (kDLCUDA).
  *
  * Until the deleter was called and contigo_buf_unlend took it back, the buffer can be neither mapped, nor given to a device, nor
- * released: CONTIGO_E_TENSOR_OUT. CONTIGO_E_MAPPED: it is mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are
+ * released: CONTIGO_E_TENSOR_OUT. Of a device's buffer the tensor is what its last hand-over named, and no more. Where it is not
+ * read_only, its bytes count as written by a device, and CONTIGO_E_SHARED_LINE is possible. CONTIGO_E_MAPPED: it is mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are
  * not what the options demand. CONTIGO_E_NO_SLOTS: CONTIGO_MAX_TENSORS are out.
  *
  * The caller promises:
@@ -1483,7 +1489,7 @@ contigo_status contigo_buf_lend(contigo_buf buf,
                                 void **tensor);
 
 /**
- * Takes a lent buffer back, whose tensor nobody has any more. CONTIGO_E_TENSOR_OUT: a consumer has not called its deleter yet.
+ * Takes a lent buffer back, whose tensor nobody has any more. CONTIGO_E_TENSOR_OUT: its consumer has not called the deleter.
  * CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
  */
 contigo_status contigo_buf_unlend(contigo_buf buf);

@@ -9,7 +9,10 @@ class ForkedError(ContigoError):
     """This process is a child of fork: the memory and the devices are its parent's."""
 
 class Heap:
-    """Contiguous DMA memory, by a name; `bytes` of it. Open until the process ends."""
+    """Contiguous DMA memory, by a name; `bytes` of it. Open until the process ends.
+
+    `port`: name, offset added to addresses, address bits, and whether it sees the CPU's caches. `sim` has its own.
+    """
     def __init__(
         self,
         name: str,
@@ -63,7 +66,8 @@ class Buffer:
     ) -> Any: ...
     def __dlpack_device__(self) -> Tuple[int, int]: ...
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any: ...
-    def to_device(self, direction: str = "both") -> Handover: ...
+    def to_device(self, direction: str = "both") -> Handover:
+        """`direction` is what the device does: "to_device" (it reads), "from_device" (it writes), "both"."""
     def sync_to_device(self) -> None: ...
     def sync_from_device(self) -> None: ...
     def freebuffer(self) -> None: ...
@@ -83,7 +87,10 @@ class Imported:
     def shape(self) -> Tuple[int, ...]: ...
 
 class Handover:
-    """A buffer that is a device's until `end`, or until the `with` is left. `from_dlpack(handover)` is the device's view."""
+    """A buffer that is a device's until `end`, or until the `with` is left. `from_dlpack(handover)` is the device's view.
+
+    `address` and `nbytes` belong together, and are the device's only until then.
+    """
     @property
     def address(self) -> int: ...
     @property

@@ -438,7 +438,7 @@ impl fmt::Display for Error {
             }
             Self::TooManyParts { limit } => write!(f, "this buffer is in {limit} parts already"),
             Self::Tensor { rule, found, need } => write!(f, "tensor refused: {rule} {need} ({need:#x}); found {found} ({found:#x})"),
-            Self::TensorOut => write!(f, "a consumer has this buffer's tensor, and has not called its deleter yet"),
+            Self::TensorOut => write!(f, "this buffer is lent as a tensor: take it back when the consumer has called the deleter"),
             Self::Unreachable { port, addr, len_bytes, first, last } => {
                 write!(f, "port {port} reaches {first:#x}..={last:#x}, not the {len_bytes} bytes at {addr:#x}")
             }
@@ -518,7 +518,7 @@ impl fmt::Display for Error {
             Self::Forked { owner_pid } => {
                 write!(
                     f,
-                    "this is a child of process {owner_pid}, whose memory and devices it has no part in: call exec, or open after the fork"
+                    "this is a child of process {owner_pid}, and uses nothing of it: call exec, start the child by spawn, or fork before the first call"
                 )
             }
         }

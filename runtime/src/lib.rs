@@ -70,7 +70,7 @@
 //! # What holds, and where
 //!
 //! 1. No reference to memory that a device can touch: views exist only on a [`CpuBuf`], and a device has addresses only from
-//!    the operands of a job, which are no `CpuBuf` (`buf/cpu.rs`).
+//!    a job's operands, or from [`CpuBuf::hand_over`], whose caller promises when the device has stopped (`buf/cpu.rs`).
 //! 2. Safety never rests on `Drop`: buffers are moved, and what is forgotten is leaked. A [`Region`] frees its block only
 //!    when everything carved from it came back (`region/mod.rs`).
 //! 3. Caches and barriers are the engine's business: by range, rounded out to lines, refused where a line has two owners
@@ -90,6 +90,9 @@
 //! and a drop would unmap whatever it has mapped at that address meanwhile. It keeps locks, and
 //! devices open, until it ends too. So it ends with `_exit`. `fork` is an unsafe function for such
 //! reasons. Bindings, which cannot leave that to their users, ask `same_process` first.
+//!
+//! Memory and registers of the simulated board are copied to a child. Nothing fails there, and
+//! nothing that the child does reaches the parent: a program's forks are tested on real memory.
 //!
 //! # Features
 //!

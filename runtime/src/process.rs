@@ -27,7 +27,8 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 ///
 /// For those who keep regions, engines or registers where a child finds them again, as the C
 /// library and the Python package do: both ask at each call, because what a child finds is its
-/// parent's. Asking costs two loads. The first call makes a few system calls.
+/// parent's. Asking costs two loads. The first call makes a few system calls. Ask once before the
+/// fork: until somebody has asked, a child counts as the first too.
 ///
 /// A child of vfork(2), or of clone(2) with `CLONE_VM`, has the same memory, and counts as the same
 /// process.

@@ -174,6 +174,11 @@ pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut
 /// device reaches them, does the cache maintenance that they need, and answers their bus address, which `addr` may be NULL for.
 /// `direction`: `CONTIGO_TO_DEVICE`, `CONTIGO_FROM_DEVICE` or `CONTIGO_IN_OUT`.
 ///
+/// The buffer must be the CPU's: `CONTIGO_E_DEVICE_OWNED` of one that a device has. `CONTIGO_E_OUT_OF_RANGE`; `CONTIGO_E_BUFFER_SIZE` for no
+/// bytes; `CONTIGO_E_SHARED_LINE`: the device writes a line whose rest is another buffer's; `CONTIGO_E_WRONG_BUS`; `CONTIGO_E_UNREACHABLE`;
+/// `CONTIGO_E_CANNOT_SYNC`. Nothing is handed over then. A device whose register for an address is narrower than its port wants a port of
+/// its own, with that register's `addr_bits` (`contigo_port_define`).
+///
 /// From here on the buffer is the device's, until `contigo_buf_to_cpu`. It can be an operand of an engine's job. Before the program rings
 /// its device's doorbell it needs no barrier: this call ends with one.
 ///

@@ -33,7 +33,7 @@ pub struct contigo_tensor_options {
     pub dtype_bits: u8,
     /// Always 0.
     pub reserved: u16,
-    /// 1: the consumer may not write.
+    /// 1: the consumer may not write. Refused together with `legacy`, which cannot say it.
     pub read_only: u32,
     /// 1: the data pointer is the heap's first byte, and `byte_offset` leads to the buffer; 0: the data pointer leads there itself.
     pub keep_byte_offset: u32,
@@ -77,7 +77,8 @@ unsafe impl Versioned for contigo_tensor_info {
 /// (kDLCUDA).
 ///
 /// Until the deleter was called and `contigo_buf_unlend` took it back, the buffer can be neither mapped, nor given to a device, nor
-/// released: `CONTIGO_E_TENSOR_OUT`. `CONTIGO_E_MAPPED`: it is mapped. `CONTIGO_E_TENSOR`: the elements do not fit in the buffer, or are
+/// released: `CONTIGO_E_TENSOR_OUT`. Of a device's buffer the tensor is what its last hand-over named, and no more. Where it is not
+/// `read_only`, its bytes count as written by a device, and `CONTIGO_E_SHARED_LINE` is possible. `CONTIGO_E_MAPPED`: it is mapped. `CONTIGO_E_TENSOR`: the elements do not fit in the buffer, or are
 /// not what the options demand. `CONTIGO_E_NO_SLOTS`: `CONTIGO_MAX_TENSORS` are out.
 ///
 /// # Safety
@@ -97,7 +98,7 @@ pub unsafe extern "C" fn contigo_buf_lend(
     }
 }
 
-/// Takes a lent buffer back, whose tensor nobody has any more. `CONTIGO_E_TENSOR_OUT`: a consumer has not called its deleter yet.
+/// Takes a lent buffer back, whose tensor nobody has any more. `CONTIGO_E_TENSOR_OUT`: its consumer has not called the deleter.
 /// `CONTIGO_E_CPU_OWNED`, `CONTIGO_E_DEVICE_OWNED`: it was not lent.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {

@@ -168,7 +168,8 @@ impl<'p, T> CpuBuf<'p, T> {
         Operand::from_cpu(self, Part::of(range), Direction::ToDevice)
     }
 
-    /// An operand that the device writes: bytes `range` of this buffer are invalidated, and no others are lost.
+    /// An operand that the device writes: the lines of `range` are cleaned before the job and invalidated after it, and no other
+    /// bytes are lost.
     pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
         Operand::from_cpu(self, Part::of(range), Direction::FromDevice)
     }

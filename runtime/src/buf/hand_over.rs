@@ -71,8 +71,12 @@ impl<'p, T> CpuBuf<'p, T> {
     /// [`Engine::start`](crate::Engine::start), its cache maintenance, and the barrier before a doorbell. `addr_bits` is the
     /// width of the device's register for an address. [`DevBuf::slice`] says where the device finds the bytes.
     ///
-    /// It is for devices that a program drives by itself: another language's driver, a framework. With a driver in Rust an
-    /// [`Engine`](crate::Engine) does the same, and knows when the device has stopped.
+    /// It is for devices that a program drives by itself: registers with no driver, another language's driver, a framework.
+    /// With a driver in Rust an [`Engine`](crate::Engine) does the same, and knows when the device has stopped.
+    ///
+    /// A `?` after the doorbell would drop the buffer under a running device. Where the device will not stop, forget the
+    /// `DevBuf` ([`core::mem::forget`]): its bytes are leaked, and never given to anybody else. On the simulated board
+    /// `SimBoard::counts().unowned_accesses` stays 0 while the device keeps to what it was given.
     ///
     /// ```
     /// use contigo::{Align, Direction, Region, sim::SimBoard};
@@ -91,8 +95,8 @@ impl<'p, T> CpuBuf<'p, T> {
     ///
     /// # Errors
     /// The buffer comes back with [`Error::OutOfRange`], [`Error::BufferSize`] for no bytes, [`Error::WrongBus`],
-    /// [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`],
-    /// [`Error::Unreachable`], or what the backend's sync says.
+    /// [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`] where the
+    /// device writes a line whose rest is another buffer's, [`Error::Unreachable`], or what the backend's sync says.
     ///
     /// # Safety
     /// 1. Whichever device is told the address is behind `port`, touches these bytes only, and writes only where `direction`
