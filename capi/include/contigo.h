@@ -1092,8 +1092,8 @@ contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
  * its device's doorbell it needs no barrier: this call ends with one.
  *
  * The caller promises:
- * addr is NULL or writable. Whichever device is told the address has finished with the bytes before contigo_buf_to_cpu is called, and
- * is behind port.
+ * addr is NULL or writable. Whichever device is told the address is behind port, touches these bytes only, and writes only where
+ * direction says so. It has finished with them, its last write included, before the buffer is taken back, given to a job, or lent.
  */
 contigo_status contigo_buf_to_device(contigo_buf buf,
                                      contigo_port port,
@@ -1130,11 +1130,10 @@ contigo_status contigo_buf_release(contigo_buf buf);
  * with contigo_engine_close.
  *
  * The caller promises:
- * options points to an initialised structure whose uio is NULL or NUL-terminated; engine is writable. What it says of the port of a real
- * device is true.
+ * options points to an initialised structure whose uio is NULL or NUL-terminated; engine is writable. What it says of a real
+ * device is true: it is the core that kind names, nobody else drives it, and it is behind port.
  */
-contigo_status contigo_engine_open(const contigo_engine_options *options,
-                                   contigo_engine *engine);
+contigo_status contigo_engine_open(const contigo_engine_options *options, contigo_engine *engine);
 
 /**
  * How the engine's jobs ended. CONTIGO_E_HAS_JOB while it has one.
@@ -1365,7 +1364,8 @@ contigo_status contigo_pool_open(contigo_heap heap,
 
 /**
  * Takes a free slot: the CPU's, with what its last owner left in it. No system call, no allocation, any thread. Release it with
- * contigo_buf_release. CONTIGO_E_NO_SLOTS where all are taken.
+ * contigo_buf_release. CONTIGO_E_NO_SLOTS where all are taken; CONTIGO_E_IN_CALL while another thread tries to
+ * close the pool.
  *
  * The caller promises:
  * buf is writable.

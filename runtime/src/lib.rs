@@ -79,8 +79,8 @@
 //! 5. `unsafe` is in the files that begin with `#![allow(unsafe_code, reason = …)]`, and nowhere else.
 //! 6. No heap: this crate is `no_std` and names no `alloc`.
 //! 7. What a device wrote is compared, never used as an index, a length or an address.
-//! 8. A child of fork(2) gets no memory and no registers: each mapping is kept from it
-//!    (`backend/map.rs`).
+//! 8. A child of fork(2) gets no real memory and no registers: each mapping is kept from it
+//!    (`backend/map.rs`), except for what CUDA maps.
 //!
 //! # Programs that fork
 //!

@@ -190,7 +190,7 @@ unsafe impl Sync for MmioWindow {}
 /// `register` is a register of 32 bits of a mapped device, aligned to 4.
 #[inline]
 unsafe fn load(register: NonNull<u32>) -> u32 {
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    #[cfg(all(target_arch = "aarch64", target_pointer_width = "64", not(miri)))]
     {
         let value;
         // SAFETY: the caller's promise. It uses no stack and no flags.
@@ -199,7 +199,7 @@ unsafe fn load(register: NonNull<u32>) -> u32 {
         };
         value
     }
-    #[cfg(not(all(target_arch = "aarch64", not(miri))))]
+    #[cfg(not(all(target_arch = "aarch64", target_pointer_width = "64", not(miri))))]
     // SAFETY: the caller's promise.
     unsafe {
         register.read_volatile()
@@ -212,12 +212,12 @@ unsafe fn load(register: NonNull<u32>) -> u32 {
 /// As [`load`]; and as [`Mmio::write32`].
 #[inline]
 unsafe fn store(register: NonNull<u32>, value: u32) {
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    #[cfg(all(target_arch = "aarch64", target_pointer_width = "64", not(miri)))]
     // SAFETY: the caller's promise. It uses no stack and no flags.
     unsafe {
         core::arch::asm!("str {value:w}, [{at}]", value = in(reg) value, at = in(reg) register.as_ptr(), options(nostack, preserves_flags));
     }
-    #[cfg(not(all(target_arch = "aarch64", not(miri))))]
+    #[cfg(not(all(target_arch = "aarch64", target_pointer_width = "64", not(miri))))]
     // SAFETY: the caller's promise.
     unsafe {
         register.write_volatile(value);

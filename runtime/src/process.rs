@@ -80,7 +80,11 @@ fn ask() -> Result<()> {
     // child: one store.
     match unsafe { pthread_atfork(None, None, Some(in_a_child)) } {
         0 => {}
-        errno => return Err(Error::Os { call: "pthread_atfork", errno }),
+        errno => {
+            // SAFETY: nobody was told of this page.
+            let _ = unsafe { munmap(page, len_bytes.get()) };
+            return Err(Error::Os { call: "pthread_atfork", errno });
+        }
     }
     OWNER.store(pid, Ordering::Relaxed);
     // Release: the word is there for whoever finds the page.

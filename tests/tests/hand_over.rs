@@ -13,6 +13,7 @@ use contigo::{
     sim::{SimBoard, SimSpec},
 };
 use contigo_tests::conformance::{
+    Harness,
     boards::{OnSim, read, write},
     xor::Xor,
 };
@@ -53,7 +54,7 @@ fn give<'p>(buf: CpuBuf<'p>, port: &Port, range: std::ops::Range<usize>, directi
 fn address_and_length_stay_together_along_a_chain() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
-    let region = Region::new(contigo_tests::conformance::Harness::open(&harness, 16 << 10).unwrap()).unwrap();
+    let region = Region::new(harness.open(16 << 10).unwrap()).unwrap();
     let mut engine = Engine::<_, 1>::new(Xor::new(&harness)).unwrap();
     let buf = region.carve(4096, Align::PAGE).unwrap().into_buf();
     let (at, BaseAddr::Phys(base)) = (buf.offset_bytes(), region.base()) else { panic!("physical") };
@@ -128,6 +129,36 @@ fn half_a_line_is_lent_to_be_read_and_not_to_be_written() {
     }
 }
 
+/// A part of a line that a device wrote behind a port that snoops kept the whole buffer from the other port.
+#[test]
+fn a_part_goes_on_to_a_port_of_the_other_kind() {
+    let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
+    let board = harness.board();
+    let region = Region::new(harness.open(4096).unwrap()).unwrap();
+    let (mut buf, neighbour) = region.carve(192, Align::LINE).unwrap().into_buf().split_at(96).unwrap();
+    buf.view_mut::<u8>().unwrap().fill(1);
+    let buf = give(buf, &board.coherent_port(), 0..96, Direction::FromDevice);
+    write(board, board.coherent_port(), buf.slice().addr, &[9; 96]).unwrap();
+    // The last 32 bytes share their line with the neighbour: read, and not written.
+    // SAFETY: the test is the device.
+    let buf = unsafe { buf.hand_over(&board.port(), 64, 64..96, Direction::ToDevice) }.unwrap();
+    let mut seen = [0; 32];
+    read(board, board.port(), buf.slice().addr, &mut seen).unwrap();
+    assert_eq!(seen, [9; 32]);
+    // SAFETY: as above.
+    let Err(Refused { error, returned: buf }) = (unsafe { buf.hand_over(&board.port(), 64, 64..96, Direction::FromDevice) }) else {
+        panic!("half a line")
+    };
+    assert_eq!(error, Error::SharedLine { start: 64, end: 96, line_bytes: 64 });
+    // SAFETY: as above.
+    let buf = unsafe { buf.hand_over(&board.port(), 64, 0..64, Direction::FromDevice) }.unwrap();
+    write(board, board.port(), buf.slice().addr, &[7; 64]).unwrap();
+    let buf = buf.into_cpu().unwrap();
+    assert_eq!((&buf.view::<u8>().unwrap()[..64], &buf.view::<u8>().unwrap()[64..]), (&[7; 64][..], &[9; 32][..]));
+    assert_eq!((board.counts().evictions, board.counts().unowned_accesses), (0, 0));
+    drop(neighbour);
+}
+
 /// The checks of a job, without one: what is refused comes back as it was.
 #[test]
 fn what_a_job_refuses_a_hand_over_refuses() {
@@ -156,9 +187,9 @@ fn what_a_job_refuses_a_hand_over_refuses() {
 #[test]
 fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
-    let region = Region::new(contigo_tests::conformance::Harness::open(&harness, 8192).unwrap()).unwrap();
+    let region = Region::new(harness.open(8192).unwrap()).unwrap();
     let BaseAddr::Phys(base) = region.base() else { panic!("physical") };
-    let whole = contigo_tests::conformance::Harness::port(&harness);
+    let whole = harness.port();
     let last = base.0 + 4096 + 63;
     let port = Port { window: (0, last), ..whole };
     let refused = |len_bytes| Error::Unreachable { port: port.name, addr: base.0 + 4096, len_bytes, first: 0, last };
@@ -253,8 +284,8 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
 fn an_engine_that_overruns_or_stops_too_late_is_seen() {
     for port in BOTH {
         let harness = OnSim::new(1, port, SimSpec::default());
-        let unowned = || contigo_tests::conformance::Harness::unowned_accesses(&harness);
-        let region = Region::new(contigo_tests::conformance::Harness::open(&harness, 4096).unwrap()).unwrap();
+        let unowned = || harness.unowned_accesses();
+        let region = Region::new(harness.open(4096).unwrap()).unwrap();
         let bufs = || [(); 2].map(|()| region.carve(256, Align::LINE).unwrap().into_buf());
         let [input, output] = bufs();
         let mut engine = Engine::<_, 2>::new(Xor::new(&harness).with_overrun(64)).unwrap();

@@ -183,8 +183,8 @@ pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut
 /// its device's doorbell it needs no barrier: this call ends with one.
 ///
 /// # Safety
-/// `addr` is NULL or writable. Whichever device is told the address has finished with the bytes before `contigo_buf_to_cpu` is called, and
-/// is behind `port`.
+/// `addr` is NULL or writable. Whichever device is told the address is behind `port`, touches these bytes only, and writes only where
+/// `direction` says so. It has finished with them, its last write included, before the buffer is taken back, given to a job, or lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_to_device(
     buf: contigo_buf,

@@ -95,8 +95,8 @@ unsafe impl Versioned for contigo_engine_stats {
 /// with `contigo_engine_close`.
 ///
 /// # Safety
-/// `options` points to an initialised structure whose `uio` is NULL or NUL-terminated; `engine` is writable. What it says of the port of a real
-/// device is true.
+/// `options` points to an initialised structure whose `uio` is NULL or NUL-terminated; `engine` is writable. What it says of a real
+/// device is true: it is the core that `kind` names, nobody else drives it, and it is behind `port`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
     // SAFETY: the caller's promise.

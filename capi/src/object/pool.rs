@@ -136,6 +136,8 @@ impl Pool {
     pub(crate) fn take(raw: u64) -> Result<u64, Fault> {
         let (Handle { index, generation }, pool) = POOLS.find(raw)?;
         let slots = SLOTS.get(index).ok_or(Misuse::Stale { kind: Kind::Pool })?;
+        // A handle of a pool that was closed takes nothing from the next one, except where both come at the same moment.
+        pool.look(Kind::Pool, generation)?;
         let Some(slot) = slots.claim() else { return Err(Error::NoSlots { slots: POOLS.lease(raw)?.pool.slots() }.into()) };
         #[allow(clippy::cast_possible_truncation, reason = "below POOL_SLOTS")]
         let home = Home { slots, slot: slot as u32, has_entry: true };
@@ -183,7 +185,8 @@ impl Pool {
         let count = POOLS.lease(raw)?.pool.slots();
         refuse(count)?;
         let mut guard = POOLS.lock(raw)?;
-        if !slots.close(count) {
+        // SAFETY: as many as `open` opened.
+        if !unsafe { slots.close(count) } {
             refuse(count)?;
             return Err(Misuse::InCall { kind: Kind::Pool }.into());
         }

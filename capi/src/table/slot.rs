@@ -159,6 +159,11 @@ impl<T: Sync> Slot<T> {
         Err(Misuse::InCall { kind })
     }
 
+    /// Is it alive, in this life? Another call may change that at once.
+    pub(crate) fn look(&self, kind: Kind, generation: u64) -> Result<(), Misuse> {
+        state(self.word.load(Ordering::Acquire), kind, generation).map(drop)
+    }
+
     /// The value, without a lease.
     ///
     /// # Safety

@@ -140,10 +140,9 @@ pub unsafe trait Backend: Send + Sync {
     /// As [`sync_for_device`](Self::sync_for_device).
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
 
-    /// Tells a simulated board who may touch `range` from here on. A backend over another one passes it on; the default is
-    /// for memory that no simulated device reaches.
+    /// Tells a simulated board who may touch `range` from here on. A backend over another one passes it on: otherwise the board
+    /// counts each access as one to bytes that were not handed over. The default is for memory that no simulated device reaches.
     #[cfg(feature = "sim")]
-    #[doc(hidden)]
     fn held_by(&self, range: Range<usize>, holder: crate::sim::Holder<'_>) {
         let _ = (range, holder);
     }

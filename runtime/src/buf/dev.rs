@@ -54,7 +54,8 @@ pub struct DevBuf<'p, T = AnyThread> {
     last: Span,
     /// Where the device of the last hand-over finds the first byte of `last`.
     addr: DevAddr,
-    /// What devices may have written since the first hand-over; no bytes where they only read. (Not an `Option`: a job moves
+    /// What devices may have written since the first hand-over, or since one to a port of the other kind; no bytes where they only
+    /// read. (Not an `Option`: a job moves
     /// each buffer several times, and past 128 bytes each move is a call.)
     written: Span,
     /// Does the port of the last hand-over snoop?
@@ -79,6 +80,10 @@ impl<'p, T> DevBuf<'p, T> {
         if port.is_simulated() {
             self.at_rest();
             self.chunk.give_to_device(part, Some(port), direction);
+        }
+        if self.coherent != port.coherent {
+            // Caches and memory agree: `change_port`.
+            self.written.len = 0;
         }
         (self.last, self.addr, self.coherent) = (part, addr, port.coherent);
         self.will_be_written(part, direction);

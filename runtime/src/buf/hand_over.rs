@@ -159,9 +159,9 @@ impl<T> DevBuf<'_, T> {
     #[inline]
     pub(super) fn prepare(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
         if self.is_coherent() != port.coherent {
-            return self.change_port(direction, port, site);
+            return self.change_port(span, direction, port, site);
         }
-        if direction.device_writes() && !port.coherent { self.before_writing(span, site) } else { Ok(()) }
+        if direction.device_writes() && !port.coherent { self.before_writing(span, self.written(), site) } else { Ok(()) }
     }
 
     /// Hands the first `len_bytes` of the last hand-over on to a consumer on the same side of the caches: a framework that
@@ -169,27 +169,30 @@ impl<T> DevBuf<'_, T> {
     pub(crate) fn hand_on(&mut self, len_bytes: usize, direction: Direction, site: Site) -> Result<(), Error> {
         let part = self.slice_span().part(Part::of(..len_bytes))?;
         if direction.device_writes() && !self.is_coherent() {
-            self.before_writing(part, site)?;
+            self.before_writing(part, self.written(), site)?;
         }
         self.handed_on(part, direction);
         Ok(())
     }
 
-    /// What was behind the caches becomes visible in them, and what is in them goes behind, for all that was handed over.
-    fn change_port(&self, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
-        self.sync_for_cpu(site)?;
+    /// From a port that does not snoop to one that does: what devices wrote behind the caches becomes visible in them. The other
+    /// way: what is in them goes behind, for all that was handed over. Caches and memory agree then, so that nothing counts as
+    /// written (`DevBuf::again`). Nothing is refused here that `check` lets through.
+    fn change_port(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+        // As in `into_cpu`: the maintenance may not come before the look that saw the device's end.
+        barrier::after_completion();
         if port.coherent {
-            return Ok(());
+            return self.sync_for_cpu(site);
         }
-        let both = if direction.device_writes() || self.written().is_some() { Direction::Bidirectional } else { direction };
-        let what = before_device(self.span(), both, self.chunk().extent, self.chunk().line())?;
-        self.chunk().state().sync_for_device(self.chunk().backend(), &what, site)
+        let (chunk, state) = (self.chunk(), self.chunk().state());
+        state.sync_for_device(chunk.backend(), &before_device(self.span(), Direction::ToDevice, chunk.extent, state.line)?, site)?;
+        if direction.device_writes() { self.before_writing(span, None, site) } else { Ok(()) }
     }
 
-    /// What a device will write and devices only read so far, or not at all: cleaned.
-    fn before_writing(&self, span: Span, site: Site) -> Result<(), Error> {
+    /// What a device will write, except for `written`, which devices wrote already: cleaned.
+    fn before_writing(&self, span: Span, written: Option<Span>, site: Site) -> Result<(), Error> {
         let (chunk, state) = (self.chunk(), self.chunk().state());
-        let runs = before_writing(span, self.written(), chunk.extent, state.line, state.mapping.scope)?;
+        let runs = before_writing(span, written, chunk.extent, state.line, state.mapping.scope)?;
         runs.iter().filter(|run| !run.range.is_empty()).try_for_each(|run| state.sync_for_device(chunk.backend(), run, site))
     }
 }

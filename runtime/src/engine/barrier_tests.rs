@@ -96,6 +96,10 @@ fn every_way_back_has_a_barrier() {
         passed("into_cpu");
         drop(handed_over());
         passed("a device's buffer that is dropped");
+        let other = if port.coherent { board.port() } else { board.coherent_port() };
+        // SAFETY: as above.
+        let _dev = unsafe { handed_over().hand_over(&other, 64, .., Direction::ToDevice) }.unwrap();
+        passed("on to a port of the other kind");
         let memory = DriverBuf::new(buf(), &port, 64).unwrap();
         the_end_is_seen();
         // SAFETY: nothing is told the address.

@@ -40,9 +40,12 @@ impl<const SLOTS: usize> RawSlots<SLOTS> {
         self.0.bits.open(slots);
     }
 
-    /// Claims all `slots`, as many as were opened: or none, where one is taken. After it the pool may go away.
+    /// Claims all `slots`: or none, where one is taken. After it the pool may go away.
+    ///
+    /// # Safety
+    /// They are as many as were opened.
     #[must_use]
-    pub fn close(&self, slots: usize) -> bool {
+    pub unsafe fn close(&self, slots: usize) -> bool {
         self.0.bits.close(slots)
     }
 

@@ -195,7 +195,8 @@ impl SimBoard {
         Ok(block)
     }
 
-    /// `holder` has `range` of `block` from here on. Where the board's lock cannot be had, what is counted later says so.
+    /// `holder` has `range` of `block` from here on. Where the board's lock cannot be had, nothing changes: a device that was
+    /// given bytes is counted as astray then, and one whose job has ended is not.
     pub(super) fn hold(&self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
         if let Ok(mut state) = self.lock() {
             state.hold(block, range, holder);

@@ -34,7 +34,6 @@ pub use board::{BusError, SimBoard, SimConfig, SimCounts};
 pub use device::{Model, SimBus, SimDevice, SimWindow};
 pub use faults::Faults;
 pub use gemm8::{Gemm8Model, SimGemm8};
-#[doc(hidden)]
 pub use holder::Holder;
 pub use memory::{Sim, SimSpec};
 pub use on_board::OnBoard;

@@ -23,6 +23,12 @@ impl OnSim {
         let board = SimBoard::new(seed);
         Self { port: port(&board), board, spec }
     }
+
+    /// The board.
+    #[must_use]
+    pub const fn board(&self) -> &SimBoard {
+        &self.board
+    }
 }
 
 impl Harness for OnSim {

@@ -7,7 +7,7 @@ use crate::{
     reference,
 };
 use contigo::{
-    Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, Engine, Error, JobError, OneThread, Running, Timeout,
+    Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Engine, Error, JobError, OneThread, Running, Timeout,
     accel::gemm8::{Gemm, Gemm8},
     sim::{Gemm8Model, SimGemm8, SimWindow},
 };
@@ -220,9 +220,8 @@ impl<'p> Machine<'p> {
             let used = part.absolute();
             let slice = DevSlice { addr: DevAddr(self.base + used.start as u64), offset_bytes: 0, len_bytes: used.len() };
             ensure!((buf.slice(), buf.handed_over_bytes()) == (slice, given.len()), "{buf:?} instead of {slice:?} of {given:?}");
-            let written = part.written || part.direction == Direction::FromDevice;
             let Part { claim, extent, shown, .. } = part;
-            self.lent.push(Lent { buf, claim, extent, shown, given, coherent, written });
+            self.lent.push(Lent { buf, claim, extent, shown, given, coherent });
         }
         Ok(())
     }

@@ -48,8 +48,6 @@ pub(crate) struct Part {
     pub(crate) direction: Direction,
     /// `None`: it was the CPU's.
     pub(crate) held_coherent: Option<bool>,
-    /// Some device may have written it since it was the CPU's.
-    pub(crate) written: bool,
     /// What its views show.
     pub(crate) shown: Range<usize>,
 }
@@ -76,7 +74,6 @@ pub(crate) struct Lent<'p> {
     pub(crate) shown: Range<usize>,
     pub(crate) given: Range<usize>,
     pub(crate) coherent: bool,
-    pub(crate) written: bool,
 }
 
 /// How often each thing happened, by name.

@@ -56,9 +56,9 @@ impl<'p> Machine<'p> {
         let from_lent = if lent.is_empty() { held.is_empty() && self.held.is_empty() } else { self.rng.bool() || held.is_empty() };
         if from_lent {
             let index = self.one_of(lent.len()).map_or(0, |index| lent[index]);
-            let Lent { buf, claim, extent, shown, given, coherent, written } = self.lent.swap_remove(index);
+            let Lent { buf, claim, extent, shown, given, coherent } = self.lent.swap_remove(index);
             let range = self.part(given.start, given.len(), need_bytes);
-            let part = Part { claim, extent, of: given, range: range.clone(), direction, held_coherent: Some(coherent), written, shown };
+            let part = Part { claim, extent, of: given, range: range.clone(), direction, held_coherent: Some(coherent), shown };
             let operand = match direction {
                 Direction::ToDevice => buf.to_device(range),
                 Direction::FromDevice => buf.from_device(range),
@@ -71,7 +71,7 @@ impl<'p> Machine<'p> {
             let of = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
             let range = self.part(of.start, of.len(), need_bytes);
             let (shown, held_coherent) = (of.clone(), None);
-            let part = Part { claim, extent, of, range: range.clone(), direction, held_coherent, written: false, shown };
+            let part = Part { claim, extent, of, range: range.clone(), direction, held_coherent, shown };
             let operand = match direction {
                 Direction::ToDevice => buf.to_device(range),
                 Direction::FromDevice => buf.from_device(range),
@@ -114,7 +114,7 @@ impl<'p> Machine<'p> {
         ensure!(Some(refused.error) == expected && refused.cause == refused.error, "{refused:?} instead of {expected:?}");
         let operands = refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
         for (operand, part) in operands.into_iter().zip(parts) {
-            let Part { claim, extent, of, held_coherent, written, shown, .. } = part;
+            let Part { claim, extent, of, held_coherent, shown, .. } = part;
             match (operand.into_buf(), held_coherent) {
                 (Ok(buf), None) => {
                     let now = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
@@ -123,7 +123,7 @@ impl<'p> Machine<'p> {
                 }
                 (Err(buf), Some(coherent)) => {
                     ensure!(buf.handed_over_bytes() == of.len(), "{buf:?} was refused, and had {} bytes", of.len());
-                    self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent, written });
+                    self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent });
                 }
                 _ => return Err(Failure::Wrong("a refused buffer changed sides".into())),
             }

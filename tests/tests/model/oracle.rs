@@ -26,8 +26,7 @@ pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
     let arguments = || arguments(&job.gemm);
     let sizes =
         || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need, job.base));
-    let port = || job.parts.iter().find_map(|part| change_of_port(part, job));
-    job.parts.iter().enumerate().find_map(operand).or_else(arguments).or_else(sizes).or_else(port)
+    job.parts.iter().enumerate().find_map(operand).or_else(arguments).or_else(sizes)
 }
 
 /// One operand against the port.
@@ -52,12 +51,6 @@ fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
 fn shared_line(bytes: &Range<usize>, extent: &Range<usize>, line_bytes: usize) -> Option<Error> {
     let (first, last) = (bytes.start / line_bytes * line_bytes, bytes.end.div_ceil(line_bytes) * line_bytes);
     (first < extent.start || last > extent.end).then_some(Error::SharedLine { start: bytes.start, end: bytes.end, line_bytes })
-}
-
-/// A buffer that was a coherent port's, and may have been written, goes behind the caches with all that was handed over.
-fn change_of_port(part: &Part, job: &Attempted<'_>) -> Option<Error> {
-    let writes = part.direction == Direction::FromDevice || part.written;
-    (part.held_coherent == Some(true) && !job.coherent && writes).then(|| shared_line(&part.of, &part.extent, job.line_bytes)).flatten()
 }
 
 /// gemm8's own limits.
