@@ -227,8 +227,9 @@ typedef struct {
      */
     size_t offset_bytes;
     /**
-     * The bus address of what the last hand-over named, through that port: contigo_buf_to_device's bytes, or those that the
-     * last job used. 0 while the buffer is the CPU's.
+     * The bus address of what the last hand-over named, through that port:
+     * contigo_buf_to_device's bytes, or those that the last job used. 0 while the buffer is the
+     * CPU's.
      */
     uint64_t addr;
     /**
@@ -1059,9 +1060,10 @@ contigo_status contigo_buf_whole(contigo_buf buf);
  * Cut at a multiple of the heap's line_bytes: a port that does not snoop cannot write to either side of a line that both share
  * (CONTIGO_E_SHARED_LINE).
  *
- * CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED, CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: it is out.
- * CONTIGO_E_TABLE_FULL: there is no entry for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot has 256 parts at most.
- * The buffer is as it was then.
+ * CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED,
+ * CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: it is out. CONTIGO_E_TABLE_FULL: there is no entry
+ * for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot has 256 parts at most. The buffer is as it
+ * was then.
  *
  * The caller promises:
  * rest is writable.
@@ -1083,17 +1085,21 @@ contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
  * device reaches them, does the cache maintenance that they need, and answers their bus address, which addr may be NULL for.
  * direction: CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
  *
- * The buffer must be the CPU's: CONTIGO_E_DEVICE_OWNED of one that a device has. CONTIGO_E_OUT_OF_RANGE; CONTIGO_E_BUFFER_SIZE for no
- * bytes; CONTIGO_E_SHARED_LINE: the device writes a line whose rest is another buffer's; CONTIGO_E_WRONG_BUS; CONTIGO_E_UNREACHABLE;
- * CONTIGO_E_CANNOT_SYNC. Nothing is handed over then. A device whose register for an address is narrower than its port wants a port of
- * its own, with that register's addr_bits (contigo_port_define).
+ * The buffer must be the CPU's: CONTIGO_E_DEVICE_OWNED of one that a device has.
+ * CONTIGO_E_OUT_OF_RANGE; CONTIGO_E_BUFFER_SIZE for no bytes; CONTIGO_E_SHARED_LINE: the
+ * device writes a line whose rest is another buffer's; CONTIGO_E_WRONG_BUS;
+ * CONTIGO_E_UNREACHABLE; CONTIGO_E_CANNOT_SYNC. Nothing is handed over then. A device whose
+ * register for an address is narrower than its port wants a port of its own, with that register's
+ * addr_bits (contigo_port_define).
  *
- * From here on the buffer is the device's, until contigo_buf_to_cpu. It can be an operand of an engine's job. Before the program rings
- * its device's doorbell it needs no barrier: this call ends with one.
+ * From here on the buffer is the device's, until contigo_buf_to_cpu. It can be an operand of an
+ * engine's job. Before the program rings its device's doorbell it needs no barrier: this call ends
+ * with one.
  *
  * The caller promises:
- * addr is NULL or writable. Whichever device is told the address is behind port, touches these bytes only, and writes only where
- * direction says so. It has finished with them, its last write included, before the buffer is taken back, given to a job, or lent.
+ * addr is NULL or writable. Whichever device is told the address is behind port, touches these
+ * bytes only, and writes only where direction says so. It has finished with them, its last write
+ * included, before the buffer is taken back, given to a job, or lent.
  */
 contigo_status contigo_buf_to_device(contigo_buf buf,
                                      contigo_port port,
@@ -1103,16 +1109,17 @@ contigo_status contigo_buf_to_device(contigo_buf buf,
                                      uint64_t *addr);
 
 /**
- * Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a port that snoops. The device must have finished with it, its last write
- * included: only the program knows that of a device that it drives itself. CONTIGO_E_CPU_OWNED where it is the CPU's already,
- * CONTIGO_E_DEVICE_OWNED while a job has it: wait for the job.
+ * Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a
+ * port that snoops. The device must have finished with it, its last write included: only the
+ * program knows that of a device that it drives itself. CONTIGO_E_CPU_OWNED where it is the
+ * CPU's already, CONTIGO_E_DEVICE_OWNED while a job has it: wait for the job.
  */
 contigo_status contigo_buf_to_cpu(contigo_buf buf);
 
 /**
- * Where the device finds it: the bus address and the number of bytes that the last hand-over named, through that port. A job on
- * a part of the buffer makes this the part, so the two belong together. CONTIGO_E_CPU_OWNED while the buffer is the CPU's: it
- * has no address then.
+ * Where the device finds it: the bus address and the number of bytes that the last hand-over
+ * named, through that port. A job on a part of the buffer makes this the part, so the two belong
+ * together. CONTIGO_E_CPU_OWNED while the buffer is the CPU's: it has no address then.
  *
  * The caller promises:
  * addr and len_bytes are writable.
@@ -1130,8 +1137,9 @@ contigo_status contigo_buf_release(contigo_buf buf);
  * with contigo_engine_close.
  *
  * The caller promises:
- * options points to an initialised structure whose uio is NULL or NUL-terminated; engine is writable. What it says of a real
- * device is true: it is the core that kind names, nobody else drives it, and it is behind port.
+ * options points to an initialised structure whose uio is NULL or NUL-terminated; engine is
+ * writable. What it says of a real device is true: it is the core that kind names, nobody else
+ * drives it, and it is behind port.
  */
 contigo_status contigo_engine_open(const contigo_engine_options *options, contigo_engine *engine);
 
@@ -1178,16 +1186,16 @@ contigo_status contigo_engine_irq_fd(contigo_engine engine,
 contigo_status contigo_engine_irq_arm(contigo_engine engine);
 
 /**
- * Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
- * Do it before the first job. The kernel port, which writes the registers when it is closed, stays open until the engine is closed.
- * CONTIGO_E_KIND for a GPU, which NVIDIA's driver stops, and for another kernel port than the one before.
+ * Leaves what stops the device with the kernel, which runs it when this program ends, by whatever
+ * end, before the kernel port's memory goes. Do it before the first job. The kernel port, which
+ * writes the registers when it is closed, stays open until the engine is closed. CONTIGO_E_KIND
+ * for a GPU, which NVIDIA's driver stops, and for another kernel port than the one before.
  *
  * The caller promises:
- * The kernel port is this engine's device, and its window number window the registers: the program's word.
+ * The kernel port is this engine's device, and its window number window the registers: the
+ * program's word.
  */
-contigo_status contigo_engine_arm(contigo_engine engine,
-                                  contigo_kernel_port kernel_port,
-                                  uint32_t window);
+contigo_status contigo_engine_arm(contigo_engine engine, contigo_kernel_port kernel_port, uint32_t window);
 
 /**
  * Closes an engine. CONTIGO_E_HAS_JOB while it has a job; CONTIGO_E_WILL_NOT_STOP where its device does not stop: it stays open then.
@@ -1363,9 +1371,9 @@ contigo_status contigo_pool_open(contigo_heap heap,
                                  contigo_pool *pool);
 
 /**
- * Takes a free slot: the CPU's, with what its last owner left in it. No system call, no allocation, any thread. Release it with
- * contigo_buf_release. CONTIGO_E_NO_SLOTS where all are taken; CONTIGO_E_IN_CALL while another thread tries to
- * close the pool.
+ * Takes a free slot: the CPU's, with what its last owner left in it. No system call, no
+ * allocation, any thread. Release it with contigo_buf_release. CONTIGO_E_NO_SLOTS where all
+ * are taken; CONTIGO_E_IN_CALL while another thread tries to close the pool.
  *
  * The caller promises:
  * buf is writable.
@@ -1443,8 +1451,9 @@ contigo_status contigo_kernel_port_open(const char *name, contigo_kernel_port *p
 contigo_status contigo_kernel_port_see(contigo_kernel_port kernel_port, contigo_port port, contigo_port *seen);
 
 /**
- * Closes a kernel port: the kernel runs what contigo_engine_arm left there. CONTIGO_E_STILL_USED while it has heaps, or engines that
- * were armed with it: they are closed first.
+ * Closes a kernel port: the kernel runs what contigo_engine_arm left there.
+ * CONTIGO_E_STILL_USED while it has heaps, or engines that were armed with it: they are closed
+ * first.
  */
 contigo_status contigo_kernel_port_close(contigo_kernel_port kernel_port);
 
@@ -1476,10 +1485,12 @@ contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port
  * (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address (kDLExtDev), or the GPU's pointer with its number
  * (kDLCUDA).
  *
- * Until the deleter was called and contigo_buf_unlend took it back, the buffer can be neither mapped, nor given to a device, nor
- * released: CONTIGO_E_TENSOR_OUT. Of a device's buffer the tensor is what its last hand-over named, and no more. Where it is not
- * read_only, its bytes count as written by a device, and CONTIGO_E_SHARED_LINE is possible. CONTIGO_E_MAPPED: it is mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are
- * not what the options demand. CONTIGO_E_NO_SLOTS: CONTIGO_MAX_TENSORS are out.
+ * Until the deleter was called and contigo_buf_unlend took it back, the buffer can be neither
+ * mapped, nor given to a device, nor released: CONTIGO_E_TENSOR_OUT. Of a device's buffer the
+ * tensor is what its last hand-over named, and no more. Where it is not read_only, its bytes
+ * count as written by a device, and CONTIGO_E_SHARED_LINE is possible. CONTIGO_E_MAPPED: it is
+ * mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are not what the options
+ * demand. CONTIGO_E_NO_SLOTS: CONTIGO_MAX_TENSORS are out.
  *
  * The caller promises:
  * options points to an initialised structure with ndim entries in its shape; tensor is writable.
@@ -1489,8 +1500,8 @@ contigo_status contigo_buf_lend(contigo_buf buf,
                                 void **tensor);
 
 /**
- * Takes a lent buffer back, whose tensor nobody has any more. CONTIGO_E_TENSOR_OUT: its consumer has not called the deleter.
- * CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
+ * Takes a lent buffer back, whose tensor nobody has any more. CONTIGO_E_TENSOR_OUT: its consumer
+ * has not called the deleter. CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
  */
 contigo_status contigo_buf_unlend(contigo_buf buf);
 

@@ -20,10 +20,12 @@
 //!
 //! # Why the runtime's lifetimes hold
 //!
-//! In Rust a buffer borrows its region. Here both live in tables. A region's entry counts the leases on it, and each thing that borrows
-//! from the region has a lease beside it, which is dropped after it. The entry is emptied only where its count is zero, by one compare and
-//! exchange. A pool's slot that is out has no lease: its bit keeps the pool (`object/pool.rs`), and the pool's lease keeps the region.
-//! So `'static` stands for "as long as the lease", and what a device may still write keeps its lease for ever.
+//! In Rust a buffer borrows its region. Here both live in tables. A region's entry counts the
+//! leases on it, and each thing that borrows from the region has a lease beside it, which is
+//! dropped after it. The entry is emptied only where its count is zero, by one compare and
+//! exchange. A pool's slot that is out has no lease: its bit keeps the pool (`object/pool.rs`), and
+//! the pool's lease keeps the region. So `'static` stands for "as long as the lease", and what a
+//! device may still write keeps its lease for ever.
 //!
 //! Nothing allocates from the heap, nothing waits for another thread, and no panic leaves a function.
 #![allow(clippy::large_enum_variant, reason = "they live in static tables, and there is no heap to put a box in")]

@@ -1,5 +1,5 @@
-//! A child of fork: every function answers CONTIGO_E_FORKED there and touches nothing, and the parent goes on. A program of its own, because
-//! what counts is who makes the first call.
+//! A child of fork: every function answers CONTIGO_E_FORKED there and touches nothing, and the
+//! parent goes on. A program of its own, because what counts is who makes the first call.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

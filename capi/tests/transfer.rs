@@ -34,7 +34,8 @@ fn lend_bytes(buf: contigo_buf, count: i64, read_only: bool) -> (contigo_status,
     lend(buf, &contigo_tensor_options { read_only: read_only.into(), ..kind })
 }
 
-/// After a job on a part, the address was the part's and the length that of all that was handed over.
+/// After a job on a part, the address was the part's and the length that of all that was handed
+/// over.
 #[test]
 fn address_and_length_stay_together_along_a_chain() {
     let board = Board::new();
@@ -60,7 +61,8 @@ fn address_and_length_stay_together_along_a_chain() {
     board.close();
 }
 
-/// A writable tensor of a device's buffer is a hand-over like a job's: what its consumer writes is visible afterwards.
+/// A writable tensor of a device's buffer is a hand-over like a job's: what its consumer writes is
+/// visible afterwards.
 #[test]
 fn a_lent_tensor_is_written_as_by_a_job() {
     let board = Board::new();

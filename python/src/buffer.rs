@@ -162,9 +162,10 @@ impl Inner {
     pub(crate) fn give(&self, direction: Direction) -> PyResult<(u64, u64)> {
         static HANDOVERS: AtomicU64 = AtomicU64::new(0);
         let port = self.memory.port.ok_or_else(no_port)?;
-        // SAFETY: the device that the Python program drives is behind the heap's port, touches these bytes and no others, and has
-        // stopped before `take_back`: its programmer promises that by `to_device` and by the end of the hand-over. Nothing
-        // else drops the buffer: it is forgotten (`Inner`'s `Drop`).
+        // SAFETY: the device that the Python program drives is behind the heap's port, touches
+        // these bytes and no others, and has stopped before `take_back`: its programmer promises
+        // that by `to_device` and by the end of the hand-over. Nothing else drops the buffer: it is
+        // forgotten (`Inner`'s `Drop`).
         #[allow(unsafe_code, reason = "see above")]
         // (An empty array has a byte of its own.)
         match unsafe { self.take()?.hand_over(&port, 64, ..self.len_bytes.max(1), direction) } {

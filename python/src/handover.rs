@@ -58,7 +58,8 @@ impl Handover {
 
 #[pymethods]
 impl Handover {
-    /// The bus address of the buffer's first byte. `nbytes` from there were handed over, and no others.
+    /// The bus address of the buffer's first byte. `nbytes` from there were handed over, and no
+    /// others.
     #[getter]
     fn address(&self) -> PyResult<u64> {
         self.inner.here()?;

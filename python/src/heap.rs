@@ -221,8 +221,8 @@ impl Heap {
         Buffer::new(self.memory.get()?, &dims(shape)?, dtype, align, zeroed)
     }
 
-    /// `slots` equal arrays of this memory, 1 to 1,024: frames that are taken and come back, at full rate. `shape`, `dtype` and `align` as
-    /// `allocate` has them.
+    /// `slots` equal arrays of this memory, 1 to 1,024: frames that are taken and come back, at
+    /// full rate. `shape`, `dtype` and `align` as `allocate` has them.
     #[pyo3(signature = (shape, dtype, slots, *, align=256))]
     fn pool(&self, shape: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>, slots: usize, align: usize) -> PyResult<Pool> {
         Pool::new(self.memory.get()?, &dims(shape)?, dtype, slots, align)

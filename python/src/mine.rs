@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "what a child of fork has of its parent is not dropped there")]
-//! What belongs to the process that made it. A child of fork finds it too, and neither uses nor drops it.
+//! What belongs to the process that made it. A child of fork finds it too, and neither uses nor
+//! drops it.
 
 use crate::error::raised;
 use contigo::same_process;
@@ -28,8 +29,8 @@ impl<T> Mine<T> {
 }
 
 impl<T> Drop for Mine<T> {
-    /// A child collects its garbage as everybody does. Nothing is given back there: a lock may be held
-    /// by a thread that the child does not have, and a device is the parent's.
+    /// A child collects its garbage as everybody does. Nothing is given back there: a lock may be
+    /// held by a thread that the child does not have, and a device is the parent's.
     fn drop(&mut self) {
         if same_process().is_ok() {
             // SAFETY: `drop` runs once, and nothing uses the value after it.

@@ -10,15 +10,17 @@ use crate::{
 use contigo::{Align, Error, dlpack::Shape};
 use pyo3::{prelude::*, types::PyTuple};
 
-/// The most arrays that a pool has: the runtime's limit, by which finding a free one looks at 16 words at most.
+/// The most arrays that a pool has: the runtime's limit, by which finding a free one looks at 16
+/// words at most.
 const MAX_SLOTS: usize = 1024;
 
 type Slots = contigo::Pool<'static, MAX_SLOTS>;
 
-/// Equal arrays, carved once: a frame is taken and comes back with one atomic operation each, and no search.
+/// Equal arrays, carved once: a frame is taken and comes back with one atomic operation each, and
+/// no search.
 ///
-/// An array comes back when the last of its views and handles is gone, or by `freebuffer()`. The memory stays the pool's until the
-/// process ends, as that of a heap does.
+/// An array comes back when the last of its views and handles is gone, or by `freebuffer()`. The
+/// memory stays the pool's until the process ends, as that of a heap does.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Pool {
     memory: Mine<&'static Memory>,

@@ -69,8 +69,9 @@
 //!
 //! # What holds, and where
 //!
-//! 1. No reference to memory that a device can touch: views exist only on a [`CpuBuf`], and a device has addresses only from
-//!    a job's operands, or from [`CpuBuf::hand_over`], whose caller promises when the device has stopped (`buf/cpu.rs`).
+//! 1. No reference to memory that a device can touch: views exist only on a [`CpuBuf`], and a
+//!    device has addresses only from a job's operands, or from [`CpuBuf::hand_over`], whose caller
+//!    promises when the device has stopped (`buf/cpu.rs`).
 //! 2. Safety never rests on `Drop`: buffers are moved, and what is forgotten is leaked. A [`Region`] frees its block only
 //!    when everything carved from it came back (`region/mod.rs`).
 //! 3. Caches and barriers are the engine's business: by range, rounded out to lines, refused where a line has two owners

@@ -1,5 +1,6 @@
-//! Every interleaving of the lock-free parts of every pool, by the model checker loom: the bitmap, and the count of a slot's
-//! handles. The runtime's own source files are built here, with loom's atomics under them.
+//! Every interleaving of the lock-free parts of every pool, by the model checker loom: the bitmap,
+//! and the count of a slot's handles. The runtime's own source files are built here, with loom's
+//! atomics under them.
 //!
 //! A slot's bytes are stood for by a loom cell: it fails when two threads are in it at once, and also when one enters without
 //! having seen what the last one did, which is what a weakened `Acquire` or `Release` does.
@@ -251,7 +252,8 @@ fn a_close_that_is_refused_gives_the_slots_of_every_word_back() {
 
 #[test]
 fn a_late_take_touches_no_pool_that_is_gone() {
-    // As the C library's: two pools, one after the other in one place. The number of the pool is its handle's generation.
+    // As the C library's: two pools, one after the other in one place. The number of the pool is
+    // its handle's generation.
     check(Some(PREEMPTIONS), || {
         let slots = Slots::<1>::new();
         let pool = Arc::new((AtomicUsize::new(1), UnsafeCell::new(1)));

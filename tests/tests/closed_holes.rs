@@ -284,7 +284,8 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
     assert_eq!((one.view::<u8>().unwrap(), two.view::<u8>().unwrap()), (&[1; 64][..], &[2; 64][..]));
 }
 
-/// A block that a region leaks stays mapped, also when whatever its backend borrowed is gone (`Backend`, 2).
+/// A block that a region leaks stays mapped, also when whatever its backend borrowed is gone
+/// (`Backend`, 2).
 #[test]
 fn a_leaked_block_outlives_its_board_and_its_port() {
     fn leaked(backend: impl Backend) -> (usize, usize) {

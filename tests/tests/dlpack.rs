@@ -28,7 +28,8 @@ use contigo::{
 use std::ptr::NonNull;
 use tensors::Theirs;
 
-/// Memory that needs no kernel, so that Miri can run this; whole pages, four times, and room to align.
+/// Memory that needs no kernel, so that Miri can run this; whole pages, four times, and room to
+/// align.
 fn memory(board: &SimBoard, len_bytes: usize) -> Sim<'_> {
     #[derive(Clone)]
     #[repr(align(4096))]
@@ -44,7 +45,8 @@ fn spec(dims: &[i64]) -> TensorSpec {
 
 /// What the framework does when it is done.
 fn delete(tensor: NonNull<DlManagedTensorVersioned>) {
-    // SAFETY: the framework's tensor, once; or once too often, and then it reads no other field of it.
+    // SAFETY: the framework's tensor, once; or once too often, and then it reads no other field of
+    // it.
     unsafe { (&raw const (*tensor.as_ptr()).deleter).read().unwrap()(tensor.as_ptr()) }
 }
 

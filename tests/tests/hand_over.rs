@@ -1,4 +1,5 @@
-//! The hand-over without a job, and on to a framework: one address with its length, the caches of a job, and no byte beside.
+//! The hand-over without a job, and on to a framework: one address with its length, the caches of a
+//! job, and no byte beside.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -45,11 +46,13 @@ fn told<B>(lent: &mut Lent<B>) -> (u64, u64, i64) {
 
 /// Hands `range` to a device of the test's.
 fn give<'p>(buf: CpuBuf<'p>, port: &Port, range: std::ops::Range<usize>, direction: Direction) -> DevBuf<'p> {
-    // SAFETY: the test's device touches the bytes only where the test says so, before the buffer comes back.
+    // SAFETY: the test's device touches the bytes only where the test says so, before the buffer
+    // comes back.
     unsafe { buf.hand_over(port, 64, range, direction) }.unwrap()
 }
 
-/// After a job on a part, the address was the part's and the length that of the whole: a tensor reached past its buffer.
+/// After a job on a part, the address was the part's and the length that of the whole: a tensor
+/// reached past its buffer.
 #[test]
 fn address_and_length_stay_together_along_a_chain() {
     static TENSORS: TensorTable<2> = TensorTable::new();
@@ -129,7 +132,8 @@ fn half_a_line_is_lent_to_be_read_and_not_to_be_written() {
     }
 }
 
-/// A part of a line that a device wrote behind a port that snoops kept the whole buffer from the other port.
+/// A part of a line that a device wrote behind a port that snoops kept the whole buffer from the
+/// other port.
 #[test]
 fn a_part_goes_on_to_a_port_of_the_other_kind() {
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
@@ -183,7 +187,8 @@ fn what_a_job_refuses_a_hand_over_refuses() {
     assert_eq!(refuse(&port, 16, 0..64, Direction::FromDevice), low);
 }
 
-/// A buffer that begins inside the port's window, or the device's address register, and ends outside.
+/// A buffer that begins inside the port's window, or the device's address register, and ends
+/// outside.
 #[test]
 fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
@@ -209,7 +214,8 @@ fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
     let [operand] = failed.buffers.unwrap();
     let [buf] = engine.start([operand.into_buf().unwrap().in_out(..64)], &0).unwrap().wait(LIMIT).unwrap();
 
-    // The same end, by the width of a register: 2^28 is where this board's memory begins, so no buffer of its own crosses it.
+    // The same end, by the width of a register: 2^28 is where this board's memory begins, so no
+    // buffer of its own crosses it.
     let edge = SimSpec { len_bytes: 8192, base: Some(BaseAddr::Phys(contigo::PhysAddr((1 << 24) - 4096))), ..SimSpec::default() };
     let board = SimBoard::new(1);
     let low = Region::new(board.memory_with(edge).unwrap()).unwrap();
@@ -279,7 +285,8 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
     }
 }
 
-/// A device that goes 64 bytes too far, and one that stops too late, are seen with no canary: also behind a port that snoops.
+/// A device that goes 64 bytes too far, and one that stops too late, are seen with no canary: also
+/// behind a port that snoops.
 #[test]
 fn an_engine_that_overruns_or_stops_too_late_is_seen() {
     for port in BOTH {

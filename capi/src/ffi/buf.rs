@@ -43,8 +43,9 @@ pub struct contigo_buf_info {
     pub len_bytes: usize,
     /// Where the first of them is, from the beginning of the heap; 0 while it is a device's.
     pub offset_bytes: usize,
-    /// The bus address of what the last hand-over named, through that port: `contigo_buf_to_device`'s bytes, or those that the
-    /// last job used. 0 while the buffer is the CPU's.
+    /// The bus address of what the last hand-over named, through that port:
+    /// `contigo_buf_to_device`'s bytes, or those that the last job used. 0 while the buffer is the
+    /// CPU's.
     pub addr: u64,
     /// 1 while it is a device's.
     pub device_owned: u32,
@@ -148,9 +149,10 @@ pub extern "C" fn contigo_buf_whole(buf: contigo_buf) -> contigo_status {
 /// Cut at a multiple of the heap's `line_bytes`: a port that does not snoop cannot write to either side of a line that both share
 /// (`CONTIGO_E_SHARED_LINE`).
 ///
-/// `CONTIGO_E_OUT_OF_RANGE`: `at_bytes` is past the end. `CONTIGO_E_DEVICE_OWNED`, `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: it is out.
-/// `CONTIGO_E_TABLE_FULL`: there is no entry for `rest`. `CONTIGO_E_TOO_MANY_PARTS`: a pool's slot has 256 parts at most.
-/// The buffer is as it was then.
+/// `CONTIGO_E_OUT_OF_RANGE`: `at_bytes` is past the end. `CONTIGO_E_DEVICE_OWNED`,
+/// `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: it is out. `CONTIGO_E_TABLE_FULL`: there is no entry
+/// for `rest`. `CONTIGO_E_TOO_MANY_PARTS`: a pool's slot has 256 parts at most. The buffer is as it
+/// was then.
 ///
 /// # Safety
 /// `rest` is writable.
@@ -174,17 +176,21 @@ pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut
 /// device reaches them, does the cache maintenance that they need, and answers their bus address, which `addr` may be NULL for.
 /// `direction`: `CONTIGO_TO_DEVICE`, `CONTIGO_FROM_DEVICE` or `CONTIGO_IN_OUT`.
 ///
-/// The buffer must be the CPU's: `CONTIGO_E_DEVICE_OWNED` of one that a device has. `CONTIGO_E_OUT_OF_RANGE`; `CONTIGO_E_BUFFER_SIZE` for no
-/// bytes; `CONTIGO_E_SHARED_LINE`: the device writes a line whose rest is another buffer's; `CONTIGO_E_WRONG_BUS`; `CONTIGO_E_UNREACHABLE`;
-/// `CONTIGO_E_CANNOT_SYNC`. Nothing is handed over then. A device whose register for an address is narrower than its port wants a port of
-/// its own, with that register's `addr_bits` (`contigo_port_define`).
+/// The buffer must be the CPU's: `CONTIGO_E_DEVICE_OWNED` of one that a device has.
+/// `CONTIGO_E_OUT_OF_RANGE`; `CONTIGO_E_BUFFER_SIZE` for no bytes; `CONTIGO_E_SHARED_LINE`: the
+/// device writes a line whose rest is another buffer's; `CONTIGO_E_WRONG_BUS`;
+/// `CONTIGO_E_UNREACHABLE`; `CONTIGO_E_CANNOT_SYNC`. Nothing is handed over then. A device whose
+/// register for an address is narrower than its port wants a port of its own, with that register's
+/// `addr_bits` (`contigo_port_define`).
 ///
-/// From here on the buffer is the device's, until `contigo_buf_to_cpu`. It can be an operand of an engine's job. Before the program rings
-/// its device's doorbell it needs no barrier: this call ends with one.
+/// From here on the buffer is the device's, until `contigo_buf_to_cpu`. It can be an operand of an
+/// engine's job. Before the program rings its device's doorbell it needs no barrier: this call ends
+/// with one.
 ///
 /// # Safety
-/// `addr` is NULL or writable. Whichever device is told the address is behind `port`, touches these bytes only, and writes only where
-/// `direction` says so. It has finished with them, its last write included, before the buffer is taken back, given to a job, or lent.
+/// `addr` is NULL or writable. Whichever device is told the address is behind `port`, touches these
+/// bytes only, and writes only where `direction` says so. It has finished with them, its last write
+/// included, before the buffer is taken back, given to a job, or lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_to_device(
     buf: contigo_buf,
@@ -211,24 +217,26 @@ pub unsafe extern "C" fn contigo_buf_to_device(
     }
 }
 
-/// Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a port that snoops. The device must have finished with it, its last write
-/// included: only the program knows that of a device that it drives itself. `CONTIGO_E_CPU_OWNED` where it is the CPU's already,
-/// `CONTIGO_E_DEVICE_OWNED` while a job has it: wait for the job.
+/// Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a
+/// port that snoops. The device must have finished with it, its last write included: only the
+/// program knows that of a device that it drives itself. `CONTIGO_E_CPU_OWNED` where it is the
+/// CPU's already, `CONTIGO_E_DEVICE_OWNED` while a job has it: wait for the job.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_to_cpu(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, Buf::take_back))
 }
 
-/// Where the device finds it: the bus address and the number of bytes that the last hand-over named, through that port. A job on
-/// a part of the buffer makes this the part, so the two belong together. `CONTIGO_E_CPU_OWNED` while the buffer is the CPU's: it
-/// has no address then.
+/// Where the device finds it: the bus address and the number of bytes that the last hand-over
+/// named, through that port. A job on a part of the buffer makes this the part, so the two belong
+/// together. `CONTIGO_E_CPU_OWNED` while the buffer is the CPU's: it has no address then.
 ///
 /// # Safety
 /// `addr` and `len_bytes` are writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_dev_addr(buf: contigo_buf, addr: *mut u64, len_bytes: *mut usize) -> contigo_status {
     if !len_bytes.is_null() {
-        // SAFETY: not null, and the caller's promise. Where it fails both are 0: no address and no byte.
+        // SAFETY: not null, and the caller's promise. Where it fails both are 0: no address and no
+        // byte.
         unsafe { len_bytes.write_unaligned(0) };
     }
     let find = || {

@@ -95,8 +95,9 @@ unsafe impl Versioned for contigo_engine_stats {
 /// with `contigo_engine_close`.
 ///
 /// # Safety
-/// `options` points to an initialised structure whose `uio` is NULL or NUL-terminated; `engine` is writable. What it says of a real
-/// device is true: it is the core that `kind` names, nobody else drives it, and it is behind `port`.
+/// `options` points to an initialised structure whose `uio` is NULL or NUL-terminated; `engine` is
+/// writable. What it says of a real device is true: it is the core that `kind` names, nobody else
+/// drives it, and it is behind `port`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
     // SAFETY: the caller's promise.
@@ -184,12 +185,14 @@ pub extern "C" fn contigo_engine_irq_arm(engine: contigo_engine) -> contigo_stat
     call(|| on(engine, Station::irq_arm))
 }
 
-/// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever end, before the kernel port's memory goes.
-/// Do it before the first job. The kernel port, which writes the registers when it is closed, stays open until the engine is closed.
-/// `CONTIGO_E_KIND` for a GPU, which NVIDIA's driver stops, and for another kernel port than the one before.
+/// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever
+/// end, before the kernel port's memory goes. Do it before the first job. The kernel port, which
+/// writes the registers when it is closed, stays open until the engine is closed. `CONTIGO_E_KIND`
+/// for a GPU, which NVIDIA's driver stops, and for another kernel port than the one before.
 ///
 /// # Safety
-/// The kernel port is this engine's device, and its window number `window` the registers: the program's word.
+/// The kernel port is this engine's device, and its window number `window` the registers: the
+/// program's word.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, kernel_port: contigo_kernel_port, window: u32) -> contigo_status {
     // SAFETY: the caller's promise.

@@ -30,9 +30,9 @@ pub unsafe extern "C" fn contigo_pool_open(
     unsafe { raw::answer(pool, "pool", || Pool::open(heap, slot_bytes, slots, align(align_bytes)?)) }
 }
 
-/// Takes a free slot: the CPU's, with what its last owner left in it. No system call, no allocation, any thread. Release it with
-/// `contigo_buf_release`. `CONTIGO_E_NO_SLOTS` where all are taken; `CONTIGO_E_IN_CALL` while another thread tries to
-/// close the pool.
+/// Takes a free slot: the CPU's, with what its last owner left in it. No system call, no
+/// allocation, any thread. Release it with `contigo_buf_release`. `CONTIGO_E_NO_SLOTS` where all
+/// are taken; `CONTIGO_E_IN_CALL` while another thread tries to close the pool.
 ///
 /// # Safety
 /// `buf` is writable.

@@ -149,8 +149,9 @@ pub unsafe extern "C" fn contigo_kernel_port_see(
     unsafe { raw::answer(seen, "seen", || Ok(PORTS.insert(KERNEL_PORTS.lease(kernel_port)?.seen_through(get(port)?))?)) }
 }
 
-/// Closes a kernel port: the kernel runs what `contigo_engine_arm` left there. `CONTIGO_E_STILL_USED` while it has heaps, or engines that
-/// were armed with it: they are closed first.
+/// Closes a kernel port: the kernel runs what `contigo_engine_arm` left there.
+/// `CONTIGO_E_STILL_USED` while it has heaps, or engines that were armed with it: they are closed
+/// first.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_kernel_port_close(kernel_port: contigo_kernel_port) -> contigo_status {
     call(|| {

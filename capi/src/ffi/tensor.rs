@@ -76,10 +76,12 @@ unsafe impl Versioned for contigo_tensor_info {
 /// (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address (kDLExtDev), or the GPU's pointer with its number
 /// (kDLCUDA).
 ///
-/// Until the deleter was called and `contigo_buf_unlend` took it back, the buffer can be neither mapped, nor given to a device, nor
-/// released: `CONTIGO_E_TENSOR_OUT`. Of a device's buffer the tensor is what its last hand-over named, and no more. Where it is not
-/// `read_only`, its bytes count as written by a device, and `CONTIGO_E_SHARED_LINE` is possible. `CONTIGO_E_MAPPED`: it is mapped. `CONTIGO_E_TENSOR`: the elements do not fit in the buffer, or are
-/// not what the options demand. `CONTIGO_E_NO_SLOTS`: `CONTIGO_MAX_TENSORS` are out.
+/// Until the deleter was called and `contigo_buf_unlend` took it back, the buffer can be neither
+/// mapped, nor given to a device, nor released: `CONTIGO_E_TENSOR_OUT`. Of a device's buffer the
+/// tensor is what its last hand-over named, and no more. Where it is not `read_only`, its bytes
+/// count as written by a device, and `CONTIGO_E_SHARED_LINE` is possible. `CONTIGO_E_MAPPED`: it is
+/// mapped. `CONTIGO_E_TENSOR`: the elements do not fit in the buffer, or are not what the options
+/// demand. `CONTIGO_E_NO_SLOTS`: `CONTIGO_MAX_TENSORS` are out.
 ///
 /// # Safety
 /// `options` points to an initialised structure with `ndim` entries in its shape; `tensor` is writable.
@@ -98,8 +100,8 @@ pub unsafe extern "C" fn contigo_buf_lend(
     }
 }
 
-/// Takes a lent buffer back, whose tensor nobody has any more. `CONTIGO_E_TENSOR_OUT`: its consumer has not called the deleter.
-/// `CONTIGO_E_CPU_OWNED`, `CONTIGO_E_DEVICE_OWNED`: it was not lent.
+/// Takes a lent buffer back, whose tensor nobody has any more. `CONTIGO_E_TENSOR_OUT`: its consumer
+/// has not called the deleter. `CONTIGO_E_CPU_OWNED`, `CONTIGO_E_DEVICE_OWNED`: it was not lent.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, crate::object::buf::Buf::unlend))

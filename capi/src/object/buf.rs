@@ -28,7 +28,8 @@ impl Object for Buf {
 pub(crate) struct Buf {
     held: Held,
     views: Views,
-    /// INVARIANT: `held` borrows from what this keeps: the heap, or the slot and with it the pool. It is dropped after it.
+    /// INVARIANT: `held` borrows from what this keeps: the heap, or the slot and with it the pool.
+    /// It is dropped after it.
     home: Home,
 }
 
@@ -103,7 +104,8 @@ impl Buf {
                 } else {
                     guard.forget();
                 }
-                // SAFETY: the buffer is forgotten, so that its handle of the slot is counted here alone. The pool may go away at once.
+                // SAFETY: the buffer is forgotten, so that its handle of the slot is counted here
+                // alone. The pool may go away at once.
                 unsafe { home.gone() };
             }
             Home::Heap(_) => guard.clear(),
@@ -314,7 +316,8 @@ impl Buf {
     ) -> Result<u64, Fault> {
         // A sum past the end of all memory is past the end of the buffer, which is checked.
         let range = offset_bytes..offset_bytes.saturating_add(len_bytes);
-        // SAFETY: the caller's promise. Who drops a device's buffer here has it from `take_back`, or a job.
+        // SAFETY: the caller's promise. Who drops a device's buffer here has it from `take_back`,
+        // or a job.
         match unsafe { self.take_cpu()?.hand_over(port, 64, range, direction) } {
             Ok(buf) => {
                 let addr = buf.slice().addr.0;

@@ -1,9 +1,10 @@
 #![allow(unsafe_code, reason = "a pool borrows from its heap for as long as its lease says, and its slots keep it")]
 //! Pools: the runtime's, with a handle for each slot that is out.
 //!
-//! A take or a release counts nothing at the pool beside the slot's bit, because the bit keeps the pool: `close` takes them all first. The bits are
-//! in statics, so a call that comes too late for its pool finds none there, or one of another pool, which it gives back.
-//! Each slot has its own entry in the table of buffers from the beginning; whoever has the bit fills it.
+//! A take or a release counts nothing at the pool beside the slot's bit, because the bit keeps the
+//! pool: `close` takes them all first. The bits are in statics, so a call that comes too late for
+//! its pool finds none there, or one of another pool, which it gives back. Each slot has its own
+//! entry in the table of buffers from the beginning; whoever has the bit fills it.
 
 use super::{
     buf::{BUFS, Buf},
@@ -59,7 +60,8 @@ impl Home {
         Self { has_entry: false, ..self }
     }
 
-    /// A handle of the slot is gone. After the last one the slot is free, and its pool may be closed.
+    /// A handle of the slot is gone. After the last one the slot is free, and its pool may be
+    /// closed.
     ///
     /// # Safety
     /// The buffer with this home was forgotten, and its entry is kept, or another's.
@@ -119,14 +121,16 @@ impl Pool {
         let full = Misuse::TableFull { kind: Kind::Pool, entries: limits::POOLS };
         let state = SLOTS.get(claimed.index).ok_or(full)?;
         let entries = Entries::keep(slots)?;
-        // SAFETY: the pool is beside the lease, before it. Its slots are closed before it goes away, and every buffer of it has a slot. A free
-        // entry's slots are closed, and this call has the entry.
+        // SAFETY: the pool is beside the lease, before it. Its slots are closed before it goes
+        // away, and every buffer of it has a slot. A free entry's slots are closed, and this call
+        // has the entry.
         let pool = unsafe { carve(&heap, len_bytes, align).and_then(|carve| Ok(RawPool::new(carve, slot_bytes, slots, state)?)) };
         let pool = pool.inspect_err(|_| entries.free())?;
         let raw = claimed.raw();
         claimed.guard.put(Self { pool, entries, _heap: heap });
         drop(claimed);
-        // SAFETY: closed until here, and `pool` is over them. Last, so that whoever has a bit finds a live pool.
+        // SAFETY: closed until here, and `pool` is over them. Last, so that whoever has a bit finds
+        // a live pool.
         unsafe { state.open(slots) };
         Ok(raw)
     }
@@ -136,13 +140,15 @@ impl Pool {
     pub(crate) fn take(raw: u64) -> Result<u64, Fault> {
         let (Handle { index, generation }, pool) = POOLS.find(raw)?;
         let slots = SLOTS.get(index).ok_or(Misuse::Stale { kind: Kind::Pool })?;
-        // A handle of a pool that was closed takes nothing from the next one, except where both come at the same moment.
+        // A handle of a pool that was closed takes nothing from the next one, except where both
+        // come at the same moment.
         pool.look(Kind::Pool, generation)?;
         let Some(slot) = slots.claim() else { return Err(Error::NoSlots { slots: POOLS.lease(raw)?.pool.slots() }.into()) };
         #[allow(clippy::cast_possible_truncation, reason = "below POOL_SLOTS")]
         let home = Home { slots, slot: slot as u32, has_entry: true };
-        // SAFETY: `close` drops a pool, or borrows it alone, only after it has every slot, and this call has one. The slot's bit was set when this
-        // pool was already live, or one after it, which the generation tells.
+        // SAFETY: `close` drops a pool, or borrows it alone, only after it has every slot, and this
+        // call has one. The slot's bit was set when this pool was already live, or one after it,
+        // which the generation tells.
         let pool = match unsafe { pool.peek(Kind::Pool, generation) } {
             Ok(pool) => pool,
             Err(stale) => {
@@ -154,7 +160,8 @@ impl Pool {
         let index = pool.entries.indices.get(slot).map_or(0, |&index| index.into());
         // SAFETY: the slot is this call's, which makes one buffer of it.
         let buf = unsafe { pool.pool.buf(slot) };
-        // SAFETY: `release` keeps the entry before it gives the bit, which this call has, and which is acquired.
+        // SAFETY: `release` keeps the entry before it gives the bit, which this call has, and which
+        // is acquired.
         match BUFS.slot(index).map(|entry| unsafe { entry.fill(Buf::of_pool(buf, home)) }) {
             Some(Ok(generation)) => Ok(Handle { index, generation }.raw(Kind::Buf)),
             // The entry is used up, and the slot stays taken with it.

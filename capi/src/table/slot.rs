@@ -50,12 +50,13 @@ pub(crate) struct Slot<T> {
     word: AtomicU64,
     /// Zeroes where there is none, so that a table is no part of a program's file.
     ///
-    /// INVARIANT: initialised in the states `JOB`, `LOST` and `LIVE`, and in `CALL` as the guard says.
+    /// INVARIANT: initialised in the states `JOB`, `LOST` and `LIVE`, and in `CALL` as the guard
+    /// says.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the value is reached through `Guard`, which one thread has at a time (state `CALL`), and through `Lease` and `peek`, which
-// exist only for `T: Sync`.
+// SAFETY: the value is reached through `Guard`, which one thread has at a time (state `CALL`), and
+// through `Lease` and `peek`, which exist only for `T: Sync`.
 unsafe impl<T: Send> Sync for Slot<T> {}
 
 impl<T> Slot<T> {
@@ -75,16 +76,19 @@ impl<T> Slot<T> {
         claimed.ok().map(|_| Guard { slot: self, generation, full: false })
     }
 
-    /// Gives a kept entry its value, in a new life, whose generation is the answer. The value comes back where the generations are used up.
+    /// Gives a kept entry its value, in a new life, whose generation is the answer. The value comes
+    /// back where the generations are used up.
     ///
     /// # Safety
-    /// The entry is kept, and what its last user did happened before. Nobody else fills or frees it.
+    /// The entry is kept, and what its last user did happened before. Nobody else fills or frees
+    /// it.
     pub(crate) unsafe fn fill(&'static self, value: T) -> Result<u64, T> {
         let generation = (self.word.load(Ordering::Relaxed) >> STATE_BITS) + 1;
         if generation > GENERATION_MAX {
             return Err(value);
         }
-        // SAFETY: no guard and no lease begins in the state `KEPT`, and the caller is the only one who ends it.
+        // SAFETY: no guard and no lease begins in the state `KEPT`, and the caller is the only one
+        // who ends it.
         unsafe { (*self.value.get()).write(value) };
         // Release: whoever has the handle finds the value.
         self.word.store(generation << STATE_BITS | LIVE, Ordering::Release);
@@ -167,7 +171,8 @@ impl<T: Sync> Slot<T> {
     /// The value, without a lease.
     ///
     /// # Safety
-    /// Whoever takes the value away, or borrows it alone, waits for something that the caller has, for as long as the borrow is used.
+    /// Whoever takes the value away, or borrows it alone, waits for something that the caller has,
+    /// for as long as the borrow is used.
     pub(crate) unsafe fn peek(&'static self, kind: Kind, generation: u64) -> Result<&'static T, Misuse> {
         // Acquire: whoever put the value there is done with it.
         state(self.word.load(Ordering::Acquire), kind, generation)?;

@@ -35,11 +35,13 @@ pub(crate) fn scope() -> SyncScope {
     return SyncScope::None { install: INSTALL };
 }
 
-/// Two owners may not share so many bytes on this machine, whoever maintains the caches. On aarch64 it is the largest run
-/// that a core may write back (`CTR_EL0.CWG`), never less than [`Align::LINE`].
+/// Two owners may not share so many bytes on this machine, whoever maintains the caches. On aarch64
+/// it is the largest run that a core may write back (`CTR_EL0.CWG`), never less than
+/// [`Align::LINE`].
 ///
-/// Elsewhere it is [`Align::LINE`]: a PC snoops, and the lines of the armv7 cores here have 32 or 64 bytes (Cortex-A7, A9,
-/// A15). A 32-bit program on arm64 cannot read the register: run a 64-bit one where the granule is larger.
+/// Elsewhere it is [`Align::LINE`]: a PC snoops, and the lines of the armv7 cores here have 32 or
+/// 64 bytes (Cortex-A7, A9, A15). A 32-bit program on arm64 cannot read the register: run a 64-bit
+/// one where the granule is larger.
 pub(crate) fn granule() -> Align {
     #[cfg(target_arch = "aarch64")]
     return lines::granule(el0::cache_type());
@@ -113,9 +115,10 @@ mod lines {
     use crate::Align;
     use core::ops::Range;
 
-    /// Where a core reports no granule, DDI 0487 says to assume 2 KiB, or the largest line of the Cache Size ID registers,
-    /// which EL0 cannot read. This is Linux's answer (`cache_line_size_of_cpu` in `arch/arm64/include/asm/cache.h`:
-    /// `ARCH_DMA_MINALIGN`), on which every buffer of every driver of that machine rests.
+    /// Where a core reports no granule, DDI 0487 says to assume 2 KiB, or the largest line of the
+    /// Cache Size ID registers, which EL0 cannot read. This is Linux's answer
+    /// (`cache_line_size_of_cpu` in `arch/arm64/include/asm/cache.h`: `ARCH_DMA_MINALIGN`), on
+    /// which every buffer of every driver of that machine rests.
     const UNKNOWN_GRANULE_BYTES: usize = 128;
 
     /// The smallest line of any data cache: CTR_EL0.DminLine, bits 19:16, is log2 of its words of 4 bytes.

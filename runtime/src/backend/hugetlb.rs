@@ -30,17 +30,20 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// **To reserve pages**, as root, best at boot: `echo 64 > /proc/sys/vm/nr_hugepages` for 128 MiB of 2 MiB pages, or
 /// `hugepages=64` on the kernel's command line. `grep Huge /proc/meminfo` shows what is free.
 ///
-/// **Privilege.** The kernel shows physical addresses only to CAP_SYS_ADMIN. A program that wants to give it up does so
-/// after its region is built: `segment` and [`verify`](Self::verify) ask the kernel again, `mapping` does not.
+/// **Privilege.** The kernel shows physical addresses only to CAP_SYS_ADMIN. A program that wants
+/// to give it up does so after its region is built: `segment` and [`verify`](Self::verify) ask the
+/// kernel again, `mapping` does not.
 ///
-/// **The address stays true** where [`is_pinned`](Self::is_pinned) says so. The pages are registered as a buffer of an
-/// io_uring then, which is a long-term pin: the kernel refuses everything in the table below. It never swaps a huge page, and
-/// the mapping is locked. It is not copied into children (MADV_DONTFORK), since a copy-on-write after fork(2) would move it
-/// under the device. Where an IOMMU translates for the device (`/sys/class/iommu` is not empty and the device has a group), a
-/// physical address is not its bus address: use VFIO.
+/// **The address stays true** where [`is_pinned`](Self::is_pinned) says so. The pages are
+/// registered as a buffer of an io_uring then, which is a long-term pin: the kernel refuses
+/// everything in the table below. It never swaps a huge page, and the mapping is locked. It is not
+/// copied into children (MADV_DONTFORK), since a copy-on-write after fork(2) would move it under
+/// the device. Where an IOMMU translates for the device (`/sys/class/iommu` is not empty and the
+/// device has a group), a physical address is not its bus address: use VFIO.
 ///
-/// **Without the pin** mlock(2) alone does not keep a huge page where it is. There is none on a kernel before 5.1 or without
-/// io_uring, where `kernel.io_uring_disabled` forbids it, and in most containers.
+/// **Without the pin** mlock(2) alone does not keep a huge page where it is. There is none on a
+/// kernel before 5.1 or without io_uring, where `kernel.io_uring_disabled` forbids it, and in most
+/// containers.
 ///
 /// | this moves a page | source |
 /// |---|---|
@@ -50,14 +53,16 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// | with several nodes: move_pages(2), migrate_pages(2), mbind(2) with MPOL_MF_MOVE | their man pages |
 /// | with several nodes: a cpuset whose `cpuset.mems` changes (version 1: with `memory_migrate`) | `admin-guide/cgroup-v2.rst` |
 ///
-/// Then call [`verify`](Self::verify), or [`Region::verify`](crate::Region::verify): before the first job, after each event of
-/// the table that the program or its administrator causes, and now and then in a program that runs for long. It finds a move
-/// that has happened, and prevents none. Keep huge pages out of ZONE_MOVABLE on a board, or use VFIO.
+/// Then call [`verify`](Self::verify), or [`Region::verify`](crate::Region::verify): before the
+/// first job, after each event of the table that the program or its administrator causes, and now
+/// and then in a program that runs for long. It finds a move that has happened, and prevents none.
+/// Keep huge pages out of ZONE_MOVABLE on a board, or use VFIO.
 ///
-/// Seen on Debian's kernels 6.1 and 6.12, for arm64 and x86-64, in QEMU with two nodes: `move_pages`, `migrate_pages`, `mbind`,
-/// MADV_SOFT_OFFLINE and `soft_offline_page` each moved a locked page. Pinned, it stayed: they answered 1 page not moved, EIO
-/// or EBUSY. A write to `compact_memory` moved neither. The pin moved a page of ZONE_MOVABLE out of it first. Memory offline,
-/// virtio-mem, CMA and cpusets were not tried.
+/// Seen on Debian's kernels 6.1 and 6.12, for arm64 and x86-64, in QEMU with two nodes:
+/// `move_pages`, `migrate_pages`, `mbind`, MADV_SOFT_OFFLINE and `soft_offline_page` each moved a
+/// locked page. Pinned, it stayed: they answered 1 page not moved, EIO or EBUSY. A write to
+/// `compact_memory` moved neither. The pin moved a page of ZONE_MOVABLE out of it first. Memory
+/// offline, virtio-mem, CMA and cpusets were not tried.
 ///
 /// **Caches.** A PC's masters snoop. On aarch64 the runtime cleans and invalidates by address; elsewhere only coherent
 /// ports are served.
@@ -125,13 +130,16 @@ impl HugeTlb {
         self.pin.is_some()
     }
 
-    /// Asks the kernel where every page is, and compares that with the address that [`mapping`](Backend::mapping) told: one
-    /// `pread` of `/proc/self/pagemap` for each 2 MiB. Of a region, [`Region::verify`](crate::Region::verify) does the same.
+    /// Asks the kernel where every page is, and compares that with the address that
+    /// [`mapping`](Backend::mapping) told: one `pread` of `/proc/self/pagemap` for each 2 MiB. Of a
+    /// region, [`Region::verify`](crate::Region::verify) does the same.
     ///
     /// # Errors
-    /// - [`Error::NotContiguous`]: the page at `offset_bytes` is elsewhere. It was moved, or never was contiguous with the ones
-    ///   before. Stop the device: it writes into somebody else's memory.
-    /// - [`Error::PagemapHidden`], [`Error::AttributeUnreadable`]: it cannot know, since the program gave up CAP_SYS_ADMIN.
+    /// - [`Error::NotContiguous`]: the page at `offset_bytes` is elsewhere. It was moved, or never
+    ///   was contiguous with the ones before. Stop the device: it writes into somebody else's
+    ///   memory.
+    /// - [`Error::PagemapHidden`], [`Error::AttributeUnreadable`]: it cannot know, since the
+    ///   program gave up CAP_SYS_ADMIN.
     ///
     /// ```no_run
     /// let block = contigo::HugeTlb::new(1)?;

@@ -89,12 +89,13 @@ pub struct Segment {
 ///
 /// # Implementation safety
 /// 1. [`mapping`](Self::mapping) returns the same values at every call, however often the backend itself is moved.
-/// 2. `cpu .. cpu + len_bytes` is mapped, readable, writable and initialised, and stays so until `self` is dropped: for ever, if
-///    it never is. A region leaks its backend where a device may still write, and the lifetimes in the backend's type end all
-///    the same. So the memory is the backend's own, or `'static`; a backend over a borrowed slice breaks this. It may borrow
-///    what it needs for its calls, and the device's way to the memory: a simulated board, a port. The bytes are accessed by
-///    nothing but the holder of the mapping and the devices that they are handed to, and change under a view for no other
-///    reason.
+/// 2. `cpu .. cpu + len_bytes` is mapped, readable, writable and initialised, and stays so until
+///    `self` is dropped: for ever, if it never is. A region leaks its backend where a device may
+///    still write, and the lifetimes in the backend's type end all the same. So the memory is the
+///    backend's own, or `'static`; a backend over a borrowed slice breaks this. It may borrow what
+///    it needs for its calls, and the device's way to the memory: a simulated board, a port. The
+///    bytes are accessed by nothing but the holder of the mapping and the devices that they are
+///    handed to, and change under a view for no other reason.
 /// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the granule where the device
 ///    writes. Where the device only reads, they read no byte outside `range`: a neighbour may be borrowed.
 /// 4. [`segment`](Self::segment) tells the truth about where the device finds each byte, and so do `base` and `bus`: no other
@@ -140,8 +141,9 @@ pub unsafe trait Backend: Send + Sync {
     /// As [`sync_for_device`](Self::sync_for_device).
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
 
-    /// Tells a simulated board who may touch `range` from here on. A backend over another one passes it on: otherwise the board
-    /// counts each access as one to bytes that were not handed over. The default is for memory that no simulated device reaches.
+    /// Tells a simulated board who may touch `range` from here on. A backend over another one
+    /// passes it on: otherwise the board counts each access as one to bytes that were not handed
+    /// over. The default is for memory that no simulated device reaches.
     #[cfg(feature = "sim")]
     fn held_by(&self, range: Range<usize>, holder: crate::sim::Holder<'_>) {
         let _ = (range, holder);

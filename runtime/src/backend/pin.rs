@@ -1,12 +1,15 @@
-//! A long-term pin that needs no IOMMU: the memory is registered as a buffer of an io_uring, which never transfers anything.
+//! A long-term pin that needs no IOMMU: the memory is registered as a buffer of an io_uring, which
+//! never transfers anything.
 //!
-//! The kernel takes the pages of such a buffer with FOLL_LONGTERM, as VFIO does: it moves them out of ZONE_MOVABLE and CMA
-//! first, and then nothing migrates them until the buffer is unregistered or the ring's last descriptor is closed. A pin
-//! therefore comes before anybody asks where the pages are.
+//! The kernel takes the pages of such a buffer with FOLL_LONGTERM, as VFIO does: it moves them out
+//! of ZONE_MOVABLE and CMA first, and then nothing migrates them until the buffer is unregistered
+//! or the ring's last descriptor is closed. A pin therefore comes before anybody asks where the
+//! pages are.
 //!
 //! # References
-//! io_uring_setup(2), io_uring_register(2) (`IORING_REGISTER_BUFFERS`, since Linux 5.1; "huge pages are supported as well");
-//! Linux `Documentation/core-api/pin_user_pages.rst`, case 2; `io_uring/rsrc.c` (`io_pin_pages`).
+//! io_uring_setup(2), io_uring_register(2) (`IORING_REGISTER_BUFFERS`, since Linux 5.1; "huge pages
+//! are supported as well"); Linux `Documentation/core-api/pin_user_pages.rst`, case 2;
+//! `io_uring/rsrc.c` (`io_pin_pages`).
 #![allow(unsafe_code, reason = "two system calls, one of which reads an address")]
 
 use super::path::Fd;
@@ -41,18 +44,21 @@ impl Pin {
     /// Pins all of `map`, at most 1 GiB.
     ///
     /// # Errors
-    /// The errno. ENOSYS: a kernel without io_uring, or qemu-user. EPERM: `kernel.io_uring_disabled`, or a container's filter.
-    /// ENOMEM: RLIMIT_MEMLOCK without CAP_IPC_LOCK, or no free huge page outside of ZONE_MOVABLE.
+    /// The errno. ENOSYS: a kernel without io_uring, or qemu-user. EPERM:
+    /// `kernel.io_uring_disabled`, or a container's filter. ENOMEM: RLIMIT_MEMLOCK without
+    /// CAP_IPC_LOCK, or no free huge page outside of ZONE_MOVABLE.
     pub(super) fn new(map: &MmapRaw) -> Result<Self, i32> {
         let mut params = Params([0; 30]);
-        // SAFETY: the kernel reads and writes one `struct io_uring_params`, which is borrowed exclusively for the call.
+        // SAFETY: the kernel reads and writes one `struct io_uring_params`, which is borrowed
+        // exclusively for the call.
         let ring = unsafe { libc::syscall(libc::SYS_io_uring_setup, ENTRIES, &raw mut params) };
         let ring = c_int::try_from(checked(ring)?).map_err(|_| libc::EBADF)?;
-        // SAFETY: the kernel has just made this descriptor for this call. It is closed on exec (`io_uring_setup`).
+        // SAFETY: the kernel has just made this descriptor for this call. It is closed on exec
+        // (`io_uring_setup`).
         let ring = unsafe { Fd::from_raw(ring) };
         let all = iovec { iov_base: map.as_mut_ptr().cast(), iov_len: map.len() };
-        // SAFETY: the kernel reads one `iovec`, borrowed for the call. It pins the pages of the mapping, and reads and writes no
-        // byte of them: nothing is ever submitted to the ring.
+        // SAFETY: the kernel reads one `iovec`, borrowed for the call. It pins the pages of the
+        // mapping, and reads and writes no byte of them: nothing is ever submitted to the ring.
         checked(unsafe { libc::syscall(libc::SYS_io_uring_register, ring.raw(), REGISTER_BUFFERS, &raw const all, 1 as c_uint) })?;
         Ok(Self { ring, owner: this_process() })
     }
@@ -68,7 +74,8 @@ fn this_process() -> pid_t {
 }
 
 impl Drop for Pin {
-    /// Gives the pages back at once: closing the ring does it a moment later, on a thread of the kernel's.
+    /// Gives the pages back at once: closing the ring does it a moment later, on a thread of the
+    /// kernel's.
     fn drop(&mut self) {
         if this_process() == self.owner {
             let nothing = core::ptr::null::<iovec>();

@@ -45,8 +45,9 @@ impl<'p> Chunk<'p> {
         self.state().line
     }
 
-    /// Tells a simulated board that the devices behind `port`, or any of its devices, may touch `span`. It counts what they
-    /// touch beside it. Other memory hears nothing, and without the feature `sim` this is nothing.
+    /// Tells a simulated board that the devices behind `port`, or any of its devices, may touch
+    /// `span`. It counts what they touch beside it. Other memory hears nothing, and without the
+    /// feature `sim` this is nothing.
     #[inline]
     pub(crate) fn give_to_device(&self, span: Span, port: Option<&Port>, direction: Direction) {
         #[cfg(feature = "sim")]

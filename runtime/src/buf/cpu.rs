@@ -168,8 +168,8 @@ impl<'p, T> CpuBuf<'p, T> {
         Operand::from_cpu(self, Part::of(range), Direction::ToDevice)
     }
 
-    /// An operand that the device writes: the lines of `range` are cleaned before the job and invalidated after it, and no other
-    /// bytes are lost.
+    /// An operand that the device writes: the lines of `range` are cleaned before the job and
+    /// invalidated after it, and no other bytes are lost.
     pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
         Operand::from_cpu(self, Part::of(range), Direction::FromDevice)
     }
@@ -215,11 +215,12 @@ impl<'p, T> CpuBuf<'p, T> {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: 1. The span lies inside the mapping, which the region keeps as long as this buffer borrows it, and which
-        // is initialised (`Backend`, 2). 2. No other handle holds these bytes (`Chunk`'s invariant), and `&self` keeps
-        // `view_mut` away. 3. No device holds their address: an address exists only in a `DevBuf`, which this is not, and
-        // `DevBuf` becomes this only after the device has stopped: an accelerator said so (`Accelerator`, 2), or whoever
-        // called `hand_over` promised it.
+        // SAFETY: 1. The span lies inside the mapping, which the region keeps as long as this
+        // buffer borrows it, and which is initialised (`Backend`, 2). 2. No other handle holds
+        // these bytes (`Chunk`'s invariant), and `&self` keeps `view_mut` away. 3. No device holds
+        // their address: an address exists only in a `DevBuf`, which this is not, and `DevBuf`
+        // becomes this only after the device has stopped: an accelerator said so (`Accelerator`,
+        // 2), or whoever called `hand_over` promised it.
         unsafe { NonNull::slice_from_raw_parts(self.start(), self.span.len).as_ref() }
     }
 

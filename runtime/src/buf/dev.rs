@@ -33,9 +33,9 @@ impl DevSlice {
 /// [`wait_device`](crate::Running::wait_device) returns, so that one accelerator's output is the next one's input with no
 /// cache maintenance and no CPU between them.
 ///
-/// No job is using it while you hold it: dropping it gives it back to its pool, unseen. [`into_cpu`](Self::into_cpu) makes
-/// it the CPU's again. One that came from [`CpuBuf::hand_over`] may be in use, and whoever called that sees to it that the
-/// device has stopped first.
+/// No job is using it while you hold it: dropping it gives it back to its pool, unseen.
+/// [`into_cpu`](Self::into_cpu) makes it the CPU's again. One that came from [`CpuBuf::hand_over`]
+/// may be in use, and whoever called that sees to it that the device has stopped first.
 ///
 /// ```compile_fail,E0599
 /// # use contigo::DevBuf;
@@ -54,9 +54,9 @@ pub struct DevBuf<'p, T = AnyThread> {
     last: Span,
     /// Where the device of the last hand-over finds the first byte of `last`.
     addr: DevAddr,
-    /// What devices may have written since the first hand-over, or since one to a port of the other kind; no bytes where they only
-    /// read. (Not an `Option`: a job moves
-    /// each buffer several times, and past 128 bytes each move is a call.)
+    /// What devices may have written since the first hand-over, or since one to a port of the other
+    /// kind; no bytes where they only read. (Not an `Option`: a job moves each buffer several
+    /// times, and past 128 bytes each move is a call.)
     written: Span,
     /// Does the port of the last hand-over snoop?
     coherent: bool,
@@ -108,8 +108,9 @@ impl<'p, T> DevBuf<'p, T> {
         self.chunk.take_from_device(self.span);
     }
 
-    /// Where its device finds it: what the last hand-over named, through that hand-over's port. A job on a part of it makes
-    /// this the part. Address and length belong together and are never told apart.
+    /// Where its device finds it: what the last hand-over named, through that hand-over's port. A
+    /// job on a part of it makes this the part. Address and length belong together and are never
+    /// told apart.
     ///
     /// ```
     /// use contigo::{Align, Direction, Region, sim::SimBoard};
@@ -136,8 +137,8 @@ impl<'p, T> DevBuf<'p, T> {
         self.last.start
     }
 
-    /// How many bytes were handed over first: what the ranges of the next operands are ranges of. [`slice`](Self::slice) has
-    /// what goes with the address.
+    /// How many bytes were handed over first: what the ranges of the next operands are ranges of.
+    /// [`slice`](Self::slice) has what goes with the address.
     #[must_use]
     pub const fn handed_over_bytes(&self) -> usize {
         self.span.len
@@ -164,7 +165,8 @@ impl<'p, T> DevBuf<'p, T> {
     /// What the backend's sync says; the buffer comes back as it was, because a view of it could change under its reader.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn into_cpu(self) -> Result<CpuBuf<'p, T>, Refused<Self>> {
-        // The device's end was seen in its status, and a load of its output may not come before that.
+        // The device's end was seen in its status, and a load of its output may not come before
+        // that.
         barrier::after_completion();
         self.at_rest();
         match self.sync_for_cpu(Site::here()) {
@@ -173,7 +175,8 @@ impl<'p, T> DevBuf<'p, T> {
         }
     }
 
-    /// The CPU's again. It is at rest, the barrier after the device's end has been passed, and `sync_for_cpu` has succeeded.
+    /// The CPU's again. It is at rest, the barrier after the device's end has been passed, and
+    /// `sync_for_cpu` has succeeded.
     pub(crate) fn reclaim(self) -> CpuBuf<'p, T> {
         let span = self.cpu_span;
         CpuBuf::with_span(self.into_chunk(), span)

@@ -44,7 +44,8 @@ impl<'p> DriverBuf<'p> {
         if !line.divides(start as u64) {
             return Err(Refused::new(Error::Misaligned { addr: start as u64, align_bytes: line.bytes() }, buf));
         }
-        // SAFETY: the buffer is dropped or comes back only by `release`, whose caller says that the device has stopped.
+        // SAFETY: the buffer is dropped or comes back only by `release`, whose caller says that the
+        // device has stopped.
         let buf = unsafe { buf.hand_over(port, addr_bits, .., Direction::Bidirectional)? };
         Ok(Self { buf: ManuallyDrop::new(buf) })
     }

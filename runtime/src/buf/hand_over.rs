@@ -1,9 +1,10 @@
 #![allow(unsafe_code, reason = "an address is told here without a job: its caller must know when the device has stopped")]
 //! The hand-over: the one way from the CPU to a device, and from one device on to the next.
 //!
-//! Three steps, each in one place: [`check`] compares memory with port and touches nothing; `prepare` does the cache
-//! maintenance; `DevBuf::new` and `DevBuf::again` put the buffer on the device's side. An engine takes each step for all
-//! operands of a job before the next; the functions here take the three for one buffer.
+//! Three steps, each in one place: [`check`] compares memory with port and touches nothing;
+//! `prepare` does the cache maintenance; `DevBuf::new` and `DevBuf::again` put the buffer on the
+//! device's side. An engine takes each step for all operands of a job before the next; the
+//! functions here take the three for one buffer.
 
 use super::{Chunk, CpuBuf, DevBuf, DevSlice};
 use crate::{
@@ -51,7 +52,8 @@ pub(super) fn check(
     Ok(DevSlice { addr, offset_bytes: 0, len_bytes: span.len })
 }
 
-/// The checks, the caches, and the barrier before a doorbell: what a job does for its operands, for one buffer.
+/// The checks, the caches, and the barrier before a doorbell: what a job does for its operands, for
+/// one buffer.
 fn ready(
     chunk: &Chunk<'_>,
     span: Result<Span, Error>,
@@ -67,16 +69,19 @@ fn ready(
 }
 
 impl<'p, T> CpuBuf<'p, T> {
-    /// Hands bytes `range` of this buffer to a device behind `port`, without a job: all the checks of
-    /// [`Engine::start`](crate::Engine::start), its cache maintenance, and the barrier before a doorbell. `addr_bits` is the
-    /// width of the device's register for an address. [`DevBuf::slice`] says where the device finds the bytes.
+    /// Hands bytes `range` of this buffer to a device behind `port`, without a job: all the checks
+    /// of [`Engine::start`](crate::Engine::start), its cache maintenance, and the barrier before a
+    /// doorbell. `addr_bits` is the width of the device's register for an address.
+    /// [`DevBuf::slice`] says where the device finds the bytes.
     ///
-    /// It is for devices that a program drives by itself: registers with no driver, another language's driver, a framework.
-    /// With a driver in Rust an [`Engine`](crate::Engine) does the same, and knows when the device has stopped.
+    /// It is for devices that a program drives by itself: registers with no driver, another
+    /// language's driver, a framework. With a driver in Rust an [`Engine`](crate::Engine) does the
+    /// same, and knows when the device has stopped.
     ///
-    /// A `?` after the doorbell would drop the buffer under a running device. Where the device will not stop, forget the
-    /// `DevBuf` ([`core::mem::forget`]): its bytes are leaked, and never given to anybody else. On the simulated board
-    /// `SimBoard::counts().unowned_accesses` stays 0 while the device keeps to what it was given.
+    /// A `?` after the doorbell would drop the buffer under a running device. Where the device will
+    /// not stop, forget the `DevBuf` ([`core::mem::forget`]): its bytes are leaked, and never given
+    /// to anybody else. On the simulated board `SimBoard::counts().unowned_accesses` stays 0 while
+    /// the device keeps to what it was given.
     ///
     /// ```
     /// use contigo::{Align, Direction, Region, sim::SimBoard};
@@ -94,15 +99,16 @@ impl<'p, T> CpuBuf<'p, T> {
     /// ```
     ///
     /// # Errors
-    /// The buffer comes back with [`Error::OutOfRange`], [`Error::BufferSize`] for no bytes, [`Error::WrongBus`],
-    /// [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`] where the
-    /// device writes a line whose rest is another buffer's, [`Error::Unreachable`], or what the backend's sync says.
+    /// The buffer comes back with [`Error::OutOfRange`], [`Error::BufferSize`] for no bytes,
+    /// [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`],
+    /// [`Error::WholeBlock`], [`Error::SharedLine`] where the device writes a line whose rest is
+    /// another buffer's, [`Error::Unreachable`], or what the backend's sync says.
     ///
     /// # Safety
-    /// 1. Whichever device is told the address is behind `port`, touches these bytes only, and writes only where `direction`
-    ///    says so.
-    /// 2. It has stopped, its last write included, before the [`DevBuf`] comes back to the CPU, is handed over again, or is
-    ///    dropped.
+    /// 1. Whichever device is told the address is behind `port`, touches these bytes only, and
+    ///    writes only where `direction` says so.
+    /// 2. It has stopped, its last write included, before the [`DevBuf`] comes back to the CPU, is
+    ///    handed over again, or is dropped.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn hand_over(
         self,
@@ -131,8 +137,9 @@ impl<'p, T> CpuBuf<'p, T> {
 }
 
 impl<T> DevBuf<'_, T> {
-    /// Hands it on to a device behind `port`, maybe another one: bytes `range` of what was handed over first. The caches are
-    /// touched only where this device writes what the one before only read, or where one port snoops and the other does not.
+    /// Hands it on to a device behind `port`, maybe another one: bytes `range` of what was handed
+    /// over first. The caches are touched only where this device writes what the one before only
+    /// read, or where one port snoops and the other does not.
     ///
     /// # Errors
     /// As [`CpuBuf::hand_over`].
@@ -164,8 +171,9 @@ impl<T> DevBuf<'_, T> {
         if direction.device_writes() && !port.coherent { self.before_writing(span, self.written(), site) } else { Ok(()) }
     }
 
-    /// Hands the first `len_bytes` of the last hand-over on to a consumer on the same side of the caches: a framework that
-    /// gets its tensor. One that writes needs of the caches the same as a job that writes.
+    /// Hands the first `len_bytes` of the last hand-over on to a consumer on the same side of the
+    /// caches: a framework that gets its tensor. One that writes needs of the caches the same as a
+    /// job that writes.
     pub(crate) fn hand_on(&mut self, len_bytes: usize, direction: Direction, site: Site) -> Result<(), Error> {
         let part = self.slice_span().part(Part::of(..len_bytes))?;
         if direction.device_writes() && !self.is_coherent() {
@@ -175,9 +183,10 @@ impl<T> DevBuf<'_, T> {
         Ok(())
     }
 
-    /// From a port that does not snoop to one that does: what devices wrote behind the caches becomes visible in them. The other
-    /// way: what is in them goes behind, for all that was handed over. Caches and memory agree then, so that nothing counts as
-    /// written (`DevBuf::again`). Nothing is refused here that `check` lets through.
+    /// From a port that does not snoop to one that does: what devices wrote behind the caches
+    /// becomes visible in them. The other way: what is in them goes behind, for all that was handed
+    /// over. Caches and memory agree then, so that nothing counts as written (`DevBuf::again`).
+    /// Nothing is refused here that `check` lets through.
     fn change_port(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
         // As in `into_cpu`: the maintenance may not come before the look that saw the device's end.
         barrier::after_completion();

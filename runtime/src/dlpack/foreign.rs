@@ -168,7 +168,8 @@ unsafe fn describe(tensor: &DlTensor, read_only: bool) -> Result<Description> {
     let read = |from: *mut i64| {
         let mut entries = [0; MAX_DIMS];
         for (index, entry) in entries.iter_mut().enumerate().take(count) {
-            // SAFETY: not null, and an index below `ndim`. A producer may keep them at any alignment.
+            // SAFETY: not null, and an index below `ndim`. A producer may keep them at any
+            // alignment.
             *entry = unsafe { from.add(index).read_unaligned() };
         }
         entries

@@ -4,14 +4,16 @@
 //!   FREE ──claim──► HELD ──give_out──► OUT ──deleted──► HELD ──free──► FREE
 //!                                       └──abandon──► LEFT ──deleted──► FREE
 //! ```
-//! A slot has [`TURNS`] tensors, and gives out one after the other. The word has the turn beside the state, so a deleter that is
-//! called for an earlier tensor finds another word, and changes nothing.
+//! A slot has [`TURNS`] tensors, and gives out one after the other. The word has the turn beside
+//! the state, so a deleter that is called for an earlier tensor finds another word, and changes
+//! nothing.
 //!
 //! It knows no memory and no tensor, so that the model checker can run every interleaving of it.
 
 use crate::atomic::{AtomicUsize, Ordering};
 
-/// Tensors of one slot: a power of two. More of them find a second call of a deleter later, and cost 144 bytes each.
+/// Tensors of one slot: a power of two. More of them find a second call of a deleter later, and
+/// cost 144 bytes each.
 pub(crate) const TURNS: usize = 4;
 
 /// Nobody has it: how a slot begins.
@@ -42,17 +44,19 @@ impl Slot {
         seen & STATE == FREE && self.0.compare_exchange(seen, seen | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Which tensor the holder gives out next, whose fields are its own until then. `None`: one is out already.
+    /// Which tensor the holder gives out next, whose fields are its own until then. `None`: one is
+    /// out already.
     pub(crate) fn next_turn(&self) -> Option<usize> {
         // Acquire: what the consumer of the last one did is done.
         let seen = self.0.load(Ordering::Acquire);
         (seen & STATE == HELD).then_some(((seen >> STATE_BITS) + 1) % TURNS)
     }
 
-    /// The holder gives out the tensor of `turn`, which is the next one, and whose fields are written.
+    /// The holder gives out the tensor of `turn`, which is the next one, and whose fields are
+    /// written.
     pub(crate) fn give_out(&self, turn: usize) {
-        // Release: the fields are there for the deleter, whichever thread calls it, however the pointer got there. A store, because
-        // nobody else changes a word that is HELD.
+        // Release: the fields are there for the deleter, whichever thread calls it, however the
+        // pointer got there. A store, because nobody else changes a word that is HELD.
         self.0.store(word(turn, OUT), Ordering::Release);
     }
 
@@ -67,7 +71,8 @@ impl Slot {
         self.0.load(Ordering::Acquire) & STATE == OUT
     }
 
-    /// The deleter of `turn`'s tensor was called. False: nobody had that tensor, so it was called once too often.
+    /// The deleter of `turn`'s tensor was called. False: nobody had that tensor, so it was called
+    /// once too often.
     pub(crate) fn deleted(&self, turn: usize) -> bool {
         // Release: what the consumer did to the bytes is done before the holder has them again. Two tries: between them only the holder can
         // change the word, from OUT to LEFT.
@@ -83,7 +88,8 @@ impl Slot {
 
     /// The holder goes while the tensor is out. False: it came back meanwhile.
     pub(crate) fn abandon(&self) -> bool {
-        // Acquire, here and where it fails: where the tensor came back, what the consumer did to the bytes is done.
+        // Acquire, here and where it fails: where the tensor came back, what the consumer did to
+        // the bytes is done.
         let seen = self.0.load(Ordering::Acquire);
         seen & STATE == OUT && self.0.compare_exchange(seen, seen | LEFT, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }

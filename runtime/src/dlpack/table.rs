@@ -31,8 +31,8 @@ pub struct TensorTable<const SLOTS: usize> {
     likely: AtomicUsize,
 }
 
-/// One tensor at a time, of [`TURNS`] that are used in turn. While its slot is held, its fields are the holder's; while it is out, the
-/// consumer reads them.
+/// One tensor at a time, of [`TURNS`] that are used in turn. While its slot is held, its fields are
+/// the holder's; while it is out, the consumer reads them.
 #[derive(Debug)]
 pub(super) struct Entry {
     slot: Slot,
@@ -55,10 +55,11 @@ struct Fields {
     strides: [i64; MAX_DIMS],
 }
 
-// SAFETY: the fields are one thread's at a time: `Slot` gives them to its holder (`claim`, Acquire) until `give_out` (Release), and again
-// from the deleter's call on (`deleted`, AcqRel, and `is_out` and `next_turn`, Acquire). While the tensor is out they are only read. The
-// two that a deleter reads that is called once too often are written once (`give_versioned`). Their pointers lead to the same entry, or are
-// numbers here.
+// SAFETY: the fields are one thread's at a time: `Slot` gives them to its holder (`claim`, Acquire)
+// until `give_out` (Release), and again from the deleter's call on (`deleted`, AcqRel, and `is_out`
+// and `next_turn`, Acquire). While the tensor is out they are only read. The two that a deleter
+// reads that is called once too often are written once (`give_versioned`). Their pointers lead to
+// the same entry, or are numbers here.
 unsafe impl Sync for Entry {}
 
 const NOTHING: DlTensor = DlTensor {
@@ -80,16 +81,18 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
         Self { entries: [const { Entry::new() }; SLOTS], likely: AtomicUsize::new(0) }
     }
 
-    /// Lends `buf` as a tensor: it is the consumer's from [`Lent::tensor`] to the deleter's call, and comes back by [`Lent::take_back`].
-    /// `buf` is a [`CpuBuf`](crate::CpuBuf), whose tensor the CPU reads and writes, or a [`DevBuf`](crate::DevBuf), whose tensor has
-    /// a device's address: what its last hand-over named ([`DevBuf::slice`](crate::DevBuf::slice)). Lending a `DevBuf` is a hand-over
-    /// too: where the tensor is not `read_only`, its bytes count as written from here on. No heap; one atomic operation where
-    /// a slot is free.
+    /// Lends `buf` as a tensor: it is the consumer's from [`Lent::tensor`] to the deleter's call,
+    /// and comes back by [`Lent::take_back`]. `buf` is a [`CpuBuf`](crate::CpuBuf), whose tensor
+    /// the CPU reads and writes, or a [`DevBuf`](crate::DevBuf), whose tensor has a device's
+    /// address: what its last hand-over named ([`DevBuf::slice`](crate::DevBuf::slice)). Lending a
+    /// `DevBuf` is a hand-over too: where the tensor is not `read_only`, its bytes count as written
+    /// from here on. No heap; one atomic operation where a slot is free.
     ///
     /// # Errors
-    /// The buffer comes back with [`Error::NoSlots`], or with [`Error::Tensor`]: [`TensorRule::Size`], the elements do not fit in it; or
-    /// what the contract does not allow. A `DevBuf` to be written, behind a port that does not snoop, also with
-    /// [`Error::SharedLine`], or with what the backend's sync says.
+    /// The buffer comes back with [`Error::NoSlots`], or with [`Error::Tensor`]:
+    /// [`TensorRule::Size`], the elements do not fit in it; or what the contract does not allow. A
+    /// `DevBuf` to be written, behind a port that does not snoop, also with [`Error::SharedLine`],
+    /// or with what the backend's sync says.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn lend<B: Lendable>(&'static self, mut buf: B, spec: &TensorSpec) -> Result<Lent<B>, Refused<B>> {
         let target = match buf.target(spec.offset).and_then(|target| spec.check(&target).map(|()| target)) {
@@ -120,10 +123,11 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
 
     /// How often a deleter was called for a tensor that was not out: a consumer's mistake, which changed nothing.
     ///
-    /// A second call is known by its tensor's address, and a slot has four tensors, used in turn. So it is found as long as the
-    /// slot has given out at most three tensors since. After that, the address may be another consumer's tensor. The second
-    /// call then ends that loan early, and the other consumer's own call is counted in its place. DLPack hands the deleter an
-    /// address and nothing else: more cannot be known.
+    /// A second call is known by its tensor's address, and a slot has four tensors, used in turn.
+    /// So it is found as long as the slot has given out at most three tensors since. After that,
+    /// the address may be another consumer's tensor. The second call then ends that loan early, and
+    /// the other consumer's own call is counted in its place. DLPack hands the deleter an address
+    /// and nothing else: more cannot be known.
     #[must_use]
     pub fn misuses(&self) -> usize {
         self.entries.iter().map(|entry| entry.misuses.load(Ordering::Relaxed)).sum()
@@ -169,7 +173,8 @@ impl Entry {
     fn describe(&'static self, spec: &TensorSpec, target: &Target) {
         let fields = self.fields.get();
         let (shape, count) = (spec.shape, spec.shape.dims().len());
-        // SAFETY: the slot was claimed and not given out: nobody else reads or writes these fields. The projections stay inside them.
+        // SAFETY: the slot was claimed and not given out: nobody else reads or writes these fields.
+        // The projections stay inside them.
         unsafe {
             let dims = (&raw mut (*fields).shape).cast::<i64>();
             let strides = (&raw mut (*fields).strides).cast::<i64>();
@@ -194,9 +199,10 @@ impl Entry {
     pub(super) fn give_versioned(&'static self) -> Result<NonNull<DlManagedTensorVersioned>> {
         let turn = self.slot.next_turn().ok_or(Error::TensorOut)?;
         let fields = self.fields.get();
-        // SAFETY: `turn` is below TURNS, so `given` is inside the array, which is always there. Its fields are the caller's, who holds
-        // the slot; but a deleter that is called once too often may read `manager_ctx`, and its caller `deleter`: so these two are
-        // written before the first tensor of this turn is out, and never again.
+        // SAFETY: `turn` is below TURNS, so `given` is inside the array, which is always there. Its
+        // fields are the caller's, who holds the slot; but a deleter that is called once too often
+        // may read `manager_ctx`, and its caller `deleter`: so these two are written before the
+        // first tensor of this turn is out, and never again.
         let given = unsafe {
             let given = (&raw mut (*fields).versioned).cast::<DlManagedTensorVersioned>().add(turn);
             if (&raw const (*given).manager_ctx).read().is_null() {
@@ -255,8 +261,9 @@ impl Entry {
 
 /// `DLManagedTensorVersioned::deleter`.
 unsafe extern "C" fn delete_versioned(tensor: *mut DlManagedTensorVersioned) {
-    // SAFETY: a consumer calls it with the tensor that it was given, which lies in a `static` table, and so does what its context leads to.
-    // The context is written once, before that. Null is no tensor, and nothing is done.
+    // SAFETY: a consumer calls it with the tensor that it was given, which lies in a `static`
+    // table, and so does what its context leads to. The context is written once, before that. Null
+    // is no tensor, and nothing is done.
     unsafe {
         if !tensor.is_null() {
             deleted((&raw const (*tensor).manager_ctx).read());
@@ -278,7 +285,8 @@ unsafe extern "C" fn delete_legacy(tensor: *mut DlManagedTensor) {
 /// `manager_ctx` is of a tensor of a table.
 unsafe fn deleted(manager_ctx: *mut c_void) {
     let turn = manager_ctx.addr() & (TURNS - 1);
-    // SAFETY: `context` made it of the entry's own address, and entries are never moved nor dropped.
+    // SAFETY: `context` made it of the entry's own address, and entries are never moved nor
+    // dropped.
     let entry = unsafe { &*manager_ctx.map_addr(|addr| addr - turn).cast::<Entry>() };
     entry.deleted(turn);
 }

@@ -1,4 +1,5 @@
-//! On every way back from a device there is a barrier between the look that saw its end and the CPU's first look at the bytes.
+//! On every way back from a device there is a barrier between the look that saw its end and the
+//! CPU's first look at the bytes.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

@@ -216,7 +216,8 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         Ok(slices)
     }
 
-    /// Stops the device after a job went wrong. Nothing that follows is done before the look that saw its end.
+    /// Stops the device after a job went wrong. Nothing that follows is done before the look that
+    /// saw its end.
     fn stop(&mut self) -> Result<()> {
         self.jobs.stopped += 1;
         self.accelerator.quiesce()?;

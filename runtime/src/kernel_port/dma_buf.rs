@@ -77,7 +77,8 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
         }
     }
 
-    /// `range`, or the whole granules that hold it: what the device writes is invalidated by lines, and a region hands over no part of one.
+    /// `range`, or the whole granules that hold it: what the device writes is invalidated by lines,
+    /// and a region hands over no part of one.
     fn sync(&self, range: &Range<usize>, whole_lines: bool, flags: u32) -> Result<(), Error> {
         let len_bytes = self.map.len();
         if range.start > range.end || range.end > len_bytes {

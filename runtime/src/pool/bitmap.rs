@@ -9,10 +9,12 @@ pub(crate) const MAX_SLOTS: usize = 1024;
 pub(crate) const WORD_BITS: usize = usize::BITS as usize;
 pub(crate) const MAX_WORDS: usize = MAX_SLOTS / WORD_BITS;
 
-/// Room for `SLOTS` slots. How many there are is the caller's figure, and costs a claim nothing: the others are never free.
+/// Room for `SLOTS` slots. How many there are is the caller's figure, and costs a claim nothing:
+/// the others are never free.
 #[derive(Debug)]
 pub(crate) struct Bitmap<const SLOTS: usize> {
-    /// A set bit is a free slot. Bits past the number of slots are never set, and none is set while it is closed.
+    /// A set bit is a free slot. Bits past the number of slots are never set, and none is set while
+    /// it is closed.
     pub(super) words: [AtomicUsize; MAX_WORDS],
     /// The word that was last released into: where a free bit is likely. Only a hint, so `Relaxed`.
     pub(super) likely: AtomicUsize,

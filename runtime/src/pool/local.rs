@@ -14,8 +14,8 @@ use crate::{
 };
 use core::{cell::Cell, fmt};
 
-/// Equal slots, `SLOTS` of them at most, 1 to 1,024, for one thread: a claim is a bit in a plain word, with no atomic operation. Its buffers
-/// stay on the thread too:
+/// Equal slots, `SLOTS` of them at most, 1 to 1,024, for one thread: a claim is a bit in a plain
+/// word, with no atomic operation. Its buffers stay on the thread too:
 ///
 /// ```compile_fail,E0277
 /// # use contigo::LocalPool;

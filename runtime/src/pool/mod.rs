@@ -21,9 +21,10 @@ use core::fmt;
 pub(crate) use parts::LocalParts;
 use slots::Slots;
 
-/// Equal slots, `SLOTS` of them at most, 1 to 1,024, for any number of threads: a claim and a release are one atomic operation
-/// each, with no system call and no heap. The program says at run time how many there are ([`with_slots`](Self::with_slots)), or
-/// takes them all ([`new`](Self::new)).
+/// Equal slots, `SLOTS` of them at most, 1 to 1,024, for any number of threads: a claim and a
+/// release are one atomic operation each, with no system call and no heap. The program says at run
+/// time how many there are ([`with_slots`](Self::with_slots)), or takes them all
+/// ([`new`](Self::new)).
 ///
 /// ```
 /// use contigo::{Align, Error, Pool, Region, sim::SimBoard};
@@ -78,7 +79,8 @@ impl<'r, const SLOTS: usize> Pool<'r, SLOTS> {
     /// ```
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`Error::Argument`] where there are no slots, or more than `SLOTS`.
+    /// As [`new`](Self::new), and [`Error::Argument`] where there are no slots, or more than
+    /// `SLOTS`.
     pub fn with_slots(carve: Carve<'r>, slot_bytes: usize, slots: usize) -> Result<Self, Refused<Carve<'r>>> {
         match check::<SLOTS>(&carve, slot_bytes, slots) {
             Ok(()) => Ok(Self { carve, slot_bytes, slots, state: Slots::new(slots) }),

@@ -1,9 +1,11 @@
 #![allow(unsafe_code, reason = "a slot is claimed and released by its number here, which no lifetime checks")]
-//! A pool for tables of handles (the C library's), whose slots are claimed and released by their numbers.
+//! A pool for tables of handles (the C library's), whose slots are claimed and released by their
+//! numbers.
 //!
-//! The state of its slots is a static's ([`RawSlots`]), and its memory is apart from it ([`RawPool`]). So a claim needs nothing that keeps the
-//! pool: in a pool that was closed meanwhile it finds no slot. Whoever has a slot keeps the pool, because [`RawSlots::close`]
-//! claims them all.
+//! The state of its slots is a static's ([`RawSlots`]), and its memory is apart from it
+//! ([`RawPool`]). So a claim needs nothing that keeps the pool: in a pool that was closed meanwhile
+//! it finds no slot. Whoever has a slot keeps the pool, because [`RawSlots::close`] claims them
+//! all.
 
 use super::{
     bitmap::{Bitmap, MAX_WORDS},
@@ -73,7 +75,8 @@ impl<const SLOTS: usize> RawSlots<SLOTS> {
         self.0.free()
     }
 
-    /// How many handles there are of `slots` slots, as many as were opened. Other threads may change that at once.
+    /// How many handles there are of `slots` slots, as many as were opened. Other threads may
+    /// change that at once.
     #[must_use]
     pub fn handles(&self, slots: usize) -> usize {
         slots.saturating_sub(self.free()) + self.0.parts.sum()
@@ -89,7 +92,8 @@ pub struct RawPool<'r, const SLOTS: usize> {
 }
 
 impl<'r, const SLOTS: usize> RawPool<'r, SLOTS> {
-    /// As [`Pool::with_slots`](crate::Pool::with_slots), with no slot free before `state` is opened.
+    /// As [`Pool::with_slots`](crate::Pool::with_slots), with no slot free before `state` is
+    /// opened.
     ///
     /// # Safety
     /// `state` is closed, and no other pool is over it. It is closed again before this goes away.

@@ -1,4 +1,5 @@
-//! Who has which slot of a pool, for any thread: the bitmap, and the handles of slots that were cut. It knows no memory.
+//! Who has which slot of a pool, for any thread: the bitmap, and the handles of slots that were
+//! cut. It knows no memory.
 
 use super::{bitmap::Bitmap, parts::SharedParts};
 use crate::Error;

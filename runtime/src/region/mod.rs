@@ -142,12 +142,13 @@ impl<B: Backend> Region<B> {
         }
     }
 
-    /// Asks the backend anew where the block lies, and compares. Memory that may be migrated, as huge pages without a pin, wants
-    /// it before the first job and now and then: `HugeTlb` says when. No other backend's memory moves.
+    /// Asks the backend anew where the block lies, and compares. Memory that may be migrated, as
+    /// huge pages without a pin, wants it before the first job and now and then: `HugeTlb` says
+    /// when. No other backend's memory moves.
     ///
     /// # Errors
-    /// [`Error::NotContiguous`]: from byte `offset_bytes` on the block is elsewhere. Stop the device. Or what the backend's
-    /// `segment` says, where it cannot know any more.
+    /// [`Error::NotContiguous`]: from byte `offset_bytes` on the block is elsewhere. Stop the
+    /// device. Or what the backend's `segment` says, where it cannot know any more.
     ///
     /// ```
     /// # use contigo::{Region, sim::SimBoard};

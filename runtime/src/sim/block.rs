@@ -37,11 +37,13 @@ unsafe impl Send for SimBlock {}
 unsafe impl Sync for SimBlock {}
 
 impl SimBlock {
-    /// A block over four memories of `len_bytes` each, one after the other from `memory`: the CPU's, the bus's, the clean copy,
-    /// the marks.
+    /// A block over four memories of `len_bytes` each, one after the other from `memory`: the
+    /// CPU's, the bus's, the clean copy, the marks.
     ///
     /// # Safety
-    /// `memory` is valid for `4 * len_bytes` bytes, initialised, and used by nobody else except through the first quarter, by [`Backend`](crate::Backend)'s rules, until the block is taken from the board. `len_bytes` is a multiple of `line`.
+    /// `memory` is valid for `4 * len_bytes` bytes, initialised, and used by nobody else except
+    /// through the first quarter, by [`Backend`](crate::Backend)'s rules, until the block is taken
+    /// from the board. `len_bytes` is a multiple of `line`.
     pub(super) unsafe fn over(memory: NonNull<u8>, len_bytes: usize, line: Align, base: BaseAddr, scope: SyncScope) -> Self {
         // SAFETY: all three lie inside the 4 * len_bytes bytes.
         let (bus, clean, marks) = unsafe { (memory.add(len_bytes), memory.add(2 * len_bytes), memory.add(3 * len_bytes)) };
@@ -75,13 +77,14 @@ impl SimBlock {
             && range.start <= range.end
             && range.end <= self.len_bytes
         {
-            // SAFETY: a mark for each byte of the block, and the range is inside it. Only the board reads and writes marks, under
-            // its lock.
+            // SAFETY: a mark for each byte of the block, and the range is inside it. Only the board
+            // reads and writes marks, under its lock.
             unsafe { marks.add(range.start).write_bytes(mark.0, range.len()) }
         }
     }
 
-    /// May a device behind port number `port` read `range`, or write it? The range lies inside the block (`find`).
+    /// May a device behind port number `port` read `range`, or write it? The range lies inside the
+    /// block (`find`).
     pub(super) fn is_held(&self, range: Range<usize>, port: Option<usize>, writes: bool) -> bool {
         let Some(marks) = self.marks else { return true };
         // SAFETY: as in `mark`. The slice ends with this expression.

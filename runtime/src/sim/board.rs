@@ -17,7 +17,8 @@ use fastrand::Rng;
 use heapless::Vec;
 use spin::{Mutex, MutexGuard};
 
-/// How many ports the board tells apart when it looks who was given a byte. Those beyond count as any port; boards have fewer.
+/// How many ports the board tells apart when it looks who was given a byte. Those beyond count as
+/// any port; boards have fewer.
 const MAX_PORTS: usize = 30;
 /// How many blocks a board has at once, at most: more than any board has memories.
 const MAX_BLOCKS: usize = 32;
@@ -69,9 +70,9 @@ pub(super) struct BoardState {
 pub struct SimCounts {
     /// Accesses by a device to addresses where no memory is: each would be a bus error, or somebody else's memory.
     pub stray_accesses: u64,
-    /// Accesses by a device to memory that was not handed over to a device behind its port, or was handed over only to be read
-    /// and is written. Behind a port that snoops too, and the driver's own memory included. No sync tells of these: the
-    /// hand-over does.
+    /// Accesses by a device to memory that was not handed over to a device behind its port, or was
+    /// handed over only to be read and is written. Behind a port that snoops too, and the driver's
+    /// own memory included. No sync tells of these: the hand-over does.
     pub unowned_accesses: u64,
     /// Dirty lines that left the cache over what a device had written: each is a sync that was missing.
     pub evictions: u64,
@@ -129,8 +130,9 @@ impl SimBoard {
         Sim::map(self, spec)
     }
 
-    /// A block of its memory over `memory`, for a processor with no kernel below. A quarter of `memory`, in whole lines,
-    /// becomes the CPU's view; the rest is what the bus sees, what the cache remembers, and who holds each byte.
+    /// A block of its memory over `memory`, for a processor with no kernel below. A quarter of
+    /// `memory`, in whole lines, becomes the CPU's view; the rest is what the bus sees, what the
+    /// cache remembers, and who holds each byte.
     ///
     /// # Errors
     /// [`Error::BlockSize`] where `memory` is too small; [`Error::TooMany`] past 32 blocks.
@@ -195,8 +197,9 @@ impl SimBoard {
         Ok(block)
     }
 
-    /// `holder` has `range` of `block` from here on. Where the board's lock cannot be had, nothing changes: a device that was
-    /// given bytes is counted as astray then, and one whose job has ended is not.
+    /// `holder` has `range` of `block` from here on. Where the board's lock cannot be had, nothing
+    /// changes: a device that was given bytes is counted as astray then, and one whose job has
+    /// ended is not.
     pub(super) fn hold(&self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
         if let Ok(mut state) = self.lock() {
             state.hold(block, range, holder);

@@ -75,7 +75,8 @@ impl SimBus<'_> {
         self.state.read(self.port, addr, to)
     }
 
-    /// Reads memory as a logic analyser at this master's port does: it is no access of the device's, and nothing is counted.
+    /// Reads memory as a logic analyser at this master's port does: it is no access of the
+    /// device's, and nothing is counted.
     ///
     /// # Errors
     /// [`BusError`] where no memory is.

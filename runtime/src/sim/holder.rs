@@ -16,8 +16,8 @@ pub enum Holder<'a> {
     },
 }
 
-/// The same in one byte, for each byte of memory: 0 for nobody; otherwise 1, bit 1 for writing, and the port's number from bit
-/// 2 on, counted from 1, where 0 is any port.
+/// The same in one byte, for each byte of memory: 0 for nobody; otherwise 1, bit 1 for writing, and
+/// the port's number from bit 2 on, counted from 1, where 0 is any port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(pub(super) u8);
 

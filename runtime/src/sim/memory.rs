@@ -65,8 +65,8 @@ impl<'b> Sim<'b> {
         let four = len_bytes.checked_mul(4).ok_or(refusal)?;
         let mut mapped = anonymous(four)?;
         let memory = NonNull::new(mapped.as_mut_ptr()).ok_or(refusal)?;
-        // SAFETY: the mapping has 4 * len_bytes bytes, zeroed, and is this backend's alone; `Drop` unmaps it only after the
-        // block was taken from the board.
+        // SAFETY: the mapping has 4 * len_bytes bytes, zeroed, and is this backend's alone; `Drop`
+        // unmaps it only after the block was taken from the board.
         let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
         Ok(Self { board, block, spec, storage: Storage::Mapped(core::mem::ManuallyDrop::new(mapped)) })
     }
@@ -82,7 +82,8 @@ impl<'b> Sim<'b> {
             return Err(refusal);
         }
         let spec = SimSpec { len_bytes, line, ..SimSpec::default() };
-        // SAFETY: `skip + 4 * len_bytes` is at most the slice's length, so the result is inside it, and not null.
+        // SAFETY: `skip + 4 * len_bytes` is at most the slice's length, so the result is inside it,
+        // and not null.
         let memory = unsafe { NonNull::new_unchecked(start.add(skip)) };
         // SAFETY: the slice is borrowed for ever and only here; the four memories fit, see above.
         let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
@@ -107,8 +108,9 @@ impl<'b> Sim<'b> {
     }
 }
 
-// SAFETY: 1. The block and the spec never change. 2. The mapping is this backend's, initialised by `SimBlock::over`, and
-// the first quarter is written by nobody but its holder and, for bytes handed over, the simulated devices and caches.
+// SAFETY: 1. The block and the spec never change. 2. The mapping is this backend's, initialised by
+// `SimBlock::over`, and the first quarter is written by nobody but its holder and, for bytes handed
+// over, the simulated devices and caches.
 // 3. `SimBlock::for_device` and `for_cpu` touch the range, rounded out to lines where the device writes, and for
 // `ToDevice` exactly the range. 4. `segment` says where `SimBlock::find` finds the bytes.
 unsafe impl Backend for Sim<'_> {

@@ -5,10 +5,11 @@ use super::{Holder, SimBoard, block::SimBlock};
 use crate::{Backend, Direction, Mapping, Result, Segment};
 use core::{mem::ManuallyDrop, ops::Range};
 
-/// Any other backend's block on the simulated board's bus, so that simulated devices work on real memory: `contigo demo
-/// --heap hugetlb`. Its addresses are for this board then, and for no real device. Such a device is a program on the CPU: it
-/// reads and writes through the caches. The backend's own maintenance is still done, on memory that is not coherent too:
-/// what the device wrote is cleaned before it is invalidated.
+/// Any other backend's block on the simulated board's bus, so that simulated devices work on real
+/// memory: `contigo demo --heap hugetlb`. Its addresses are for this board then, and for no real
+/// device. Such a device is a program on the CPU: it reads and writes through the caches. The
+/// backend's own maintenance is still done, on memory that is not coherent too: what the device
+/// wrote is cleaned before it is invalidated.
 #[derive(Debug)]
 pub struct OnBoard<'b, B: Backend> {
     board: &'b SimBoard,
@@ -62,8 +63,9 @@ unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
     }
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         if direction.device_writes() {
-            // A simulated device wrote through the CPU's caches: an invalidate would throw that away, so it is cleaned first.
-            // SAFETY: the caller's promise; the same range, and a direction that writes as well.
+            // A simulated device wrote through the CPU's caches: an invalidate would throw that
+            // away, so it is cleaned first. SAFETY: the caller's promise; the same range, and a
+            // direction that writes as well.
             unsafe { self.inner.sync_for_device(range.clone(), Direction::Bidirectional)? }
         }
         // SAFETY: the caller's promise.

@@ -116,8 +116,8 @@ impl<F: Open> Harness for OnMemory<F> {
     }
 }
 
-/// Memory that is not coherent, on another board's bus. The engine of that board is a program on the CPU, so it writes
-/// through the caches that the memory's own board has.
+/// Memory that is not coherent, on another board's bus. The engine of that board is a program on
+/// the CPU, so it writes through the caches that the memory's own board has.
 #[derive(Debug)]
 pub struct OnOtherBoard {
     memory: SimBoard,

@@ -41,8 +41,9 @@ use spin::Mutex;
 /// the process, with what the last one left in it. `flock` keeps out a second program of this runtime, not one that takes no lock,
 /// and an open device keeps the module from being unloaded, not from being unbound by root, which frees the memory under its users.
 ///
-/// - Sizes and offsets are bytes. The block must be a whole number of cache lines: 64 bytes, or on arm64
-///   the machine's granule (`CTR_EL0.CWG`), where that is larger. The kernel aligns it to a page.
+/// - Sizes and offsets are bytes. The block must be a whole number of cache lines: 64 bytes, or on
+///   arm64 the machine's granule (`CTR_EL0.CWG`), where that is larger. The kernel aligns it to a
+///   page.
 /// - The address is the module's `phys_addr`: a bus address for the device-tree node it was made for. [`open`](Self::open) takes a
 ///   node with neither `dma-ranges` nor `iommus`, where it equals the physical address and each [`Port`](crate::Port) adds its own
 ///   offset. [`open_translated`](Self::open_translated) takes a node behind the accelerator's own translation.

@@ -1,4 +1,5 @@
-//! A huge page whose frame the kernel is told to give up: it moves where nothing pins it, and stays where it is pinned.
+//! A huge page whose frame the kernel is told to give up: it moves where nothing pins it, and stays
+//! where it is pinned.
 #![allow(unsafe_code, reason = "madvise(2) on a block's mapping")]
 
 use super::{Verdict, Wrong, ensure, ok};
@@ -53,7 +54,8 @@ pub(super) fn pinned() -> Verdict {
     Ok(format!("without a pin: {moved}; with one: EBUSY, still at {:#x}", region.base().raw()))
 }
 
-/// MADV_SOFT_OFFLINE of the first page: its contents go to another frame, and this one is used no more.
+/// MADV_SOFT_OFFLINE of the first page: its contents go to another frame, and this one is used no
+/// more.
 fn soft_offline(block: &HugeTlb) -> Result<(), i32> {
     let cpu = block.mapping().cpu.as_ptr();
     // SAFETY: one page of a live mapping that nobody else knows. Its bytes stay what they are.
