@@ -92,6 +92,8 @@ fn every_table_has_its_end() {
     refused(pool(10).0, CONTIGO_E_TABLE_FULL, "buffer");
     ok(unsafe { contigo_heap_get_info(board.heap, &mut info) });
     assert_eq!(info.free_bytes, free_bytes);
+    // Nor does a pool keep entries that found no room in the heap.
+    refused(unsafe { contigo_pool_open(board.heap, 1 << 20, 9, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
     let (status, nine) = pool(9);
     ok(status);
     ok(contigo_pool_close(nine));

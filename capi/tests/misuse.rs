@@ -135,6 +135,18 @@ fn what_is_used_is_not_closed() {
     ok(contigo_buf_release(carved));
     refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "1 still use this heap");
     ok(contigo_buf_release(buf));
+    // Its descriptors are the heap's.
+    let options = engine_options(CONTIGO_ENGINE_ZDMA, board.sim, board.port, board.heap);
+    let zdma = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
+    ok(contigo_pool_close(board.pool));
+    refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "1 still use this heap");
+    ok(contigo_engine_close(zdma));
+    let pool = answer(|pool| unsafe { contigo_pool_open(board.heap, SLOT, 2, 0, pool) });
+    // The handle of the pool before, whose place this one has, costs it no slot.
+    refused(unsafe { contigo_pool_take(board.pool, &mut 0) }, CONTIGO_E_STALE, "gone");
+    refused(unsafe { contigo_pool_free_slots(board.pool, &mut 0) }, CONTIGO_E_STALE, "gone");
+    assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(pool, free) }), 2);
+    let board = Board { pool, ..board };
     board.close();
     for status in [contigo_heap_close(board.heap), contigo_pool_close(board.pool), contigo_engine_close(board.engine)] {
         refused(status, CONTIGO_E_STALE, "gone");
@@ -184,7 +196,9 @@ fn one_buffer_is_one_operand() {
     let (status, ptr, _) = try_map(c, CONTIGO_READ);
     ok(status);
     ok(contigo_buf_unmap(c));
-    refused(unsafe { contigo_buf_write(c, ptr.byte_add(64), 64) }, CONTIGO_E_SAME_BUFFER, "itself");
+    for source in [ptr.wrapping_byte_add(64), ptr.wrapping_byte_add(SLOT - 1), ptr.wrapping_byte_sub(63)] {
+        refused(unsafe { contigo_buf_write(c, source, 64) }, CONTIGO_E_SAME_BUFFER, "itself");
+    }
     release_all(&operands);
     board.close();
 }

@@ -180,6 +180,9 @@ fn tensors_of_others_are_located_or_copied() {
     unsafe { *(*tensor).tensor.strides = 2 };
     refused(write(other, tensor), CONTIGO_E_TENSOR, "stride");
     unsafe { *(*tensor).tensor.strides = strides };
+    ok(try_map(other, CONTIGO_READ).0);
+    refused(write(other, tensor), CONTIGO_E_MAPPED, "unmap it first");
+    ok(contigo_buf_unmap(other));
     ok(contigo_buf_slice(other, 0, 32));
     refused(write(other, tensor), CONTIGO_E_OUT_OF_RANGE, "64");
     refused(write(buf, tensor), CONTIGO_E_TENSOR_OUT, "deleter");

@@ -132,6 +132,25 @@ fn the_last_of_two_threads_frees_the_slot() {
 }
 
 #[test]
+fn a_close_that_is_refused_disturbs_nobody_who_takes() {
+    let board = Board::new();
+    let (kept, stop) = (board.take(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "still use this pool");
+            }
+        });
+        let _stop = Stop(&stop);
+        for _ in 0..rounds() {
+            ok(contigo_buf_release(board.take()));
+        }
+    });
+    ok(contigo_buf_release(kept));
+    board.close();
+}
+
+#[test]
 fn a_take_that_comes_late_gets_no_slot_of_the_next_pool() {
     // Pools one after the other, mostly in one entry, with slots of 64 and of 128 bytes.
     let board = Board::new();

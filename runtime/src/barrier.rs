@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "barrier instructions have no safe name on Arm")]
 //! The two barriers of a job. They stay where cache maintenance is skipped: a coherent port snoops caches, not store buffers.
-//! `engine/barrier_tests.rs` counts the second one on every way back from a device.
+//! `engine/barrier_tests.rs` counts the first on every way to a device, and the second on every way back.
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -9,6 +9,8 @@ use core::sync::atomic::{Ordering, fence};
 pub(crate) fn before_doorbell() {
     fence(Ordering::SeqCst);
     system();
+    #[cfg(test)]
+    count::DOORBELLS.set(count::DOORBELLS.get() + 1);
 }
 
 /// Nothing that follows, a read of the device's output, is done before what precedes: the read of its status.
@@ -32,12 +34,14 @@ fn system() {
     }
 }
 
-/// How many of them this thread has passed, and how many it had when a device's end was seen.
+/// How many of them this thread has passed, and how many it had when a device was started, and when its end was seen.
 #[cfg(test)]
 pub(crate) mod count {
     use core::cell::Cell;
 
     std::thread_local! {
+        pub(crate) static DOORBELLS: Cell<u32> = const { Cell::new(0) };
+        pub(crate) static AT_THE_START: Cell<u32> = const { Cell::new(0) };
         pub(crate) static COMPLETIONS: Cell<u32> = const { Cell::new(0) };
         pub(crate) static AT_THE_END: Cell<u32> = const { Cell::new(0) };
     }

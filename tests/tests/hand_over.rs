@@ -9,7 +9,7 @@
 )]
 
 use contigo::{
-    Align, BaseAddr, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, DriverBuf, Engine, Error, Port, Refused, Region, Timeout,
+    Accelerator, Align, BaseAddr, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, DriverBuf, Engine, Error, Port, Refused, Region, Timeout,
     dlpack::{ByteOffset, DataType, Lent, Shape, TensorSpec, TensorTable},
     sim::{SimBoard, SimSpec},
 };
@@ -90,7 +90,13 @@ fn a_lent_tensor_is_written_as_by_a_job() {
         let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
         let mut buf = region.carve(256, Align::LINE).unwrap().into_buf();
         buf.view_mut::<u8>().unwrap().fill(1);
-        let buf = give(buf, &port, 64..192, Direction::ToDevice);
+        let buf = if seed % 2 == 0 {
+            give(buf, &port, 64..192, Direction::ToDevice)
+        } else {
+            // Handed on: the tensor begins where the last hand-over did, not the first.
+            // SAFETY: nobody uses it before the tensor is out.
+            unsafe { give(buf, &port, 0..192, Direction::ToDevice).hand_over(&port, 64, 64..192, Direction::ToDevice) }.unwrap()
+        };
         let DevSlice { addr, .. } = buf.slice();
         let mut lent = TENSORS.lend(buf, &bytes_of(100, false)).unwrap();
         write(&board, port, addr, &[9; 100]).unwrap();
@@ -279,9 +285,13 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
         write(&board, port, at, &[0; 256]).unwrap();
         counted(7, "the driver's");
         // SAFETY: nobody uses it.
-        drop(unsafe { memory.release() });
+        let released = unsafe { memory.release() };
         reads(port, at, 4);
         counted(8, "released");
+        drop(released);
+        drop(give(region.carve(64, Align::LINE).unwrap().into_buf(), &port, 0..64, Direction::ToDevice));
+        reads(port, DevAddr(at.0 + 256), 64);
+        counted(9, "dropped while it was a device's");
     }
 }
 
@@ -304,5 +314,61 @@ fn an_engine_that_overruns_or_stops_too_late_is_seen() {
         let before = unowned();
         engine.accelerator().run_on();
         assert!(unowned() > before, "a write after it said that it had stopped");
+    }
+}
+
+/// A device that touches nothing, and answers what the test says.
+struct Scripted {
+    port: Port,
+    start: Result<(), Error>,
+    poll: Result<bool, Error>,
+}
+
+// SAFETY: it touches no memory.
+unsafe impl Accelerator<1> for Scripted {
+    type Args = ();
+    const NAME: &'static str = "scripted";
+    const ADDR_BITS: u32 = 64;
+    const DIRECTIONS: [Direction; 1] = [Direction::Bidirectional];
+    fn port(&self) -> &Port {
+        &self.port
+    }
+    fn check(&self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+        Ok(())
+    }
+    unsafe fn start(&mut self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+        self.start
+    }
+    fn poll(&mut self, _: Timeout) -> Result<bool, Error> {
+        self.poll
+    }
+    fn quiesce(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// A device that goes on after its job is seen at once, not when the buffer goes back to the CPU.
+#[test]
+fn whichever_way_a_job_ends_its_bytes_are_no_devices_any_more() {
+    const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };
+    let ways = [(Ok(()), Ok(true)), (Ok(()), Ok(false)), (Ok(()), Err(FAULT)), (Err(FAULT), Ok(true))];
+    for (port, (start, poll)) in BOTH.into_iter().flat_map(|port| ways.map(|way| (port, way))) {
+        let board = SimBoard::new(1);
+        let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
+        let buf = region.carve(64, Align::LINE).unwrap().into_buf();
+        let addr = region.dev_addr_of(&port, buf.view::<u8>().unwrap().as_ptr(), 64).unwrap();
+        let unowned = || {
+            write(&board, port, addr, &[1; 64]).unwrap();
+            board.counts().unowned_accesses
+        };
+        let mut engine = Engine::<_, 1>::new(Scripted { port, start, poll }).unwrap();
+        let ended = match engine.start([buf.in_out(..)], &()) {
+            Ok(job) => {
+                assert_eq!(unowned(), 0, "it runs");
+                job.wait_device(LIMIT).or_else(|failed| failed.buffers.ok_or(failed.error))
+            }
+            Err(refused) => Ok(refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap_err())),
+        };
+        assert_eq!((unowned(), ended.is_ok()), (1, true), "{start:?} {poll:?}, {}", port.name);
     }
 }

@@ -150,3 +150,6 @@ fn reclaim(buf: DevBuf<'static>) -> Held {
 fn job_fault<B>(failed: &JobError<B>) -> Fault {
     Fault::Job { error: failed.error, cause: failed.cause, operand: failed.operand }
 }
+
+#[cfg(test)]
+mod tests;

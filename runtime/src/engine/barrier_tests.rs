@@ -1,5 +1,6 @@
 //! On every way back from a device there is a barrier between the look that saw its end and the
-//! CPU's first look at the bytes.
+//! CPU's first look at the bytes. On every way to one there is a barrier between the CPU's last
+//! stores and the doorbell.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -9,7 +10,7 @@
 
 use crate::{
     Accelerator, Align, Attempt, CpuBuf, DevSlice, Direction, DriverBuf, Engine, Error, JobError, Port, Region, Running, Timeout,
-    barrier::count::{AT_THE_END, COMPLETIONS},
+    barrier::count::{AT_THE_END, AT_THE_START, COMPLETIONS, DOORBELLS},
     sim::SimBoard,
 };
 
@@ -40,6 +41,7 @@ unsafe impl Accelerator<1> for Scripted {
         Ok(())
     }
     unsafe fn start(&mut self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+        AT_THE_START.set(DOORBELLS.get());
         self.start
     }
     fn poll(&mut self, _: Timeout) -> Result<bool, Error> {
@@ -106,5 +108,36 @@ fn every_way_back_has_a_barrier() {
         // SAFETY: nothing is told the address.
         let _cpu: CpuBuf<'_> = unsafe { memory.release() }.into_cpu().unwrap();
         passed("a driver's memory");
+    }
+}
+
+/// The other direction: between the CPU's last stores and the device's first look, where no cache is cleaned too.
+#[test]
+fn every_way_to_a_device_has_a_barrier() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let buf = || region.carve(64, Align::LINE).unwrap().into_buf();
+    for port in [board.port(), board.coherent_port()] {
+        let mut engine = Engine::new(Scripted { port, start: Ok(()), poll: Ok(true) }).unwrap();
+        let before = DOORBELLS.get();
+        drop(engine.start([buf().from_device(..)], &()).unwrap());
+        assert!(AT_THE_START.get() > before, "a job, {}", port.name);
+
+        let before = DOORBELLS.get();
+        // SAFETY: nothing is told the address.
+        let dev = unsafe { buf().hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
+        let first = DOORBELLS.get();
+        // SAFETY: as above.
+        let dev = unsafe { dev.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
+        assert!(first > before && DOORBELLS.get() > first, "a hand-over, and one more, {}", port.name);
+        drop(dev);
+
+        let mut memory = DriverBuf::new(buf(), &port, 64).unwrap();
+        let before = DOORBELLS.get();
+        // SAFETY: no device looks.
+        unsafe { memory.write(0, &[1]) }.unwrap();
+        assert!(DOORBELLS.get() > before, "a driver's memory, {}", port.name);
+        // SAFETY: nothing was told the address.
+        drop(unsafe { memory.release() });
     }
 }

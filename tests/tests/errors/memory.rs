@@ -187,6 +187,19 @@ pub(super) fn pools_and_arenas() -> Vec<Error> {
         assert_eq!(again.error, refused.error);
         carve = again.returned;
     }
+    // One line less than the slots need: the last one would begin in the carve and end behind it.
+    let mut short = region.carve(2 * 64 - 64, Align::LINE).unwrap();
+    for slots in [Pool::<2>::new, |carve, slot_bytes| Pool::<2>::with_slots(carve, slot_bytes, 2)] {
+        let refused = slots(short, 64).unwrap_err();
+        assert_eq!(refused.error, Error::Exhausted { need_bytes: 128, capacity_bytes: 64 });
+        short = refused.returned;
+    }
+    for slots in [LocalPool::<2>::new, |carve, slot_bytes| LocalPool::<2>::with_slots(carve, slot_bytes, 2)] {
+        let refused = slots(short, 64).unwrap_err();
+        assert_eq!(refused.error, Error::Exhausted { need_bytes: 128, capacity_bytes: 64 });
+        short = refused.returned;
+    }
+    drop(short);
     let pool = Pool::<2>::new(carve, 2048).unwrap();
     let local = LocalPool::<2>::new(region.carve(4096, Align::LINE).unwrap(), 2048).unwrap();
     let arena = Arena::<2>::new(region.carve(4096, Align::LINE).unwrap()).unwrap();
