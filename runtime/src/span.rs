@@ -172,6 +172,11 @@ mod tests {
         let extent = Span::new(128, 40);
         let refused = before_device(Span::new(128, 40), Direction::FromDevice, extent, Align::LINE);
         assert_eq!(refused, Err(Error::SharedLine { start: 128, end: 168, line_bytes: 64 }));
+        // One byte of the line is enough, at either end.
+        for all_but_one in [Span::new(129, 63), Span::new(128, 63)] {
+            let refused = before_device(all_but_one, Direction::FromDevice, all_but_one, Align::LINE);
+            assert_eq!(refused, Err(Error::SharedLine { start: all_but_one.start, end: all_but_one.end(), line_bytes: 64 }));
+        }
     }
 
     #[test]
@@ -179,6 +184,7 @@ mod tests {
         let whole = Span::new(64, 100);
         assert_eq!(whole.part(Part::of(..)), Ok(whole));
         assert_eq!(whole.part(Part::of(10..=19)), Ok(Span::new(74, 10)));
+        assert_eq!(whole.part(Part::of((Bound::Excluded(9), Bound::Excluded(20)))), Ok(Span::new(74, 10)));
         assert_eq!(whole.part(Part::of(90..101)), Err(Error::OutOfRange { start: 90, end: 101, len_bytes: 100 }));
         #[allow(clippy::reversed_empty_ranges, reason = "that is the point")]
         let backwards = Part::of(20..10);

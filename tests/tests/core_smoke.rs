@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, AnyThread, Arena, Attempt, CpuBuf, Engine, Error, LocalPool, OneThread, Pool, Region, Timeout,
+    Align, AnyThread, Arena, Attempt, BaseAddr, CpuBuf, DevAddr, Engine, Error, LocalPool, OneThread, PhysAddr, Pool, Port, Region,
+    Timeout,
     accel::gemm8::{Gemm, Gemm8, Output},
-    sim::{Faults, Gemm8Model, Sim, SimBoard, SimConfig, SimGemm8, SimWindow},
+    sim::{Faults, Gemm8Model, Sim, SimBoard, SimConfig, SimGemm8, SimSpec, SimWindow},
 };
 
 /// One row of 16 ones, a 16 x 16 matrix of twos, a bias of 100: every sum is 132.
@@ -265,4 +266,17 @@ fn views_slices_and_copies() {
     let ptr = whole.view::<u8>().unwrap().as_ptr();
     let addr = region.dev_addr_of(&board.port(), ptr, 256).unwrap();
     assert_eq!(region.host_ptr_of(&board.port(), addr).unwrap().as_ptr().cast_const(), ptr);
+}
+
+#[test]
+fn a_ports_offset_counts_for_physical_addresses_only() {
+    let board = SimBoard::new(5);
+    let port = Port { offset: 0x4000_0000, ..board.port() };
+    for (base, first) in [(BaseAddr::Phys(PhysAddr(1 << 28)), 0x5000_0000), (BaseAddr::Dev(DevAddr(1 << 28)), 0x1000_0000)] {
+        let region = Region::new(board.memory_with(SimSpec { len_bytes: 4096, base: Some(base), ..SimSpec::default() }).unwrap()).unwrap();
+        let buf = region.carve(64, Align::LINE).unwrap().into_buf();
+        let ptr = buf.view::<u8>().unwrap().as_ptr();
+        assert_eq!(region.dev_addr_of(&port, ptr, 64), Ok(DevAddr(first)));
+        assert_eq!(region.host_ptr_of(&port, DevAddr(first)).unwrap().as_ptr().cast_const(), ptr);
+    }
 }

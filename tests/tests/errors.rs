@@ -16,6 +16,8 @@ mod devices;
 mod jobs;
 #[path = "errors/memory.rs"]
 mod memory;
+#[path = "errors/moved.rs"]
+mod moved;
 #[path = "errors/tensors.rs"]
 mod tensors;
 

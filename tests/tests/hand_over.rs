@@ -191,6 +191,8 @@ fn what_a_job_refuses_a_hand_over_refuses() {
     assert_eq!(refuse(&other, 64, 0..64, Direction::ToDevice), Error::WrongBus { port: port.name, memory: board.bus() });
     let low = Error::Unreachable { port: port.name, addr: base.0, len_bytes: 64, first: 0, last: 0xFFFF };
     assert_eq!(refuse(&port, 16, 0..64, Direction::FromDevice), low);
+    let none = Error::Unreachable { port: port.name, addr: base.0, len_bytes: 64, first: 0, last: 0 };
+    assert_eq!(refuse(&Port { addr_bits: 0, ..port }, 64, 0..64, Direction::FromDevice), none);
 }
 
 /// A buffer that begins inside the port's window, or the device's address register, and ends

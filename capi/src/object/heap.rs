@@ -161,6 +161,24 @@ mod tests {
     }
 
     #[test]
+    fn what_the_kernel_does_not_give_back_stays_a_devices() {
+        // Two syncs when the region is made, and one for the device; then the kernel's device is gone.
+        let fake = FakeUDmaBuf::new(Config { vanish_after: 3, ..Config::default() });
+        let (heap, mut port, mut buf) = (heap(&fake), 0, 0);
+        // SAFETY: the pointers are references, and the name is a text.
+        let made = unsafe { [contigo_carve(heap, 64, 0, &raw mut buf), contigo_port_find(c"zynq-hp0".as_ptr(), &raw mut port)] };
+        assert_eq!(made, [CONTIGO_OK; 2]);
+        let (mut addr, mut again, mut len_bytes) = (0, 0, 0);
+        // SAFETY: as above; no device is told the address.
+        let given = unsafe { contigo_buf_to_device(buf, port, 0, 64, CONTIGO_FROM_DEVICE, &raw mut addr) };
+        assert_eq!((given, contigo_buf_to_cpu(buf)), (CONTIGO_OK, CONTIGO_E_OS));
+        // SAFETY: as above.
+        let told = unsafe { contigo_buf_dev_addr(buf, &raw mut again, &raw mut len_bytes) };
+        assert_eq!((told, again, len_bytes), (CONTIGO_OK, addr, 64));
+        assert_eq!((contigo_port_close(port), contigo_heap_close(heap)), (CONTIGO_OK, CONTIGO_E_STILL_USED));
+    }
+
+    #[test]
     fn what_the_kernel_says_is_passed_on() {
         let fake = FakeUDmaBuf::new(Config { ioctls: false, class: "udmabuf", ..Config::default() });
         let heap = heap(&fake);

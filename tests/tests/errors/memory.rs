@@ -101,6 +101,12 @@ pub(super) fn blocks() -> Vec<Error> {
             error
         })
         .into();
+    // The CPU's address has to be as aligned as the device's; no mapping happens to lie at a
+    // multiple of 1 GiB.
+    let far = SimSpec { base: Some(BaseAddr::Phys(PhysAddr(1 << 30))), ..spec };
+    let apart = refused(far, Requirements { align: Align::new(1 << 30).unwrap(), ..plain });
+    assert!(matches!(apart, Error::Misaligned { addr, align_bytes: 0x4000_0000 } if addr != 1 << 30), "{apart}");
+    provoked.push(apart);
     let board = SimBoard::new(1);
     let none = board.memory(0).unwrap_err();
     assert_eq!(none, Error::BlockSize { len_bytes: 0, need_bytes: 1, line_bytes: 64 });

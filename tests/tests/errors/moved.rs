@@ -1,0 +1,53 @@
+//! Memory that is no more where it was when its region was made.
+
+use contigo::{Backend, BaseAddr, Direction, Error, Mapping, Region, Result, Segment, sim::SimBoard};
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+/// A simulated block whose pages lie where the test says.
+struct Moving<'t, B> {
+    inner: B,
+    /// How far the second page went.
+    by: &'t AtomicU64,
+    /// How long a run is.
+    run: &'t AtomicUsize,
+}
+
+// SAFETY: the block is `inner`'s in every method; that its pages moved is not true.
+unsafe impl<B: Backend> Backend for Moving<'_, B> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+    fn mapping(&self) -> Mapping {
+        self.inner.mapping()
+    }
+    fn segment(&self, offset_bytes: usize) -> Result<Segment> {
+        let by = if offset_bytes < 4096 { 0 } else { self.by.load(Ordering::Relaxed) };
+        let addr = self.inner.segment(offset_bytes)?.addr + by;
+        Ok(Segment { addr, len_bytes: self.run.load(Ordering::Relaxed) })
+    }
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_device(range, direction) }
+    }
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_cpu(range, direction) }
+    }
+}
+
+#[test]
+fn memory_that_moved_is_seen_by_whoever_asks() {
+    let (board, by, run) = (SimBoard::new(1), AtomicU64::new(0), AtomicUsize::new(4096));
+    let region = Region::new(Moving { inner: board.memory(8192).unwrap(), by: &by, run: &run }).unwrap();
+    let BaseAddr::Phys(base) = region.base() else { panic!("physical") };
+    assert_eq!(region.verify(), Ok(()));
+    by.store(64, Ordering::Relaxed);
+    let moved = Error::NotContiguous { offset_bytes: 4096, expected: base.0 + 4096, found: base.0 + 4096 + 64 };
+    assert_eq!(region.verify(), Err(moved));
+    // A backend that answers runs of no bytes is refused, and not asked for ever.
+    run.store(0, Ordering::Relaxed);
+    assert_eq!(region.verify(), Err(Error::NotContiguous { offset_bytes: 0, expected: base.0, found: base.0 }));
+}
