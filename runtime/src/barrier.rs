@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "barrier instructions have no safe name on Arm")]
-//! The two barriers of a job. They stay where cache maintenance is skipped: a coherent port snoops caches, not store buffers.
-//! `engine/barrier_tests.rs` counts the first on every way to a device, and the second on every way back.
+//! The two barriers of a job. They stay where cache maintenance is skipped: a coherent port snoops
+//! caches, not store buffers. `engine/barrier_tests.rs` counts the first on every way to a device,
+//! and the second on every way back.
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -34,7 +35,8 @@ fn system() {
     }
 }
 
-/// How many of them this thread has passed, and how many it had when a device was started, and when its end was seen.
+/// How many of them this thread has passed, and how many it had when a device was started, and when
+/// its end was seen.
 #[cfg(test)]
 pub(crate) mod count {
     use core::cell::Cell;

@@ -88,9 +88,10 @@
 //! A child that calls exec(3) at once, as `std::process::Command` does, inherits nothing: every
 //! file is close-on-exec. A child that goes on without exec(3) has open files and no mappings. It
 //! uses and drops no value of this crate: a look at a buffer or a register ends it with SIGSEGV,
-//! and a drop would unmap whatever it has mapped at that address meanwhile. It keeps locks, and
-//! devices open, until it ends too. So it ends with `_exit`. `fork` is an unsafe function for such
-//! reasons. Bindings, which cannot leave that to their users, ask `same_process` first.
+//! and a drop would unmap whatever it has mapped at that address meanwhile. It keeps locks, pinned
+//! huge pages, and devices open, until it ends too: bus mastering of a dead parent's device stays
+//! on. So it ends with `_exit`. `fork` is an unsafe function for such reasons. Bindings, which
+//! cannot leave that to their users, ask `same_process` first.
 //!
 //! Memory and registers of the simulated board are copied to a child. Nothing fails there, and
 //! nothing that the child does reaches the parent: a program's forks are tested on real memory.

@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_does_not_give_back_stays_a_devices() {
-        // Two syncs when the region is made, and one for the device; then the kernel's device is gone.
+        // Two syncs when the region is made, and one for the device; then the device is gone.
         let fake = FakeUDmaBuf::new(Config { vanish_after: 3, ..Config::default() });
         let (heap, mut port, mut buf) = (heap(&fake), 0, 0);
         // SAFETY: the pointers are references, and the name is a text.

@@ -117,8 +117,7 @@ mod lines {
 
     /// Where a core reports no granule, DDI 0487 says to assume 2 KiB, or the largest line of the
     /// Cache Size ID registers, which EL0 cannot read. This is Linux's answer
-    /// (`cache_line_size_of_cpu` in `arch/arm64/include/asm/cache.h`: `ARCH_DMA_MINALIGN`), on
-    /// which every buffer of every driver of that machine rests.
+    /// (`cache_line_size_of_cpu` in `arch/arm64/include/asm/cache.h`: `ARCH_DMA_MINALIGN`).
     const UNKNOWN_GRANULE_BYTES: usize = 128;
 
     /// The smallest line of any data cache: CTR_EL0.DminLine, bits 19:16, is log2 of its words of 4 bytes.

@@ -35,33 +35,38 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// kernel again, `mapping` does not.
 ///
 /// **The address stays true** where [`is_pinned`](Self::is_pinned) says so. The pages are
-/// registered as a buffer of an io_uring then, which is a long-term pin: the kernel refuses
-/// everything in the table below. It never swaps a huge page, and the mapping is locked. It is not
-/// copied into children (MADV_DONTFORK), since a copy-on-write after fork(2) would move it under
-/// the device. Where an IOMMU translates for the device (`/sys/class/iommu` is not empty and the
-/// device has a group), a physical address is not its bus address: use VFIO.
+/// registered as a buffer of an io_uring then, which is a long-term pin: the kernel moves no page
+/// that somebody refers to. It never swaps a huge page. It is not copied into children
+/// (MADV_DONTFORK), since a copy-on-write after fork(2) would move it under the device. Each block
+/// costs a descriptor, for its ring. Where an IOMMU translates for the device (`/sys/class/iommu`
+/// is not empty and the device has a group), a physical address is not its bus address: use VFIO.
 ///
-/// **Without the pin** mlock(2) alone does not keep a huge page where it is. There is none on a
-/// kernel before 5.1 or without io_uring, where `kernel.io_uring_disabled` forbids it, and in most
-/// containers.
+/// **After a program was killed** its pinned pages come back a moment later, on a thread of the
+/// kernel's. While a child of a fork lives they do not: it has the ring's descriptor too. A program
+/// that starts anew on a pool with nothing to spare tries again after ENOMEM.
+///
+/// **Without the pin** nothing keeps a huge page where it is: mlock(2) does nothing to one. There
+/// is no pin on a kernel before 5.1 or without io_uring, where `kernel.io_uring_disabled` forbids
+/// it, and in most containers.
 ///
 /// | this moves a page | source |
 /// |---|---|
 /// | memory is taken offline or unplugged; virtio-mem gives memory back | `admin-guide/mm/memory-hotplug.rst` |
 /// | a frame is taken out of service: MADV_SOFT_OFFLINE, `soft_offline_page`, rasdaemon | `mm/memory-failure.c` |
-/// | CMA wants the place (from 5.13 on), and on newer kernels a page of 1 GiB | `mm/page_alloc.c`, `alloc_contig_range` |
+/// | CMA wants the place (from 5.13 on) | `mm/page_alloc.c`, `alloc_contig_range` |
 /// | with several nodes: move_pages(2), migrate_pages(2), mbind(2) with MPOL_MF_MOVE | their man pages |
 /// | with several nodes: a cpuset whose `cpuset.mems` changes (version 1: with `memory_migrate`) | `admin-guide/cgroup-v2.rst` |
 ///
 /// Then call [`verify`](Self::verify), or [`Region::verify`](crate::Region::verify): before the
 /// first job, after each event of the table that the program or its administrator causes, and now
 /// and then in a program that runs for long. It finds a move that has happened, and prevents none.
+/// A page that is under way, or was poisoned, is [`Error::Os`] with ENOMEM: stop the device too.
 /// Keep huge pages out of ZONE_MOVABLE on a board, or use VFIO.
 ///
 /// Seen on Debian's kernels 6.1 and 6.12, for arm64 and x86-64, in QEMU with two nodes:
 /// `move_pages`, `migrate_pages`, `mbind`, MADV_SOFT_OFFLINE and `soft_offline_page` each moved a
-/// locked page. Pinned, it stayed: they answered 1 page not moved, EIO or EBUSY. A write to
-/// `compact_memory` moved neither. The pin moved a page of ZONE_MOVABLE out of it first. Memory
+/// page without the pin. Pinned, it stayed: they answered 1 page not moved, EIO or EBUSY. A write
+/// to `compact_memory` moved neither. The pin moved a page of ZONE_MOVABLE out of it first. Memory
 /// offline, virtio-mem, CMA and cpusets were not tried.
 ///
 /// **Caches.** A PC's masters snoop. On aarch64 the runtime cleans and invalidates by address; elsewhere only coherent

@@ -1,4 +1,5 @@
-//! Mappings into this process: all of them are made here, and a child of fork(2) gets none.
+//! Mappings of memory and registers that are real: all of them are made here, except for CUDA's. A
+//! child of fork(2) gets none, once the function that makes one has returned.
 
 use crate::Error;
 use core::ptr::NonNull;

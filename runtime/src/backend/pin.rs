@@ -2,14 +2,14 @@
 //! never transfers anything.
 //!
 //! The kernel takes the pages of such a buffer with FOLL_LONGTERM, as VFIO does: it moves them out
-//! of ZONE_MOVABLE and CMA first, and then nothing migrates them until the buffer is unregistered
-//! or the ring's last descriptor is closed. A pin therefore comes before anybody asks where the
-//! pages are.
+//! of CMA first, from 5.13 on out of ZONE_MOVABLE too, and then nothing migrates them until the
+//! buffer is unregistered or the ring's last descriptor is closed. A pin therefore comes before
+//! anybody asks where the pages are.
 //!
 //! # References
 //! io_uring_setup(2), io_uring_register(2) (`IORING_REGISTER_BUFFERS`, since Linux 5.1; "huge pages
-//! are supported as well"); Linux `Documentation/core-api/pin_user_pages.rst`, case 2;
-//! `io_uring/rsrc.c` (`io_pin_pages`).
+//! are supported as well"); Linux `Documentation/core-api/pin_user_pages.rst`, for what such a pin
+//! is; `io_pin_pages`, in `io_uring/rsrc.c` of Linux 6.1.
 #![allow(unsafe_code, reason = "two system calls, one of which reads an address")]
 
 use super::path::Fd;

@@ -48,28 +48,32 @@ impl<'p> Chunk<'p> {
     /// Tells a simulated board that the devices behind `port`, or any of its devices, may touch
     /// `span`. It counts what they touch beside it. Other memory hears nothing, and without the
     /// feature `sim` this is nothing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn give_to_device(&self, span: Span, port: Option<&Port>, direction: Direction) {
         #[cfg(feature = "sim")]
-        self.tell(span, Holder::Device { port, writes: direction.device_writes() });
+        tell(self.owner, span, Holder::Device { port, writes: direction.device_writes() });
         #[cfg(not(feature = "sim"))]
         let _ = (span, port, direction);
     }
 
     /// Tells it that no device may touch `span` any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_from_device(&self, span: Span) {
         #[cfg(feature = "sim")]
-        self.tell(span, Holder::Nobody);
+        tell(self.owner, span, Holder::Nobody);
         #[cfg(not(feature = "sim"))]
         let _ = span;
     }
+}
 
-    #[cfg(feature = "sim")]
-    #[inline]
-    fn tell(&self, span: Span, holder: Holder<'_>) {
-        if matches!(self.state().mapping.bus, Bus::Sim(_)) {
-            self.backend().held_by(span.range(), holder);
-        }
+/// Apart from the fast path, and with the owner by value: a reference to the chunk would keep a
+/// job's buffers in memory where they could be in registers.
+#[cfg(feature = "sim")]
+#[cold]
+#[inline(never)]
+fn tell(owner: &dyn Owner, span: Span, holder: Holder<'_>) {
+    let block = owner.block();
+    if matches!(block.state().mapping.bus, Bus::Sim(_)) {
+        block.backend().held_by(span.range(), holder);
     }
 }

@@ -68,19 +68,11 @@ impl<'p, T> DevBuf<'p, T> {
     pub(super) fn new(cpu: CpuBuf<'p, T>, span: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
         let cpu_span = cpu.span();
         let written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
-        let chunk = cpu.into_chunk();
-        if port.is_simulated() {
-            chunk.give_to_device(span, Some(port), direction);
-        }
-        Self { chunk, cpu_span, span, last: span, addr, written, coherent: port.coherent, thread: PhantomData }
+        Self { chunk: cpu.into_chunk(), cpu_span, span, last: span, addr, written, coherent: port.coherent, thread: PhantomData }
     }
 
     /// The same buffer handed over again, maybe through another port.
     pub(super) fn again(mut self, part: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
-        if port.is_simulated() {
-            self.at_rest();
-            self.chunk.give_to_device(part, Some(port), direction);
-        }
         if self.coherent != port.coherent {
             // Caches and memory agree: `change_port`.
             self.written.len = 0;
@@ -88,6 +80,13 @@ impl<'p, T> DevBuf<'p, T> {
         (self.last, self.addr, self.coherent) = (part, addr, port.coherent);
         self.will_be_written(part, direction);
         self
+    }
+
+    /// A simulated board hears that a device behind `port` has what the last hand-over named, and
+    /// nothing beside it. Apart from the fast path, as `at_rest` is.
+    pub(crate) fn is_given(&self, port: &Port, direction: Direction) {
+        self.at_rest();
+        self.chunk.give_to_device(self.last, Some(port), direction);
     }
 
     /// From here on a consumer on the device's side of the caches uses `part`.
@@ -103,7 +102,7 @@ impl<'p, T> DevBuf<'p, T> {
     }
 
     /// No device is working on it any more, and it stays on the device's side.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at_rest(&self) {
         self.chunk.take_from_device(self.span);
     }

@@ -120,7 +120,11 @@ impl<'p, T> CpuBuf<'p, T> {
         let (part, site) = (self.span().part(Part::of(range)), Site::here());
         let prepare = |span| self.prepare(span, direction, port, site);
         match ready(self.chunk(), part, direction, (port, addr_bits), prepare) {
-            Ok((span, addr)) => Ok(DevBuf::new(self, span, direction, port, addr)),
+            Ok((span, addr)) => {
+                let buf = DevBuf::new(self, span, direction, port, addr);
+                buf.is_given(port, direction);
+                Ok(buf)
+            }
             Err(error) => Err(Refused::new(error, self)),
         }
     }
@@ -157,7 +161,11 @@ impl<T> DevBuf<'_, T> {
         let (part, site) = (self.span().part(Part::of(range)), Site::here());
         let prepare = |span| self.prepare(span, direction, port, site);
         match ready(self.chunk(), part, direction, (port, addr_bits), prepare) {
-            Ok((span, addr)) => Ok(self.again(span, direction, port, addr)),
+            Ok((span, addr)) => {
+                let buf = self.again(span, direction, port, addr);
+                buf.is_given(port, direction);
+                Ok(buf)
+            }
             Err(error) => Err(Refused::new(error, self)),
         }
     }

@@ -111,7 +111,8 @@ fn every_way_back_has_a_barrier() {
     }
 }
 
-/// The other direction: between the CPU's last stores and the device's first look, where no cache is cleaned too.
+/// The other direction: between the CPU's last stores and the device's first look, where no cache
+/// is cleaned too.
 #[test]
 fn every_way_to_a_device_has_a_barrier() {
     let board = SimBoard::new(1);

@@ -113,6 +113,9 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         let port = self.port;
         let buffers = operands.map(|operand| operand.into_dev(&port, addrs.next().unwrap_or(DevSlice::EMPTY.addr)));
         let buffers = ManuallyDrop::new(buffers);
+        if port.is_simulated() {
+            self.tell_given(&buffers);
+        }
         self.busy = true;
         self.jobs.started += 1;
         // SAFETY: `prepare` ran `check` on these slices and arguments. The operands are `DevBuf`s inside a `ManuallyDrop`: no
@@ -214,6 +217,13 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
             operand.prepare(&self.port, site).map_err(|error| (Some(index), error))?;
         }
         Ok(slices)
+    }
+
+    /// A simulated board hears what the device is given. Apart from the fast path.
+    #[cold]
+    #[inline(never)]
+    fn tell_given<T>(&self, buffers: &[DevBuf<'_, T>; BUFFERS]) {
+        buffers.iter().zip(A::DIRECTIONS).for_each(|(buf, direction)| buf.is_given(&self.port, direction));
     }
 
     /// Stops the device after a job went wrong. Nothing that follows is done before the look that

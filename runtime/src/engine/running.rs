@@ -106,9 +106,16 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
         self.engine.jobs.completed += 1;
         audit::happened(Event::Complete { port: self.engine.port.name, job: self.engine.jobs.started }, site);
         if self.engine.port.is_simulated() {
-            self.buffers.iter().flatten().for_each(DevBuf::at_rest);
+            self.at_rest();
         }
         self.buffers.take().ok_or_else(|| JobError::leaked(Error::Busy, Error::Busy))
+    }
+
+    /// A simulated board hears that no device has the buffers any more. Apart from the fast path.
+    #[cold]
+    #[inline(never)]
+    fn at_rest(&self) {
+        self.buffers.iter().flatten().for_each(DevBuf::at_rest);
     }
 
     /// Stops the device; the buffers come back only when it has stopped.
@@ -117,7 +124,7 @@ impl<'e, 'p, A: Accelerator<BUFFERS>, const BUFFERS: usize, T> Running<'e, 'p, A
         audit::happened(Event::Stop { port: self.engine.port.name, job: self.engine.jobs.started }, site);
         match stopped {
             Ok(()) => {
-                self.buffers.iter().flatten().for_each(DevBuf::at_rest);
+                self.at_rest();
                 JobError { error: cause, cause, operand: None, buffers: self.buffers.take() }
             }
             Err(error) => {
