@@ -87,8 +87,12 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
         if range.is_empty() {
             return Ok(());
         }
-        let line = if whole_lines { self.granule.bytes() } else { 1 };
-        let (start, end) = (range.start / line * line, range.end.next_multiple_of(line).min(len_bytes));
+        let (start, end) = if whole_lines {
+            let end = self.granule.round_up(range.end).unwrap_or(len_bytes);
+            (self.granule.round_down(range.start), end.min(len_bytes))
+        } else {
+            (range.start, range.end)
+        };
         let (offset_bytes, len_bytes) = (start as u64, (end - start) as u64);
         let ranges = [SyncRange { handle: self.handle, flags, offset_bytes, len_bytes }];
         self.port.kernel.ioctl(&self.port.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
