@@ -9,6 +9,7 @@
 
 use contigo::{Backend, DmaBuf, DmaHeap, HugeTlb, Mmio};
 use contigo_tests::{
+    emulated,
     fake_devices::FakeDevices,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
     fake_port::{FakePort, PortConfig},
@@ -49,8 +50,16 @@ fn stays_with_the_parent(what: &str) {
     assert!(inherited.is_empty(), "the child has {inherited:?}");
 }
 
+/// QEMU's user mode takes the advice, and keeps it to itself.
+fn skipped(test: &str) -> bool {
+    emulated::why().inspect(|why| emulated::skipped(&format!("fork::{test}"), why)).is_some()
+}
+
 #[test]
 fn memory_stays_with_the_parent() {
+    if skipped("memory_stays_with_the_parent") {
+        return;
+    }
     let u_dma_buf = FakeUDmaBuf::new(Config::default());
     let _block = u_dma_buf.open().unwrap();
     stays_with_the_parent(u_dma_buf.device_file().to_str().unwrap());
@@ -75,6 +84,9 @@ fn memory_stays_with_the_parent() {
 
 #[test]
 fn registers_stay_with_the_parent() {
+    if skipped("registers_stay_with_the_parent") {
+        return;
+    }
     let tree = FakeDevices::new();
     tree.uio(0, None, "core");
     let (registers, _irq) = tree.open(0).unwrap().into_parts();
