@@ -259,6 +259,9 @@ struct Interposed<F> {
 }
 
 impl<F: Fn() -> Result<(), i32> + Send + Sync> UDmaBufIoctl for Interposed<F> {
+    fn granule(&self) -> Align {
+        self.module.granule()
+    }
     fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
         self.module.get_dev_info(device)
     }
