@@ -1138,7 +1138,7 @@ contigo_status contigo_buf_release(contigo_buf buf);
  *
  * The caller promises:
  * options points to an initialised structure whose uio is NULL or NUL-terminated; engine is
- * writable. What it says of a real device is true: it is the core that kind names, nobody else
+ * writable. Its words about a real device are true: it is the core that kind names, nobody else
  * drives it, and it is behind port.
  */
 contigo_status contigo_engine_open(const contigo_engine_options *options, contigo_engine *engine);

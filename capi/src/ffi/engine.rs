@@ -96,7 +96,7 @@ unsafe impl Versioned for contigo_engine_stats {
 ///
 /// # Safety
 /// `options` points to an initialised structure whose `uio` is NULL or NUL-terminated; `engine` is
-/// writable. What it says of a real device is true: it is the core that `kind` names, nobody else
+/// writable. Its words about a real device are true: it is the core that `kind` names, nobody else
 /// drives it, and it is behind `port`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
