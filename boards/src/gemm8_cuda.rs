@@ -3,8 +3,8 @@
 
 use contigo::{
     DevSlice, Direction, Result,
-    accel::gemm8::{Gemm, Output},
     cuda::{CopyingKernel, CudaKernel, Gpu, Image, Kernel, Launch, Log, Module},
+    drivers::gemm8::{Gemm, Output},
 };
 use core::ffi::CStr;
 
@@ -15,10 +15,10 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 };
 
 /// `gemm8` for [`CudaKernel`]: operands and arguments are those of the FPGA's engine
-/// ([`Gemm8`](contigo::accel::gemm8::Gemm8)).
+/// ([`Gemm8`](contigo::drivers::gemm8::Gemm8)).
 ///
 /// ```no_run
-/// use contigo::{Align, Engine, Region, Timeout, accel::gemm8::{Gemm, Output}};
+/// use contigo::{Align, Engine, Region, Timeout, drivers::{gemm8::{Gemm, Output}}};
 /// use contigo::cuda::{Cuda, CudaHost, Gpu, Log};
 /// use contigo_boards::gemm8_cuda::Gemm8Module;
 /// let cuda = Cuda::load()?;

@@ -8,8 +8,8 @@ use crate::{
 };
 use contigo::{
     Accelerator, CpuBuf, Engine, Timeout,
-    accel::gemm8::{Gemm, Gemm8 as Driver, Output},
-    sim::{Gemm8Model, SimGemm8, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8 as Driver, Gemm8Model, Output, SimGemm8},
+    sim::SimWindow,
 };
 use pyo3::{exceptions::PyBufferError, prelude::*};
 use std::sync::{Mutex, PoisonError};

@@ -19,31 +19,27 @@
 //!            └─────────── DevBuf ◄─────── wait_device                   address, no views
 //! ```
 //!
-//! | file | what it is |
+//! Each folder is a wing, and a wing imports only from wings above it in this table:
+//!
+//! | wing | what it is |
 //! |---|---|
-//! | `addr.rs`, `port.rs` | addresses, each space a type; one bus master's way to memory |
-//! | `error.rs`, `refused.rs` | the one error; what a refusal gives back |
-//! | `backend/` | where memory comes from: `UDmaBuf`, `DmaHeap`, `HugeTlb`, or `sim::Sim` |
-//! | `region/`, `span.rs` | one block, checked and carved; which caches a hand-over concerns |
-//! | `pool/`, `arena/` | buffers out of a carve, with no heap and in bounded time |
-//! | `buf/` | [`CpuBuf`], [`Operand`], [`DevBuf`], [`DriverBuf`]: the type says who owns the bytes |
-//! | `dlpack/` | buffers lent to a framework as tensors, and its tensors taken back |
-//! | `engine/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
-//! | `device/`, `mmio.rs`, `irq.rs`, `barrier.rs` | one device: its port, `Uio`, PCI; typed registers, waiting; ordering |
-//! | `accel/` | drivers: [`gemm8`](accel::gemm8), [`pl330`](accel::pl330), [`zdma`](accel::zdma) |
-//! | `process.rs` | whether this is the process that asked first, or a child of it |
-//! | `kernel_port/` | a bus master by the kernel module: dma-bufs with address and ranged syncs, and what stops it after a crash |
-//! | `vfio/` | a PCI device behind an IOMMU: memory, registers, interrupt, confined by the kernel |
-//! | `audit/` | what a run allocated, copied and synchronised, by site |
-//! | `cuda/` | a GPU as a device, and memory that it shares with the CPU |
+//! | `types/` | words that everybody speaks: addresses, each space a type; the one error; the barrier |
+//! | [`trace`](trace/index.html) | what a run allocated, copied and synchronised, by the line that asked for it |
+//! | `mem/` | memory, and who owns it: [`Backend`], [`Region`], [`Pool`], [`Arena`], [`CpuBuf`], [`DevBuf`] |
+//! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`irq`]), its [`Port`] |
+//! | `job/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
+//! | [`drivers`] | a folder a core: its registers, its driver, its model |
+//! | `linux/` | the kernel: memory, devices, VFIO, and the module that stops a device after a crash |
+//! | `cuda/` | a GPU as a device, and memory that it shares with the CPU |
+//! | [`dlpack`] | buffers lent to a framework as tensors, and its tensors taken back |
 //!
 //! # From memory to a result
 //!
 //! ```
 //! use contigo::{Align, Engine, Pool, Region, Timeout};
-//! use contigo::accel::gemm8::{Gemm, Gemm8, Output};
-//! use contigo::sim::{SimBoard, SimGemm8};
+//! use contigo::{drivers::{gemm8::{Gemm, Gemm8, Output}}};
+//! use contigo::{drivers::gemm8::SimGemm8, sim::SimBoard};
 //!
 //! let board = SimBoard::new(7);                                    // or a real one: UDmaBuf::open("udmabuf0")?
 //! let region = Region::new(board.memory(256 * 1024)?)?;
@@ -71,17 +67,17 @@
 //!
 //! 1. No reference to memory that a device can touch: views exist only on a [`CpuBuf`], and a
 //!    device has addresses only from a job's operands, or from [`CpuBuf::hand_over`], whose caller
-//!    promises when the device has stopped (`buf/cpu.rs`).
+//!    promises when the device has stopped (`mem/buf/cpu.rs`).
 //! 2. Safety never rests on `Drop`: buffers are moved, and what is forgotten is leaked. A [`Region`] frees its block only
-//!    when everything carved from it came back (`region/mod.rs`).
+//!    when everything carved from it came back (`mem/region/mod.rs`).
 //! 3. Caches and barriers are the engine's business: by range, rounded out to lines, refused where a line has two owners
-//!    (`span.rs`).
+//!    (`mem/span.rs`).
 //! 4. Every loop, queue, table and wait has a bound, a constant with its reason.
 //! 5. `unsafe` is in the files that begin with `#![allow(unsafe_code, reason = …)]`, and nowhere else.
 //! 6. No heap: this crate is `no_std` and names no `alloc`.
 //! 7. What a device wrote is compared, never used as an index, a length or an address.
 //! 8. A child of fork(2) gets no real memory and no registers: each mapping is kept from it
-//!    (`backend/map.rs`), except for what CUDA maps.
+//!    (`linux/os/map.rs`), except for what CUDA maps.
 //!
 //! # Programs that fork
 //!
@@ -106,67 +102,49 @@
 #[cfg(test)]
 extern crate std;
 
-pub mod accel;
-mod addr;
-mod arena;
-mod atomic;
-pub mod audit;
-pub mod backend;
-mod barrier;
-mod buf;
 #[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
 pub mod cuda;
-mod device;
 pub mod dlpack;
-mod engine;
-mod error;
+pub mod drivers;
+mod hw;
+mod job;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-mod event;
-pub mod irq;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub mod kernel_port;
-#[cfg(any(feature = "sim", all(feature = "linux", target_os = "linux")))]
-mod lock;
-pub mod mmio;
-mod pool;
-mod port;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-mod process;
-mod refused;
-mod region;
+pub mod linux;
+mod mem;
 #[cfg(feature = "sim")]
 pub mod sim;
-mod span;
-mod stats;
-mod timeout;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub mod vfio;
+pub mod trace;
+mod types;
 
-pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
-pub use arena::Arena;
-pub use backend::{Backend, Mapping, Segment, SyncScope};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub use backend::{DmaHeap, ExportedFd, HugeTlb, UDmaBuf};
-pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub use device::{BusMaster, PciFunction, Registers, Uio, UioIrq};
-pub use device::{Device, Wired};
 pub use dlpack::TensorRule;
-pub use engine::{Accelerator, Attempt, Engine, JobCounts, JobError, QuiesceProgram, QuiesceStep, Running};
-pub use error::{Error, Result};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub use irq::Spin;
-pub use irq::{Irq, poll_every, poll_until};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub use kernel_port::{DmaBuf, KernelPort};
-pub use mmio::{Mmio, MmioWindow};
-pub use pool::{LocalPool, Pool};
+pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
+pub use job::{Accelerator, Attempt, Engine, JobCounts, JobError, QuiesceProgram, QuiesceStep, Running};
+pub use mem::{
+    AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, LocalPool, Mapping, OneThread, Operand, Pool, Port, Region,
+    Requirements, Segment, SyncScope,
+};
 #[doc(hidden)]
-pub use pool::{RawPool, RawSlots};
-pub use port::Port;
+pub use mem::{RawPool, RawSlots};
+pub use trace::Stats;
+pub use types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Refused, Result, Timeout};
+
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub use process::same_process;
-pub use refused::Refused;
-pub use region::{Carve, Region, Requirements};
-pub use stats::Stats;
-pub use timeout::Timeout;
+pub use {
+    hw::Spin,
+    linux::{
+        device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
+        guard::{DmaBuf, KernelPort},
+        memory::{DmaHeap, ExportedFd, HugeTlb, UDmaBuf},
+        os::process::same_process,
+    },
+};
+
+/// The drivers, as 0.1 called them.
+#[doc(hidden)]
+pub use drivers as accel;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+#[doc(hidden)]
+pub use linux::{guard as kernel_port, vfio};
+/// What a run did, as 0.1 called it.
+#[doc(hidden)]
+pub use trace as audit;

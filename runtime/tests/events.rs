@@ -3,8 +3,8 @@
 
 use contigo::{
     Align, Engine, Pool, Region, Timeout,
-    accel::gemm8::{Gemm, Gemm8, Output},
-    sim::{SimBoard, SimGemm8},
+    drivers::gemm8::{Gemm, Gemm8, Output, SimGemm8},
+    sim::SimBoard,
 };
 use std::sync::Mutex;
 

@@ -6,9 +6,9 @@
 use contigo::{
     Accelerator, Align, Arena, Backend, BaseAddr, Bus, CpuBuf, DevSlice, Direction, Engine, Error, LocalPool, Mapping, OneThread, PhysAddr,
     Pool, Port, Region, SyncScope, Timeout,
-    accel::gemm8::{Gemm, Gemm8, Output},
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    sim::{Sim, SimBoard, SimGemm8, SimSpec},
+    drivers::gemm8::{Gemm, Gemm8, Output, SimGemm8},
+    sim::{Sim, SimBoard, SimSpec},
 };
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::{

@@ -2,12 +2,12 @@
 // Which core a window is, is a claim, also where an IOMMU confines the device.
 use contigo::{
     CpuBuf,
-    accel::{
+    drivers::{
         gemm8::Gemm8,
         pl330::{Pl330, Pl330Config},
         zdma::Zdma,
     },
-    vfio::VfioDevice,
+    linux::vfio::VfioDevice,
 };
 
 fn gemm8(device: VfioDevice<'_>) {

@@ -1,8 +1,8 @@
 // error: E0308
 // The window of a simulated device names its core: the driver of another one does not take it.
 use contigo::{
-    accel::zdma::Zdma,
-    sim::{Gemm8Model, SimWindow},
+    drivers::{gemm8::Gemm8Model, zdma::Zdma},
+    sim::SimWindow,
 };
 
 fn open(window: SimWindow<'_, Gemm8Model>) {

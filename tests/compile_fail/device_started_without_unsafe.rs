@@ -2,8 +2,8 @@
 // A device is started by an engine, which knows that its buffers were handed over.
 use contigo::{
     Accelerator, DevSlice,
-    accel::gemm8::{Gemm, Gemm8},
-    sim::{Gemm8Model, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8, Gemm8Model},
+    sim::SimWindow,
 };
 
 fn by_hand(gemm: &mut Gemm8<SimWindow<'_, Gemm8Model>>, slices: &[DevSlice; 4], args: &Gemm) {

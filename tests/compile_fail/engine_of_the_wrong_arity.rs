@@ -2,8 +2,8 @@
 // An engine cannot claim another number of buffers than its accelerator has.
 use contigo::{
     Engine,
-    accel::gemm8::Gemm8,
-    sim::{Gemm8Model, SimWindow},
+    drivers::gemm8::{Gemm8, Gemm8Model},
+    sim::SimWindow,
 };
 
 fn arity(gemm: Gemm8<SimWindow<'_, Gemm8Model>>) {

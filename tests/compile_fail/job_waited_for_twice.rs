@@ -2,8 +2,8 @@
 // Waiting consumes the job: its buffers come back once.
 use contigo::{
     Running, Timeout,
-    accel::gemm8::Gemm8,
-    sim::{Gemm8Model, SimWindow},
+    drivers::gemm8::{Gemm8, Gemm8Model},
+    sim::SimWindow,
 };
 
 fn twice(job: Running<'_, '_, Gemm8<SimWindow<'_, Gemm8Model>>, 4>) {

@@ -1,8 +1,8 @@
 // error: E0308
 use contigo::{
     Engine, Operand,
-    accel::gemm8::{Gemm, Gemm8},
-    sim::{Gemm8Model, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8, Gemm8Model},
+    sim::SimWindow,
 };
 
 type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;

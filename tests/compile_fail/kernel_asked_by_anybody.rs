@@ -1,6 +1,6 @@
 // error: E0423
 // Who asks the kernel says how much memory an answer may fill, and which memory a device gets: the runtime alone does.
-use contigo::vfio::seam::RealVfio;
+use contigo::linux::vfio::seam::RealVfio;
 
 fn main() {
     let _ = RealVfio(());

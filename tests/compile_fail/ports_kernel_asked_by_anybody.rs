@@ -1,6 +1,6 @@
 // error: E0423
 // Who asks the kernel's module makes it write registers and give up memory: the runtime alone does.
-use contigo::kernel_port::seam::RealPort;
+use contigo::linux::guard::seam::RealPort;
 
 fn main() {
     let _ = RealPort(());

@@ -2,8 +2,8 @@
 // A running job's buffers are the device's.
 use contigo::{
     Running,
-    accel::gemm8::Gemm8,
-    sim::{Gemm8Model, SimWindow},
+    drivers::gemm8::{Gemm8, Gemm8Model},
+    sim::SimWindow,
 };
 
 fn peek(job: &Running<'_, '_, Gemm8<SimWindow<'_, Gemm8Model>>, 4>) {

@@ -1,8 +1,8 @@
 // error: E0499
 use contigo::{
     CpuBuf, Engine, Operand, Timeout,
-    accel::gemm8::{Gemm, Gemm8},
-    sim::{Gemm8Model, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8, Gemm8Model},
+    sim::SimWindow,
 };
 
 type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;

@@ -1,6 +1,6 @@
 // error: E0505
 // A device cannot be closed while a driver has its registers.
-use contigo::vfio::{Interrupt, Vfio, VfioDevice};
+use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
 
 fn gone(vfio: Vfio) {
     let device = VfioDevice::open(&vfio, 0, Interrupt::Any).unwrap();

@@ -1,8 +1,8 @@
 // error: E0382
 // A device's registers belong to one driver.
 use contigo::{
-    accel::gemm8::Gemm8,
-    sim::{Gemm8Model, SimWindow},
+    drivers::gemm8::{Gemm8, Gemm8Model},
+    sim::SimWindow,
 };
 
 fn twice(window: SimWindow<'_, Gemm8Model>) {

@@ -1,8 +1,8 @@
 // error: E0277
 // Nor can two drivers share them by reference.
 use contigo::{
-    accel::gemm8::Gemm8,
-    sim::{Gemm8Model, SimWindow},
+    drivers::gemm8::{Gemm8, Gemm8Model},
+    sim::SimWindow,
 };
 
 fn shared(window: &SimWindow<'_, Gemm8Model>) {

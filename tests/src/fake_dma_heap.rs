@@ -2,7 +2,7 @@
 //! kernel would say. It fails where it is told to, and keeps a log of what was opened and closed.
 #![allow(unsafe_code, reason = "implements the unsafe trait HeapKernel")]
 
-use contigo::{Error, backend::dma_heap::HeapKernel};
+use contigo::{Error, linux::memory::dma_heap::HeapKernel};
 use nix::{
     errno::Errno,
     fcntl::{OFlag, open},

@@ -10,7 +10,7 @@
 
 use contigo::{
     Align, Error, KernelPort,
-    kernel_port::{
+    linux::guard::{
         abi::{INFO_COHERENT, INFO_TRANSLATED, MAX_STEPS, STEP_POLL, STEP_POLL_NOT, STEP_WRITE},
         seam::{Info, PortKernel, Request, SegmentAt, Step, SyncRange},
     },

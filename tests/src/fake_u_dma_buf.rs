@@ -11,7 +11,7 @@
 #![allow(unsafe_code, reason = "opening the module through its seam is a promise about the file")]
 #![allow(clippy::cast_possible_truncation, reason = "offsets are below the size of the fake's file, which fits in memory")]
 
-use contigo::backend::u_dma_buf::{DevInfo, Roots, SyncArgs, UDmaBuf, UDmaBufIoctl};
+use contigo::linux::memory::u_dma_buf::{DevInfo, Roots, SyncArgs, UDmaBuf, UDmaBufIoctl};
 use contigo::{Align, Direction, Error};
 use std::fs::{self, File};
 use std::ops::Range;

@@ -9,11 +9,11 @@
 
 use contigo::{
     Align, Arena, Backend, DriverBuf, Engine, Error, LocalPool, Pool, Region, Timeout,
-    accel::gemm8::{Gemm, Gemm8, Output},
-    audit::{self, Count, Event, Kind, Ledger, Listener},
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
-    sim::{Faults, SimBoard, SimConfig, SimGemm8},
-    vfio::{Interrupt, Vfio, VfioDevice},
+    drivers::gemm8::{Gemm, Gemm8, Output, SimGemm8},
+    linux::vfio::{Interrupt, Vfio, VfioDevice},
+    sim::{Faults, SimBoard, SimConfig},
+    trace::{self, Count, Event, Kind, Ledger, Listener},
 };
 use contigo_tests::{
     fake_devices::FakeDevices,
@@ -62,7 +62,7 @@ impl Listener for Everybody {
 /// What `work` makes heard on this thread.
 fn heard<T>(work: impl FnOnce() -> T) -> (T, Vec<Heard>) {
     static LISTENING: Once = Once::new();
-    LISTENING.call_once(|| audit::set_listener(&Everybody).map_err(|_| "somebody else listens").unwrap());
+    LISTENING.call_once(|| trace::set_listener(&Everybody).map_err(|_| "somebody else listens").unwrap());
     HEARD.take();
     let done = work();
     (done, HEARD.take())
@@ -238,7 +238,7 @@ fn what_an_iommu_lets_a_device_reach_is_heard() {
 
 #[test]
 fn the_program_can_tell_of_its_own_copies() {
-    let ((), heard) = facts(|| audit::note(Event::CopyBytes { len_bytes: 7 }));
+    let ((), heard) = facts(|| trace::note(Event::CopyBytes { len_bytes: 7 }));
     assert_eq!(heard, [(Event::CopyBytes { len_bytes: 7 }, Some(line!() - 1))]);
 }
 
@@ -246,8 +246,8 @@ fn the_program_can_tell_of_its_own_copies() {
 fn there_is_one_listener() {
     static SECOND: Ledger<1> = Ledger::new();
     heard(|| ());
-    assert!(audit::set_listener(&SECOND).is_err());
-    audit::note(Event::Lend);
+    assert!(trace::set_listener(&SECOND).is_err());
+    trace::note(Event::Lend);
     assert_eq!(SECOND.total(Kind::Lend), Count::default());
 }
 

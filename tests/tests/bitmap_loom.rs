@@ -9,21 +9,23 @@
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the model checker says whether a cell's pointer may be used")]
 
 #[allow(dead_code, reason = "what one thread alone uses is not modelled")]
-#[path = "../../runtime/src/pool/bitmap.rs"]
+#[path = "../../runtime/src/mem/pool/bitmap.rs"]
 mod bitmap;
 #[allow(dead_code, reason = "what one thread alone uses is not modelled")]
-#[path = "../../runtime/src/pool/parts.rs"]
+#[path = "../../runtime/src/mem/pool/parts.rs"]
 mod parts;
-#[path = "../../runtime/src/pool/slots.rs"]
+#[path = "../../runtime/src/mem/pool/slots.rs"]
 mod state;
 
-/// In the place of the runtime's `atomic.rs`.
-mod atomic {
-    pub(crate) use loom::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+/// In the place of the runtime's `types/atomic.rs`.
+mod types {
+    pub(crate) use contigo::Error;
+    pub(crate) mod atomic {
+        pub(crate) use loom::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+    }
 }
 
 use bitmap::WORD_BITS;
-use contigo::Error;
 use loom::{
     cell::UnsafeCell,
     model::Builder,

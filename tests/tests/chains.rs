@@ -7,8 +7,8 @@
 
 use contigo::{
     Align, CpuBuf, DevBuf, Engine, Pool, Region, Timeout,
-    accel::gemm8::{Gemm, Gemm8, Output},
-    sim::{Gemm8Model, SimBoard, SimGemm8, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8},
+    sim::{SimBoard, SimWindow},
 };
 use fastrand::Rng;
 use std::ops::Range;

@@ -11,8 +11,8 @@
 use contigo::{
     Accelerator, Align, Backend, BaseAddr, DevSlice, Device, Direction, DmaHeap, Engine, Error, Irq, Mapping, Mmio, PhysAddr, Pool, Port,
     Region, Result, Spin, SyncScope, Timeout, Wired,
-    accel::gemm8::{Gemm, Gemm8, Output, regs},
-    sim::{Gemm8Model, OnBoard, SimBoard, SimGemm8, SimSpec, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs},
+    sim::{OnBoard, SimBoard, SimSpec, SimWindow},
 };
 use contigo_tests::{
     conformance::mutant::{Mutant, Mutation, REFUSAL},

@@ -5,8 +5,8 @@
 use contigo::{
     Align, AnyThread, Arena, Attempt, BaseAddr, CpuBuf, DevAddr, Engine, Error, LocalPool, OneThread, PhysAddr, Pool, Port, Region,
     Timeout,
-    accel::gemm8::{Gemm, Gemm8, Output},
-    sim::{Faults, Gemm8Model, Sim, SimBoard, SimConfig, SimGemm8, SimSpec, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8},
+    sim::{Faults, Sim, SimBoard, SimConfig, SimSpec, SimWindow},
 };
 
 /// One row of 16 ones, a 16 x 16 matrix of twos, a bias of 100: every sum is 132.

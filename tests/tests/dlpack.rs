@@ -18,12 +18,12 @@ mod tensors;
 
 use contigo::{
     Align, CpuBuf, Engine, Error, Pool, Port, Refused, Region, TensorRule, Timeout,
-    accel::gemm8::{Gemm, Gemm8, Output},
     dlpack::{
         ByteOffset, Contract, DataType, Foreign, Imported, Lent, Place, Shape, TensorSpec, TensorTable,
         abi::{DlManagedTensorVersioned, IS_COPIED, READ_ONLY},
     },
-    sim::{Sim, SimBoard, SimGemm8},
+    drivers::gemm8::{Gemm, Gemm8, Output, SimGemm8},
+    sim::{Sim, SimBoard},
 };
 use std::ptr::NonNull;
 use tensors::Theirs;

@@ -1,7 +1,7 @@
 //! `DmaHeap` on kernels that no one machine has: before and since 6.9, with and without the capability, out of memory.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo::{BaseAddr, Direction, DmaHeap, Error, PhysAddr, SyncScope, backend::Backend};
+use contigo::{Backend, BaseAddr, Direction, DmaHeap, Error, PhysAddr, SyncScope};
 use contigo_tests::direct::DirectSync as _;
 use contigo_tests::fake_dma_heap::{Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes};
 use nix::errno::Errno;

@@ -55,7 +55,7 @@ const KERNEL: [(Error, &str); 17] = [
     (Error::PagemapHidden { page: 0x7F12 }, include_str!("hugetlb.rs")),
     (Error::InUse { errno: 11 }, include_str!("u_dma_buf.rs")),
     (Error::PinLimit { need_bytes: 8192, limit_bytes: 4096 }, include_str!("vfio/memory.rs")),
-    (Error::Forked { owner_pid: 77 }, include_str!("../../runtime/src/process.rs")),
+    (Error::Forked { owner_pid: 77 }, include_str!("../../runtime/src/linux/os/process.rs")),
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
     (Error::NotFound { what: "UIO device", among: 3 }, include_str!("uio.rs")),
     (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),
@@ -70,7 +70,7 @@ fn variant(error: Error) -> String {
 
 /// The names of the enum's variants, from its source.
 fn variants() -> BTreeSet<String> {
-    let source = include_str!("../../runtime/src/error.rs");
+    let source = include_str!("../../runtime/src/types/error.rs");
     let (_, body) = source.split_once("pub enum Error {\n").unwrap();
     let (body, _) = body.split_once("\n}").unwrap();
     let name = |line: &str| {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed; a skipped one says so")]
 #![allow(unsafe_code, reason = "fork(2), and bytes of a raw mapping")]
 
-use contigo::{Direction, Error, HugeTlb, PhysAddr, SyncScope, backend::Backend};
+use contigo::{Backend, Direction, Error, HugeTlb, PhysAddr, SyncScope};
 use contigo_tests::{direct::DirectSync as _, emulated};
 use nix::{
     errno::Errno,

@@ -12,13 +12,13 @@
 use contigo::{
     Accelerator as _, Align, Backend, BaseAddr, Bus, DevAddr, Device, Direction, DmaBuf, DmaHeap, Engine, Error, Irq, KernelPort, Mmio,
     PhysAddr, Port, QuiesceProgram, QuiesceStep, Region, Spin, SyncScope, Wired,
-    accel::{
-        gemm8::{Gemm8, regs as gemm8},
-        pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs as pl330},
-        zdma::{Zdma, regs as zdma},
+    drivers::{
+        gemm8::{Gemm8, SimGemm8, regs as gemm8},
+        pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
+        zdma::{SimZdma, Zdma, regs as zdma},
     },
-    kernel_port::seam::Step,
-    sim::{SimBoard, SimGemm8, SimPl330, SimSpec, SimZdma},
+    linux::guard::seam::Step,
+    sim::{SimBoard, SimSpec},
 };
 use contigo_tests::{
     conformance::{boards::OnSim, xor::Xor},

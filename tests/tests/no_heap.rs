@@ -16,11 +16,11 @@ mod counting;
 use contigo::{
     Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Engine, Error, HugeTlb, JobError, KernelPort, LocalPool, OneThread, Pool,
     Port, Region, Result, Timeout, UDmaBuf,
-    accel::gemm8::{Gemm, Gemm8, Output},
-    audit::{self, Kind, Ledger},
-    backend::u_dma_buf::Roots,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    sim::{Faults, Gemm8Model, OnBoard, SimBoard, SimConfig, SimGemm8, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8},
+    linux::memory::u_dma_buf::Roots,
+    sim::{Faults, OnBoard, SimBoard, SimConfig, SimWindow},
+    trace::{self, Kind, Ledger},
 };
 use contigo_tests::{
     emulated,
@@ -160,7 +160,7 @@ static LEDGER: Ledger<64> = Ledger::new();
 
 fn none_on<B: Backend>(name: &str, board: &SimBoard, port: Port, compare: bool, open: impl FnOnce() -> Result<B>) {
     // The first test sets it, for all of them.
-    let _ = audit::set_listener(&LEDGER);
+    let _ = trace::set_listener(&LEDGER);
     let submitted = LEDGER.total(Kind::Submit).calls;
     let device = SimGemm8::new(board, port);
     let (tally, allocations) = count(|| {

@@ -14,7 +14,7 @@
 use contigo::{
     Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool, Port,
     Region, Result, Spin, Timeout, Wired,
-    accel::gemm8::{Gemm, Gemm8, Output, regs},
+    drivers::gemm8::{Gemm, Gemm8, Output, regs},
     sim::SimBoard,
 };
 use contigo_tests::emulated;

@@ -11,8 +11,8 @@
 use contigo::{
     Accelerator, Align, Attempt, BaseAddr, CpuBuf, DevAddr, DevSlice, Device, Engine, Error, Irq, JobError, Mmio, PhysAddr, Pool, Port,
     Refused, Region, Result, Timeout,
-    accel::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs},
-    sim::{Faults, Pl330Spec, Sim, SimBoard, SimConfig, SimCounts, SimPl330},
+    drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, Pl330Spec, SimPl330, regs},
+    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts},
 };
 use fastrand::Rng;
 use std::{cell::Cell, mem::forget};

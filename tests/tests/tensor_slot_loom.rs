@@ -9,14 +9,16 @@
 #[path = "../../runtime/src/dlpack/slot.rs"]
 mod slot;
 
-/// In the place of the runtime's `atomic.rs`.
-mod atomic {
-    pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering};
+/// In the place of the runtime's `types/atomic.rs`.
+mod types {
+    pub(crate) mod atomic {
+        pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering};
+    }
 }
 
-use atomic::AtomicUsize;
 use loom::{cell::UnsafeCell, model, sync::Arc, thread};
 use slot::{FREE, Slot};
+use types::atomic::AtomicUsize;
 
 struct Tensor {
     slot: Slot,

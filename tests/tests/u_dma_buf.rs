@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![allow(unsafe_code, reason = "the counting allocator, and the mapping seen as bytes")]
 
-use contigo::backend::u_dma_buf::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl};
+use contigo::linux::memory::u_dma_buf::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl};
 use contigo::{Align, Backend, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Region, SyncScope, UDmaBuf};
 use contigo_tests::direct::DirectSync as _;
 use contigo_tests::fake_u_dma_buf::{Command, Config, FakeIoctl, FakeUDmaBuf, Kept, Synced};

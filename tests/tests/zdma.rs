@@ -12,8 +12,8 @@ mod registers;
 
 use contigo::{
     CpuBuf, Engine, Timeout,
-    accel::zdma::Zdma,
-    sim::{SimWindow, ZdmaModel},
+    drivers::zdma::{Zdma, ZdmaModel},
+    sim::SimWindow,
 };
 
 const LIMIT: Timeout = Timeout::ms(20);

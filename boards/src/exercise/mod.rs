@@ -20,7 +20,7 @@
 //! a polled engine whose memory needs no kernel for its caches it makes no system call.
 //!
 //! ```
-//! use contigo::{Engine, Region, accel::zdma::Zdma, sim::{SimBoard, SimZdma}};
+//! use contigo::{Engine, Region, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard};
 //! use contigo_boards::exercise::{Budget, Exerciser, Ground, Limits, Mode};
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(Ground::WHOLE_BYTES + 4096)?)?;

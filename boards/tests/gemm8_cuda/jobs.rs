@@ -1,6 +1,6 @@
 //! What the kernels are tried with, and what they have to write.
 
-use contigo::accel::gemm8::{Output, requantize};
+use contigo::drivers::gemm8::{Output, requantize};
 use fastrand::Rng;
 use std::iter;
 

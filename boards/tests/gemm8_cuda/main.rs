@@ -13,8 +13,8 @@ use self::{
 };
 use contigo::{
     Align, Engine, Region, Timeout,
-    accel::gemm8::{Gemm, Gemm8},
-    sim::{SimBoard, SimGemm8, SimSpec},
+    drivers::gemm8::{Gemm, Gemm8, SimGemm8},
+    sim::{SimBoard, SimSpec},
 };
 use contigo_tests::emulated;
 use fastrand::Rng;

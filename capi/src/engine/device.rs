@@ -3,7 +3,8 @@
 
 use contigo::{
     Device, Error, Irq, Mmio, Port, Registers, Spin, UioIrq, Wired,
-    sim::{Gemm8Model, Pl330Model, SimWindow, ZdmaModel},
+    drivers::{gemm8::Gemm8Model, pl330::Pl330Model, zdma::ZdmaModel},
+    sim::SimWindow,
 };
 
 /// Every kind of device. It owns the registers and the interrupt.

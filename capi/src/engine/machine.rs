@@ -11,7 +11,7 @@ use crate::{
 };
 use contigo::{
     CpuBuf, Engine, Error, JobCounts, Port,
-    accel::{
+    drivers::{
         gemm8::{Gemm, Gemm8},
         pl330::Pl330,
         zdma::Zdma,

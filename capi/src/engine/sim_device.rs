@@ -11,7 +11,8 @@ use crate::{
 };
 use contigo::{
     Port,
-    sim::{SimBoard, SimGemm8, SimPl330, SimZdma},
+    drivers::{gemm8::SimGemm8, pl330::SimPl330, zdma::SimZdma},
+    sim::SimBoard,
 };
 
 /// Simulated devices: one for each engine at most.

@@ -21,7 +21,7 @@ use crate::{
 };
 use contigo::{
     Align, Bus, JobCounts, Port, Uio, UioIrq, Wired,
-    accel::{
+    drivers::{
         gemm8::Gemm8,
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,

@@ -15,7 +15,7 @@ use crate::{
 };
 use contigo::{
     Timeout,
-    accel::gemm8::{Gemm, Output},
+    drivers::gemm8::{Gemm, Output},
 };
 use core::mem;
 

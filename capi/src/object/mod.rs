@@ -17,7 +17,7 @@ use contigo::sim::SimBoard;
 
 /// The kernel module; in this crate's own tests a fake of it.
 #[cfg(not(test))]
-type Module = contigo::kernel_port::seam::RealPort;
+type Module = contigo::linux::guard::seam::RealPort;
 #[cfg(test)]
 type Module = contigo_tests::fake_port::FakePort;
 /// A bus master that is bound to it.

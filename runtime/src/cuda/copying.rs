@@ -3,8 +3,10 @@
 
 use super::{CudaKernel, Kernel, Module, abi::CuDevicePtr, driver::check};
 use crate::{
-    Accelerator, DevSlice, Direction, Error, Port, Result, Timeout,
-    audit::{self, Event, Site},
+    job::Accelerator,
+    mem::{DevSlice, Port},
+    trace::{self, Event, Site},
+    types::{Direction, Error, Result, Timeout},
 };
 use core::fmt;
 
@@ -90,7 +92,7 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
                 // SAFETY: so many bytes are at both (`check`); those of the operand are handed over (this function's contract).
                 check("cuMemcpyAsync", unsafe { (api.copy)(to, from, len_bytes, stream) })?;
                 copied += len_bytes as u64;
-                audit::happened(Event::CopyBytes { len_bytes }, Site::NONE);
+                trace::happened(Event::CopyBytes { len_bytes }, Site::NONE);
                 Ok::<_, Error>(())
             };
             let operands = || buffers.iter().zip(own).zip(K::DIRECTIONS);

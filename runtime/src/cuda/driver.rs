@@ -2,7 +2,7 @@
 //! NVIDIA's driver, loaded.
 
 use super::abi::{Api, CuResult, api};
-use crate::{Error, Result};
+use crate::types::{Error, Result};
 use core::{
     ffi::{CStr, c_int},
     fmt,

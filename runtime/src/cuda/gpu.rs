@@ -5,7 +5,10 @@ use super::{
     abi::{Api, CuContext, CuDevice, INVALID_CONTEXT, attribute},
     driver::{Cuda, check},
 };
-use crate::{Bus, Error, Port, Result};
+use crate::{
+    mem::Port,
+    types::{Bus, Error, Result},
+};
 use core::{
     ffi::{c_char, c_int},
     fmt, ptr,

@@ -7,8 +7,9 @@ use super::{
     driver::check,
 };
 use crate::{
-    Align, Backend, BaseAddr, DevAddr, Direction, Error, Mapping, Refused, Result, SyncScope,
-    audit::{self, Event, Site},
+    mem::{Backend, Mapping, SyncScope},
+    trace::{self, Event, Site},
+    types::{Align, BaseAddr, DevAddr, Direction, Error, Refused, Result},
 };
 use core::{
     ffi::c_void,
@@ -199,7 +200,7 @@ impl<'g> CudaHost<'g> {
                 return Err(Error::AttributeNonsense { name, value });
             }
         }
-        audit::happened(Event::MapForDevice { iova: addr, len_bytes }, Site::here());
+        trace::happened(Event::MapForDevice { iova: addr, len_bytes }, Site::here());
         Ok(this)
     }
 
@@ -217,7 +218,7 @@ impl<'g> CudaHost<'g> {
             Kind::Registered => check("cuMemHostUnregister", unsafe { (api.host_unregister)(handle) }),
         })?;
         self.gpu.gave_back();
-        audit::happened(Event::UnmapForDevice { iova: self.addr.0, len_bytes: self.len_bytes }, Site::NONE);
+        trace::happened(Event::UnmapForDevice { iova: self.addr.0, len_bytes: self.len_bytes }, Site::NONE);
         Ok(())
     }
 }
@@ -226,7 +227,7 @@ impl Drop for CudaHost<'_> {
     /// Gives the memory back; what the driver will not take stays, and its GPU's context with it.
     fn drop(&mut self) {
         if self.give_back().is_err() {
-            audit::happened(Event::Leak { len_bytes: self.len_bytes }, Site::NONE);
+            trace::happened(Event::Leak { len_bytes: self.len_bytes }, Site::NONE);
         }
     }
 }

@@ -6,7 +6,12 @@ use super::{
     abi::{Api, CuEvent, CuFunction, CuResult, CuStream, DISABLE_TIMING, NON_BLOCKING, NOT_READY},
     driver::check,
 };
-use crate::{Accelerator, DevSlice, Direction, Error, Irq, Port, Result, Spin, Timeout, irq::poll_until};
+use crate::{
+    hw::{Irq, Spin, irq::poll_until},
+    job::Accelerator,
+    mem::{DevSlice, Port},
+    types::{Direction, Error, Result, Timeout},
+};
 use core::{
     ffi::{CStr, c_void},
     fmt,

@@ -32,6 +32,8 @@
 //! println!("the GPU finds it at {:#x}", region.base().raw());       // the GPU's
 //! # Ok::<(), contigo::Error>(())
 //! ```
+//!
+//! Imports: `types`, `trace`, `mem`, `hw`, `job`, `linux`.
 
 mod abi;
 mod copying;

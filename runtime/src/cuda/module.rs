@@ -6,7 +6,7 @@ use super::{
     abi::{CuFunction, CuModule, JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES},
     driver::check,
 };
-use crate::Result;
+use crate::types::Result;
 use core::{
     ffi::{CStr, c_void},
     fmt, ptr,

@@ -1,7 +1,10 @@
 //! What a consumer demands of a tensor, checked before it sees one.
 
 use super::{Place, Shape};
-use crate::{Error, Result, TensorRule};
+use crate::{
+    dlpack::TensorRule,
+    types::{Error, Result},
+};
 
 /// What a consumer demands of a tensor's memory. Checked at export and at import, so that what a framework would refuse, or read wrongly, is
 /// refused here first, with the numbers.

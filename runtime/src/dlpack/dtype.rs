@@ -1,7 +1,7 @@
 //! What a tensor's elements are.
 
 use super::abi::DataType;
-use crate::{Error, TensorRule};
+use crate::{dlpack::TensorRule, types::Error};
 
 /// `DLDataTypeCode`: the first seven. The codes after them are types of 8 bits and less.
 mod code {

@@ -7,7 +7,11 @@ use super::{
     contract::strided,
     shape::MAX_DIMS,
 };
-use crate::{CpuBuf, Error, Result, TensorRule};
+use crate::{
+    dlpack::TensorRule,
+    mem::CpuBuf,
+    types::{Error, Result},
+};
 use core::{fmt, ptr::NonNull, slice};
 
 /// A tensor that a framework has given away: this value is its consumer, and calls its deleter when it is dropped. What it says of itself

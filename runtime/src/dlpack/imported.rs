@@ -2,9 +2,13 @@
 
 use super::{Contract, DataType, Foreign, Lent, Shape};
 use crate::{
-    Backend, CpuBuf, DevAddr, Error, Port, Refused, Region, Result, TensorRule,
-    region::Block,
-    span::{Part, Span},
+    dlpack::TensorRule,
+    mem::{
+        Backend, CpuBuf, Port, Region,
+        region::Block,
+        span::{Part, Span},
+    },
+    types::{DevAddr, Error, Refused, Result},
 };
 use core::fmt;
 

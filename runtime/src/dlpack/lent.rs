@@ -6,10 +6,10 @@ use super::{
     table::{Entry, Target},
 };
 use crate::{
-    Bus, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, Error, Refused, Result, TensorRule,
-    audit::{self, Event, Site},
-    region::Block,
-    span::Span,
+    dlpack::TensorRule,
+    mem::{CpuBuf, DevBuf, DevSlice, region::Block, span::Span},
+    trace::{self, Event, Site},
+    types::{Bus, DevAddr, Direction, Error, Refused, Result},
 };
 use core::{fmt, mem, ptr, ptr::NonNull};
 
@@ -140,7 +140,7 @@ impl<B> Lent<B> {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn tensor(&mut self) -> Result<NonNull<DlManagedTensorVersioned>> {
         let tensor = self.entry.give_versioned()?;
-        audit::happened(Event::Lend, Site::here());
+        trace::happened(Event::Lend, Site::here());
         Ok(tensor)
     }
 
@@ -151,7 +151,7 @@ impl<B> Lent<B> {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn legacy_tensor(&mut self) -> Result<NonNull<DlManagedTensor>> {
         let tensor = self.entry.give_legacy()?;
-        audit::happened(Event::Lend, Site::here());
+        trace::happened(Event::Lend, Site::here());
         Ok(tensor)
     }
 
@@ -189,7 +189,7 @@ impl<T> Lent<CpuBuf<'_, T>> {
 impl<B> Drop for Lent<B> {
     fn drop(&mut self) {
         if self.is_out() && self.entry.slot().abandon() {
-            audit::happened(Event::Leak { len_bytes: 0 }, Site::NONE);
+            trace::happened(Event::Leak { len_bytes: 0 }, Site::NONE);
             mem::forget(self.buf.take());
             return;
         }

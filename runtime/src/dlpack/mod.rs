@@ -14,6 +14,8 @@
 //! loop of frames lends each one anew; that costs two atomic operations there and two back.
 //!
 //! The structures are those of `dlpack.h` 1.1, and of the form before 1.0. Reference: <https://dmlc.github.io/dlpack/latest/>.
+//!
+//! Imports: `types`, `trace`, `mem`.
 
 pub mod abi;
 mod contract;

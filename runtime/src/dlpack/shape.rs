@@ -1,6 +1,6 @@
 //! How many elements a tensor has, and in which order.
 
-use crate::{Error, TensorRule};
+use crate::{dlpack::TensorRule, types::Error};
 
 /// Dimensions of a tensor. Networks have 4 to 5; each costs 16 bytes of every slot of a [`TensorTable`](super::TensorTable).
 pub const MAX_DIMS: usize = 8;

@@ -10,7 +10,7 @@
 //!
 //! It knows no memory and no tensor, so that the model checker can run every interleaving of it.
 
-use crate::atomic::{AtomicUsize, Ordering};
+use crate::types::atomic::{AtomicUsize, Ordering};
 
 /// Tensors of one slot: a power of two. More of them find a second call of a deleter later, and
 /// cost 144 bytes each.

@@ -1,7 +1,10 @@
 //! What a buffer is lent as.
 
 use super::{Contract, DataType, Shape, table::Target};
-use crate::{Error, Result, TensorRule};
+use crate::{
+    dlpack::TensorRule,
+    types::{Error, Result},
+};
 
 /// Where the memory of a tensor is: `DLDeviceType`, as far as it can be Contigo's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

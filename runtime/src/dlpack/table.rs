@@ -9,9 +9,12 @@ use super::{
     slot::{FREE, Slot, TURNS},
 };
 use crate::{
-    Error, Refused, Result, TensorRule,
-    atomic::{AtomicUsize, Ordering},
-    audit::{self, Event, Site},
+    dlpack::TensorRule,
+    trace::{self, Event, Site},
+    types::{
+        Error, Refused, Result,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 use core::{cell::UnsafeCell, ffi::c_void, ptr, ptr::NonNull};
 
@@ -252,7 +255,7 @@ impl Entry {
 
     fn deleted(&self, turn: usize) {
         if self.slot.deleted(turn) {
-            audit::happened(Event::Return, Site::NONE);
+            trace::happened(Event::Return, Site::NONE);
         } else {
             self.misuses.fetch_add(1, Ordering::Relaxed);
         }

@@ -2,7 +2,10 @@
 //! One block of simulated memory: two memories, and what the cache remembers of the other.
 
 use super::holder::Mark;
-use crate::{Align, BaseAddr, Direction, SyncScope};
+use crate::{
+    mem::SyncScope,
+    types::{Align, BaseAddr, Direction},
+};
 use core::{ops::Range, ptr::NonNull};
 use fastrand::Rng;
 

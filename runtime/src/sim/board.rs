@@ -2,12 +2,12 @@
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
 use super::SimSpec;
-use super::{
-    Faults, Sim,
-    block::SimBlock,
-    holder::{Holder, Mark},
+use super::{Faults, Sim, block::SimBlock, holder::Mark};
+use crate::{
+    mem::Holder,
+    mem::Port,
+    types::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Result, lock},
 };
-use crate::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Port, Result, lock};
 use core::{
     fmt,
     ops::Range,

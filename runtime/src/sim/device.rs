@@ -6,7 +6,11 @@ use super::{
     board::{BoardState, BusError},
     faults::Faults,
 };
-use crate::{DevAddr, Device, Error, Port, Result, irq::Irq, lock, mmio::Mmio};
+use crate::{
+    hw::{Device, irq::Irq, mmio::Mmio},
+    mem::Port,
+    types::{DevAddr, Error, Result, lock},
+};
 use core::{
     fmt,
     sync::atomic::{AtomicBool, Ordering},

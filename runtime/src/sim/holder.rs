@@ -1,22 +1,6 @@
-//! Who may touch a byte of a simulated board's memory: what the hand-over says of it.
+//! Who may touch a byte of a simulated board's memory, in one byte.
 
-use crate::Port;
-
-/// Who may touch some bytes.
-#[derive(Clone, Copy, Debug)]
-pub enum Holder<'a> {
-    /// No device: the CPU has them, or their job has ended.
-    Nobody,
-    /// A device, to read, or to read and write.
-    Device {
-        /// The port that it is behind; `None`: any.
-        port: Option<&'a Port>,
-        /// May it write?
-        writes: bool,
-    },
-}
-
-/// The same in one byte, for each byte of memory: 0 for nobody; otherwise 1, bit 1 for writing, and
+/// A [`Holder`](crate::mem::Holder) in one byte, for each byte of memory: 0 for nobody; otherwise 1, bit 1 for writing, and
 /// the port's number from bit 2 on, counted from 1, where 0 is any port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(pub(super) u8);

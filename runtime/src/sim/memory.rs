@@ -1,8 +1,12 @@
 #![allow(unsafe_code, reason = "a backend promises that its mapping is valid")]
 //! The simulated board's memory as a backend.
 
-use super::{Holder, SimBoard, block::SimBlock};
-use crate::{Align, Backend, BaseAddr, Direction, Error, Mapping, Result, Segment, SyncScope};
+use super::{SimBoard, block::SimBlock};
+use crate::{
+    mem::Holder,
+    mem::{Backend, Mapping, Segment, SyncScope},
+    types::{Align, BaseAddr, Direction, Error, Result},
+};
 use core::{fmt, ops::Range, ptr::NonNull};
 
 /// What a block of simulated memory is like. The default is a good block on a non-coherent board; every other value is

@@ -14,29 +14,26 @@
 //! transfers and devices that hang. Time is virtual: a register access takes 100 ns of it, a wait as long as it must.
 //! A failing seed reruns exactly.
 //!
-//! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](crate::Backend), [`SimDevice`] a device, whose [`SimWindow`] is
-//! its registers and interrupt; [`SimGemm8`], [`SimPl330`] and [`SimZdma`] are the models of what [`accel`](crate::accel) drives. A driver
-//! author writes a [`Model`] of an IP core and tests the driver against it before there is a
-//! bitstream. The type of a window names its model, so each driver has a safe function for it
-//! (`Gemm8::open_simulated`), beside the unsafe one for any device.
+//! [`SimBoard`] is the bus and the clock, [`Sim`] a [`Backend`](crate::Backend), [`SimDevice`] a
+//! device, whose [`SimWindow`] is its registers and interrupt. A driver author writes a [`Model`]
+//! of an IP core and tests the driver against it before there is a bitstream. The type of a window
+//! names its model, so each driver has a safe function for it (`open_simulated`), beside the unsafe
+//! one for any device. The models of this crate's drivers are beside them
+//! ([`drivers`](crate::drivers)).
+//!
+//! Imports: `types`, `trace`, `mem`, `hw`, `job`.
 
 mod block;
 mod board;
 mod device;
 mod faults;
-mod gemm8;
 mod holder;
 mod memory;
 mod on_board;
-mod pl330;
-mod zdma;
 
+pub use crate::mem::Holder;
 pub use board::{BusError, SimBoard, SimConfig, SimCounts};
 pub use device::{Model, SimBus, SimDevice, SimWindow};
 pub use faults::Faults;
-pub use gemm8::{Gemm8Model, SimGemm8};
-pub use holder::Holder;
 pub use memory::{Sim, SimSpec};
 pub use on_board::OnBoard;
-pub use pl330::{Pl330Model, Pl330Spec, SimPl330};
-pub use zdma::{SimZdma, ZdmaModel};

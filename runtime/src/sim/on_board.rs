@@ -1,8 +1,12 @@
 #![allow(unsafe_code, reason = "a backend promises that its mapping is valid")]
 //! Memory that is real, on a board that is not.
 
-use super::{Holder, SimBoard, block::SimBlock};
-use crate::{Backend, Direction, Mapping, Result, Segment};
+use super::{SimBoard, block::SimBlock};
+use crate::{
+    mem::Holder,
+    mem::{Backend, Mapping, Segment},
+    types::{Direction, Result},
+};
 use core::{mem::ManuallyDrop, ops::Range};
 
 /// Any other backend's block on the simulated board's bus, so that simulated devices work on real

@@ -8,7 +8,7 @@ use super::{
 use crate::edu::{Edu, FaultLog, FaultWatch, IommuFault, Unwatched};
 use contigo::{
     Align, Attempt, BaseAddr, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, Pool, Port, Region, Result, Spin, Wired,
-    vfio::{Interrupt, Vfio},
+    linux::vfio::{Interrupt, Vfio},
 };
 use std::{
     fs, thread,

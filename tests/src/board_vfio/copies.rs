@@ -4,7 +4,7 @@ use super::{LEN, LIMIT, NARROW, Outcome, WIDE, open_edu};
 use crate::edu::Unwatched;
 use contigo::{
     Align, Engine, Pool, Region, Result,
-    vfio::{Interrupt, Vfio},
+    linux::vfio::{Interrupt, Vfio},
 };
 use fastrand::Rng;
 

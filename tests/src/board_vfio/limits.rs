@@ -4,7 +4,7 @@ use super::{LEN, LIMIT, Outcome, WIDE, open_edu};
 use crate::edu::Unwatched;
 use contigo::{
     Align, Engine, Error, Region, Result,
-    vfio::{Interrupt, Vfio, VfioDevice},
+    linux::vfio::{Interrupt, Vfio, VfioDevice},
 };
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::fs;

@@ -21,7 +21,7 @@ use crate::edu::{Edu, FaultLog, FaultWatch, regs};
 use contigo::{
     Error, Mmio as _, Result, Timeout,
     irq::poll_every,
-    vfio::{Interrupt, Vfio, VfioDevice},
+    linux::vfio::{Interrupt, Vfio, VfioDevice},
 };
 
 /// Enough for two transfers of 100 ms on a busy emulator.

@@ -9,9 +9,11 @@ use crate::{
 };
 use contigo::{
     Backend as _, Bus, DevAddr, DmaBuf, KernelPort, Port, Result, SyncScope,
-    backend::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
+    linux::{
+        memory::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
+        vfio::{Vfio, VfioMemory},
+    },
     sim::BusError,
-    vfio::{Vfio, VfioMemory},
 };
 use std::sync::{
     Mutex, MutexGuard, PoisonError,

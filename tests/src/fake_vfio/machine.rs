@@ -2,7 +2,7 @@
 //! What the fake's machine is like, which calls can be made to fail, and what is written down.
 
 use super::{DEVICE, GROUP, files::Kind};
-use contigo::vfio::seam::{IoasIovaRanges, IovaRange, Request, Type1Info};
+use contigo::linux::vfio::seam::{IoasIovaRanges, IovaRange, Request, Type1Info};
 
 pub use super::pci::Kind as PciKind;
 

@@ -18,7 +18,7 @@ pub use self::{
 use self::state::State;
 use contigo::{
     Error,
-    vfio::seam::{Function, GroupStatus, Request, VfioKernel},
+    linux::vfio::seam::{Function, GroupStatus, Request, VfioKernel},
 };
 use nix::{
     errno::Errno,
@@ -106,7 +106,7 @@ impl FakeVfio {
         let mut state = self.lock();
         let Some((index, eventfd, masked)) = state.irq.filter(|(_, _, masked)| !*masked) else { return false };
         // A level stays masked until somebody has looked.
-        state.irq = Some((index, eventfd, masked || index == contigo::vfio::seam::INTX));
+        state.irq = Some((index, eventfd, masked || index == contigo::linux::vfio::seam::INTX));
         let one = 1_u64.to_ne_bytes();
         // SAFETY: the program's eventfd, which it keeps open while it is set here; 8 bytes are read.
         unsafe { libc::write(eventfd, one.as_ptr().cast(), one.len()) == 8 }

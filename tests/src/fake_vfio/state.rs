@@ -7,7 +7,9 @@ use super::{
     machine::{Call, Event, IOAS, Machine, REGION_STEP, Way},
     pci::Pci,
 };
-use contigo::vfio::seam::{CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, INTX, IrqInfo, IrqSet, MSI, MSIX, RegionInfo, Request, TYPE1V2_IOMMU};
+use contigo::linux::vfio::seam::{
+    CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, INTX, IrqInfo, IrqSet, MSI, MSIX, RegionInfo, Request, TYPE1V2_IOMMU,
+};
 use nix::errno::Errno;
 
 /// What the kernel remembers.

@@ -6,8 +6,8 @@ use super::{
 };
 use contigo::{
     Align, Engine, Error, Pool, Region, Timeout,
-    accel::gemm8::Gemm,
     cuda::{CopyingKernel, CudaHost, Gpu},
+    drivers::gemm8::Gemm,
 };
 use contigo_boards::gemm8_cuda::Gemm8Kernel;
 use fake_cuda::{Config, Controls, Function, code as answers};

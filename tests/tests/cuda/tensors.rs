@@ -3,9 +3,9 @@
 use super::{block, clean, driver};
 use contigo::{
     Align, Engine, Region, Timeout,
-    accel::gemm8::{Gemm, Output},
     cuda::{Gpu, Log},
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi},
+    drivers::gemm8::{Gemm, Output},
 };
 use contigo_boards::gemm8_cuda::Gemm8Module;
 use fake_cuda::{Config, Device};

@@ -6,8 +6,8 @@ use super::{
 };
 use contigo::{
     Align, DevBuf, Error, JobError, MmioWindow, Pool, Port, Region, Spin, Timeout, Wired,
-    accel::gemm8::{Gemm8, regs},
-    sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice, SimGemm8},
+    drivers::gemm8::{Gemm8, SimGemm8, regs},
+    sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
 use std::{
     ptr::NonNull,

@@ -3,8 +3,8 @@
 use super::Watched;
 use contigo::{
     Align, BaseAddr, CpuBuf, Direction, Engine, Error, Operand, PhysAddr, Pool, Port, Region, SyncScope, Timeout,
-    accel::gemm8::{Gemm, Gemm8, Output},
-    sim::{Gemm8Model, SimBoard, SimGemm8, SimSpec, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8},
+    sim::{SimBoard, SimSpec, SimWindow},
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 

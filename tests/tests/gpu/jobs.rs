@@ -7,8 +7,8 @@ use super::{
 };
 use contigo::{
     Accelerator, Align, Engine, Error, Pool, Region, Timeout,
-    accel::gemm8::{Gemm, Output, requantize},
     cuda::{CudaHost, Gpu, Log},
+    drivers::gemm8::{Gemm, Output, requantize},
 };
 use contigo_boards::gemm8_cuda::Gemm8Module;
 use contigo_tests::emulated::skipped;

@@ -8,8 +8,8 @@ use crate::{
 };
 use contigo::{
     Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Engine, Error, JobError, OneThread, Running, Timeout,
-    accel::gemm8::{Gemm, Gemm8},
-    sim::{Gemm8Model, SimGemm8, SimWindow},
+    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8},
+    sim::SimWindow,
 };
 use contigo_tests::{
     conformance::{Failure, Verdict},

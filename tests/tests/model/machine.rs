@@ -6,7 +6,8 @@ use crate::{
 };
 use contigo::{
     Align, Arena, Backend, CpuBuf, DevAddr, DevBuf, Direction, LocalPool, OneThread, Pool, Region,
-    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimGemm8, SimSpec},
+    drivers::gemm8::SimGemm8,
+    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimSpec},
 };
 use contigo_tests::{
     conformance::{

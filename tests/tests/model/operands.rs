@@ -6,7 +6,7 @@ use crate::{
 };
 use contigo::{
     Direction, Error, JobError, OneThread, Operand,
-    accel::gemm8::{Gemm, Output},
+    drivers::gemm8::{Gemm, Output},
 };
 use contigo_tests::{
     conformance::{Failure, Verdict},

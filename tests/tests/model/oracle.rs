@@ -3,7 +3,7 @@
 use crate::{machine::Part, reference::operand_bytes};
 use contigo::{
     Direction, Error,
-    accel::gemm8::{Gemm, Output},
+    drivers::gemm8::{Gemm, Output},
 };
 use std::ops::Range;
 

@@ -2,11 +2,13 @@
 
 use contigo::{
     Result,
-    backend::{
-        dma_heap::HeapKernel,
-        u_dma_buf::{DevInfo, SyncArgs, UDmaBufIoctl},
+    linux::{
+        guard::seam::{PortKernel, Request},
+        memory::{
+            dma_heap::HeapKernel,
+            u_dma_buf::{DevInfo, SyncArgs, UDmaBufIoctl},
+        },
     },
-    kernel_port::seam::{PortKernel, Request},
 };
 use contigo_tests::{
     fake_dma_heap::{FakeFile, FakeHeap},

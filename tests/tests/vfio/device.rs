@@ -3,7 +3,7 @@
 use super::{opened, unsuitable};
 use contigo::{
     Device, Error, Irq, Mmio,
-    vfio::{Interrupt, Vfio, VfioDevice, seam},
+    linux::vfio::{Interrupt, Vfio, VfioDevice, seam},
 };
 use contigo_tests::fake_vfio::{Call, Event, FakeVfio, Machine, Way};
 use nix::errno::Errno;

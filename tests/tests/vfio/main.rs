@@ -13,7 +13,7 @@ mod device;
 mod memory;
 mod open;
 
-use contigo::{Error, vfio::Vfio};
+use contigo::{Error, linux::vfio::Vfio};
 use contigo_tests::fake_vfio::{ADDRESS, FakeVfio, Machine};
 
 /// A kernel on `machine`, and the device opened on it.

@@ -3,7 +3,7 @@
 use super::opened;
 use contigo::{
     Align, Backend, BaseAddr, Bus, DevAddr, Error, PhysAddr, Region,
-    vfio::{VfioMemory, seam::IovaRange},
+    linux::vfio::{VfioMemory, seam::IovaRange},
 };
 use contigo_tests::{
     emulated,

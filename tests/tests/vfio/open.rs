@@ -3,7 +3,7 @@
 use super::{opened, refused, unsuitable};
 use contigo::{
     BaseAddr, Bus, Error, Region,
-    vfio::{Vfio, seam::IovaRange},
+    linux::vfio::{Vfio, seam::IovaRange},
 };
 use contigo_tests::fake_vfio::{ADDRESS, Call, Event, FakeVfio, GROUP, Kind, Machine, PciKind, Way};
 use nix::{errno::Errno, libc};

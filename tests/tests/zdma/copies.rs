@@ -3,7 +3,8 @@
 use super::{LIMIT, MODES, Mode, ZdmaEngine, carve};
 use contigo::{
     Align, CpuBuf, Engine, Error, Pool, Region, Timeout,
-    sim::{Faults, SimBoard, SimConfig, SimCounts, SimZdma},
+    drivers::zdma::SimZdma,
+    sim::{Faults, SimBoard, SimConfig, SimCounts},
 };
 use fastrand::Rng;
 

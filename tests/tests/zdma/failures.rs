@@ -4,8 +4,11 @@
 use super::{LIMIT, MODES, Mode, carve};
 use contigo::{
     Accelerator, Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Engine, Error, Mapping, PhysAddr, Port, Region, SyncScope,
-    accel::zdma::{Zdma, regs},
-    sim::{Faults, SimBoard, SimConfig, SimGemm8, SimSpec, SimZdma},
+    drivers::{
+        gemm8::SimGemm8,
+        zdma::{SimZdma, Zdma, regs},
+    },
+    sim::{Faults, SimBoard, SimConfig, SimSpec},
 };
 use std::{ops::Range, ptr::NonNull};
 

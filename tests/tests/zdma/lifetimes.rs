@@ -4,8 +4,8 @@
 use super::{MODES, Mode, ZdmaEngine, carve};
 use contigo::{
     Align, CpuBuf, Engine, Error, JobError, Mmio, Pool, Region, Timeout,
-    accel::zdma::{Zdma, regs},
-    sim::{Faults, Sim, SimBoard, SimConfig, SimZdma},
+    drivers::zdma::{SimZdma, Zdma, regs},
+    sim::{Faults, Sim, SimBoard, SimConfig},
 };
 
 const LEN: usize = 8192;
@@ -19,7 +19,7 @@ fn unlucky(faults: Faults) -> SimBoard {
 fn start<'e, 'p, 'd>(
     engine: &'e mut ZdmaEngine<'p, 'd>,
     [from, to]: [CpuBuf<'p>; 2],
-) -> contigo::Running<'e, 'p, Zdma<'p, contigo::sim::SimWindow<'d, contigo::sim::ZdmaModel>>, 2> {
+) -> contigo::Running<'e, 'p, Zdma<'p, contigo::sim::SimWindow<'d, contigo::drivers::zdma::ZdmaModel>>, 2> {
     engine.start([from.to_device(..), to.from_device(..)], &()).unwrap()
 }
 

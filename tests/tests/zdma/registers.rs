@@ -4,7 +4,7 @@
 use super::{LIMIT, carve};
 use contigo::{
     CpuBuf, Device, Engine, Error, Irq, Mmio, Port, Region, Result,
-    accel::zdma::{Zdma, regs},
+    drivers::zdma::{Zdma, regs},
     sim::{Sim, SimBoard},
 };
 use std::{

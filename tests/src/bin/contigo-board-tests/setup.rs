@@ -5,12 +5,12 @@ use crate::machine::{Engine, Memory};
 use contigo::{
     Accelerator, Align, Backend, Bus, BusMaster, Device, DmaHeap, Error, HugeTlb, KernelPort, PciFunction, Port, Region, Result, UDmaBuf,
     Uio,
-    accel::{
-        pl330::{PROGRAM_BYTES, Pl330},
-        zdma::Zdma,
+    drivers::{
+        pl330::{PROGRAM_BYTES, Pl330, SimPl330},
+        zdma::{SimZdma, Zdma},
     },
-    sim::{SimBoard, SimPl330, SimZdma},
-    vfio::{Interrupt, Vfio},
+    linux::vfio::{Interrupt, Vfio},
+    sim::SimBoard,
 };
 use contigo_boards::{
     DmaKind,

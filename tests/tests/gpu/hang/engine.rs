@@ -4,8 +4,8 @@ use super::{BEGUN, ENDED, Flag, SOON, Spin, Word, forbidden, module, say, shared
 use crate::{alone, cuda, raw::Raw};
 use contigo::{
     Align, Attempt, CpuBuf, Engine, Error, Region, Timeout,
-    accel::gemm8::{Gemm, Output},
     cuda::{CudaHost, CudaKernel, Gpu, Log},
+    drivers::gemm8::{Gemm, Output},
 };
 use contigo_boards::gemm8_cuda::{Gemm8Kernel, Gemm8Module};
 use contigo_tests::emulated::skipped;

@@ -8,8 +8,8 @@ use super::{
 use crate::heap;
 use contigo::{
     Accelerator, Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout,
-    accel::gemm8::{Gemm, Gemm8},
-    sim::{OnBoard, SimBoard, SimGemm8},
+    drivers::gemm8::{Gemm, Gemm8, SimGemm8},
+    sim::{OnBoard, SimBoard},
 };
 use std::{
     sync::atomic::{AtomicUsize, Ordering},

@@ -2,7 +2,7 @@
 
 use crate::{failure::Failure, table};
 use comfy_table::{Cell, CellAlignment};
-use contigo::audit::{self, Event, Kind, Ledger, Listener};
+use contigo::trace::{self, Event, Kind, Ledger, Listener};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
@@ -77,7 +77,7 @@ impl Trace {
             threads: AtomicU64::new(0),
         });
         // There is no other listener in this program: a refusal is this one, heard already.
-        let _ = audit::set_listener(trace);
+        let _ = trace::set_listener(trace);
         trace
     }
 
@@ -85,7 +85,7 @@ impl Trace {
     pub(crate) fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<_> = self.ledger.rows().collect();
         rows.sort_by_key(|row| (row.kind as usize, row.site.map(|site| (site.file(), site.line(), site.column()))));
-        let row = |row: audit::Row| Row {
+        let row = |row: trace::Row| Row {
             what: row.kind.name(),
             calls: row.count.calls,
             bytes: row.count.bytes,

@@ -9,8 +9,8 @@ use super::{
 use crate::{failure::Failure, heap::Heap};
 use contigo::{
     Accelerator, DevSlice, Device, Direction, Engine, Port, Region, Result, Timeout,
-    accel::zdma::Zdma,
-    sim::{SimBoard, SimZdma},
+    drivers::zdma::{SimZdma, Zdma},
+    sim::SimBoard,
 };
 use contigo_boards::DmaKind;
 

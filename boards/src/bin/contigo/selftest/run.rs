@@ -5,11 +5,11 @@ use super::{engine::Registers, wiring};
 use crate::{alloc_counter, failure::Failure, heap};
 use contigo::{
     Accelerator, Align, Backend, BaseAddr, Device, Engine, Port, Region, Timeout,
-    accel::{
-        pl330::{PROGRAM_BYTES, Pl330},
-        zdma::Zdma,
+    drivers::{
+        pl330::{PROGRAM_BYTES, Pl330, SimPl330},
+        zdma::{SimZdma, Zdma},
     },
-    sim::{OnBoard, SimBoard, SimPl330, SimZdma},
+    sim::{OnBoard, SimBoard},
 };
 use contigo_boards::{
     DmaKind,

@@ -9,8 +9,8 @@
 
 use super::{Verdict, Wrong, ensure, ok};
 use crate::{machine::meminfo, map::Map};
-use contigo::backend::dma_heap::{HeapKernel as _, RealHeap};
-use contigo::kernel_port::seam::code;
+use contigo::linux::guard::seam::code;
+use contigo::linux::memory::dma_heap::{HeapKernel as _, RealHeap};
 use fastrand::Rng;
 use nix::{errno::Errno, libc};
 use std::{

@@ -9,7 +9,7 @@ use crate::{
 };
 use contigo::{
     Accelerator, Align, Attempt, Backend, Engine, Error, HugeTlb, Region,
-    backend::dma_heap::{HeapKernel as _, RealHeap},
+    linux::memory::dma_heap::{HeapKernel as _, RealHeap},
 };
 use contigo_tests::edu::regs::TRANSFER_BYTES;
 use nix::{

@@ -8,7 +8,7 @@ use super::{
     ensure, ok,
 };
 use crate::setup::{Bench, Line};
-use contigo::{Accelerator, Backend, Device, Engine, Error, Region, Result, Timeout, accel::pl330::Pl330};
+use contigo::{Accelerator, Backend, Device, Engine, Error, Region, Result, Timeout, drivers::pl330::Pl330};
 
 /// Arm DDI 0424C, chapter 4: no instruction begins with this byte.
 const UNDEFINED: u8 = 0x5F;

@@ -9,7 +9,7 @@ use crate::{
 };
 use contigo::{
     Accelerator, Backend, Device, Region, Result, Timeout, Uio,
-    accel::pl330::{Pl330, regs},
+    drivers::pl330::{Pl330, regs},
 };
 use std::{
     io::{PipeWriter, Write},

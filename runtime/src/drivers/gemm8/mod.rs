@@ -1,0 +1,272 @@
+#![allow(unsafe_code, reason = "implementing `Accelerator` is a promise about the hardware")]
+//! `gemm8`, an int8 matrix engine: C = A·B + bias, then optional ReLU and right shift to int8, or raw int32.
+//!
+//! The hardware's contract (registers, limits, errors) is `boards/gemm8.md`. Four operands, in this order:
+//!
+//! | operand | what | bytes | direction |
+//! |---|---|---|---|
+//! | A | `m` rows of `k` int8 | `m·k` | to the device |
+//! | B | `k` rows of `n` int8 | `k·n` | to the device |
+//! | bias | `n` int32, little-endian | `4·n` | to the device |
+//! | C | `m` rows of `n` int8 or int32 | `m·n` or `4·m·n` | from the device |
+
+mod arithmetic;
+pub mod regs;
+
+#[cfg(feature = "sim")]
+mod model;
+
+pub use arithmetic::requantize;
+#[cfg(feature = "sim")]
+pub use model::{Gemm8Model, SimGemm8};
+
+use crate::{
+    hw::{Device, irq::poll_until},
+    job::{Accelerator, QuiesceProgram, QuiesceStep},
+    mem::{DevSlice, Port},
+    types::{Direction, Error, Result, Timeout},
+};
+
+/// How long `quiesce` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
+/// 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others congest.
+const QUIESCE_US: u32 = 10_000;
+/// Between two looks while it waits: no interrupt announces the end of an abort.
+const QUIESCE_STEP_US: u32 = 50;
+
+/// One matrix product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Gemm {
+    /// Rows of A and C: 1 to 4,096.
+    pub m: u32,
+    /// Columns of B and C: 16 to 4,096, a multiple of 16.
+    pub n: u32,
+    /// Columns of A, rows of B: 16 to 4,096, a multiple of 16.
+    pub k: u32,
+    /// What becomes of the sums.
+    pub output: Output,
+}
+
+/// What becomes of the 32-bit sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Output {
+    /// Shifted right by `shift` (0 to 31) with rounding half up, then saturated to -128..=127.
+    Int8 {
+        /// Negative sums become 0 before the shift.
+        relu: bool,
+        /// How many bits.
+        shift: u32,
+    },
+    /// As they are.
+    Int32 {
+        /// Negative sums become 0.
+        relu: bool,
+    },
+}
+
+impl Output {
+    /// One element of C, in bytes.
+    #[must_use]
+    pub const fn element_bytes(self) -> u64 {
+        match self {
+            Self::Int8 { .. } => 1,
+            Self::Int32 { .. } => 4,
+        }
+    }
+}
+
+impl Gemm {
+    /// How many bytes each operand needs: A, B, bias, C; `u64::MAX` where that is no 64-bit number.
+    #[must_use]
+    pub const fn operand_bytes(&self) -> [u64; 4] {
+        let (m, n, k) = (self.m as u64, self.n as u64, self.k as u64);
+        [m * k, k * n, 4 * n, (m * n).saturating_mul(self.output.element_bytes())]
+    }
+
+    /// Do the operands suit the arguments, and the arguments the engine (`boards/gemm8.md`, "Operands and limits")? For every driver of one.
+    ///
+    /// # Errors
+    /// [`Error::Argument`], [`Error::BufferSize`], [`Error::BufferAlign`].
+    pub fn check(&self, buffers: &[DevSlice; 4]) -> Result<()> {
+        argument("m", self.m, 1, regs::DIM_MAX, 1)?;
+        argument("n", self.n, regs::TILE, regs::DIM_MAX, regs::TILE)?;
+        argument("k", self.k, regs::TILE, regs::DIM_MAX, regs::TILE)?;
+        if let Output::Int8 { shift, .. } = self.output {
+            argument("shift", shift, 0, regs::MODE_SHIFT, 1)?;
+        }
+        for (index, (buffer, need_bytes)) in buffers.iter().zip(self.operand_bytes()).enumerate() {
+            if (buffer.len_bytes as u64) < need_bytes {
+                return Err(Error::BufferSize { index, need_bytes, have_bytes: buffer.len_bytes });
+            }
+            if !buffer.addr.0.is_multiple_of(regs::POINTER_ALIGN as u64) {
+                return Err(Error::BufferAlign { index, addr: buffer.addr.0, align_bytes: regs::POINTER_ALIGN });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The driver of one engine.
+#[derive(Debug)]
+pub struct Gemm8<D> {
+    device: D,
+    /// What the job under way must have written when it is done.
+    expected_bytes: u64,
+}
+
+impl<D: Device> Gemm8<D> {
+    /// The driver of `device`.
+    ///
+    /// # Errors
+    /// [`Error::RegisterWindow`] where the window is too small; [`Error::WrongDevice`] where its
+    /// `ID` register is not
+    /// gemm8's: the wrong address, or no bitstream is loaded. An `ID` that is right is a hint, and
+    /// no proof.
+    ///
+    /// # Safety
+    /// The window is a gemm8's (`boards/gemm8.md`), and nobody else drives it while this value
+    /// lives.
+    pub unsafe fn open(device: D) -> Result<Self> {
+        if device.len_bytes() < regs::WINDOW_BYTES {
+            return Err(Error::RegisterWindow { device: "gemm8", need_bytes: regs::WINDOW_BYTES, have_bytes: device.len_bytes() });
+        }
+        match regs::ID.read(&device) {
+            regs::ID_VALUE => {}
+            found => return Err(Error::WrongDevice { device: "gemm8", register: "ID", expected: regs::ID_VALUE, found }),
+        }
+        Ok(Self { device, expected_bytes: 0 })
+    }
+
+    /// Takes back a raised interrupt. ISR toggles on write, so only what is set is written.
+    fn acknowledge(&self) {
+        let raised = regs::ISR.read(&self.device);
+        if raised != 0 {
+            // SAFETY: ISR moves no data.
+            unsafe { regs::ISR.write(&self.device, raised) }
+        }
+    }
+
+    /// What the finished job says of itself. Registers of a device are distrusted: they are compared, not used.
+    fn verdict(&self) -> Result<()> {
+        let status = regs::STATUS.read(&self.device);
+        if status != 0 {
+            return Err(Error::Fault { device: "gemm8", status, what: regs::describe(status) });
+        }
+        let done_bytes = u64::from(regs::BYTES_OUT.read(&self.device));
+        if done_bytes != self.expected_bytes {
+            return Err(Error::ShortTransfer { need_bytes: self.expected_bytes, done_bytes });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+impl<D: crate::hw::AsFd> crate::hw::AsFd for Gemm8<D> {
+    fn as_fd(&self) -> crate::hw::BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
+
+// SAFETY: boards/gemm8.md, "What the engine promises": 1. it reads m·k, k·n and 4·n bytes from A, B and bias, and writes
+// the bytes of C, which `check` compared with the operands; nothing else. 2. AP_DONE and AP_IDLE rise after the last write
+// response has arrived, and ABORT raises AP_IDLE only then. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. ABORT starts nothing, and
+// AP_IDLE without AP_START is what `quiesce` believes.
+unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
+    type Args = Gemm;
+    const NAME: &'static str = "gemm8";
+    const ADDR_BITS: u32 = 64;
+    const DIRECTIONS: [Direction; 4] = [Direction::ToDevice, Direction::ToDevice, Direction::ToDevice, Direction::FromDevice];
+
+    fn port(&self) -> &Port {
+        self.device.port()
+    }
+
+    fn check(&self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
+        args.check(buffers)
+    }
+
+    unsafe fn start(&mut self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
+        let device = &self.device;
+        let mode = match args.output {
+            Output::Int8 { relu, shift } => shift | if relu { regs::MODE_RELU } else { 0 },
+            Output::Int32 { relu } => regs::MODE_RAW | if relu { regs::MODE_RELU } else { 0 },
+        };
+        let [_, _, _, c_bytes] = args.operand_bytes();
+        self.expected_bytes = c_bytes;
+        // SAFETY: the caller handed these operands over, and `check` found them large enough for these arguments, so
+        // the job that AP_START starts stays inside them (boards/gemm8.md, "What the engine promises", 1).
+        unsafe {
+            for (pointer, buffer) in regs::POINTERS.iter().zip(buffers) {
+                pointer.write(device, buffer.addr);
+            }
+            regs::M.write(device, args.m);
+            regs::N.write(device, args.n);
+            regs::K.write(device, args.k);
+            regs::MODE.write(device, mode);
+            regs::CTRL.write(device, regs::AP_START);
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+        // AP_DONE clears when it is read, so one read both sees it and uses it.
+        let done = poll_until(&mut self.device, timeout, |device| regs::is_done(regs::CTRL.read_and_clear(device)))?;
+        if done {
+            self.acknowledge();
+            self.verdict()?;
+        }
+        Ok(done)
+    }
+
+    fn quiesce(&mut self) -> Result<()> {
+        let status = regs::CTRL.read_and_clear(&self.device);
+        let mut stopped = Ok(());
+        if !regs::is_idle(status) {
+            // SAFETY: ABORT ends transfers and starts none.
+            stopped = unsafe { self.quiesce_program().run(&mut self.device, QUIESCE_STEP_US) };
+            // SAFETY: as above. The program ends at a poll that is not met.
+            unsafe { regs::ABORT.write(&self.device, 0) };
+        }
+        self.acknowledge();
+        stopped.map_err(|status| Error::WillNotStop { device: "gemm8", status, waited_us: QUIESCE_US })?;
+        // Also after a reset from outside, which turned them off.
+        // SAFETY: interrupt enables move no data.
+        unsafe {
+            regs::IER.write(&self.device, regs::INT_DONE);
+            regs::GIE.write(&self.device, 1);
+        }
+        Ok(())
+    }
+
+    /// `boards/gemm8.md`, "A job, as the driver does it".
+    fn quiesce_program(&self) -> QuiesceProgram {
+        const STEPS: [QuiesceStep; 3] = [
+            QuiesceStep::write(regs::ABORT.offset(), u32::MAX, 1),
+            QuiesceStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, QUIESCE_US),
+            QuiesceStep::write(regs::ABORT.offset(), u32::MAX, 0),
+        ];
+        QuiesceProgram::new(&STEPS).unwrap_or_default()
+    }
+}
+
+fn argument(name: &'static str, value: u32, min: u32, max: u32, multiple_of: u32) -> Result<()> {
+    if (min..=max).contains(&value) && value.is_multiple_of(multiple_of) {
+        return Ok(());
+    }
+    let [value, min, max, multiple_of] = [value, min, max, multiple_of].map(u64::from);
+    Err(Error::Argument { name, value, min, max, multiple_of })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_are_no_number_are_the_largest_one() {
+        let args = |m, n, k| Gemm { m, n, k, output: Output::Int32 { relu: false } };
+        assert_eq!(args(2, 16, 32).operand_bytes(), [64, 512, 64, 128]);
+        let all = u64::from(u32::MAX);
+        assert_eq!(args(u32::MAX, u32::MAX, u32::MAX).operand_bytes(), [all * all, all * all, 4 * all, u64::MAX]);
+    }
+}

@@ -1,0 +1,96 @@
+#![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
+//! One device as a program holds it: its registers, its interrupt, and the port that its bus master is wired to.
+
+use crate::{
+    hw::{irq::Irq, mmio::Mmio},
+    mem::Port,
+    types::Error,
+};
+
+/// One device: registers ([`Mmio`]), interrupt ([`Irq`]), and the port that its bus master reaches memory through. A driver
+/// owns one.
+///
+/// Simulated devices know their port. For real ones it is a fact of the block design that no register tells: [`Wired`] is
+/// where a program claims it.
+///
+/// # Safety
+/// Callers owe nothing.
+///
+/// # Implementation safety
+/// Every address that this device puts on its bus goes through [`port`](Self::port): its offset, its window and its
+/// coherency are true of this device.
+pub unsafe trait Device: Mmio + Irq {
+    /// The port of its bus master.
+    fn port(&self) -> &Port;
+}
+
+/// A real device: a register window and an interrupt from the kernel, and the port by the program's word.
+/// `Uio::wired` and `PciFunction::wired` (feature `linux`) make one of a device that the kernel gives
+/// to user space; it is `AsFd` where its interrupt is.
+///
+/// ```
+/// use contigo::{Bus, Device, Error, Irq, Mmio, Port, Wired, drivers::gemm8::Gemm8};
+/// /// UG585, "AXI_HP Interfaces": not coherent, 32 bits, no offset.
+/// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+///
+/// /// # Safety
+/// /// `window` and `irq` are this bitstream's gemm8, and nobody else drives it.
+/// unsafe fn open(window: impl Mmio, irq: impl Irq) -> Result<Gemm8<impl Device>, Error> {
+///     // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
+///     let device = unsafe { Wired::new(window, irq, HP0) };
+///     // SAFETY: the caller's promise.
+///     unsafe { Gemm8::open(device) }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Wired<W, I> {
+    window: W,
+    pub(super) irq: I,
+    port: Port,
+}
+
+impl<W: Mmio, I: Irq> Wired<W, I> {
+    /// # Safety
+    /// The device behind `window` reaches memory through `port` and no other way: the port's offset, window and coherency
+    /// are those of the hardware as it is configured now. No IOMMU and no `dma-ranges` translates its addresses, unless all
+    /// memory given to its engine has a [`BaseAddr::Dev`](crate::BaseAddr::Dev) made for it.
+    #[must_use]
+    pub const unsafe fn new(window: W, irq: I, port: Port) -> Self {
+        Self { window, irq, port }
+    }
+}
+
+// SAFETY: the window's registers.
+unsafe impl<W: Mmio, I> Mmio for Wired<W, I> {
+    fn len_bytes(&self) -> usize {
+        self.window.len_bytes()
+    }
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        self.window.read32(offset)
+    }
+    #[inline]
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.window.write32(offset, value) }
+    }
+}
+
+impl<W, I: Irq> Irq for Wired<W, I> {
+    fn now_us(&self) -> u64 {
+        self.irq.now_us()
+    }
+    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+        self.irq.wait(timeout_us)
+    }
+    fn looks_before_clock(&self) -> u32 {
+        self.irq.looks_before_clock()
+    }
+}
+
+// SAFETY: `new`'s caller promised it.
+unsafe impl<W: Mmio, I: Irq> Device for Wired<W, I> {
+    fn port(&self) -> &Port {
+        &self.port
+    }
+}

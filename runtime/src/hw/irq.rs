@@ -1,0 +1,114 @@
+//! How a driver waits between two looks at a status register: an interrupt, a pause, or the simulator's virtual time.
+
+use crate::types::{Error, Timeout};
+
+/// One device's interrupt line, with the clock that bounds the wait for it.
+///
+/// `Spin` has no interrupt and looks again after a short pause. `UioIrq` is a real one. The simulated board's is in its
+/// `sim::SimWindow`.
+pub trait Irq {
+    /// A clock that never goes back, in microseconds.
+    fn now_us(&self) -> u64;
+
+    /// Returns when the line was raised, and at the latest a microsecond after `timeout_us`. It may
+    /// return early: whoever calls looks at the device again, and an interrupt that got lost costs
+    /// time but no result.
+    ///
+    /// # Errors
+    /// What the kernel says of the interrupt's file.
+    fn wait(&mut self, timeout_us: u32) -> Result<(), Error>;
+
+    /// How many looks come before the clock is asked for the first time: more than 0 only where asking it costs more than a
+    /// look. A wait may last so many looks longer than its limit, and 10,000 at most.
+    fn looks_before_clock(&self) -> u32 {
+        0
+    }
+}
+
+/// Looks at one wait, at most: 100 for each microsecond of its limit (a look across any bus takes more than 10 ns), and
+/// some for a limit of 0. It ends a wait whose clock stands still.
+const fn looks_at_most(timeout: Timeout) -> u64 {
+    1_000 + timeout.as_us() as u64 * 100
+}
+
+/// Looks before the clock is asked, at most: an `Irq` that wants more must not hang its user. About 2 ms where a look takes 0.2 us.
+const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
+
+/// Looks until `done` says so, at most for `timeout`; `Ok(false)` when the time is over. The last look comes after the
+/// deadline, so that a completion whose interrupt was lost is found.
+///
+/// # Errors
+/// What the interrupt says.
+pub fn poll_until<I: Irq>(irq: &mut I, timeout: Timeout, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+    poll_every(irq, u32::MAX, timeout, done)
+}
+
+/// As [`poll_until`], with a look every `step_us` at least: for what no interrupt announces.
+///
+/// # Errors
+/// What the interrupt says.
+pub fn poll_every<I: Irq>(irq: &mut I, step_us: u32, timeout: Timeout, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+    if done(irq) {
+        return Ok(true);
+    }
+    if timeout == Timeout::NOW {
+        return Ok(false);
+    }
+    for _ in 0..irq.looks_before_clock().min(LOOKS_BEFORE_CLOCK_AT_MOST) {
+        irq.wait(0)?;
+        if done(irq) {
+            return Ok(true);
+        }
+    }
+    let deadline_us = irq.now_us().saturating_add(u64::from(timeout.as_us()));
+    for _ in 0..looks_at_most(timeout) {
+        let left_us = deadline_us.saturating_sub(irq.now_us());
+        if left_us == 0 {
+            break;
+        }
+        irq.wait(u32::try_from(left_us).unwrap_or(u32::MAX).min(step_us))?;
+        if done(irq) {
+            return Ok(true);
+        }
+    }
+    Ok(done(irq))
+}
+
+/// No interrupt: a pause between looks, and no system call: `clock_gettime` is answered by the vDSO. Where it is not, on 32-bit
+/// Arm cores without the architected timer (Cortex-A9: Zynq-7000, Cyclone V), the clock is first asked after 1,000 looks, so that
+/// a short job makes no system call there either. By them a wait may last longer than its limit: some 0.2 ms, by the count of
+/// 32 pauses and one read of a register for each. Other 32-bit cores do the same, because a program cannot tell them apart.
+///
+/// Its `wait` is one pause of about a microsecond, whatever time it is given: also for a time of 0,
+/// and never longer. [`poll_until`] asks the clock between two pauses, so that a wait ends one
+/// pause and one look after its limit.
+#[cfg(all(feature = "linux", target_os = "linux"))]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spin;
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+impl Irq for Spin {
+    fn now_us(&self) -> u64 {
+        use nix::time::{ClockId, clock_gettime};
+        // CLOCK_MONOTONIC exists on every Linux (man 2 clock_gettime); without it, time is over at once.
+        clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(u64::MAX, |now| {
+            let seconds = u64::try_from(now.tv_sec()).unwrap_or(0);
+            seconds.saturating_mul(1_000_000).saturating_add(u64::try_from(now.tv_nsec()).unwrap_or(0) / 1_000)
+        })
+    }
+
+    fn looks_before_clock(&self) -> u32 {
+        /// Longer than the jobs for which a program polls at all.
+        const LOOKS: u32 = 1_000;
+        if cfg!(target_arch = "arm") { LOOKS } else { 0 }
+    }
+
+    fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {
+        /// About 1 µs on the processors here: shorter than any doorbell takes to answer.
+        const PAUSES: u32 = 32;
+        for _ in 0..PAUSES {
+            core::hint::spin_loop();
+        }
+        Ok(())
+    }
+}

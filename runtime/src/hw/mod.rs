@@ -1,0 +1,20 @@
+//! One device: its registers, how to wait for it, and the port that its bus master is wired to.
+//!
+//! [`Mmio`] reads and writes registers, [`Irq`] waits with a clock that bounds it, and a
+//! [`Device`] has both. A real device becomes one where a program claims its wiring ([`Wired`]).
+//!
+//! Imports: `types`, `trace`, `mem`.
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) mod as_fd;
+pub(crate) mod device;
+pub mod irq;
+pub mod mmio;
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use as_fd::{AsFd, AsRawFd, BorrowedFd};
+pub use device::{Device, Wired};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub use irq::Spin;
+pub use irq::{Irq, poll_every, poll_until};
+pub use mmio::{Mmio, MmioWindow};

@@ -1,0 +1,148 @@
+//! On every way back from a device there is a barrier between the look that saw its end and the
+//! CPU's first look at the bytes. On every way to one there is a barrier between the CPU's last
+//! stores and the doorbell.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose; nothing touches memory"
+)]
+
+use crate::{
+    job::{Accelerator, Attempt, Engine, JobError, Running},
+    mem::{CpuBuf, DevSlice, DriverBuf, Port, Region},
+    sim::SimBoard,
+    types::{
+        Align, Direction, Error, Timeout,
+        barrier::count::{AT_THE_END, AT_THE_START, COMPLETIONS, DOORBELLS},
+    },
+};
+
+fn the_end_is_seen() {
+    AT_THE_END.set(COMPLETIONS.get());
+}
+
+const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };
+
+/// What the device answers.
+#[derive(Debug)]
+struct Scripted {
+    port: Port,
+    start: Result<(), Error>,
+    poll: Result<bool, Error>,
+}
+
+// SAFETY: it touches no memory.
+unsafe impl Accelerator<1> for Scripted {
+    type Args = ();
+    const NAME: &'static str = "scripted";
+    const ADDR_BITS: u32 = 64;
+    const DIRECTIONS: [Direction; 1] = [Direction::FromDevice];
+    fn port(&self) -> &Port {
+        &self.port
+    }
+    fn check(&self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+        Ok(())
+    }
+    unsafe fn start(&mut self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+        AT_THE_START.set(DOORBELLS.get());
+        self.start
+    }
+    fn poll(&mut self, _: Timeout) -> Result<bool, Error> {
+        the_end_is_seen();
+        self.poll
+    }
+    fn quiesce(&mut self) -> Result<(), Error> {
+        the_end_is_seen();
+        Ok(())
+    }
+}
+
+type Job<'e, 'p> = Running<'e, 'p, Scripted, 1>;
+type Way = (&'static str, Result<(), Error>, Result<bool, Error>, fn(Job<'_, '_>));
+
+fn failed<B>(failed: &JobError<B>) {
+    assert!(failed.buffers.is_some());
+}
+
+/// By a job: what `start` and `poll` answer, and how it ends.
+const JOBS: [Way; 9] = [
+    ("wait", Ok(()), Ok(true), |job| drop(job.wait(Timeout::NOW).unwrap())),
+    ("wait_device", Ok(()), Ok(true), |job| core::mem::forget(job.wait_device(Timeout::NOW).unwrap())),
+    ("try_wait", Ok(()), Ok(true), |job| assert!(matches!(job.try_wait(), Ok(Attempt::Done(_))))),
+    ("try_wait_device", Ok(()), Ok(true), |job| core::mem::forget(job.try_wait_device().unwrap())),
+    ("a timeout", Ok(()), Ok(false), |job| core::mem::forget(job.wait(Timeout::NOW).inspect_err(failed).unwrap_err())),
+    ("a fault", Ok(()), Err(FAULT), |job| core::mem::forget(job.wait_device(Timeout::NOW).inspect_err(failed).unwrap_err())),
+    ("a fault that one look finds", Ok(()), Err(FAULT), |job| core::mem::forget(job.try_wait().inspect_err(failed).unwrap_err())),
+    ("a job that is dropped", Ok(()), Ok(true), |job| drop(job)),
+    ("a start that fails", Err(FAULT), Ok(true), |_| panic!("it fails")),
+];
+
+#[test]
+fn every_way_back_has_a_barrier() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let buf = || region.carve(64, Align::LINE).unwrap().into_buf();
+    for port in [board.port(), board.coherent_port()] {
+        let passed = |way: &str| assert!(COMPLETIONS.get() > AT_THE_END.get(), "{way}, {}", port.name);
+        for (way, start, poll, end) in JOBS {
+            let mut engine = Engine::new(Scripted { port, start, poll }).unwrap();
+            match engine.start([buf().from_device(..)], &()) {
+                Ok(job) => end(job),
+                Err(refused) => core::mem::forget(refused.buffers.unwrap()),
+            }
+            passed(way);
+        }
+        let handed_over = || {
+            // SAFETY: nothing is told the address.
+            let buf = unsafe { buf().hand_over(&port, 64, .., Direction::FromDevice) }.unwrap();
+            the_end_is_seen();
+            buf
+        };
+        let _cpu: CpuBuf<'_> = handed_over().into_cpu().unwrap();
+        passed("into_cpu");
+        drop(handed_over());
+        passed("a device's buffer that is dropped");
+        let other = if port.coherent { board.port() } else { board.coherent_port() };
+        // SAFETY: as above.
+        let _dev = unsafe { handed_over().hand_over(&other, 64, .., Direction::ToDevice) }.unwrap();
+        passed("on to a port of the other kind");
+        let memory = DriverBuf::new(buf(), &port, 64).unwrap();
+        the_end_is_seen();
+        // SAFETY: nothing is told the address.
+        let _cpu: CpuBuf<'_> = unsafe { memory.release() }.into_cpu().unwrap();
+        passed("a driver's memory");
+    }
+}
+
+/// The other direction: between the CPU's last stores and the device's first look, where no cache
+/// is cleaned too.
+#[test]
+fn every_way_to_a_device_has_a_barrier() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let buf = || region.carve(64, Align::LINE).unwrap().into_buf();
+    for port in [board.port(), board.coherent_port()] {
+        let mut engine = Engine::new(Scripted { port, start: Ok(()), poll: Ok(true) }).unwrap();
+        let before = DOORBELLS.get();
+        drop(engine.start([buf().from_device(..)], &()).unwrap());
+        assert!(AT_THE_START.get() > before, "a job, {}", port.name);
+
+        let before = DOORBELLS.get();
+        // SAFETY: nothing is told the address.
+        let dev = unsafe { buf().hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
+        let first = DOORBELLS.get();
+        // SAFETY: as above.
+        let dev = unsafe { dev.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
+        assert!(first > before && DOORBELLS.get() > first, "a hand-over, and one more, {}", port.name);
+        drop(dev);
+
+        let mut memory = DriverBuf::new(buf(), &port, 64).unwrap();
+        let before = DOORBELLS.get();
+        // SAFETY: no device looks.
+        unsafe { memory.write(0, &[1]) }.unwrap();
+        assert!(DOORBELLS.get() > before, "a driver's memory, {}", port.name);
+        // SAFETY: nothing was told the address.
+        drop(unsafe { memory.release() });
+    }
+}

@@ -1,0 +1,60 @@
+//! A job that did not work out.
+
+use crate::types::Error;
+use core::fmt;
+
+/// A job that did not work out: why, and its buffers. The device has been stopped, unless `buffers` is `None`.
+///
+/// `?` turns it into its [`Error`] and drops the buffers, which returns them to their pools.
+pub struct JobError<B> {
+    /// Why. Where `buffers` is `None`, why the device would not stop: [`Error::WillNotStop`], or what its driver says.
+    pub error: Error,
+    /// What happened before the device would not stop; otherwise the same as `error`.
+    pub cause: Error,
+    /// Which operand was refused, where one was.
+    pub operand: Option<usize>,
+    /// The job's buffers, in their order. `None`: the device would not stop, so they are leaked, not freed.
+    pub buffers: Option<B>,
+}
+
+impl<B> JobError<B> {
+    pub(crate) const fn gave_back(error: Error, buffers: B) -> Self {
+        Self { error, cause: error, operand: None, buffers: Some(buffers) }
+    }
+
+    pub(crate) const fn leaked(error: Error, cause: Error) -> Self {
+        Self { error, cause, operand: None, buffers: None }
+    }
+}
+
+impl<B> From<JobError<B>> for Error {
+    fn from(failed: JobError<B>) -> Self {
+        failed.error
+    }
+}
+
+impl<B> fmt::Debug for JobError<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobError")
+            .field("error", &self.error)
+            .field("cause", &self.cause)
+            .field("operand", &self.operand)
+            .field("buffers_returned", &self.buffers.is_some())
+            .finish()
+    }
+}
+
+impl<B> fmt::Display for JobError<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let says_which = matches!(self.error, Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. });
+        if let Some(index) = self.operand
+            && !says_which
+        {
+            write!(f, "operand {index}: ")?;
+        }
+        self.error.fmt(f)?;
+        if self.cause == self.error { Ok(()) } else { write!(f, "; before that: {}", self.cause) }
+    }
+}
+
+impl<B> core::error::Error for JobError<B> {}

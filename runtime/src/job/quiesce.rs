@@ -1,0 +1,146 @@
+#![allow(unsafe_code, reason = "a program writes registers")]
+//! How a device is stopped, as data: for whoever stops it when the program that drove it is gone.
+
+use crate::{
+    hw::{Irq, Mmio, irq::poll_every},
+    types::{Error, Timeout},
+};
+
+/// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`), and twice what a driver here needs.
+pub(crate) const MAX_STEPS: usize = 32;
+
+/// One step, on one register of 32 bits.
+///
+/// A poll is best written so that a device that is gone, whose registers read all ones, does not meet it: with a bit in `mask` that
+/// the register never sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum QuiesceStep {
+    /// register = (register & !mask) | value; with all of `mask` set it is not read.
+    Write {
+        /// From the window's first byte; a multiple of 4.
+        offset_bytes: u32,
+        /// The bits that are written; not 0.
+        mask: u32,
+        /// Within `mask`.
+        value: u32,
+    },
+    /// Until (register & mask) == value.
+    PollUntil {
+        /// From the window's first byte; a multiple of 4.
+        offset_bytes: u32,
+        /// The bits that count; not 0.
+        mask: u32,
+        /// Within `mask`.
+        value: u32,
+        /// At most so long. All polls of a program together: at most a second.
+        timeout_us: u32,
+    },
+    /// While (register & mask) == value.
+    PollWhile {
+        /// From the window's first byte; a multiple of 4.
+        offset_bytes: u32,
+        /// The bits that count; not 0.
+        mask: u32,
+        /// Within `mask`.
+        value: u32,
+        /// As in `PollUntil`.
+        timeout_us: u32,
+    },
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "register windows end far below 4 GiB")]
+impl QuiesceStep {
+    /// Writes `value` into the bits `mask` of the register at `offset` bytes.
+    #[must_use]
+    pub const fn write(offset: usize, mask: u32, value: u32) -> Self {
+        Self::Write { offset_bytes: offset as u32, mask, value }
+    }
+
+    /// Looks until the bits `mask` of the register at `offset` bytes are `value`.
+    #[must_use]
+    pub const fn poll_until(offset: usize, mask: u32, value: u32, timeout_us: u32) -> Self {
+        Self::PollUntil { offset_bytes: offset as u32, mask, value, timeout_us }
+    }
+
+    /// Looks while the bits `mask` of the register at `offset` bytes are `value`.
+    #[must_use]
+    pub const fn poll_while(offset: usize, mask: u32, value: u32, timeout_us: u32) -> Self {
+        Self::PollWhile { offset_bytes: offset as u32, mask, value, timeout_us }
+    }
+}
+
+/// Steps that stop a device, in order; they end at a poll that is not met. What a driver's `quiesce` runs, and what the kernel runs where
+/// nobody is left to call that (`Engine::arm`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuiesceProgram {
+    steps: heapless::Vec<QuiesceStep, MAX_STEPS>,
+}
+
+impl QuiesceProgram {
+    /// No steps: a device that is not stopped so.
+    pub const NONE: Self = Self { steps: heapless::Vec::new() };
+
+    /// These steps.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`]: more than 32. [`Error::Argument`]: a mask is 0, or a value has bits
+    /// outside its mask.
+    pub fn new(steps: &[QuiesceStep]) -> Result<Self, Error> {
+        Self::of(steps.iter().copied())
+    }
+
+    /// As [`new`](Self::new), of steps that are made one by one.
+    pub(crate) fn of(steps: impl Iterator<Item = QuiesceStep>) -> Result<Self, Error> {
+        let mut program = Self::NONE;
+        for step in steps {
+            let (QuiesceStep::Write { mask, value, .. }
+            | QuiesceStep::PollUntil { mask, value, .. }
+            | QuiesceStep::PollWhile { mask, value, .. }) = step;
+            if mask == 0 || value & !mask != 0 {
+                let (value, max) = (value.into(), mask.into());
+                return Err(Error::Argument { name: "value of a quiesce step, within its mask", value, min: 0, max, multiple_of: 1 });
+            }
+            program.steps.push(step).map_err(|_| Error::TooMany { what: "steps of a quiesce program", most: MAX_STEPS as u64 })?;
+        }
+        Ok(program)
+    }
+
+    /// Its steps.
+    #[must_use]
+    pub fn steps(&self) -> &[QuiesceStep] {
+        &self.steps
+    }
+
+    /// Runs the steps on `device`, and looks every `step_us` where one polls. `Err`: what the register of the poll that was not met
+    /// said last.
+    ///
+    /// # Safety
+    /// The steps start nothing: no write among them makes the device access memory.
+    pub unsafe fn run(&self, device: &mut (impl Mmio + Irq), step_us: u32) -> Result<(), u32> {
+        for step in &self.steps {
+            let (offset_bytes, mask, value, timeout_us, until) = match *step {
+                QuiesceStep::Write { offset_bytes, mask, value } => {
+                    let offset = offset_bytes as usize;
+                    let kept = if mask == u32::MAX { 0 } else { device.read32(offset) & !mask };
+                    // SAFETY: the caller's promise.
+                    unsafe { device.write32(offset, kept | value) };
+                    continue;
+                }
+                QuiesceStep::PollUntil { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, true),
+                QuiesceStep::PollWhile { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, false),
+            };
+            let (mut status, mut met) = (0, false);
+            // An interrupt's file that fails only ends the waiting: what counts is what the register says.
+            let _ = poll_every(device, step_us, Timeout::us(timeout_us), |device| {
+                status = device.read32(offset_bytes as usize);
+                met = (status & mask == value) == until;
+                met
+            });
+            if !met {
+                return Err(status);
+            }
+        }
+        Ok(())
+    }
+}

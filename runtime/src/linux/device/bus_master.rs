@@ -1,0 +1,64 @@
+#![allow(unsafe_code, reason = "whoever lets a device master the bus says that it is quiet")]
+//! A PCI function's right to reach memory.
+
+use super::config::{BUS_MASTER, Config};
+use crate::types::Error;
+
+/// A PCI function's right to reach memory, apart from its registers: for a driver whose device does not stop by itself, and stops
+/// here. From [`PciFunction::bus_master`](crate::PciFunction::bus_master). It owns no memory, and is part of the lock on the function.
+///
+/// ```no_run
+/// use contigo::{BusMaster, Error, PciFunction};
+/// struct MyDriver {
+///     master: BusMaster,
+///     // device: impl Device …
+/// }
+/// impl MyDriver {
+///     /// What `Accelerator::quiesce` does.
+///     fn quiesce(&mut self) -> Result<(), Error> {
+///         self.master.disable() // and then reset the device by its registers
+///     }
+/// }
+/// let function = PciFunction::find(0x1234, 0x11E8)?;
+/// let mut driver = MyDriver { master: function.bus_master()? };
+/// driver.quiesce()?;
+/// // SAFETY: `quiesce` has reset it.
+/// unsafe { driver.master.enable()? };
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+pub struct BusMaster(Config);
+
+impl BusMaster {
+    pub(super) const fn new(config: Config) -> Self {
+        Self(config)
+    }
+
+    /// Lets the function reach memory: once its driver has stopped it
+    /// ([`Engine::new`](crate::Engine::new) does), and before its first job.
+    ///
+    /// # Errors
+    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::AttributeNonsense`] where the function does not answer;
+    /// [`Error::Unsuitable`] where it keeps the bit clear; [`Error::Contended`].
+    ///
+    /// # Safety
+    /// The function was stopped or reset since anybody else drove it. Nothing else does that:
+    /// `uio_pci_generic` only takes bus mastering away. A function whose last program was killed in
+    /// a job still has that job's addresses, and would go on at them, in memory that is somebody
+    /// else's by now.
+    ///
+    /// Source: `release` in Linux `drivers/uio/uio_pci_generic.c`; PCI Local Bus Specification 3.0,
+    /// 6.2.2, table 6-1, bit 2.
+    pub unsafe fn enable(&self) -> Result<(), Error> {
+        self.0.change(BUS_MASTER, 0)
+    }
+
+    /// Takes that away, and looks whether it stayed away. What the function wrote before has arrived, and it reaches no memory from
+    /// here on, whatever it was doing; its registers still say what it believes. It may be wedged until it is reset.
+    ///
+    /// # Errors
+    /// As [`enable`](Self::enable): then nothing is certain, and memory that the function may have stays leaked.
+    pub fn disable(&self) -> Result<(), Error> {
+        self.0.change(0, BUS_MASTER)
+    }
+}

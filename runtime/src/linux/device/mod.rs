@@ -1,0 +1,11 @@
+//! Devices that Linux gives to user space: uio and PCI.
+
+mod bus_master;
+mod config;
+mod pci;
+mod pci_bus;
+mod registers;
+mod uio;
+mod uio_irq;
+
+pub use self::{bus_master::BusMaster, pci::PciFunction, registers::Registers, uio::Uio, uio_irq::UioIrq};

@@ -1,0 +1,248 @@
+//! An interrupt that comes as something to read from `/dev/uioN`.
+
+use super::config::Config;
+use crate::{
+    hw::{AsFd, BorrowedFd, Irq, Spin},
+    linux::os::fd::Fd,
+    types::Error,
+};
+use nix::libc::{EAGAIN, EIO, ENOSYS};
+
+/// A UIO device's interrupt. The kernel masks it when it comes, because it cannot know how to silence the device; so each
+/// wait unmasks it first.
+///
+/// # In an event loop
+/// It is `AsFd`: poll(2), `mio` and tokio's `AsyncFd` wait for it as for any file. The driver owns the interrupt, so the loop has a
+/// second handle ([`try_clone`](Self::try_clone)). The order matters: [`arm`](Self::arm) **first**, then look
+/// ([`Running::try_wait`](crate::Running::try_wait)), then sleep. What came before `arm` is forgotten by it, and seen by the look;
+/// what comes after it ends the sleep.
+///
+/// ```no_run
+/// use contigo::{Align, Attempt, Bus, Engine, Error, Port, Region, UDmaBuf, Uio, Wired};
+/// use contigo::{drivers::{gemm8::{Gemm, Gemm8, Output}}};
+/// use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+/// use std::os::fd::AsFd;
+/// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+/// let region = Region::new(UDmaBuf::open("udmabuf0")?)?;
+/// let [a, b, bias, c] = [0; 4].map(|_| region.carve(4096, Align::PAGE).map(|carve| carve.into_buf()));
+/// let (registers, irq) = Uio::find("gemm8@40000000")?.into_parts();
+/// let mut bell = irq.try_clone()?;
+/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
+/// let device = unsafe { Wired::new(registers, irq, HP0) };
+/// // SAFETY: in this bitstream gemm8 is at 0x4000_0000, and nothing else drives it.
+/// let mut engine = Engine::new(unsafe { Gemm8::open(device)? })?;
+///
+/// let gemm = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
+/// let operands = [a?.to_device(..256), b?.to_device(..256), bias?.to_device(..64), c?.from_device(..1024)];
+/// let mut job = engine.start(operands, &gemm)?;
+/// let mut sleeps_left = 8; // a bound: an accelerator that says nothing must not hang its user
+/// let [_, _, _, c] = loop {
+///     bell.arm()?;
+///     match job.try_wait()? {
+///         Attempt::Done(buffers) => break buffers,
+///         Attempt::Pending(running) => job = running,
+///     }
+///     if sleeps_left == 0 {
+///         drop(job); // stops the device
+///         return Ok(());
+///     }
+///     sleeps_left -= 1;
+///     poll(&mut [PollFd::new(bell.as_fd(), PollFlags::POLLIN)], PollTimeout::from(20_u8)) // and the loop's other files
+///         .map_err(|errno| Error::Os { call: "poll", errno: errno as i32 })?;
+/// };
+/// println!("{:?}", c.view_at::<i32>(..1024)?);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// Source: `uio_pdrv_genirq_irqcontrol` in Linux `drivers/uio/uio_pdrv_genirq.c`; `uio_pci_generic.c`, which masks INTx in the
+/// function's command register.
+#[derive(Debug)]
+pub struct UioIrq {
+    file: Fd,
+    /// Of the PCI function whose INTx this is.
+    config: Option<Config>,
+    interrupts: u64,
+}
+
+impl UioIrq {
+    /// `file` does not block.
+    pub(super) const fn new(file: Fd, config: Option<Config>) -> Self {
+        Self { file, config, interrupts: 0 }
+    }
+
+    /// A second handle on the same interrupt, for an event loop: what one of them reads or unmasks, the other has read and
+    /// unmasked. Each keeps the device open, and so its lock.
+    ///
+    /// # Errors
+    /// [`Error::Os`] with `fcntl(/dev/uio)`: this process has too many files.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let file = self.file.try_clone().map_err(|errno| Error::Os { call: "fcntl(/dev/uio)", errno })?;
+        Ok(Self::new(file, self.config.as_ref().map(Config::try_clone).transpose()?))
+    }
+
+    /// Forgets an interrupt that came before, and unmasks. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`] where the device has no interrupt: use [`Uio::polled`](crate::Uio::polled), or give its node one.
+    /// [`Error::Os`] with what the file says; with `write(/dev/uio)` and EINVAL the device is gone.
+    pub fn arm(&mut self) -> Result<(), Error> {
+        self.take()?;
+        self.unmask()
+    }
+
+    /// How many interrupts this handle took, by a wait or by [`arm`](Self::arm): 0 after a job that should have raised one means
+    /// that it gets lost.
+    #[must_use]
+    pub const fn interrupts(&self) -> u64 {
+        self.interrupts
+    }
+
+    /// Reads the count, where there is something new.
+    fn take(&mut self) -> Result<(), Error> {
+        match self.file.read_u32() {
+            Ok(_) => self.interrupts += 1,
+            // Nothing new, or the other handle's read was faster: whoever calls looks at the device anyway.
+            Err(EAGAIN) => {}
+            Err(EIO) => return Err(NO_INTERRUPT),
+            Err(errno) => return Err(Error::Os { call: "read(/dev/uio)", errno }),
+        }
+        Ok(())
+    }
+
+    fn unmask(&self) -> Result<(), Error> {
+        if let Some(config) = &self.config {
+            return config.unmask_intx();
+        }
+        match self.file.write(&1_u32.to_ne_bytes()) {
+            Ok(()) => Ok(()),
+            Err(EIO) => Err(NO_INTERRUPT),
+            Err(errno @ ENOSYS) => Err(Error::Denied {
+                what: "unmasking the interrupt",
+                errno,
+                fix: "its driver in the kernel has no irqcontrol: use Uio::polled",
+            }),
+            Err(errno) => Err(Error::Os { call: "write(/dev/uio)", errno }),
+        }
+    }
+}
+
+/// The kernel answers EIO for a device without an interrupt, and for one that is gone while its file is open.
+pub(super) const NO_INTERRUPT: Error = Error::Unsuitable {
+    name: "/dev/uioN",
+    value: 0,
+    fix: "the device has no interrupt: give its node in the device tree one, or its function a line, or wait with polled(..)",
+};
+
+impl Irq for UioIrq {
+    fn now_us(&self) -> u64 {
+        Spin.now_us()
+    }
+
+    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+        self.unmask()?;
+        match self.file.wait_readable(timeout_us) {
+            Ok(true) => self.take(),
+            Ok(false) => Ok(()),
+            Err(EIO) => Err(NO_INTERRUPT),
+            Err(errno) => Err(Error::Os { call: "ppoll(/dev/uio)", errno }),
+        }
+    }
+}
+
+impl AsFd for UioIrq {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; a socket becomes an `Fd`"
+)]
+mod tests {
+    use super::*;
+    use std::{
+        io::{ErrorKind, Read, Write},
+        os::{fd::IntoRawFd, unix::net::UnixStream},
+        time::{Duration, Instant},
+    };
+
+    /// An interrupt, and the kernel's end of it.
+    fn pair() -> (UioIrq, UnixStream) {
+        let (ours, kernels) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        kernels.set_nonblocking(true).unwrap();
+        // SAFETY: its owner has just given it up.
+        (UioIrq::new(unsafe { Fd::from_raw(ours.into_raw_fd()) }, None), kernels)
+    }
+
+    /// How often the interrupt was unmasked, each time by a word that is 1.
+    fn unmasked(kernels: &mut UnixStream) -> usize {
+        let mut written = [0; 64];
+        match kernels.read(&mut written) {
+            Ok(count) => {
+                assert!(count.is_multiple_of(4) && written[..count].chunks(4).all(|word| word == 1_u32.to_ne_bytes()));
+                count / 4
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn a_wait_unmasks_and_takes_the_interrupt() {
+        let (mut irq, mut kernels) = pair();
+        let start = Instant::now();
+        assert_eq!(irq.wait(20_000), Ok(()));
+        let waited = start.elapsed();
+        assert!((Duration::from_millis(20)..Duration::from_secs(10)).contains(&waited), "it ends on time, and not before: {waited:?}");
+        assert_eq!((irq.interrupts(), unmasked(&mut kernels)), (0, 1));
+        kernels.write_all(&7_u32.to_ne_bytes()).unwrap();
+        let start = Instant::now();
+        assert_eq!(irq.wait(60_000_000), Ok(()));
+        assert!(start.elapsed() < Duration::from_secs(30), "the interrupt ends it: {:?}", start.elapsed());
+        assert_eq!((irq.interrupts(), unmasked(&mut kernels)), (1, 1));
+    }
+
+    #[test]
+    fn arm_forgets_what_came_and_does_not_wait() {
+        let (mut irq, mut kernels) = pair();
+        assert_eq!((irq.arm(), irq.interrupts(), unmasked(&mut kernels)), (Ok(()), 0, 1));
+        kernels.write_all(&1_u32.to_ne_bytes()).unwrap();
+        assert_eq!(irq.file.wait_readable(0), Ok(true));
+        assert_eq!((irq.arm(), irq.interrupts(), unmasked(&mut kernels)), (Ok(()), 1, 1));
+        assert_eq!(irq.file.wait_readable(0), Ok(false));
+    }
+
+    #[test]
+    fn two_handles_have_one_interrupt() {
+        let (mut irq, mut kernels) = pair();
+        let mut bell = irq.try_clone().unwrap();
+        kernels.write_all(&1_u32.to_ne_bytes()).unwrap();
+        assert_eq!((bell.arm(), bell.interrupts()), (Ok(()), 1));
+        // The other one finds nothing, which is no error.
+        assert_eq!((irq.take(), irq.interrupts()), (Ok(()), 0));
+        drop(irq);
+        assert_eq!((bell.arm(), unmasked(&mut kernels)), (Ok(()), 2));
+    }
+
+    #[test]
+    fn a_file_that_is_broken_has_no_interrupt() {
+        let (mut irq, kernels) = pair();
+        drop(kernels);
+        assert_eq!(irq.take(), Err(NO_INTERRUPT), "nothing but its end can be read");
+        // man 2 poll: the end that is written to has an error when nobody reads; nothing to read is no error.
+        let (reader, writer) = std::io::pipe().unwrap();
+        // SAFETY: as in `pair`.
+        let [reader, writer] = [reader.into_raw_fd(), writer.into_raw_fd()].map(|raw| unsafe { Fd::from_raw(raw) });
+        assert_eq!((reader.wait_readable(0), writer.wait_readable(0)), (Ok(false), Ok(false)));
+        drop(reader);
+        assert_eq!(writer.wait_readable(0), Err(EIO));
+        // man 2 write: EPIPE, with a signal that Rust's runtime ignores.
+        assert_eq!(irq.wait(0), Err(Error::Os { call: "write(/dev/uio)", errno: nix::libc::EPIPE }));
+    }
+}

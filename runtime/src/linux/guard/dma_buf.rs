@@ -1,0 +1,190 @@
+#![allow(unsafe_code, reason = "implements the unsafe trait Backend on a raw mapping")]
+//! A dma-buf, imported for one bus master.
+
+use super::{
+    KernelPort,
+    abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt, SyncRange},
+    kernel::{PortKernel, RealPort, Request},
+    os,
+};
+use crate::{
+    hw::{AsRawFd as _, BorrowedFd},
+    linux::{memory::ExportedFd, os::map as mapped},
+    mem::backend::{Backend, Mapping, Segment, SyncScope},
+    types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr},
+};
+use core::{fmt, ops::Range, ptr::NonNull, sync::atomic::Ordering};
+use memmap2::MmapRaw;
+use nix::errno::Errno;
+
+/// Runs of an import that are looked at: a block of 1 GiB in pages of 4 KiB has so many.
+const MAX_RUNS: u32 = 1 << 18;
+
+/// A dma-buf of whatever exporter, mapped for this process and for the device of a [`KernelPort`]: a dma-heap's block
+/// ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)), a camera's or a display's buffer ([`import`](Self::import)).
+///
+/// It owns the mapping, the import and a descriptor. Its address and its cache maintenance are the kernel's: one system call for each
+/// hand-over on a port that does not snoop, none on one that does. Dropping it takes the block away from the device and then
+/// unmaps it; a [`Region`](crate::Region) leaks it rather than drop it while anything is out.
+///
+/// References: Linux `Documentation/driver-api/dma-buf.rst`; `kernel-helpers/uapi/contigo.h`.
+pub struct DmaBuf<'p, K: PortKernel = RealPort> {
+    port: &'p KernelPort<K>,
+    // INVARIANT: not null, maps all of the dma-buf, never remapped.
+    map: MmapRaw,
+    file: K::File,
+    handle: u32,
+    addr: u64,
+    granule: Align,
+    name: &'static str,
+}
+
+impl<'p, K: PortKernel> DmaBuf<'p, K> {
+    /// Imports the dma-buf behind `fd` for the device of `port`, and maps it. `fd` stays the caller's.
+    ///
+    /// # Errors
+    /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf; ENOSPC, the port has 256 imports; ERANGE, the device
+    ///   does not reach it; ENODEV, the device was unbound; else what the exporter says.
+    /// - [`Error::Os`] with `mmap(dma-buf)` or `fcntl(F_DUPFD_CLOEXEC)`: the errno. Some exporters' buffers cannot be mapped.
+    /// - EOVERFLOW there: it is larger than this process's address space.
+    ///
+    /// # Safety
+    /// As long as this value or a region over it lives, nobody else touches the buffer's bytes, but devices that are handed them by it:
+    /// no other importer (a camera's driver) writes into it meanwhile, and no other process or mapping. It is initialised.
+    pub unsafe fn import(port: &'p KernelPort<K>, fd: BorrowedFd<'_>) -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::import_as(port, fd.as_raw_fd(), "dma-buf") }
+    }
+
+    /// As [`import`](Self::import), with the name of what it is a block of.
+    ///
+    /// # Errors
+    /// As [`import`](Self::import).
+    ///
+    /// # Safety
+    /// As [`import`](Self::import); `fd` is open.
+    pub(crate) unsafe fn import_as(port: &'p KernelPort<K>, fd: i32, name: &'static str) -> Result<Self, Error> {
+        let file = port.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
+        let mut import = Import { fd: port.kernel.raw_fd(&file), ..Import::default() };
+        port.kernel.ioctl(&port.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
+        port.imports.fetch_add(1, Ordering::Relaxed);
+        match map(port.kernel.raw_fd(&file), import.len_bytes) {
+            Ok(map) => Ok(Self { port, map, file, handle: import.handle, addr: import.addr, granule: port.kernel.granule(), name }),
+            Err(error) => {
+                // Nobody was told its address.
+                port.release(import.handle);
+                Err(error)
+            }
+        }
+    }
+
+    /// `range`, or the whole granules that hold it: what the device writes is invalidated by lines,
+    /// and a region hands over no part of one.
+    fn sync(&self, range: &Range<usize>, whole_lines: bool, flags: u32) -> Result<(), Error> {
+        let len_bytes = self.map.len();
+        if range.start > range.end || range.end > len_bytes {
+            return Err(Error::OutOfRange { start: range.start, end: range.end, len_bytes });
+        }
+        if range.is_empty() {
+            return Ok(());
+        }
+        let (start, end) = if whole_lines {
+            let end = self.granule.round_up(range.end).unwrap_or(len_bytes);
+            (self.granule.round_down(range.start), end.min(len_bytes))
+        } else {
+            (range.start, range.end)
+        };
+        let (offset_bytes, len_bytes) = (start as u64, (end - start) as u64);
+        let ranges = [SyncRange { handle: self.handle, flags, offset_bytes, len_bytes }];
+        self.port.kernel.ioctl(&self.port.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
+    }
+}
+
+/// All of the dma-buf `fd`.
+fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
+    const CALL: &str = "mmap(dma-buf)";
+    let len_bytes = usize::try_from(len_bytes).map_err(|_| os(CALL, Errno::EOVERFLOW as i32))?;
+    if len_bytes == 0 {
+        return Err(os(CALL, Errno::EINVAL as i32));
+    }
+    // The kernel refuses more than the dma-buf has (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
+    mapped::file(fd, 0, len_bytes, CALL)
+}
+
+impl<K: PortKernel> Drop for DmaBuf<'_, K> {
+    fn drop(&mut self) {
+        self.port.release(self.handle);
+    }
+}
+
+// SAFETY: 1. The mapping is owned by `self` and never remapped, and the address was fixed in `import_as`. 2. It maps all of a dma-buf,
+// readable and writable, which nobody else touches (`import`'s contract), with a descriptor of its own; munmap is in MmapRaw's
+// drop, after the device has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes. 4. The addresses are
+// the kernel's (PortKernel, 1): physical ones where nothing translates, else on a bus that this port alone is on. 5. `PortKernel`, 2.
+unsafe impl<K: PortKernel> Backend for DmaBuf<'_, K> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn mapping(&self) -> Mapping {
+        let coherent = self.port.is_coherent();
+        Mapping {
+            // SAFETY: `map` checked that the mapping is not at address 0, and it is never remapped.
+            cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
+            len_bytes: self.map.len(),
+            base: if self.port.bus() == Bus::Soc { BaseAddr::Phys(PhysAddr(self.addr)) } else { BaseAddr::Dev(DevAddr(self.addr)) },
+            bus: self.port.bus(),
+            scope: if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: self.granule.bytes() } },
+            coherent: Some(coherent),
+        }
+    }
+
+    fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
+        const CHUNK: usize = 16;
+        let (mut first, mut at) = (0, 0_u64);
+        while first < MAX_RUNS {
+            let (mut found, mut count) = ([SegmentAt::default(); CHUNK], 0);
+            let ask = Request::GetSegments { handle: self.handle, first, found: &mut found, count: &mut count };
+            self.port.kernel.ioctl(&self.port.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
+            if count as usize > CHUNK {
+                return Err(Error::AttributeNonsense { name: "count of CONTIGO_GET_SEGMENTS", value: count.into() });
+            }
+            for run in found.iter().take(count as usize) {
+                let within = (offset_bytes as u64).wrapping_sub(at);
+                if within < run.len_bytes {
+                    let left = usize::try_from(run.len_bytes - within).unwrap_or(usize::MAX);
+                    return Ok(Segment {
+                        addr: run.addr.wrapping_add(within),
+                        len_bytes: left.min(self.map.len().saturating_sub(offset_bytes)),
+                    });
+                }
+                at = at.saturating_add(run.len_bytes);
+            }
+            if count == 0 {
+                break;
+            }
+            // At most MAX_RUNS + CHUNK.
+            first += count;
+        }
+        Err(Error::OutOfRange { start: offset_bytes, end: offset_bytes, len_bytes: self.map.len() })
+    }
+
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        self.sync(&range, direction.device_writes(), SYNC_FOR_DEVICE)
+    }
+
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        // What the device only read is as it was; to invalidate a part of a line would throw away what a neighbour wrote.
+        if direction.device_writes() { self.sync(&range, true, SYNC_FOR_CPU) } else { Ok(()) }
+    }
+
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
+        ExportedFd::of(self.port.kernel.raw_fd(&self.file))
+    }
+}
+
+impl<K: PortKernel> fmt::Debug for DmaBuf<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DmaBuf").field("addr", &self.addr).field("len_bytes", &self.map.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,236 @@
+#![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
+//! A bus master as the kernel knows it, through the module `contigo` (`kernel-helpers/`): it gives a dma-buf an address, maintains
+//! its caches by ranges, and stops the device when the program that drives it ends, whatever ended it.
+//!
+//! ```text
+//!   KernelPort ──► DmaBuf ──► Region ──► …        a dma-heap's block, or a camera's dma-buf
+//!       ▲
+//!       └── Engine::arm: what stops the device     run by the kernel when the file goes, before the memory does
+//! ```
+
+#[doc(hidden)]
+pub mod abi;
+mod dma_buf;
+mod kernel;
+mod program;
+
+pub use self::dma_buf::DmaBuf;
+
+/// The seam where a test puts a kernel of its own.
+#[doc(hidden)]
+pub mod seam {
+    pub use super::{
+        abi::{Import, Info, SegmentAt, Step, SyncRange, code},
+        kernel::{PortFile, PortKernel, RealPort, Request},
+    };
+}
+
+use self::{
+    abi::{ABI, INFO_COHERENT, INFO_TRANSLATED, Info},
+    kernel::{PortKernel, RealPort, Request},
+};
+use crate::{
+    job::QuiesceProgram,
+    mem::Port,
+    types::{Bus, Error},
+};
+use core::{
+    fmt,
+    mem::ManuallyDrop,
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+};
+
+/// One bus master that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name` is the kernel's for the device
+/// (`f8003000.dma-port`, `0000:00:02.0`). One program at a time has it.
+///
+/// It owns the file. When the last descriptor of it goes, by whatever end of the program, the kernel runs the program that
+/// [`Engine::arm`](crate::Engine::arm) has left there, turns bus mastering off (PCI), and only then gives up the memory that was
+/// imported. Where the device does not stop, the memory is kept for ever. Without such a program the kernel cannot know whether the device
+/// has stopped: then a `KernelPort` that is dropped while memory of it is leaked leaks its file too, and only the end of the process closes
+/// it.
+///
+/// What is imported is held for this device. An engine behind another port needs an import of its own there, or nobody waits for it after a
+/// crash: [`Region::export`](crate::Region::export) and [`DmaBuf::import`].
+///
+/// # References
+/// `kernel-helpers/uapi/contigo.h`, the contract; `kernel-helpers/README.md`, how to install the module and bind a device.
+///
+/// ```no_run
+/// use contigo::{Bus, DmaHeap, Engine, KernelPort, Port, Region, Uio, drivers::gemm8::Gemm8};
+/// /// UG585, "AXI_HP Interfaces".
+/// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+/// let kernel_port = KernelPort::open("40000000.dma-port")?;
+/// let region = Region::new(DmaHeap::allocate_for(&kernel_port, "linux,cma", 4 << 20)?)?;
+/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
+/// let device = unsafe { Uio::find("gemm8@40000000")?.wired(kernel_port.seen_through(HP0)) };
+/// // SAFETY: in this bitstream gemm8 is at 0x4000_0000, and nothing else drives it.
+/// let engine = Engine::new(unsafe { Gemm8::open(device)? })?;
+/// // SAFETY: 40000000.dma-port is this gemm8, and its reg the same registers.
+/// unsafe { engine.arm(&kernel_port, 0)? };   // from here on a crash stops the device before its memory goes
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct KernelPort<K: PortKernel = RealPort> {
+    kernel: K,
+    /// Dropped by `Drop`, where that harms nobody.
+    file: ManuallyDrop<K::File>,
+    info: Info,
+    bus: Bus,
+    /// Imports that were not released. At most as many as the kernel takes.
+    imports: AtomicU32,
+    /// Does the kernel have a program that stops the device?
+    armed: AtomicBool,
+}
+
+impl KernelPort {
+    /// Opens `/dev/contigo/<name>`.
+    ///
+    /// # Errors
+    /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, or holds a `/` or a NUL.
+    /// - [`Error::NotFound`]: no device of that name is bound to the module; how many others are.
+    /// - [`Error::Denied`]: the file is not this user's. [`Error::InUse`]: another program has it.
+    /// - [`Error::Unsuitable`]: the module is of another version. [`Error::Os`]: ENODEV, the device was unbound meanwhile.
+    pub fn open(name: &str) -> Result<Self, Error> {
+        Self::open_from(RealPort(()), name)
+    }
+}
+
+impl<K: PortKernel> KernelPort<K> {
+    /// As [`open`](KernelPort::open), from a kernel of one's own: for tests.
+    ///
+    /// # Errors
+    /// As [`open`](KernelPort::open).
+    #[doc(hidden)]
+    pub fn open_from(kernel: K, name: &str) -> Result<Self, Error> {
+        let file = kernel.open(name)?;
+        let mut info = Info::default();
+        kernel.ioctl(&file, Request::GetInfo(&mut info)).map_err(|errno| os("ioctl(CONTIGO_GET_INFO)", errno))?;
+        if info.abi != ABI {
+            let fix = "install the kernel module of the same version as this program (kernel-helpers/README.md)";
+            return Err(Error::Unsuitable { name: "the ABI of the kernel module contigo", value: info.abi.into(), fix });
+        }
+        let bus = if info.flags & INFO_TRANSLATED == 0 { Bus::Soc } else { next_bus()? };
+        Ok(Self { kernel, file: ManuallyDrop::new(file), info, bus, imports: AtomicU32::new(0), armed: AtomicBool::new(false) })
+    }
+
+    /// `port` as the kernel describes this device: where `dma-ranges` or an IOMMU translate its addresses, on a bus of its own with no
+    /// offset, because then the kernel's addresses are this device's alone. What the silicon reaches (`addr_bits`, `window`) stays, and
+    /// whether it snoops.
+    ///
+    /// Memory whose port disagrees about coherency is refused ([`Error::CoherencyMismatch`]): the device tree is wrong then, or the port.
+    #[must_use]
+    pub const fn seen_through(&self, port: Port) -> Port {
+        match self.bus {
+            Bus::Soc => port,
+            bus => Port { bus, offset: 0, ..port },
+        }
+    }
+
+    /// Does the device snoop the CPU's caches, by the kernel's word (`dma-coherent`)?
+    #[must_use]
+    pub const fn is_coherent(&self) -> bool {
+        self.info.flags & INFO_COHERENT != 0
+    }
+
+    /// Are bus addresses other ones than physical addresses, by `dma-ranges` or an IOMMU?
+    #[must_use]
+    pub const fn translates(&self) -> bool {
+        self.info.flags & INFO_TRANSLATED != 0
+    }
+
+    /// How many bytes each register window of the device has, by the kernel's word; 0: there is none.
+    #[must_use]
+    pub const fn window_len_bytes(&self) -> [u64; abi::MAX_WINDOWS] {
+        self.info.window_len_bytes
+    }
+
+    /// Tells the kernel how many address lines the device has, 12 to 64. Before the first import; what the device tree allows stays the
+    /// limit.
+    ///
+    /// # Errors
+    /// [`Error::Os`]: EBUSY, memory is imported; EINVAL, out of range; EIO, an IOMMU that cannot serve so few lines.
+    pub fn set_addr_bits(&self, bits: u32) -> Result<(), Error> {
+        self.kernel.ioctl(&self.file, Request::SetDmaBits(bits)).map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
+    }
+
+    /// Lets a PCI function access memory. It may not after `open`. A platform device always may.
+    ///
+    /// # Errors
+    /// [`Error::Os`]: EOPNOTSUPP, a platform device.
+    ///
+    /// # Safety
+    /// As [`BusMaster::enable`](crate::BusMaster::enable).
+    pub unsafe fn enable_bus_master(&self) -> Result<(), Error> {
+        self.set_bus_master(true)
+    }
+
+    /// Takes that away: the device reaches no memory from here on.
+    ///
+    /// # Errors
+    /// As [`enable_bus_master`](Self::enable_bus_master).
+    pub fn disable_bus_master(&self) -> Result<(), Error> {
+        self.set_bus_master(false)
+    }
+
+    fn set_bus_master(&self, on: bool) -> Result<(), Error> {
+        self.kernel.ioctl(&self.file, Request::SetBusMaster(on)).map_err(|errno| os("ioctl(CONTIGO_SET_BUS_MASTER)", errno))
+    }
+
+    /// Leaves `program` with the kernel, for the device's register window `window` (its entry in `reg`, or its BAR), in the place of
+    /// the one before. [`Engine::arm`](crate::Engine::arm) does it with the accelerator's own. An empty program disarms.
+    ///
+    /// # Errors
+    /// [`Error::Os`]: ENXIO, no such window or a register outside of it; EINVAL, polls of more than a second together.
+    ///
+    /// # Safety
+    /// - The program only stops this device: no write among its steps makes it, or another device, access memory. It is run when the
+    ///   last descriptor of the file is closed, whatever the device does then.
+    /// - Where all of its polls are met, the device touches no memory until it is started again.
+    /// - When this value is dropped, nobody drives the device any more: the kernel writes its registers then.
+    pub unsafe fn arm(&self, program: &QuiesceProgram, window: u32) -> Result<(), Error> {
+        let steps = program.steps_for(window);
+        self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| os("ioctl(CONTIGO_ARM)", errno))?;
+        self.armed.store(!steps.is_empty(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gives up an import; where that fails, it counts as held.
+    fn release(&self, handle: u32) {
+        if self.kernel.ioctl(&self.file, Request::Release(handle)).is_ok() {
+            self.imports.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    pub(crate) const fn bus(&self) -> Bus {
+        self.bus
+    }
+}
+
+impl<K: PortKernel> Drop for KernelPort<K> {
+    /// Closes the file, and the kernel stops the device. Where nothing was armed the kernel would take it as stopped, and give up what a
+    /// forgotten job may still write: then the file stays open.
+    fn drop(&mut self) {
+        if self.armed.load(Ordering::Relaxed) || self.imports.load(Ordering::Acquire) == 0 {
+            // SAFETY: `drop` runs once, and nothing uses the file after it.
+            unsafe { ManuallyDrop::drop(&mut self.file) }
+        }
+    }
+}
+
+/// A bus that no other memory of this process is on.
+fn next_bus() -> Result<Bus, Error> {
+    // I/O address spaces count from 0 (`vfio`); these count down from the other end.
+    const LAST: u32 = u32::MAX / 2;
+    static NEXT: AtomicU32 = AtomicU32::new(u32::MAX);
+    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_sub(1).filter(|next| *next > LAST));
+    next.map(Bus::Iommu).map_err(|_| Error::TooMany { what: "translated kernel ports in the life of a program", most: LAST.into() })
+}
+
+const fn os(call: &'static str, errno: i32) -> Error {
+    Error::Os { call, errno }
+}
+
+impl<K: PortKernel> fmt::Debug for KernelPort<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelPort").field("info", &self.info).field("bus", &self.bus).finish_non_exhaustive()
+    }
+}

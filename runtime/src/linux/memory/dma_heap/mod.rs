@@ -1,0 +1,231 @@
+//! A dma-heap: contiguous memory from a mainline kernel's CMA, with no module, where the kernel shows its address.
+//!
+//! The kernel gives user space a dma-buf and no address. `/proc/self/pagemap` had the right one until Linux 6.9; since
+//! then the mapping is a PFN mapping, which pagemap shows as nothing. So there are two ways: through the kernel module
+//! `contigo` ([`DmaHeap::allocate_for`]), on every kernel; and without it on kernels before 6.9 (most vendor kernels of boards),
+//! which says on newer ones what to install, and never guesses.
+//!
+//! **Why `DMA_BUF_IOCTL_SYNC` is not called.** The ioctl maintains the caches for the devices that have attached to the
+//! dma-buf and mapped it, inside the kernel (`cma_heap_dma_buf_begin_cpu_access` walks the list of attachments). An
+//! accelerator that user space drives by address never attaches: the list is empty, and the call returns 0 having done
+//! nothing. Its start and end are no bracket that the mapping needs either: they open and close no access, they only
+//! maintain. So on arm64 this backend maintains by address itself, on a PC nothing needs it, and on armv7, where nobody
+//! can, the memory is refused on a port that does not snoop.
+#![allow(unsafe_code, reason = "implements the unsafe trait Backend, and reads one byte of each page of a raw mapping")]
+
+mod ioctl;
+
+pub use self::ioctl::{HeapFile, HeapKernel, RealHeap};
+
+use super::ExportedFd;
+use crate::{
+    linux::guard::{DmaBuf, KernelPort, seam::PortKernel},
+    types::{BaseAddr, Bus, Direction, Error, PhysAddr},
+};
+use crate::{
+    linux::os::{
+        cache,
+        fd::check_name,
+        map,
+        pagemap::{self, Block},
+    },
+    mem::backend::{Backend, Mapping, Segment, SyncScope},
+};
+use core::{ops::Range, ptr::NonNull};
+use memmap2::MmapRaw;
+
+/// What gives a dma-buf an address where pagemap has none.
+const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DmaHeap::allocate_for, or u-dma-buf in its place; \
+                       /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
+
+/// One block from a dma-heap. Owned by this value, descriptor and mapping: the last close frees the pages **even while a
+/// device still writes into them**, so a [`Region`](crate::Region) leaks it rather than drop it while anything is out.
+///
+/// Byte 0 is page-aligned in both address spaces. The address is physical, stays the same while this value lives (the
+/// dma-buf holds the pages: no mlock is needed), and each port adds its own offset. A CMA heap (`linux,cma`, `reserved`,
+/// `default_cma_region`, a vendor's name) gives contiguous memory; the heap `system` does not, and a region then refuses
+/// the block with [`Error::NotContiguous`]. `contigo info` lists the heaps of a board.
+///
+/// The kernel needs `CONFIG_DMABUF_HEAPS` and `CONFIG_DMABUF_HEAPS_CMA`, which Debian's ARM kernels leave out.
+///
+/// `K` is the kernel that is asked: the running one, unless a test puts another there.
+///
+/// # References
+/// Linux `Documentation/userspace-api/dma-buf-heaps.rst`, `drivers/dma-buf/heaps/cma_heap.c`,
+/// `Documentation/admin-guide/mm/pagemap.rst`.
+///
+/// ```no_run
+/// use contigo::{Backend, DmaHeap, Error};
+/// let block = match DmaHeap::allocate("linux,cma", 4 << 20) {
+///     Err(Error::NoAddress { install }) => panic!("install {install}"),
+///     other => other?,
+/// };
+/// println!("{} bytes at {:#x}", block.mapping().len_bytes, block.mapping().base.raw());
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+pub struct DmaHeap<K: HeapKernel = RealHeap> {
+    // INVARIANT: not null, maps all of `file`, every page faulted in, never remapped. Dropped before `file`.
+    map: MmapRaw,
+    file: K::File,
+    kernel: K,
+    base: PhysAddr,
+    page_bytes: usize,
+    scope: SyncScope,
+}
+
+impl DmaHeap<RealHeap> {
+    /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>` of the running kernel.
+    ///
+    /// # Errors
+    /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, `.` or `..`, or holds a `/` or a NUL.
+    /// - [`Error::Argument`]: `len_bytes` is 0 or more than [`MAX_BYTES`](Self::MAX_BYTES).
+    /// - [`Error::Os`] with `open(/dev/dma_heap/)`: ENOENT, no such heap (`contigo info` lists them); EACCES, no
+    ///   permission (a udev rule, or root).
+    /// - [`Error::Os`] with `ioctl(DMA_HEAP_IOCTL_ALLOC)`: ENOMEM, the heap is exhausted or in pieces (`cma=` on the kernel's
+    ///   command line makes it larger); ENOTTY, the file is no heap.
+    /// - [`Error::Os`] with `mmap(dma-buf)`: the errno of mmap(2); EINVAL where the dma-buf is shorter than asked for.
+    /// - [`Error::NoAddress`]: pagemap has no address for this memory: Linux 6.9 or newer. Install what it names.
+    /// - [`Error::PagemapHidden`]: an older kernel, without CAP_SYS_ADMIN. Run as root, or give the file the capability.
+    /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`]: `/proc/self/pagemap` is not there or not ours.
+    pub fn allocate(name: &str, len_bytes: usize) -> Result<Self, Error> {
+        Self::allocate_from(RealHeap, name, len_bytes)
+    }
+}
+
+impl DmaHeap<RealHeap> {
+    /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>`, and imports it for the device of `port`:
+    /// its address and its cache maintenance are the kernel's then, on every kernel, with no privilege but the files'.
+    ///
+    /// # Errors
+    /// - As [`allocate`](Self::allocate), but for those about pagemap.
+    /// - As [`DmaBuf::import`].
+    ///
+    /// ```no_run
+    /// use contigo::{DmaHeap, KernelPort, Region};
+    /// let port = KernelPort::open("40000000.dma-port")?;
+    /// let region = Region::new(DmaHeap::allocate_for(&port, "linux,cma", 4 << 20)?)?;
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    pub fn allocate_for<'p, P: PortKernel>(port: &'p KernelPort<P>, name: &str, len_bytes: usize) -> Result<DmaBuf<'p, P>, Error> {
+        Self::allocate_for_from(&RealHeap, port, name, len_bytes)
+    }
+}
+
+impl<K: HeapKernel> DmaHeap<K> {
+    /// As [`allocate_for`](DmaHeap::allocate_for), from a heap of one's own: for tests.
+    ///
+    /// # Errors
+    /// As [`allocate_for`](DmaHeap::allocate_for).
+    #[doc(hidden)]
+    pub fn allocate_for_from<'p, P: PortKernel>(
+        kernel: &K,
+        port: &'p KernelPort<P>,
+        name: &str,
+        len_bytes: usize,
+    ) -> Result<DmaBuf<'p, P>, Error> {
+        let (_, file) = Self::alloc(kernel, name, len_bytes)?;
+        // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this function (HeapKernel, 1); it is
+        // open until then.
+        unsafe { DmaBuf::import_as(port, kernel.raw_fd(&file), "dma-heap") }
+    }
+
+    /// A new dma-buf of the heap: how long it is, in whole pages, and its file.
+    fn alloc(kernel: &K, name: &str, len_bytes: usize) -> Result<(usize, K::File), Error> {
+        check_name(name)?;
+        let page_bytes = pagemap::page_bytes()?;
+        let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
+        let Some(whole_bytes) = whole_bytes else {
+            let max = Self::MAX_BYTES as u64;
+            return Err(Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max, multiple_of: 1 });
+        };
+        let heap = kernel.open(name)?;
+        // The dma-buf lives on its own, without the heap's file.
+        Ok((whole_bytes, kernel.alloc(&heap, whole_bytes as u64)?))
+    }
+
+    /// The most bytes in one block: 1 GiB, a quarter of a Kria's memory and more CMA than any board here has, and a bound
+    /// on every walk over its pages.
+    pub const MAX_BYTES: usize = 1 << 30;
+
+    /// As [`allocate`](DmaHeap::allocate), from a kernel of one's own: for tests.
+    ///
+    /// # Errors
+    /// As [`allocate`](DmaHeap::allocate). Whatever was opened is closed again.
+    pub fn allocate_from(kernel: K, name: &str, len_bytes: usize) -> Result<Self, Error> {
+        let page_bytes = pagemap::page_bytes()?;
+        let (whole_bytes, file) = Self::alloc(&kernel, name, len_bytes)?;
+        // With the length given, memmap2 asks for no file size, and the kernel refuses a dma-buf that is shorter
+        // (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
+        let map = map::file(kernel.raw_fd(&file), 0, whole_bytes, "mmap(dma-buf)")?;
+        let mut this = Self { map, file, kernel, base: PhysAddr(0), page_bytes, scope: cache::scope() };
+        this.touch();
+        this.base = pagemap::base(&this.block(), |page, entries| this.kernel.pagemap(page, entries))?;
+        Ok(this)
+    }
+
+    /// The dma-buf's descriptor number, for another importer (V4L2, DRM). Borrowed: valid while this
+    /// value lives, never to be closed; duplicate it to keep it. Whoever imports it may write into this memory: hand it
+    /// only to what obeys the same ownership as a device here.
+    #[must_use]
+    pub fn raw_fd(&self) -> i32 {
+        self.kernel.raw_fd(&self.file)
+    }
+
+    /// Reads one byte of every page: a heap's mapping is filled in at the first access, and pagemap shows nothing before.
+    fn touch(&self) {
+        for offset_bytes in (0..self.map.len()).step_by(self.page_bytes) {
+            // SAFETY: offset_bytes < map.len() by the loop's bound; the kernel checked at mmap that the file has that many
+            // bytes, and HeapKernel (1) that it keeps them; the mapping is readable, and known to nobody else yet.
+            let _ = unsafe { self.map.as_ptr().add(offset_bytes).read_volatile() };
+        }
+    }
+
+    fn block(&self) -> Block {
+        Block {
+            cpu: self.map.as_ptr().addr() as u64,
+            len_bytes: self.map.len(),
+            page_bytes: self.page_bytes,
+            unit_bytes: self.page_bytes,
+            absent: Error::NoAddress { install: INSTALL },
+        }
+    }
+}
+
+// SAFETY: 1. The mapping is owned by `self`, never remapped, and what `mapping` returns is fixed in `allocate_from`; moving
+// `self` moves no page. 2. It maps all of a dma-buf that nothing else maps (HeapKernel, 1), readable and writable, which the
+// heap cleared; munmap is in MmapRaw's drop, the close in the file's. 3. `cache` touches only the lines of the range, or
+// nothing. 4. Addresses come from the kernel's page tables (HeapKernel, 3), one page at a time.
+unsafe impl<K: HeapKernel> Backend for DmaHeap<K> {
+    fn name(&self) -> &'static str {
+        "dma-heap"
+    }
+
+    fn mapping(&self) -> Mapping {
+        Mapping {
+            // SAFETY: `allocate_from` checked that the mapping is not at address 0, and it is never remapped.
+            cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
+            len_bytes: self.map.len(),
+            base: BaseAddr::Phys(self.base),
+            bus: Bus::Soc,
+            scope: self.scope,
+            coherent: cache::COHERENT,
+        }
+    }
+
+    fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
+        pagemap::run(&self.block(), offset_bytes, |page, entries| self.kernel.pagemap(page, entries))
+    }
+
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        cache::for_device(&self.map, range, direction)
+    }
+
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        cache::for_cpu(&self.map, range, direction)
+    }
+
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
+        ExportedFd::of(self.raw_fd())
+    }
+}

@@ -1,0 +1,13 @@
+//! The kernel's side: memory, devices, and what it guards. The feature `linux` stands here, once.
+//!
+//! `os` is the floor of system calls. `device` has uio and PCI, `guard` the kernel module
+//! `contigo`, `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an
+//! IOMMU. Inside this wing each of these imports only from those named before it.
+//!
+//! Imports: `types`, `trace`, `mem`, `hw`, `job`.
+
+pub mod device;
+pub mod guard;
+pub mod memory;
+pub(crate) mod os;
+pub mod vfio;

@@ -1,0 +1,38 @@
+//! Mappings of memory and registers that are real: all of them are made here, except for CUDA's. A
+//! child of fork(2) gets none, once the function that makes one has returned.
+
+use crate::types::Error;
+use core::ptr::NonNull;
+use memmap2::{Advice, MmapOptions, MmapRaw};
+use nix::libc::EINVAL;
+
+/// Maps `len_bytes` bytes from `offset_bytes` of the file `fd`, shared with whoever else has it.
+/// `call` is for errors.
+#[allow(clippy::disallowed_methods, reason = "this is the one place")]
+pub(crate) fn file(fd: i32, offset_bytes: u64, len_bytes: usize, call: &'static str) -> Result<MmapRaw, Error> {
+    // memmap2 uses mmap64: on armv7 a register at 0xFF20_0000 is past what a 32-bit off_t reaches.
+    let map = MmapOptions::new().len(len_bytes).offset(offset_bytes).map_raw(fd);
+    unforked(map.map_err(|error| os(call, error.raw_os_error()))?, call)
+}
+
+/// Maps memory of this process's own, as `options` says.
+#[allow(clippy::disallowed_methods, reason = "this is the one place")]
+pub(crate) fn anonymous(options: &MmapOptions, call: &'static str) -> Result<MmapRaw, Error> {
+    let map = options.map_anon();
+    unforked(MmapRaw::from(map.map_err(|error| os(call, error.raw_os_error()))?), call)
+}
+
+/// Of a shared mapping a child would be a second owner: of a device's registers, or of bytes that
+/// the parent has given to somebody else. Pages of the parent's own would move at the next write
+/// after a fork, under the device. The kernel takes this advice for every kind of mapping, `VM_IO`
+/// and `VM_PFNMAP` too (Linux `mm/madvise.c`, `madvise_vma_behavior`: it is `MADV_DOFORK` that is
+/// refused there).
+fn unforked(map: MmapRaw, call: &'static str) -> Result<MmapRaw, Error> {
+    NonNull::new(map.as_mut_ptr()).ok_or(os(call, None))?;
+    map.advise(Advice::DontFork).map_err(|error| os("madvise(MADV_DONTFORK)", error.raw_os_error()))?;
+    Ok(map)
+}
+
+fn os(call: &'static str, errno: Option<i32>) -> Error {
+    Error::Os { call, errno: errno.unwrap_or(EINVAL) }
+}

@@ -1,0 +1,115 @@
+//! The function's PCI configuration space, through the device's file: bus mastering, and whether it may ask not to be snooped.
+
+use super::{
+    abi::{self, RegionInfo},
+    kernel::{Request, VfioKernel},
+    space::os,
+};
+use crate::types::Error;
+
+/// PCI Local Bus Specification 3.0, 6.2.2: the command register. Memory space, bus master.
+const COMMAND: u64 = 0x04;
+const MEMORY: u16 = 1 << 1;
+const BUS_MASTER: u16 = 1 << 2;
+/// 6.2.3: the status register. There is a list of capabilities.
+const STATUS: u64 = 0x06;
+const HAS_CAPABILITIES: u16 = 1 << 4;
+/// 6.7: where the list begins, and the most capabilities that 192 bytes hold.
+const CAPABILITIES: u64 = 0x34;
+const MAX_CAPABILITIES: u32 = 48;
+/// PCI Express Base Specification 5.0, 7.5.3: the PCI Express capability, and its device control register.
+const EXPRESS: u8 = 0x10;
+const DEVICE_CONTROL: u64 = 0x08;
+/// 7.5.3.4, "Enable No Snoop": while it is clear, the function sets the No Snoop attribute in none of its requests.
+const ENABLE_NO_SNOOP: u16 = 1 << 11;
+
+const COMMAND_NAME: &str = "the PCI command register";
+
+/// Where the configuration space is in the device's file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Config {
+    offset: u64,
+}
+
+impl Config {
+    /// Asks the kernel where it is.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub(super) fn find<K: VfioKernel>(kernel: &K, device: &K::File) -> Result<Self, Error> {
+        let mut info = RegionInfo::ask(abi::CONFIG_REGION);
+        let found = kernel.ioctl(device, Request::RegionInfo(&mut info));
+        found.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
+        Ok(Self { offset: info.offset })
+    }
+
+    /// Lets the function answer for its registers, and lets it master the bus or not.
+    ///
+    /// It reads the register back. With bus mastering off, nothing that the function wrote before is under way any more then: a
+    /// read's answer does not overtake posted writes (PCI Express Base Specification 5.0, 2.4.1).
+    ///
+    /// # Errors
+    /// [`Error::Os`]; [`Error::AttributeNonsense`] where the bits do not stay as they were written.
+    pub(super) fn enable<K: VfioKernel>(self, kernel: &K, device: &K::File, bus_master: bool) -> Result<(), Error> {
+        let before = self.read(kernel, device, COMMAND)?;
+        let wanted = (before & !BUS_MASTER) | MEMORY | if bus_master { BUS_MASTER } else { 0 };
+        self.write(kernel, device, COMMAND, wanted)?;
+        let found = self.read(kernel, device, COMMAND)?;
+        if (found ^ wanted) & (MEMORY | BUS_MASTER) == 0 {
+            return Ok(());
+        }
+        Err(Error::AttributeNonsense { name: COMMAND_NAME, value: found.into() })
+    }
+
+    /// Forbids the function to ask that caches be left out. Functions without PCI Express have no such wish to express.
+    ///
+    /// # Errors
+    /// [`Error::Os`]; [`Error::Unsuitable`] where the function keeps the bit.
+    pub(super) fn forbid_no_snoop<K: VfioKernel>(self, kernel: &K, device: &K::File) -> Result<(), Error> {
+        let Some(express) = self.find_express(kernel, device)? else { return Ok(()) };
+        let control = express + DEVICE_CONTROL;
+        let before = self.read(kernel, device, control)?;
+        if before & ENABLE_NO_SNOOP == 0 {
+            return Ok(());
+        }
+        self.write(kernel, device, control, before & !ENABLE_NO_SNOOP)?;
+        let found = self.read(kernel, device, control)?;
+        if found & ENABLE_NO_SNOOP == 0 {
+            return Ok(());
+        }
+        let fix = "this function may leave the caches out whatever its driver says: use an IOMMU that makes every access snoop";
+        Err(Error::Unsuitable { name: "Enable No Snoop of the PCI function", value: found.into(), fix })
+    }
+
+    /// Where the PCI Express capability is.
+    fn find_express<K: VfioKernel>(self, kernel: &K, device: &K::File) -> Result<Option<u64>, Error> {
+        if self.read(kernel, device, STATUS)? & HAS_CAPABILITIES == 0 {
+            return Ok(None);
+        }
+        let [mut at, _] = self.read(kernel, device, CAPABILITIES)?.to_le_bytes();
+        for _ in 0..MAX_CAPABILITIES {
+            at &= !0b11;
+            if at == 0 {
+                return Ok(None);
+            }
+            let [id, next] = self.read(kernel, device, at.into())?.to_le_bytes();
+            if id == EXPRESS {
+                return Ok(Some(at.into()));
+            }
+            at = next;
+        }
+        Err(Error::AttributeNonsense { name: "the PCI function's list of capabilities", value: at.into() })
+    }
+
+    fn read<K: VfioKernel>(self, kernel: &K, device: &K::File, at: u64) -> Result<u16, Error> {
+        let mut bytes = [0; 2];
+        let read = kernel.read_at(device, self.offset.saturating_add(at), &mut bytes);
+        read.map_err(|errno| os("pread(PCI configuration)", errno))?;
+        Ok(u16::from_le_bytes(bytes))
+    }
+
+    fn write<K: VfioKernel>(self, kernel: &K, device: &K::File, at: u64, value: u16) -> Result<(), Error> {
+        let written = kernel.write_at(device, self.offset.saturating_add(at), &value.to_le_bytes());
+        written.map_err(|errno| os("pwrite(PCI configuration)", errno))
+    }
+}

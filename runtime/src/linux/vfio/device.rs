@@ -1,0 +1,210 @@
+#![allow(unsafe_code, reason = "a mapping of registers, and the unsafe traits of a device that the IOMMU confines")]
+//! The registers and the interrupt of a device behind an IOMMU.
+
+use super::{
+    Interrupt, Vfio,
+    abi::{RegionInfo, size_of_u32},
+    interrupt::Signal,
+    kernel::{RealVfio, Request, VfioKernel},
+    space::{Capabilities, os},
+};
+use crate::{
+    hw::{Device, Irq, Mmio, MmioWindow, Spin},
+    linux::os::map,
+    mem::Port,
+    trace::{self, Event, Site, text::event},
+    types::Error,
+};
+use core::{fmt, ptr::NonNull, sync::atomic::Ordering};
+use memmap2::MmapRaw;
+use nix::errno::Errno;
+
+/// The last BAR of a PCI function.
+const LAST_BAR: u8 = 5;
+
+/// One BAR's registers, one interrupt, and the port: a device for a driver. There is one at a time for each [`Vfio`], which it
+/// borrows; dropping it turns bus mastering and the interrupt off.
+///
+/// No port is claimed: what its master can reach is what the kernel mapped for it, at the addresses of this address space's bus, and the IOMMU
+/// refuses everything else. So a wrong address written into a register harms memory of this `Vfio` at most, and nothing of
+/// anybody else's. (That a driver writes right ones is still its own promise: [`Mmio::write32`].
+/// And which core this is, is claimed where its driver is made.)
+///
+/// Registers and the whole BAR are the device's own. Where the MSI-X table lies in the BAR, it is in the window too: leave it to the
+/// kernel.
+pub struct VfioDevice<'v, K: VfioKernel = RealVfio> {
+    vfio: &'v Vfio<K>,
+    window: MmioWindow,
+    signal: Signal<K::File>,
+    port: Port,
+    // Held: the window is this mapping.
+    _bar: MmapRaw,
+}
+
+impl<'v, K: VfioKernel> VfioDevice<'v, K> {
+    /// The registers of BAR number `bar`, and `interrupt`. The device is reset first, so that nothing is left of who used it before,
+    /// and then may master the bus.
+    ///
+    /// # Errors
+    /// - [`Error::Argument`]: there is no such BAR. [`Error::Unsuitable`]: it cannot be mapped whole (I/O ports, a size below a page,
+    ///   parts that the kernel keeps), the device has no such interrupt, or the kernel cannot reset it
+    ///   ([`open_unreset`](Self::open_unreset)).
+    /// - [`Error::Busy`]: this `Vfio` has a device already, or had one that was forgotten.
+    /// - [`Error::Os`], [`Error::AttributeNonsense`]: what the kernel says.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn open(vfio: &'v Vfio<K>, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
+        let this = Self::quiet(vfio, bar, interrupt)?;
+        vfio.reset()?;
+        vfio.config.enable(&vfio.kernel, &vfio.device, true)?;
+        Ok(this)
+    }
+
+    /// As [`open`](Self::open), for a device that the kernel cannot reset: `quiesce` brings it to rest by its registers, while it may
+    /// not master the bus.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and what `quiesce` says.
+    ///
+    /// # Safety
+    /// When `quiesce` has returned `Ok`, the device does no DMA of its own accord: nothing of an earlier user's is pending in it that
+    /// would begin or go on once it may master the bus. It would go to the addresses of memory that this program takes for its own.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub unsafe fn open_unreset(
+        vfio: &'v Vfio<K>,
+        bar: u8,
+        interrupt: Interrupt,
+        quiesce: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let mut this = Self::quiet(vfio, bar, interrupt)?;
+        quiesce(&mut this)?;
+        vfio.config.enable(&vfio.kernel, &vfio.device, true)?;
+        Ok(this)
+    }
+
+    /// Which interrupt is on: never [`Interrupt::Any`].
+    #[must_use]
+    pub const fn interrupt(&self) -> Interrupt {
+        self.signal.kind
+    }
+
+    /// The eventfd of the interrupt, to wait on together with other files; `None` where there is none, and for [`Interrupt::Intx`]:
+    /// VFIO masks the line when it comes, and only a wait of this device's unmasks it. Borrowed: valid while this value lives, never
+    /// to be closed. It is readable when the interrupt came and nobody has waited for it since, or read its 8 bytes: read them
+    /// before the next sleep.
+    #[must_use]
+    pub fn raw_fd(&self) -> Option<i32> {
+        if self.signal.kind == Interrupt::Intx {
+            return None;
+        }
+        self.signal.raw_fd(&self.vfio.kernel)
+    }
+
+    /// Everything but bus mastering.
+    #[cfg_attr(feature = "audit", track_caller)]
+    fn quiet(vfio: &'v Vfio<K>, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
+        if bar > LAST_BAR {
+            return Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: LAST_BAR.into(), multiple_of: 1 });
+        }
+        if vfio.taken.swap(true, Ordering::Acquire) {
+            return Err(Error::Busy);
+        }
+        let made = vfio.config.enable(&vfio.kernel, &vfio.device, false).and_then(|()| {
+            let map = registers(vfio, bar)?;
+            Ok((map, Signal::enable(&vfio.kernel, &vfio.device, interrupt)?))
+        });
+        let (map, signal) = made.inspect_err(|_| vfio.taken.store(false, Ordering::Release))?;
+        let (base, len_bytes) = (map.as_mut_ptr().cast::<u32>(), map.len());
+        // SAFETY: `registers` checked that the mapping is not at address 0.
+        let base = unsafe { NonNull::new_unchecked(base) };
+        // SAFETY: 1. A mapping begins at a page; it has `len_bytes` bytes, readable and writable, of one device's registers
+        // (VfioKernel, 1), and lives in `_bar` as long as the window, never remapped. 2. Nobody else writes them: the kernel gives
+        // the device to one user, and `taken` gives its registers to one value.
+        let window = unsafe { MmioWindow::new(base, len_bytes) };
+        trace::happened(Event::MapRegisters { len_bytes }, Site::here());
+        Ok(Self { vfio, window, signal, port: vfio.port(), _bar: map })
+    }
+}
+
+/// Maps a BAR, all of it.
+fn registers<K: VfioKernel>(vfio: &Vfio<K>, bar: u8) -> Result<MmapRaw, Error> {
+    const NAME: &str = "the BAR of the PCI function";
+    let mut info = RegionInfo::ask(bar.into());
+    let asked = vfio.kernel.ioctl(&vfio.device, Request::RegionInfo(&mut info));
+    asked.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
+    if info.size == 0 || info.flags & RegionInfo::MMAP == 0 {
+        let fix = "it is not there, or it cannot be mapped (I/O ports, smaller than a page): use the BAR that has the registers";
+        return Err(Error::Unsuitable { name: NAME, value: bar.into(), fix });
+    }
+    let caps = Capabilities { words: &info.caps, at_bytes: core::mem::offset_of!(RegionInfo, caps) };
+    let first = if info.flags & RegionInfo::CAPS == 0 { 0 } else { info.cap_offset };
+    // With more capabilities than there is room for, the kernel names none: nobody knows then whether parts are left out.
+    let cut = info.argsz > size_of_u32::<RegionInfo>();
+    if cut || !matches!(caps.find(first, RegionInfo::SPARSE_MMAP), Some(None)) {
+        let fix = "the kernel keeps parts of it (VFIO_REGION_INFO_CAP_SPARSE_MMAP): a newer kernel maps it whole";
+        return Err(Error::Unsuitable { name: NAME, value: bar.into(), fix });
+    }
+    const CALL: &str = "mmap(BAR)";
+    let len_bytes = usize::try_from(info.size).map_err(|_| Error::Os { call: CALL, errno: Errno::EOVERFLOW as i32 })?;
+    map::file(vfio.kernel.raw_fd(&vfio.device), info.offset, len_bytes, CALL)
+}
+
+impl<K: VfioKernel> Drop for VfioDevice<'_, K> {
+    /// Ends the device's DMA, then its interrupt. Where the first fails, no second driver gets the registers.
+    fn drop(&mut self) {
+        let (kernel, device) = (&self.vfio.kernel, &self.vfio.device);
+        let stopped = self.vfio.config.enable(kernel, device, false);
+        if let Err(_error) = self.signal.disable(kernel, device) {
+            event!("vfio: the interrupt would not be turned off");
+        }
+        match stopped {
+            Ok(()) => self.vfio.taken.store(false, Ordering::Release),
+            Err(_error) => event!("vfio: bus mastering would not be turned off"),
+        }
+    }
+}
+
+// SAFETY: the window's registers: those of the device that `vfio` has open.
+unsafe impl<K: VfioKernel> Mmio for VfioDevice<'_, K> {
+    fn len_bytes(&self) -> usize {
+        self.window.len_bytes()
+    }
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        self.window.read32(offset)
+    }
+    #[inline]
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.window.write32(offset, value) }
+    }
+}
+
+impl<K: VfioKernel> Irq for VfioDevice<'_, K> {
+    fn now_us(&self) -> u64 {
+        Spin.now_us()
+    }
+    fn looks_before_clock(&self) -> u32 {
+        if self.signal.kind == Interrupt::Polled { Spin.looks_before_clock() } else { 0 }
+    }
+    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+        self.signal.wait(&self.vfio.kernel, &self.vfio.device, timeout_us)
+    }
+}
+
+// SAFETY: every address that the device puts on its bus is translated by the IOMMU's table of this address space, or refused: the
+// kernel attached the device to it before it gave out the device's file, and an address space begins empty (VfioKernel, 2). So the
+// bus, the window and the offset of 0 are true; and so is `coherent`, by the reasons in `VfioMemory`'s documentation.
+unsafe impl<K: VfioKernel> Device for VfioDevice<'_, K> {
+    fn port(&self) -> &Port {
+        &self.port
+    }
+}
+
+impl<K: VfioKernel> fmt::Debug for VfioDevice<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VfioDevice")
+            .field("len_bytes", &self.window.len_bytes())
+            .field("interrupt", &self.signal.kind)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,136 @@
+#![allow(unsafe_code, reason = "poll(2) and read(2) on an eventfd, by its number")]
+//! One interrupt of a VFIO device, as an eventfd.
+
+use super::{
+    abi::{self, IrqInfo, IrqSet, size_of_u32},
+    kernel::{Request, VfioKernel},
+    space::os,
+};
+use crate::{
+    hw::{Irq, Spin},
+    types::Error,
+};
+use nix::{errno::Errno, libc};
+
+/// Which interrupt of a device is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum Interrupt {
+    /// The first that the device has of MSI, MSI-X and INTx; polling where it has none. MSI comes first because one vector is
+    /// enabled here, and of MSI a device then sends everything to it; of MSI-X it is the table's entry 0.
+    Any,
+    /// A message, vector 0.
+    Msi,
+    /// A message of the table in a BAR, entry 0.
+    MsiX,
+    /// The line.
+    Intx,
+    /// None: a pause between two looks, and no system call.
+    Polled,
+}
+
+impl Interrupt {
+    const fn index(self) -> Option<u32> {
+        match self {
+            Self::Msi => Some(abi::MSI),
+            Self::MsiX => Some(abi::MSIX),
+            Self::Intx => Some(abi::INTX),
+            Self::Any | Self::Polled => None,
+        }
+    }
+}
+
+/// An interrupt that is on, and the eventfd that counts it.
+#[derive(Debug)]
+pub(super) struct Signal<F> {
+    pub(super) kind: Interrupt,
+    /// `None` where nothing is waited for.
+    event: Option<F>,
+}
+
+impl<F> Signal<F> {
+    /// Turns on what `wanted` says.
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`] where the device has no such interrupt; [`Error::Os`].
+    pub(super) fn enable<K: VfioKernel<File = F>>(kernel: &K, device: &F, wanted: Interrupt) -> Result<Self, Error> {
+        let kinds: &[_] = match &wanted {
+            Interrupt::Any => &[Interrupt::Msi, Interrupt::MsiX, Interrupt::Intx],
+            Interrupt::Polled => &[],
+            one => core::slice::from_ref(one),
+        };
+        for (kind, index) in kinds.iter().filter_map(|kind| Some((*kind, kind.index()?))) {
+            let mut info = IrqInfo { argsz: size_of_u32::<IrqInfo>(), index, ..IrqInfo::default() };
+            kernel.ioctl(device, Request::IrqInfo(&mut info)).map_err(|errno| os("ioctl(VFIO_DEVICE_GET_IRQ_INFO)", errno))?;
+            if info.count == 0 || info.flags & IrqInfo::EVENTFD == 0 {
+                continue;
+            }
+            let event = kernel.eventfd().map_err(|errno| os("eventfd", errno))?;
+            let set = kernel.ioctl(device, Request::SetIrqs(&IrqSet::signal(index, kernel.raw_fd(&event))));
+            set.map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))?;
+            return Ok(Self { kind, event: Some(event) });
+        }
+        match wanted {
+            Interrupt::Any | Interrupt::Polled => Ok(Self { kind: Interrupt::Polled, event: None }),
+            Interrupt::Msi | Interrupt::MsiX | Interrupt::Intx => {
+                let fix = "the device has no such interrupt: use Interrupt::Any, or Interrupt::Polled";
+                Err(Error::Unsuitable { name: "the count of VFIO_DEVICE_GET_IRQ_INFO", value: 0, fix })
+            }
+        }
+    }
+
+    /// Turns it off: nothing is sent any more.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub(super) fn disable<K: VfioKernel<File = F>>(&self, kernel: &K, device: &F) -> Result<(), Error> {
+        let Some(index) = self.kind.index() else { return Ok(()) };
+        let off = kernel.ioctl(device, Request::SetIrqs(&IrqSet::off(index)));
+        off.map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))
+    }
+
+    /// The eventfd's number.
+    pub(super) fn raw_fd<K: VfioKernel<File = F>>(&self, kernel: &K) -> Option<i32> {
+        self.event.as_ref().map(|event| kernel.raw_fd(event))
+    }
+
+    /// Waits for the interrupt, at most `timeout_us`.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub(super) fn wait<K: VfioKernel<File = F>>(&self, kernel: &K, device: &F, timeout_us: u32) -> Result<(), Error> {
+        let Some(event) = &self.event else { return Spin.wait(timeout_us) };
+        if self.kind == Interrupt::Intx {
+            // VFIO masks the line when it comes (`vfio_intx_handler`); by now the driver has looked at the device, which lowers it. One
+            // that is still up comes again at once.
+            let unmasked = kernel.ioctl(device, Request::SetIrqs(&IrqSet::unmask(abi::INTX)));
+            unmasked.map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))?;
+        }
+        wait_readable(kernel.raw_fd(event), timeout_us)
+    }
+}
+
+/// Waits until the eventfd `fd` counts something, at most `timeout_us`, and takes the count.
+fn wait_readable(fd: i32, timeout_us: u32) -> Result<(), Error> {
+    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let (seconds, nanoseconds) = (timeout_us / 1_000_000, timeout_us % 1_000_000 * 1_000);
+    #[allow(clippy::cast_possible_wrap, clippy::useless_conversion, reason = "both are below 2^31, whatever the width of time_t is")]
+    let timeout = libc::timespec { tv_sec: (seconds as i32).into(), tv_nsec: (nanoseconds as i32).into() };
+    // SAFETY: both structs live until the call returns, the count says one, and no signal mask is given.
+    let ready = unsafe { libc::ppoll(&raw mut poll, 1, &raw const timeout, core::ptr::null()) };
+    if ready < 0 {
+        // A signal: whoever waits looks at the device, and comes back.
+        return if Errno::last() == Errno::EINTR { Ok(()) } else { Err(os("ppoll(eventfd)", Errno::last_raw())) };
+    }
+    if ready == 0 {
+        return Ok(());
+    }
+    let mut count = 0_u64;
+    // SAFETY: an eventfd's read writes 8 bytes, which the counter has, and it lives until the call returns.
+    let read = unsafe { libc::read(fd, (&raw mut count).cast(), size_of::<u64>()) };
+    // EAGAIN: somebody else who polls the same descriptor took it.
+    if read >= 0 || Errno::last() == Errno::EAGAIN || Errno::last() == Errno::EINTR {
+        return Ok(());
+    }
+    Err(os("read(eventfd)", Errno::last_raw()))
+}

@@ -1,0 +1,321 @@
+//! What this module asks of the kernel: one trait, so that a test can stand in for a kernel with any IOMMU, or none.
+#![allow(unsafe_code, reason = "ioctls and positioned reads on raw descriptors, and the unsafe trait of the seam")]
+
+use super::{
+    abi::{self, AttachIommufdPt, BindIommufd, DeviceInfo, GroupStatus, IrqInfo, IrqSet, MapDma, RegionInfo, Type1Info, UnmapDma},
+    iommufd::{self, IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
+    sysfs,
+};
+use crate::{linux::os::fd::Fd, types::Error};
+use core::{
+    ffi::{CStr, c_int, c_void},
+    mem::MaybeUninit,
+    ptr,
+};
+use nix::{errno::Errno, libc, sys::ioctl::ioctl_num_type};
+
+/// One ioctl with its argument. What the kernel writes is in the `&mut`.
+#[derive(Debug)]
+pub enum Request<'a> {
+    /// `VFIO_CHECK_EXTENSION` on a container: the answer is the call's value.
+    CheckExtension(u32),
+    /// `VFIO_SET_IOMMU` on a container.
+    SetIommu(u32),
+    /// `VFIO_GROUP_GET_STATUS` on a group.
+    GroupStatus(&'a mut GroupStatus),
+    /// `VFIO_GROUP_SET_CONTAINER` on a group, with the container's descriptor.
+    SetContainer(c_int),
+    /// `VFIO_DEVICE_GET_INFO` on a device.
+    DeviceInfo(&'a mut DeviceInfo),
+    /// `VFIO_DEVICE_GET_REGION_INFO` on a device.
+    RegionInfo(&'a mut RegionInfo),
+    /// `VFIO_DEVICE_GET_IRQ_INFO` on a device.
+    IrqInfo(&'a mut IrqInfo),
+    /// `VFIO_DEVICE_SET_IRQS` on a device.
+    SetIrqs(&'a IrqSet),
+    /// `VFIO_DEVICE_RESET` on a device.
+    Reset,
+    /// `VFIO_DEVICE_BIND_IOMMUFD` on a device.
+    BindIommufd(&'a mut BindIommufd),
+    /// `VFIO_DEVICE_ATTACH_IOMMUFD_PT` on a device.
+    AttachIommufdPt(&'a mut AttachIommufdPt),
+    /// `VFIO_IOMMU_GET_INFO` on a container.
+    Type1Info(&'a mut Type1Info),
+    /// `VFIO_IOMMU_MAP_DMA` on a container.
+    MapDma(&'a MapDma),
+    /// `VFIO_IOMMU_UNMAP_DMA` on a container.
+    UnmapDma(&'a mut UnmapDma),
+    /// `IOMMU_IOAS_ALLOC` on an iommufd.
+    IoasAlloc(&'a mut IoasAlloc),
+    /// `IOMMU_IOAS_IOVA_RANGES` on an iommufd.
+    IoasIovaRanges(&'a mut IoasIovaRanges, &'a mut [IovaRange]),
+    /// `IOMMU_IOAS_MAP` on an iommufd.
+    IoasMap(&'a IoasMap),
+    /// `IOMMU_IOAS_UNMAP` on an iommufd.
+    IoasUnmap(&'a mut IoasUnmap),
+}
+
+/// What `/sys` says of one PCI function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its IOMMU group's number; `None`: it has none.
+    pub group: Option<u32>,
+    /// The group is one of VFIO's no-IOMMU groups, before which no IOMMU stands.
+    pub no_iommu: bool,
+    /// Its number as a VFIO device: `/dev/vfio/devices/vfio<number>`, where the kernel has that file. `None`: it is not bound to a
+    /// VFIO driver, or the kernel is older than 6.1.
+    pub device: Option<u32>,
+}
+
+/// What [`Vfio`](super::Vfio) asks of the kernel. [`RealVfio`] does it; a test puts its own kernel here. Errors are errno values.
+///
+/// # Safety
+/// Callers owe that the sizes in a request are those of its structs, and its addresses memory of their own. On the running kernel only
+/// this module calls: nobody else can make a [`RealVfio`].
+///
+/// # Implementation safety
+/// 1. A device's file can be mapped shared at the offset and size of its BARs, as [`Request::RegionInfo`] says them: the registers of
+///    that device, which nobody else writes while the file is open, at least so long as the mapping.
+/// 2. The device reaches no memory but what was mapped by [`Request::MapDma`] or [`Request::IoasMap`] at the address given there, and
+///    after an unmapping that succeeded it does not reach that any more. A pinned page stays the page it was.
+/// 3. [`raw_fd`](Self::raw_fd) is open until the file is dropped.
+/// 4. What [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` say is true: coherency is decided by it.
+pub unsafe trait VfioKernel: Send + Sync {
+    /// An open file. Dropping it closes it.
+    type File: Send + Sync;
+
+    /// What `/sys` says of the PCI function at `address`.
+    ///
+    /// # Errors
+    /// [`Error::BadName`], [`Error::AttributeMissing`], [`Error::AttributeUnreadable`], [`Error::AttributeNonsense`].
+    fn function(&self, address: &str) -> Result<Function, Error>;
+
+    /// Opens a file under `/dev`, to read and write.
+    ///
+    /// # Errors
+    /// The errno of open(2).
+    fn open(&self, path: &CStr) -> Result<Self::File, i32>;
+
+    /// `VFIO_GROUP_GET_DEVICE_FD`: the file of the device called `name` in `group`.
+    ///
+    /// # Errors
+    /// The errno.
+    fn device(&self, group: &Self::File, name: &CStr) -> Result<Self::File, i32>;
+
+    /// An eventfd whose reads do not block.
+    ///
+    /// # Errors
+    /// The errno of eventfd(2).
+    fn eventfd(&self) -> Result<Self::File, i32>;
+
+    /// The file's descriptor, for calls that borrow it.
+    fn raw_fd(&self, file: &Self::File) -> c_int;
+
+    /// One ioctl.
+    ///
+    /// # Errors
+    /// The errno.
+    fn ioctl(&self, file: &Self::File, request: Request<'_>) -> Result<c_int, i32>;
+
+    /// Reads `bytes` at `offset` of a device's file.
+    ///
+    /// # Errors
+    /// The errno; EIO where fewer were read.
+    fn read_at(&self, file: &Self::File, offset: u64, bytes: &mut [u8]) -> Result<(), i32>;
+
+    /// Writes `bytes` at `offset` of a device's file.
+    ///
+    /// # Errors
+    /// The errno; EIO where fewer were written.
+    fn write_at(&self, file: &Self::File, offset: u64, bytes: &[u8]) -> Result<(), i32>;
+
+    /// The kernel's version: major and minor.
+    fn release(&self) -> (u32, u32);
+
+    /// How many bytes of memory an unprivileged process may have pinned (RLIMIT_MEMLOCK); `None`: no limit.
+    fn pin_limit_bytes(&self) -> Option<u64>;
+}
+
+/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. The field keeps it here: a request says how much memory it is, and where.
+#[derive(Debug)]
+pub struct RealVfio(pub(super) ());
+
+/// An open descriptor, closed on drop.
+#[derive(Debug)]
+pub struct VfioFile(Fd);
+
+// SAFETY: 1. Linux `Documentation/driver-api/vfio.rst`: a BAR's mapping is of that device's registers. A group's file opens once, and
+// a device's own file binds once (`vfio_group_fops_open`, `vfio_df_open`), so no other process of VFIO's has it; what root does
+// through /dev/mem or the device's `resource` files no process can keep out. The mapping holds a reference to the file. 2. The
+// IOMMU's page table has what was mapped and nothing else, `vfio_unmap_unpin` and `iopt_area_unfill_domain` flush the IOMMU's TLB
+// before the pages are unpinned, and FOLL_LONGTERM pins keep a page from migrating. 3. A `VfioFile` is open until dropped.
+// 4. Both are the kernel's own words.
+unsafe impl VfioKernel for RealVfio {
+    type File = VfioFile;
+
+    fn function(&self, address: &str) -> Result<Function, Error> {
+        sysfs::function("/sys", address)
+    }
+
+    fn open(&self, path: &CStr) -> Result<VfioFile, i32> {
+        Fd::open(path, libc::O_RDWR).map(VfioFile)
+    }
+
+    fn device(&self, group: &VfioFile, name: &CStr) -> Result<VfioFile, i32> {
+        // SAFETY: the kernel reads a string that ends with a NUL and outlives the call.
+        let fd = unsafe { call(group, abi::GROUP_GET_DEVICE_FD, name.as_ptr().cast_mut().cast()) }?;
+        // SAFETY: the kernel has just made this descriptor for this call, with O_CLOEXEC (`vfio_group_ioctl_get_device_fd`).
+        Ok(VfioFile(unsafe { Fd::from_raw(fd) }))
+    }
+
+    fn eventfd(&self) -> Result<VfioFile, i32> {
+        // SAFETY: the call takes no pointer.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        // SAFETY: the kernel has just made this descriptor.
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(VfioFile(unsafe { Fd::from_raw(fd) })) }
+    }
+
+    fn raw_fd(&self, file: &VfioFile) -> c_int {
+        file.0.raw()
+    }
+
+    fn ioctl(&self, file: &VfioFile, request: Request<'_>) -> Result<c_int, i32> {
+        let number = |value: u32| ptr::without_provenance_mut::<c_void>(value as usize);
+        let (request, argument) = match request {
+            Request::CheckExtension(extension) => (abi::CHECK_EXTENSION, number(extension)),
+            Request::SetIommu(iommu) => (abi::SET_IOMMU, number(iommu)),
+            Request::Reset => (abi::DEVICE_RESET, number(0)),
+            Request::SetContainer(mut container) => {
+                // SAFETY: the kernel reads one int, which outlives the call.
+                return unsafe { call(file, abi::GROUP_SET_CONTAINER, (&raw mut container).cast()) };
+            }
+            Request::GroupStatus(status) => (abi::GROUP_GET_STATUS, ptr::from_mut(status).cast()),
+            Request::DeviceInfo(info) => (abi::DEVICE_GET_INFO, ptr::from_mut(info).cast()),
+            Request::RegionInfo(info) => (abi::DEVICE_GET_REGION_INFO, ptr::from_mut(info).cast()),
+            Request::IrqInfo(info) => (abi::DEVICE_GET_IRQ_INFO, ptr::from_mut(info).cast()),
+            Request::SetIrqs(set) => (abi::DEVICE_SET_IRQS, ptr::from_ref(set).cast_mut().cast()),
+            Request::BindIommufd(bind) => (abi::DEVICE_BIND_IOMMUFD, ptr::from_mut(bind).cast()),
+            Request::AttachIommufdPt(attach) => (abi::DEVICE_ATTACH_IOMMUFD_PT, ptr::from_mut(attach).cast()),
+            Request::Type1Info(info) => (abi::IOMMU_GET_INFO, ptr::from_mut(info).cast()),
+            Request::MapDma(map) => (abi::IOMMU_MAP_DMA, ptr::from_ref(map).cast_mut().cast()),
+            Request::UnmapDma(unmap) => (abi::IOMMU_UNMAP_DMA, ptr::from_mut(unmap).cast()),
+            Request::IoasAlloc(alloc) => (iommufd::IOAS_ALLOC, ptr::from_mut(alloc).cast()),
+            Request::IoasIovaRanges(ask, ranges) => {
+                ask.num_iovas = u32::try_from(ranges.len()).unwrap_or(0);
+                ask.allowed_iovas = ranges.as_mut_ptr().expose_provenance() as u64;
+                (iommufd::IOAS_IOVA_RANGES, ptr::from_mut(ask).cast())
+            }
+            // `iommufd_fops_ioctl` copies a struct in, and writes back only what a request answers: nothing here.
+            Request::IoasMap(map) => {
+                let mut map = *map;
+                // SAFETY: the kernel reads and writes one `iommu_ioas_map`, which outlives the call.
+                return unsafe { call(file, iommufd::IOAS_MAP, (&raw mut map).cast()) };
+            }
+            Request::IoasUnmap(unmap) => (iommufd::IOAS_UNMAP, ptr::from_mut(unmap).cast()),
+        };
+        // SAFETY: each request's argument is a number, or the struct that the kernel's header gives it, whose first field says its
+        // size (asserted in `abi.rs` and `iommufd.rs`, and put there by this module, which alone has a `RealVfio`): the kernel reads and writes no more than that, any bytes make such a
+        // struct, and it is borrowed for the call, exclusively where the kernel writes (SET_IRQS and MAP_DMA only read). The
+        // ranges' array has as many entries as `num_iovas` says, and is borrowed exclusively as well.
+        unsafe { call(file, request, argument) }
+    }
+
+    fn read_at(&self, file: &VfioFile, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
+        let at = i64::try_from(offset).map_err(|_| libc::EOVERFLOW)?;
+        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written into it.
+        let count = unsafe { libc::pread64(file.0.raw(), bytes.as_mut_ptr().cast(), bytes.len(), at) };
+        whole(count, bytes.len())
+    }
+
+    fn write_at(&self, file: &VfioFile, offset: u64, bytes: &[u8]) -> Result<(), i32> {
+        let at = i64::try_from(offset).map_err(|_| libc::EOVERFLOW)?;
+        // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length bounds that.
+        let count = unsafe { libc::pwrite64(file.0.raw(), bytes.as_ptr().cast(), bytes.len(), at) };
+        whole(count, bytes.len())
+    }
+
+    fn release(&self) -> (u32, u32) {
+        let mut names = MaybeUninit::<libc::utsname>::zeroed();
+        // SAFETY: uname(2) fills in the struct that it is given.
+        if unsafe { libc::uname(names.as_mut_ptr()) } != 0 {
+            return (0, 0);
+        }
+        // SAFETY: zeroed and then filled in: arrays of characters, for which any bytes are a value.
+        let names = unsafe { names.assume_init() };
+        version(names.release.iter().map(|letter| u8::from_ne_bytes(letter.to_ne_bytes())))
+    }
+
+    fn pin_limit_bytes(&self) -> Option<u64> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: getrlimit(2) fills in the struct that it is given.
+        let status = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
+        #[allow(clippy::useless_conversion, reason = "rlim_t has 32 bits on armv7")]
+        (status == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then(|| limit.rlim_cur.into())
+    }
+}
+
+/// # Safety
+/// `argument` is what `request` asks for: a number, or a pointer to what the kernel reads and writes, valid for the call.
+unsafe fn call(file: &VfioFile, request: ioctl_num_type, argument: *mut c_void) -> Result<c_int, i32> {
+    // SAFETY: the descriptor is open while `file` is borrowed; the argument is the caller's promise.
+    let value = unsafe { libc::ioctl(file.0.raw(), request, argument) };
+    if value < 0 { Err(Errno::last_raw()) } else { Ok(value) }
+}
+
+fn whole(count: isize, need_bytes: usize) -> Result<(), i32> {
+    match usize::try_from(count) {
+        Ok(count) if count == need_bytes => Ok(()),
+        Ok(_) => Err(libc::EIO),
+        Err(_) => Err(Errno::last_raw()),
+    }
+}
+
+/// The first two numbers of a kernel's release, `6.12.117+deb12-arm64`.
+fn version(release: impl Iterator<Item = u8>) -> (u32, u32) {
+    let mut numbers = [0_u32; 2];
+    let mut slots = numbers.iter_mut();
+    let mut slot = slots.next();
+    for letter in release {
+        match (letter, &mut slot) {
+            (b'0'..=b'9', Some(number)) => **number = number.saturating_mul(10).saturating_add(u32::from(letter - b'0')),
+            (b'.', Some(_)) => slot = slots.next(),
+            _ => break,
+        }
+    }
+    (numbers[0], numbers[1])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::{RealVfio, Request, VfioKernel, abi::DeviceInfo, libc, version};
+
+    #[test]
+    fn a_release_is_its_first_two_numbers() {
+        for (release, numbers) in [
+            ("6.12.117+deb12-arm64", (6, 12)),
+            ("5.19.0", (5, 19)),
+            ("5.15-xilinx", (5, 15)),
+            ("7", (7, 0)),
+            ("", (0, 0)),
+            ("x6.1", (0, 0)),
+            ("99999999999.1", (u32::MAX, 1)),
+        ] {
+            assert_eq!(version(release.bytes()), numbers, "{release}");
+        }
+        assert!(RealVfio(()).release() >= (3, 0), "this kernel's");
+    }
+
+    #[test]
+    fn a_file_that_is_no_device_is_refused_by_the_kernel() {
+        let file = RealVfio(()).open(c"/dev/null").unwrap();
+        let mut info = DeviceInfo { argsz: 16, ..DeviceInfo::default() };
+        let refused = RealVfio(()).ioctl(&file, Request::DeviceInfo(&mut info));
+        // ENOSYS is what QEMU's user-mode emulator says of an ioctl that it does not translate.
+        assert!(matches!(refused, Err(libc::ENOTTY | libc::ENOSYS)), "{refused:?}");
+        let mut byte = [0];
+        assert_eq!(RealVfio(()).read_at(&file, 0, &mut byte), Err(libc::EIO), "nothing was read");
+        assert_eq!(RealVfio(()).read_at(&file, u64::MAX, &mut byte), Err(libc::EOVERFLOW));
+        assert_eq!(RealVfio(()).open(c"/dev/vfio/no-such-group").err(), Some(libc::ENOENT));
+    }
+}

@@ -1,0 +1,311 @@
+//! A PCI device behind an IOMMU: its memory, its registers and its interrupt, through VFIO, with no privilege but its file.
+//!
+//! ```text
+//!   Vfio ────────┬──► VfioMemory ──► Region ──► …      pages of this process, pinned; one run of I/O addresses
+//!   the device,  │
+//!   in an I/O    └──► VfioDevice ──► a driver ──► Engine    registers, interrupt, port
+//!   address space
+//!   of its own
+//! ```
+//!
+//! | | where an IOMMU stands before the device | elsewhere |
+//! |---|---|---|
+//! | memory | ordinary pages, scattered: the IOMMU makes them one run | contiguous: `HugeTlb`, `UDmaBuf`, `DmaHeap` |
+//! | address | chosen here, low, whatever the physical one is | the physical one, which takes a capability to see |
+//! | reach of a wrong address | none: the IOMMU refuses it | all of memory |
+//! | the port | what the kernel says: [`VfioDevice::open`] is safe | the program's word: `Wired::new` is unsafe |
+//! | needed | the files of the group or of the device | root, mostly |
+//!
+//! # By the device's file or by its group's
+//!
+//! Where the kernel has them and the user may open them, `/dev/vfio/devices/vfio<number>` with `/dev/iommu` (iommufd, Linux 6.6 and
+//! newer); else `/dev/vfio/<group>` with `/dev/vfio/vfio` (a type1 container). Both confine the device alike, and give the same
+//! types here.
+//!
+//! # Preparing a device, once, as root
+//!
+//! ```sh
+//! echo vfio-pci     > /sys/bus/pci/devices/0000:00:01.0/driver_override
+//! echo 0000:00:01.0 > /sys/bus/pci/drivers_probe
+//! chown user /dev/vfio/devices/vfio0 /dev/iommu     # or: chown user /dev/vfio/<group>; a udev rule for good
+//! ```
+//!
+//! The user may then pin as much memory as RLIMIT_MEMLOCK allows (`ulimit -l`; `LimitMEMLOCK=` of a systemd unit).
+//!
+//! # What is confined, exactly
+//!
+//! 1. **The group.** An IOMMU group is the smallest set of devices that the IOMMU tells apart from all others: functions that could
+//!    reach each other past it are in one (no ACS on the bridge above them). The kernel gives a group to one user, and only when
+//!    none of its devices has a kernel driver that does DMA ("viable"). All devices of one group share its address space; this
+//!    module opens one of them, and the files of a group or a device open once.
+//! 2. **The memory.** The address space begins empty. Only [`VfioMemory`] puts pages into it, its own and no others.
+//! 3. **The time.** Unmapping flushes the IOMMU before it returns. Closing the device's file turns bus mastering off, resets the
+//!    device where the kernel can, and only then gives the pages up (`vfio_pci_core_disable`, `vfio_group_fops_release`).
+//! 4. **Not confined:** in a group of several devices with no ACS between them, an access to an I/O address that is also the address
+//!    of a neighbour's register goes to the neighbour. Give such a group no second driver.
+//!
+//! No-IOMMU groups (`/dev/vfio/noiommu-0`) are refused: nothing stands before those devices. Use UIO there, and claim the port.
+//!
+//! # References
+//! Linux `Documentation/driver-api/vfio.rst`, `Documentation/userspace-api/iommufd.rst`, `include/uapi/linux/vfio.h`,
+//! `include/uapi/linux/iommufd.h`, `drivers/vfio/`, `drivers/iommu/iommufd/`; 6.12 and 6.1 read.
+//!
+//! ```no_run
+//! use contigo::{Region, linux::{vfio::{Interrupt, Vfio, VfioDevice}}};
+//! let vfio = Vfio::open("0000:01:00.0")?;
+//! let region = Region::new(vfio.memory(1 << 20)?)?;           // ordinary pages, one run for the device
+//! let device = VfioDevice::open(&vfio, 0, Interrupt::Any)?;   // BAR 0; no port to claim
+//! println!("{} bytes at {:#x}", region.len_bytes(), region.base().raw());
+//! # drop(device);
+//! # Ok::<(), contigo::Error>(())
+//! ```
+
+mod abi;
+mod config;
+mod device;
+mod interrupt;
+mod iommufd;
+mod iova;
+mod kernel;
+mod memory;
+mod space;
+mod sysfs;
+
+pub use self::{device::VfioDevice, interrupt::Interrupt, memory::VfioMemory};
+
+/// The seam where a test puts a kernel of its own.
+#[doc(hidden)]
+pub mod seam {
+    pub use super::{
+        abi::{
+            AttachIommufdPt, BindIommufd, CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, GroupStatus, INTX, IrqInfo, IrqSet, MSI, MSIX, MapDma,
+            RegionInfo, TYPE1V2_IOMMU, Type1Info, UnmapDma,
+        },
+        iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
+        kernel::{Function, RealVfio, Request, VfioFile, VfioKernel},
+    };
+}
+
+use self::{
+    abi::{DeviceInfo, size_of_u32},
+    config::Config,
+    iova::{State, Table},
+    kernel::{RealVfio, Request, VfioKernel},
+    space::{Space, os},
+};
+use crate::{
+    linux::os::cache,
+    mem::Port,
+    trace::{self, Event, Site, text::event},
+    types::{BaseAddr, Bus, Error, lock},
+};
+use core::{
+    fmt,
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+};
+use spin::Mutex;
+
+/// One PCI device, opened, in an I/O address space of its own. [`memory`](Self::memory) puts memory into that space, and
+/// [`VfioDevice`] has the registers and the interrupt. Both borrow this, so neither outlives it.
+///
+/// Dropping it closes the device, which ends what it was doing, and then the address space with whatever was forgotten in it: the
+/// device reaches none of that any more. What was forgotten stays mapped in this process. (A forgotten `VfioDevice` keeps the device
+/// open and its memory pinned until the process ends: its mapping of the registers is a reference to the file.)
+///
+/// Each is a bus of its own ([`Bus::Iommu`]): memory of one is refused by the device of another, whatever the addresses.
+///
+/// A child of fork(2) shares the open files, and gets neither the memory nor the registers (MADV_DONTFORK): the device stays open
+/// until both have closed it.
+///
+/// `K` is the kernel that is asked: the running one, unless a test puts another there.
+pub struct Vfio<K: VfioKernel = RealVfio> {
+    // First: the device is closed, and so stopped, before its address space goes.
+    device: K::File,
+    space: Space<K::File>,
+    kernel: K,
+    config: Config,
+    table: Mutex<Table>,
+    bus: u32,
+    window: (u64, u64),
+    coherent: bool,
+    resets: bool,
+    /// A `VfioDevice` has the registers, or was forgotten.
+    taken: AtomicBool,
+}
+
+impl Vfio {
+    /// Opens the PCI function at `address`, `0000:01:00.0` (`lspci -D` lists them), and puts it into an empty I/O address space. Bus
+    /// mastering is off.
+    ///
+    /// # Errors
+    /// - [`Error::AttributeMissing`]: there is no such function. [`Error::BadName`]: it is no file's name.
+    /// - [`Error::Unsuitable`], which says what to do: no IOMMU stands before it, or only a no-IOMMU group does; it is not bound to
+    ///   vfio-pci; another device of its group has a driver of the kernel's; its interrupts cannot be isolated.
+    /// - [`Error::InUse`]: it is open already, here or in another process.
+    /// - [`Error::Os`]: EACCES, the files are not this user's (above: what to do). Other calls that failed.
+    pub fn open(address: &str) -> Result<Self, Error> {
+        Self::open_from(RealVfio(()), address)
+    }
+}
+
+impl<K: VfioKernel> Vfio<K> {
+    /// As [`open`](Vfio::open), from a kernel of one's own: for tests.
+    ///
+    /// # Errors
+    /// As [`open`](Vfio::open). Whatever was opened is closed again.
+    #[doc(hidden)]
+    pub fn open_from(kernel: K, address: &str) -> Result<Self, Error> {
+        let function = kernel.function(address)?;
+        let Some(group) = function.group else {
+            let fix =
+                "no IOMMU stands before it: turn the IOMMU on in firmware and kernel and bind the device to vfio-pci, or drive it by UIO";
+            return Err(Error::Unsuitable { name: "the IOMMU group of the PCI device", value: 0, fix });
+        };
+        if function.no_iommu {
+            let fix = "a no-IOMMU group confines nothing: turn the IOMMU on, or drive the device by UIO and claim its port";
+            return Err(Error::Unsuitable { name: "vfio-noiommu group", value: group.into(), fix });
+        }
+        let by_iommufd = match function.device {
+            Some(number) => Space::by_iommufd(&kernel, number)?,
+            None => None,
+        };
+        let (device, space) = match by_iommufd {
+            Some(opened) => opened,
+            None => Space::by_group(&kernel, address, group)?,
+        };
+        let mut info = DeviceInfo { argsz: size_of_u32::<DeviceInfo>(), ..DeviceInfo::default() };
+        kernel.ioctl(&device, Request::DeviceInfo(&mut info)).map_err(|errno| os("ioctl(VFIO_DEVICE_GET_INFO)", errno))?;
+        if info.flags & DeviceInfo::PCI == 0 {
+            let fix = "only PCI devices are driven here";
+            return Err(Error::Unsuitable { name: "VFIO_DEVICE_GET_INFO's flags", value: info.flags.into(), fix });
+        }
+        let config = Config::find(&kernel, &device)?;
+        config.enable(&kernel, &device, false)?;
+        // On a PC every master snoops, whatever the kernel's age.
+        let coherent = cache::COHERENT == Some(true) || space.snoops(&kernel);
+        if coherent && !space.enforces_snooping(&kernel) {
+            config.forbid_no_snoop(&kernel, &device)?;
+        }
+        let table = Table::new(&space.ranges(&kernel)?)?;
+        let window = table.window();
+        let bus = next_bus()?;
+        event!("vfio: opened as bus {}", bus);
+        let (table, taken, resets) = (Mutex::new(table), AtomicBool::new(false), info.flags & DeviceInfo::RESET != 0);
+        Ok(Self { device, space, kernel, config, table, bus, window, coherent, resets, taken })
+    }
+
+    /// Maps `len_bytes` of zeroed memory, rounded up to whole pages, for this process and for the device.
+    ///
+    /// # Errors
+    /// As [`VfioMemory::new`].
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn memory(&self, len_bytes: usize) -> Result<VfioMemory<'_, K>, Error> {
+        VfioMemory::new(self, len_bytes)
+    }
+
+    /// The device's way to memory, by the kernel's word: this address space's bus, the addresses that the kernel allows in it, and
+    /// whether the device snoops.
+    #[must_use]
+    pub const fn port(&self) -> Port {
+        let addr_bits = u64::BITS - self.window.1.leading_zeros();
+        Port { name: "vfio", bus: Bus::Iommu(self.bus), offset: 0, addr_bits, window: self.window, coherent: self.coherent }
+    }
+
+    /// Was the device opened by its own file and iommufd, or by its group and a container?
+    #[must_use]
+    pub const fn by_iommufd(&self) -> bool {
+        matches!(self.space, Space::Iommufd { .. })
+    }
+
+    /// Can the kernel reset the device alone? Where it cannot, [`VfioDevice::open_unreset`] is the way in.
+    #[must_use]
+    pub const fn can_reset(&self) -> bool {
+        self.resets
+    }
+
+    /// Resets the device from outside, whoever drives it: all of its DMA ends, and its registers are as after power-on. Then
+    /// [`Engine::recover`](crate::Engine::recover).
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`] where the kernel cannot; [`Error::Os`].
+    pub fn reset(&self) -> Result<(), Error> {
+        if !self.resets {
+            let fix = "the kernel knows no reset for this function alone; see that its driver stopped it, and use VfioDevice::open_unreset";
+            return Err(Error::Unsuitable { name: "VFIO_DEVICE_FLAGS_RESET", value: 0, fix });
+        }
+        self.kernel.ioctl(&self.device, Request::Reset).map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
+    }
+
+    /// Cuts the device off from the block that begins at `base` ([`Region::base`](crate::Region::base)): the emergency stop for a
+    /// device that will not stop. When this returns `Ok`, no access of the device reaches the block, not even one under way.
+    ///
+    /// The block stays this process's: views are as valid as before, and what the device wrote until now is in it. Jobs that use
+    /// it end as the device ends them when an access is refused: with an error, or never, or as if nothing had been (a device that
+    /// ignores bus errors). It is not mapped again; drop its region and make another.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`] where no block begins there, or it was cut off before; [`Error::Contended`]; what the kernel says.
+    ///
+    /// ```no_run
+    /// # use contigo::{Region, linux::vfio::Vfio};
+    /// let vfio = Vfio::open("0000:01:00.0")?;
+    /// let region = Region::new(vfio.memory(1 << 20)?)?;
+    /// vfio.revoke(region.base())?;
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn revoke(&self, base: BaseAddr) -> Result<(), Error> {
+        let mut table = lock::acquire(&self.table)?;
+        let not_ours = Error::NotOurs { addr: base.raw(), len_bytes: 1 };
+        let BaseAddr::Dev(iova) = base else { return Err(not_ours) };
+        let block = table.get(iova.0).filter(|block| block.state == State::Mapped).ok_or(not_ours)?;
+        self.space.unmap(&self.kernel, block.iova, block.len_bytes)?;
+        block.state = State::Revoked;
+        #[allow(clippy::cast_possible_truncation, reason = "a block of this process")]
+        let event = Event::UnmapForDevice { iova: block.iova, len_bytes: block.len_bytes as usize };
+        trace::happened(event, Site::here());
+        Ok(())
+    }
+
+    /// Cuts the device off from all memory, block after block.
+    ///
+    /// # Errors
+    /// The first that [`revoke`](Self::revoke) met; the others were tried all the same.
+    pub fn revoke_all(&self) -> Result<(), Error> {
+        let mut table = lock::acquire(&self.table)?;
+        let mut result = Ok(());
+        for block in table.blocks().filter(|block| block.state == State::Mapped) {
+            match self.space.unmap(&self.kernel, block.iova, block.len_bytes) {
+                Ok(()) => block.state = State::Revoked,
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        result
+    }
+
+    /// How many bytes of this address space were dropped and could not be unmapped: they stay this process's, never freed, because
+    /// the device may still reach them. 0 on every kernel that keeps its word.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn leaked_bytes(&self) -> Result<u64, Error> {
+        lock::acquire(&self.table).map(|table| table.leaked_bytes())
+    }
+
+    pub(super) fn port_bus(&self) -> Bus {
+        Bus::Iommu(self.bus)
+    }
+}
+
+/// A number that no other I/O address space of this process has.
+fn next_bus() -> Result<u32, Error> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
+    next.map_err(|_| Error::TooMany { what: "VFIO devices in the life of a program", most: u32::MAX.into() })
+}
+
+impl<K: VfioKernel> fmt::Debug for Vfio<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vfio").field("port", &self.port()).field("by_iommufd", &self.by_iommufd()).finish_non_exhaustive()
+    }
+}

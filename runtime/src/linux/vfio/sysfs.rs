@@ -1,0 +1,182 @@
+//! What `/sys` says of a PCI function: its IOMMU group, and its number as a VFIO device.
+#![allow(unsafe_code, reason = "readlinkat and getdents64, which no safe function has without a heap")]
+
+use super::kernel::Function;
+use crate::{
+    linux::os::fd::{Fd, Path, check_name},
+    types::Error,
+};
+use core::ffi::CStr;
+use nix::{errno::Errno, libc};
+
+const GROUP: &str = "iommu_group";
+const DEVICES: &str = "vfio-dev";
+/// The name of VFIO's groups without an IOMMU (`vfio_noiommu_group_alloc`).
+const NO_IOMMU: &[u8] = b"vfio-noiommu";
+/// A link to a group, `../../../../kernel/iommu_groups/12`: longer with every bridge above the function.
+const LINK_BYTES: usize = 1024;
+/// One reading of a directory that holds one entry, `.` and `..`, of at most 280 bytes each.
+const ENTRIES_BYTES: usize = 1024;
+
+/// What `<root>/bus/pci/devices/<address>` says.
+///
+/// # Errors
+/// [`Error::BadName`]; [`Error::AttributeMissing`] where there is no such function; [`Error::AttributeUnreadable`];
+/// [`Error::AttributeNonsense`].
+pub(super) fn function(root: &str, address: &str) -> Result<Function, Error> {
+    check_name(address)?;
+    let folder = Path::join(&[root, "bus/pci/devices", address])?;
+    let folder = match Fd::open(folder.as_c_str(), libc::O_RDONLY | libc::O_DIRECTORY) {
+        Ok(folder) => folder,
+        Err(libc::ENOENT) => return Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" }),
+        Err(errno) => return Err(Error::AttributeUnreadable { name: "/sys/bus/pci/devices/<address>", errno }),
+    };
+    let group = group(&folder)?;
+    let no_iommu = group.is_some() && is_no_iommu(&folder)?;
+    Ok(Function { group, no_iommu, device: device(&folder)? })
+}
+
+/// The number at the end of the link `iommu_group`.
+fn group(folder: &Fd) -> Result<Option<u32>, Error> {
+    let mut link = [0; LINK_BYTES];
+    // SAFETY: the descriptor is open, the name ends with a NUL, and the buffer's own length bounds what is written.
+    let count = unsafe { libc::readlinkat(folder.raw(), c"iommu_group".as_ptr(), link.as_mut_ptr().cast(), link.len()) };
+    let Ok(count) = usize::try_from(count) else {
+        return match Errno::last_raw() {
+            libc::ENOENT => Ok(None),
+            errno => Err(Error::AttributeUnreadable { name: GROUP, errno }),
+        };
+    };
+    let target = link.get(..count).unwrap_or_default();
+    let number = target.rsplit(|byte| *byte == b'/').next().and_then(number);
+    // A link that fills the buffer may have been cut.
+    let whole = number.filter(|_| count < LINK_BYTES);
+    whole.map(Some).ok_or(Error::AttributeNonsense { name: GROUP, value: count as u64 })
+}
+
+/// A group's `name` is there only where it has one.
+fn is_no_iommu(folder: &Fd) -> Result<bool, Error> {
+    const NAME: &str = "iommu_group/name";
+    match folder.open_at(c"iommu_group/name", libc::O_RDONLY) {
+        Ok(file) => {
+            let mut name = [0; 64];
+            let count = file.read_start(&mut name).map_err(|errno| Error::AttributeUnreadable { name: NAME, errno })?;
+            Ok(name.get(..count).unwrap_or_default().trim_ascii_end() == NO_IOMMU)
+        }
+        Err(libc::ENOENT) => Ok(false),
+        Err(errno) => Err(Error::AttributeUnreadable { name: NAME, errno }),
+    }
+}
+
+/// The number in `vfio-dev/vfio<number>`, the only entry there.
+fn device(folder: &Fd) -> Result<Option<u32>, Error> {
+    let folder = match folder.open_at(c"vfio-dev", libc::O_RDONLY | libc::O_DIRECTORY) {
+        Ok(folder) => folder,
+        Err(libc::ENOENT) => return Ok(None),
+        Err(errno) => return Err(Error::AttributeUnreadable { name: DEVICES, errno }),
+    };
+    let mut entries = [0_u8; ENTRIES_BYTES];
+    // SAFETY: the descriptor is open, and the buffer's own length bounds what is written.
+    let count = unsafe { libc::syscall(libc::SYS_getdents64, folder.raw(), entries.as_mut_ptr(), entries.len()) };
+    let Ok(count) = usize::try_from(count) else {
+        return Err(Error::AttributeUnreadable { name: DEVICES, errno: Errno::last_raw() });
+    };
+    Ok(names(entries.get(..count).unwrap_or_default()).find_map(|name| number(name.to_bytes().strip_prefix(b"vfio")?)))
+}
+
+/// The names in what getdents64(2) wrote: each record is an inode and an offset of 8 bytes, its own length of 2, a type of 1, and
+/// the name. Every step is one record, so it ends.
+fn names(mut records: &[u8]) -> impl Iterator<Item = &CStr> {
+    const LENGTH: usize = 16;
+    const NAME: usize = 19;
+    core::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(*records.get(LENGTH..)?.first_chunk()?));
+        let name = CStr::from_bytes_until_nul(records.get(NAME..length)?).ok()?;
+        records = records.get(length..)?;
+        Some(name)
+    })
+}
+
+/// A decimal number, and nothing else.
+fn number(digits: &[u8]) -> Option<u32> {
+    core::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::{Error, Function, function};
+    use std::{
+        env, format, fs,
+        os::unix::fs::symlink,
+        path::{Path, PathBuf},
+        process,
+        string::String,
+    };
+
+    const ADDRESS: &str = "0000:00:01.0";
+
+    /// A `/sys` of one function, removed on drop.
+    struct Sys(PathBuf);
+
+    impl Sys {
+        fn new(name: &str) -> Self {
+            let root = env::temp_dir().join(format!("contigo-sysfs-{}-{name}", process::id()));
+            fs::create_dir_all(root.join("bus/pci/devices").join(ADDRESS)).unwrap();
+            Self(root)
+        }
+        fn folder(&self) -> PathBuf {
+            self.0.join("bus/pci/devices").join(ADDRESS)
+        }
+        fn group(&self, number: &str) -> PathBuf {
+            let group = self.0.join("kernel/iommu_groups").join(number);
+            fs::create_dir_all(&group).unwrap();
+            symlink(Path::new("../../../../kernel/iommu_groups").join(number), self.folder().join("iommu_group")).unwrap();
+            group
+        }
+        fn ask(&self) -> Result<Function, Error> {
+            function(self.0.to_str().unwrap_or_default(), ADDRESS)
+        }
+    }
+
+    impl Drop for Sys {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_function_says_its_group_and_its_number() {
+        let sys = Sys::new("whole");
+        assert_eq!(sys.ask(), Ok(Function { group: None, no_iommu: false, device: None }), "no IOMMU, no driver");
+        let group = sys.group("12");
+        assert_eq!(sys.ask(), Ok(Function { group: Some(12), no_iommu: false, device: None }));
+        let devices = sys.folder().join("vfio-dev");
+        fs::create_dir_all(&devices).unwrap();
+        assert_eq!(sys.ask().map(|function| function.device), Ok(None), "an empty folder");
+        fs::create_dir_all(devices.join("vfio307")).unwrap();
+        assert_eq!(sys.ask(), Ok(Function { group: Some(12), no_iommu: false, device: Some(307) }));
+        for (name, no_iommu) in [("vfio-noiommu\n", true), ("another\n", false), ("", false)] {
+            fs::write(group.join("name"), name).unwrap();
+            assert_eq!(sys.ask().map(|function| function.no_iommu), Ok(no_iommu), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_function_and_what_is_no_group() {
+        let sys = Sys::new("nonsense");
+        let root = String::from(sys.0.to_str().unwrap_or_default());
+        assert_eq!(function(&root, "0000:00:02.0"), Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" }));
+        for name in ["", "..", "a/b", "nul\0"] {
+            assert!(matches!(function(&root, name), Err(Error::BadName { .. })), "{name}");
+        }
+        sys.group("vfio");
+        assert!(matches!(sys.ask(), Err(Error::AttributeNonsense { name: "iommu_group", .. })));
+        let devices = sys.folder().join("vfio-dev");
+        for name in ["vfio", "vfio-1", "vfio1x", "other7"] {
+            fs::create_dir_all(devices.join(name)).unwrap();
+        }
+        let _ = fs::remove_file(sys.folder().join("iommu_group"));
+        assert_eq!(sys.ask().map(|function| function.device), Ok(None), "none of these is a number");
+    }
+}

@@ -1,0 +1,140 @@
+#![allow(unsafe_code, reason = "a backend that lies hands out memory that is not there: implementing it is a promise")]
+//! Where contiguous memory comes from: one trait, one file for each kind of memory.
+
+#[cfg(all(feature = "linux", target_os = "linux"))]
+use crate::linux::memory::ExportedFd;
+use crate::types::{BaseAddr, Bus, Direction, Error};
+use core::{ops::Range, ptr::NonNull};
+
+/// What one cache-maintenance call covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub enum SyncScope {
+    /// The hardware keeps this memory coherent for every master: nothing to maintain.
+    Coherent,
+    /// Any range. The backend rounds it out to `granule_bytes` itself.
+    Range {
+        /// The unit of maintenance: one cache line, a power of two.
+        granule_bytes: usize,
+    },
+    /// The whole block at once (`DMA_BUF_IOCTL_SYNC`): two buffers may not share the block on a non-coherent port.
+    Whole,
+    /// Nobody can maintain the caches for this memory: it is refused on a non-coherent port, because there it would work in
+    /// an emulator and corrupt on silicon. `install` says what would help.
+    None {
+        /// What to install or enable, in words.
+        install: &'static str,
+    },
+}
+
+/// One block, as a backend mapped it. Plain numbers: it owns nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
+    /// The CPU's view of byte 0.
+    pub cpu: NonNull<u8>,
+    /// How many bytes are mapped.
+    pub len_bytes: usize,
+    /// Where byte 0 lies for a device.
+    pub base: BaseAddr,
+    /// The bus on which `base` is valid.
+    pub bus: Bus,
+    /// What one sync call covers.
+    pub scope: SyncScope,
+    /// What the kernel says about this memory's coherency (`dma_coherent`), where it says anything.
+    pub coherent: Option<bool>,
+}
+
+/// A run of bytes that are contiguous on the bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Segment {
+    /// Where the run begins, in the same space as [`Mapping::base`].
+    pub addr: u64,
+    /// How long it is, in bytes; at least 1.
+    pub len_bytes: usize,
+}
+
+/// One block of DMA memory: `HugeTlb`, `UDmaBuf`, `DmaHeap`, `sim::Sim`, or one of your own.
+///
+/// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend. A region leaks its
+/// backend rather than drop it while anything carved from it is still out.
+///
+/// # Safety
+/// The two syncs are unsafe to call: they change what the CPU sees. So is `export`: whoever imports the block does. Everything else is
+/// safe.
+///
+/// # Implementation safety
+/// 1. [`mapping`](Self::mapping) returns the same values at every call, however often the backend itself is moved.
+/// 2. `cpu .. cpu + len_bytes` is mapped, readable, writable and initialised, and stays so until
+///    `self` is dropped: for ever, if it never is. A region leaks its backend where a device may
+///    still write, and the lifetimes in the backend's type end all the same. So the memory is the
+///    backend's own, or `'static`; a backend over a borrowed slice breaks this. It may borrow what
+///    it needs for its calls, and the device's way to the memory: a simulated board, a port. The
+///    bytes are accessed by nothing but the holder of the mapping and the devices that they are
+///    handed to, and change under a view for no other reason.
+/// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the granule where the device
+///    writes. Where the device only reads, they read no byte outside `range`: a neighbour may be borrowed.
+/// 4. [`segment`](Self::segment) tells the truth about where the device finds each byte, and so do `base` and `bus`: no other
+///    memory answers there.
+/// 5. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu` no later event in the caches
+///    changes a byte of the range.
+pub unsafe trait Backend: Send + Sync {
+    /// A short name for tables and messages: `sim`, `hugetlb`, `u-dma-buf`.
+    fn name(&self) -> &'static str;
+
+    /// The block.
+    fn mapping(&self) -> Mapping;
+
+    /// The contiguous run that begins at byte `offset_bytes` of the block.
+    ///
+    /// # Errors
+    /// Whatever keeps the backend from knowing. The default says that the whole block is one run.
+    fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
+        let mapping = self.mapping();
+        Ok(Segment {
+            addr: mapping.base.raw().wrapping_add(offset_bytes as u64),
+            len_bytes: mapping.len_bytes.saturating_sub(offset_bytes),
+        })
+    }
+
+    /// Hands `range` to the device: what the CPU wrote becomes visible to it, and no dirty line is left that could later
+    /// overwrite what it writes. Called only for memory whose scope is `Range` or `Whole`, on a non-coherent port.
+    /// Under `Whole` the range is advice.
+    ///
+    /// # Errors
+    /// The kernel's refusal, or [`Error::Contended`].
+    ///
+    /// # Safety
+    /// Where `direction` says that the device writes: no reference to a byte of the range, rounded out to the granule, is alive.
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+
+    /// Takes `range` back for the CPU: what the device wrote becomes visible to it.
+    ///
+    /// # Errors
+    /// As [`sync_for_device`](Self::sync_for_device).
+    ///
+    /// # Safety
+    /// As [`sync_for_device`](Self::sync_for_device).
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+
+    /// Tells a simulated board who may touch `range` from here on. A backend over another one
+    /// passes it on: otherwise the board counts each access as one to bytes that were not handed
+    /// over. The default is for memory that no simulated device reaches.
+    #[cfg(feature = "sim")]
+    fn held_by(&self, range: Range<usize>, holder: super::Holder<'_>) {
+        let _ = (range, holder);
+    }
+
+    /// A descriptor of a dma-buf that holds the whole block, for another importer. The default has none.
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`]: this memory is no dma-buf. What the kernel says.
+    ///
+    /// # Safety
+    /// As [`Region::export`](crate::Region::export).
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
+        let fix = "only u-dma-buf, dma-heap and imported dma-bufs can be given to another importer: use one of them";
+        Err(Error::Unsuitable { name: "this memory's count of dma-bufs", value: 0, fix })
+    }
+}

@@ -1,0 +1,267 @@
+#![allow(unsafe_code, reason = "views are made here, and nowhere else")]
+//! The CPU's side of a buffer.
+
+use super::{AnyThread, Chunk, OneThread, Operand};
+use crate::{
+    mem::{
+        region::Block,
+        span::{Part, Span},
+    },
+    trace::{self, Event, Site},
+    types::{Bus, Direction, Error, Refused},
+};
+use core::{fmt, marker::PhantomData, mem, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// A buffer that the CPU owns: it has views, and no address. Dropping it gives it back to its pool.
+///
+/// No device holds its address, so references into it are ordinary references. To let a device at it, give it away:
+/// [`to_device`](Self::to_device), [`from_device`](Self::from_device) or [`in_out`](Self::in_out) make it an [`Operand`] of
+/// a job, and no view outlives that:
+///
+/// ```compile_fail,E0505
+/// # use contigo::{CpuBuf, Operand};
+/// fn race(mut buf: CpuBuf<'_>) {
+///     let view = buf.view_mut::<u8>().unwrap();
+///     let operand = buf.to_device(..); // error: `buf` is borrowed
+///     view[0] = 1;
+/// }
+/// ```
+#[must_use = "dropping a buffer gives it back"]
+pub struct CpuBuf<'p, T = AnyThread> {
+    chunk: Chunk<'p>,
+    /// What views show: the extent, or the slice of it that was asked for.
+    span: Span,
+    thread: PhantomData<T>,
+}
+
+impl<'p, T> CpuBuf<'p, T> {
+    /// `chunk` must come from an owner that may be used as `T` says: see `AnyThread` and `OneThread`.
+    pub(crate) fn new(chunk: Chunk<'p>) -> Self {
+        let span = chunk.extent;
+        Self { chunk, span, thread: PhantomData }
+    }
+
+    pub(super) fn with_span(chunk: Chunk<'p>, span: Span) -> Self {
+        Self { chunk, span, thread: PhantomData }
+    }
+
+    /// How many bytes views show.
+    #[must_use]
+    pub const fn len_bytes(&self) -> usize {
+        self.span.len
+    }
+
+    /// Where the first of them is, in bytes from the beginning of the region.
+    #[must_use]
+    pub const fn offset_bytes(&self) -> usize {
+        self.span.start
+    }
+
+    /// All of it as a slice of `Elem`: any type for which every bit pattern is a value (zerocopy's `FromBytes`).
+    ///
+    /// # Errors
+    /// [`Error::View`] where the length is no multiple of the element, or the address not aligned for it.
+    pub fn view<Elem: FromBytes + Immutable>(&self) -> Result<&[Elem], Error> {
+        <[Elem]>::ref_from_bytes(self.bytes()).map_err(|_| self.no_view::<Elem>())
+    }
+
+    /// As [`view`](Self::view), to write.
+    ///
+    /// # Errors
+    /// As [`view`](Self::view).
+    pub fn view_mut<Elem: FromBytes + IntoBytes>(&mut self) -> Result<&mut [Elem], Error> {
+        let refusal = self.no_view::<Elem>();
+        <[Elem]>::mut_from_bytes(self.bytes_mut()).map_err(|_| refusal)
+    }
+
+    /// The bytes `range` as a slice of `Elem`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::View`].
+    pub fn view_at<Elem: FromBytes + Immutable>(&self, range: impl RangeBounds<usize>) -> Result<&[Elem], Error> {
+        let part = self.span.part(Part::of(range))?;
+        let bytes = self.bytes().get(part.start - self.span.start..).and_then(|rest| rest.get(..part.len)).unwrap_or_default();
+        <[Elem]>::ref_from_bytes(bytes).map_err(|_| no_view::<Elem>(part.len))
+    }
+
+    /// As [`view_at`](Self::view_at), to write.
+    ///
+    /// # Errors
+    /// As [`view_at`](Self::view_at).
+    pub fn view_at_mut<Elem: FromBytes + IntoBytes>(&mut self, range: impl RangeBounds<usize>) -> Result<&mut [Elem], Error> {
+        let part = self.span.part(Part::of(range))?;
+        let first = part.start - self.span.start;
+        let bytes = self.bytes_mut().get_mut(first..).and_then(|rest| rest.get_mut(..part.len)).unwrap_or_default();
+        <[Elem]>::mut_from_bytes(bytes).map_err(|_| no_view::<Elem>(part.len))
+    }
+
+    /// The CPU's address of the first byte shown, for code that is not Rust: no reference is made. Valid until this buffer is sliced, given away or
+    /// dropped; who writes through it does so while nobody has a view.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.start().as_ptr()
+    }
+
+    /// Copies `source` to the beginning of the buffer, and counts it: this is the runtime's only copy, for data that lies
+    /// elsewhere already. Data that is still to be made is better made in [`view_mut`](Self::view_mut).
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] where it does not fit.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn copy_from_slice(&mut self, source: &[u8]) -> Result<(), Error> {
+        let refusal = Error::OutOfRange { start: 0, end: source.len(), len_bytes: self.span.len };
+        let (event, site) = (Event::CopyBytes { len_bytes: source.len() }, Site::here());
+        let target = self.bytes_mut().get_mut(..source.len()).ok_or(refusal)?;
+        trace::begins(event, site);
+        target.copy_from_slice(source);
+        trace::happened(event, site);
+        self.chunk.state().counters.bytes_copied.add(source.len());
+        Ok(())
+    }
+
+    /// The same buffer, showing only `range` of what it shows now. All of it stays claimed until it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`]; the buffer comes back as it was.
+    pub fn slice(mut self, range: impl RangeBounds<usize>) -> Result<Self, Refused<Self>> {
+        match self.span.part(Part::of(range)) {
+            Ok(span) => {
+                self.span = span;
+                Ok(self)
+            }
+            Err(error) => Err(Refused::new(error, self)),
+        }
+    }
+
+    /// The same buffer, showing all of it again: the reverse of [`slice`](Self::slice).
+    pub fn whole(mut self) -> Self {
+        self.span = self.chunk.extent;
+        self
+    }
+
+    /// Two buffers of one, cut at byte `mid` of what it shows: one can be a device's while the other is the CPU's. What it
+    /// did not show goes with the side it lies on. The slot is free again when both are dropped.
+    ///
+    /// Cut at a multiple of the cache line: a device on a non-coherent port cannot write to either side of a line that both
+    /// share ([`Error::SharedLine`]).
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::TooManyParts`]; the buffer comes back as it was.
+    pub fn split_at(self, mid: usize) -> Result<(Self, Self), Refused<Self>> {
+        let cut = match self.span.part(Part::of(..mid)) {
+            Ok(left) => left.end(),
+            Err(error) => return Err(Refused::new(error, self)),
+        };
+        if let Err(error) = self.chunk.owner.share(self.chunk.token) {
+            return Err(Refused::new(error, self));
+        }
+        let (extent, span) = (self.chunk.extent, self.span);
+        let chunk = self.into_chunk();
+        let half = |extent, span| Self::with_span(Chunk::new(chunk.owner, chunk.token, extent), span);
+        let left = half(Span::new(extent.start, cut - extent.start), Span::new(span.start, mid));
+        let right = half(Span::new(cut, extent.end() - cut), Span::new(cut, span.len - mid));
+        Ok((left, right))
+    }
+
+    /// An operand that the device reads: bytes `range` of this buffer are cleaned, no others. The range is checked when the
+    /// job starts.
+    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+        Operand::from_cpu(self, Part::of(range), Direction::ToDevice)
+    }
+
+    /// An operand that the device writes: the lines of `range` are cleaned before the job and
+    /// invalidated after it, and no other bytes are lost.
+    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+        Operand::from_cpu(self, Part::of(range), Direction::FromDevice)
+    }
+
+    /// An operand that the device reads and writes.
+    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+        Operand::from_cpu(self, Part::of(range), Direction::Bidirectional)
+    }
+
+    pub(super) fn chunk(&self) -> &Chunk<'p> {
+        &self.chunk
+    }
+
+    pub(super) const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The chunk, without giving it back.
+    pub(super) fn into_chunk(self) -> Chunk<'p> {
+        let this = ManuallyDrop::new(self);
+        Chunk::new(this.chunk.owner, this.chunk.token, this.chunk.extent)
+    }
+
+    /// The CPU's address of the block.
+    pub(crate) fn block_start(&self) -> NonNull<u8> {
+        self.chunk.state().mapping.cpu
+    }
+
+    /// Where the block's addresses are valid.
+    pub(crate) fn bus(&self) -> Bus {
+        self.chunk.state().mapping.bus
+    }
+
+    /// What views show, where the buffer is of this block.
+    pub(crate) fn span_in(&self, block: &dyn Block) -> Option<Span> {
+        core::ptr::eq(self.chunk.state(), block.state()).then_some(self.span)
+    }
+
+    /// The CPU's address of the first byte shown.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        // SAFETY: a chunk's extent, and so its span, lies inside the block, and the block is one mapping.
+        unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: 1. The span lies inside the mapping, which the region keeps as long as this
+        // buffer borrows it, and which is initialised (`Backend`, 2). 2. No other handle holds
+        // these bytes (`Chunk`'s invariant), and `&self` keeps `view_mut` away. 3. No device holds
+        // their address: an address exists only in a `DevBuf`, which this is not, and `DevBuf`
+        // becomes this only after the device has stopped: an accelerator said so (`Accelerator`,
+        // 2), or whoever called `hand_over` promised it.
+        unsafe { NonNull::slice_from_raw_parts(self.start(), self.span.len).as_ref() }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`, and `&mut self` makes the borrow exclusive.
+        unsafe { NonNull::slice_from_raw_parts(self.start(), self.span.len).as_mut() }
+    }
+
+    fn no_view<Elem>(&self) -> Error {
+        no_view::<Elem>(self.span.len)
+    }
+}
+
+fn no_view<Elem>(len_bytes: usize) -> Error {
+    Error::View { len_bytes, element_bytes: mem::size_of::<Elem>(), align_bytes: mem::align_of::<Elem>() }
+}
+
+impl<T> Drop for CpuBuf<'_, T> {
+    fn drop(&mut self) {
+        self.chunk.owner.release(self.chunk.token);
+    }
+}
+
+/// A buffer that may move can also stay: so that one job can take buffers of both kinds.
+impl<'p> From<CpuBuf<'p, AnyThread>> for CpuBuf<'p, OneThread> {
+    fn from(buf: CpuBuf<'p, AnyThread>) -> Self {
+        let span = buf.span;
+        Self::with_span(buf.into_chunk(), span)
+    }
+}
+
+// SAFETY: `T` is `AnyThread` (or the caller's own `Send` type, which nothing constructs): the owner is then a `Region` or a
+// `Pool`, both `Sync`, and all that a buffer does to its owner from another thread is `release`, `share` and a sync, each
+// by `&self`. The bytes are reached through one handle only.
+unsafe impl<T: Send> Send for CpuBuf<'_, T> {}
+// SAFETY: `&CpuBuf` gives `&[Elem]` and numbers; see `Send` for the rest.
+unsafe impl<T: Send> Sync for CpuBuf<'_, T> {}
+
+impl<T> fmt::Debug for CpuBuf<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CpuBuf").field("offset_bytes", &self.span.start).field("len_bytes", &self.span.len).finish()
+    }
+}

@@ -1,0 +1,266 @@
+#![allow(unsafe_code, reason = "a buffer's thread marker decides whether it is `Send`")]
+//! The device's side of a buffer.
+
+use super::{AnyThread, Chunk, CpuBuf, Operand};
+use crate::{
+    mem::{
+        Port,
+        span::{Part, Span, after_device, before_device},
+    },
+    trace::{self, Event, Site},
+    types::{Bus, DevAddr, Direction, Error, Refused, barrier},
+};
+use core::{fmt, marker::PhantomData, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
+
+/// What a driver is told of one operand: where the device finds it. A plain number: it gives no right to the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct DevSlice {
+    /// The bus address. Where addresses are arithmetic (every backend here) it is the operand's first byte; where a handle
+    /// is opaque it is the handle's.
+    pub addr: DevAddr,
+    /// Bytes to add beside an opaque handle; 0 where `addr` holds everything.
+    pub offset_bytes: usize,
+    /// How many bytes the job may touch.
+    pub len_bytes: usize,
+}
+
+impl DevSlice {
+    /// Stands in an array before the real ones are known. No job sees it.
+    pub(crate) const EMPTY: Self = Self { addr: DevAddr(u64::MAX), offset_bytes: 0, len_bytes: 0 };
+}
+
+/// A buffer that stays a device's between two jobs: it has an address, and no view. It is what
+/// [`wait_device`](crate::Running::wait_device) returns, so that one accelerator's output is the next one's input with no
+/// cache maintenance and no CPU between them.
+///
+/// No job is using it while you hold it: dropping it gives it back to its pool, unseen.
+/// [`into_cpu`](Self::into_cpu) makes it the CPU's again. One that came from [`CpuBuf::hand_over`]
+/// may be in use, and whoever called that sees to it that the device has stopped first.
+///
+/// ```compile_fail,E0599
+/// # use contigo::DevBuf;
+/// fn peek(buf: &DevBuf<'_>) {
+///     buf.view::<u8>(); // error: no such method
+/// }
+/// ```
+#[must_use = "dropping a buffer gives it back"]
+pub struct DevBuf<'p, T = AnyThread> {
+    chunk: Chunk<'p>,
+    /// What its views showed, and will show again.
+    cpu_span: Span,
+    /// What was handed over first: no other byte may go into a job.
+    span: Span,
+    /// What was handed over last: all of `span`, or a part of it.
+    last: Span,
+    /// Where the device of the last hand-over finds the first byte of `last`.
+    addr: DevAddr,
+    /// What devices may have written since the first hand-over, or since one to a port of the other
+    /// kind; no bytes where they only read. (Not an `Option`: a job moves each buffer several
+    /// times, and past 128 bytes each move is a call.)
+    written: Span,
+    /// Does the port of the last hand-over snoop?
+    coherent: bool,
+    thread: PhantomData<T>,
+}
+
+impl<'p, T> DevBuf<'p, T> {
+    /// After the hand-over: `span` was cleaned (or the port is coherent), and `port` reaches it.
+    pub(super) fn new(cpu: CpuBuf<'p, T>, span: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
+        let cpu_span = cpu.span();
+        let written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
+        Self { chunk: cpu.into_chunk(), cpu_span, span, last: span, addr, written, coherent: port.coherent, thread: PhantomData }
+    }
+
+    /// The same buffer handed over again, maybe through another port.
+    pub(super) fn again(mut self, part: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
+        if self.coherent != port.coherent {
+            // Caches and memory agree: `change_port`.
+            self.written.len = 0;
+        }
+        (self.last, self.addr, self.coherent) = (part, addr, port.coherent);
+        self.will_be_written(part, direction);
+        self
+    }
+
+    /// A simulated board hears that a device behind `port` has what the last hand-over named, and
+    /// nothing beside it. Apart from the fast path, as `at_rest` is.
+    pub(crate) fn is_given(&self, port: &Port, direction: Direction) {
+        self.at_rest();
+        self.chunk.give_to_device(self.last, Some(port), direction);
+    }
+
+    /// From here on a consumer on the device's side of the caches uses `part`.
+    pub(super) fn handed_on(&mut self, part: Span, direction: Direction) {
+        self.will_be_written(part, direction);
+        self.chunk.give_to_device(part, None, direction);
+    }
+
+    fn will_be_written(&mut self, part: Span, direction: Direction) {
+        if direction.device_writes() {
+            self.written = self.written().map_or(part, |before| before.hull(part));
+        }
+    }
+
+    /// No device is working on it any more, and it stays on the device's side.
+    #[inline(always)]
+    pub(crate) fn at_rest(&self) {
+        self.chunk.take_from_device(self.span);
+    }
+
+    /// Where its device finds it: what the last hand-over named, through that hand-over's port. A
+    /// job on a part of it makes this the part. Address and length belong together and are never
+    /// told apart.
+    ///
+    /// ```
+    /// use contigo::{Align, Direction, Region, sim::SimBoard};
+    /// let board = SimBoard::new(1);
+    /// let region = Region::new(board.memory(64 * 1024)?)?;
+    /// let frame = region.carve(4096, Align::LINE)?.into_buf();
+    /// // SAFETY: no device is told the address.
+    /// let frame = unsafe { frame.hand_over(&board.port(), 32, 1024..2048, Direction::ToDevice)? };
+    /// assert_eq!(frame.slice().len_bytes, 1024);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn slice(&self) -> DevSlice {
+        DevSlice { addr: self.addr, offset_bytes: 0, len_bytes: self.last.len }
+    }
+
+    /// Where the address is valid.
+    pub(crate) fn bus(&self) -> Bus {
+        self.chunk.state().mapping.bus
+    }
+
+    /// Where what the last hand-over named begins, in bytes from the beginning of the block.
+    pub(crate) const fn offset_bytes(&self) -> usize {
+        self.last.start
+    }
+
+    /// How many bytes were handed over first: what the ranges of the next operands are ranges of.
+    /// [`slice`](Self::slice) has what goes with the address.
+    #[must_use]
+    pub const fn handed_over_bytes(&self) -> usize {
+        self.span.len
+    }
+
+    /// An operand that the next device reads: `range` of what was handed over first.
+    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+        Operand::from_dev(self, Part::of(range), Direction::ToDevice)
+    }
+
+    /// An operand that the next device writes.
+    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+        Operand::from_dev(self, Part::of(range), Direction::FromDevice)
+    }
+
+    /// An operand that the next device reads and writes.
+    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
+        Operand::from_dev(self, Part::of(range), Direction::Bidirectional)
+    }
+
+    /// The CPU's again: what devices wrote is visible after this, also behind a port that snoops.
+    ///
+    /// # Errors
+    /// What the backend's sync says; the buffer comes back as it was, because a view of it could change under its reader.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn into_cpu(self) -> Result<CpuBuf<'p, T>, Refused<Self>> {
+        // The device's end was seen in its status, and a load of its output may not come before
+        // that.
+        barrier::after_completion();
+        self.at_rest();
+        match self.sync_for_cpu(Site::here()) {
+            Ok(()) => Ok(self.reclaim()),
+            Err(error) => Err(Refused::new(error, self)),
+        }
+    }
+
+    /// The CPU's again. It is at rest, the barrier after the device's end has been passed, and
+    /// `sync_for_cpu` has succeeded.
+    pub(crate) fn reclaim(self) -> CpuBuf<'p, T> {
+        let span = self.cpu_span;
+        CpuBuf::with_span(self.into_chunk(), span)
+    }
+
+    /// Invalidates what devices wrote; nothing where the port snoops, or nothing was written.
+    pub(crate) fn sync_for_cpu(&self, site: Site) -> Result<(), Error> {
+        match self.written() {
+            Some(written) if !self.coherent => {
+                let what = after_device(written, self.chunk.extent, self.chunk.line())?;
+                self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Cleans `len_bytes` from `offset_bytes` of what was handed over, so that the device sees them.
+    pub(super) fn publish(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
+        if self.coherent {
+            return Ok(());
+        }
+        let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
+        let what = before_device(part, Direction::ToDevice, self.chunk.extent, self.chunk.line())?;
+        self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
+    }
+
+    /// The CPU's address of the first byte that was handed over first.
+    pub(super) fn cpu_ptr(&self) -> NonNull<u8> {
+        // SAFETY: the span lies in the block (`Chunk`'s invariant), which is one mapping.
+        unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }
+    }
+
+    pub(super) const fn chunk(&self) -> &Chunk<'p> {
+        &self.chunk
+    }
+
+    pub(super) const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// What the last hand-over named.
+    pub(super) const fn slice_span(&self) -> Span {
+        self.last
+    }
+
+    /// What devices may have written.
+    pub(super) const fn written(&self) -> Option<Span> {
+        if self.written.len == 0 { None } else { Some(self.written) }
+    }
+
+    /// Does the port of the last hand-over snoop?
+    pub(super) const fn is_coherent(&self) -> bool {
+        self.coherent
+    }
+
+    fn into_chunk(self) -> Chunk<'p> {
+        let this = ManuallyDrop::new(self);
+        Chunk::new(this.chunk.owner, this.chunk.token, this.chunk.extent)
+    }
+}
+
+impl<T> Drop for DevBuf<'_, T> {
+    /// Gives the bytes back, or leaks them where the caches cannot be made to agree with memory: the next owner's view
+    /// would change under it. A buffer whose job is running is inside [`Running`](crate::Running), which forgets it rather
+    /// than drop it when the device will not stop.
+    fn drop(&mut self) {
+        // The next owner's loads may not come before the look that saw the device's end.
+        barrier::after_completion();
+        self.at_rest();
+        if self.sync_for_cpu(Site::NONE).is_ok() {
+            self.chunk.owner.release(self.chunk.token);
+        } else {
+            trace::happened(Event::Leak { len_bytes: self.chunk.extent.len }, Site::NONE);
+        }
+    }
+}
+
+// SAFETY: as for `CpuBuf`.
+unsafe impl<T: Send> Send for DevBuf<'_, T> {}
+// SAFETY: `&DevBuf` gives numbers only.
+unsafe impl<T: Send> Sync for DevBuf<'_, T> {}
+
+impl<T> fmt::Debug for DevBuf<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DevBuf").field("slice", &self.slice()).field("handed_over_bytes", &self.span.len).finish()
+    }
+}

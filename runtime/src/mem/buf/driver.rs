@@ -1,0 +1,114 @@
+#![allow(unsafe_code, reason = "a driver writes here beside its jobs, when it knows that the device does not look")]
+//! A buffer that a driver keeps: microcode, descriptors.
+
+use super::{CpuBuf, DevBuf};
+use crate::{
+    mem::Port,
+    trace::Site,
+    types::{DevAddr, Direction, Error, Refused, barrier},
+};
+use core::{fmt, mem::ManuallyDrop};
+
+/// Memory that a driver fills and its device fetches from, beside the operands of its jobs: a PL330's microcode, a DMA
+/// engine's descriptors. It belongs to the driver from [`new`](Self::new) on, whichever job runs, and is never allocated again.
+///
+/// It has no view. The driver writes whole words, [`write`](Self::write) makes them visible to the device, and
+/// [`addr_at`](Self::addr_at) is where the device finds them. The words are little-endian, as every device here reads them.
+///
+/// Dropping it leaks the bytes: a device that still fetches would execute what their next owner writes. A driver that has
+/// stopped its device gives them back with [`release`](Self::release).
+///
+/// ```
+/// use contigo::{Align, DriverBuf, Region, sim::SimBoard};
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let mut descriptors = DriverBuf::new(region.carve(256, Align::LINE)?.into_buf(), &board.port(), 32)?;
+/// // SAFETY: no device knows the address yet.
+/// unsafe { descriptors.write(0, &[0x1000_0000, 4096])? };
+/// assert_eq!(descriptors.addr_at(0).0 % 64, 0);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[must_use = "dropping it leaks its memory"]
+pub struct DriverBuf<'p> {
+    buf: ManuallyDrop<DevBuf<'p>>,
+}
+
+impl<'p> DriverBuf<'p> {
+    /// All of `buf`, for a device on `port` whose register for its address has `addr_bits` bits. It must be whole cache
+    /// lines: the driver writes it while the device writes other buffers.
+    ///
+    /// # Errors
+    /// The buffer comes back, with what [`Engine::start`](crate::Engine::start) says of an operand that does not suit a port:
+    /// [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`],
+    /// [`Error::SharedLine`], [`Error::Unreachable`], [`Error::BufferSize`] for no bytes, or the backend's sync.
+    /// [`Error::Misaligned`] where it does not begin at a line.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn new(buf: CpuBuf<'p>, port: &Port, addr_bits: u32) -> Result<Self, Refused<CpuBuf<'p>>> {
+        let (start, line) = (buf.span().start, buf.chunk().line());
+        if !line.divides(start as u64) {
+            return Err(Refused::new(Error::Misaligned { addr: start as u64, align_bytes: line.bytes() }, buf));
+        }
+        // SAFETY: the buffer is dropped or comes back only by `release`, whose caller says that the
+        // device has stopped.
+        let buf = unsafe { buf.hand_over(port, addr_bits, .., Direction::Bidirectional)? };
+        Ok(Self { buf: ManuallyDrop::new(buf) })
+    }
+
+    /// Where the device finds the byte at `offset_bytes`. It is a number: past the end it is no address of this buffer.
+    #[must_use]
+    pub fn addr_at(&self, offset_bytes: usize) -> DevAddr {
+        DevAddr(self.buf.slice().addr.0.wrapping_add(offset_bytes as u64))
+    }
+
+    /// How many bytes there are.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.buf.handed_over_bytes()
+    }
+
+    /// Writes `words` at `offset_bytes`, a multiple of 4, and makes them visible to the device: cleaned where its port does not
+    /// snoop, and ordered before whatever register is written next. ([`Engine::start`](crate::Engine::start) has its barrier
+    /// before the driver's turn.)
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] where they do not fit, [`Error::Misaligned`] where `offset_bytes` is no multiple of 4: nothing
+    /// was written. What the backend's sync says: they were written, and the device may not see them.
+    ///
+    /// # Safety
+    /// The device does not fetch these bytes now: it is stopped, or works elsewhere in the buffer.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub unsafe fn write(&mut self, offset_bytes: usize, words: &[u32]) -> Result<(), Error> {
+        let end = offset_bytes.saturating_add(words.len().saturating_mul(4));
+        if end > self.len_bytes() {
+            return Err(Error::OutOfRange { start: offset_bytes, end, len_bytes: self.len_bytes() });
+        }
+        if !offset_bytes.is_multiple_of(4) {
+            return Err(Error::Misaligned { addr: offset_bytes as u64, align_bytes: 4 });
+        }
+        let to = self.buf.cpu_ptr();
+        for (index, word) in words.iter().enumerate() {
+            // SAFETY: `end <= len_bytes`, so the word lies in the buffer, which is mapped and writable while `'p` lives, and of
+            // which this is the only handle: no reference to it exists. It begins at a line (`new`), so the word is aligned. One
+            // volatile store of a word is allowed in every kind of mapping, device memory included.
+            unsafe { to.byte_add(offset_bytes + 4 * index).cast::<u32>().write_volatile(word.to_le()) };
+        }
+        self.buf.publish(offset_bytes, end - offset_bytes, Site::here())?;
+        barrier::before_doorbell();
+        Ok(())
+    }
+
+    /// The buffer, for whoever wants it next.
+    ///
+    /// # Safety
+    /// The device fetches none of it any more, and will not before it is told of other memory.
+    pub unsafe fn release(self) -> DevBuf<'p> {
+        self.buf.at_rest();
+        ManuallyDrop::into_inner(self.buf)
+    }
+}
+
+impl fmt::Debug for DriverBuf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DriverBuf").field("addr", &self.addr_at(0)).field("len_bytes", &self.len_bytes()).finish()
+    }
+}

@@ -1,0 +1,216 @@
+#![allow(unsafe_code, reason = "an address is told here without a job: its caller must know when the device has stopped")]
+//! The hand-over: the one way from the CPU to a device, and from one device on to the next.
+//!
+//! Three steps, each in one place: [`check`] compares memory with port and touches nothing;
+//! `prepare` does the cache maintenance; `DevBuf::new` and `DevBuf::again` put the buffer on the
+//! device's side. An engine takes each step for all operands of a job before the next; the
+//! functions here take the three for one buffer.
+
+use super::{Chunk, CpuBuf, DevBuf, DevSlice};
+use crate::{
+    mem::{
+        Port, SyncScope,
+        span::{Part, Span, before_device, before_writing},
+    },
+    trace::Site,
+    types::{DevAddr, Direction, Error, Refused, barrier},
+};
+use core::ops::RangeBounds;
+
+/// Every check of `span` of a chunk against a port, and where the device will find it.
+#[inline]
+pub(super) fn check(
+    chunk: &Chunk<'_>,
+    span: Span,
+    direction: Direction,
+    index: usize,
+    port: &Port,
+    addr_bits: u32,
+) -> Result<DevSlice, Error> {
+    if span.len == 0 {
+        return Err(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
+    }
+    let (state, mapping) = (chunk.state(), &chunk.state().mapping);
+    if mapping.bus != port.bus {
+        return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
+    }
+    match mapping.coherent {
+        Some(memory_coherent) if memory_coherent != port.coherent => {
+            return Err(Error::CoherencyMismatch { port: port.name, memory_coherent });
+        }
+        _ => {}
+    }
+    if !port.coherent {
+        match mapping.scope {
+            SyncScope::Coherent => return Err(Error::CoherencyMismatch { port: port.name, memory_coherent: true }),
+            SyncScope::None { install } => return Err(Error::CannotSync { port: port.name, install }),
+            SyncScope::Whole => state.shared_with_others(chunk.extent).map_or(Ok(()), Err)?,
+            SyncScope::Range { .. } => {}
+        }
+        before_device(span, direction, chunk.extent, chunk.line())?;
+    }
+    let addr = port.dev_addr_within(mapping.base.plus(span.start), span.len, addr_bits)?;
+    Ok(DevSlice { addr, offset_bytes: 0, len_bytes: span.len })
+}
+
+/// The checks, the caches, and the barrier before a doorbell: what a job does for its operands, for
+/// one buffer.
+fn ready(
+    chunk: &Chunk<'_>,
+    span: Result<Span, Error>,
+    direction: Direction,
+    (port, addr_bits): (&Port, u32),
+    prepare: impl FnOnce(Span) -> Result<(), Error>,
+) -> Result<(Span, DevAddr), Error> {
+    let span = span?;
+    let slice = check(chunk, span, direction, 0, port, addr_bits)?;
+    prepare(span)?;
+    barrier::before_doorbell();
+    Ok((span, slice.addr))
+}
+
+impl<'p, T> CpuBuf<'p, T> {
+    /// Hands bytes `range` of this buffer to a device behind `port`, without a job: all the checks
+    /// of [`Engine::start`](crate::Engine::start), its cache maintenance, and the barrier before a
+    /// doorbell. `addr_bits` is the width of the device's register for an address.
+    /// [`DevBuf::slice`] says where the device finds the bytes.
+    ///
+    /// It is for devices that a program drives by itself: registers with no driver, another
+    /// language's driver, a framework. With a driver in Rust an [`Engine`](crate::Engine) does the
+    /// same, and knows when the device has stopped.
+    ///
+    /// A `?` after the doorbell would drop the buffer under a running device. Where the device will
+    /// not stop, forget the `DevBuf` ([`core::mem::forget`]): its bytes are leaked, and never given
+    /// to anybody else. On the simulated board `SimBoard::counts().unowned_accesses` stays 0 while
+    /// the device keeps to what it was given.
+    ///
+    /// ```
+    /// use contigo::{Align, Direction, Region, sim::SimBoard};
+    /// let board = SimBoard::new(1);
+    /// let region = Region::new(board.memory(64 * 1024)?)?;
+    /// let mut packet = region.carve(1500, Align::LINE)?.into_buf();
+    /// packet.view_at_mut::<u8>(..1500)?.fill(7);
+    /// // SAFETY: the device only reads these bytes, and its status is asked below before the buffer comes back.
+    /// let packet = unsafe { packet.hand_over(&board.port(), 32, ..1500, Direction::ToDevice)? };
+    /// let registers = (packet.slice().addr, packet.slice().len_bytes);
+    /// // … the doorbell, and a wait until the device's status says that it has finished …
+    /// let packet = packet.into_cpu()?;
+    /// # let _ = (registers, packet);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The buffer comes back with [`Error::OutOfRange`], [`Error::BufferSize`] for no bytes,
+    /// [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`],
+    /// [`Error::WholeBlock`], [`Error::SharedLine`] where the device writes a line whose rest is
+    /// another buffer's, [`Error::Unreachable`], or what the backend's sync says.
+    ///
+    /// # Safety
+    /// 1. Whichever device is told the address is behind `port`, touches these bytes only, and
+    ///    writes only where `direction` says so.
+    /// 2. It has stopped, its last write included, before the [`DevBuf`] comes back to the CPU, is
+    ///    handed over again, or is dropped.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub unsafe fn hand_over(
+        self,
+        port: &Port,
+        addr_bits: u32,
+        range: impl RangeBounds<usize>,
+        direction: Direction,
+    ) -> Result<DevBuf<'p, T>, Refused<Self>> {
+        let (part, site) = (self.span().part(Part::of(range)), Site::here());
+        let prepare = |span| self.prepare(span, direction, port, site);
+        match ready(self.chunk(), part, direction, (port, addr_bits), prepare) {
+            Ok((span, addr)) => {
+                let buf = DevBuf::new(self, span, direction, port, addr);
+                buf.is_given(port, direction);
+                Ok(buf)
+            }
+            Err(error) => Err(Refused::new(error, self)),
+        }
+    }
+
+    /// What the caches need before a device uses `span`. `check` passed.
+    #[inline]
+    pub(super) fn prepare(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+        if port.coherent {
+            return Ok(());
+        }
+        let (chunk, state) = (self.chunk(), self.chunk().state());
+        state.sync_for_device(chunk.backend(), &before_device(span, direction, chunk.extent, state.line)?, site)
+    }
+}
+
+impl<T> DevBuf<'_, T> {
+    /// Hands it on to a device behind `port`, maybe another one: bytes `range` of what was handed
+    /// over first. The caches are touched only where this device writes what the one before only
+    /// read, or where one port snoops and the other does not.
+    ///
+    /// # Errors
+    /// As [`CpuBuf::hand_over`].
+    ///
+    /// # Safety
+    /// As [`CpuBuf::hand_over`]; and the device that had it before has stopped.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub unsafe fn hand_over(
+        self,
+        port: &Port,
+        addr_bits: u32,
+        range: impl RangeBounds<usize>,
+        direction: Direction,
+    ) -> Result<Self, Refused<Self>> {
+        let (part, site) = (self.span().part(Part::of(range)), Site::here());
+        let prepare = |span| self.prepare(span, direction, port, site);
+        match ready(self.chunk(), part, direction, (port, addr_bits), prepare) {
+            Ok((span, addr)) => {
+                let buf = self.again(span, direction, port, addr);
+                buf.is_given(port, direction);
+                Ok(buf)
+            }
+            Err(error) => Err(Refused::new(error, self)),
+        }
+    }
+
+    /// What the caches need before the next device uses `span`. `check` passed.
+    #[inline]
+    pub(super) fn prepare(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+        if self.is_coherent() != port.coherent {
+            return self.change_port(span, direction, port, site);
+        }
+        if direction.device_writes() && !port.coherent { self.before_writing(span, self.written(), site) } else { Ok(()) }
+    }
+
+    /// Hands the first `len_bytes` of the last hand-over on to a consumer on the same side of the
+    /// caches: a framework that gets its tensor. One that writes needs of the caches the same as a
+    /// job that writes.
+    pub(crate) fn hand_on(&mut self, len_bytes: usize, direction: Direction, site: Site) -> Result<(), Error> {
+        let part = self.slice_span().part(Part::of(..len_bytes))?;
+        if direction.device_writes() && !self.is_coherent() {
+            self.before_writing(part, self.written(), site)?;
+        }
+        self.handed_on(part, direction);
+        Ok(())
+    }
+
+    /// From a port that does not snoop to one that does: what devices wrote behind the caches
+    /// becomes visible in them. The other way: what is in them goes behind, for all that was handed
+    /// over. Caches and memory agree then, so that nothing counts as written (`DevBuf::again`).
+    /// Nothing is refused here that `check` lets through.
+    fn change_port(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+        // As in `into_cpu`: the maintenance may not come before the look that saw the device's end.
+        barrier::after_completion();
+        if port.coherent {
+            return self.sync_for_cpu(site);
+        }
+        let (chunk, state) = (self.chunk(), self.chunk().state());
+        state.sync_for_device(chunk.backend(), &before_device(self.span(), Direction::ToDevice, chunk.extent, state.line)?, site)?;
+        if direction.device_writes() { self.before_writing(span, None, site) } else { Ok(()) }
+    }
+
+    /// What a device will write, except for `written`, which devices wrote already: cleaned.
+    fn before_writing(&self, span: Span, written: Option<Span>, site: Site) -> Result<(), Error> {
+        let (chunk, state) = (self.chunk(), self.chunk().state());
+        let runs = before_writing(span, written, chunk.extent, state.line, state.mapping.scope)?;
+        runs.iter().filter(|run| !run.range.is_empty()).try_for_each(|run| state.sync_for_device(chunk.backend(), run, site))
+    }
+}

@@ -1,0 +1,30 @@
+//! Memory, and who owns it.
+//!
+//! A [`Backend`] is one block of memory. A [`Region`] checks and owns it, a [`Carve`] is a planned
+//! piece, [`Pool`] and [`Arena`] give out buffers. A [`CpuBuf`] has views and no address, a
+//! [`DevBuf`] has an address and no views. A [`Port`] is one bus master's way to memory.
+//!
+//! Safety never rests on `Drop`: memory that a device may own is leaked, and never freed.
+//!
+//! Imports: `types`, `trace`.
+
+pub(crate) mod arena;
+pub(crate) mod backend;
+pub(crate) mod buf;
+#[cfg(feature = "sim")]
+pub(crate) mod holder;
+pub(crate) mod pool;
+pub(crate) mod port;
+pub(crate) mod region;
+pub(crate) mod span;
+
+pub use arena::Arena;
+pub use backend::{Backend, Mapping, Segment, SyncScope};
+pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand};
+#[cfg(feature = "sim")]
+pub use holder::Holder;
+pub use pool::{LocalPool, Pool};
+#[doc(hidden)]
+pub use pool::{RawPool, RawSlots};
+pub use port::Port;
+pub use region::{Carve, Region, Requirements};

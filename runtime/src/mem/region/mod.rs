@@ -1,0 +1,258 @@
+#![allow(unsafe_code, reason = "the region is what promises that a block outlives everything carved from it")]
+//! A region: one block of DMA memory, checked, and given out in pieces.
+
+mod carve;
+mod state;
+
+pub use carve::Carve;
+pub(crate) use state::State;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use state::contiguous;
+
+use crate::{
+    mem::{Backend, Port, SyncScope},
+    trace::{self, Event, Site, Stats},
+    types::{Align, BaseAddr, DevAddr, Error, Refused, Result, atomic::Ordering},
+};
+use core::{fmt, mem::ManuallyDrop, ptr::NonNull};
+
+/// What a block must be, for [`Region::with`].
+///
+/// ```
+/// use contigo::{Align, Requirements};
+/// // DLPack's alignment, below 4 GiB, and room for one 1080p frame.
+/// let needs = Requirements { align: Align::DLPACK, addr_bits: 32, len_bytes: 1920 * 1080 * 4 };
+/// assert_eq!(Requirements::default(), Requirements { align: Align::LINE, addr_bits: 64, len_bytes: 1 });
+/// # let _ = needs;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Requirements {
+    /// What the block's address must be a multiple of. At least one cache line is required whatever stands here.
+    pub align: Align,
+    /// The block's last byte must be reachable with so many address bits.
+    pub addr_bits: u32,
+    /// The block must have so many bytes at least.
+    pub len_bytes: usize,
+}
+
+impl Default for Requirements {
+    fn default() -> Self {
+        Self { align: Align::LINE, addr_bits: 64, len_bytes: 1 }
+    }
+}
+
+/// One block of DMA memory. It owns its backend, and frees it only when everything carved from it has come back: what was
+/// forgotten, or is still a device's, keeps the memory mapped for ever.
+///
+/// A child of fork(2) does not get the block, and must not drop what it has of it: see the crate's
+/// "Programs that fork".
+///
+/// ```
+/// use contigo::{Align, Region, sim::SimBoard};
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let mut weights = region.carve(4_096, Align::DLPACK)?.into_buf();
+/// weights.view_mut::<i8>()?.fill(3);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct Region<B: Backend> {
+    backend: ManuallyDrop<B>,
+    state: State,
+}
+
+/// A region behind one type, for what holds pieces of it.
+pub(crate) trait Block: Sync {
+    fn state(&self) -> &State;
+    fn backend(&self) -> &dyn Backend;
+}
+
+impl<B: Backend> Region<B> {
+    /// A region over all of `backend`'s block: contiguous, aligned to one line (64 bytes).
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn new(backend: B) -> Result<Self, Refused<B>> {
+        Self::with(backend, Requirements::default())
+    }
+
+    /// A region over all of `backend`'s block, when it is what `needs` says. Its caches are cleaned and invalidated once: a
+    /// fresh CMA block can hold dirty lines that would later overwrite what a device wrote (amd/xdna-driver#1439).
+    ///
+    /// # Errors
+    /// The backend comes back with [`Error::NotContiguous`], [`Error::Misaligned`], [`Error::BlockSize`],
+    /// [`Error::TooHigh`], or what the backend's `segment` or sync says.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn with(backend: B, needs: Requirements) -> Result<Self, Refused<B>> {
+        match State::checked(&backend, needs, Site::here()) {
+            Ok(state) => Ok(Self { backend: ManuallyDrop::new(backend), state }),
+            Err(error) => Err(Refused::new(error, backend)),
+        }
+    }
+
+    /// Cuts the next `len_bytes`, rounded up to whole cache lines, at an address that is a multiple of `align` for the CPU and
+    /// for the device. A bump at set-up time: what is carved stays carved.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] past the end; [`Error::Argument`] for no bytes; [`Error::Misaligned`]
+    /// where the block's CPU
+    /// address can never have that alignment together with its device address; [`Error::WholeBlock`] for a second carve
+    /// beside a live one where the block can only be synchronised as a whole.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn carve(&self, len_bytes: usize, align: Align) -> Result<Carve<'_>> {
+        let span = self.state.bump(len_bytes, align)?;
+        trace::happened(Event::CarveBytes { offset_bytes: span.start, len_bytes: span.len }, Site::here());
+        Ok(Carve::new(self, span))
+    }
+
+    /// The bus address through `port` of `len_bytes` bytes at `ptr`, in O(1). It is a number: it gives no right to the bytes.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`] where not all of them are this region's; [`Error::WrongBus`]; [`Error::Unreachable`].
+    #[inline]
+    pub fn dev_addr_of(&self, port: &Port, ptr: *const u8, len_bytes: usize) -> Result<DevAddr> {
+        let mapping = &self.state.mapping;
+        let offset = ptr.addr().wrapping_sub(mapping.cpu.as_ptr().addr());
+        if offset >= mapping.len_bytes || len_bytes > mapping.len_bytes - offset {
+            return Err(Error::NotOurs { addr: ptr.addr() as u64, len_bytes });
+        }
+        if port.bus != mapping.bus {
+            return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
+        }
+        port.dev_addr(mapping.base.plus(offset), len_bytes)
+    }
+
+    /// Where the CPU finds the byte at bus address `addr` of `port`, in O(1): a raw pointer, because the byte may be a
+    /// device's at this moment.
+    ///
+    /// # Errors
+    /// [`Error::NotOurs`], [`Error::WrongBus`].
+    #[inline]
+    pub fn host_ptr_of(&self, port: &Port, addr: DevAddr) -> Result<NonNull<u8>> {
+        let mapping = &self.state.mapping;
+        if port.bus != mapping.bus {
+            return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
+        }
+        match port.offset_in(mapping.base, addr).and_then(|offset| usize::try_from(offset).ok()) {
+            // SAFETY: `offset` is below the mapping's length, so the sum stays inside the mapping.
+            Some(offset) if offset < mapping.len_bytes => Ok(unsafe { mapping.cpu.add(offset) }),
+            _ => Err(Error::NotOurs { addr: addr.0, len_bytes: 1 }),
+        }
+    }
+
+    /// Asks the backend anew where the block lies, and compares. Memory that may be migrated, as
+    /// huge pages without a pin, wants it before the first job and now and then: `HugeTlb` says
+    /// when. No other backend's memory moves.
+    ///
+    /// # Errors
+    /// [`Error::NotContiguous`]: from byte `offset_bytes` on the block is elsewhere. Stop the
+    /// device. Or what the backend's `segment` says, where it cannot know any more.
+    ///
+    /// ```
+    /// # use contigo::{Region, sim::SimBoard};
+    /// # let board = SimBoard::new(1);
+    /// let region = Region::new(board.memory(64 * 1024)?)?;
+    /// region.verify()?;
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    pub fn verify(&self) -> Result<()> {
+        state::contiguous(&*self.backend, &self.state.mapping)
+    }
+
+    /// The block's size in bytes.
+    pub const fn len_bytes(&self) -> usize {
+        self.state.mapping.len_bytes
+    }
+
+    /// How many bytes can still be carved, before alignment.
+    pub fn free_bytes(&self) -> usize {
+        self.len_bytes() - self.state.carved_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The cache line: what slots must be multiples of.
+    pub const fn line(&self) -> Align {
+        self.state.line
+    }
+
+    /// Where the block lies.
+    pub const fn base(&self) -> BaseAddr {
+        self.state.mapping.base
+    }
+
+    /// What one cache maintenance call covers here.
+    pub const fn scope(&self) -> SyncScope {
+        self.state.mapping.scope
+    }
+
+    /// What this region has done so far.
+    pub fn stats(&self) -> Stats {
+        self.state.counters.snapshot()
+    }
+
+    /// The backend's name. The backend itself is out of reach: its syncs would change bytes under a view.
+    pub fn name(&self) -> &'static str {
+        self.backend.name()
+    }
+
+    /// A descriptor of a dma-buf that holds the block, for another importer: a camera's or a display's driver writes or reads it
+    /// without a copy.
+    ///
+    /// # Safety
+    /// - From the moment when an importer maps the block to the moment when it has unmapped it, nobody has a view of any byte of it, and
+    ///   no engine a job in it: the importer reads, writes, and maintains the caches of all of it, carves of others included.
+    /// - Of u-dma-buf: the importers have let go of it before this region is dropped, because then another program may open the device.
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`]: this memory is no dma-buf (huge pages, VFIO, the simulated board). [`Error::Os`]: what the kernel says.
+    ///
+    /// ```no_run
+    /// use contigo::{DmaHeap, KernelPort, Region};
+    /// let port = KernelPort::open("40000000.dma-port")?;
+    /// let region = Region::new(DmaHeap::allocate_for(&port, "linux,cma", 4 << 20)?)?;
+    /// // SAFETY: nothing is carved from it yet; the camera has it alone until VIDIOC_DQBUF.
+    /// let fd = unsafe { region.export()? };   // AsFd: V4L2's VIDIOC_QBUF with V4L2_MEMORY_DMABUF, DRM's PRIME
+    /// # drop(fd);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    #[allow(unsafe_code, reason = "the importer's side of the bargain")]
+    pub unsafe fn export(&self) -> Result<crate::linux::memory::ExportedFd> {
+        // SAFETY: the caller's promise.
+        unsafe { self.backend.export() }
+    }
+}
+
+impl<B: Backend> Block for Region<B> {
+    fn state(&self) -> &State {
+        &self.state
+    }
+    fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+}
+
+impl<B: Backend> Drop for Region<B> {
+    /// Frees the block when everything came back, and leaks it otherwise: a device may still write into it.
+    fn drop(&mut self) {
+        if self.state.live.load(Ordering::Acquire) != 0 {
+            trace::happened(Event::Leak { len_bytes: self.len_bytes() }, Site::NONE);
+            return;
+        }
+        // SAFETY: 1. `drop` runs once. 2. Every piece borrows the region, and none is alive: `live` counts carves and their
+        // buffers from `bump` and `share` to `release`, whatever was forgotten stays counted.
+        unsafe { ManuallyDrop::drop(&mut self.backend) };
+        trace::happened(Event::Unmap { len_bytes: self.len_bytes() }, Site::NONE);
+    }
+}
+
+impl<B: Backend> fmt::Debug for Region<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region")
+            .field("backend", &self.backend.name())
+            .field("base", &self.base())
+            .field("len_bytes", &self.len_bytes())
+            .field("free_bytes", &self.free_bytes())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,66 @@
+//! Who hears the events.
+
+use super::{Event, Site, happened};
+use core::panic::Location;
+use spin::Once;
+
+/// Hears every event of the runtime, on the thread where it happens, in the middle of what that thread does: it is quick, does not
+/// panic, and calls nothing of the runtime that makes events. `site` is the line of the program that called the runtime; `None` where
+/// something was dropped, came back from a framework on its thread, or is an accelerator's own doing (a copy to a GPU's memory, when it is queued).
+///
+/// ```
+/// use contigo::{trace::{Event, Listener}};
+/// use std::{panic::Location, sync::atomic::{AtomicU64, Ordering::Relaxed}};
+/// struct CopiedBytes(AtomicU64);
+/// impl Listener for CopiedBytes {
+///     fn happened(&self, event: &Event, _site: Option<&'static Location<'static>>) {
+///         if let Event::CopyBytes { len_bytes } = event {
+///             self.0.fetch_add(*len_bytes as u64, Relaxed);
+///         }
+///     }
+/// }
+/// ```
+pub trait Listener: Sync {
+    /// `event` begins: a first touch, a sync or a copy, which take time. [`happened`](Self::happened) follows on the same thread, with
+    /// the same event and site, also where it failed.
+    fn begins(&self, event: &Event, site: Option<&'static Location<'static>>) {
+        let _ = (event, site);
+    }
+
+    /// `event` happened.
+    fn happened(&self, event: &Event, site: Option<&'static Location<'static>>);
+}
+
+static LISTENER: Once<&'static dyn Listener> = Once::new();
+
+/// Lets `listener` hear every event from now to the end of the program. There is one, as there is one logger.
+///
+/// # Errors
+/// `listener` comes back: there is another one already.
+pub fn set_listener(listener: &'static dyn Listener) -> Result<(), &'static dyn Listener> {
+    let mut mine = false;
+    LISTENER.call_once(|| {
+        mine = true;
+        listener
+    });
+    if mine { Ok(()) } else { Err(listener) }
+}
+
+/// Tells the listener of something that the program itself did, beside the runtime: a copy into memory of its own, a mapping. Its site
+/// is the line that calls this.
+///
+/// ```
+/// use contigo::{trace::{self, Event}};
+/// let (mut staging, frame) = ([0; 64], [1; 64]);
+/// staging.copy_from_slice(&frame);
+/// trace::note(Event::CopyBytes { len_bytes: 64 });
+/// ```
+#[track_caller]
+pub fn note(event: Event) {
+    happened(event, Site::here());
+}
+
+#[inline]
+pub(super) fn get() -> Option<&'static dyn Listener> {
+    LISTENER.get().copied()
+}

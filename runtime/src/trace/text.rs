@@ -1,0 +1,14 @@
+//! What is no step of a run, as text. Its steps are the business of [`audit`](crate::trace).
+
+/// A text, to `log` and `defmt` where they are on. The format string must be one that both take.
+macro_rules! event {
+    ($text:literal $(, $arg:expr)*) => {{
+        #[cfg(feature = "log")]
+        log::trace!(target: "contigo", $text $(, $arg)*);
+        #[cfg(feature = "defmt")]
+        defmt::trace!($text $(, $arg)*);
+        #[cfg(not(any(feature = "log", feature = "defmt")))]
+        { $( let _ = &$arg; )* }
+    }};
+}
+pub(crate) use event;

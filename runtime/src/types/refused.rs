@@ -1,0 +1,40 @@
+//! What a refusal gives back.
+
+use crate::types::Error;
+use core::fmt;
+
+/// A refusal: the error, and what was handed in, unharmed.
+///
+/// `?` turns it into its [`Error`] and drops what came back, which returns a buffer to its pool.
+pub struct Refused<T> {
+    /// Why.
+    pub error: Error,
+    /// What the caller handed in.
+    pub returned: T,
+}
+
+impl<T> Refused<T> {
+    pub(crate) const fn new(error: Error, returned: T) -> Self {
+        Self { error, returned }
+    }
+}
+
+impl<T> From<Refused<T>> for Error {
+    fn from(refused: Refused<T>) -> Self {
+        refused.error
+    }
+}
+
+impl<T> fmt::Debug for Refused<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refused").field("error", &self.error).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for Refused<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<T> core::error::Error for Refused<T> {}
