@@ -18,9 +18,9 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! The command-line tool `contigo` is in this package too (feature `cli`, on by default): it puts board, memory and
-//! accelerator together. Firmware that wants only the constants turns default features off.
-//! So is `gemm8_cuda`, the matrix engine as a CUDA kernel (feature `cuda`, on by default), and [`exercise`], which proves that a board's memory, addresses, caches and interrupts work together (feature `exercise`).
+//! Firmware that wants only the constants turns default features off. Here too are `gemm8_cuda`, the
+//! matrix engine as a CUDA kernel (feature `cuda`, on by default), and [`exercise`], which proves that
+//! a board's memory, addresses, caches and interrupts work together (feature `exercise`).
 #![no_std]
 
 #[cfg(feature = "exercise")]

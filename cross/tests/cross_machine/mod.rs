@@ -50,7 +50,7 @@ impl Machine {
         let sources = machine.path("sources");
         let metadata = serde_json::json!({
             "workspace_root": sources, "target_directory": sources.join("target"),
-            "packages": [{"name": "contigo-boards", "version": "9.8.7"}],
+            "packages": [{"name": "contigo-cli", "version": "9.8.7"}],
         });
         let root = machine.folder.path().display().to_string();
         // It goes by the arguments, as cargo does, and stops where cargo would take flags from somewhere else.

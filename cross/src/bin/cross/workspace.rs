@@ -7,7 +7,7 @@ use std::{env, path::PathBuf};
 /// The tool, and what is downloaded is named after it.
 pub(crate) const TOOL: &str = "contigo";
 /// The package that has the tool.
-const PACKAGE: &str = "contigo-boards";
+const PACKAGE: &str = "contigo-cli";
 /// What a board gets: each program and its package. The tests are the ones that the lab runs.
 pub(crate) const PROGRAMS: [(&str, &str); 2] = [(PACKAGE, TOOL), ("contigo-tests", "contigo-board-tests")];
 

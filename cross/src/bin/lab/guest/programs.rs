@@ -18,7 +18,7 @@ const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Package and program: always there, for it ends the run.
 const EXIT: (&str, &str) = ("contigo-lab-guest", "contigo-lab-exit");
-const TOOL: (&str, &str) = ("contigo-boards", "contigo");
+const TOOL: (&str, &str) = ("contigo-cli", "contigo");
 const TESTS: (&str, &str) = ("contigo-tests", "contigo-board-tests");
 /// The board tests in a guest whose own are 64-bit programs.
 const TESTS_32_BIT: &str = "contigo-board-tests-32";

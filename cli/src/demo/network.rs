@@ -5,7 +5,7 @@ use contigo::drivers::gemm8::{Gemm, Output};
 use std::str::FromStr;
 
 /// Written by `data/train_digits.py`; what it holds and how well it does is in its first lines and in `data/README.md`.
-const TEXT: &str = include_str!("../../../../data/digits-mlp.txt");
+const TEXT: &str = include_str!("../../../boards/data/digits-mlp.txt");
 
 /// Pixels.
 pub(crate) const INPUTS: usize = super::digits::PIXELS;

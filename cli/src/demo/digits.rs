@@ -5,7 +5,7 @@ use contigo::Error;
 
 /// E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998,
 /// doi:10.24432/C50P49, CC BY 4.0. `data/README.md` says where this copy comes from.
-const CSV: &str = include_str!("../../../../data/optdigits.csv");
+const CSV: &str = include_str!("../../../boards/data/optdigits.csv");
 /// The network was trained on the rows before this one.
 const FIRST_HELD_OUT: usize = 900;
 /// How many rows it has never seen.
