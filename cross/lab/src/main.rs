@@ -23,10 +23,10 @@ use std::{path::PathBuf, process::ExitCode};
 #[command(name = "lab", bin_name = "cargo lab", version, arg_required_else_help = true)]
 struct Cli {
     /// The folder with one folder for each board
-    #[arg(long = "boards", global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/boards"), hide_default_value = true)]
+    #[arg(long = "boards", global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../boards"), hide_default_value = true)]
     folder: PathBuf,
     /// The folder with the sources of the kernel module contigo, which is built for every kernel that is built here
-    #[arg(long, global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-helpers"), hide_default_value = true)]
+    #[arg(long, global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-helpers"), hide_default_value = true)]
     kernel_helpers: PathBuf,
     #[command(subcommand)]
     command: Command,

@@ -30,7 +30,7 @@ fn wrong_usage_is_status_2() {
 #[test]
 fn every_board_of_the_project_can_be_read() -> Outcome {
     let world = World::bare()?;
-    let boards = concat!(env!("CARGO_MANIFEST_DIR"), "/boards");
+    let boards = concat!(env!("CARGO_MANIFEST_DIR"), "/../boards");
     let said = Said::new(
         &Command::new(env!("CARGO_BIN_EXE_contigo-lab"))
             .args(["--boards", boards, "list", "--json"])

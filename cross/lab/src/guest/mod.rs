@@ -18,9 +18,9 @@ pub(crate) use programs::{Programs, Wanted};
 use initramfs::Initramfs;
 
 /// The guest's first process, and what it goes on with.
-const INIT: &str = include_str!("../../../../guest/init.sh");
-const TEST: &str = include_str!("../../../../guest/test.sh");
-const SHELL: &str = include_str!("../../../../guest/shell.sh");
+const INIT: &str = include_str!("../../guest/init.sh");
+const TEST: &str = include_str!("../../guest/test.sh");
+const SHELL: &str = include_str!("../../guest/shell.sh");
 /// Root, and the ordinary user of the tests.
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n";
 const GROUP: &str = "root:x:0:\nuser:x:1000:\n";

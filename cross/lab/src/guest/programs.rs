@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// For a first build of everything on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 /// The workspace.
-const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Package and program: always there, for it ends the run.
 const EXIT: (&str, &str) = ("contigo-lab-guest", "contigo-lab-exit");
 const TOOL: (&str, &str) = ("contigo-cli", "contigo");
