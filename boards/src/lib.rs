@@ -18,24 +18,16 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Firmware that wants only the constants turns default features off. Here too are `gemm8_cuda`, the
-//! matrix engine as a CUDA kernel (feature `cuda`, on by default), and [`exercise`], which proves that
-//! a board's memory, addresses, caches and interrupts work together (feature `exercise`).
+//! Firmware that wants only the constants turns default features off. Here too is `gemm8_cuda`, the
+//! matrix engine as a CUDA kernel (feature `cuda`, on by default).
 #![no_std]
 
-#[cfg(feature = "exercise")]
-extern crate std;
-
 pub mod cyclone_v;
-#[cfg(feature = "exercise")]
-pub mod exercise;
 #[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
 pub mod gemm8_cuda;
 pub mod pc;
 pub mod sim;
 mod soc;
-#[cfg(feature = "exercise")]
-pub mod uio;
 pub mod zynq7000;
 pub mod zynqmp;
 

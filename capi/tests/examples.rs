@@ -2,7 +2,7 @@
 //! too, where their compilers and libraries are here: the tests of `cargo test --target …` run under qemu-user, and so do the examples.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::{
     env,
     ffi::OsString,

@@ -3,7 +3,7 @@
 //! `CONTIGO_WRITE_HEADER=1 cargo test -p contigo-c --test header` writes it anew.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::{env, fs, path::Path, process::Command};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");

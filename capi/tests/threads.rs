@@ -12,7 +12,7 @@ mod common;
 
 use common::*;
 use contigo_c::*;
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::{
     sync::{
         Barrier, Mutex,

@@ -12,7 +12,7 @@ mod common;
 use common::*;
 use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use core::ptr;
 
 fn stats(heap: contigo_heap) -> contigo_heap_stats {

@@ -1,7 +1,7 @@
 //! The heap that counts what it is asked for: the proof behind `heap allocations: 0`.
 
-use contigo_boards::exercise::CountingHeap;
-pub(crate) use contigo_boards::exercise::{is_counting, on_this_thread};
+use contigo_testkit::exercise::CountingHeap;
+pub(crate) use contigo_testkit::exercise::{is_counting, on_this_thread};
 
 #[global_allocator]
 static HEAP: CountingHeap = CountingHeap;

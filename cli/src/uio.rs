@@ -1,10 +1,8 @@
 //! The UIO devices and DMA engines of a machine.
 
 use crate::machine::Machine;
-use contigo_boards::{
-    Soc,
-    uio::{FoundEngine, UioDevice, soc},
-};
+use contigo_boards::Soc;
+use contigo_testkit::uio::{FoundEngine, UioDevice, soc};
 
 impl Machine {
     /// The system on chip, by the device tree.

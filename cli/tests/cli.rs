@@ -1,7 +1,7 @@
 //! The command-line tool as its users run it.
 #![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
 
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use serde_json::Value;
 use std::{
     error::Error,
@@ -255,7 +255,7 @@ fn gpus_are_listed_and_what_is_missing_is_said() -> Outcome {
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 #[test]
 fn nvidia_s_driver_without_a_gpu_is_said_to_be_that() -> Outcome {
-    use contigo_tests::nvidia::{self, NoNode};
+    use contigo_testkit::nvidia::{self, NoNode};
     let drivers = nvidia::drivers();
     let newest = drivers.iter().take(1).map(|driver| (driver, "cuInit: CUDA_ERROR_NO_DEVICE (100)"));
     let too_old = drivers.iter().rfind(|driver| driver.too_old()).map(|driver| (driver, "CUDA 10.2 (10020) is the oldest driver"));

@@ -55,7 +55,7 @@ fn static_is_static() -> Outcome {
     machine.with_std(&[ARMV7.0])?;
     machine.program("bin/arm-linux-gnueabihf-gcc", "")?;
     if !contigo_cross::targets::ARMV7.static_libc().is_file() {
-        contigo_tests::emulated::skipped("cross_build::static_is_static", "libc6-dev-armhf-cross is not installed");
+        contigo_testkit::emulated::skipped("cross_build::static_is_static", "libc6-dev-armhf-cross is not installed");
         return Ok(());
     }
     machine.builds(ARMV7.0, &program(ARMV7.1, None, false))?;

@@ -4,7 +4,7 @@
 mod cross_machine;
 
 use contigo_cross::targets;
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use cross_machine::{AARCH64, ARMV7, Machine, Outcome, Run};
 use nix::unistd::Uid;
 use std::{error::Error, fs, os::unix::fs::PermissionsExt, process::Command};

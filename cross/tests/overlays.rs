@@ -10,7 +10,7 @@ mod tree;
 
 use cases::{BROKEN, Base, CASES, Case, NOT_COHERENT, PROMISED};
 use contigo_cross::cache_dir::CacheDir;
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::{
     collections::{BTreeMap, BTreeSet},
     error::Error,

@@ -1,7 +1,7 @@
 //! Any bytes, as a tensor: imported, or refused by a rule that it breaks.
 #![no_main]
 
-use contigo_tests::fuzz_dlpack::Rig;
+use contigo_testkit::fuzz_dlpack::Rig;
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {

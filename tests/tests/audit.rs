@@ -15,7 +15,7 @@ use contigo::{
     sim::{Faults, SimBoard, SimConfig},
     trace::{self, Count, Event, Kind, Ledger, Listener},
 };
-use contigo_tests::{
+use contigo_testkit::{
     fake_devices::FakeDevices,
     fake_vfio::{ADDRESS, FakeVfio, Machine},
 };

@@ -14,7 +14,7 @@ use contigo::{
     drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs},
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
 };
-use contigo_tests::{
+use contigo_testkit::{
     conformance::mutant::{Mutant, Mutation, REFUSAL},
     fake_dma_heap::{FakeHeap, HEAP, Pages},
     fake_port::{FakePort, PortConfig},

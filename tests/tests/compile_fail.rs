@@ -5,7 +5,7 @@
 //! test -p contigo-tests --test compile_fail` writes them anew.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::{
     collections::BTreeSet,
     fs,

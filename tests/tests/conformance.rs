@@ -5,7 +5,7 @@ use contigo::{
     Align, CpuBuf, DevAddr, Engine, Error, HugeTlb, Pool, Port, Region, Running, SyncScope, Timeout,
     sim::{SimBoard, SimSpec},
 };
-use contigo_tests::{
+use contigo_testkit::{
     conformance,
     conformance::{
         Failure, Harness, Verdict, all,

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{Backend, BaseAddr, Direction, DmaHeap, Error, PhysAddr, SyncScope};
-use contigo_tests::direct::DirectSync as _;
-use contigo_tests::fake_dma_heap::{Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes};
+use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::fake_dma_heap::{Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes};
 use nix::errno::Errno;
 
 fn page() -> usize {

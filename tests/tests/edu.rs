@@ -6,7 +6,7 @@ use contigo::{
     sim::{SimBoard, SimDevice, SimSpec},
 };
 use contigo::{BaseAddr, PhysAddr};
-use contigo_tests::edu::{Edu, EduModel, FaultWatch, IommuFault};
+use contigo_testkit::edu::{Edu, EduModel, FaultWatch, IommuFault};
 use std::{cell::RefCell, rc::Rc};
 
 const SECOND: Timeout = Timeout::ms(1_000);

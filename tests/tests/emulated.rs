@@ -1,7 +1,7 @@
 //! An emulator is recognised where one is, and nowhere else; and a program of this processor starts under either.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::fs;
 
 /// Asked in another way: a kernel of another processor family cannot run this program (`/proc/sys/kernel/arch`, Linux 6.1).

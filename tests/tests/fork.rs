@@ -8,7 +8,7 @@
 )]
 
 use contigo::{Backend, DmaBuf, DmaHeap, HugeTlb, Mmio};
-use contigo_tests::{
+use contigo_testkit::{
     emulated,
     fake_devices::FakeDevices,
     fake_dma_heap::{FakeHeap, HEAP, Pages},

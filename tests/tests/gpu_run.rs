@@ -1,7 +1,7 @@
 //! `tests/gpu/run` as a bundle, with programs of a line each in the place of the real ones: its steps, limits, table and exit status. What it runs
 //! on a machine with sources is dry-run by `.ci/run`. And the kernel of its step `hang`, executed as the stand-in does it: it ends by itself.
 
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt,

@@ -13,7 +13,7 @@ use contigo::{
     dlpack::{ByteOffset, DataType, Lent, Shape, TensorSpec, TensorTable},
     sim::{SimBoard, SimSpec},
 };
-use contigo_tests::conformance::{
+use contigo_testkit::conformance::{
     Harness,
     boards::{OnSim, read, write},
     xor::Xor,

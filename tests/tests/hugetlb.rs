@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "fork(2), and bytes of a raw mapping")]
 
 use contigo::{Backend, Direction, Error, HugeTlb, PhysAddr, SyncScope};
-use contigo_tests::{direct::DirectSync as _, emulated};
+use contigo_testkit::{direct::DirectSync as _, emulated};
 use nix::{
     errno::Errno,
     libc,
@@ -41,7 +41,7 @@ fn huge_bytes() -> usize {
 
 /// The kernel's own answer for one virtual page, read with std.
 fn pagemap_entry(cpu: *const u8) -> u64 {
-    let page_bytes = contigo_tests::fake_dma_heap::page_bytes();
+    let page_bytes = contigo_testkit::fake_dma_heap::page_bytes();
     let mut entry = [0; 8];
     File::open("/proc/self/pagemap").unwrap().read_exact_at(&mut entry, cpu.addr() as u64 / page_bytes * 8).unwrap();
     u64::from_ne_bytes(entry)
@@ -91,7 +91,7 @@ fn a_block_is_whole_pages_at_addresses_that_the_kernel_confirms() {
     for (index, addr) in addr.iter_mut().enumerate() {
         let cpu = mapping.cpu.as_ptr().wrapping_add(index * HugeTlb::PAGE_BYTES);
         let frame = pagemap_entry(cpu) & ((1 << 55) - 1);
-        *addr = frame * contigo_tests::fake_dma_heap::page_bytes();
+        *addr = frame * contigo_testkit::fake_dma_heap::page_bytes();
         assert!(*addr != 0 && *addr % HugeTlb::PAGE_BYTES as u64 == 0, "{addr:#x}");
         let segment = block.segment(index * HugeTlb::PAGE_BYTES + 4100).unwrap();
         assert_eq!(segment.addr, *addr + 4100);

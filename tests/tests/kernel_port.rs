@@ -20,7 +20,7 @@ use contigo::{
     linux::guard::seam::Step,
     sim::{SimBoard, SimSpec},
 };
-use contigo_tests::{
+use contigo_testkit::{
     conformance::{boards::OnSim, xor::Xor},
     fake_dma_heap::{self, FakeHeap, HEAP, Pages},
     fake_port::{Call, Event, FakePort, OFFSET, PortConfig},

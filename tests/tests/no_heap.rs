@@ -22,7 +22,7 @@ use contigo::{
     sim::{Faults, OnBoard, SimBoard, SimConfig, SimWindow},
     trace::{self, Kind, Ledger},
 };
-use contigo_tests::{
+use contigo_testkit::{
     emulated,
     fake_devices::FakeDevices,
     fake_dma_heap::{FakeHeap, HEAP, Pages},

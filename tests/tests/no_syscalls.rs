@@ -17,7 +17,7 @@ use contigo::{
     drivers::gemm8::{Gemm, Gemm8, Output, regs},
     sim::SimBoard,
 };
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use nix::{
     sys::{
         signal::Signal,

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{Bus, Device, Error, Irq, Mmio, PciFunction, Port, UioIrq};
-use contigo_tests::{
+use contigo_testkit::{
     emulated,
     fake_devices::{FakeDevices, as_nobody},
 };

@@ -2,7 +2,7 @@
 //! a processor that has neither.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::{
     fs,
     path::{Path, PathBuf},

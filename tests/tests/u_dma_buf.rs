@@ -4,8 +4,8 @@
 
 use contigo::linux::memory::u_dma_buf::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl};
 use contigo::{Align, Backend, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Region, SyncScope, UDmaBuf};
-use contigo_tests::direct::DirectSync as _;
-use contigo_tests::fake_u_dma_buf::{Command, Config, FakeIoctl, FakeUDmaBuf, Kept, Synced};
+use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::fake_u_dma_buf::{Command, Config, FakeIoctl, FakeUDmaBuf, Kept, Synced};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::{cell::Cell, fs, sync::Mutex, thread, time::Duration};

@@ -3,7 +3,7 @@
 #![allow(clippy::unnecessary_cast, reason = "request codes have 32 bits on armv7")]
 
 use contigo::linux::guard::abi::{self, code};
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::{fs, mem::offset_of, path::Path, process::Command};
 
 /// The size of a structure, and where each of its fields is.

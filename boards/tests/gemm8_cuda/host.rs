@@ -1,7 +1,7 @@
 //! The kernels' source, compiled for this machine's processor.
 
 use super::{CRATE, jobs::Job};
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use std::{
     io::Write,
     iter,

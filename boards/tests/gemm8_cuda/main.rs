@@ -16,7 +16,7 @@ use contigo::{
     drivers::gemm8::{Gemm, Gemm8, SimGemm8},
     sim::{SimBoard, SimSpec},
 };
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use fastrand::Rng;
 use std::{path::Path, process::Command};
 

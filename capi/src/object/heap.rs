@@ -121,7 +121,7 @@ pub(crate) unsafe fn carve(heap: &Lease<Heap>, len_bytes: usize, align: Align) -
 mod tests {
     use super::*;
     use crate::*;
-    use contigo_tests::fake_u_dma_buf::{Config, FakeUDmaBuf};
+    use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
     use std::{fs, os::unix::fs::FileExt};
 
     /// A heap on a u-dma-buf that is a file.

@@ -17,7 +17,7 @@ pub(crate) enum Memory {
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Cuda(CudaHost<'static>),
     #[cfg(test)]
-    FakeUDmaBuf(UDmaBuf<contigo_tests::fake_u_dma_buf::FakeIoctl>),
+    FakeUDmaBuf(UDmaBuf<contigo_testkit::fake_u_dma_buf::FakeIoctl>),
 }
 
 impl Memory {

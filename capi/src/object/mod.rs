@@ -19,7 +19,7 @@ use contigo::sim::SimBoard;
 #[cfg(not(test))]
 type Module = contigo::linux::guard::seam::RealPort;
 #[cfg(test)]
-type Module = contigo_tests::fake_port::FakePort;
+type Module = contigo_testkit::fake_port::FakePort;
 /// A bus master that is bound to it.
 pub(crate) type BoundMaster = contigo::KernelPort<Module>;
 
@@ -28,7 +28,7 @@ pub(crate) fn open_kernel_port(name: &str) -> Result<BoundMaster, contigo::Error
     #[cfg(not(test))]
     return BoundMaster::open(name);
     #[cfg(test)]
-    return BoundMaster::open_from(Module::new(contigo_tests::fake_port::PortConfig::default()), name);
+    return BoundMaster::open_from(Module::new(contigo_testkit::fake_port::PortConfig::default()), name);
 }
 
 /// Simulated boards.

@@ -1,7 +1,7 @@
 //! What the driver refuses, and what there is not: each has its code, and the CUDA code with its name in the text.
 
 use super::*;
-use contigo_tests::nvidia::{self, NoNode};
+use contigo_testkit::nvidia::{self, NoNode};
 use fake_cuda::code;
 
 fn heap(options: &contigo_heap_options) -> contigo_status {

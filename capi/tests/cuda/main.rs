@@ -23,7 +23,7 @@ mod no_heap;
 
 use common::*;
 use contigo_c::*;
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use fake_cuda::{Config, Controls, Device, Function};
 use std::{env, ffi::CString, fs, os::unix::fs::symlink, path::Path};
 

@@ -2,7 +2,8 @@
 
 use crate::{failure::Failure, heap::Heap, machine::Machine};
 use contigo::Port;
-use contigo_boards::{ALL, DmaKind, SOCS, uio::FoundEngine};
+use contigo_boards::{ALL, DmaKind, SOCS};
+use contigo_testkit::uio::FoundEngine;
 use std::{fmt, str::FromStr};
 
 /// What to write after `--engine`.

@@ -5,7 +5,7 @@ use super::{
     run::{Outcome, Row, Task},
 };
 use crate::{failure::Failure, heap::Heap, table};
-use contigo_boards::exercise::Tally;
+use contigo_testkit::exercise::Tally;
 use serde::Serialize;
 use std::fmt;
 

@@ -11,10 +11,8 @@ use contigo::{
     },
     sim::{OnBoard, SimBoard},
 };
-use contigo_boards::{
-    DmaKind,
-    exercise::{Budget, Counted, Exerciser, Ground, Limits, Mode, Stopped, Tally, Tried, UioEvents},
-};
+use contigo_boards::DmaKind;
+use contigo_testkit::exercise::{Budget, Counted, Exerciser, Ground, Limits, Mode, Stopped, Tally, Tried, UioEvents};
 use std::{
     os::fd::AsFd,
     sync::atomic::{AtomicU64, Ordering},

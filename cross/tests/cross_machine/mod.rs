@@ -1,7 +1,7 @@
 //! A machine that has only what a test gives it: a `PATH` of its own, a cache of its own, and sources to build.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use contigo_tests::emulated;
+use contigo_testkit::emulated;
 use serde_json::Value;
 use std::{
     error::Error,

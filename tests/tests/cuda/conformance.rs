@@ -6,7 +6,7 @@ use contigo::{
     cuda::{CudaHost, Gpu},
     sim::BusError,
 };
-use contigo_tests::{
+use contigo_testkit::{
     conformance,
     conformance::{Failure, Harness},
 };

@@ -5,7 +5,7 @@ mod source;
 
 use self::source::{Constant, aliases, constants, documented, table};
 use contigo::cuda::code_name;
-use contigo_tests::{emulated, nvidia};
+use contigo_testkit::{emulated, nvidia};
 use std::{
     collections::BTreeMap,
     fmt::Write,

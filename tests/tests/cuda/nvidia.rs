@@ -2,7 +2,7 @@
 //! there, understands its version, and says what it answers. Each is loaded in a process of its own, which loads no other.
 
 use contigo::{Error, Result, cuda::Cuda};
-use contigo_tests::{
+use contigo_testkit::{
     emulated,
     nvidia::{self, Driver, NoNode},
 };

@@ -1,7 +1,7 @@
 //! What a fuzzer found worth keeping, and what somebody thought of, imported again; and what lies near it. `fuzz/` has the fuzzer.
 
 use contigo::{Error, TensorRule};
-use contigo_tests::{
+use contigo_testkit::{
     emulated,
     fuzz_dlpack::{Case, Outcome, Rig, Want, seeds},
 };

@@ -6,7 +6,7 @@ use contigo::{
     cuda::{CudaHost, Gpu},
     sim::BusError,
 };
-use contigo_tests::{
+use contigo_testkit::{
     conformance,
     conformance::{Failure, Harness},
 };
@@ -96,7 +96,7 @@ fn the_gpu_is_the_bus_master() {
     let harness = OnGpu::new();
     let gpu = match &harness.master {
         Ok(master) => master.gpu,
-        Err(why) => return contigo_tests::emulated::skipped("the_gpu_is_the_bus_master", why),
+        Err(why) => return contigo_testkit::emulated::skipped("the_gpu_is_the_bus_master", why),
     };
     let region = Region::new(CudaHost::allocate(gpu, 4096, Align::DLPACK).unwrap()).unwrap();
     let mut byte = [1];

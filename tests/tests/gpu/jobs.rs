@@ -11,7 +11,7 @@ use contigo::{
     drivers::gemm8::{Gemm, Output, requantize},
 };
 use contigo_boards::gemm8_cuda::Gemm8Module;
-use contigo_tests::emulated::skipped;
+use contigo_testkit::emulated::skipped;
 use fastrand::Rng;
 use std::{env, fs, thread};
 

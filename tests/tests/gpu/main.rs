@@ -15,7 +15,7 @@ mod libcuda;
 mod raw;
 
 use contigo::cuda::{Cuda, Gpu};
-use contigo_tests::emulated::skipped;
+use contigo_testkit::emulated::skipped;
 use std::{
     io::{self, Write as _},
     sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},

@@ -5,7 +5,7 @@ use crate::{
     world::Home,
 };
 use contigo::{Align, CpuBuf, Error, OneThread};
-use contigo_tests::{
+use contigo_testkit::{
     conformance::{Verdict, rig::random_bytes},
     ensure,
 };

@@ -11,7 +11,7 @@ use contigo::{
     drivers::gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8},
     sim::SimWindow,
 };
-use contigo_tests::{
+use contigo_testkit::{
     conformance::{Failure, Verdict},
     ensure,
 };

@@ -9,7 +9,7 @@ use contigo::{
     drivers::gemm8::SimGemm8,
     sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimSpec},
 };
-use contigo_tests::{
+use contigo_testkit::{
     conformance::{
         Failure, Verdict, boards,
         mutant::{Mutant, Mutation},

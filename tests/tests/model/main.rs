@@ -27,7 +27,7 @@ mod reference;
 mod world;
 
 use contigo::sim::Faults;
-use contigo_tests::conformance::{Failure, mutant::Mutation};
+use contigo_testkit::conformance::{Failure, mutant::Mutation};
 use machine::{Plan, Tally};
 use std::{
     env,

@@ -8,7 +8,7 @@ use contigo::{
     Direction, Error, JobError, OneThread, Operand,
     drivers::gemm8::{Gemm, Output},
 };
-use contigo_tests::{
+use contigo_testkit::{
     conformance::{Failure, Verdict},
     ensure,
 };

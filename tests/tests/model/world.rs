@@ -1,6 +1,6 @@
 //! The plain model: what every byte must show, and which pieces are out.
 
-use contigo_tests::{
+use contigo_testkit::{
     conformance::{Failure, Verdict},
     ensure,
 };

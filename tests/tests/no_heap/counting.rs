@@ -10,7 +10,7 @@ use contigo::{
         },
     },
 };
-use contigo_tests::{
+use contigo_testkit::{
     fake_dma_heap::{FakeFile, FakeHeap},
     fake_port::{self, FakePort},
     fake_u_dma_buf::FakeIoctl,

@@ -5,7 +5,7 @@ use contigo::{
     Device, Error, Irq, Mmio,
     linux::vfio::{Interrupt, Vfio, VfioDevice, seam},
 };
-use contigo_tests::fake_vfio::{Call, Event, FakeVfio, Machine, Way};
+use contigo_testkit::fake_vfio::{Call, Event, FakeVfio, Machine, Way};
 use nix::errno::Errno;
 use std::{cell::Cell, mem};
 

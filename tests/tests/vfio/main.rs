@@ -14,7 +14,7 @@ mod memory;
 mod open;
 
 use contigo::{Error, linux::vfio::Vfio};
-use contigo_tests::fake_vfio::{ADDRESS, FakeVfio, Machine};
+use contigo_testkit::fake_vfio::{ADDRESS, FakeVfio, Machine};
 
 /// A kernel on `machine`, and the device opened on it.
 fn opened(machine: Machine) -> (FakeVfio, Vfio<FakeVfio>) {

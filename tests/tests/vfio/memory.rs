@@ -5,7 +5,7 @@ use contigo::{
     Align, Backend, BaseAddr, Bus, DevAddr, Error, PhysAddr, Region,
     linux::vfio::{VfioMemory, seam::IovaRange},
 };
-use contigo_tests::{
+use contigo_testkit::{
     emulated,
     fake_vfio::{Call, Event, FakeVfio, Machine, Refused, Way},
     mapped::is_mapped,

@@ -5,7 +5,7 @@ use contigo::{
     BaseAddr, Bus, Error, Region,
     linux::vfio::{Vfio, seam::IovaRange},
 };
-use contigo_tests::fake_vfio::{ADDRESS, Call, Event, FakeVfio, GROUP, Kind, Machine, PciKind, Way};
+use contigo_testkit::fake_vfio::{ADDRESS, Call, Event, FakeVfio, GROUP, Kind, Machine, PciKind, Way};
 use nix::{errno::Errno, libc};
 
 #[test]

@@ -7,7 +7,7 @@
 
 use super::*;
 use crate::*;
-use contigo_tests::fake_devices::FakeDevices;
+use contigo_testkit::fake_devices::FakeDevices;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{
     fs,

@@ -11,7 +11,7 @@ use crate::{
     machine,
     row::{Name, Row, Status},
 };
-use contigo_boards::exercise::on_this_thread;
+use contigo_testkit::exercise::on_this_thread;
 use nix::{
     errno::Errno,
     sys::{

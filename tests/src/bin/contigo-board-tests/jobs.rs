@@ -6,8 +6,8 @@ use crate::{
     setup::{Bench, Line, Place},
 };
 use contigo::{Accelerator, Backend, Engine, Error, Region, Timeout};
-use contigo_boards::exercise::{Budget, Exerciser, Ground, Limits, Mode, Stopped, Tally};
-use contigo_tests::edu::regs::TRANSFER_BYTES;
+use contigo_testkit::edu::regs::TRANSFER_BYTES;
+use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode, Stopped, Tally};
 use std::time::Instant;
 
 /// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy machine.
@@ -160,7 +160,7 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contigo_boards::exercise::{Blame, FirstWrong, Job};
+    use contigo_testkit::exercise::{Blame, FirstWrong, Job};
 
     const COPY: Job =
         Job { number: 7, from: (1, 2), to: (3, 4), len_bytes: 5, from_device_owned: false, to_device_owned: false, kept: false };

@@ -2,7 +2,8 @@
 
 use crate::setup::VIRT_PCIE;
 use contigo::Port;
-use contigo_boards::{DmaKind, uio::FoundEngine};
+use contigo_boards::DmaKind;
+use contigo_testkit::uio::FoundEngine;
 use nix::sys::utsname::uname;
 use std::{ffi::OsStr, fs, path::Path};
 

@@ -15,8 +15,9 @@ mod options;
 mod plan;
 mod row;
 mod setup;
+mod vfio;
 
-use contigo_boards::exercise::{CountingHeap, is_counting};
+use contigo_testkit::exercise::{CountingHeap, is_counting};
 use row::Status;
 use std::process::ExitCode;
 

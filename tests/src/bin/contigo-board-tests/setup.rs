@@ -12,13 +12,10 @@ use contigo::{
     linux::vfio::{Interrupt, Vfio},
     sim::SimBoard,
 };
-use contigo_boards::{
-    DmaKind,
-    exercise::{Counted, Ground, UioEvents},
-};
-use contigo_tests::{
-    board_vfio,
+use contigo_boards::DmaKind;
+use contigo_testkit::{
     edu::{Edu, Unwatched},
+    exercise::{Counted, Ground, UioEvents},
 };
 use std::{
     os::fd::AsFd,
@@ -154,7 +151,7 @@ impl Place {
             Memory::Vfio(address) => {
                 let vfio = Vfio::open(address)?;
                 let region = Region::new(vfio.memory(REGION_BYTES)?)?;
-                let device = board_vfio::open_device(&vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;
+                let device = crate::vfio::open_device(&vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;
                 if interrupt && device.interrupt() == Interrupt::Polled {
                     // Every pause between two looks would count as an interrupt.
                     return Err(Error::NotFound { what: "interrupt of edu", among: 0 });

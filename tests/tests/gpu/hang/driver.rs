@@ -11,7 +11,7 @@ use crate::{
 };
 use contigo::cuda::Gpu;
 use contigo_boards::gemm8_cuda;
-use contigo_tests::emulated::skipped;
+use contigo_testkit::emulated::skipped;
 use std::{
     ffi::{c_int, c_uint, c_void},
     ptr,

@@ -8,7 +8,7 @@ use contigo::{
     drivers::gemm8::{Gemm, Output},
 };
 use contigo_boards::gemm8_cuda::{Gemm8Kernel, Gemm8Module};
-use contigo_tests::emulated::skipped;
+use contigo_testkit::emulated::skipped;
 use std::{
     ptr::NonNull,
     sync::{atomic::Ordering, mpsc},

@@ -11,7 +11,7 @@ use contigo::{
     Accelerator, Align, Attempt, Backend, Engine, Error, HugeTlb, Region,
     linux::memory::dma_heap::{HeapKernel as _, RealHeap},
 };
-use contigo_tests::edu::regs::TRANSFER_BYTES;
+use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use nix::{
     libc,
     sys::{

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::setup::{Bench, Line};
 use contigo::{Accelerator, Backend, Engine, Error, Region, Timeout};
-use contigo_boards::exercise::refresh;
-use contigo_tests::edu::regs::TRANSFER_BYTES;
+use contigo_testkit::edu::regs::TRANSFER_BYTES;
+use contigo_testkit::exercise::refresh;
 use std::{thread::sleep, time::Duration};
 
 /// Longer than any engine here needs for what it had begun: three of edu's transfers.

@@ -1,7 +1,7 @@
 //! The tests of VFIO, each as a row.
 
 use crate::row::{Name, Row, Status};
-pub(crate) use contigo_tests::board_vfio::TESTS;
+pub(crate) use crate::vfio::TESTS;
 
 /// Test `number`, on the PCI function at `address`.
 pub(super) fn row(name: &Name, number: usize, address: &str) -> Row {

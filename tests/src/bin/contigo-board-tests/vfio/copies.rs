@@ -1,11 +1,11 @@
 //! Copies of many lengths, at many offsets, with every byte of the region compared.
 
 use super::{LEN, LIMIT, NARROW, Outcome, WIDE, open_edu};
-use crate::edu::Unwatched;
 use contigo::{
     Align, Engine, Pool, Region, Result,
     linux::vfio::{Interrupt, Vfio},
 };
+use contigo_testkit::edu::Unwatched;
 use fastrand::Rng;
 
 const SLOT: usize = 8192;

@@ -1,8 +1,8 @@
 //! The devices that the kernel gives to user space (UIO), and which of them are DMA engines of this board; read from files
 //! under `/sys` and `/proc`, none is opened.
 
-use crate::{DmaEngine, DmaKind, Soc, by_compatible};
-use std::{borrow::ToOwned, format, fs, path::Path, string::String, vec::Vec};
+use contigo_boards::{DmaEngine, DmaKind, Soc, by_compatible};
+use std::{fs, path::Path};
 
 /// One UIO device.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Opening again and again, a second time at once, and more memory than is allowed.
 
 use super::{LEN, LIMIT, Outcome, WIDE, open_edu};
-use crate::edu::Unwatched;
 use contigo::{
     Align, Engine, Error, Region, Result,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
 };
+use contigo_testkit::edu::Unwatched;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::fs;
 

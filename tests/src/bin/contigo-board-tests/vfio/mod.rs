@@ -15,14 +15,14 @@ mod limits;
 mod raw_address;
 mod row;
 
-pub use self::row::Outcome;
+pub(crate) use self::row::Outcome;
 
-use crate::edu::{Edu, FaultLog, FaultWatch, regs};
 use contigo::{
     Error, Mmio as _, Result, Timeout,
     irq::poll_every,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
 };
+use contigo_testkit::edu::{Edu, FaultLog, FaultWatch, regs};
 
 /// Enough for two transfers of 100 ms on a busy emulator.
 const LIMIT: Timeout = Timeout::ms(2_000);
@@ -39,10 +39,10 @@ const NARROW: u32 = 28;
 type VfioEdu<'v, const BITS: u32, W> = Edu<VfioDevice<'v>, BITS, W>;
 
 /// One test: its name, and what it does with the device at an address.
-pub type Test = (&'static str, fn(&str) -> Result<Outcome>);
+pub(crate) type Test = (&'static str, fn(&str) -> Result<Outcome>);
 
 /// Every test, in the order in which they must run.
-pub const TESTS: [Test; 16] = [
+pub(crate) const TESTS: [Test; 16] = [
     ("opened", confined::opened),
     // The first ones of which the kernel reports something: it reports ten accesses in five seconds.
     ("raw-address-faults", confined::raw_address),
@@ -75,7 +75,7 @@ fn quiesce(device: &mut VfioDevice<'_>) -> Result<()> {
 ///
 /// # Errors
 /// As `VfioDevice::open`; [`Error::WillNotStop`] where it is busy and does not end.
-pub fn open_device<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<VfioDevice<'v>> {
+pub(crate) fn open_device<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<VfioDevice<'v>> {
     if vfio.can_reset() {
         return VfioDevice::open(vfio, 0, interrupt);
     }

@@ -2,36 +2,36 @@
 
 /// What came of a test.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Jobs that ended as they should.
-    pub jobs: u64,
+    pub(crate) jobs: u64,
     /// Bytes that were copied and compared.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Bytes of destinations that are not what they should be.
-    pub mismatches: u64,
+    pub(crate) mismatches: u64,
     /// Bytes beside destinations that changed.
-    pub canary_hits: u64,
+    pub(crate) canary_hits: u64,
     /// It did not hold.
-    pub failed: bool,
+    pub(crate) failed: bool,
     /// It was not tried, and why.
-    pub skipped: bool,
+    pub(crate) skipped: bool,
     /// What was seen, in words.
-    pub detail: String,
+    pub(crate) detail: String,
 }
 
 impl Outcome {
     /// What was to be shown did not show.
-    pub fn failed(detail: impl Into<String>) -> Self {
+    pub(crate) fn failed(detail: impl Into<String>) -> Self {
         Self { failed: true, detail: detail.into(), ..Self::default() }
     }
 
     /// This user or this kernel has not got what it needs.
-    pub fn skipped(detail: impl Into<String>) -> Self {
+    pub(crate) fn skipped(detail: impl Into<String>) -> Self {
         Self { skipped: true, detail: detail.into(), ..Self::default() }
     }
 
     /// It was shown.
-    pub fn shown(detail: impl Into<String>) -> Self {
+    pub(crate) fn shown(detail: impl Into<String>) -> Self {
         Self { detail: detail.into(), ..Self::default() }
     }
 }

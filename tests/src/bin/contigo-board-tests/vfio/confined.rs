@@ -5,11 +5,11 @@ use super::{
     LEN, LIMIT, Outcome, VfioEdu, WIDE, fault_log, open_device, open_edu,
     raw_address::{self, RawAddress},
 };
-use crate::edu::{Edu, FaultLog, FaultWatch, IommuFault, Unwatched};
 use contigo::{
     Align, Attempt, BaseAddr, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, Pool, Port, Region, Result, Spin, Wired,
     linux::vfio::{Interrupt, Vfio},
 };
+use contigo_testkit::edu::{Edu, FaultLog, FaultWatch, IommuFault, Unwatched};
 use std::{
     fs, thread,
     time::{Duration, Instant},

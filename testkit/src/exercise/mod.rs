@@ -21,7 +21,7 @@
 //!
 //! ```
 //! use contigo::{Engine, Region, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard};
-//! use contigo_boards::exercise::{Budget, Exerciser, Ground, Limits, Mode};
+//! use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode};
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(Ground::WHOLE_BYTES + 4096)?)?;
 //! let channel = SimZdma::new(&board, board.port());

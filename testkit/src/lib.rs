@@ -1,0 +1,41 @@
+//! What somebody else's driver or backend is tested with.
+//!
+//! | module | what it is for | feature |
+//! |---|---|---|
+//! | [`conformance`] | what every backend must do: one list of checks | `fakes` |
+//! | `fake_*` | one beside every interface of the kernel's | `fakes` |
+//! | [`exercise`] | does this board's DMA work: random copies, every byte compared | `exercise` |
+//! | [`uio`] | the DMA engines that this machine gives to user space | `exercise` |
+//! | [`edu`] | a driver of a device that only emulators have, and its model | `fakes` |
+//! | [`fuzz_dlpack`] | the import of tensors, as a fuzzer drives it | `fakes` |
+//! | [`nvidia`] | what is had of NVIDIA without a GPU | `fakes` |
+//! | [`emulated`], [`direct`], [`mapped`] | how a test runs under an emulator; what it asks the system | `fakes` |
+
+#[cfg(feature = "fakes")]
+pub mod conformance;
+#[cfg(feature = "fakes")]
+pub mod direct;
+#[cfg(feature = "fakes")]
+pub mod edu;
+#[cfg(feature = "fakes")]
+pub mod emulated;
+#[cfg(feature = "exercise")]
+pub mod exercise;
+#[cfg(feature = "fakes")]
+pub mod fake_devices;
+#[cfg(feature = "fakes")]
+pub mod fake_dma_heap;
+#[cfg(feature = "fakes")]
+pub mod fake_port;
+#[cfg(feature = "fakes")]
+pub mod fake_u_dma_buf;
+#[cfg(feature = "fakes")]
+pub mod fake_vfio;
+#[cfg(feature = "fakes")]
+pub mod fuzz_dlpack;
+#[cfg(feature = "fakes")]
+pub mod mapped;
+#[cfg(feature = "fakes")]
+pub mod nvidia;
+#[cfg(feature = "exercise")]
+pub mod uio;
