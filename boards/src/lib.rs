@@ -17,14 +17,9 @@
 //! assert!(matches!(zynq7000::HP0.dev_addr(high, 4096), Err(Error::Unreachable { .. })));
 //! # Ok::<(), Error>(())
 //! ```
-//!
-//! Firmware that wants only the constants turns default features off. Here too is `gemm8_cuda`, the
-//! matrix engine as a CUDA kernel (feature `cuda`, on by default).
 #![no_std]
 
 pub mod cyclone_v;
-#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
-pub mod gemm8_cuda;
 pub mod pc;
 pub mod sim;
 mod soc;

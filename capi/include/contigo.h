@@ -62,7 +62,7 @@
 #define CONTIGO_IN_OUT 2
 
 /**
- * gemm8, an int8 matrix engine: boards/gemm8.md.
+ * gemm8, an int8 matrix engine: examples/gemm8/README.md.
  */
 #define CONTIGO_ENGINE_GEMM8 1
 

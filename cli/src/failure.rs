@@ -1,14 +1,15 @@
 //! What stops a command, in one line that says what to do.
 
 use contigo::{Error, JobError, Refused};
+use contigo_gemm8::demo::DemoError;
 use nix::errno::Errno;
 use std::{fmt, io, path::PathBuf};
 
 /// Why a command ends with exit status 1.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A file that is built into this program is not what it should be. Line 0: nothing of the kind is in it.
-    Data { file: &'static str, line: usize },
+    /// A file that is built into this program is not what it should be.
+    Data(DemoError),
     /// The runtime refused, or a device failed.
     Runtime(Error),
     /// The same, for memory that the user chose by name.
@@ -43,9 +44,7 @@ pub(crate) enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Data { file, line } => {
-                write!(f, "data/{file}, line {line}: not what it should be; restore the file and build again")
-            }
+            Self::Data(error) => write!(f, "{error}"),
             Self::Runtime(error) => write!(f, "{error}{}", Meaning(error)),
             Self::Memory { heap, error, advice: "" } => write!(f, "--heap {heap}: {error}{}", Meaning(error)),
             Self::Memory { heap, error, advice } => write!(f, "--heap {heap}: {error}{}; {advice}", Meaning(error)),
@@ -89,6 +88,15 @@ impl std::error::Error for Failure {}
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Runtime(error)
+    }
+}
+
+impl From<DemoError> for Failure {
+    fn from(error: DemoError) -> Self {
+        match error {
+            DemoError::Runtime(error) => Self::Runtime(error),
+            data @ DemoError::Data { .. } => Self::Data(data),
+        }
     }
 }
 

@@ -61,7 +61,7 @@ impl Run {
 
 /// The number that a header line of the weights file gives.
 fn promised(key: &str) -> Result<u64, Box<dyn Error>> {
-    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../boards/data/digits-mlp.txt"))?;
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/gemm8/data/digits-mlp.txt"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(key)).ok_or("no such line")?;
     Ok(line.split_whitespace().next().ok_or("no number")?.parse()?)
 }

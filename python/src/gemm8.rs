@@ -17,10 +17,10 @@ use std::sync::{Mutex, PoisonError};
 enum Core {
     Sim(Engine<Driver<SimWindow<'static, Gemm8Model>>, 4>),
     #[cfg(target_pointer_width = "64")]
-    Gpu(Engine<contigo::cuda::CudaKernel<'static, contigo_boards::gemm8_cuda::Gemm8Kernel, 4>, 4>),
+    Gpu(Engine<contigo::cuda::CudaKernel<'static, contigo_gemm8::cuda::Gemm8Kernel, 4>, 4>),
 }
 
-/// A matrix engine, int8 times int8 (`boards/gemm8.md`): of the simulated board, or a kernel on the GPU, bit for bit the same.
+/// A matrix engine, int8 times int8 (`examples/gemm8/README.md`): of the simulated board, or a kernel on the GPU, bit for bit the same.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Gemm8 {
     memory: &'static Memory,
@@ -38,7 +38,7 @@ impl Gemm8 {
             Device::Gpu(gpu) => {
                 let mut log = contigo::cuda::Log::new();
                 let module = memory
-                    .module(|| contigo_boards::gemm8_cuda::Gemm8Module::load(gpu, &mut log))
+                    .module(|| contigo_gemm8::cuda::Gemm8Module::load(gpu, &mut log))
                     .map_err(|error| ContigoError::new_err(format!("{error}; the driver's compiler says: {}", log.trim_end())))?;
                 Core::Gpu(Engine::new(module.kernel().map_err(raised)?).map_err(raised)?)
             }

@@ -9,7 +9,7 @@ use contigo::{
     dlpack::abi::device, same_process, sim::SimBoard,
 };
 #[cfg(target_pointer_width = "64")]
-use contigo_boards::gemm8_cuda::Gemm8Module;
+use contigo_gemm8::cuda::Gemm8Module;
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,

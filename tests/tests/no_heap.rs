@@ -270,7 +270,7 @@ fn none_on_two_threads_that_share_a_pool() {
 #[test]
 fn none_on_memory_that_cuda_pinned() {
     use contigo::cuda::{Cuda, CudaHost, Gpu, Log};
-    use contigo_boards::gemm8_cuda::Gemm8Module;
+    use contigo_gemm8::cuda::Gemm8Module;
     use std::{ffi::CString, os::unix::ffi::OsStrExt};
     let _controls = fake_cuda::Controls::take(&fake_cuda::Config::default());
     let file = CString::new(fake_cuda::library().as_os_str().as_bytes()).unwrap();

@@ -24,7 +24,7 @@ use core::{
 /// An engine: one accelerator behind one port, with at most one job at a time.
 pub type contigo_engine = u64;
 
-/// gemm8, an int8 matrix engine: `boards/gemm8.md`.
+/// gemm8, an int8 matrix engine: `examples/gemm8/README.md`.
 pub const CONTIGO_ENGINE_GEMM8: u32 = 1;
 /// Arm's PL330 (DMA-330): copies. Needs `heap`.
 pub const CONTIGO_ENGINE_PL330: u32 = 2;

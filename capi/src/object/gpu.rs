@@ -15,7 +15,7 @@ use contigo::{
     Align, Bus, Engine, Error, Port,
     cuda::{Cuda, CudaHost, CudaKernel, Gpu, Log},
 };
-use contigo_boards::gemm8_cuda::{Gemm8Kernel, Gemm8Module};
+use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
 use std::sync::OnceLock;
 
 /// The driver.

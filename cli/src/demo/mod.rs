@@ -1,21 +1,24 @@
 //! `contigo demo`: real handwritten digits, through real or simulated memory, on the simulated engine.
 
-mod digits;
-mod network;
 mod progress;
-mod reference;
 mod report;
-mod run;
 mod sheet;
 mod trace;
 
-use crate::{alloc_counter, failure::Failure, heap::Heap, machine::Machine, output};
+use crate::{
+    alloc_counter,
+    failure::Failure,
+    heap::{self, Heap},
+    machine::Machine,
+    output,
+};
 use clap::Args;
-use contigo::{DmaHeap, HugeTlb, UDmaBuf, sim::SimBoard};
-use digits::{HELD_OUT, PIXELS};
-use reference::Reference;
+use contigo::{
+    Backend, DmaHeap, HugeTlb, UDmaBuf,
+    sim::{OnBoard, SimBoard},
+};
+use contigo_gemm8::demo::{self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task};
 use report::{Asked, Report};
-use run::{Measured, Outcome, REGION_BYTES, Task};
 use sheet::Picture;
 use std::{path::PathBuf, sync::atomic::AtomicUsize};
 use trace::Trace;
@@ -80,7 +83,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let reference = Reference::new()?;
     let mut tasks = Vec::with_capacity(options.images);
     let mut pictures = Vec::with_capacity(options.images);
-    for digit in digits::held_out().take(options.images) {
+    for digit in demo::held_out().take(options.images) {
         let mut pixels = [0; PIXELS];
         digit.decode(&mut pixels)?;
         tasks.push(Task { digit, expected: reference.scores(&pixels)? });
@@ -124,10 +127,22 @@ fn on_gpu(ordinal: u32, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicU
     let cuda = Cuda::load()?;
     let gpu = Gpu::primary(&cuda, ordinal)?;
     let mut log = Log::new();
-    let module = contigo_boards::gemm8_cuda::Gemm8Module::load(&gpu, &mut log)
-        .map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
+    let module =
+        contigo_gemm8::cuda::Gemm8Module::load(&gpu, &mut log).map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
     let memory = CudaHost::allocate(&gpu, REGION_BYTES, Align::LINE)?;
-    run::stream_on_gpu(memory, module.kernel()?, tasks, outcomes, done)
+    Ok(demo::stream_on_gpu(memory, module.kernel()?, tasks, outcomes, done)?)
+}
+
+/// With a simulated engine on memory that is real: `memory` goes on the board's bus at its own address.
+fn on_board<B: Backend>(
+    memory: B,
+    board: &SimBoard,
+    tasks: &[Task],
+    outcomes: &mut [Outcome],
+    done: &AtomicUsize,
+) -> Result<Measured, Failure> {
+    let port = heap::simulated_port(&memory.mapping());
+    Ok(demo::stream(OnBoard::new(board, memory)?, board, port, tasks, outcomes, done)?)
 }
 
 /// From before the memory is opened until it has been given back. Asks the heap for nothing, unless it fails.
@@ -137,13 +152,34 @@ fn measure(heap: &Heap, seed: u64, tasks: &[Task], outcomes: &mut [Outcome], don
     match heap {
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
         Heap::Cuda(ordinal) => on_gpu(*ordinal, tasks, outcomes, done),
-        Heap::Sim => run::stream(board.memory(REGION_BYTES).map_err(opening)?, &board, board.port(), tasks, outcomes, done),
-        Heap::HugeTlb => run::stream_on_board(HugeTlb::new(REGION_BYTES).map_err(opening)?, &board, tasks, outcomes, done),
-        Heap::UDmaBuf(name) => run::stream_on_board(UDmaBuf::open(name).map_err(opening)?, &board, tasks, outcomes, done),
-        Heap::DmaHeap(name) => run::stream_on_board(DmaHeap::allocate(name, REGION_BYTES).map_err(opening)?, &board, tasks, outcomes, done),
+        Heap::Sim => Ok(demo::stream(board.memory(REGION_BYTES).map_err(opening)?, &board, board.port(), tasks, outcomes, done)?),
+        Heap::HugeTlb => on_board(HugeTlb::new(REGION_BYTES).map_err(opening)?, &board, tasks, outcomes, done),
+        Heap::UDmaBuf(name) => on_board(UDmaBuf::open(name).map_err(opening)?, &board, tasks, outcomes, done),
+        Heap::DmaHeap(name) => on_board(DmaHeap::allocate(name, REGION_BYTES).map_err(opening)?, &board, tasks, outcomes, done),
     }
     .map_err(|failure| match failure {
         Failure::Runtime(error) => opening(error),
         other => other,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Simulated memory stands for real memory here: on a board of its own, put on the engine's.
+    #[test]
+    fn memory_that_needs_maintenance_gets_a_port_that_does_not_snoop() -> Result<(), Failure> {
+        let (elsewhere, board, mut outcomes) = (SimBoard::new(1), SimBoard::new(2), [Outcome::default(); 2]);
+        let (reference, done) = (Reference::new()?, AtomicUsize::new(0));
+        let mut tasks = Vec::new();
+        for digit in demo::held_out().take(2) {
+            let mut pixels = [0; PIXELS];
+            digit.decode(&mut pixels)?;
+            tasks.push(Task { digit, expected: reference.scores(&pixels)? });
+        }
+        let measured = on_board(elsewhere.memory(REGION_BYTES)?, &board, &tasks, &mut outcomes, &done)?;
+        assert_eq!((measured.port.name, measured.jobs.completed, done.into_inner()), ("sim-wide", 4, 2));
+        Ok(())
+    }
 }

@@ -1,10 +1,8 @@
 //! What the demo says at the end, as text or JSON.
 
-use super::{
-    run::{Measured, Outcome},
-    trace::{Audit, Row},
-};
+use super::trace::{Audit, Row};
 use crate::{failure::Failure, heap::Heap};
+use contigo_gemm8::demo::{Measured, Outcome, SCORES};
 use serde::Serialize;
 use std::{fmt, path::Path};
 
@@ -90,7 +88,7 @@ impl Report {
             images,
             correct,
             accuracy_percent: hundredths(100.0 * ratio(correct, images)),
-            scores_checked: images * super::network::SCORES,
+            scores_checked: images * SCORES,
             mismatches: outcomes.iter().map(|outcome| outcome.wrong_scores).sum(),
             jobs: jobs.completed,
             heap_allocations,

@@ -1,9 +1,7 @@
 //! The contact sheet: a PNG of the images, each with what the network read.
 
-use super::{
-    Failure,
-    digits::{INK, PIXELS, SIDE},
-};
+use super::Failure;
+use contigo_gemm8::demo::{INK, PIXELS, SIDE};
 use embedded_graphics::{
     mono_font::{
         MonoFont, MonoTextStyle,

@@ -76,7 +76,7 @@ fn launches_are_checked() {
     assert_eq!(launch(0x99, 0, [0, 0, 0]), code::INVALID_HANDLE);
 }
 
-/// The arithmetic of `boards/gemm8.md`, with integers that cannot wrap.
+/// The arithmetic of `examples/gemm8/README.md`, with integers that cannot wrap.
 fn expected(a: &[i8], b: &[i8], bias: &[i32], [m, n, k]: [usize; 3], relu: bool, int8: Option<u32>) -> Vec<u8> {
     let mut c = Vec::new();
     for at in 0..m * n {

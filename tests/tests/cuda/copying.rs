@@ -9,7 +9,7 @@ use contigo::{
     cuda::{CopyingKernel, CudaHost, Gpu},
     drivers::gemm8::Gemm,
 };
-use contigo_boards::gemm8_cuda::Gemm8Kernel;
+use contigo_gemm8::cuda::Gemm8Kernel;
 use fake_cuda::{Config, Controls, Function, code as answers};
 
 type Copying<'m> = Engine<CopyingKernel<'m, Gemm8Kernel, 4>, 4>;

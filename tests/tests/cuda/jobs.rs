@@ -7,7 +7,7 @@ use contigo::{
     drivers::gemm8::{Gemm, Output, SimGemm8, requantize},
     sim::SimBoard,
 };
-use contigo_boards::gemm8_cuda::{Gemm8Kernel, Gemm8Module};
+use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
 use fake_cuda::{Config, Function, LateError, code as answers};
 use fastrand::Rng;
 use std::{thread, time::Instant};

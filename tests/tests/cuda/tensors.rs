@@ -7,7 +7,7 @@ use contigo::{
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi},
     drivers::gemm8::{Gemm, Output},
 };
-use contigo_boards::gemm8_cuda::Gemm8Module;
+use contigo_gemm8::cuda::Gemm8Module;
 use fake_cuda::{Config, Device};
 
 static TENSORS: TensorTable<4> = TensorTable::new();

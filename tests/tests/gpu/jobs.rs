@@ -10,7 +10,7 @@ use contigo::{
     cuda::{CudaHost, Gpu, Log},
     drivers::gemm8::{Gemm, Output, requantize},
 };
-use contigo_boards::gemm8_cuda::Gemm8Module;
+use contigo_gemm8::cuda::Gemm8Module;
 use contigo_testkit::emulated::skipped;
 use fastrand::Rng;
 use std::{env, fs, thread};

@@ -4,7 +4,7 @@ use super::libcuda::{
     cuCtxGetCurrent, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRetain, cuLaunchKernel, cuMemGetInfo_v2, cuModuleGetFunction,
     cuModuleLoadDataEx, cuPointerGetAttribute,
 };
-use contigo_boards::gemm8_cuda::PTX;
+use contigo_gemm8::cuda::PTX;
 use std::{
     ffi::{c_int, c_void},
     ptr,

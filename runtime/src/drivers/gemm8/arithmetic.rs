@@ -3,7 +3,7 @@
 use super::Output;
 
 /// What becomes of one 32-bit sum: ReLU, then shift with rounding half up and saturation, or nothing more
-/// (`boards/gemm8.md`, "Arithmetic"). The result is an int8's value where the output is int8.
+/// (`examples/gemm8/README.md`, "Arithmetic"). The result is an int8's value where the output is int8.
 ///
 /// ```
 /// use contigo::{drivers::{gemm8::{Output, requantize}}};

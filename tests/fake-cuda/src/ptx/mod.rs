@@ -1,4 +1,4 @@
-//! PTX, as far as `boards/kernels/gemm8.ptx` and kernels like it use it: integers, global memory, branches. What a kernel does is what its text says,
+//! PTX, as far as `examples/gemm8/kernels/gemm8.ptx` and kernels like it use it: integers, global memory, branches. What a kernel does is what its text says,
 //! thread by thread, one after the other; an instruction that is not here, or that ptxas does not take with such types, is refused when the module is
 //! loaded.
 //!

@@ -21,8 +21,12 @@ pub type Handle = usize;
 
 /// The project's kernels, and two that are of no use.
 pub const PTX: &CStr = match CStr::from_bytes_with_nul(
-    concat!(include_str!("../../../../boards/kernels/gemm8.ptx"), ".visible .entry unknown() { ret; }\n.entry hidden() { ret; }\n", "\0")
-        .as_bytes(),
+    concat!(
+        include_str!("../../../../examples/gemm8/kernels/gemm8.ptx"),
+        ".visible .entry unknown() { ret; }\n.entry hidden() { ret; }\n",
+        "\0"
+    )
+    .as_bytes(),
 ) {
     Ok(text) => text,
     Err(_) => c"",

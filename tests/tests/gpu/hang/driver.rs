@@ -10,7 +10,7 @@ use crate::{
     raw::Raw,
 };
 use contigo::cuda::Gpu;
-use contigo_boards::gemm8_cuda;
+use contigo_gemm8::cuda as gemm8_cuda;
 use contigo_testkit::emulated::skipped;
 use std::{
     ffi::{c_int, c_uint, c_void},

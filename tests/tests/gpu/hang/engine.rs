@@ -7,7 +7,7 @@ use contigo::{
     cuda::{CudaHost, CudaKernel, Gpu, Log},
     drivers::gemm8::{Gemm, Output},
 };
-use contigo_boards::gemm8_cuda::{Gemm8Kernel, Gemm8Module};
+use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
 use contigo_testkit::emulated::skipped;
 use std::{
     ptr::NonNull,

@@ -1,4 +1,4 @@
-// Runs boards/kernels/gemm8.cu on a CPU: what CUDA defines is defined here, and the threads of a grid run one after another. Jobs come on
+// Runs examples/gemm8/kernels/gemm8.cu on a CPU: what CUDA defines is defined here, and the threads of a grid run one after another. Jobs come on
 // standard input, as host.rs writes them, and what a job wrote goes to standard output. Every buffer is an allocation of
 // its own that is as long as the job needs it, so that the address sanitizer sees the first byte beyond.
 #include <cstdint>

@@ -1,4 +1,4 @@
-//! The CUDA kernels of `boards/kernels/` without a GPU: their very source, compiled for this machine's processor, and their PTX, executed
+//! The CUDA kernels of `examples/gemm8/kernels/` without a GPU: their very source, compiled for this machine's processor, and their PTX, executed
 //! instruction by instruction, run as any grid would, against the runtime's arithmetic and its simulated engine; and whether the PTX is what
 //! that source compiles to.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
@@ -116,7 +116,7 @@ fn the_ptx_has_these_kernels() {
     assert!(PTX.is_ascii() && !PTX.contains('\0'), "a driver takes it up to the first zero");
 }
 
-/// `boards/kernels/ptx`, which says by its exit status that a tool is missing.
+/// `examples/gemm8/kernels/ptx`, which says by its exit status that a tool is missing.
 fn ptx(test: &str, argument: &str) {
     let Ok(output) = Command::new("python3").arg(Path::new(CRATE).join("kernels/ptx")).arg(argument).output() else {
         return emulated::skipped(test, "python3 is not here");

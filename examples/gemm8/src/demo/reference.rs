@@ -1,15 +1,17 @@
 //! What the scores must be, bit for bit: the same arithmetic in plain integers on the CPU.
 //!
-//! It knows neither the driver nor the engine's model, and shares no code with them: `gemm8.md` and `data/README.md` state
+//! It knows neither the driver nor the engine's model, and shares no code with them: `README.md` and `data/README.md` state
 //! the arithmetic, and this is a second reading of it.
 
 use super::{
-    Failure,
+    DemoError,
     network::{self, HIDDEN, INPUTS, LAYER1, LAYER2, SCORES},
 };
+use std::{vec, vec::Vec};
 
 /// The network's numbers in ordinary memory, wide enough that nothing overflows.
-pub(crate) struct Reference {
+#[derive(Debug)]
+pub struct Reference {
     weights1: Vec<i8>,
     bias1: Vec<i32>,
     shift: u32,
@@ -18,7 +20,11 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    pub(crate) fn new() -> Result<Self, Failure> {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// [`DemoError::Data`] where the file is not what it should be.
+    pub fn new() -> Result<Self, DemoError> {
         let (mut weights1, mut bias1) = (vec![0; INPUTS * HIDDEN], vec![0; HIDDEN]);
         LAYER1.decode_weights(&mut weights1)?;
         LAYER1.decode_bias(&mut bias1)?;
@@ -29,14 +35,17 @@ impl Reference {
     }
 
     /// The sixteen scores of one image.
-    pub(crate) fn scores(&self, pixels: &[i8; INPUTS]) -> Result<[i32; SCORES], Failure> {
+    ///
+    /// # Errors
+    /// [`DemoError::Data`] where a score is no int32.
+    pub fn scores(&self, pixels: &[i8; INPUTS]) -> Result<[i32; SCORES], DemoError> {
         let mut hidden = [0_i64; HIDDEN];
         for (value, sum) in hidden.iter_mut().zip(sums(pixels.map(i64::from), &self.weights1, &self.bias1)) {
             *value = rounded(sum.max(0), self.shift).clamp(-128, 127);
         }
         let mut scores = [0; SCORES];
         for (score, sum) in scores.iter_mut().zip(sums(hidden, &self.weights2, &self.bias2)) {
-            *score = i32::try_from(sum).map_err(|_| Failure::Data { file: "digits-mlp.txt", line: 0 })?;
+            *score = i32::try_from(sum).map_err(|_| DemoError::Data { file: "digits-mlp.txt", line: 0 })?;
         }
         Ok(scores)
     }
@@ -58,8 +67,8 @@ fn rounded(sum: i64, shift: u32) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::digits::{self, PIXELS};
     use super::*;
-    use crate::demo::digits::{self, PIXELS};
 
     #[test]
     fn halves_go_upward() {
@@ -76,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_right_as_often_as_the_training_script_says() -> Result<(), Failure> {
+    fn it_is_right_as_often_as_the_training_script_says() -> Result<(), DemoError> {
         let reference = Reference::new()?;
         let mut correct = 0;
         for digit in digits::held_out() {

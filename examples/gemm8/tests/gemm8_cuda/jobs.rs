@@ -67,7 +67,7 @@ impl Product {
         self.bias.iter().copied().flat_map(i32::to_le_bytes).collect()
     }
 
-    /// boards/gemm8.md, "Arithmetic", 1.
+    /// examples/gemm8/README.md, "Arithmetic", 1.
     pub(crate) fn sums(&self) -> Vec<i32> {
         let [m, n, k] = self.size.map(|value| value as usize);
         let mut sums: Vec<i32> = Vec::with_capacity(m * n);

@@ -1,15 +1,14 @@
 //! The measured part: memory, engine, images through it. Nothing here asks the heap for anything.
 
 use super::{
-    Failure,
+    DemoError,
     digits::{Digit, PIXELS},
     network::{self, HIDDEN, INPUTS, LAYER1, LAYER2, Layer, SCORES},
 };
-use crate::heap;
 use contigo::{
     Accelerator, Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout,
     drivers::gemm8::{Gemm, Gemm8, SimGemm8},
-    sim::{OnBoard, SimBoard},
+    sim::SimBoard,
 };
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -24,64 +23,65 @@ const SCORE_BYTES: usize = SCORES * size_of::<i32>();
 const SLOT_BYTES: usize = if PIXELS > SCORE_BYTES { PIXELS } else { SCORE_BYTES };
 /// The plan adds up to 2,048 + 128 + 512 + 64 (weights and biases) + 64 (hidden) + 4 · 64 (slots) bytes with lines of 64
 /// bytes, and to 4,352 with lines of 256, the longest of any processor here.
-pub(crate) const REGION_BYTES: usize = 8 * 1024;
+pub const REGION_BYTES: usize = 8 * 1024;
 /// Virtual time that one job may take: a job here takes some microseconds.
 const JOB_TIMEOUT: Timeout = Timeout::ms(100);
 
 /// What is to be done, prepared before anything is measured.
-pub(crate) struct Task {
-    pub(crate) digit: Digit,
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// The image.
+    pub digit: Digit,
     /// What the reference says of it.
-    pub(crate) expected: [i32; SCORES],
+    pub expected: [i32; SCORES],
 }
 
 /// What came of one image.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// The network's answer.
-    pub(crate) answer: u8,
+    pub answer: u8,
     /// How many of its scores differ from the reference.
-    pub(crate) wrong_scores: usize,
+    pub wrong_scores: usize,
     /// From "parsed into its slot" to "scores visible to the CPU", its wait for the engine included.
-    pub(crate) latency_ns: u64,
+    pub latency_ns: u64,
 }
 
 /// What the memory and the engine say at the end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
-    pub(crate) backend: &'static str,
-    pub(crate) base: BaseAddr,
-    pub(crate) len_bytes: usize,
-    pub(crate) port: Port,
-    pub(crate) stats: Stats,
-    pub(crate) jobs: JobCounts,
+pub struct Measured {
+    /// What kind of memory it was.
+    pub backend: &'static str,
+    /// Its address.
+    pub base: BaseAddr,
+    /// Its size.
+    pub len_bytes: usize,
+    /// The engine's way to it.
+    pub port: Port,
+    /// What was copied and synchronised.
+    pub stats: Stats,
+    /// The engine's jobs.
+    pub jobs: JobCounts,
     /// What the engine is.
-    pub(crate) engine: &'static str,
+    pub engine: &'static str,
     /// Virtual time of the whole run, where time is.
-    pub(crate) device_ns: Option<u64>,
+    pub device_ns: Option<u64>,
 }
 
-/// As [`stream`], with a simulated engine on memory that is real: `memory` goes on the board's bus at its own address.
-pub(crate) fn stream_on_board<B: Backend>(
-    memory: B,
-    board: &SimBoard,
-    tasks: &[Task],
-    outcomes: &mut [Outcome],
-    done: &AtomicUsize,
-) -> Result<Measured, Failure> {
-    let port = heap::simulated_port(&memory.mapping());
-    stream(OnBoard::new(board, memory)?, board, port, tasks, outcomes, done)
-}
-
-/// Streams the images of `tasks` through the engine on `board`, and counts in `done`.
-pub(crate) fn stream<B: Backend>(
+/// Streams the images of `tasks` through a simulated engine on `board`, which reaches `memory` through
+/// `port`, and counts in `done`. Asks the heap for nothing.
+///
+/// # Errors
+/// [`DemoError::Runtime`] where memory or engine fail; [`DemoError::Data`] where the data are not
+/// what they should be.
+pub fn stream<B: Backend>(
     memory: B,
     board: &SimBoard,
     port: Port,
     tasks: &[Task],
     outcomes: &mut [Outcome],
     done: &AtomicUsize,
-) -> Result<Measured, Failure> {
+) -> Result<Measured, DemoError> {
     let device = SimGemm8::new(board, port);
     let engine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
     let measured = classify(memory, engine, JOB_TIMEOUT, tasks, outcomes, done)?;
@@ -89,14 +89,17 @@ pub(crate) fn stream<B: Backend>(
 }
 
 /// As [`stream`], on a GPU: `kernel` is `gemm8` there, and `memory` what it shares with the CPU.
-#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-pub(crate) fn stream_on_gpu(
+///
+/// # Errors
+/// As [`stream`].
+#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
+pub fn stream_on_gpu(
     memory: contigo::cuda::CudaHost<'_>,
-    kernel: contigo::cuda::CudaKernel<'_, contigo_boards::gemm8_cuda::Gemm8Kernel, 4>,
+    kernel: contigo::cuda::CudaKernel<'_, crate::cuda::Gemm8Kernel, 4>,
     tasks: &[Task],
     outcomes: &mut [Outcome],
     done: &AtomicUsize,
-) -> Result<Measured, Failure> {
+) -> Result<Measured, DemoError> {
     /// Real time; the first launch may compile.
     const LIMIT: Timeout = Timeout::ms(10_000);
     let measured = classify(memory, Engine::new(kernel)?, LIMIT, tasks, outcomes, done)?;
@@ -111,7 +114,7 @@ fn classify<B: Backend, A: Accelerator<4, Args = Gemm>>(
     tasks: &[Task],
     outcomes: &mut [Outcome],
     done: &AtomicUsize,
-) -> Result<Measured, Failure> {
+) -> Result<Measured, DemoError> {
     let region = Region::new(memory)?;
     let slot_bytes = SLOT_BYTES.next_multiple_of(region.line().bytes());
     let pool = Pool::<SLOTS>::new(region.carve(SLOTS * slot_bytes, Align::LINE)?, slot_bytes)?;
@@ -123,7 +126,7 @@ fn classify<B: Backend, A: Accelerator<4, Args = Gemm>>(
 
     let [job1, job2] = network::jobs()?;
 
-    let parse = |task: &Task| -> Result<(CpuBuf<'_>, Instant), Failure> {
+    let parse = |task: &Task| -> Result<(CpuBuf<'_>, Instant), DemoError> {
         let mut image = pool.take()?;
         task.digit.decode(image.view_at_mut(..PIXELS)?)?;
         Ok((image, Instant::now()))
@@ -166,7 +169,7 @@ fn classify<B: Backend, A: Accelerator<4, Args = Gemm>>(
 }
 
 /// One layer's weights and bias, parsed from text straight into memory that the device reads.
-fn carve_layer<B: Backend>(region: &Region<B>, layer: Layer) -> Result<[Operand<'_>; 2], Failure> {
+fn carve_layer<B: Backend>(region: &Region<B>, layer: Layer) -> Result<[Operand<'_>; 2], DemoError> {
     let mut weights = region.carve(layer.weight_bytes(), Align::LINE)?.into_buf();
     let mut bias = region.carve(layer.bias_bytes(), Align::LINE)?.into_buf();
     layer.decode_weights(weights.view_at_mut(..layer.weight_bytes())?)?;
@@ -176,14 +179,16 @@ fn carve_layer<B: Backend>(region: &Region<B>, layer: Layer) -> Result<[Operand<
 
 #[cfg(test)]
 mod tests {
+    use super::super::{digits, reference::Reference};
     use super::*;
-    use crate::demo::{digits, reference::Reference};
     use contigo::{
         Error,
         sim::{Faults, SimConfig},
     };
 
-    fn tasks(images: usize) -> Result<Vec<Task>, Failure> {
+    use std::vec::Vec;
+
+    fn tasks(images: usize) -> Result<Vec<Task>, DemoError> {
         let reference = Reference::new()?;
         let task = |digit: Digit| {
             let mut pixels = [0; PIXELS];
@@ -194,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wrong_score_is_found() -> Result<(), Failure> {
+    fn one_wrong_score_is_found() -> Result<(), DemoError> {
         let (board, mut tasks, mut outcomes) = (SimBoard::new(1), tasks(3)?, [Outcome::default(); 3]);
         if let Some(score) = tasks.get_mut(1).and_then(|task| task.expected.last_mut()) {
             *score += 1;
@@ -205,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coherent_port_needs_no_maintenance() -> Result<(), Failure> {
+    fn a_coherent_port_needs_no_maintenance() -> Result<(), DemoError> {
         let (board, mut outcomes) = (SimBoard::new(1), [Outcome::default(); 3]);
         let memory = board.memory(REGION_BYTES)?;
         let measured = stream(memory, &board, board.coherent_port(), &tasks(3)?, &mut outcomes, &AtomicUsize::new(0))?;
@@ -214,30 +219,20 @@ mod tests {
         Ok(())
     }
 
-    /// Simulated memory stands for real memory here: on a board of its own, put on the engine's.
     #[test]
-    fn memory_that_needs_maintenance_gets_a_port_that_does_not_snoop() -> Result<(), Failure> {
-        let (elsewhere, board, mut outcomes) = (SimBoard::new(1), SimBoard::new(2), [Outcome::default(); 2]);
-        let done = AtomicUsize::new(0);
-        let measured = stream_on_board(elsewhere.memory(REGION_BYTES)?, &board, &tasks(2)?, &mut outcomes, &done)?;
-        assert_eq!((measured.port.name, measured.jobs.completed, done.into_inner()), ("sim-wide", 4, 2));
-        Ok(())
-    }
-
-    #[test]
-    fn a_device_that_fails_ends_the_run_with_its_error() -> Result<(), Failure> {
+    fn a_device_that_fails_ends_the_run_with_its_error() -> Result<(), DemoError> {
         let faults = Faults { error: 1000, ..Faults::NONE };
         let board = SimBoard::with(SimConfig { seed: 1, faults });
         let ended = stream(board.memory(REGION_BYTES)?, &board, board.port(), &tasks(1)?, &mut [Outcome::default()], &AtomicUsize::new(0));
-        assert!(matches!(ended, Err(Failure::Runtime(Error::Fault { device: "gemm8", .. }))), "{:?}", ended.err());
+        assert!(matches!(ended, Err(DemoError::Runtime(Error::Fault { device: "gemm8", .. }))), "{:?}", ended.err());
         Ok(())
     }
 
     #[test]
-    fn memory_that_is_too_small_says_so() -> Result<(), Failure> {
+    fn memory_that_is_too_small_says_so() -> Result<(), DemoError> {
         let (board, tasks) = (SimBoard::new(1), tasks(1)?);
         let ended = stream(board.memory(1024)?, &board, board.port(), &tasks, &mut [Outcome::default()], &AtomicUsize::new(0));
-        assert!(matches!(ended, Err(Failure::Runtime(Error::Exhausted { capacity_bytes: 1024, .. }))), "{:?}", ended.err());
+        assert!(matches!(ended, Err(DemoError::Runtime(Error::Exhausted { capacity_bytes: 1024, .. }))), "{:?}", ended.err());
         Ok(())
     }
 }

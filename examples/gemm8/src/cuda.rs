@@ -20,7 +20,7 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 /// ```no_run
 /// use contigo::{Align, Engine, Region, Timeout, drivers::{gemm8::{Gemm, Output}}};
 /// use contigo::cuda::{Cuda, CudaHost, Gpu, Log};
-/// use contigo_boards::gemm8_cuda::Gemm8Module;
+/// use contigo_gemm8::cuda::Gemm8Module;
 /// let cuda = Cuda::load()?;
 /// let gpu = Gpu::primary(&cuda, 0)?;
 /// let module = Gemm8Module::load(&gpu, &mut Log::new())?;

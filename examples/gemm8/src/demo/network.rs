@@ -1,18 +1,18 @@
 //! The network: its shape, its two jobs for gemm8, and its weights as text.
 
-use super::Failure;
+use super::DemoError;
 use contigo::drivers::gemm8::{Gemm, Output};
 use std::str::FromStr;
 
 /// Written by `data/train_digits.py`; what it holds and how well it does is in its first lines and in `data/README.md`.
-const TEXT: &str = include_str!("../../../boards/data/digits-mlp.txt");
+const TEXT: &str = include_str!("../../data/digits-mlp.txt");
 
 /// Pixels.
 pub(crate) const INPUTS: usize = super::digits::PIXELS;
 /// Values between the layers.
 pub(crate) const HIDDEN: usize = 32;
 /// Scores: ten digits, and six that only fill the engine's tile of 16.
-pub(crate) const SCORES: usize = 16;
+pub const SCORES: usize = 16;
 /// The scores that count.
 pub(crate) const CLASSES: usize = 10;
 
@@ -42,24 +42,24 @@ impl Layer {
     }
 
     /// Decodes the weights into `to`, which may be device memory: `k` rows of `n`.
-    pub(crate) fn decode_weights(self, to: &mut [i8]) -> Result<(), Failure> {
+    pub(crate) fn decode_weights(self, to: &mut [i8]) -> Result<(), DemoError> {
         record(self.weights, to)
     }
 
     /// Decodes the bias into `to`, which may be device memory.
-    pub(crate) fn decode_bias(self, to: &mut [i32]) -> Result<(), Failure> {
+    pub(crate) fn decode_bias(self, to: &mut [i32]) -> Result<(), DemoError> {
         record(self.bias, to)
     }
 
     /// The job: one row in, one row out.
-    fn gemm(self, output: Output) -> Result<Gemm, Failure> {
+    fn gemm(self, output: Output) -> Result<Gemm, DemoError> {
         let dimension = |value: usize| u32::try_from(value).map_err(|_| nonsense(0));
         Ok(Gemm { m: 1, n: dimension(self.n)?, k: dimension(self.k)?, output })
     }
 }
 
 /// By how many bits layer 1 shifts its sums.
-pub(crate) fn shift() -> Result<u32, Failure> {
+pub(crate) fn shift() -> Result<u32, DemoError> {
     let mut shift = [0];
     record("layer1.shift", &mut shift)?;
     let [shift] = shift;
@@ -67,7 +67,7 @@ pub(crate) fn shift() -> Result<u32, Failure> {
 }
 
 /// The two jobs of one image: int8 with ReLU, then raw scores.
-pub(crate) fn jobs() -> Result<[Gemm; 2], Failure> {
+pub(crate) fn jobs() -> Result<[Gemm; 2], DemoError> {
     let hidden = Output::Int8 { relu: true, shift: shift()? };
     Ok([LAYER1.gemm(hidden)?, LAYER2.gemm(Output::Int32 { relu: false })?])
 }
@@ -79,7 +79,7 @@ pub(crate) fn answer(scores: &[i32; SCORES]) -> u8 {
 }
 
 /// Reads the record `name` into `to`, which it must fill exactly. Allocates nothing.
-fn record<T: FromStr>(name: &str, to: &mut [T]) -> Result<(), Failure> {
+fn record<T: FromStr>(name: &str, to: &mut [T]) -> Result<(), DemoError> {
     let mut lines = (1..).zip(TEXT.lines()).filter(|(_, text)| !text.starts_with('#'));
     let header = lines.by_ref().find(|(_, text)| text.split(' ').next() == Some(name));
     let (mut line, shape) = header.ok_or(nonsense(0))?;
@@ -98,8 +98,8 @@ fn record<T: FromStr>(name: &str, to: &mut [T]) -> Result<(), Failure> {
     Ok(())
 }
 
-const fn nonsense(line: usize) -> Failure {
-    Failure::Data { file: "digits-mlp.txt", line }
+const fn nonsense(line: usize) -> DemoError {
+    DemoError::Data { file: "digits-mlp.txt", line }
 }
 
 /// How many of the held-out images the training script counted right, as the file's header says.
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_record_has_its_shape() -> Result<(), Failure> {
+    fn every_record_has_its_shape() -> Result<(), DemoError> {
         LAYER1.decode_weights(&mut [0; INPUTS * HIDDEN])?;
         LAYER1.decode_bias(&mut [0; HIDDEN])?;
         LAYER2.decode_weights(&mut [0; HIDDEN * SCORES])?;

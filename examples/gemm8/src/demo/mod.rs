@@ -1,0 +1,16 @@
+//! Real handwritten digits through the engine: two jobs for each image, chained on the device, and every
+//! score compared with a reference that shares no code with it.
+
+mod digits;
+mod error;
+mod network;
+mod reference;
+mod run;
+
+pub use digits::{Digit, HELD_OUT, INK, PIXELS, SIDE, held_out};
+pub use error::DemoError;
+pub use network::SCORES;
+pub use reference::Reference;
+#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
+pub use run::stream_on_gpu;
+pub use run::{Measured, Outcome, REGION_BYTES, Task, stream};
