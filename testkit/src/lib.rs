@@ -2,14 +2,14 @@
 //!
 //! | module | what it is for | feature |
 //! |---|---|---|
-//! | [`conformance`] | what every backend must do: one list of checks | `fakes` |
+//! | `conformance` | what every backend must do: one list of checks | `fakes` |
 //! | `fake_*` | one beside every interface of the kernel's | `fakes` |
-//! | [`exercise`] | does this board's DMA work: random copies, every byte compared | `exercise` |
-//! | [`uio`] | the DMA engines that this machine gives to user space | `exercise` |
-//! | [`edu`] | a driver of a device that only emulators have, and its model | `fakes` |
-//! | [`fuzz_dlpack`] | the import of tensors, as a fuzzer drives it | `fakes` |
-//! | [`nvidia`] | what is had of NVIDIA without a GPU | `fakes` |
-//! | [`emulated`], [`direct`], [`mapped`] | how a test runs under an emulator; what it asks the system | `fakes` |
+//! | `exercise` | does this board's DMA work: random copies, every byte compared | `exercise` |
+//! | `uio` | the DMA engines that this machine gives to user space | `exercise` |
+//! | `edu` | a driver of a device that only emulators have, and its model | `fakes` |
+//! | `fuzz_dlpack` | the import of tensors, as a fuzzer drives it | `fakes` |
+//! | `nvidia` | what is had of NVIDIA without a GPU | `fakes` |
+//! | `emulated`, `direct`, `mapped` | how a test runs under an emulator; what it asks the system | `fakes` |
 
 #[cfg(feature = "fakes")]
 pub mod conformance;
