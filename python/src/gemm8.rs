@@ -6,11 +6,8 @@ use crate::{
     heap::{Device, Memory},
     mine::Mine,
 };
-use contigo::{
-    Accelerator, CpuBuf, Engine, Timeout,
-    drivers::gemm8::{Gemm, Gemm8 as Driver, Gemm8Model, Output, SimGemm8},
-    sim::SimWindow,
-};
+use contigo::{Accelerator, CpuBuf, Engine, Timeout, sim::SimWindow};
+use contigo_gemm8::{Gemm, Gemm8 as Driver, Gemm8Model, Output, SimGemm8};
 use pyo3::{exceptions::PyBufferError, prelude::*};
 use std::sync::{Mutex, PoisonError};
 

@@ -38,28 +38,20 @@
 //!
 //! ```
 //! use contigo::{Align, Engine, Pool, Region, Timeout};
-//! use contigo::{drivers::{gemm8::{Gemm, Gemm8, Output}}};
-//! use contigo::{drivers::gemm8::SimGemm8, sim::SimBoard};
+//! use contigo::{drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
 //!
-//! let board = SimBoard::new(7);                                    // or a real one: UDmaBuf::open("udmabuf0")?
+//! let board = SimBoard::new(7);                           // or a real one: UDmaBuf::open("udmabuf0")?
 //! let region = Region::new(board.memory(256 * 1024)?)?;
-//! let mut weights = region.carve(64 * 32, Align::LINE)?.into_buf(); // planned once, at a fixed offset
-//! let mut bias = region.carve(4 * 32, Align::LINE)?.into_buf();
+//! let output = region.carve(4096, Align::LINE)?.into_buf(); // planned once, at a fixed offset
 //! let frames = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK)?, 4096)?;
-//! let device = SimGemm8::new(&board, board.port());
-//! let mut gemm = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
+//! let device = SimZdma::new(&board, board.port());
+//! let mut copy = Engine::new(Zdma::simple_simulated(device.window()?)?)?;
 //!
-//! weights.view_mut::<i8>()?.fill(1);
-//! bias.view_mut::<i32>()?.fill(0);
-//! let mut input = frames.take()?;                                  // one atomic: no system call, no heap
-//! input.view_at_mut::<i8>(..64)?.fill(2);
-//! let args = Gemm { m: 1, n: 32, k: 64, output: Output::Int32 { relu: false } };
-//! let job = gemm.start(
-//!     [input.to_device(..64), weights.to_device(..), bias.to_device(..), frames.take()?.from_device(..128)],
-//!     &args,
-//! )?;
-//! let [_, _, _, output] = job.wait(Timeout::ms(20))?;              // interrupt or poll, always bounded
-//! assert_eq!(output.view_at::<i32>(..128)?, [128; 32]);
+//! let mut input = frames.take()?;                         // one atomic: no system call, no heap
+//! input.view_at_mut::<i32>(..128)?.fill(2);
+//! let job = copy.start([input.to_device(..128), output.from_device(..128)], &())?;
+//! let [_, output] = job.wait(Timeout::ms(20))?;           // interrupt or poll, always bounded
+//! assert_eq!(output.view_at::<i32>(..128)?, [2; 32]);
 //! # Ok::<(), contigo::Error>(())
 //! ```
 //!

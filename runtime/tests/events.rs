@@ -3,7 +3,7 @@
 
 use contigo::{
     Align, Engine, Pool, Region, Timeout,
-    drivers::gemm8::{Gemm, Gemm8, Output, SimGemm8},
+    drivers::zdma::{SimZdma, Zdma},
     sim::SimBoard,
 };
 use std::sync::Mutex;
@@ -30,12 +30,11 @@ fn every_step_of_a_job_is_an_event() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(1024, Align::LINE).unwrap(), 256).unwrap();
-    let core = SimGemm8::new(&board, board.port());
-    let mut engine = Engine::new(Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
-    let [mut a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
-    a.copy_from_slice(&[1; 16]).unwrap();
-    let gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
-    let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &gemm).unwrap();
+    let core = SimZdma::new(&board, board.port());
+    let mut engine = Engine::new(Zdma::simple_simulated(core.window().unwrap()).unwrap()).unwrap();
+    let [mut from, _, _, to] = [(); 4].map(|()| pool.take().unwrap());
+    from.copy_from_slice(&[1; 16]).unwrap();
+    let job = engine.start([from.to_device(..16), to.from_device(..64)], &()).unwrap();
     drop(job.wait(Timeout::ms(1)).unwrap());
 
     let heard = HEARD.lock().unwrap().join("\n");

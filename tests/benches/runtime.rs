@@ -7,9 +7,9 @@ use contigo::{
     Accelerator, Align, Arena, Backend, BaseAddr, Bus, CpuBuf, DevSlice, Direction, Engine, Error, LocalPool, Mapping, OneThread, PhysAddr,
     Pool, Port, Region, SyncScope, Timeout,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    drivers::gemm8::{Gemm, Gemm8, Output, SimGemm8},
     sim::{Sim, SimBoard, SimSpec},
 };
+use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::{
     alloc::{Layout, alloc_zeroed},

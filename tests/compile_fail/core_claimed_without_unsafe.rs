@@ -3,12 +3,12 @@
 use contigo::{
     CpuBuf,
     drivers::{
-        gemm8::Gemm8,
         pl330::{Pl330, Pl330Config},
         zdma::Zdma,
     },
     linux::vfio::VfioDevice,
 };
+use contigo_gemm8::Gemm8;
 
 fn gemm8(device: VfioDevice<'_>) {
     let _ = Gemm8::open(device);

@@ -2,9 +2,9 @@
 // A device is started by an engine, which knows that its buffers were handed over.
 use contigo::{
     Accelerator, DevSlice,
-    drivers::gemm8::{Gemm, Gemm8, Gemm8Model},
     sim::SimWindow,
 };
+use contigo_gemm8::{Gemm, Gemm8, Gemm8Model};
 
 fn by_hand(gemm: &mut Gemm8<SimWindow<'_, Gemm8Model>>, slices: &[DevSlice; 4], args: &Gemm) {
     let _ = gemm.start(slices, args);

@@ -1,9 +1,9 @@
 // error: E0308
 use contigo::{
     Engine, Operand,
-    drivers::gemm8::{Gemm, Gemm8, Gemm8Model},
     sim::SimWindow,
 };
+use contigo_gemm8::{Gemm, Gemm8, Gemm8Model};
 
 type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
 

@@ -2,9 +2,9 @@
 // A running job's buffers are the device's.
 use contigo::{
     Running,
-    drivers::gemm8::{Gemm8, Gemm8Model},
     sim::SimWindow,
 };
+use contigo_gemm8::{Gemm8, Gemm8Model};
 
 fn peek(job: &Running<'_, '_, Gemm8<SimWindow<'_, Gemm8Model>>, 4>) {
     let _ = &job.buffers;

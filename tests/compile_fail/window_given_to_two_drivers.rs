@@ -1,9 +1,9 @@
 // error: E0382
 // A device's registers belong to one driver.
 use contigo::{
-    drivers::gemm8::{Gemm8, Gemm8Model},
     sim::SimWindow,
 };
+use contigo_gemm8::{Gemm8, Gemm8Model};
 
 fn twice(window: SimWindow<'_, Gemm8Model>) {
     let _one = Gemm8::open_simulated(window);

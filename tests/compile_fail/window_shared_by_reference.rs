@@ -1,9 +1,9 @@
 // error: E0277
 // Nor can two drivers share them by reference.
 use contigo::{
-    drivers::gemm8::{Gemm8, Gemm8Model},
     sim::SimWindow,
 };
+use contigo_gemm8::{Gemm8, Gemm8Model};
 
 fn shared(window: &SimWindow<'_, Gemm8Model>) {
     let _ = unsafe { Gemm8::open(window) };

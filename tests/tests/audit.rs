@@ -10,11 +10,11 @@
 use contigo::{
     Align, Arena, Backend, DriverBuf, Engine, Error, LocalPool, Pool, Region, Timeout,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
-    drivers::gemm8::{Gemm, Gemm8, Output, SimGemm8},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     sim::{Faults, SimBoard, SimConfig},
     trace::{self, Count, Event, Kind, Ledger, Listener},
 };
+use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 use contigo_testkit::{
     fake_devices::FakeDevices,
     fake_vfio::{ADDRESS, FakeVfio, Machine},

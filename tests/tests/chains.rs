@@ -7,9 +7,9 @@
 
 use contigo::{
     Align, CpuBuf, DevBuf, Engine, Pool, Region, Timeout,
-    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8},
     sim::{SimBoard, SimWindow},
 };
+use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use fastrand::Rng;
 use std::ops::Range;
 

@@ -11,9 +11,9 @@
 use contigo::{
     Accelerator, Align, Backend, BaseAddr, DevSlice, Device, Direction, DmaHeap, Engine, Error, Irq, Mapping, Mmio, PhysAddr, Pool, Port,
     Region, Result, Spin, SyncScope, Timeout, Wired,
-    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs},
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
 };
+use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
 use contigo_testkit::{
     conformance::mutant::{Mutant, Mutation, REFUSAL},
     fake_dma_heap::{FakeHeap, HEAP, Pages},

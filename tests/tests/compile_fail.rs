@@ -33,9 +33,9 @@ fn rustc() -> Command {
     Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
 }
 
-/// The runtime as cargo builds it here and now: its library, and the folder of what it needs.
+/// The runtime and the example of a driver as cargo builds them here and now: their libraries, and the folder of what they need.
 struct Runtime {
-    library: PathBuf,
+    libraries: [(&'static str, PathBuf); 2],
     folder: PathBuf,
 }
 
@@ -44,7 +44,8 @@ impl Runtime {
         let target = here().parent().unwrap().join("target").join("compile_fail");
         let output = Command::new(env!("CARGO"))
             .current_dir(here())
-            .args(["build", "--locked", "--package", "contigo", "--message-format", "json", "--target-dir"])
+            .args(["build", "--locked", "--package", "contigo", "--package", "contigo-gemm8", "--features", "contigo-gemm8/sim"])
+            .args(["--message-format", "json", "--target-dir"])
             .arg(&target)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             // The compiler's words are about this machine's build, whichever target this test itself was built for.
@@ -53,9 +54,12 @@ impl Runtime {
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
-        let artifact = text.lines().find(|line| line.contains("\"compiler-artifact\"") && line.contains("\"name\":\"contigo\",")).unwrap();
-        let library = artifact.split('"').find(|word| word.ends_with(".rlib")).unwrap().into();
-        Self { library, folder: target.join("debug").join("deps") }
+        let libraries = ["contigo", "contigo_gemm8"].map(|name| {
+            let named = format!("\"name\":\"{name}\",");
+            let artifact = text.lines().find(|line| line.contains("\"compiler-artifact\"") && line.contains(&named)).unwrap();
+            (name, artifact.split('"').find(|word| word.ends_with(".rlib")).unwrap().into())
+        });
+        Self { libraries, folder: target.join("debug").join("deps") }
     }
 
     /// Compiles `file` against it, and returns the codes of the errors, none where it compiles. An error without a code is
@@ -65,8 +69,7 @@ impl Runtime {
         let output = rustc()
             .args(["--edition", "2024", "--emit", "metadata", "--error-format", "json", "--cap-lints", "allow", "--out-dir"])
             .arg(folder.path())
-            .arg("--extern")
-            .arg(format!("contigo={}", self.library.display()))
+            .args(self.libraries.iter().flat_map(|(name, path)| ["--extern".to_owned(), format!("{name}={}", path.display())]))
             .arg("-L")
             .arg(format!("dependency={}", self.folder.display()))
             .arg(file)

@@ -5,9 +5,9 @@
 use contigo::{
     Align, AnyThread, Arena, Attempt, BaseAddr, CpuBuf, DevAddr, Engine, Error, LocalPool, OneThread, PhysAddr, Pool, Port, Region,
     Timeout,
-    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8},
     sim::{Faults, Sim, SimBoard, SimConfig, SimSpec, SimWindow},
 };
+use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 
 /// One row of 16 ones, a 16 x 16 matrix of twos, a bias of 100: every sum is 132.
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };

@@ -22,9 +22,9 @@ use contigo::{
         ByteOffset, Contract, DataType, Foreign, Imported, Lent, Place, Shape, TensorSpec, TensorTable,
         abi::{DlManagedTensorVersioned, IS_COPIED, READ_ONLY},
     },
-    drivers::gemm8::{Gemm, Gemm8, Output, SimGemm8},
     sim::{Sim, SimBoard},
 };
+use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 use std::ptr::NonNull;
 use tensors::Theirs;
 

@@ -13,13 +13,13 @@ use contigo::{
     Accelerator as _, Align, Backend, BaseAddr, Bus, DevAddr, Device, Direction, DmaBuf, DmaHeap, Engine, Error, Irq, KernelPort, Mmio,
     PhysAddr, Port, QuiesceProgram, QuiesceStep, Region, Spin, SyncScope, Wired,
     drivers::{
-        gemm8::{Gemm8, SimGemm8, regs as gemm8},
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
         zdma::{SimZdma, Zdma, regs as zdma},
     },
     linux::guard::seam::Step,
     sim::{SimBoard, SimSpec},
 };
+use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};
 use contigo_testkit::{
     conformance::{boards::OnSim, xor::Xor},
     fake_dma_heap::{self, FakeHeap, HEAP, Pages},

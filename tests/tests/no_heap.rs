@@ -17,11 +17,11 @@ use contigo::{
     Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Engine, Error, HugeTlb, JobError, KernelPort, LocalPool, OneThread, Pool,
     Port, Region, Result, Timeout, UDmaBuf,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8},
     linux::memory::u_dma_buf::Roots,
     sim::{Faults, OnBoard, SimBoard, SimConfig, SimWindow},
     trace::{self, Kind, Ledger},
 };
+use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use contigo_testkit::{
     emulated,
     fake_devices::FakeDevices,

@@ -13,10 +13,9 @@
 
 use contigo::{
     Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool, Port,
-    Region, Result, Spin, Timeout, Wired,
-    drivers::gemm8::{Gemm, Gemm8, Output, regs},
-    sim::SimBoard,
+    Region, Result, Spin, Timeout, Wired, sim::SimBoard,
 };
+use contigo_gemm8::{Gemm, Gemm8, Output, regs};
 use contigo_testkit::emulated;
 use nix::{
     sys::{

@@ -3,9 +3,10 @@
 
 use contigo::{
     Device, Error, Irq, Mmio, Port, Registers, Spin, UioIrq, Wired,
-    drivers::{gemm8::Gemm8Model, pl330::Pl330Model, zdma::ZdmaModel},
+    drivers::{pl330::Pl330Model, zdma::ZdmaModel},
     sim::SimWindow,
 };
+use contigo_gemm8::Gemm8Model;
 
 /// Every kind of device. It owns the registers and the interrupt.
 pub(crate) enum Dev {

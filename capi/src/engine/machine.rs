@@ -11,12 +11,9 @@ use crate::{
 };
 use contigo::{
     CpuBuf, Engine, Error, JobCounts, Port,
-    drivers::{
-        gemm8::{Gemm, Gemm8},
-        pl330::Pl330,
-        zdma::Zdma,
-    },
+    drivers::{pl330::Pl330, zdma::Zdma},
 };
+use contigo_gemm8::{Gemm, Gemm8};
 
 /// The engines themselves. A station has one; nobody else has a handle to it.
 pub(super) static MACHINES: Table<Machine, { limits::ENGINES }> = Table::new();

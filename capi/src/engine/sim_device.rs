@@ -11,9 +11,10 @@ use crate::{
 };
 use contigo::{
     Port,
-    drivers::{gemm8::SimGemm8, pl330::SimPl330, zdma::SimZdma},
+    drivers::{pl330::SimPl330, zdma::SimZdma},
     sim::SimBoard,
 };
+use contigo_gemm8::SimGemm8;
 
 /// Simulated devices: one for each engine at most.
 static DEVICES: Table<SimCore, { limits::ENGINES }> = Table::new();

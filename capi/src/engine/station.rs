@@ -22,11 +22,11 @@ use crate::{
 use contigo::{
     Align, Bus, JobCounts, Port, Uio, UioIrq, Wired,
     drivers::{
-        gemm8::Gemm8,
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
     },
 };
+use contigo_gemm8::Gemm8;
 use core::{
     ffi::c_int,
     mem, ptr,

@@ -13,10 +13,8 @@ use crate::{
     last_error::call,
     status::{CONTIGO_E_TIMEOUT, contigo_status},
 };
-use contigo::{
-    Timeout,
-    drivers::gemm8::{Gemm, Output},
-};
+use contigo::Timeout;
+use contigo_gemm8::{Gemm, Output};
 use core::mem;
 
 /// A job under way. Its handle is stale once the job has ended, however it ended.

@@ -32,7 +32,7 @@ static inline __device__ uint64_t threads() {
     return (uint64_t)gridDim.x * gridDim.y * gridDim.z * (blockDim.x * blockDim.y * blockDim.z);
 }
 
-// What becomes of one sum: `contigo::accel::gemm8::requantize`.
+// What becomes of one sum: `contigo_gemm8::requantize`.
 static inline __device__ int32_t requantize(int32_t sum, uint32_t flags) {
     if ((flags & RELU) && sum < 0) sum = 0;
     if (!(flags & INT8)) return sum;

@@ -1,10 +1,10 @@
 #![allow(unsafe_code, reason = "implementing `Kernel` is a promise about the code of a kernel")]
 //! `gemm8` as a CUDA kernel: the same arguments, the same arithmetic bit for bit, on a GPU.
 
+use crate::{Gemm, Output};
 use contigo::{
     DevSlice, Direction, Result,
     cuda::{CopyingKernel, CudaKernel, Gpu, Image, Kernel, Launch, Log, Module},
-    drivers::gemm8::{Gemm, Output},
 };
 use core::ffi::CStr;
 
@@ -15,12 +15,12 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 };
 
 /// `gemm8` for [`CudaKernel`]: operands and arguments are those of the FPGA's engine
-/// ([`Gemm8`](contigo::drivers::gemm8::Gemm8)).
+/// ([`Gemm8`](crate::Gemm8)).
 ///
 /// ```no_run
-/// use contigo::{Align, Engine, Region, Timeout, drivers::{gemm8::{Gemm, Output}}};
+/// use contigo::{Align, Engine, Region, Timeout};
+/// use contigo_gemm8::{Gemm, Output, cuda::Gemm8Module};
 /// use contigo::cuda::{Cuda, CudaHost, Gpu, Log};
-/// use contigo_gemm8::cuda::Gemm8Module;
 /// let cuda = Cuda::load()?;
 /// let gpu = Gpu::primary(&cuda, 0)?;
 /// let module = Gemm8Module::load(&gpu, &mut Log::new())?;

@@ -1,15 +1,50 @@
-//! `gemm8`: an accelerator for Contigo, from its contract (`README.md` beside this crate) to a result.
+//! `gemm8`, an int8 matrix engine: an accelerator for Contigo from its contract (`README.md` beside
+//! this crate) to a result. It uses the runtime as anybody's driver does, through what is public.
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `linux` | the driver is `AsFd` where its interrupt is, for an event loop |
+//! | `sim` | `SimGemm8`, the engine's model on the simulated board |
 //! | `cuda` | `cuda`: the engine as a kernel of a GPU |
 //! | `demo` | `demo`: handwritten digits through the engine, every score checked; it needs std |
+//!
+//! ```
+//! # #[cfg(feature = "sim")] {
+//! use contigo::{Align, Engine, Pool, Region, Timeout, sim::SimBoard};
+//! use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
+//! let board = SimBoard::new(1);
+//! let region = Region::new(board.memory(64 * 1024)?)?;
+//! let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+//! let device = SimGemm8::new(&board, board.port());
+//! let mut engine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
+//!
+//! let [mut a, mut b, mut bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
+//! a.view_mut::<i8>()?.fill(1);
+//! b.view_mut::<i8>()?.fill(2);
+//! bias.view_mut::<i32>()?.fill(100);
+//! let gemm = Gemm { m: 1, n: 16, k: 32, output: Output::Int32 { relu: false } };
+//! let [a, b, bias] = [a.to_device(..32), b.to_device(..512), bias.to_device(..64)];
+//! let [_, _, _, c] = engine.start([a, b, bias, c.from_device(..64)], &gemm)?.wait(Timeout::ms(20))?;
+//! assert_eq!(c.view_at::<i32>(..64)?, [164; 16]); // 32 times 1 times 2, and the bias
+//! # }
+//! # Ok::<(), contigo::Error>(())
+//! ```
 #![no_std]
 
-#[cfg(feature = "demo")]
+#[cfg(any(feature = "demo", all(feature = "linux", target_os = "linux")))]
 extern crate std;
 
+mod arithmetic;
 #[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
 pub mod cuda;
 #[cfg(feature = "demo")]
 pub mod demo;
+mod driver;
+#[cfg(feature = "sim")]
+mod model;
+pub mod regs;
+
+pub use arithmetic::requantize;
+pub use driver::{Gemm, Gemm8, Output};
+#[cfg(feature = "sim")]
+pub use model::{Gemm8Model, SimGemm8};

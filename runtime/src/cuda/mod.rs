@@ -16,7 +16,7 @@
 //!
 //! **Without a copy, or with.** An integrated GPU and its CPU have one memory: there a copy is only a loss (CUDA C++ Best Practices Guide, "Zero
 //! Copy"). To a card every access of the kernel crosses the bus, whatever its size: what is read or written once, by neighbours together, is
-//! best left where it is; of what is read again and again (`gemm8` reads each row of A n times) a copy pays, by [`CopyingKernel`].
+//! best left where it is; of what is read again and again (a matrix product reads each row of A n times) a copy pays, by [`CopyingKernel`].
 //! `tests/gpu/run` measures where one becomes the other on a machine, for a kernel that touches each byte once.
 //!
 //! **The driver is loaded when [`Cuda::load`] is called,** and nothing of CUDA is needed to build. Its own functions allocate as they please; the

@@ -6,6 +6,5 @@
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`, `sim`.
 
-pub mod gemm8;
 pub mod pl330;
 pub mod zdma;

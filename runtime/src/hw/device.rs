@@ -29,17 +29,17 @@ pub unsafe trait Device: Mmio + Irq {
 /// to user space; it is `AsFd` where its interrupt is.
 ///
 /// ```
-/// use contigo::{Bus, Device, Error, Irq, Mmio, Port, Wired, drivers::gemm8::Gemm8};
-/// /// UG585, "AXI_HP Interfaces": not coherent, 32 bits, no offset.
-/// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+/// use contigo::{Bus, Device, Error, Irq, Mmio, Port, Wired, drivers::zdma::Zdma};
+/// /// UG1085, "I/O Coherency": not coherent, and never; 40 bits, no offset.
+/// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 ///
 /// /// # Safety
-/// /// `window` and `irq` are this bitstream's gemm8, and nobody else drives it.
-/// unsafe fn open(window: impl Mmio, irq: impl Irq) -> Result<Gemm8<impl Device>, Error> {
-///     // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
-///     let device = unsafe { Wired::new(window, irq, HP0) };
+/// /// `window` and `irq` are a channel of GDMA, and nobody else drives it.
+/// unsafe fn open(window: impl Mmio, irq: impl Irq) -> Result<Zdma<'static, impl Device>, Error> {
+///     // SAFETY: GDMA's master goes past the CCI and no IOMMU is on.
+///     let device = unsafe { Wired::new(window, irq, GDMA) };
 ///     // SAFETY: the caller's promise.
-///     unsafe { Gemm8::open(device) }
+///     unsafe { Zdma::simple(device) }
 /// }
 /// ```
 #[derive(Debug)]

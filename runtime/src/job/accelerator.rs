@@ -130,7 +130,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// The driver of [`gemm8`](crate::drivers::gemm8) has four operands, an abort, and a device that reports errors.
+/// `examples/gemm8` is one in a crate of its own: four operands, an abort, and a device that reports
+/// errors.
 ///
 /// # Safety
 /// Every method but [`start`](Self::start) is safe to call, in any order.

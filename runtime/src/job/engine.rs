@@ -19,21 +19,18 @@ const MAX_BUFFERS: usize = 16;
 /// may be using them. [`recover`](Self::recover) makes the engine usable again; the buffers stay leaked.
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, Timeout, drivers::{gemm8::{Gemm, Gemm8, Output, SimGemm8}}, sim::SimBoard};
+/// use contigo::{Align, Engine, Pool, Region, Timeout, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
-/// let device = SimGemm8::new(&board, board.port());
-/// let mut engine = Engine::new(Gemm8::open_simulated(device.window()?)?)?;
+/// let pool = Pool::<2>::new(region.carve(2 * 1024, Align::LINE)?, 1024)?;
+/// let device = SimZdma::new(&board, board.port());
+/// let mut engine = Engine::new(Zdma::simple_simulated(device.window()?)?)?;
 ///
-/// let [mut a, mut b, mut bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
-/// a.view_mut::<i8>()?.fill(1);
-/// b.view_mut::<i8>()?.fill(2);
-/// bias.view_mut::<i32>()?.fill(100);
-/// let gemm = Gemm { m: 1, n: 16, k: 32, output: Output::Int32 { relu: false } };
-/// let job = engine.start([a.to_device(..32), b.to_device(..512), bias.to_device(..64), c.from_device(..64)], &gemm)?;
-/// let [_, _, _, c] = job.wait(Timeout::ms(20))?;
-/// assert_eq!(c.view_at::<i32>(..64)?, [164; 16]); // 32 times 1 times 2, and the bias
+/// let [mut from, to] = [pool.take()?, pool.take()?];
+/// from.view_mut::<u8>()?.fill(7);
+/// let job = engine.start([from.to_device(..100), to.from_device(..100)], &())?;
+/// let [_, to] = job.wait(Timeout::ms(20))?;
+/// assert_eq!(to.view_at::<u8>(..100)?, [7; 100]);
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct Engine<A, const BUFFERS: usize> {

@@ -131,6 +131,15 @@ pub struct SimWindow<'d, M> {
 }
 
 impl<'b, M: Model> SimDevice<'b, M> {
+    /// The core as it is built by default, on `board`, reaching memory through `port`.
+    #[must_use]
+    pub fn new(board: &'b SimBoard, port: Port) -> Self
+    where
+        M: Default,
+    {
+        Self::with_model(board, port, M::default())
+    }
+
     /// `model` on `board`, reaching memory through `port`, whatever bus that says.
     pub const fn with_model(board: &'b SimBoard, port: Port, model: M) -> Self {
         let port = Port { bus: board.bus(), ..port };

@@ -7,8 +7,8 @@ use super::{
 use contigo::{
     Align, Engine, Error, Pool, Region, Timeout,
     cuda::{CopyingKernel, CudaHost, Gpu},
-    drivers::gemm8::Gemm,
 };
+use contigo_gemm8::Gemm;
 use contigo_gemm8::cuda::Gemm8Kernel;
 use fake_cuda::{Config, Controls, Function, code as answers};
 

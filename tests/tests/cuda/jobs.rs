@@ -4,10 +4,10 @@ use super::{block, clean, clean_but_for, code, driver};
 use contigo::{
     Accelerator, Align, Attempt, CpuBuf, Engine, Error, Pool, Region, Timeout,
     cuda::{Cuda, CudaKernel, Gpu, Image, Log, Module},
-    drivers::gemm8::{Gemm, Output, SimGemm8, requantize},
     sim::SimBoard,
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
+use contigo_gemm8::{Gemm, Output, SimGemm8, requantize};
 use fake_cuda::{Config, Function, LateError, code as answers};
 use fastrand::Rng;
 use std::{thread, time::Instant};
@@ -231,7 +231,7 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
     let fpga_region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let fpga_pool = Pool::<4>::new(fpga_region.carve(4 * 4096, Align::LINE).unwrap(), 4096).unwrap();
     let core = SimGemm8::new(&board, board.port());
-    let mut fpga = Engine::new(contigo::drivers::gemm8::Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
+    let mut fpga = Engine::new(contigo_gemm8::Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
     let ((), controls) = with_engine(&Config::default(), |gpu, pool| {
         let refused = fpga.start(operands(pool), &GEMM).unwrap_err();
         assert_eq!((refused.error, refused.operand), (Error::WrongBus { port: "sim-hp0", memory: contigo::Bus::Gpu(0) }, Some(0)));

@@ -5,9 +5,9 @@ use contigo::{
     Align, Engine, Region, Timeout,
     cuda::{Gpu, Log},
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi},
-    drivers::gemm8::{Gemm, Output},
 };
 use contigo_gemm8::cuda::Gemm8Module;
+use contigo_gemm8::{Gemm, Output};
 use fake_cuda::{Config, Device};
 
 static TENSORS: TensorTable<4> = TensorTable::new();

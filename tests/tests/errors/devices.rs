@@ -6,9 +6,9 @@ use super::{
 };
 use contigo::{
     Align, DevBuf, Error, JobError, MmioWindow, Pool, Port, Region, Spin, Timeout, Wired,
-    drivers::gemm8::{Gemm8, SimGemm8, regs},
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
+use contigo_gemm8::{Gemm8, SimGemm8, regs};
 use std::{
     ptr::NonNull,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},

@@ -3,9 +3,9 @@
 use super::Watched;
 use contigo::{
     Align, BaseAddr, CpuBuf, Direction, Engine, Error, Operand, PhysAddr, Pool, Port, Region, SyncScope, Timeout,
-    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8},
     sim::{SimBoard, SimSpec, SimWindow},
 };
+use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(super) const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };

@@ -8,9 +8,9 @@ use super::{
 use contigo::{
     Accelerator, Align, Engine, Error, Pool, Region, Timeout,
     cuda::{CudaHost, Gpu, Log},
-    drivers::gemm8::{Gemm, Output, requantize},
 };
 use contigo_gemm8::cuda::Gemm8Module;
+use contigo_gemm8::{Gemm, Output, requantize};
 use contigo_testkit::emulated::skipped;
 use fastrand::Rng;
 use std::{env, fs, thread};

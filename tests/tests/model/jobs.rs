@@ -6,11 +6,8 @@ use crate::{
     oracle::{Attempted, refusal},
     reference,
 };
-use contigo::{
-    Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Engine, Error, JobError, OneThread, Running, Timeout,
-    drivers::gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8},
-    sim::SimWindow,
-};
+use contigo::{Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Engine, Error, JobError, OneThread, Running, Timeout, sim::SimWindow};
+use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8};
 use contigo_testkit::{
     conformance::{Failure, Verdict},
     ensure,

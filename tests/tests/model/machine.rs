@@ -6,9 +6,9 @@ use crate::{
 };
 use contigo::{
     Align, Arena, Backend, CpuBuf, DevAddr, DevBuf, Direction, LocalPool, OneThread, Pool, Region,
-    drivers::gemm8::SimGemm8,
     sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimSpec},
 };
+use contigo_gemm8::SimGemm8;
 use contigo_testkit::{
     conformance::{
         Failure, Verdict, boards,

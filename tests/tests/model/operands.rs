@@ -4,10 +4,8 @@ use crate::{
     machine::{Held, Lent, Machine, Part, random_range},
     reference,
 };
-use contigo::{
-    Direction, Error, JobError, OneThread, Operand,
-    drivers::gemm8::{Gemm, Output},
-};
+use contigo::{Direction, Error, JobError, OneThread, Operand};
+use contigo_gemm8::{Gemm, Output};
 use contigo_testkit::{
     conformance::{Failure, Verdict},
     ensure,

@@ -1,10 +1,8 @@
 //! Which refusal a job must get, if any: the rules of `Engine::start` and of gemm8's contract, in plain numbers.
 
 use crate::{machine::Part, reference::operand_bytes};
-use contigo::{
-    Direction, Error,
-    drivers::gemm8::{Gemm, Output},
-};
+use contigo::{Direction, Error};
+use contigo_gemm8::{Gemm, Output};
 use std::ops::Range;
 
 /// What a job is started with.

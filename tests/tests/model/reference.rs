@@ -1,6 +1,6 @@
 //! gemm8 in plain integers, written from `examples/gemm8/README.md` and from nothing in the runtime: what every job is compared with.
 
-use contigo::drivers::gemm8::{Gemm, Output};
+use contigo_gemm8::{Gemm, Output};
 
 /// How many bytes A, B, bias and C have.
 pub(crate) fn operand_bytes(gemm: &Gemm) -> [usize; 4] {

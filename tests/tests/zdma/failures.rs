@@ -4,12 +4,10 @@
 use super::{LIMIT, MODES, Mode, carve};
 use contigo::{
     Accelerator, Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Engine, Error, Mapping, PhysAddr, Port, Region, SyncScope,
-    drivers::{
-        gemm8::SimGemm8,
-        zdma::{SimZdma, Zdma, regs},
-    },
+    drivers::zdma::{SimZdma, Zdma, regs},
     sim::{Faults, SimBoard, SimConfig, SimSpec},
 };
+use contigo_gemm8::SimGemm8;
 use std::{ops::Range, ptr::NonNull};
 
 const LEN: usize = 8192;

@@ -1,7 +1,7 @@
 //! The network: its shape, its two jobs for gemm8, and its weights as text.
 
 use super::DemoError;
-use contigo::drivers::gemm8::{Gemm, Output};
+use crate::{Gemm, Output};
 use std::str::FromStr;
 
 /// Written by `data/train_digits.py`; what it holds and how well it does is in its first lines and in `data/README.md`.

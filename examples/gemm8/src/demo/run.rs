@@ -5,10 +5,9 @@ use super::{
     digits::{Digit, PIXELS},
     network::{self, HIDDEN, INPUTS, LAYER1, LAYER2, Layer, SCORES},
 };
+use crate::{Gemm, Gemm8, SimGemm8};
 use contigo::{
-    Accelerator, Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout,
-    drivers::gemm8::{Gemm, Gemm8, SimGemm8},
-    sim::SimBoard,
+    Accelerator, Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout, sim::SimBoard,
 };
 use std::{
     sync::atomic::{AtomicUsize, Ordering},

@@ -1,6 +1,6 @@
 //! What the kernels are tried with, and what they have to write.
 
-use contigo::drivers::gemm8::{Output, requantize};
+use contigo_gemm8::{Output, requantize};
 use fastrand::Rng;
 use std::iter;
 

@@ -13,9 +13,9 @@ use self::{
 };
 use contigo::{
     Align, Engine, Region, Timeout,
-    drivers::gemm8::{Gemm, Gemm8, SimGemm8},
     sim::{SimBoard, SimSpec},
 };
+use contigo_gemm8::{Gemm, Gemm8, SimGemm8};
 use contigo_testkit::emulated;
 use fastrand::Rng;
 use std::{path::Path, process::Command};

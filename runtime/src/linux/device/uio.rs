@@ -47,13 +47,13 @@ struct Map {
 /// A PCI function behind `uio_pci_generic` is no device of this kind: [`PciFunction`](crate::PciFunction) opens it.
 ///
 /// ```no_run
-/// use contigo::{Bus, Engine, Port, Uio, drivers::gemm8::Gemm8};
-/// /// UG585, "AXI_HP Interfaces".
-/// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
-/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
-/// let device = unsafe { Uio::find("gemm8@40000000")?.wired(HP0) };
-/// // SAFETY: in this bitstream gemm8 is at 0x4000_0000, and nothing else drives it.
-/// let engine = Engine::new(unsafe { Gemm8::open(device)? })?;
+/// use contigo::{Bus, Engine, Port, Uio, drivers::zdma::Zdma};
+/// /// UG1085, "I/O Coherency".
+/// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
+/// // SAFETY: GDMA's master reaches memory so, and no IOMMU is on.
+/// let device = unsafe { Uio::find("dma@fd500000")?.wired(GDMA) };
+/// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
+/// let engine = Engine::new(unsafe { Zdma::simple(device)? })?;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 ///
@@ -170,7 +170,7 @@ impl Uio {
     /// The registers of its map number `index`, from 1: what comes after the first range of its node's `reg`. Each is given once.
     ///
     /// ```no_run
-    /// let mut device = contigo::Uio::find("gemm8@40000000")?;
+    /// let mut device = contigo::Uio::find("capture@40000000")?;
     /// let buffers = device.map(1)?;
     /// # let _ = buffers;
     /// # Ok::<(), contigo::Error>(())

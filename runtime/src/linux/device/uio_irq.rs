@@ -18,25 +18,22 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 /// what comes after it ends the sleep.
 ///
 /// ```no_run
-/// use contigo::{Align, Attempt, Bus, Engine, Error, Port, Region, UDmaBuf, Uio, Wired};
-/// use contigo::{drivers::{gemm8::{Gemm, Gemm8, Output}}};
+/// use contigo::{Align, Attempt, Bus, Engine, Error, Port, Region, UDmaBuf, Uio, Wired, drivers::zdma::Zdma};
 /// use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// use std::os::fd::AsFd;
-/// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+/// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 /// let region = Region::new(UDmaBuf::open("udmabuf0")?)?;
-/// let [a, b, bias, c] = [0; 4].map(|_| region.carve(4096, Align::PAGE).map(|carve| carve.into_buf()));
-/// let (registers, irq) = Uio::find("gemm8@40000000")?.into_parts();
+/// let [from, to] = [0; 2].map(|_| region.carve(4096, Align::PAGE).map(|carve| carve.into_buf()));
+/// let (registers, irq) = Uio::find("dma@fd500000")?.into_parts();
 /// let mut bell = irq.try_clone()?;
-/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
-/// let device = unsafe { Wired::new(registers, irq, HP0) };
-/// // SAFETY: in this bitstream gemm8 is at 0x4000_0000, and nothing else drives it.
-/// let mut engine = Engine::new(unsafe { Gemm8::open(device)? })?;
+/// // SAFETY: GDMA's master reaches memory so, and no IOMMU is on.
+/// let device = unsafe { Wired::new(registers, irq, GDMA) };
+/// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
+/// let mut engine = Engine::new(unsafe { Zdma::simple(device)? })?;
 ///
-/// let gemm = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
-/// let operands = [a?.to_device(..256), b?.to_device(..256), bias?.to_device(..64), c?.from_device(..1024)];
-/// let mut job = engine.start(operands, &gemm)?;
+/// let mut job = engine.start([from?.to_device(..), to?.from_device(..)], &())?;
 /// let mut sleeps_left = 8; // a bound: an accelerator that says nothing must not hang its user
-/// let [_, _, _, c] = loop {
+/// let [_, to] = loop {
 ///     bell.arm()?;
 ///     match job.try_wait()? {
 ///         Attempt::Done(buffers) => break buffers,
@@ -50,7 +47,7 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 ///     poll(&mut [PollFd::new(bell.as_fd(), PollFlags::POLLIN)], PollTimeout::from(20_u8)) // and the loop's other files
 ///         .map_err(|errno| Error::Os { call: "poll", errno: errno as i32 })?;
 /// };
-/// println!("{:?}", c.view_at::<i32>(..1024)?);
+/// println!("{:?}", to.view::<i32>()?);
 /// # Ok::<(), Error>(())
 /// ```
 ///

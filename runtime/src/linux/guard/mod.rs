@@ -56,16 +56,16 @@ use core::{
 /// `kernel-helpers/uapi/contigo.h`, the contract; `kernel-helpers/README.md`, how to install the module and bind a device.
 ///
 /// ```no_run
-/// use contigo::{Bus, DmaHeap, Engine, KernelPort, Port, Region, Uio, drivers::gemm8::Gemm8};
-/// /// UG585, "AXI_HP Interfaces".
-/// const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
-/// let kernel_port = KernelPort::open("40000000.dma-port")?;
+/// use contigo::{Bus, DmaHeap, Engine, KernelPort, Port, Region, Uio, drivers::zdma::Zdma};
+/// /// UG1085, "I/O Coherency".
+/// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
+/// let kernel_port = KernelPort::open("fd500000.dma-port")?;
 /// let region = Region::new(DmaHeap::allocate_for(&kernel_port, "linux,cma", 4 << 20)?)?;
-/// // SAFETY: in this bitstream gemm8's m_axi_gmem is connected to S_AXI_HP0.
-/// let device = unsafe { Uio::find("gemm8@40000000")?.wired(kernel_port.seen_through(HP0)) };
-/// // SAFETY: in this bitstream gemm8 is at 0x4000_0000, and nothing else drives it.
-/// let engine = Engine::new(unsafe { Gemm8::open(device)? })?;
-/// // SAFETY: 40000000.dma-port is this gemm8, and its reg the same registers.
+/// // SAFETY: GDMA's master reaches memory so; the module says whether an IOMMU is on.
+/// let device = unsafe { Uio::find("dma@fd500000")?.wired(kernel_port.seen_through(GDMA)) };
+/// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
+/// let engine = Engine::new(unsafe { Zdma::simple(device)? })?;
+/// // SAFETY: fd500000.dma-port is this channel, and its reg the same registers.
 /// unsafe { engine.arm(&kernel_port, 0)? };   // from here on a crash stops the device before its memory goes
 /// # Ok::<(), contigo::Error>(())
 /// ```

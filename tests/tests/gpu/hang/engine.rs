@@ -5,9 +5,9 @@ use crate::{alone, cuda, raw::Raw};
 use contigo::{
     Align, Attempt, CpuBuf, Engine, Error, Region, Timeout,
     cuda::{CudaHost, CudaKernel, Gpu, Log},
-    drivers::gemm8::{Gemm, Output},
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
+use contigo_gemm8::{Gemm, Output};
 use contigo_testkit::emulated::skipped;
 use std::{
     ptr::NonNull,

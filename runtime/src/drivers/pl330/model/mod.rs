@@ -43,12 +43,6 @@ const LATE_NS: u64 = 100_000;
 pub type SimPl330<'b> = SimDevice<'b, Pl330Model>;
 
 impl<'b> SimPl330<'b> {
-    /// Zynq-7000's on `board`, which reaches memory through `port`.
-    #[must_use]
-    pub fn new(board: &'b SimBoard, port: Port) -> Self {
-        Self::with_spec(board, port, Pl330Spec::default())
-    }
-
     /// One as `spec` says.
     #[must_use]
     pub fn with_spec(board: &'b SimBoard, port: Port, spec: Pl330Spec) -> Self {

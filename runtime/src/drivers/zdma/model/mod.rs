@@ -3,10 +3,10 @@
 
 mod descriptor;
 
-use crate::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
+use crate::sim::{Model, SimBus, SimDevice, SimWindow};
 use crate::{
     drivers::zdma::{Zdma, regs},
-    mem::{CpuBuf, Port},
+    mem::CpuBuf,
     types::{DevAddr, Refused, Result},
 };
 use descriptor::{COMMAND, Descriptor, address};
@@ -32,14 +32,6 @@ const CTRL0_BITS: u32 = 0xFC;
 
 /// A simulated ZDMA channel.
 pub type SimZdma<'b> = SimDevice<'b, ZdmaModel>;
-
-impl<'b> SimZdma<'b> {
-    /// A channel on `board`, which reaches memory through `port`.
-    #[must_use]
-    pub fn new(board: &'b SimBoard, port: Port) -> Self {
-        Self::with_model(board, port, ZdmaModel::new())
-    }
-}
 
 impl<'p, 'd> Zdma<'p, SimWindow<'d, ZdmaModel>> {
     /// As [`simple`](Zdma::simple), and safe: the type of the window says that a channel is behind

@@ -123,7 +123,7 @@ impl UDmaBuf {
     /// accelerator must use, and no port adds anything ([`BaseAddr::Dev`]).
     ///
     /// ```no_run
-    /// let behind_smmu = contigo::UDmaBuf::open_translated("udmabuf-gemm8")?;
+    /// let behind_smmu = contigo::UDmaBuf::open_translated("udmabuf-capture")?;
     /// # Ok::<(), contigo::Error>(())
     /// ```
     ///

@@ -1,12 +1,12 @@
 //! What happens to one sum, in one place: the simulated engine and a program's own reference agree by using it.
 
-use super::Output;
+use crate::Output;
 
 /// What becomes of one 32-bit sum: ReLU, then shift with rounding half up and saturation, or nothing more
 /// (`examples/gemm8/README.md`, "Arithmetic"). The result is an int8's value where the output is int8.
 ///
 /// ```
-/// use contigo::{drivers::{gemm8::{Output, requantize}}};
+/// use contigo_gemm8::{Output, requantize};
 /// assert_eq!(requantize(5, Output::Int8 { relu: false, shift: 1 }), 3); // 2.5, up
 /// assert_eq!(requantize(-5, Output::Int8 { relu: false, shift: 1 }), -2); // -2.5, up
 /// assert_eq!(requantize(i32::MAX, Output::Int8 { relu: false, shift: 3 }), 127);

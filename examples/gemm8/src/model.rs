@@ -1,11 +1,10 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
 //! A model of `gemm8` (`examples/gemm8/README.md`): what its registers do, and what it does to memory.
 
-use crate::sim::{BusError, Model, SimBoard, SimBus, SimDevice, SimWindow};
-use crate::{
-    drivers::gemm8::{Gemm8, Output, regs, requantize},
-    mem::Port,
-    types::{DevAddr, Result},
+use crate::{Gemm8, Output, regs, requantize};
+use contigo::{
+    DevAddr, Result,
+    sim::{BusError, Model, SimBus, SimDevice, SimWindow},
 };
 
 const TILE: usize = regs::TILE as usize;
@@ -19,14 +18,6 @@ const GARBAGE: u8 = 0xEE;
 
 /// A simulated `gemm8`.
 pub type SimGemm8<'b> = SimDevice<'b, Gemm8Model>;
-
-impl<'b> SimGemm8<'b> {
-    /// An engine on `board`, which reaches memory through `port`.
-    #[must_use]
-    pub fn new(board: &'b SimBoard, port: Port) -> Self {
-        Self::with_model(board, port, Gemm8Model::new())
-    }
-}
 
 impl<'d> Gemm8<SimWindow<'d, Gemm8Model>> {
     /// As [`open`](Gemm8::open), and safe: the type of the window says that a gemm8 is behind it.

@@ -1,7 +1,7 @@
 //! The registers of `gemm8`, by the control protocol of AMD's Vitis HLS User Guide (UG1399, "S_AXILITE Control Register Map",
 //! block-level protocol `ap_ctrl_hs`). The table that hardware is built to is `examples/gemm8/README.md`.
 
-use crate::hw::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
+use contigo::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The window: one 4 KiB page would do; so much of it is used.
 pub const WINDOW_BYTES: usize = 0x90;

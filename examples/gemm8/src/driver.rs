@@ -10,22 +10,8 @@
 //! | bias | `n` int32, little-endian | `4·n` | to the device |
 //! | C | `m` rows of `n` int8 or int32 | `m·n` or `4·m·n` | from the device |
 
-mod arithmetic;
-pub mod regs;
-
-#[cfg(feature = "sim")]
-mod model;
-
-pub use arithmetic::requantize;
-#[cfg(feature = "sim")]
-pub use model::{Gemm8Model, SimGemm8};
-
-use crate::{
-    hw::{Device, irq::poll_until},
-    job::{Accelerator, QuiesceProgram, QuiesceStep},
-    mem::{DevSlice, Port},
-    types::{Direction, Error, Result, Timeout},
-};
+use crate::regs;
+use contigo::{Accelerator, DevSlice, Device, Direction, Error, Port, QuiesceProgram, QuiesceStep, Result, Timeout, poll_until};
 
 /// How long `quiesce` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
 /// 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others congest.
@@ -35,7 +21,6 @@ const QUIESCE_STEP_US: u32 = 50;
 
 /// One matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Gemm {
     /// Rows of A and C: 1 to 4,096.
     pub m: u32,
@@ -49,7 +34,6 @@ pub struct Gemm {
 
 /// What becomes of the 32-bit sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Output {
     /// Shifted right by `shift` (0 to 31) with rounding half up, then saturated to -128..=127.
     Int8 {
@@ -162,8 +146,8 @@ impl<D: Device> Gemm8<D> {
 }
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
-impl<D: crate::hw::AsFd> crate::hw::AsFd for Gemm8<D> {
-    fn as_fd(&self) -> crate::hw::BorrowedFd<'_> {
+impl<D: std::os::fd::AsFd> std::os::fd::AsFd for Gemm8<D> {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.device.as_fd()
     }
 }
