@@ -19,15 +19,12 @@
 //! ```
 #![no_std]
 
-pub mod cyclone_v;
-pub mod pc;
-pub mod sim;
+mod generated;
 mod soc;
-pub mod zynq7000;
-pub mod zynqmp;
 
 use contigo::Port;
-pub use soc::{DmaEngine, DmaKind, SOCS, Soc, by_compatible};
+pub use generated::*;
+pub use soc::{DmaEngine, DmaKind, Soc, by_compatible};
 
 /// One board, as far as this runtime needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +35,11 @@ pub struct Board {
     pub title: &'static str,
     /// The system on chip.
     pub soc: &'static str,
-    /// Every way to memory that an accelerator in its fabric can have.
+    /// Every way to memory that an accelerator in its fabric can have; none where none is known.
     pub ports: &'static [Port],
     /// The manual that the ports were read from.
     pub manual: &'static str,
 }
-
-/// Every board here.
-pub const ALL: &[Board] = &[sim::SIM, zynq7000::PYNQ_Z2, cyclone_v::DE10_NANO, zynqmp::KV260, zynqmp::ZCU102, pc::PC];
 
 #[cfg(test)]
 mod tests {

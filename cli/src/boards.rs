@@ -63,6 +63,9 @@ pub(crate) fn boards(options: &Options) -> Result<(), Failure> {
     let mut table = table::new(&["board", "port", "bus", "offset", "bits", "window", "coherent"]);
     for entry in &entries {
         let mut about = [entry.name, entry.title, entry.soc].into_iter();
+        if entry.ports.is_empty() {
+            table.add_row([about.next().unwrap_or(""), "none is known"]);
+        }
         for port in &entry.ports {
             let coherent = if port.coherent { "yes" } else { "no" };
             let window = format!("{}..={}", port.window_first, port.window_last);

@@ -2,6 +2,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`boards`] | what each folder of `boards/` says |
 //! | [`cache_dir`] | where builds and downloads are kept, whole or not at all |
 //! | [`command`] | one program, with a time limit, a log file and a line that moves |
 //! | [`download`] | Debian packages of any architecture, unpacked without root |
@@ -12,6 +13,7 @@
 //! | [`targets`] | the processors of the boards |
 //! | [`toolchain`] | the Rust that builds for them |
 
+pub mod boards;
 pub mod cache_dir;
 pub mod command;
 pub mod download;

@@ -3,7 +3,7 @@
 //! Every [`SimBoard`](contigo::sim::SimBoard) is a bus of its own, so these constants leave the bus open ([`Bus::Sim`] of 0): a
 //! [`SimDevice`](contigo::sim::SimDevice) puts its board's in its place.
 
-use crate::Board;
+pub use crate::SIM;
 use contigo::{Bus, Port};
 
 /// The simulated board's port that does not snoop: as Zynq's HP0, but it reaches all of 32 bits.
@@ -15,10 +15,6 @@ pub const ACP: Port = Port { name: "sim-acp", coherent: true, ..HP0 };
 pub const WIDE: Port = Port { name: "sim-wide", addr_bits: 64, window: (0, u64::MAX), ..HP0 };
 /// As [`WIDE`], and it snoops.
 pub const WIDE_COHERENT: Port = Port { name: "sim-wide-coherent", coherent: true, ..WIDE };
-
-/// The simulated board.
-pub const SIM: Board =
-    Board { name: "sim", title: "Simulated board", soc: "none", ports: &[HP0, ACP, WIDE, WIDE_COHERENT], manual: "contigo::sim" };
 
 #[cfg(test)]
 mod tests {

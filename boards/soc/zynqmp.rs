@@ -2,7 +2,8 @@
 //!
 //! The A53 lets user space clean and invalidate lines by address, so the non-coherent ports need no system call.
 
-use crate::{Board, DmaEngine, DmaKind, Soc};
+use crate::{DmaEngine, DmaKind, Soc};
+pub use crate::{KV260, ZCU102};
 use contigo::{Bus, Port};
 
 /// Bus addresses. UG1085, chapter 10 "System Addresses": DDR is 0000_0000 to 7FFF_FFFF (2 GiB) and 8_0000_0000 to
@@ -69,14 +70,3 @@ pub const SOC: Soc = Soc {
         channel(0xFFAF_0000, ADMA),
     ],
 };
-
-const PORTS: &[Port] = &[HP0, HP1, HP2, HP3, HPC0, HPC1];
-const MANUAL: &str = "UG1085, chapter 10; APU Coherent Interfaces";
-
-/// AMD Kria KV260: the K26 module, XCK26, 4 GiB DDR4, half of it at 0 and half at 8_0000_0000 (DS987).
-pub const KV260: Board =
-    Board { name: "kv260", title: "AMD Kria KV260, 4 GiB", soc: "Zynq UltraScale+ XCK26", ports: PORTS, manual: MANUAL };
-
-/// AMD ZCU102: XCZU9EG, 4 GiB DDR4 on the processor side (UG1182). QEMU's `xlnx-zcu102` is this board.
-pub const ZCU102: Board =
-    Board { name: "zcu102", title: "AMD ZCU102, 4 GiB", soc: "Zynq UltraScale+ XCZU9EG", ports: PORTS, manual: MANUAL };

@@ -1,6 +1,6 @@
 //! A PC with an FPGA card.
 
-use crate::Board;
+pub use crate::PC;
 use contigo::{Bus, Port};
 
 /// A PCI Express slot of an x86-64 PC: 64 address bits, and every write and read snoops, as the architecture demands unless a
@@ -9,7 +9,3 @@ use contigo::{Bus, Port};
 /// Bus address = physical address only where no IOMMU translates for the card: with one, use memory that the kernel mapped
 /// for the device (VFIO). The window is all of the address space: which physical addresses are memory is the firmware's choice.
 pub const PCIE: Port = Port { name: "pc-pcie", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
-
-/// Any x86-64 PC.
-pub const PC: Board =
-    Board { name: "pc", title: "PC with an FPGA card", soc: "x86-64", ports: &[PCIE], manual: "PCI Express Base Specification" };

@@ -3,7 +3,8 @@
 //! The CPUs have a PL310 as their outer cache, and user space has no instruction to maintain either level: on the HP and GP
 //! ports the kernel must do it (u-dma-buf).
 
-use crate::{Board, DmaEngine, DmaKind, Soc};
+pub use crate::PYNQ_Z2;
+use crate::{DmaEngine, DmaKind, Soc};
 use contigo::{Bus, Port};
 
 /// Bus addresses. UG585, "System Addresses", table 4-1 "System-Level Address Map": 0010_0000 to 3FFF_FFFF is DDR for the
@@ -50,13 +51,4 @@ pub const SOC: Soc = Soc {
     name: "Zynq-7000",
     compatible: "xlnx,zynq-7000",
     engines: &[DmaEngine { kind: DmaKind::Pl330, registers: 0xF800_3000, port: DMAC }],
-};
-
-/// TUL PYNQ-Z2: XC7Z020, 512 MiB DDR3 (PYNQ-Z2 Reference Manual, "Memory"), so its last byte is at 0x1FFF_FFFF.
-pub const PYNQ_Z2: Board = Board {
-    name: "pynq-z2",
-    title: "TUL PYNQ-Z2, 512 MiB",
-    soc: "Zynq-7000 XC7Z020",
-    ports: &[HP0, HP1, HP2, HP3, GP0, GP1, ACP],
-    manual: "UG585, table 4-1; 3.5.1",
 };

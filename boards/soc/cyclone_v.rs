@@ -3,7 +3,8 @@
 //!
 //! As on Zynq-7000 there is a PL310 outer cache, and user space cannot maintain either level.
 
-use crate::{Board, DmaEngine, DmaKind, Soc};
+pub use crate::DE10_NANO;
+use crate::{DmaEngine, DmaKind, Soc};
 use contigo::{Bus, Port};
 
 /// FPGA-to-HPS SDRAM interface: six command ports straight to the SDRAM controller, past the interconnect and the caches.
@@ -43,13 +44,4 @@ pub const SOC: Soc = Soc {
     name: "Cyclone V SoC",
     compatible: "altr,socfpga-cyclone5",
     engines: &[DmaEngine { kind: DmaKind::Pl330, registers: 0xFFE0_1000, port: PDMA }],
-};
-
-/// Terasic DE10-Nano: 5CSEBA6, 1 GiB DDR3 on the HPS (DE10-Nano User Manual, "DDR3 Memory on HPS").
-pub const DE10_NANO: Board = Board {
-    name: "de10-nano",
-    title: "Terasic DE10-Nano, 1 GiB",
-    soc: "Cyclone V 5CSEBA6",
-    ports: &[F2SDRAM, ACP],
-    manual: "Cyclone V HPS TRM, L3 Address Space",
 };
