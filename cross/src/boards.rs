@@ -51,6 +51,31 @@ pub struct Board {
     /// The families of images that it boots.
     #[serde(default)]
     pub images: Vec<String>,
+    /// Its overlays of the device tree.
+    #[serde(default, rename = "overlay")]
+    pub overlays: Vec<Overlay>,
+}
+
+/// An overlay of a board, and what is checked of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overlay {
+    /// The file in the board's folder.
+    #[serde(default = "overlay")]
+    pub file: PathBuf,
+    /// What it is tried on: trees of the kernel's by name, of this board or of one with the same SoC, with the
+    /// kernel's own overlays after a `+`; `lab/board` is the board's own.
+    pub trees: Vec<String>,
+    /// What each tree has then: node, property, value as dtc prints it. A `*` is a name that the kernel has
+    /// changed over time.
+    pub has: Vec<[String; 3]>,
+    /// Of its ports, those whose master does not snoop: nothing above them may say that it does.
+    #[serde(default)]
+    pub not_coherent: Vec<String>,
+}
+
+fn overlay() -> PathBuf {
+    "overlay.dtso".into()
 }
 
 impl Board {
@@ -87,6 +112,9 @@ impl Board {
         }
         if !self.folder.join("README.md").is_file() {
             bail!("there is no README.md beside it, which says where its facts come from");
+        }
+        if let Some(overlay) = self.overlays.iter().find(|overlay| !self.folder.join(&overlay.file).is_file()) {
+            bail!("[[overlay]]: there is no {} beside it", overlay.file.display());
         }
         self.target()?;
         let Some(soc) = &self.soc else {

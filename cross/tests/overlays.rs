@@ -1,6 +1,6 @@
-//! The overlays of `kernel-helpers/` compile without a warning, apply to the trees that the kernel's own sources have for these boards, and the
-//! trees then have what the overlays promise. The kernel's sources are those that `cargo lab` has in its cache; what is not there is
-//! skipped by name.
+//! The overlays of the boards and of the example compile without a warning, apply to the trees that the kernel's own sources have for
+//! these boards, and the trees then have what `board.toml` says. The kernel's sources are those that `cargo lab` has in its cache; what is
+//! not there is skipped by name.
 #![allow(clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 #[path = "overlays/cases.rs"]
@@ -8,8 +8,12 @@ mod cases;
 #[path = "overlays/tree.rs"]
 mod tree;
 
-use cases::{BROKEN, Base, CASES, Case, NOT_COHERENT, PROMISED};
-use contigo_cross::cache_dir::CacheDir;
+use cases::{BROKEN, EXAMPLES, Example};
+use contigo_cross::{
+    boards::{Board, Overlay},
+    cache_dir::CacheDir,
+    targets::ARMV7,
+};
 use contigo_testkit::emulated;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,8 +36,44 @@ fn run(command: &mut Command) -> Outcome<String> {
     if output.status.success() { Ok(said) } else { Err(format!("{command:?}: {said}").into()) }
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernel-helpers/overlays")
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// One overlay, and what is promised of it.
+struct Layer<'a> {
+    name: &'a str,
+    text: String,
+    has: Vec<[&'a str; 3]>,
+    not_coherent: Vec<&'a str>,
+}
+
+impl<'a> Layer<'a> {
+    /// Those of a board.
+    fn of_board(board: &'a Board) -> Outcome<Vec<(&'a [String], Self)>> {
+        let layer = |overlay: &'a Overlay| -> Outcome<_> {
+            let has = overlay.has.iter().map(|promise| promise.each_ref().map(String::as_str)).collect();
+            let not_coherent = overlay.not_coherent.iter().map(String::as_str).collect();
+            let text = fs::read_to_string(board.folder.join(&overlay.file))?;
+            Ok((overlay.trees.as_slice(), Self { name: &board.name, text, has, not_coherent }))
+        };
+        board.overlays.iter().map(layer).collect()
+    }
+
+    fn of_example(example: &'a Example) -> Outcome<Self> {
+        let Example { overlay, has, not_coherent, .. } = example;
+        let text = fs::read_to_string(examples().join(format!("{overlay}.dtso")))?;
+        Ok(Self { name: overlay, text, has: has.to_vec(), not_coherent: not_coherent.to_vec() })
+    }
+}
+
+/// The folder of the example's overlays.
+fn examples() -> PathBuf {
+    root().join("kernel-helpers/overlays")
+}
+
+fn boards() -> Outcome<Vec<Board>> {
+    Ok(Board::all(&root().join("boards"))?)
 }
 
 /// What is missing here of the tools, if anything.
@@ -83,11 +123,12 @@ fn compile_kernels(source: &Path, architecture: &str, tree: &Path, into: &Path) 
     Ok(())
 }
 
-/// The file of this name in the kernel's trees, with any of these endings.
-fn find(source: &Path, architecture: &str, names: &[String]) -> Outcome<PathBuf> {
+/// The file of this name in the kernel's trees.
+fn find(source: &Path, architecture: &str, name: &str) -> Option<PathBuf> {
+    let names = ["dts", "dtso"].map(|ending| format!("{name}.{ending}"));
     let mut candidates =
-        includes(source, architecture).into_iter().skip(2).flat_map(|folder| names.iter().map(move |name| folder.join(name)));
-    candidates.find(|path| path.is_file()).ok_or_else(|| format!("{} has no {names:?}", source.display()).into())
+        includes(source, architecture).into_iter().skip(2).flat_map(|folder| names.clone().into_iter().map(move |name| folder.join(name)));
+    candidates.find(|path| path.is_file())
 }
 
 /// An overlay of ours. A warning is a failure.
@@ -102,12 +143,14 @@ fn apply(base: &Path, overlays: &[PathBuf], into: &Path) -> Outcome {
     if into.is_file() { Ok(()) } else { Err(said.into()) }
 }
 
-/// The overlays of `texts` on the case's tree.
-fn check(case: &Case, base: &Path, texts: &Path, scratch: &Path) -> Outcome {
+/// The overlays on a tree.
+fn check(base: &Path, layers: &[Layer<'_>], scratch: &Path) -> Outcome {
     let mut blobs = Vec::new();
-    for name in case.overlays {
-        let blob = scratch.join(format!("{name}.dtbo"));
-        compile(&texts.join(format!("{name}.dtso")), &blob)?;
+    for layer in layers {
+        let text = scratch.join(format!("{}.dtso", layer.name));
+        fs::write(&text, &layer.text)?;
+        let blob = text.with_extension("dtbo");
+        compile(&text, &blob)?;
         blobs.push(blob);
     }
     let whole = scratch.join("whole.dtb");
@@ -120,15 +163,17 @@ fn check(case: &Case, base: &Path, texts: &Path, scratch: &Path) -> Outcome {
     if !fresh.is_empty() {
         return Err(format!("warnings that {base:?} has not alone: {fresh:#?}").into());
     }
-    for name in case.overlays {
-        let (_, promised) = PROMISED.iter().find(|(overlay, _)| overlay == name).ok_or("an overlay that promises nothing")?;
-        for (path, what, value) in *promised {
+    for Layer { name, has, not_coherent, .. } in layers {
+        if has.is_empty() {
+            return Err(format!("{name} promises nothing").into());
+        }
+        for [path, what, value] in has {
             let found = property(&tree, named(&tree, path), what)?;
             if found != *value {
                 return Err(format!("{name}: {what} of {path} is {found}, not {value}").into());
             }
         }
-        if let Some((_, port)) = NOT_COHERENT.iter().find(|(overlay, port)| overlay == name && coherent(&tree, port)) {
+        if let Some(port) = not_coherent.iter().find(|port| coherent(&tree, port)) {
             return Err(format!("{name}: {port} does not snoop, and its tree says that it does").into());
         }
     }
@@ -136,27 +181,22 @@ fn check(case: &Case, base: &Path, texts: &Path, scratch: &Path) -> Outcome {
     check_blocks(&tree)
 }
 
-/// The tree of a case, of this kernel; `None` where the case belongs to another kernel.
-fn base(case: &Case, series: &str, source: &Path, scratch: &Path) -> Outcome<Option<PathBuf>> {
-    let blob = scratch.join("base.dtb");
-    match case.base {
-        Base::Kernel { architecture, tree } => {
-            compile_kernels(source, architecture, &find(source, architecture, &[tree.to_owned()])?, &blob)?;
-            let Some(carrier) = case.carrier else { return Ok(Some(blob)) };
-            let overlay = scratch.join("carrier.dtbo");
-            let names = ["dtso", "dts"].map(|ending| format!("{carrier}.{ending}"));
-            compile_kernels(source, architecture, &find(source, architecture, &names)?, &overlay)?;
-            let both = scratch.join("both.dtb");
-            apply(&blob, &[overlay], &both)?;
-            Ok(Some(both))
-        }
-        Base::Lab { series: other, .. } if other != series => Ok(None),
-        Base::Lab { board, architecture, .. } => {
-            let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("boards").join(board).join("board.dts");
-            compile_kernels(source, architecture, &tree, &blob)?;
-            Ok(Some(blob))
-        }
+/// The tree of this name for a board, of this kernel; `None` where this kernel has none.
+fn base(board: &Board, tree: &str, source: &Path, scratch: &Path) -> Outcome<Option<PathBuf>> {
+    let architecture = if board.target()? == Some(&ARMV7) { "arm" } else { "arm64" };
+    let (mut whole, mut parts) = (None, Vec::new());
+    for (number, name) in tree.split(" + ").enumerate() {
+        let own = board.folder.join(format!("{name}.dts"));
+        let text = if name.starts_with("lab/") { Some(own) } else { find(source, architecture, name) };
+        let Some(text) = text else { return Ok(None) };
+        let blob = scratch.join(format!("base-{number}.dtb"));
+        compile_kernels(source, architecture, &text, &blob)?;
+        if whole.is_none() { whole = Some(blob) } else { parts.push(blob) }
     }
+    let Some(base) = whole.filter(|_| !parts.is_empty()) else { return Ok(Some(scratch.join("base-0.dtb"))) };
+    let both = scratch.join("base.dtb");
+    apply(&base, &parts, &both)?;
+    Ok(Some(both))
 }
 
 #[test]
@@ -166,16 +206,21 @@ fn every_overlay_compiles_without_a_warning_and_is_in_a_case() -> Outcome {
         return Ok(());
     }
     let scratch = TempDir::new()?;
-    let mut names = BTreeSet::new();
-    for entry in fs::read_dir(folder())? {
+    let (mut there, mut tried) = (BTreeSet::new(), BTreeSet::new());
+    let mut folders = vec![examples()];
+    for board in boards()? {
+        folders.extend([board.folder.clone(), board.folder.join("lab")]);
+        tried.extend(board.overlays.iter().map(|overlay| board.folder.join(&overlay.file)));
+    }
+    tried.extend(EXAMPLES.iter().map(|example| examples().join(format!("{}.dtso", example.overlay))));
+    for entry in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten() {
         let path = entry?.path();
         if path.extension().is_some_and(|ending| ending == "dtso") {
             compile(&path, &scratch.path().join("a.dtbo"))?;
-            names.insert(path.file_stem().ok_or("no name")?.to_string_lossy().into_owned());
+            there.insert(path);
         }
     }
-    let tried: BTreeSet<_> = CASES.iter().flat_map(|case| case.overlays).map(|&name| name.to_owned()).collect();
-    assert_eq!(names, tried);
+    assert_eq!(there, tried);
     Ok(())
 }
 
@@ -187,21 +232,43 @@ fn every_overlay_applies_to_the_kernels_trees() -> Outcome {
         emulated::skipped("overlays::every_overlay_applies", &why);
         return Ok(());
     }
-    let mut tried = 0;
-    for (series, source) in &sources {
-        for case in CASES {
-            let scratch = TempDir::new()?;
-            if let Some(base) = base(case, series, source, scratch.path())? {
-                check(case, &base, &folder(), scratch.path()).map_err(|error| format!("Linux {series}, {:?}: {error}", case.overlays))?;
+    let lacking: Vec<_> = ["6.1", "6.12"].into_iter().filter(|series| !sources.contains_key(*series)).collect();
+    let boards = boards()?;
+    for board in &boards {
+        for tree in board.overlays.iter().flat_map(|overlay| &overlay.trees) {
+            let mut tried = 0;
+            for (series, source) in &sources {
+                let scratch = TempDir::new()?;
+                let Some(base) = base(board, tree, source, scratch.path())? else { continue };
                 tried += 1;
+                for layers in stacks(board, tree)? {
+                    let names: Vec<_> = layers.iter().map(|layer| layer.name).collect();
+                    check(&base, &layers, scratch.path()).map_err(|error| format!("Linux {series}, {names:?} on {tree}: {error}"))?;
+                }
             }
+            assert!(tried > 0 || !lacking.is_empty(), "board {}: no kernel source has a tree {tree}", board.name);
         }
     }
-    assert!(tried >= CASES.len() - 3, "{tried} cases only");
-    for series in ["6.1", "6.12"].into_iter().filter(|series| !sources.contains_key(*series)) {
+    assert!(EXAMPLES.iter().all(|example| boards.iter().any(|board| board.name == example.board)), "an example of no board");
+    for series in lacking {
         emulated::skipped("overlays::every_overlay_applies", &format!("linux-source-{series} is not in the cache"));
     }
     Ok(())
+}
+
+/// What is tried together on a tree of a board: its own overlay, and its own with each example.
+fn stacks<'a>(board: &'a Board, tree: &str) -> Outcome<Vec<Vec<Layer<'a>>>> {
+    let own = || -> Outcome<Vec<Layer<'a>>> {
+        let layers = Layer::of_board(board)?.into_iter().filter(|(trees, _)| trees.iter().any(|own| own == tree));
+        Ok(layers.map(|(_, layer)| layer).collect())
+    };
+    let mut stacks = vec![own()?];
+    for example in EXAMPLES.iter().filter(|example| example.board == board.name) {
+        let mut stack = own()?;
+        stack.push(Layer::of_example(example)?);
+        stacks.push(stack);
+    }
+    Ok(stacks)
 }
 
 /// An overlay with one thing wrong is refused, and for that; with nothing wrong it is not.
@@ -209,28 +276,29 @@ fn every_overlay_applies_to_the_kernels_trees() -> Outcome {
 fn a_broken_overlay_is_refused() -> Outcome {
     let sources = sources()?;
     let why = missing().or_else(|| sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned()));
-    let Some((series, source)) = sources.iter().next_back().filter(|_| why.is_none()) else {
+    let Some((_, source)) = sources.iter().next_back().filter(|_| why.is_none()) else {
         emulated::skipped("overlays::a_broken_overlay_is_refused", &why.unwrap_or_default());
         return Ok(());
     };
-    for (number, overlay, right, wrong, said) in BROKEN {
-        let case = &CASES[*number];
+    let boards = boards()?;
+    for (example, broken, right, wrong, said) in BROKEN {
+        let example = EXAMPLES.iter().find(|one| one.overlay == *example).ok_or("no example")?;
+        let board = boards.iter().find(|board| board.name == example.board).ok_or("no board")?;
+        let tree = &board.overlays[0].trees[0];
         let scratch = TempDir::new()?;
-        let base = base(case, series, source, scratch.path())?.ok_or("no tree")?;
-        let texts = scratch.path().join("texts");
-        fs::create_dir(&texts)?;
-        for name in case.overlays {
-            let text = fs::read_to_string(folder().join(format!("{name}.dtso")))?;
-            let broken = if name == overlay { text.replacen(right, wrong, 1) } else { text.clone() };
-            assert!(name != overlay || broken != text, "{overlay} has no {right}");
-            fs::write(texts.join(format!("{name}.dtso")), broken)?;
-        }
-        match check(case, &base, &texts, scratch.path()) {
+        let base = base(board, tree, source, scratch.path())?.ok_or("no tree")?;
+        let mut layers =
+            stacks(board, tree)?.into_iter().find(|stack| stack.iter().any(|layer| layer.name == example.overlay)).ok_or("none")?;
+        let layer = layers.iter_mut().find(|layer| layer.name == *broken).ok_or("no such overlay")?;
+        let text = layer.text.replacen(right, wrong, 1);
+        assert!(text != layer.text, "{broken} has no {right}");
+        layer.text = text;
+        match check(&base, &layers, scratch.path()) {
             // An addition that breaks nothing.
-            Ok(()) => assert!(said.is_empty(), "{overlay} with {wrong} for {right} passed"),
+            Ok(()) => assert!(said.is_empty(), "{broken} with {wrong} for {right} passed"),
             Err(error) => {
                 let error = error.to_string();
-                assert!(!said.is_empty() && said.split('|').any(|said| error.contains(said)), "{overlay}, {wrong}: {error}");
+                assert!(!said.is_empty() && said.split('|').any(|said| error.contains(said)), "{broken}, {wrong}: {error}");
             }
         }
     }
@@ -245,7 +313,7 @@ fn the_udev_rules_are_rules() -> Outcome {
         emulated::skipped("overlays::the_udev_rules_are_rules", "no udevadm verify here");
         return Ok(());
     }
-    let rules = folder().join("../udev/60-contigo.rules");
+    let rules = root().join("kernel-helpers/udev/60-contigo.rules");
     run(Command::new("udevadm").args(["verify", "--resolve-names=never"]).arg(rules))?;
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! A board of the lab: one folder with `board.toml`, and where it needs them `board.dts`, `setup.sh` and `kernel.config`.
+//! A board of the lab: one file `boards/*/lab/NAME.toml`, with `board.dts`, `setup.sh` and `kernel.config` beside it where it needs them.
+//! Two files in one folder are two variants, which share what lies there.
 
 use crate::cpu::Cpu;
 use anyhow::{Context, bail};
@@ -11,19 +12,20 @@ use std::{
     time::Duration,
 };
 
-/// How long a run may take where `board.toml` says nothing: ten times what the longest takes on two idle cores.
+/// How long a run may take where the board's file says nothing: ten times what the longest takes on two idle cores.
 const TIME_LIMIT_S: u64 = 600;
 
-/// One board, as its folder describes it.
+/// One board, as its file describes it.
 #[derive(Debug)]
 pub(crate) struct Board {
-    /// The folder's name.
+    /// The file's name without its ending.
     pub(crate) name: String,
+    /// The folder that the file is in.
     pub(crate) folder: PathBuf,
     pub(crate) about: Description,
 }
 
-/// `board.toml`. An unknown key is an error: it would be a typo that nobody sees.
+/// The board's file. An unknown key is an error: it would be a typo that nobody sees.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {
@@ -40,6 +42,9 @@ pub(crate) struct Description {
     /// Seconds until a run is ended.
     #[serde(default = "time_limit_s")]
     pub(crate) time_limit_s: u64,
+    /// What root does in the guest before the tests: a script beside this file.
+    #[serde(default = "setup")]
+    pub(crate) setup: String,
     /// Run the tests of the kernel module once more as a 32-bit program: on a 64-bit kernel that can.
     #[serde(default)]
     pub(crate) also_32_bit: bool,
@@ -88,37 +93,41 @@ const fn time_limit_s() -> u64 {
     TIME_LIMIT_S
 }
 
+/// The script that most boards have.
+const SETUP: &str = "setup.sh";
+
+fn setup() -> String {
+    SETUP.to_owned()
+}
+
 impl Board {
-    /// Reads one board's folder.
-    fn read(folder: PathBuf, name: String) -> Result<Self> {
-        let file = folder.join("board.toml");
-        let text = fs::read_to_string(&file).with_context(|| format!("board {name}: cannot read {}", file.display()))?;
+    /// Reads one board's file.
+    fn read(name: String, file: &Path) -> Result<Self> {
+        let text = fs::read_to_string(file).with_context(|| format!("board {name}: cannot read {}", file.display()))?;
         let about: Description = toml::from_str(&text).with_context(|| format!("board {name}: {}", file.display()))?;
+        let folder = file.parent().unwrap_or(file).to_owned();
+        if about.setup != SETUP && !folder.join(&about.setup).is_file() {
+            bail!("board {name}: {}: there is no {} beside it", file.display(), about.setup);
+        }
         if about.kernel.source.is_some() == about.kernel.stock.is_some() {
             bail!("board {name}: {}: [kernel] wants either `source` or `stock`", file.display());
         }
         Ok(Self { name, folder, about })
     }
 
-    /// All boards of a folder, by name.
+    /// All boards, by name.
     pub(crate) fn all(boards: &Path) -> Result<Vec<Self>> {
-        let names = names(boards)?;
-        names.into_iter().map(|name| Self::read(boards.join(&name), name)).collect()
+        files(boards)?.into_iter().map(|(name, file)| Self::read(name, &file)).collect()
     }
 
     /// The boards of these names; all of them where none is named. An unknown name lists those that exist.
     pub(crate) fn named(boards: &Path, wanted: &[String]) -> Result<Vec<Self>> {
-        if wanted.is_empty() {
-            return Self::all(boards);
+        let files = files(boards)?;
+        if let Some(unknown) = wanted.iter().find(|name| !files.contains_key(*name)) {
+            bail!("there is no board {unknown}; the boards are: {}", files.into_keys().collect::<Vec<_>>().join(", "));
         }
-        let exist = names(boards)?;
-        if let Some(unknown) = wanted.iter().find(|name| !exist.contains(name)) {
-            bail!("there is no board {unknown}; the boards are: {}", exist.join(", "));
-        }
-        let mut once = wanted.to_vec();
-        once.sort();
-        once.dedup();
-        once.into_iter().map(|name| Self::read(boards.join(&name), name)).collect()
+        let wanted = files.into_iter().filter(|(name, _)| wanted.is_empty() || wanted.contains(name));
+        wanted.map(|(name, file)| Self::read(name, &file)).collect()
     }
 
     pub(crate) fn cpu(&self) -> Cpu {
@@ -143,22 +152,31 @@ impl Board {
     }
 }
 
-/// The folders that have a `board.toml`.
-fn names(boards: &Path) -> Result<Vec<String>> {
-    let listed = || -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(boards)? {
-            let entry = entry?;
-            if entry.path().join("board.toml").is_file() {
-                names.push(entry.file_name().to_string_lossy().into_owned());
+/// Every `*/lab/NAME.toml`, by name.
+fn files(boards: &Path) -> Result<BTreeMap<String, PathBuf>> {
+    let listed = || -> io::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for board in fs::read_dir(boards)? {
+            let lab = board?.path().join("lab");
+            if lab.is_dir() {
+                for entry in fs::read_dir(lab)? {
+                    files.push(entry?.path());
+                }
             }
         }
-        names.sort();
-        Ok(names)
+        Ok(files)
     };
-    let names = listed().with_context(|| format!("cannot read the boards in {}", boards.display()))?;
-    if names.is_empty() {
-        bail!("there is no board in {}: a board is a folder with a board.toml", boards.display());
+    let mut files = BTreeMap::new();
+    for file in listed().with_context(|| format!("cannot read the boards in {}", boards.display()))? {
+        if file.extension().is_some_and(|ending| ending == "toml") {
+            let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if let Some(other) = files.insert(name.clone(), file.clone()) {
+                bail!("there are two boards {name}: {} and {}", other.display(), file.display());
+            }
+        }
     }
-    Ok(names)
+    if files.is_empty() {
+        bail!("there is no board in {}: a board is a file FOLDER/lab/NAME.toml there", boards.display());
+    }
+    Ok(files)
 }

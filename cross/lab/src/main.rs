@@ -22,8 +22,8 @@ use std::{path::PathBuf, process::ExitCode};
 #[derive(Debug, Parser)]
 #[command(name = "lab", bin_name = "cargo lab", version, arg_required_else_help = true)]
 struct Cli {
-    /// The folder with one folder for each board
-    #[arg(long = "boards", global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../boards"), hide_default_value = true)]
+    /// The folder with a folder for each board; the lab runs each FOLDER/lab/NAME.toml there
+    #[arg(long = "boards", global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"), hide_default_value = true)]
     folder: PathBuf,
     /// The folder with the sources of the kernel module contigo, which is built for every kernel that is built here
     #[arg(long, global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-helpers"), hide_default_value = true)]

@@ -119,7 +119,7 @@ mod tests {
     const ROW: &str = r#"@row {"kind":"check","board":"b","name":"n","status":"passed"}"#;
 
     fn judged(lines: &[&str], code: Option<i32>, may_be_empty: bool) -> Option<String> {
-        let boards = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../boards"));
+        let boards = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"));
         let board = Board::named(boards, &["virt".to_owned()]).unwrap().pop().unwrap();
         let mut heard = Heard::default();
         lines.iter().for_each(|line| heard.line("b", line));

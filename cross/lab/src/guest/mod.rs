@@ -59,7 +59,7 @@ pub(crate) fn pack(board: &Board, programs: &[Program], modules: &[Module], task
     image.file("lab/modules", list.as_bytes())?;
     let extra = modules.iter().filter(|module| module.extra).map(|module| format!("{}\n", module.name)).collect::<String>();
     image.file("etc/contigo-modules", extra.as_bytes())?;
-    if let Some(setup) = board.file("setup.sh") {
+    if let Some(setup) = board.file(&board.about.setup) {
         image.copy("lab/setup.sh", &setup)?;
     }
     let arguments = match task {

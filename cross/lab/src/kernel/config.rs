@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     fn board() -> Board {
-        let boards = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../boards"));
+        let boards = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"));
         Board::named(boards, &["zynq-6.12".to_owned()]).unwrap().pop().unwrap()
     }
 

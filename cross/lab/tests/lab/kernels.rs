@@ -57,7 +57,7 @@ fn a_build_is_kept_whole_and_not_repeated() -> Outcome {
 fn another_configuration_is_another_kernel() -> Outcome {
     let world = world("exit 0")?;
     assert_eq!(world.run(&["kernel"])?.status, Some(0));
-    fs::write(world.path("boards/own/kernel.config"), "CONFIG_MORE=y\n")?;
+    fs::write(world.path("boards/own/lab/kernel.config"), "CONFIG_MORE=y\n")?;
     assert_eq!(world.run(&["kernel"])?.status, Some(0));
     world.program("arm-linux-gnueabihf-gcc", "echo 'gcc 100.0'")?;
     assert_eq!(world.run(&["kernel"])?.status, Some(0));
@@ -167,7 +167,7 @@ fn two_runs_build_a_kernel_once() -> Outcome {
 #[test]
 fn what_the_kernel_does_not_take_is_an_error_that_names_it() -> Outcome {
     let world = world("exit 0")?;
-    fs::write(world.path("boards/own/kernel.config"), "CONFIG_MORE=y\n")?;
+    fs::write(world.path("boards/own/lab/kernel.config"), "CONFIG_MORE=y\n")?;
     fs::write(world.path("config"), "echo '# CONFIG_MORE is not set' > \"$out/.config\"")?;
     world.run(&["kernel"])?.failed_with(&["this kernel does not take", "CONFIG_MORE=y", "CONFIG_UIO=y"]);
     nothing_in_the_cache(&world);

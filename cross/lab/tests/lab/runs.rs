@@ -199,8 +199,7 @@ fn boards_that_run_at_the_same_time_are_all_counted() -> Outcome {
         return Ok(());
     }
     let world = World::with_emulator(&prints(&[ROW, "@end 0 1"], 0))?;
-    fs::create_dir(world.path("boards/other"))?;
-    fs::copy(world.path("boards/virtual/board.toml"), world.path("boards/other/board.toml"))?;
+    fs::copy(world.path("boards/virtual/lab/virtual.toml"), world.path("boards/virtual/lab/other.toml"))?;
     let said = world.test(&["--jobs", "2"])?;
     assert_eq!(said.status, Some(0), "{said:?}");
     assert!(said.out.contains("2 passed; 0 failed; 0 ignored;") && said.out.contains(" on 2 boards"), "{}", said.out);

@@ -99,7 +99,7 @@ impl World {
     }
 
     pub(crate) fn board(&self, name: &str, toml: &str) -> Outcome {
-        write(&self.path("boards").join(name).join("board.toml"), toml.as_bytes())
+        write(&self.path(&format!("boards/{name}/lab/{name}.toml")), toml.as_bytes())
     }
 
     pub(crate) fn elf(&self, name: &str, bytes: Vec<u8>) -> Outcome {

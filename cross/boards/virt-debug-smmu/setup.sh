@@ -1,1 +1,0 @@
-../virt-debug/setup.sh
