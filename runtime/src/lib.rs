@@ -108,7 +108,6 @@ pub mod sim;
 pub mod trace;
 mod types;
 
-pub use dlpack::TensorRule;
 pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
 pub use job::{Accelerator, Attempt, Engine, JobCounts, JobError, QuiesceProgram, QuiesceStep, Running};
 pub use mem::{
@@ -118,17 +117,15 @@ pub use mem::{
 #[doc(hidden)]
 pub use mem::{RawPool, RawSlots};
 pub use trace::Stats;
-pub use types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Refused, Result, Timeout};
+pub use types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Refused, Result, TensorRule, Timeout};
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub use {
-    hw::Spin,
-    linux::{
-        device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
-        guard::{DmaBuf, KernelPort},
-        memory::{DmaHeap, ExportedFd, HugeTlb, UDmaBuf},
-        os::process::same_process,
-    },
+pub use linux::{
+    Export, ExportedFd, Spin,
+    device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
+    guard::{DmaBuf, KernelPort},
+    memory::{DmaHeap, HugeTlb, UDmaBuf},
+    same_process,
 };
 
 /// The drivers, as 0.1 called them.

@@ -59,7 +59,7 @@ const KERNEL: [(Error, &str); 17] = [
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
     (Error::NotFound { what: "UIO device", among: 3 }, include_str!("uio.rs")),
     (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),
-    (Error::Cuda { call: "cuInit", code: 100 }, include_str!("cuda/main.rs")),
+    (Error::Cuda { call: "cuInit", code: 100, name: "CUDA_ERROR_NO_DEVICE" }, include_str!("cuda/main.rs")),
     (Error::NoLibrary { name: "libcuda.so.1", fix: "install the driver" }, include_str!("cuda/gpus.rs")),
 ];
 

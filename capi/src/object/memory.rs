@@ -4,7 +4,9 @@
 use super::Module;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 use contigo::cuda::CudaHost;
-use contigo::{Backend, Direction, DmaBuf, DmaHeap, Error, ExportedFd, HugeTlb, Mapping, Segment, UDmaBuf, sim::Sim};
+use contigo::{
+    Backend, Direction, DmaBuf, DmaHeap, Error, Export, ExportedFd, HugeTlb, Mapping, Segment, UDmaBuf, linux::NO_DMA_BUF, sim::Sim,
+};
 use core::ops::Range;
 
 /// Every kind of memory. It owns the block.
@@ -58,8 +60,22 @@ unsafe impl Backend for Memory {
     fn held_by(&self, range: Range<usize>, holder: contigo::sim::Holder<'_>) {
         self.backend().held_by(range, holder);
     }
+}
+
+// SAFETY: every method is one backend's own.
+unsafe impl Export for Memory {
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
-        // SAFETY: the caller's promise.
-        unsafe { self.backend().export() }
+        match self {
+            // SAFETY: the caller's promise.
+            Self::UDmaBuf(block) => unsafe { block.export() },
+            // SAFETY: as above.
+            Self::DmaHeap(block) => unsafe { block.export() },
+            // SAFETY: as above.
+            Self::DmaHeapFor(block) => unsafe { block.export() },
+            #[cfg(test)]
+            // SAFETY: as above.
+            Self::FakeUDmaBuf(block) => unsafe { block.export() },
+            _ => Err(NO_DMA_BUF),
+        }
     }
 }

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a library is loaded, and its functions are called")]
 //! NVIDIA's driver, loaded.
 
-use super::abi::{Api, CuResult, api};
+use super::abi::{Api, CuResult, api, code_name};
 use crate::types::{Error, Result};
 use core::{
     ffi::{CStr, c_int},
@@ -109,10 +109,15 @@ fn first(names: &[&'static CStr]) -> &'static str {
     names.first().and_then(|name| name.to_str().ok()).unwrap_or("")
 }
 
+/// What the driver said, with the names of its call and its code.
+pub(super) const fn error(call: &'static str, code: CuResult) -> Error {
+    Error::Cuda { call, code, name: code_name(code) }
+}
+
 /// A result, as an error with the call's name.
 #[inline]
 pub(super) const fn check(call: &'static str, code: CuResult) -> Result<()> {
-    if code == 0 { Ok(()) } else { Err(Error::Cuda { call, code }) }
+    if code == 0 { Ok(()) } else { Err(error(call, code)) }
 }
 
 impl fmt::Debug for Cuda {

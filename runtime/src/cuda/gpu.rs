@@ -3,7 +3,7 @@
 
 use super::{
     abi::{Api, CuContext, CuDevice, INVALID_CONTEXT, attribute},
-    driver::{Cuda, check},
+    driver::{Cuda, check, error},
 };
 use crate::{
     mem::Port,
@@ -93,13 +93,13 @@ impl<'c> Gpu<'c> {
         // SAFETY: the pointer is a reference.
         check("cuCtxGetCurrent", unsafe { (cuda.api.context_current)(&raw mut context) })?;
         if context.is_null() {
-            return Err(Error::Cuda { call: "cuCtxGetCurrent", code: INVALID_CONTEXT });
+            return Err(error("cuCtxGetCurrent", INVALID_CONTEXT));
         }
         // SAFETY: as above.
         check("cuCtxGetDevice", unsafe { (cuda.api.context_device)(&raw mut device) })?;
         // A machine has a handful; the driver's own limit is 64 or so.
         let ordinal = (0..cuda.gpus()?).find(|ordinal| self::device(cuda, *ordinal).is_ok_and(|found| found == device));
-        let ordinal = ordinal.ok_or(Error::Cuda { call: "cuCtxGetDevice", code: INVALID_CONTEXT })?;
+        let ordinal = ordinal.ok_or(error("cuCtxGetDevice", INVALID_CONTEXT))?;
         Ok(Self {
             cuda,
             context,

@@ -7,8 +7,9 @@ use super::{
     driver::check,
 };
 use crate::{
-    hw::{Irq, Spin, irq::poll_until},
+    hw::{Irq, irq::poll_until},
     job::Accelerator,
+    linux::Spin,
     mem::{DevSlice, Port},
     types::{Direction, Error, Result, Timeout},
 };

@@ -5,6 +5,7 @@ use crate::{
     hw::{irq::Irq, mmio::Mmio},
     mem::Port,
     types::Error,
+    types::platform::forward_as_fd,
 };
 
 /// One device: registers ([`Mmio`]), interrupt ([`Irq`]), and the port that its bus master reaches memory through. A driver
@@ -45,7 +46,7 @@ pub unsafe trait Device: Mmio + Irq {
 #[derive(Debug)]
 pub struct Wired<W, I> {
     window: W,
-    pub(super) irq: I,
+    irq: I,
     port: Port,
 }
 
@@ -94,3 +95,5 @@ unsafe impl<W: Mmio, I: Irq> Device for Wired<W, I> {
         &self.port
     }
 }
+
+forward_as_fd!({W, I} Wired<W, I>, irq: I);

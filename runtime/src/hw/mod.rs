@@ -5,16 +5,10 @@
 //!
 //! Imports: `types`, `trace`, `mem`.
 
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod as_fd;
 pub(crate) mod device;
 pub mod irq;
 pub mod mmio;
 
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use as_fd::{AsFd, AsRawFd, BorrowedFd};
 pub use device::{Device, Wired};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub use irq::Spin;
 pub use irq::{Irq, poll_every, poll_until};
 pub use mmio::{Mmio, MmioWindow};

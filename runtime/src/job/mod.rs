@@ -7,8 +7,6 @@
 //! Imports: `types`, `trace`, `mem`, `hw`.
 
 mod accelerator;
-#[cfg(all(test, feature = "sim", feature = "linux", target_os = "linux"))]
-mod barrier_tests;
 mod engine;
 mod job_error;
 mod quiesce;
@@ -17,7 +15,5 @@ mod running;
 pub use accelerator::Accelerator;
 pub use engine::{Engine, JobCounts};
 pub use job_error::JobError;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use quiesce::MAX_STEPS;
 pub use quiesce::{QuiesceProgram, QuiesceStep};
 pub use running::{Attempt, Running};

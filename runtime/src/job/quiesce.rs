@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`), and twice what a driver here needs.
-pub(crate) const MAX_STEPS: usize = 32;
+const MAX_STEPS: usize = 32;
 
 /// One step, on one register of 32 bits.
 ///
@@ -78,6 +78,9 @@ pub struct QuiesceProgram {
 }
 
 impl QuiesceProgram {
+    /// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`).
+    pub const MAX_STEPS: usize = MAX_STEPS;
+
     /// No steps: a device that is not stopped so.
     pub const NONE: Self = Self { steps: heapless::Vec::new() };
 

@@ -6,8 +6,16 @@
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`.
 
+#[cfg(all(test, feature = "sim"))]
+mod barrier_tests;
 pub mod device;
+mod export;
 pub mod guard;
 pub mod memory;
 pub(crate) mod os;
 pub mod vfio;
+
+pub use self::{
+    export::{Export, NO_DMA_BUF},
+    os::{ExportedFd, Spin, same_process},
+};

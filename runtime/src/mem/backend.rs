@@ -1,8 +1,6 @@
 #![allow(unsafe_code, reason = "a backend that lies hands out memory that is not there: implementing it is a promise")]
 //! Where contiguous memory comes from: one trait, one file for each kind of memory.
 
-#[cfg(all(feature = "linux", target_os = "linux"))]
-use crate::linux::memory::ExportedFd;
 use crate::types::{BaseAddr, Bus, Direction, Error};
 use core::{ops::Range, ptr::NonNull};
 
@@ -60,7 +58,7 @@ pub struct Segment {
 /// backend rather than drop it while anything carved from it is still out.
 ///
 /// # Safety
-/// The two syncs are unsafe to call: they change what the CPU sees. So is `export`: whoever imports the block does. Everything else is
+/// The two syncs are unsafe to call: they change what the CPU sees. Everything else is
 /// safe.
 ///
 /// # Implementation safety
@@ -123,18 +121,5 @@ pub unsafe trait Backend: Send + Sync {
     #[cfg(feature = "sim")]
     fn held_by(&self, range: Range<usize>, holder: super::Holder<'_>) {
         let _ = (range, holder);
-    }
-
-    /// A descriptor of a dma-buf that holds the whole block, for another importer. The default has none.
-    ///
-    /// # Errors
-    /// [`Error::Unsuitable`]: this memory is no dma-buf. What the kernel says.
-    ///
-    /// # Safety
-    /// As [`Region::export`](crate::Region::export).
-    #[cfg(all(feature = "linux", target_os = "linux"))]
-    unsafe fn export(&self) -> Result<ExportedFd, Error> {
-        let fix = "only u-dma-buf, dma-heap and imported dma-bufs can be given to another importer: use one of them";
-        Err(Error::Unsuitable { name: "this memory's count of dma-bufs", value: 0, fix })
     }
 }

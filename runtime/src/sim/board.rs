@@ -1,11 +1,9 @@
 //! The simulated board: bus, clock and seed.
 
-#[cfg(all(feature = "linux", target_os = "linux"))]
 use super::SimSpec;
 use super::{Faults, Sim, block::SimBlock, holder::Mark};
 use crate::{
-    mem::Holder,
-    mem::Port,
+    mem::{Holder, Port},
     types::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Result, lock},
 };
 use core::{
@@ -115,7 +113,6 @@ impl SimBoard {
     ///
     /// # Errors
     /// As [`memory_with`](Self::memory_with).
-    #[cfg(all(feature = "linux", target_os = "linux"))]
     pub fn memory(&self, len_bytes: usize) -> Result<Sim<'_>> {
         self.memory_with(SimSpec { len_bytes, ..SimSpec::default() })
     }
@@ -125,7 +122,6 @@ impl SimBoard {
     /// # Errors
     /// [`Error::Os`] where the kernel has no memory; [`Error::TooMany`] past 32 blocks;
     /// [`Error::BlockSize`].
-    #[cfg(all(feature = "linux", target_os = "linux"))]
     pub fn memory_with(&self, spec: SimSpec) -> Result<Sim<'_>> {
         Sim::map(self, spec)
     }

@@ -3,9 +3,8 @@
 
 use super::{SimBoard, block::SimBlock};
 use crate::{
-    mem::Holder,
-    mem::{Backend, Mapping, Segment, SyncScope},
-    types::{Align, BaseAddr, Direction, Error, Result},
+    mem::{Backend, Holder, Mapping, Segment, SyncScope},
+    types::{Align, BaseAddr, Direction, Error, Result, platform::Anonymous},
 };
 use core::{fmt, ops::Range, ptr::NonNull};
 
@@ -48,26 +47,18 @@ pub struct Sim<'b> {
     storage: Storage,
 }
 
-/// Zeroed memory of the process.
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(super) fn anonymous(len_bytes: usize) -> Result<memmap2::MmapMut> {
-    memmap2::MmapMut::map_anon(len_bytes).map_err(|error| Error::Os { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })
-}
-
 /// What holds the four memories.
 enum Storage {
-    #[cfg(all(feature = "linux", target_os = "linux"))]
-    Mapped(core::mem::ManuallyDrop<memmap2::MmapMut>),
+    Mapped(core::mem::ManuallyDrop<Anonymous>),
     Static,
 }
 
 impl<'b> Sim<'b> {
-    #[cfg(all(feature = "linux", target_os = "linux"))]
     pub(super) fn map(board: &'b SimBoard, spec: SimSpec) -> Result<Self> {
         let refusal = Error::BlockSize { len_bytes: spec.len_bytes, need_bytes: 1, line_bytes: spec.line.bytes() };
         let len_bytes = spec.line.round_up(spec.len_bytes).filter(|&len| len > 0).ok_or(refusal)?;
         let four = len_bytes.checked_mul(4).ok_or(refusal)?;
-        let mut mapped = anonymous(four)?;
+        let mut mapped = Anonymous::zeroed(four)?;
         let memory = NonNull::new(mapped.as_mut_ptr()).ok_or(refusal)?;
         // SAFETY: the mapping has 4 * len_bytes bytes, zeroed, and is this backend's alone; `Drop`
         // unmaps it only after the block was taken from the board.
@@ -164,7 +155,6 @@ unsafe impl Backend for Sim<'_> {
 impl Drop for Sim<'_> {
     fn drop(&mut self) {
         self.board.detach(self.block.id);
-        #[cfg(all(feature = "linux", target_os = "linux"))]
         if let Storage::Mapped(mapped) = &mut self.storage
             && !self.board.is_attached(self.block.id)
         {
@@ -182,7 +172,6 @@ unsafe impl Sync for Sim<'_> {}
 impl fmt::Debug for Sim<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = match &self.storage {
-            #[cfg(all(feature = "linux", target_os = "linux"))]
             Storage::Mapped(_) => "mapped",
             Storage::Static => "static",
         };

@@ -3,11 +3,13 @@
 
 use super::{SimBoard, block::SimBlock};
 use crate::{
-    mem::Holder,
-    mem::{Backend, Mapping, Segment},
-    types::{Direction, Result},
+    mem::{Backend, Holder, Mapping, Segment},
+    types::{
+        Direction, Result,
+        platform::{Anonymous, HAS_MEMORY},
+    },
 };
-use core::{mem::ManuallyDrop, ops::Range};
+use core::{mem::ManuallyDrop, ops::Range, ptr::NonNull};
 
 /// Any other backend's block on the simulated board's bus, so that simulated devices work on real
 /// memory: `contigo demo --heap hugetlb`. Its addresses are for this board then, and for no real
@@ -20,8 +22,7 @@ pub struct OnBoard<'b, B: Backend> {
     inner: ManuallyDrop<B>,
     block: SimBlock,
     /// Who holds each byte. Freed with `inner`.
-    #[cfg(all(feature = "linux", target_os = "linux"))]
-    marks: ManuallyDrop<memmap2::MmapMut>,
+    marks: ManuallyDrop<Option<Anonymous>>,
 }
 
 impl<'b, B: Backend> OnBoard<'b, B> {
@@ -32,20 +33,10 @@ impl<'b, B: Backend> OnBoard<'b, B> {
     /// seen it.
     pub fn new(board: &'b SimBoard, inner: B) -> Result<Self> {
         let Mapping { cpu, len_bytes, base, .. } = inner.mapping();
-        #[cfg(all(feature = "linux", target_os = "linux"))]
-        let mut mapped = super::memory::anonymous(len_bytes)?;
-        #[cfg(all(feature = "linux", target_os = "linux"))]
-        let marks = core::ptr::NonNull::new(mapped.as_mut_ptr());
-        #[cfg(not(all(feature = "linux", target_os = "linux")))]
-        let marks = None;
+        let mut mapped = if HAS_MEMORY { Some(Anonymous::zeroed(len_bytes)?) } else { None };
+        let marks = mapped.as_mut().and_then(|mapped| NonNull::new(mapped.as_mut_ptr()));
         let block = board.attach(SimBlock { id: 0, base, len_bytes, cpu, behind: None, marks })?;
-        Ok(Self {
-            board,
-            inner: ManuallyDrop::new(inner),
-            block,
-            #[cfg(all(feature = "linux", target_os = "linux"))]
-            marks: ManuallyDrop::new(mapped),
-        })
+        Ok(Self { board, inner: ManuallyDrop::new(inner), block, marks: ManuallyDrop::new(mapped) })
     }
 }
 
@@ -86,7 +77,6 @@ impl<B: Backend> Drop for OnBoard<'_, B> {
         if !self.board.is_attached(self.block.id) {
             // SAFETY: `drop` runs once, and the board knows the memory no more.
             unsafe { ManuallyDrop::drop(&mut self.inner) }
-            #[cfg(all(feature = "linux", target_os = "linux"))]
             // SAFETY: as above.
             unsafe {
                 ManuallyDrop::drop(&mut self.marks);

@@ -31,8 +31,6 @@ mod ledger;
 mod listener;
 mod site;
 pub(crate) mod stats;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) mod text;
 
 pub use event::{Event, Kind};
 #[cfg(feature = "audit")]

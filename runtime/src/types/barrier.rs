@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "barrier instructions have no safe name on Arm")]
 //! The two barriers of a job. They stay where cache maintenance is skipped: a coherent port snoops
-//! caches, not store buffers. `engine/barrier_tests.rs` counts the first on every way to a device,
+//! caches, not store buffers. `linux/barrier_tests.rs` counts the first on every way to a device,
 //! and the second on every way back.
 
 use core::sync::atomic::{Ordering, fence};

@@ -125,7 +125,7 @@ pub enum Error {
     /// A tensor is not what the exchange, or the consumer's contract, allows. Make it as the rule says, or use another contract.
     Tensor {
         /// The rule.
-        rule: crate::dlpack::TensorRule,
+        rule: crate::types::TensorRule,
         /// What was found; what is negative as the 64 bits that it is.
         found: u64,
         /// What the rule says.
@@ -283,8 +283,10 @@ pub enum Error {
     Cuda {
         /// The function's name, without its version.
         call: &'static str,
-        /// The `CUresult`, which `cuda::code_name` names.
+        /// The `CUresult`.
         code: i32,
+        /// Its name in `cuda.h`.
+        name: &'static str,
     },
     /// A library of the system is not there. Do what `fix` says.
     NoLibrary {
@@ -491,7 +493,7 @@ impl fmt::Display for Error {
             Self::BadName { len_bytes, max_bytes } => {
                 write!(f, "not a name ({len_bytes} bytes): it has 1 to {max_bytes}, no '/' and no NUL; a PCI function's is as 0000:00:01.0")
             }
-            Self::Cuda { call, code } => write!(f, "{call}: {} ({code})", cuda_code(code)),
+            Self::Cuda { call, code, name } => write!(f, "{call}: {name} ({code})"),
             Self::NoLibrary { name, fix } => write!(f, "{name} cannot be loaded: {fix}"),
             Self::NotFound { what, among } => write!(f, "no such {what}; {among} others are there"),
             Self::Ambiguous { what, matches } => {
@@ -523,12 +525,4 @@ impl fmt::Display for Error {
             }
         }
     }
-}
-
-/// What `cuda.h` calls a result, where that table is built in.
-#[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
-use crate::cuda::code_name as cuda_code;
-#[cfg(not(all(feature = "cuda", target_os = "linux", target_pointer_width = "64")))]
-const fn cuda_code(_code: i32) -> &'static str {
-    "a CUDA error"
 }

@@ -10,12 +10,18 @@ pub(crate) mod addr;
 pub(crate) mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod error;
-#[cfg(any(feature = "sim", all(feature = "linux", target_os = "linux")))]
+#[allow(dead_code, reason = "the simulated board and Linux lock; a runtime with neither does not")]
 pub(crate) mod lock;
+#[cfg_attr(all(feature = "linux", target_os = "linux"), path = "platform/linux.rs")]
+#[cfg_attr(not(all(feature = "linux", target_os = "linux")), path = "platform/none.rs")]
+#[allow(dead_code, reason = "the simulated board alone asks for memory and drivers for files")]
+pub(crate) mod platform;
 pub(crate) mod refused;
+mod tensor_rule;
 pub(crate) mod timeout;
 
 pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
 pub use error::{Error, Result};
 pub use refused::Refused;
+pub use tensor_rule::TensorRule;
 pub use timeout::Timeout;

@@ -85,6 +85,6 @@ fn clean_but_for(controls: &Controls, provoked: &[Function]) {
 
 /// The code of an [`Error::Cuda`], and the function that said it.
 fn code(error: Error) -> (&'static str, i32) {
-    let Error::Cuda { call, code } = error else { panic!("{error:?}") };
+    let Error::Cuda { call, code, .. } = error else { panic!("{error:?}") };
     (call, code)
 }

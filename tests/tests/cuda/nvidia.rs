@@ -1,7 +1,10 @@
 //! NVIDIA's own driver, of several versions, on a machine without a GPU: what can be seen of it is that the runtime finds all of its functions
 //! there, understands its version, and says what it answers. Each is loaded in a process of its own, which loads no other.
 
-use contigo::{Error, Result, cuda::Cuda};
+use contigo::{
+    Error, Result,
+    cuda::{Cuda, code_name},
+};
 use contigo_testkit::{
     emulated,
     nvidia::{self, Driver, NoNode},
@@ -48,10 +51,10 @@ fn expected(driver: &Driver) -> Vec<Result<u32>> {
         let value = if driver.major < 410 { 9_010 } else { 10_010 };
         return vec![Err(Error::Unsuitable { name: "cuDriverGetVersion", value, fix })];
     }
-    let mut answers = vec![Err(Error::Cuda { call: "cuInit", code: 100 })];
+    let mut answers = vec![Err(Error::Cuda { call: "cuInit", code: 100, name: code_name(100) })];
     if emulated::why().is_some() && driver.major < 500 {
         // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an unknown error.
-        answers.push(Err(Error::Cuda { call: "cuInit", code: 999 }));
+        answers.push(Err(Error::Cuda { call: "cuInit", code: 999, name: code_name(999) }));
     }
     answers
 }

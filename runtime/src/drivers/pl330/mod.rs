@@ -36,6 +36,7 @@ use crate::{
     hw::{Device, irq::poll_every, mmio::Mmio},
     job::{Accelerator, QuiesceProgram, QuiesceStep},
     mem::{CpuBuf, DevSlice, DriverBuf, Port},
+    types::platform::forward_as_fd,
     types::{Align, Direction, Error, Refused, Result, Timeout},
 };
 use core::{fmt, mem::ManuallyDrop};
@@ -346,12 +347,7 @@ impl Look {
     }
 }
 
-#[cfg(all(feature = "linux", target_os = "linux"))]
-impl<D: Device + crate::hw::AsFd> crate::hw::AsFd for Pl330<'_, D> {
-    fn as_fd(&self) -> crate::hw::BorrowedFd<'_> {
-        self.device.as_fd()
-    }
-}
+forward_as_fd!({'p, D: Device} Pl330<'p, D>, device: D);
 
 // SAFETY: 1. The program reads `from.len_bytes` bytes from the first operand and writes as many into the second (`microcode`, whose
 // tests execute every program), which `check` found large enough; the controller executes nothing else, for `quiesce` has stopped

@@ -37,8 +37,6 @@ pub mod regs;
 
 #[cfg(feature = "sim")]
 pub use self::model::{SimZdma, ZdmaModel};
-#[cfg(all(feature = "linux", target_os = "linux"))]
-use crate::hw::{AsFd, BorrowedFd};
 use crate::{
     hw::{
         Device,
@@ -46,6 +44,7 @@ use crate::{
     },
     job::{Accelerator, QuiesceProgram, QuiesceStep},
     mem::{CpuBuf, DevBuf, DevSlice, DriverBuf, Port},
+    types::platform::forward_as_fd,
     types::{Direction, Error, Refused, Result, Timeout},
 };
 use list::{List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces};
@@ -337,13 +336,7 @@ unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
     }
 }
 
-#[cfg(all(feature = "linux", target_os = "linux"))]
-impl<D: Device + AsFd> AsFd for Zdma<'_, D> {
-    /// Where the channel's interrupt shows.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.device.as_fd()
-    }
-}
+forward_as_fd!({'p, D: Device} Zdma<'p, D>, device: D);
 
 impl<D: Device> Drop for Zdma<'_, D> {
     /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it stays leaked.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::hw::device::Wired;
 use crate::{
-    hw::Spin,
+    linux::Spin,
     linux::os::{
         dir::each_name,
         fd::{Fd, Path},

@@ -4,7 +4,7 @@
 use super::{Registers, UioIrq, registers::Extent};
 use crate::hw::device::Wired;
 use crate::{
-    hw::Spin,
+    linux::Spin,
     linux::os::{
         fd::{Fd, Path, check_name},
         pagemap, sysfs,

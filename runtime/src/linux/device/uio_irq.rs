@@ -2,9 +2,11 @@
 
 use super::config::Config;
 use crate::{
-    hw::{AsFd, BorrowedFd, Irq, Spin},
+    hw::Irq,
+    linux::Spin,
     linux::os::fd::Fd,
     types::Error,
+    types::platform::{AsFd, BorrowedFd},
 };
 use nix::libc::{EAGAIN, EIO, ENOSYS};
 

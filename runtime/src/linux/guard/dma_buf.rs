@@ -8,9 +8,10 @@ use super::{
     os,
 };
 use crate::{
-    hw::{AsRawFd as _, BorrowedFd},
-    linux::{memory::ExportedFd, os::map as mapped},
+    linux::os::map as mapped,
+    linux::{Export, ExportedFd},
     mem::backend::{Backend, Mapping, Segment, SyncScope},
+    types::platform::{AsRawFd as _, BorrowedFd},
     types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr},
 };
 use core::{fmt, ops::Range, ptr::NonNull, sync::atomic::Ordering};
@@ -177,7 +178,10 @@ unsafe impl<K: PortKernel> Backend for DmaBuf<'_, K> {
         // What the device only read is as it was; to invalidate a part of a line would throw away what a neighbour wrote.
         if direction.device_writes() { self.sync(&range, true, SYNC_FOR_CPU) } else { Ok(()) }
     }
+}
 
+// SAFETY: the descriptor is a duplicate of the import's own.
+unsafe impl<K: PortKernel> Export for DmaBuf<'_, K> {
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         ExportedFd::of(self.port.kernel.raw_fd(&self.file))
     }

@@ -10,6 +10,7 @@
 
 #[doc(hidden)]
 pub mod abi;
+mod arm;
 mod dma_buf;
 mod kernel;
 mod program;

@@ -1,10 +1,10 @@
 //! A driver's quiesce program, as the kernel takes it.
 
 use super::abi::{self, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, Step};
-use crate::job::{MAX_STEPS, QuiesceProgram, QuiesceStep};
+use crate::job::{QuiesceProgram, QuiesceStep};
 
 // A program always fits.
-const _: () = assert!(MAX_STEPS <= abi::MAX_STEPS);
+const _: () = assert!(QuiesceProgram::MAX_STEPS <= abi::MAX_STEPS);
 
 impl QuiesceProgram {
     /// The steps for the device's register window `window`.

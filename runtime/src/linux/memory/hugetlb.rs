@@ -10,7 +10,7 @@ use crate::{
     mem::backend::{Backend, Mapping, Segment, SyncScope},
 };
 use crate::{
-    mem::region::contiguous,
+    mem::region::state::contiguous,
     types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr},
 };
 use core::{ops::Range, ptr::NonNull};

@@ -4,8 +4,8 @@
 //! `std`. So a path is built in place, and a descriptor is a number that closes itself.
 #![allow(unsafe_code, reason = "the few system calls on a descriptor; every other file here calls these")]
 
-use crate::hw::{AsFd, BorrowedFd};
 use crate::types::Error;
+use crate::types::platform::{AsFd, BorrowedFd};
 use core::ffi::{CStr, c_int};
 use nix::{errno::Errno, libc};
 

@@ -2,9 +2,14 @@
 
 pub(crate) mod cache;
 pub(crate) mod dir;
+mod exported;
 pub(crate) mod fd;
 pub(crate) mod map;
 pub(crate) mod pagemap;
 pub(crate) mod pin;
-pub(crate) mod process;
+mod process;
+mod spin;
 pub(crate) mod sysfs;
+pub(crate) mod text;
+
+pub use self::{exported::ExportedFd, process::same_process, spin::Spin};

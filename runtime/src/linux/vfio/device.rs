@@ -9,10 +9,12 @@ use super::{
     space::{Capabilities, os},
 };
 use crate::{
-    hw::{Device, Irq, Mmio, MmioWindow, Spin},
+    hw::{Device, Irq, Mmio, MmioWindow},
+    linux::Spin,
     linux::os::map,
+    linux::os::text::event,
     mem::Port,
-    trace::{self, Event, Site, text::event},
+    trace::{self, Event, Site},
     types::Error,
 };
 use core::{fmt, ptr::NonNull, sync::atomic::Ordering};

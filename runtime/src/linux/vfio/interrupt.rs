@@ -6,10 +6,7 @@ use super::{
     kernel::{Request, VfioKernel},
     space::os,
 };
-use crate::{
-    hw::{Irq, Spin},
-    types::Error,
-};
+use crate::{hw::Irq, linux::Spin, types::Error};
 use nix::{errno::Errno, libc};
 
 /// Which interrupt of a device is waited for.

@@ -95,8 +95,9 @@ use self::{
 };
 use crate::{
     linux::os::cache,
+    linux::os::text::event,
     mem::Port,
-    trace::{self, Event, Site, text::event},
+    trace::{self, Event, Site},
     types::{BaseAddr, Bus, Error, lock},
 };
 use core::{

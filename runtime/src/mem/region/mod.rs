@@ -2,12 +2,10 @@
 //! A region: one block of DMA memory, checked, and given out in pieces.
 
 mod carve;
-mod state;
+pub(crate) mod state;
 
 pub use carve::Carve;
 pub(crate) use state::State;
-#[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use state::contiguous;
 
 use crate::{
     mem::{Backend, Port, SyncScope},
@@ -57,7 +55,8 @@ impl Default for Requirements {
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct Region<B: Backend> {
-    backend: ManuallyDrop<B>,
+    /// What it was made of, for what only some memory can do.
+    pub(crate) backend: ManuallyDrop<B>,
     state: State,
 }
 
@@ -193,33 +192,6 @@ impl<B: Backend> Region<B> {
     /// The backend's name. The backend itself is out of reach: its syncs would change bytes under a view.
     pub fn name(&self) -> &'static str {
         self.backend.name()
-    }
-
-    /// A descriptor of a dma-buf that holds the block, for another importer: a camera's or a display's driver writes or reads it
-    /// without a copy.
-    ///
-    /// # Safety
-    /// - From the moment when an importer maps the block to the moment when it has unmapped it, nobody has a view of any byte of it, and
-    ///   no engine a job in it: the importer reads, writes, and maintains the caches of all of it, carves of others included.
-    /// - Of u-dma-buf: the importers have let go of it before this region is dropped, because then another program may open the device.
-    ///
-    /// # Errors
-    /// [`Error::Unsuitable`]: this memory is no dma-buf (huge pages, VFIO, the simulated board). [`Error::Os`]: what the kernel says.
-    ///
-    /// ```no_run
-    /// use contigo::{DmaHeap, KernelPort, Region};
-    /// let port = KernelPort::open("40000000.dma-port")?;
-    /// let region = Region::new(DmaHeap::allocate_for(&port, "linux,cma", 4 << 20)?)?;
-    /// // SAFETY: nothing is carved from it yet; the camera has it alone until VIDIOC_DQBUF.
-    /// let fd = unsafe { region.export()? };   // AsFd: V4L2's VIDIOC_QBUF with V4L2_MEMORY_DMABUF, DRM's PRIME
-    /// # drop(fd);
-    /// # Ok::<(), contigo::Error>(())
-    /// ```
-    #[cfg(all(feature = "linux", target_os = "linux"))]
-    #[allow(unsafe_code, reason = "the importer's side of the bargain")]
-    pub unsafe fn export(&self) -> Result<crate::linux::memory::ExportedFd> {
-        // SAFETY: the caller's promise.
-        unsafe { self.backend.export() }
     }
 }
 

@@ -53,7 +53,7 @@ impl fmt::Debug for Error {
             WillNotStop { device, status as register, waited_us }
             RegisterWindow { device, need_bytes, have_bytes }
             WrongDevice { device, register, expected as register, found as register }
-            Cuda { call, code }
+            Cuda { call, code, name }
             NoLibrary { name, fix }
             Os { call, errno }
             Denied { what, errno, fix }

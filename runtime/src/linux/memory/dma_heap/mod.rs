@@ -17,9 +17,9 @@ mod ioctl;
 
 pub use self::ioctl::{HeapFile, HeapKernel, RealHeap};
 
-use super::ExportedFd;
 use crate::{
     linux::guard::{DmaBuf, KernelPort, seam::PortKernel},
+    linux::{Export, ExportedFd},
     types::{BaseAddr, Bus, Direction, Error, PhysAddr},
 };
 use crate::{
@@ -224,7 +224,10 @@ unsafe impl<K: HeapKernel> Backend for DmaHeap<K> {
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         cache::for_cpu(&self.map, range, direction)
     }
+}
 
+// SAFETY: the descriptor is a duplicate of the dma-buf's own.
+unsafe impl<K: HeapKernel> Export for DmaHeap<K> {
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         ExportedFd::of(self.raw_fd())
     }

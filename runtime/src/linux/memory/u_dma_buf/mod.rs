@@ -25,12 +25,12 @@ pub use self::ioctl::{DevInfo, RealIoctl, SyncArgs, UDmaBufIoctl};
 
 use self::facts::Facts;
 use self::sysfs::{Directory, SyncFiles};
-use super::ExportedFd;
 use crate::linux::os::{
     fd::{Fd, Path, check_name},
     map,
 };
 use crate::{
+    linux::{Export, ExportedFd},
     mem::{Backend, Mapping, SyncScope},
     types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, lock},
 };
@@ -255,7 +255,10 @@ unsafe impl<K: UDmaBufIoctl> Backend for UDmaBuf<K> {
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
         self.sync(SyncArgs::FOR_CPU, range, direction)
     }
+}
 
+// SAFETY: the module makes a dma-buf of the whole block, which it holds as long as an importer does.
+unsafe impl<K: UDmaBufIoctl> Export for UDmaBuf<K> {
     /// The whole block, where the module has `U_DMA_BUF_IOCTL_EXPORT`; a block that is no multiple of a page is refused by it.
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         let exported = self.kernel.export(self.device.raw(), self.map.len() as u64);

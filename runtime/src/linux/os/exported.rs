@@ -1,8 +1,8 @@
 //! A dma-buf's descriptor, given out.
 
-use crate::hw::{AsFd, BorrowedFd};
 use crate::linux::os::fd::Fd;
 use crate::types::Error;
+use crate::types::platform::{AsFd, BorrowedFd};
 
 /// A descriptor of a dma-buf that holds a region's memory, for another importer: V4L2, DRM, an NPU's driver. It owns the descriptor and
 /// closes it when it is dropped; the pages live as long as the last descriptor of them.

@@ -1,4 +1,4 @@
-//! What is no step of a run, as text. Its steps are the business of [`audit`](crate::trace).
+//! What is no step of a run, as text. Its steps are the business of [`trace`](crate::trace).
 
 /// A text, to `log` and `defmt` where they are on. The format string must be one that both take.
 macro_rules! event {

@@ -1,0 +1,35 @@
+//! No operating system, or one whose memory this build does not use.
+
+use crate::types::{Error, Result};
+use core::time::Duration;
+
+/// Can [`Anonymous::zeroed`] succeed?
+pub(crate) const HAS_MEMORY: bool = false;
+
+/// Memory of a process, of which there is none here.
+#[derive(Debug)]
+pub(crate) enum Anonymous {}
+
+impl Anonymous {
+    /// # Errors
+    /// [`Error::Unsuitable`], always.
+    pub(crate) const fn zeroed(len_bytes: usize) -> Result<Self> {
+        let fix = "build with the feature linux, or use SimBoard::memory_over";
+        Err(Error::Unsuitable { name: "memory that no kernel gives here, in bytes,", value: len_bytes as u64, fix })
+    }
+
+    pub(crate) const fn as_mut_ptr(&mut self) -> *mut u8 {
+        match *self {}
+    }
+}
+
+/// A pause: there is nobody else to run.
+pub(crate) fn sleep(_time: Duration) {
+    core::hint::spin_loop();
+}
+
+/// There are no files.
+macro_rules! forward_as_fd {
+    ($($ignored:tt)*) => {};
+}
+pub(crate) use forward_as_fd;

@@ -1,0 +1,135 @@
+//! The runtime's wings import one way. Its sources are read here, and an import of a wing that comes
+//! later is named with its file and line.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+
+mod source;
+
+use source::{built, root, sources};
+use std::{fs, path::Path};
+
+/// A wing imports only from wings before it.
+const WINGS: [&str; 10] = ["types", "trace", "mem", "hw", "job", "sim", "drivers", "linux", "cuda", "dlpack"];
+/// The same inside `linux`. Files of the wing itself come first: what all of these may need.
+const LINUX: [&str; 5] = ["os", "device", "guard", "memory", "vfio"];
+
+fn place(order: &[&str], name: &str) -> Option<usize> {
+    order.iter().position(|wing| *wing == name)
+}
+
+/// The first two names of each path that a `use` tree has at the beginning of `text`.
+fn heads(text: &str) -> Vec<(String, String)> {
+    /// Reads one tree, whose names so far are `outer`, and gives what follows it.
+    fn tree<'t>(mut text: &'t str, outer: &[String], found: &mut Vec<(String, String)>) -> &'t str {
+        let mut names = outer.to_vec();
+        loop {
+            text = text.trim_start();
+            if let Some(inside) = text.strip_prefix('{') {
+                text = inside.trim_start();
+                while !text.is_empty() && !text.starts_with('}') {
+                    text = tree(text, &names, found).trim_start();
+                    text = text.strip_prefix(',').unwrap_or(text).trim_start();
+                }
+                return text.get(1..).unwrap_or_default();
+            }
+            let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());
+            let (name, rest) = text.split_at(end);
+            names.push(name.to_owned());
+            match rest.strip_prefix("::") {
+                Some(rest) if !name.is_empty() => text = rest,
+                _ => break,
+            }
+        }
+        let name = |at: usize| names.get(at).cloned().unwrap_or_default();
+        found.push((name(0), name(1)));
+        // `as name`, `*`: as far as the tree's end.
+        let end = text.find([',', '}', ';']).unwrap_or(text.len());
+        text.get(end..).unwrap_or_default()
+    }
+    let mut found = Vec::new();
+    tree(text, &[], &mut found);
+    found
+}
+
+/// What `code`, a file at `path` below `runtime/src`, imports and may not.
+fn upward(path: &Path, code: &str) -> Vec<String> {
+    let names: Vec<_> = path.iter().map(|name| name.to_str().unwrap()).collect();
+    let (wing, room) = (names.first().copied().unwrap_or_default(), names.get(1).copied().unwrap_or_default());
+    let mut refused = Vec::new();
+    let mut refuse = |at: usize, why: String| {
+        let line = code.get(..at).unwrap().matches('\n').count() + 1;
+        refused.push(format!("runtime/src/{}:{line}: {why}", path.display()));
+    };
+    let Some(here) = place(&WINGS, wing) else {
+        refuse(0, format!("{wing} is no wing"));
+        return refused;
+    };
+    for (at, _) in code.match_indices("crate::") {
+        for (to, inner) in heads(code.get(at + "crate::".len()..).unwrap()) {
+            match place(&WINGS, &to) {
+                None => refuse(at, format!("crate::{to} names the crate's root: name its wing")),
+                Some(there) if there > here => refuse(at, format!("{wing} -> {to}::{inner} points upward")),
+                Some(_)
+                    if wing == "linux" && to == "linux" && place(&LINUX, room).is_some_and(|room| place(&LINUX, &inner) > Some(room)) =>
+                {
+                    refuse(at, format!("linux/{room} -> linux/{inner} points upward"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    // As many steps up as there are folders lead to the crate's root, past the wing.
+    let depth = names.len() - usize::from(names.last() == Some(&"mod.rs"));
+    if let Some(at) = code.find(&"super::".repeat(depth)) {
+        refuse(at, "leaves its wing by super".to_owned());
+    }
+    refused
+}
+
+#[test]
+fn no_import_points_upward() {
+    let folder = root().join("runtime/src");
+    let files: Vec<_> = sources(&folder).into_iter().filter(|path| !path.ends_with("src/lib.rs")).collect();
+    assert!(files.len() > 100, "all of the sources are found: {}", files.len());
+    let mut refused = Vec::new();
+    for path in files {
+        refused.extend(upward(path.strip_prefix(&folder).unwrap(), &built(&fs::read_to_string(&path).unwrap())));
+    }
+    assert!(refused.is_empty(), "\n{}\n", refused.join("\n"));
+}
+
+#[test]
+fn each_wing_says_what_it_imports() {
+    let folder = root().join("runtime/src");
+    for (here, wing) in WINGS.into_iter().enumerate() {
+        let text = fs::read_to_string(folder.join(wing).join("mod.rs")).unwrap();
+        let said = text.lines().find_map(|line| line.strip_prefix("//! Imports: "));
+        let said: Vec<_> = said.into_iter().flat_map(|line| line.split('`').skip(1).step_by(2)).collect();
+        assert!(said.iter().all(|name| place(&WINGS, name).is_some_and(|there| there < here)), "{wing}: {said:?}");
+        for path in sources(&folder.join(wing)) {
+            if path.ends_with("barrier_tests.rs") {
+                continue; // built for tests alone: it needs the simulated board
+            }
+            let code = built(&fs::read_to_string(&path).unwrap());
+            for (at, _) in code.match_indices("crate::") {
+                for (to, _) in heads(code.get(at + "crate::".len()..).unwrap()) {
+                    assert!(to == wing || said.contains(&to.as_str()), "{}: {to} is not among {said:?}", path.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_reading_itself_is_right() {
+    let one = |path: &str, code: &str| upward(Path::new(path), code);
+    assert_eq!(one("mem/port.rs", "\nuse crate::linux::Spin;\n"), ["runtime/src/mem/port.rs:2: mem -> linux::Spin points upward"]);
+    assert_eq!(one("mem/buf/cpu.rs", "use crate::{\n    types::{Error, Result},\n    job::{self, Engine as E},\n};").len(), 2);
+    assert_eq!(one("linux/guard/arm.rs", "fn f() -> crate::linux::vfio::Vfio {}").len(), 1);
+    assert_eq!(one("linux/mod.rs", "use crate::Region;").len(), 1, "the root's names hide where they come from");
+    assert_eq!(one("hw/irq.rs", "use super::super::job::Engine;").len(), 1);
+    assert_eq!(one("hw/mod.rs", "use super::job::Engine;").len(), 1);
+    assert_eq!(one("alloc/mod.rs", "").len(), 1, "each folder is a wing");
+    for right in ["use crate::{types::*, mem::{self, Region}};", "use super::device::Uio;", "use crate::linux::os::fd::Fd;"] {
+        assert!(one("linux/vfio/mod.rs", right).is_empty(), "{right}");
+    }
+}
