@@ -86,7 +86,8 @@
 //!
 //! # Features
 //!
-//! `linux` (default): the kernel's memory, and a clock. `sim` (default): the simulated board. `log`, `defmt`: events as text.
+//! `linux` (default): the kernel's memory, devices, and a clock. `sim`: the simulated board, for
+//! tests and trials; firmware does not have it unless it asks. `log`, `defmt`: events as text.
 //! `cuda`: memory that CUDA pins; NVIDIA's driver is loaded at run time.
 //! `audit`: events to a listener, with the line that asked for each.
 #![no_std]
@@ -111,8 +112,8 @@ mod types;
 pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
 pub use job::{Accelerator, Attempt, Engine, JobCounts, JobError, QuiesceProgram, QuiesceStep, Running};
 pub use mem::{
-    AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, LocalPool, Mapping, OneThread, Operand, Pool, Port, Region,
-    Requirements, Segment, SyncScope,
+    AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Holder, LocalPool, Mapping, OneThread, Operand, Pool, Port,
+    Region, Requirements, Segment, SyncScope,
 };
 #[doc(hidden)]
 pub use mem::{RawPool, RawSlots};

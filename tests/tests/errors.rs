@@ -21,10 +21,9 @@ mod moved;
 #[path = "errors/tensors.rs"]
 mod tensors;
 
-use contigo::{Backend, Direction, Error, Mapping, Result, Segment};
+use contigo::{Backend, Error, forward};
 use std::{
     collections::BTreeSet,
-    ops::Range,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -134,24 +133,5 @@ impl<B> Drop for Watched<'_, B> {
 
 // SAFETY: all of it is `inner`'s.
 unsafe impl<B: Backend> Backend for Watched<'_, B> {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-    fn mapping(&self) -> Mapping {
-        self.inner.mapping()
-    }
-    fn segment(&self, offset_bytes: usize) -> Result<Segment> {
-        self.inner.segment(offset_bytes)
-    }
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.sync_for_device(range, direction) }
-    }
-    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.sync_for_cpu(range, direction) }
-    }
-    fn held_by(&self, range: Range<usize>, holder: contigo::sim::Holder<'_>) {
-        self.inner.held_by(range, holder);
-    }
+    forward!(|this| this.inner => name, mapping, segment, sync_for_device, sync_for_cpu, held_by);
 }

@@ -16,6 +16,7 @@ use contigo::{
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
         zdma::{SimZdma, Zdma, regs as zdma},
     },
+    forward,
     linux::guard::seam::Step,
     sim::{SimBoard, SimSpec},
 };
@@ -393,22 +394,11 @@ struct Shared<'w, D>(&'w D);
 
 // SAFETY: the registers are the window's; in this test one writes them after the other.
 unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
-    fn len_bytes(&self) -> usize {
-        self.0.len_bytes()
-    }
-    fn read32(&self, offset: usize) -> u32 {
-        self.0.read32(offset)
-    }
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.write32(offset, value) }
-    }
+    forward!(|this| this.0 => len_bytes, read32, write32);
 }
 
 impl<D: Irq> Irq for Shared<'_, D> {
-    fn now_us(&self) -> u64 {
-        self.0.now_us()
-    }
+    forward!(|this| this.0 => now_us);
     fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {
         Ok(())
     }
@@ -416,9 +406,7 @@ impl<D: Irq> Irq for Shared<'_, D> {
 
 // SAFETY: the window's.
 unsafe impl<D: Device> Device for Shared<'_, D> {
-    fn port(&self) -> &Port {
-        self.0.port()
-    }
+    forward!(|this| this.0 => port);
 }
 
 /// What the kernel would do, done by the runtime on the model: the program stops a channel at work.

@@ -13,7 +13,7 @@
 
 use contigo::{
     Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool, Port,
-    Region, Result, Spin, Timeout, Wired, sim::SimBoard,
+    Region, Result, Spin, Timeout, Wired, forward, sim::SimBoard,
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
 use contigo_testkit::emulated;
@@ -142,9 +142,7 @@ impl<B: Backend> Software<'_, B> {
 // SAFETY: the registers are this device's; CTRL says done after `multiply`, which is the only access to memory. One driver
 // owns it.
 unsafe impl<B: Backend> Mmio for Software<'_, B> {
-    fn len_bytes(&self) -> usize {
-        self.registers.len_bytes()
-    }
+    forward!(|this| this.registers => len_bytes);
     fn read32(&self, offset: usize) -> u32 {
         if offset == regs::CTRL.offset() && self.looks.get() > 0 {
             self.looks.set(self.looks.get() - 1);

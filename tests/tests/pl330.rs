@@ -9,9 +9,10 @@
 )]
 
 use contigo::{
-    Accelerator, Align, Attempt, BaseAddr, CpuBuf, DevAddr, DevSlice, Device, Engine, Error, Irq, JobError, Mmio, PhysAddr, Pool, Port,
-    Refused, Region, Result, Timeout,
+    Accelerator, Align, Attempt, BaseAddr, CpuBuf, DevAddr, DevSlice, Device, Engine, Error, Irq, JobError, Mmio, PhysAddr, Pool, Refused,
+    Region, Result, Timeout,
     drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, Pl330Spec, SimPl330, regs},
+    forward,
     sim::{Faults, Sim, SimBoard, SimConfig, SimCounts},
 };
 use fastrand::Rng;
@@ -173,32 +174,22 @@ impl<D: Device, F: Fn(usize, u32) -> u32> Bent<D, F> {
 
 // SAFETY: the registers are `inner`'s; a test that bends what they say about being finished gives no memory back.
 unsafe impl<D: Device, F: Fn(usize, u32) -> u32> Mmio for Bent<D, F> {
+    forward!(|this| this.inner => write32);
     fn len_bytes(&self) -> usize {
         self.len_bytes
     }
     fn read32(&self, offset: usize) -> u32 {
         (self.bend)(offset, self.inner.read32(offset))
     }
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.write32(offset, value) }
-    }
 }
 
 impl<D: Device, F> Irq for Bent<D, F> {
-    fn now_us(&self) -> u64 {
-        self.inner.now_us()
-    }
-    fn wait(&mut self, timeout_us: u32) -> Result<()> {
-        self.inner.wait(timeout_us)
-    }
+    forward!(|this| this.inner => now_us, wait);
 }
 
 // SAFETY: `inner`'s.
 unsafe impl<D: Device, F: Fn(usize, u32) -> u32> Device for Bent<D, F> {
-    fn port(&self) -> &Port {
-        self.inner.port()
-    }
+    forward!(|this| this.inner => port);
 }
 
 /// What opening a device says whose registers are bent.
@@ -700,9 +691,7 @@ struct Revoked<'c, D> {
 
 // SAFETY: the registers are `inner`'s; what is gone answers all ones.
 unsafe impl<D: Device> Mmio for Revoked<'_, D> {
-    fn len_bytes(&self) -> usize {
-        self.inner.len_bytes()
-    }
+    forward!(|this| this.inner => len_bytes);
     fn read32(&self, offset: usize) -> u32 {
         if self.gone.get() { u32::MAX } else { self.inner.read32(offset) }
     }
@@ -715,19 +704,12 @@ unsafe impl<D: Device> Mmio for Revoked<'_, D> {
 }
 
 impl<D: Device> Irq for Revoked<'_, D> {
-    fn now_us(&self) -> u64 {
-        self.inner.now_us()
-    }
-    fn wait(&mut self, timeout_us: u32) -> Result<()> {
-        self.inner.wait(timeout_us)
-    }
+    forward!(|this| this.inner => now_us, wait);
 }
 
 // SAFETY: `inner`'s.
 unsafe impl<D: Device> Device for Revoked<'_, D> {
-    fn port(&self) -> &Port {
-        self.inner.port()
-    }
+    forward!(|this| this.inner => port);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 #![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
 //! One device as a program holds it: its registers, its interrupt, and the port that its bus master is wired to.
 
+use crate::types::forward::forward;
 use crate::{
     hw::{irq::Irq, mmio::Mmio},
     mem::Port,
-    types::Error,
     types::platform::forward_as_fd,
 };
 
@@ -63,30 +63,11 @@ impl<W: Mmio, I: Irq> Wired<W, I> {
 
 // SAFETY: the window's registers.
 unsafe impl<W: Mmio, I> Mmio for Wired<W, I> {
-    fn len_bytes(&self) -> usize {
-        self.window.len_bytes()
-    }
-    #[inline]
-    fn read32(&self, offset: usize) -> u32 {
-        self.window.read32(offset)
-    }
-    #[inline]
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { self.window.write32(offset, value) }
-    }
+    forward!(|this| this.window => len_bytes, read32, write32);
 }
 
 impl<W, I: Irq> Irq for Wired<W, I> {
-    fn now_us(&self) -> u64 {
-        self.irq.now_us()
-    }
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
-        self.irq.wait(timeout_us)
-    }
-    fn looks_before_clock(&self) -> u32 {
-        self.irq.looks_before_clock()
-    }
+    forward!(|this| this.irq => now_us, wait, looks_before_clock);
 }
 
 // SAFETY: `new`'s caller promised it.

@@ -118,7 +118,6 @@ pub unsafe trait Backend: Send + Sync {
     /// Tells a simulated board who may touch `range` from here on. A backend over another one
     /// passes it on: otherwise the board counts each access as one to bytes that were not handed
     /// over. The default is for memory that no simulated device reaches.
-    #[cfg(feature = "sim")]
     fn held_by(&self, range: Range<usize>, holder: super::Holder<'_>) {
         let _ = (range, holder);
     }

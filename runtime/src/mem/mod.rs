@@ -11,7 +11,6 @@
 pub(crate) mod arena;
 pub(crate) mod backend;
 pub(crate) mod buf;
-#[cfg(feature = "sim")]
 pub(crate) mod holder;
 pub(crate) mod pool;
 pub(crate) mod port;
@@ -21,7 +20,6 @@ pub(crate) mod span;
 pub use arena::Arena;
 pub use backend::{Backend, Mapping, Segment, SyncScope};
 pub use buf::{AnyThread, CpuBuf, DevBuf, DevSlice, DriverBuf, OneThread, Operand};
-#[cfg(feature = "sim")]
 pub use holder::Holder;
 pub use pool::{LocalPool, Pool};
 #[doc(hidden)]

@@ -2,8 +2,9 @@
 //! Memory that is real, on a board that is not.
 
 use super::{SimBoard, block::SimBlock};
+use crate::types::forward::forward;
 use crate::{
-    mem::{Backend, Holder, Mapping, Segment},
+    mem::{Backend, Holder, Mapping},
     types::{
         Direction, Result,
         platform::{Anonymous, HAS_MEMORY},
@@ -43,14 +44,10 @@ impl<'b, B: Backend> OnBoard<'b, B> {
 // SAFETY: every method is `inner`'s, but that the addresses are for the board's bus, on which the block is. The simulated devices
 // reach it only by addresses that the region gave them.
 unsafe impl<B: Backend> Backend for OnBoard<'_, B> {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
+    forward!(|this| *this.inner => name, segment);
+
     fn mapping(&self) -> Mapping {
         Mapping { bus: self.board.bus(), ..self.inner.mapping() }
-    }
-    fn segment(&self, offset_bytes: usize) -> Result<Segment> {
-        self.inner.segment(offset_bytes)
     }
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         // SAFETY: the caller's promise.

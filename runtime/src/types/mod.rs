@@ -10,6 +10,7 @@ pub(crate) mod addr;
 pub(crate) mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod error;
+pub(crate) mod forward;
 #[allow(dead_code, reason = "the simulated board and Linux lock; a runtime with neither does not")]
 pub(crate) mod lock;
 #[cfg_attr(all(feature = "linux", target_os = "linux"), path = "platform/linux.rs")]

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend, and breaks its third rule on purpose")]
 
 use super::{Failure, Harness};
-use contigo::{Backend, DevAddr, Direction, Error, Mapping, Port, Result, Segment, SyncScope, sim::BusError};
+use contigo::{Backend, DevAddr, Direction, Error, Mapping, Port, Result, SyncScope, forward, sim::BusError};
 use std::{
     ops::Range,
     sync::atomic::{AtomicU64, Ordering},
@@ -102,19 +102,7 @@ impl<B: Backend> Mutant<B> {
 // SAFETY: 1, 2 and 4 are `inner`'s. 3 is broken, but never outside the block, and its users hold no view during a sync: what
 // goes wrong are bytes of a test's buffers, which is what the test is for.
 unsafe impl<B: Backend> Backend for Mutant<B> {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-    fn mapping(&self) -> Mapping {
-        self.inner.mapping()
-    }
-    fn segment(&self, offset_bytes: usize) -> Result<Segment> {
-        self.inner.segment(offset_bytes)
-    }
-
-    fn held_by(&self, range: Range<usize>, holder: contigo::sim::Holder<'_>) {
-        self.inner.held_by(range, holder);
-    }
+    forward!(|this| this.inner => name, mapping, segment, held_by);
 
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         let refused = self.is_refused();

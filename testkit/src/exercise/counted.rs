@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a device behind a counter is the same device: its promises are passed on")]
 //! How often a device's interrupt really came.
 
-use contigo::{Device, Error, Irq, Mmio, Port};
+use contigo::{Device, Error, Irq, Mmio, forward};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A device that has an interrupt, and how many of its waits that ended: those that were over before their time. (One without ends every
@@ -22,27 +22,11 @@ impl<'c, D: Device> Counted<'c, D> {
 
 // SAFETY: every access is the device's own; nobody else has it.
 unsafe impl<D: Device> Mmio for Counted<'_, D> {
-    fn len_bytes(&self) -> usize {
-        self.device.len_bytes()
-    }
-    #[inline]
-    fn read32(&self, offset: usize) -> u32 {
-        self.device.read32(offset)
-    }
-    #[inline]
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { self.device.write32(offset, value) }
-    }
+    forward!(|this| this.device => len_bytes, read32, write32);
 }
 
 impl<D: Device> Irq for Counted<'_, D> {
-    fn now_us(&self) -> u64 {
-        self.device.now_us()
-    }
-    fn looks_before_clock(&self) -> u32 {
-        self.device.looks_before_clock()
-    }
+    forward!(|this| this.device => now_us, looks_before_clock);
     fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
         let end_us = self.device.now_us().saturating_add(u64::from(timeout_us));
         self.device.wait(timeout_us)?;
@@ -55,7 +39,5 @@ impl<D: Device> Irq for Counted<'_, D> {
 
 // SAFETY: the device's own port.
 unsafe impl<D: Device> Device for Counted<'_, D> {
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
+    forward!(|this| this.device => port);
 }

@@ -1,10 +1,7 @@
 //! Memory that is no more where it was when its region was made.
 
-use contigo::{Backend, BaseAddr, Direction, Error, Mapping, Region, Result, Segment, sim::SimBoard};
-use std::{
-    ops::Range,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
-};
+use contigo::{Backend, BaseAddr, Error, Region, Result, Segment, forward, sim::SimBoard};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A simulated block whose pages lie where the test says.
 struct Moving<'t, B> {
@@ -17,24 +14,11 @@ struct Moving<'t, B> {
 
 // SAFETY: the block is `inner`'s in every method; that its pages moved is not true.
 unsafe impl<B: Backend> Backend for Moving<'_, B> {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-    fn mapping(&self) -> Mapping {
-        self.inner.mapping()
-    }
+    forward!(|this| this.inner => name, mapping, sync_for_device, sync_for_cpu);
     fn segment(&self, offset_bytes: usize) -> Result<Segment> {
         let by = if offset_bytes < 4096 { 0 } else { self.by.load(Ordering::Relaxed) };
         let addr = self.inner.segment(offset_bytes)?.addr + by;
         Ok(Segment { addr, len_bytes: self.run.load(Ordering::Relaxed) })
-    }
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.sync_for_device(range, direction) }
-    }
-    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.sync_for_cpu(range, direction) }
     }
 }
 

@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "a mapping of registers is what makes `MmioWindow`'s promise true")]
 //! A device's registers, mapped into this process.
 
+use crate::types::forward::forward;
 use crate::{
     hw::{Mmio, MmioWindow},
     linux::os::{fd::Fd, map, pagemap},
@@ -113,16 +114,5 @@ impl Registers {
 // SAFETY: 1. The window's registers: `map`'s callers name one device's. 2. They map none twice, and hold the lock on the device, by
 // the mapping or by `_lock`; for `/dev/mem`, which has none, its caller promised it.
 unsafe impl Mmio for Registers {
-    fn len_bytes(&self) -> usize {
-        self.window.len_bytes()
-    }
-    #[inline]
-    fn read32(&self, offset: usize) -> u32 {
-        self.window.read32(offset)
-    }
-    #[inline]
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { self.window.write32(offset, value) }
-    }
+    forward!(|this| this.window => len_bytes, read32, write32);
 }

@@ -8,6 +8,7 @@ use super::{
     kernel::{RealVfio, Request, VfioKernel},
     space::{Capabilities, os},
 };
+use crate::types::forward::forward;
 use crate::{
     hw::{Device, Irq, Mmio, MmioWindow},
     linux::Spin,
@@ -167,18 +168,7 @@ impl<K: VfioKernel> Drop for VfioDevice<'_, K> {
 
 // SAFETY: the window's registers: those of the device that `vfio` has open.
 unsafe impl<K: VfioKernel> Mmio for VfioDevice<'_, K> {
-    fn len_bytes(&self) -> usize {
-        self.window.len_bytes()
-    }
-    #[inline]
-    fn read32(&self, offset: usize) -> u32 {
-        self.window.read32(offset)
-    }
-    #[inline]
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { self.window.write32(offset, value) }
-    }
+    forward!(|this| this.window => len_bytes, read32, write32);
 }
 
 impl<K: VfioKernel> Irq for VfioDevice<'_, K> {

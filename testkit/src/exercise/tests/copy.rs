@@ -2,7 +2,7 @@
 //! A copy engine that is as simple as one can be, its model on the simulated board, and what can be wrong with it.
 
 use contigo::{
-    Accelerator, Backend, DevAddr, DevSlice, Device, Direction, Error, Mapping, Port, Result, Timeout,
+    Accelerator, Backend, DevAddr, DevSlice, Device, Direction, Error, Port, Result, Timeout, forward,
     mmio::{Pointer, ReadClears, ReadWrite, Register},
     poll_until,
     sim::{Model, SimBus},
@@ -96,19 +96,7 @@ pub(super) struct Forgetful<B> {
 // SAFETY: `memory`'s, but for the fifth promise, whose breach is what a test is about: views then show what caches remember, in a
 // block of the simulated board, where that is ordinary memory that nobody writes meanwhile.
 unsafe impl<B: Backend> Backend for Forgetful<B> {
-    fn name(&self) -> &'static str {
-        self.memory.name()
-    }
-    fn mapping(&self) -> Mapping {
-        self.memory.mapping()
-    }
-    fn held_by(&self, range: Range<usize>, holder: contigo::sim::Holder<'_>) {
-        self.memory.held_by(range, holder);
-    }
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
-        // SAFETY: the caller's promise.
-        unsafe { self.memory.sync_for_device(range, direction) }
-    }
+    forward!(|this| this.memory => name, mapping, sync_for_device, held_by);
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
         if range.len() < self.slot_bytes {
             return Ok(());

@@ -1,0 +1,144 @@
+//! Methods that a wrapper leaves to what it wraps.
+
+/// Methods of [`Backend`](crate::Backend), [`Mmio`](crate::Mmio), [`Irq`](crate::Irq) or
+/// [`Device`](crate::Device), inside an `impl` of one's own, that are another value's: of a field,
+/// or of whichever variant there is. Methods that are not named are written as ever.
+///
+/// ```
+/// use contigo::{Error, Irq, Mmio, forward};
+/// /// A device whose waits are counted.
+/// struct Counted<D> {
+///     device: D,
+///     waits: u32,
+/// }
+/// // SAFETY: every access is the device's own, and nobody else has it.
+/// unsafe impl<D: Mmio> Mmio for Counted<D> {
+///     forward!(|this| this.device => len_bytes, read32, write32);
+/// }
+/// impl<D: Irq> Irq for Counted<D> {
+///     forward!(|this| this.device => now_us, looks_before_clock);
+///     fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+///         self.waits += 1;
+///         self.device.wait(timeout_us)
+///     }
+/// }
+/// /// One of two.
+/// enum Either<A, B> {
+///     A(A),
+///     B(B),
+/// }
+/// impl<A: Irq, B: Irq> Irq for Either<A, B> {
+///     forward!(each Self::A | Self::B => now_us, wait, looks_before_clock);
+/// }
+/// ```
+#[macro_export]
+macro_rules! forward {
+    (|$this:ident| $place:expr => $($method:ident),+ $(,)?) => {
+        $($crate::forward!(@ $method (|$this| $place));)+
+    };
+    (each $($variant:path)|+ => $($method:ident),+ $(,)?) => {
+        $crate::forward!(@ all [$($variant)|+] $($method)+);
+    };
+    (@ all $to:tt $($method:ident)+) => {
+        $($crate::forward!(@ $method $to);)+
+    };
+
+    // The value itself, under the name that the call uses; `@@@` where the call changes it.
+    (@@ $self:ident (|$this:ident| $place:expr) $inner:ident => $call:expr) => {{
+        let $this = $self;
+        let $inner = &$place;
+        $call
+    }};
+    (@@@ $self:ident (|$this:ident| $place:expr) $inner:ident => $call:expr) => {{
+        let $this = $self;
+        let $inner = &mut $place;
+        $call
+    }};
+    (@@ $self:ident [$($variant:path)|+] $inner:ident => $call:expr) => {
+        match $self {
+            $($variant($inner) => $call,)+
+        }
+    };
+    (@@@ $self:ident [$($variant:path)|+] $inner:ident => $call:expr) => {
+        $crate::forward!(@@ $self [$($variant)|+] $inner => $call)
+    };
+
+    // ---- Backend.
+    (@ name $to:tt) => {
+        fn name(&self) -> &'static str {
+            $crate::forward!(@@ self $to inner => inner.name())
+        }
+    };
+    (@ mapping $to:tt) => {
+        fn mapping(&self) -> $crate::Mapping {
+            $crate::forward!(@@ self $to inner => inner.mapping())
+        }
+    };
+    (@ segment $to:tt) => {
+        fn segment(&self, offset_bytes: usize) -> $crate::Result<$crate::Segment> {
+            $crate::forward!(@@ self $to inner => inner.segment(offset_bytes))
+        }
+    };
+    (@ sync_for_device $to:tt) => {
+        unsafe fn sync_for_device(&self, range: ::core::ops::Range<usize>, direction: $crate::Direction) -> $crate::Result<()> {
+            // SAFETY: the caller's promise.
+            $crate::forward!(@@ self $to inner => unsafe { inner.sync_for_device(range, direction) })
+        }
+    };
+    (@ sync_for_cpu $to:tt) => {
+        unsafe fn sync_for_cpu(&self, range: ::core::ops::Range<usize>, direction: $crate::Direction) -> $crate::Result<()> {
+            // SAFETY: the caller's promise.
+            $crate::forward!(@@ self $to inner => unsafe { inner.sync_for_cpu(range, direction) })
+        }
+    };
+    (@ held_by $to:tt) => {
+        fn held_by(&self, range: ::core::ops::Range<usize>, holder: $crate::Holder<'_>) {
+            $crate::forward!(@@ self $to inner => inner.held_by(range, holder))
+        }
+    };
+
+    // ---- Mmio.
+    (@ len_bytes $to:tt) => {
+        fn len_bytes(&self) -> usize {
+            $crate::forward!(@@ self $to inner => inner.len_bytes())
+        }
+    };
+    (@ read32 $to:tt) => {
+        #[inline]
+        fn read32(&self, offset: usize) -> u32 {
+            $crate::forward!(@@ self $to inner => inner.read32(offset))
+        }
+    };
+    (@ write32 $to:tt) => {
+        #[inline]
+        unsafe fn write32(&self, offset: usize, value: u32) {
+            // SAFETY: the caller's promise.
+            $crate::forward!(@@ self $to inner => unsafe { inner.write32(offset, value) })
+        }
+    };
+
+    // ---- Irq.
+    (@ now_us $to:tt) => {
+        fn now_us(&self) -> u64 {
+            $crate::forward!(@@ self $to inner => inner.now_us())
+        }
+    };
+    (@ wait $to:tt) => {
+        fn wait(&mut self, timeout_us: u32) -> $crate::Result<()> {
+            $crate::forward!(@@@ self $to inner => inner.wait(timeout_us))
+        }
+    };
+    (@ looks_before_clock $to:tt) => {
+        fn looks_before_clock(&self) -> u32 {
+            $crate::forward!(@@ self $to inner => inner.looks_before_clock())
+        }
+    };
+
+    // ---- Device.
+    (@ port $to:tt) => {
+        fn port(&self) -> &$crate::Port {
+            $crate::forward!(@@ self $to inner => inner.port())
+        }
+    };
+}
+pub(crate) use forward;
