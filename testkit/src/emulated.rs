@@ -51,6 +51,25 @@ pub fn command(program: impl AsRef<Path>) -> Command {
     command
 }
 
+/// Of so many rounds of a random test those that it does here: under an emulator a tenth, because a
+/// round takes ten to forty times as long there, and all are done on the processor itself.
+#[must_use]
+pub fn fewer(rounds: u64) -> u64 {
+    if emulator().is_some() { rounds.div_ceil(10) } else { rounds }
+}
+
+/// Skips the test of this thread under an emulator, where it would find what it finds without:
+/// `because` says why.
+#[must_use]
+pub fn finds_no_more(because: &str) -> bool {
+    let emulated = emulator().is_some();
+    if emulated {
+        let thread = std::thread::current();
+        skipped(thread.name().unwrap_or("a test"), &format!("an emulator runs it, and {because}"));
+    }
+    emulated
+}
+
 /// Says that `test` was skipped, and why, past the test runner's capture: the line is seen also where the test passes.
 pub fn skipped(test: &str, why: &str) {
     // In one piece, for tests run side by side; and where nobody reads it, that is no failure.

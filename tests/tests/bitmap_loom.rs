@@ -26,6 +26,7 @@ mod types {
 }
 
 use bitmap::WORD_BITS;
+use contigo_testkit::emulated;
 use loom::{
     cell::UnsafeCell,
     model::Builder,
@@ -90,6 +91,9 @@ impl<const SLOTS: usize> Slots<SLOTS> {
 }
 
 fn check(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
+    if emulated::finds_no_more("a model has every processor's interleavings") {
+        return;
+    }
     let mut builder = Builder::new();
     builder.preemption_bound = preemptions;
     builder.check(model);

@@ -16,9 +16,16 @@ mod types {
     }
 }
 
-use loom::{cell::UnsafeCell, model, sync::Arc, thread};
+use contigo_testkit::emulated;
+use loom::{cell::UnsafeCell, sync::Arc, thread};
 use slot::{FREE, Slot};
 use types::atomic::AtomicUsize;
+
+fn model(model: impl Fn() + Sync + Send + 'static) {
+    if !emulated::finds_no_more("a model has every processor's interleavings") {
+        loom::model(model);
+    }
+}
 
 struct Tensor {
     slot: Slot,

@@ -6,6 +6,7 @@ use contigo::{
     drivers::zdma::SimZdma,
     sim::{Faults, SimBoard, SimConfig, SimCounts},
 };
+use contigo_testkit::emulated;
 use fastrand::Rng;
 
 const BUFFERS: usize = 64;
@@ -79,8 +80,9 @@ fn exercise(mode: Mode, coherent: bool, faults: Faults, seed: u64, jobs: u32) ->
 
 #[test]
 fn ten_thousand_copies_in_every_mode_through_every_port() {
+    let jobs = u32::try_from(emulated::fewer(JOBS.into())).unwrap();
     for (mode, coherent) in MODES.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
-        let errors = exercise(mode, coherent, Faults::NONE, 1, JOBS);
+        let errors = exercise(mode, coherent, Faults::NONE, 1, jobs);
         assert_eq!(errors, [], "{mode:?}, coherent: {coherent}");
     }
 }

@@ -208,6 +208,9 @@ mod tests {
     use super::*;
     use std::{vec, vec::Vec};
 
+    /// All on the machines that build. On others the same arithmetic is done by an emulator.
+    const STEP: usize = if cfg!(target_arch = "x86_64") { 1 } else { 5 };
+
     const CORE: Core = Core { bus_bytes: 8, buffer_words: 128, nonsecure: false, coherent: false, barriers: false, event: 3 };
 
     /// What a program does, by a decoder that knows nothing of the assembler: runs of bytes, in order.
@@ -317,8 +320,8 @@ mod tests {
 
     #[test]
     fn every_small_copy_moves_each_byte_once() {
-        for from in 0..32 {
-            for to in 0..32 {
+        for from in (0..32).step_by(STEP) {
+            for to in (0..32).step_by(STEP) {
                 for len_bytes in 1..=300 {
                     expect(&CORE, 0x1000_0FF0 + from, 0x2000_0FF0 + to, len_bytes);
                 }
@@ -340,7 +343,7 @@ mod tests {
             for buffer_words in [1, 2, 3, 4, 7, 8, 16, 17, 128, 1024] {
                 for barriers in [false, true] {
                     let core = Core { bus_bytes, buffer_words, barriers, ..CORE };
-                    for _ in 0..400 {
+                    for _ in (0..400).step_by(STEP) {
                         let (from, to) = (below(0x7FF0_0000), 0x8000_0000 + below(0x7FF0_0000));
                         // As often equal in their low bits as not.
                         let to = if below(2) == 0 { to & !0xFFF | from & 0xFFF } else { to };
