@@ -69,7 +69,7 @@ impl<'a> Layer<'a> {
 
 /// The folder of the example's overlays.
 fn examples() -> PathBuf {
-    root().join("kernel-helpers/overlays")
+    root().join("examples/gemm8/overlays")
 }
 
 fn boards() -> Outcome<Vec<Board>> {
