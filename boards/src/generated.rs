@@ -1,4 +1,4 @@
-//! Made from the folders of boards/ by `CONTIGO_WRITE_BOARDS=1 cargo test -p contigo-cross --test boards`.
+//! Made from the folders of boards/, and never written by hand: see boards/README.md.
 
 #![allow(clippy::doc_markdown, reason = "names of products")]
 
@@ -21,7 +21,11 @@ pub mod zynq7000;
 #[path = "../soc/zynqmp.rs"]
 pub mod zynqmp;
 
-/// Terasic DE10-Nano, 1 GiB. Processor: Cyclone V 5CSEBA6. Memory: 1 GiB of DDR3, 0000_0000 to 3FFF_FFFF. Images: Terasic's Linux.
+/// Terasic DE10-Nano, 1 GiB.
+///
+/// - Processor: Cyclone V 5CSEBA6
+/// - Memory: 1 GiB of DDR3, 0000_0000 to 3FFF_FFFF
+/// - Images: Terasic's Linux
 #[rustfmt::skip]
 pub const DE10_NANO: Board = Board {
     name: "de10-nano",
@@ -31,7 +35,11 @@ pub const DE10_NANO: Board = Board {
     manual: "Cyclone V HPS TRM, L3 Address Space",
 };
 
-/// NVIDIA Jetson Nano, 4 GiB. Processor: Tegra X1 (T210). Memory: 4 GiB of LPDDR4, 8000_0000 to 1_7FFF_FFFF. Images: JetPack 4.
+/// NVIDIA Jetson Nano, 4 GiB.
+///
+/// - Processor: Tegra X1 (T210)
+/// - Memory: 4 GiB of LPDDR4, 8000_0000 to 1_7FFF_FFFF
+/// - Images: JetPack 4
 #[rustfmt::skip]
 pub const JETSON_NANO: Board = Board {
     name: "jetson-nano",
@@ -41,7 +49,11 @@ pub const JETSON_NANO: Board = Board {
     manual: "CUDA for Tegra, \"Memory Management\"; Linux, tegra210.dtsi",
 };
 
-/// NVIDIA Jetson AGX Orin. Processor: Orin (T234). Memory: the module's, which the boot firmware puts into the tree. Images: JetPack 5, JetPack 6.
+/// NVIDIA Jetson AGX Orin.
+///
+/// - Processor: Orin (T234)
+/// - Memory: the module's, which the boot firmware puts into the tree
+/// - Images: JetPack 5, JetPack 6
 #[rustfmt::skip]
 pub const JETSON_ORIN: Board = Board {
     name: "jetson-orin",
@@ -51,7 +63,11 @@ pub const JETSON_ORIN: Board = Board {
     manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra234.dtsi",
 };
 
-/// NVIDIA Jetson AGX Xavier. Processor: Xavier (T194). Memory: the module's, which the boot firmware puts into the tree. Images: JetPack 4, JetPack 5.
+/// NVIDIA Jetson AGX Xavier.
+///
+/// - Processor: Xavier (T194)
+/// - Memory: the module's, which the boot firmware puts into the tree
+/// - Images: JetPack 4, JetPack 5
 #[rustfmt::skip]
 pub const JETSON_XAVIER: Board = Board {
     name: "jetson-xavier",
@@ -61,7 +77,11 @@ pub const JETSON_XAVIER: Board = Board {
     manual: "CUDA for Tegra, \"I/O Coherency\"; Linux, tegra194.dtsi",
 };
 
-/// AMD Kria KV260, 4 GiB. Processor: Zynq UltraScale+ XCK26. Memory: 4 GiB of DDR4, half of it at 0 and half at 8_0000_0000. Images: Ubuntu, PetaLinux.
+/// AMD Kria KV260, 4 GiB.
+///
+/// - Processor: Zynq UltraScale+ XCK26
+/// - Memory: 4 GiB of DDR4, half of it at 0 and half at 8_0000_0000
+/// - Images: Ubuntu, PetaLinux
 #[rustfmt::skip]
 pub const KV260: Board = Board {
     name: "kv260",
@@ -71,7 +91,9 @@ pub const KV260: Board = Board {
     manual: "UG1085, chapter 10; APU Coherent Interfaces",
 };
 
-/// PC with an FPGA card. Processor: x86-64.
+/// PC with an FPGA card.
+///
+/// - Processor: x86-64
 #[rustfmt::skip]
 pub const PC: Board = Board {
     name: "pc",
@@ -81,7 +103,11 @@ pub const PC: Board = Board {
     manual: "PCI Express Base Specification",
 };
 
-/// TUL PYNQ-Z2, 512 MiB. Processor: Zynq-7000 XC7Z020. Memory: 512 MiB of DDR3, 0000_0000 to 1FFF_FFFF. Images: PYNQ, PetaLinux.
+/// TUL PYNQ-Z2, 512 MiB.
+///
+/// - Processor: Zynq-7000 XC7Z020
+/// - Memory: 512 MiB of DDR3, 0000_0000 to 1FFF_FFFF
+/// - Images: PYNQ, PetaLinux
 #[rustfmt::skip]
 pub const PYNQ_Z2: Board = Board {
     name: "pynq-z2",
@@ -91,7 +117,9 @@ pub const PYNQ_Z2: Board = Board {
     manual: "UG585, table 4-1; 3.5.1",
 };
 
-/// Simulated board. Processor: none.
+/// Simulated board.
+///
+/// - Processor: none
 #[rustfmt::skip]
 pub const SIM: Board = Board {
     name: "sim",
@@ -101,7 +129,11 @@ pub const SIM: Board = Board {
     manual: "contigo::sim",
 };
 
-/// AMD ZC702, 1 GiB. Processor: Zynq-7000 XC7Z020. Memory: 1 GiB of DDR3, 0000_0000 to 3FFF_FFFF. Images: PetaLinux.
+/// AMD ZC702, 1 GiB.
+///
+/// - Processor: Zynq-7000 XC7Z020
+/// - Memory: 1 GiB of DDR3, 0000_0000 to 3FFF_FFFF
+/// - Images: PetaLinux
 #[rustfmt::skip]
 pub const ZC702: Board = Board {
     name: "zc702",
@@ -111,7 +143,11 @@ pub const ZC702: Board = Board {
     manual: "UG585, table 4-1; 3.5.1",
 };
 
-/// AMD ZCU102, 4 GiB. Processor: Zynq UltraScale+ XCZU9EG. Memory: 4 GiB of DDR4, half of it at 0 and half at 8_0000_0000. Images: PetaLinux.
+/// AMD ZCU102, 4 GiB.
+///
+/// - Processor: Zynq UltraScale+ XCZU9EG
+/// - Memory: 4 GiB of DDR4, half of it at 0 and half at 8_0000_0000
+/// - Images: PetaLinux
 #[rustfmt::skip]
 pub const ZCU102: Board = Board {
     name: "zcu102",

@@ -1,7 +1,8 @@
 //! The boards that Contigo knows: for each, which bus masters can reach memory, where, and whether they see the CPU's caches.
 //!
-//! A board is a constant, and adding one of your own is one more. The addresses come from the manuals that each constant
-//! names; a port says what the *silicon* reaches, so a board with less memory than that simply never hands out the rest.
+//! A board is a constant, and adding one of your own is one more. Those here are made from a folder
+//! each (`boards/README.md`). The addresses come from the manuals that each constant names. A port
+//! says what the *silicon* reaches, so a board with less memory than that never hands out the rest.
 //!
 //! ```
 //! use contigo::{BaseAddr, DevAddr, Error, PhysAddr};

@@ -1,7 +1,7 @@
-//! The folders of `boards/`: one a board, each with a `board.toml`. `boards/README.md` says what is in one.
+//! The folders of `boards/`, one a board. `boards/README.md` is the page about them.
 //!
-//! Programs see the tables that a test makes of these folders (`tests/boards.rs`). An error here is a sentence
-//! for whoever adds a board.
+//! Programs see the tables that a test makes of these folders (`tests/boards.rs`). An error here is
+//! a sentence for the person who adds a board.
 
 use crate::{
     failure::Result,
@@ -18,7 +18,8 @@ use std::{
 /// The file that makes a folder a board.
 const DESCRIPTION: &str = "board.toml";
 
-/// One board, as its folder describes it. An unknown key is an error: it would be a typo that nobody sees.
+/// One board, as its folder describes it. An unknown key is an error: it would be a typo that
+/// nobody sees.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
@@ -30,14 +31,16 @@ pub struct Board {
     pub folder: PathBuf,
     /// The maker, what they call it, and how much memory it has.
     pub about: String,
-    /// The file of `boards/soc/` with its ports. Absent: a machine for the lab alone, which no program knows.
+    /// The file of `boards/soc/` with its ports. Absent: a machine for the lab alone, which no
+    /// program knows.
     pub soc: Option<String>,
     /// The system on chip and its part number.
     #[serde(default)]
     pub chip: String,
     /// How much memory, and where.
     pub memory: Option<String>,
-    /// The constants of the SoC's file that an accelerator on this board can be wired to; none where none is known.
+    /// The constants of the SoC's file that an accelerator on this board can be wired to; none
+    /// where none is known.
     #[serde(default)]
     pub ports: Vec<String>,
     /// What the ports were read from.
@@ -63,11 +66,11 @@ pub struct Overlay {
     /// The file in the board's folder.
     #[serde(default = "overlay")]
     pub file: PathBuf,
-    /// What it is tried on: trees of the kernel's by name, of this board or of one with the same SoC, with the
-    /// kernel's own overlays after a `+`; `lab/board` is the board's own.
+    /// What it is tried on: trees of the kernel's by name, of this board or of one with the same
+    /// SoC, with the kernel's own overlays after a `+`; `lab/board` is the board's own.
     pub trees: Vec<String>,
-    /// What each tree has then: node, property, value as dtc prints it. A `*` is a name that the kernel has
-    /// changed over time.
+    /// What each tree has then: node, property, value as dtc prints it. A `*` is a name that the
+    /// kernel has changed over time.
     pub has: Vec<[String; 3]>,
     /// Of its ports, those whose master does not snoop: nothing above them may say that it does.
     #[serde(default)]
@@ -105,7 +108,7 @@ impl Board {
         read().with_context(|| format!("board {name}: {}", file.display()))
     }
 
-    /// What the tables would otherwise fail of, without a word about the folder.
+    /// Refuses what would make a table that does not compile, which says nothing of the folder.
     fn check(&self) -> Result<()> {
         if !self.name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
             bail!("the folder's name has only lower-case letters, digits and dashes");

@@ -13,7 +13,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-const HEAD: &str = "Made from the folders of boards/ by `CONTIGO_WRITE_BOARDS=1 cargo test -p contigo-cross --test boards`.";
+const HEAD: &str = "Made from the folders of boards/, and never written by hand: see boards/README.md.";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -42,15 +42,15 @@ fn programs(folder: &Path, boards: &[Board]) -> String {
     let known: Vec<_> = boards.iter().filter_map(|board| Some((board, board.soc.as_ref()?))).collect();
     for (board, soc) in &known {
         let ports: Vec<_> = board.ports.iter().map(|port| format!("{soc}::{port}")).collect();
-        write!(text, "\n/// {}. Processor: {}.", board.about, board.chip).unwrap();
+        writeln!(text, "\n/// {}.\n///\n/// - Processor: {}", board.about, board.chip).unwrap();
         for (what, said) in [("Memory", board.memory.clone().unwrap_or_default()), ("Images", board.images.join(", "))] {
             if !said.is_empty() {
-                write!(text, " {what}: {said}.").unwrap();
+                writeln!(text, "/// - {what}: {said}").unwrap();
             }
         }
         writeln!(
             text,
-            "\n#[rustfmt::skip]\npub const {}: Board = Board {{\n    name: {:?},\n    title: {:?},\n    soc: {:?},\n    ports: &[{}],\n    manual: {:?},\n}};",
+            "#[rustfmt::skip]\npub const {}: Board = Board {{\n    name: {:?},\n    title: {:?},\n    soc: {:?},\n    ports: &[{}],\n    manual: {:?},\n}};",
             constant(&board.name),
             board.name,
             board.about,

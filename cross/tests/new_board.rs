@@ -1,7 +1,8 @@
-//! Whoever adds a board by `boards/README.md` alone, and copies every block of it, leaves everything that checks boards green.
+//! The page `boards/README.md` is enough to add a board: with its blocks copied, and nothing else
+//! done, everything that checks boards stays green.
 //!
-//! The steps run in a copy of this tree, without a network. What they build is kept in `target/tmp`, so that only the first run
-//! takes a minute or two.
+//! The steps run in a copy of this tree, without a network. Their builds are kept in `target/tmp`,
+//! so that only the first run takes a minute or two.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::emulated;
@@ -27,7 +28,8 @@ enum Block {
     Steps(String),
 }
 
-/// The blocks of a page. One that opens with a language and a path is that file; one that opens with `sh` is steps.
+/// The blocks of a page. One that opens with a language and a path is that file; one that opens
+/// with `sh` is steps.
 fn blocks(page: &str) -> Vec<Block> {
     let (mut blocks, mut open) = (Vec::new(), None::<(&str, String)>);
     for line in page.lines() {
@@ -45,7 +47,8 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The files of this tree: those that git knows or would add. `None` where git does not know the tree.
+/// The files of this tree: those that git knows or would add. `None` where git does not know the
+/// tree.
 fn files(root: &Path) -> Option<BTreeSet<PathBuf>> {
     let listed =
         Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root).output().ok()?;
@@ -53,8 +56,8 @@ fn files(root: &Path) -> Option<BTreeSet<PathBuf>> {
     Some(names.split('\0').filter(|name| root.join(name).is_file()).map(PathBuf::from).collect())
 }
 
-/// The file with its time, by which cargo knows that it need not be compiled again; a table without, because an earlier run may have
-/// compiled another.
+/// The file with its time, by which cargo knows that it need not be compiled again; a table
+/// without, because an earlier run may have compiled another.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to.parent().unwrap()).unwrap();
     fs::copy(from, to).unwrap();

@@ -1,6 +1,6 @@
-//! The overlays of the boards and of the example compile without a warning, apply to the trees that the kernel's own sources have for
-//! these boards, and the trees then have what `board.toml` says. The kernel's sources are those that `cargo lab` has in its cache; what is
-//! not there is skipped by name.
+//! The overlays of the boards and of the example compile without a warning and apply to the trees
+//! that the kernel's own sources have for these boards. The trees then have what `board.toml` says.
+//! The kernel's sources are those in the cache of `cargo lab`; a missing one is skipped by name.
 #![allow(clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 #[path = "overlays/cases.rs"]

@@ -1,5 +1,6 @@
-//! A board of the lab: one file `boards/*/lab/NAME.toml`, with `board.dts`, `setup.sh` and `kernel.config` beside it where it needs them.
-//! Two files in one folder are two variants, which share what lies there.
+//! A board of the lab: one file `boards/*/lab/NAME.toml`, with `board.dts`, `setup.sh` and
+//! `kernel.config` beside it where it needs them. Two files in one folder are two variants, which
+//! share what lies there.
 
 use crate::cpu::Cpu;
 use anyhow::{Context, bail};
@@ -12,7 +13,8 @@ use std::{
     time::Duration,
 };
 
-/// How long a run may take where the board's file says nothing: ten times what the longest takes on two idle cores.
+/// How long a run may take where the board's file says nothing: ten times what the longest takes on
+/// two idle cores.
 const TIME_LIMIT_S: u64 = 600;
 
 /// One board, as its file describes it.

@@ -1,4 +1,4 @@
-//! Made from the folders of boards/ by `CONTIGO_WRITE_BOARDS=1 cargo test -p contigo-cross --test boards`.
+//! Made from the folders of boards/, and never written by hand: see boards/README.md.
 
 use contigo_cross::targets::{AARCH64, ARMV7, Target};
 
