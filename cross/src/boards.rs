@@ -119,6 +119,9 @@ impl Board {
         if let Some(overlay) = self.overlays.iter().find(|overlay| !self.folder.join(&overlay.file).is_file()) {
             bail!("[[overlay]]: there is no {} beside it", overlay.file.display());
         }
+        if self.overlays.iter().any(|overlay| overlay.trees.is_empty() || overlay.has.is_empty()) {
+            bail!("[[overlay]] wants `trees` that it is tried on, and something that they have then");
+        }
         self.target()?;
         let Some(soc) = &self.soc else {
             if !self.ports.is_empty() || self.target.is_some() {

@@ -132,6 +132,8 @@ fn a_wrong_folder_is_refused_by_name() {
         assert!(said_of.contains(said) && said_of.starts_with("board board: "), "{wrong}: {said_of}");
     }
     assert!(refused(&format!("{RIGHT}[[overlay]]\ntrees = []\nhas = []\n")).contains("there is no overlay.dtso"));
+    write("board/overlay.dtso", "");
+    assert!(refused(&format!("{RIGHT}[[overlay]]\ntrees = [\"t\"]\nhas = []\n")).contains("wants `trees`"));
     write("other/README.md", "");
     write("other/board.toml", &RIGHT.replace("aarch64-unknown-linux-gnu\"", "armv7-unknown-linux-gnueabihf\"\nfamilies = [\"board\"]"));
     assert!(refused(RIGHT).contains("board has another processor"), "{}", refused(RIGHT));
