@@ -11,7 +11,10 @@
 #![allow(unsafe_code, reason = "opening the module through its seam is a promise about the file")]
 #![allow(clippy::cast_possible_truncation, reason = "offsets are below the size of the fake's file, which fits in memory")]
 
-use contigo::linux::memory::u_dma_buf::{DevInfo, Roots, SyncArgs, UDmaBuf, UDmaBufIoctl};
+use contigo::linux::memory::u_dma_buf::{
+    UDmaBuf,
+    seam::{DevInfo, Roots, SyncArgs, UDmaBufIoctl},
+};
 use contigo::{Align, Direction, Error};
 use std::fs::{self, File};
 use std::ops::Range;
@@ -228,23 +231,23 @@ impl FakeUDmaBuf {
     ///
     /// # Errors
     /// As [`UDmaBuf::open`].
-    pub fn open(&self) -> Result<UDmaBuf<FakeIoctl>, Error> {
-        self.open_with(self.module.clone(), false)
+    pub fn open(&self) -> Result<UDmaBuf, Error> {
+        self.open_with(Arc::new(self.module.clone()), false)
     }
 
     /// As [`open`](Self::open), for a node behind a translation.
     ///
     /// # Errors
     /// As [`UDmaBuf::open_translated`].
-    pub fn open_translated(&self) -> Result<UDmaBuf<FakeIoctl>, Error> {
-        self.open_with(self.module.clone(), true)
+    pub fn open_translated(&self) -> Result<UDmaBuf, Error> {
+        self.open_with(Arc::new(self.module.clone()), true)
     }
 
     /// As [`open`](Self::open), with any other object in the kernel's place.
     ///
     /// # Errors
     /// As [`UDmaBuf::open`].
-    pub fn open_with<K: UDmaBufIoctl>(&self, kernel: K, translated: bool) -> Result<UDmaBuf<K>, Error> {
+    pub fn open_with(&self, kernel: Arc<dyn UDmaBufIoctl>, translated: bool) -> Result<UDmaBuf, Error> {
         let root = self.module.0.root.path().to_str().unwrap();
         let roots = Roots { dev: &format!("{root}/dev"), class: &format!("{root}/class") };
         // SAFETY: the file is this fake's, which only its device side writes, and never shortens.

@@ -17,7 +17,7 @@ use contigo::{
     Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Engine, Error, HugeTlb, JobError, KernelPort, LocalPool, OneThread, Pool,
     Port, Region, Result, Timeout, UDmaBuf,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
-    linux::memory::u_dma_buf::Roots,
+    linux::memory::u_dma_buf::seam::Roots,
     sim::{Faults, OnBoard, SimBoard, SimConfig, SimWindow},
     trace::{self, Kind, Ledger},
 };
@@ -30,6 +30,7 @@ use contigo_testkit::{
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
 use counting::{Uncounted, count, uncounted};
+use std::sync::Arc;
 
 #[test]
 fn the_counter_counts() {
@@ -211,7 +212,7 @@ fn none_on_u_dma_buf() {
         let fake = FakeUDmaBuf::new(Config { size_bytes: 128 << 10, ..config });
         let (class, device) = (fake.class_dir(), fake.device_file());
         let roots = Roots { dev: device.parent().unwrap().to_str().unwrap(), class: class.ancestors().nth(2).unwrap().to_str().unwrap() };
-        let kernel = Uncounted(fake.module().clone());
+        let kernel = Arc::new(Uncounted(fake.module().clone()));
         let board = board();
         let port = Port { coherent: snooped, ..wide(&board) };
         // The fake's bus is not the simulated board's, so a sync that is not snooped brings back nothing of its device.

@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![allow(unsafe_code, reason = "the counting allocator, and the mapping seen as bytes")]
 
-use contigo::linux::memory::u_dma_buf::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl};
+use contigo::linux::memory::u_dma_buf::seam::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl};
 use contigo::{Align, Backend, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Region, SyncScope, UDmaBuf};
 use contigo_testkit::direct::DirectSync as _;
 use contigo_testkit::fake_u_dma_buf::{Command, Config, FakeIoctl, FakeUDmaBuf, Kept, Synced};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::{cell::Cell, fs, sync::Mutex, thread, time::Duration};
+use std::sync::{Arc, Mutex};
+use std::{cell::Cell, fs, thread, time::Duration};
 
 const BLOCK: usize = 64 << 10;
 
@@ -284,19 +285,20 @@ impl<F: Fn() -> Result<(), i32> + Send + Sync> UDmaBufIoctl for Interposed<F> {
 #[test]
 fn a_lock_that_is_not_given_back_is_an_error_and_not_a_hang() {
     let fake = fake();
-    let (entered, hold) = (AtomicU32::new(0), Mutex::new(()));
+    static ENTERED: AtomicU32 = AtomicU32::new(0);
+    static HOLD: Mutex<()> = Mutex::new(());
     let before = || {
         // Only the first call is held: without a lock the second would get through.
-        if entered.fetch_add(1, SeqCst) == 0 {
-            drop(hold.lock().unwrap());
+        if ENTERED.fetch_add(1, SeqCst) == 0 {
+            drop(HOLD.lock().unwrap());
         }
         Ok(())
     };
-    let block = fake.open_with(Interposed { module: fake.module().clone(), before }, false).unwrap();
+    let block = fake.open_with(Arc::new(Interposed { module: fake.module().clone(), before }), false).unwrap();
     thread::scope(|scope| {
-        let held = hold.lock().unwrap();
+        let held = HOLD.lock().unwrap();
         scope.spawn(|| block.device_sync(0..64, Direction::ToDevice).unwrap());
-        while entered.load(SeqCst) == 0 {
+        while ENTERED.load(SeqCst) == 0 {
             thread::yield_now();
         }
         let second = block.cpu_sync(64..128, Direction::FromDevice);
@@ -310,12 +312,12 @@ fn a_lock_that_is_not_given_back_is_an_error_and_not_a_hang() {
 fn a_signal_during_a_write_is_tried_again_but_not_for_ever() {
     let fake = FakeUDmaBuf::new(old());
     let calls = AtomicU32::new(0);
-    let every_other = || if calls.fetch_add(1, SeqCst) & 1 == 0 { Err(libc::EINTR) } else { Ok(()) };
-    let block = fake.open_with(Interposed { module: fake.module().clone(), before: every_other }, false).unwrap();
+    let every_other = move || if calls.fetch_add(1, SeqCst) & 1 == 0 { Err(libc::EINTR) } else { Ok(()) };
+    let block = fake.open_with(Arc::new(Interposed { module: fake.module().clone(), before: every_other }), false).unwrap();
     block.device_sync(0..64, Direction::ToDevice).unwrap();
     assert_eq!(fake.log(), [synced(Command::ForDevice, 0..64, Direction::ToDevice)]);
     drop(block);
-    let block = fake.open_with(Interposed { module: fake.module().clone(), before: || Err(libc::EINTR) }, false).unwrap();
+    let block = fake.open_with(Arc::new(Interposed { module: fake.module().clone(), before: || Err(libc::EINTR) }), false).unwrap();
     let storm = Error::AttributeUnreadable { name: "sync_offset", errno: libc::EINTR };
     assert_eq!(block.device_sync(0..64, Direction::ToDevice), Err(storm));
 }
@@ -346,7 +348,7 @@ fn a_path_that_does_not_fit_is_refused() {
     for root in [&*long, "a\0b"] {
         let roots = Roots { dev: root, class: "/sys/class" };
         // SAFETY: there is no such device, or the file is this test\'s own.
-        let error = unsafe { UDmaBuf::open_with("udmabuf0", roots, RealIoctl, false) }.unwrap_err();
+        let error = unsafe { UDmaBuf::open_with("udmabuf0", roots, Arc::new(RealIoctl), false) }.unwrap_err();
         assert_eq!(error, Error::BadName { len_bytes: root.len() + 1 + 8, max_bytes: 255 });
     }
 }
@@ -540,14 +542,15 @@ fn the_real_calls_write_the_attributes_and_allocate_nothing() {
     let fake = FakeUDmaBuf::new(old());
     let root = fake.class_dir().ancestors().nth(3).unwrap().to_str().unwrap().to_owned();
     let (dev, class) = (format!("{root}/dev"), format!("{root}/class"));
+    let kernel = Arc::new(Real);
     let before = ALLOCATIONS.get();
     let roots = Roots { dev: &dev, class: &class };
     // SAFETY: there is no such device, or the file is this test\'s own.
-    let block = unsafe { UDmaBuf::open_with("udmabuf0", roots, Real, false) }.unwrap();
+    let block = unsafe { UDmaBuf::open_with("udmabuf0", roots, kernel.clone(), false) }.unwrap();
     block.device_sync(4096..8192, Direction::FromDevice).unwrap();
     block.cpu_sync(4096..8192, Direction::FromDevice).unwrap();
     // SAFETY: there is no such device, or the file is this test\'s own.
-    let refused = unsafe { UDmaBuf::open_with("udmabuf0", roots, Real, false) }.map(drop);
+    let refused = unsafe { UDmaBuf::open_with("udmabuf0", roots, kernel.clone(), false) }.map(drop);
     drop(block);
     assert_eq!(ALLOCATIONS.get(), before);
     assert_eq!(refused, Err(Error::InUse { errno: libc::EWOULDBLOCK }));

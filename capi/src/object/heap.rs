@@ -126,7 +126,7 @@ mod tests {
 
     /// A heap on a u-dma-buf that is a file.
     fn heap(fake: &FakeUDmaBuf) -> contigo_heap {
-        let region = Region::new(Memory::FakeUDmaBuf(fake.open().unwrap())).unwrap();
+        let region = Region::new(Memory::UDmaBuf(fake.open().unwrap())).unwrap();
         HEAPS.insert(Heap { region, _ground: Ground::Nothing }).unwrap()
     }
 

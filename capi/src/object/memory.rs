@@ -18,8 +18,6 @@ pub(crate) enum Memory {
     HugePages(HugeTlb),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Cuda(CudaHost<'static>),
-    #[cfg(test)]
-    FakeUDmaBuf(UDmaBuf<contigo_testkit::fake_u_dma_buf::FakeIoctl>),
 }
 
 impl Memory {
@@ -32,8 +30,6 @@ impl Memory {
             Self::HugePages(block) => block,
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Self::Cuda(block) => block,
-            #[cfg(test)]
-            Self::FakeUDmaBuf(block) => block,
         }
     }
 }
@@ -72,9 +68,6 @@ unsafe impl Export for Memory {
             Self::DmaHeap(block) => unsafe { block.export() },
             // SAFETY: as above.
             Self::DmaHeapFor(block) => unsafe { block.export() },
-            #[cfg(test)]
-            // SAFETY: as above.
-            Self::FakeUDmaBuf(block) => unsafe { block.export() },
             _ => Err(NO_DMA_BUF),
         }
     }

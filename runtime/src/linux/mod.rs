@@ -4,7 +4,13 @@
 //! `contigo`, `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an
 //! IOMMU. Inside this wing each of these imports only from those named before it.
 //!
+//! Each room that asks the kernel has a seam: with the feature `testkit`, `seam` is where a test puts
+//! a kernel of its own. Without it the seam's trait is the room's own, and has one implementor.
+//!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`.
+
+#![cfg_attr(feature = "testkit", allow(unused_imports, reason = "a trait object's methods need no import of their trait"))]
+#![cfg_attr(not(feature = "testkit"), allow(unreachable_pub, reason = "what a seam shows is only public where there is one"))]
 
 #[cfg(all(test, feature = "sim"))]
 mod barrier_tests;

@@ -4,7 +4,7 @@ use super::{Failure, Harness, boards::OnMemory};
 use crate::{
     fake_dma_heap::{FIRST_FRAME, FakeHeap, HEAP, Pages, page_bytes},
     fake_port::{FakePort, PortConfig},
-    fake_u_dma_buf::{Config, FakeIoctl, FakeUDmaBuf},
+    fake_u_dma_buf::{Config, FakeUDmaBuf},
     fake_vfio::{ADDRESS, FakeVfio, Machine},
 };
 use contigo::{
@@ -56,9 +56,9 @@ impl OnFakeModule {
 }
 
 impl Harness for OnFakeModule {
-    type Backend<'h> = UDmaBuf<FakeIoctl>;
+    type Backend<'h> = UDmaBuf;
 
-    fn open(&self, len_bytes: usize) -> Result<UDmaBuf<FakeIoctl>, Failure> {
+    fn open(&self, len_bytes: usize) -> Result<UDmaBuf, Failure> {
         let mut modules = self.modules();
         let phys_addr = self.config.phys_addr + modules.len() as u64 * BLOCK_STEP;
         let size_bytes = (len_bytes as u64).next_multiple_of(page_bytes());

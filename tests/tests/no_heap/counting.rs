@@ -6,7 +6,7 @@ use contigo::{
         guard::seam::{PortKernel, Request},
         memory::{
             dma_heap::HeapKernel,
-            u_dma_buf::{DevInfo, SyncArgs, UDmaBufIoctl},
+            u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
         },
     },
 };

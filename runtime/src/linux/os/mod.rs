@@ -8,6 +8,8 @@ pub(crate) mod map;
 pub(crate) mod pagemap;
 pub(crate) mod pin;
 mod process;
+#[cfg(feature = "testkit")]
+pub(crate) mod seam;
 mod spin;
 pub(crate) mod sysfs;
 pub(crate) mod text;

@@ -1,7 +1,8 @@
 //! What the module says of its block, cross-checked and distrusted before anything rests on it.
 
+use super::ioctl::{DevInfo, Kernel, UDmaBufIoctl};
+use super::os;
 use super::sysfs::Directory;
-use super::{DevInfo, UDmaBufIoctl, os};
 use crate::types::{Align, Error};
 use core::ffi::{CStr, c_int};
 use nix::libc::{EINVAL, ENOTTY};
@@ -23,7 +24,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn ask(directory: &Directory, kernel: &impl UDmaBufIoctl, device: c_int, granule: Align) -> Result<Self, Error> {
+    pub(super) fn ask(directory: &Directory, kernel: &Kernel, device: c_int, granule: Align) -> Result<Self, Error> {
         let info = if_answered("ioctl(U_DMA_BUF_IOCTL_GET_DEV_INFO)", kernel.get_dev_info(device))?;
         let stored = if_answered("ioctl(U_DMA_BUF_IOCTL_GET_SYNC)", kernel.get_sync(device))?;
         let size = agreed(directory, c"size", "size", info.map(|info| info.size))?;

@@ -20,10 +20,17 @@ mod facts;
 mod ioctl;
 mod sysfs;
 
-#[doc(hidden)]
-pub use self::ioctl::{DevInfo, RealIoctl, SyncArgs, UDmaBufIoctl};
+/// The seam where a test stands in for the module.
+#[cfg(feature = "testkit")]
+pub mod seam {
+    pub use super::{
+        Roots,
+        ioctl::{DevInfo, RealIoctl, SyncArgs, UDmaBufIoctl},
+    };
+}
 
 use self::facts::Facts;
+use self::ioctl::{Kernel, RUNNING, SyncArgs, UDmaBufIoctl};
 use self::sysfs::{Directory, SyncFiles};
 use crate::linux::os::{
     fd::{Fd, Path, check_name},
@@ -63,7 +70,7 @@ use spin::Mutex;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct UDmaBuf<K: UDmaBufIoctl = RealIoctl> {
+pub struct UDmaBuf {
     // INVARIANT: maps the whole block from its first byte, until `self` is dropped.
     map: MmapRaw,
     base: BaseAddr,
@@ -75,7 +82,7 @@ pub struct UDmaBuf<K: UDmaBufIoctl = RealIoctl> {
     // Held during a sync, however many calls it takes: see the module's documentation.
     serial: Mutex<()>,
     device: Fd,
-    kernel: K,
+    kernel: Kernel,
 }
 
 /// How ranges are synchronised. `Nothing` is for memory that the hardware keeps coherent.
@@ -87,7 +94,6 @@ enum SyncWay {
 }
 
 /// Where devices and their attributes are found: `/dev` and `/sys/class`, or a test's directories.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Roots<'a> {
     /// The directory of the device files.
@@ -116,7 +122,7 @@ impl UDmaBuf {
     ///   or its address is translated.
     pub fn open(name: &str) -> Result<Self, Error> {
         // SAFETY: the system's own directories, and the kernel itself.
-        unsafe { Self::open_with(name, Roots::SYSTEM, RealIoctl, false) }
+        unsafe { Self::open_in(name, Roots::SYSTEM, RUNNING, false) }
     }
 
     /// Opens `/dev/<name>`, made for a node that has the accelerator's own `dma-ranges` or `iommus`: its address is what that
@@ -132,11 +138,9 @@ impl UDmaBuf {
     /// `quirk_mmap_mode` must be off there (device-tree property `quirk-mmap-off`).
     pub fn open_translated(name: &str) -> Result<Self, Error> {
         // SAFETY: as in `open`.
-        unsafe { Self::open_with(name, Roots::SYSTEM, RealIoctl, true) }
+        unsafe { Self::open_in(name, Roots::SYSTEM, RUNNING, true) }
     }
-}
 
-impl<K: UDmaBufIoctl> UDmaBuf<K> {
     /// The seam: opens `<roots.dev>/<name>` with `kernel` in the module's place.
     ///
     /// # Errors
@@ -145,8 +149,21 @@ impl<K: UDmaBufIoctl> UDmaBuf<K> {
     /// # Safety
     /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps, writes or shortens while this value
     /// lives; what `roots.class` and `kernel` say of it is true, and a sync that succeeds was done.
-    #[doc(hidden)]
-    pub unsafe fn open_with(name: &str, roots: Roots<'_>, kernel: K, translated: bool) -> Result<Self, Error> {
+    #[cfg(feature = "testkit")]
+    pub unsafe fn open_with(
+        name: &str,
+        roots: Roots<'_>,
+        kernel: crate::linux::os::seam::Test<dyn UDmaBufIoctl>,
+        translated: bool,
+    ) -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::open_in(name, roots, Kernel::Test(kernel), translated) }
+    }
+
+    /// # Safety
+    /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps, writes or shortens while this value
+    /// lives; what `roots.class` and `kernel` say of it is true, and a sync that succeeds was done.
+    unsafe fn open_in(name: &str, roots: Roots<'_>, kernel: Kernel, translated: bool) -> Result<Self, Error> {
         check_name(name)?;
         // Without O_SYNC: the module maps the block cached.
         let device = Fd::open(Path::join(&[roots.dev, name])?.as_c_str(), O_RDWR).map_err(|errno| os("open(/dev/<name>)", errno))?;
@@ -223,12 +240,12 @@ impl<K: UDmaBufIoctl> UDmaBuf<K> {
 }
 
 // SAFETY: 1. `map` is never remapped, and an `MmapRaw` points at its bytes from wherever it is moved: `mapping` says the same at
-//    every call. 2. `open_with` maps `len_bytes` readable, writable bytes until `self` is dropped; memory from the kernel is
+//    every call. 2. `open_in` maps `len_bytes` readable, writable bytes until `self` is dropped; memory from the kernel is
 //    initialised, and the open device keeps the module loaded. The `flock` keeps out other users of this runtime. Two things no
 //    process can keep out: a program that ignores the lock, and root unbinding the device, which frees the block under everyone.
 //    3. `sync` rounds out to the granule within the block, and the kernel reads no byte of it: it cleans or invalidates lines.
 //    4. The whole block is one run: the default `segment`.
-unsafe impl<K: UDmaBufIoctl> Backend for UDmaBuf<K> {
+unsafe impl Backend for UDmaBuf {
     fn name(&self) -> &'static str {
         "u-dma-buf"
     }
@@ -258,7 +275,7 @@ unsafe impl<K: UDmaBufIoctl> Backend for UDmaBuf<K> {
 }
 
 // SAFETY: the module makes a dma-buf of the whole block, which it holds as long as an importer does.
-unsafe impl<K: UDmaBufIoctl> Export for UDmaBuf<K> {
+unsafe impl Export for UDmaBuf {
     /// The whole block, where the module has `U_DMA_BUF_IOCTL_EXPORT`; a block that is no multiple of a page is refused by it.
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         let exported = self.kernel.export(self.device.raw(), self.map.len() as u64);

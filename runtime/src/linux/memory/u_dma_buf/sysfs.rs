@@ -1,6 +1,6 @@
 //! The module's directory under `/sys`: numbers read and distrusted, and the only way to sync on a module without ioctls.
 
-use super::{SyncArgs, UDmaBufIoctl};
+use super::ioctl::{Kernel, SyncArgs, UDmaBufIoctl};
 use crate::linux::os::{
     fd::{Fd, Path},
     sysfs::{self, retry, text},
@@ -82,7 +82,7 @@ impl SyncFiles {
     ///
     /// One packed word written to `sync_for_cpu` would do in newer modules; before 1.4 that file takes only 0 and 1, and the
     /// word has 32 bits for the offset. Four writes work in every version and at every offset.
-    pub(super) fn sync(&self, kernel: &impl UDmaBufIoctl, command: u64, direction: Direction, offset: u64, size: u64) -> Result<(), Error> {
+    pub(super) fn sync(&self, kernel: &Kernel, command: u64, direction: Direction, offset: u64, size: u64) -> Result<(), Error> {
         self.offset.write(kernel, offset)?;
         self.size.write(kernel, size)?;
         self.direction.write(kernel, super::direction_code(direction))?;
@@ -98,7 +98,7 @@ struct Attribute {
 }
 
 impl Attribute {
-    fn write(&self, kernel: &impl UDmaBufIoctl, value: u64) -> Result<(), Error> {
+    fn write(&self, kernel: &Kernel, value: u64) -> Result<(), Error> {
         let unwritten = |errno| Error::AttributeUnreadable { name: self.name, errno };
         // u64::MAX has 20 digits: it always fits.
         let mut digits = heapless::String::<24>::new();
