@@ -6,7 +6,7 @@
 //! | `fake_*` | one beside every interface of the kernel's | `fakes` |
 //! | `exercise` | does this board's DMA work: random copies, every byte compared | `exercise` |
 //! | `uio` | the DMA engines that this machine gives to user space | `exercise` |
-//! | `edu` | a driver of a device that only emulators have, and its model | `fakes` |
+//! | `edu` | a driver of a device that only emulators have, and its model | `edu` |
 //! | `fuzz_dlpack` | the import of tensors, as a fuzzer drives it | `fakes` |
 //! | `nvidia` | what is had of NVIDIA without a GPU | `fakes` |
 //! | `emulated`, `direct`, `mapped` | how a test runs under an emulator; what it asks the system | `fakes` |
@@ -15,7 +15,7 @@
 pub mod conformance;
 #[cfg(feature = "fakes")]
 pub mod direct;
-#[cfg(feature = "fakes")]
+#[cfg(feature = "edu")]
 pub mod edu;
 #[cfg(feature = "fakes")]
 pub mod emulated;

@@ -8,6 +8,7 @@
 
 mod checks;
 mod child;
+mod heap;
 mod jobs;
 mod machine;
 mod map;

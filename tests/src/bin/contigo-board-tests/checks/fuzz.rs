@@ -8,9 +8,7 @@
 //! A hostile user of a port: random and mutated calls, of which none may do harm.
 
 use super::{Verdict, Wrong, ensure, ok};
-use crate::{machine::meminfo, map::Map};
-use contigo::linux::guard::seam::code;
-use contigo::linux::memory::dma_heap::{HeapKernel as _, RealHeap};
+use crate::{heap::block, machine::meminfo, map::Map};
 use fastrand::Rng;
 use nix::{errno::Errno, libc};
 use std::{
@@ -31,16 +29,10 @@ const SLAB_KB: u64 = 2_048;
 /// For a row of this kind on a kernel that checks every access, in an emulator.
 const LIMIT: Duration = Duration::from_secs(240);
 
-const CODES: [u64; 8] = [
-    code::GET_INFO as u64,
-    code::SET_DMA_BITS as u64,
-    code::IMPORT as u64,
-    code::GET_SEGMENTS as u64,
-    code::RELEASE as u64,
-    code::SYNC as u64,
-    code::ARM as u64,
-    code::SET_BUS_MASTER as u64,
-];
+/// The calls of `kernel-helpers/uapi/contigo.h`, as a C program prints them: `GET_INFO`,
+/// `SET_DMA_BITS`, `IMPORT`, `GET_SEGMENTS`, `RELEASE`, `SYNC`, `ARM`, `SET_BUS_MASTER`.
+const CODES: [u64; 8] = [0x8048_C140, 0x4008_C141, 0xC020_C142, 0xC018_C143, 0x4008_C144, 0x4010_C145, ARM, 0x4008_C147];
+const ARM: u64 = 0x4010_C146;
 /// Numbers that are at an edge of something.
 const EDGES: [u64; 16] = [0, 1, 2, 3, 4, 11, 12, 32, 64, 255, 256, 257, 1024, 1025, u32::MAX as u64, u64::MAX];
 
@@ -104,10 +96,8 @@ pub(super) fn fuzzed(port: &str, heap: &str) -> Verdict {
 impl Hands {
     fn new(heap: &str, seed: u64) -> Result<Self, Wrong> {
         let mut files = Vec::new();
-        let opened = ok(RealHeap.open(heap))?;
-        for pages in [1_u64, 3, 16] {
-            let block = ok(RealHeap.alloc(&opened, pages * 4096))?;
-            files.push(own(RealHeap.raw_fd(&block))?);
+        for pages in [1, 3, 16] {
+            files.push(ok(block(heap, pages * 4096))?);
         }
         for path in ["/dev/null", "/proc/self/exe"] {
             files.push(OpenOptions::new().read(true).open(path).map_err(|error| Wrong::Failed(format!("{path}: {error}")))?.into());
@@ -215,7 +205,7 @@ impl Hands {
 fn disarm(port: &OwnedFd) {
     let mut none = [0_u64; 2];
     // SAFETY: 16 zeroed bytes: no steps.
-    unsafe { libc::ioctl(port.as_raw_fd(), code::ARM, none.as_mut_ptr()) };
+    unsafe { libc::ioctl(port.as_raw_fd(), ARM as _, none.as_mut_ptr()) };
 }
 
 const fn low(value: u64) -> u32 {
@@ -229,10 +219,4 @@ fn open(port: &str) -> Result<OwnedFd, Wrong> {
         Some(libc::EACCES | libc::EPERM) => Wrong::Skipped("this user may not open it".into()),
         _ => Wrong::Failed(format!("{path}: {error}")),
     })
-}
-
-fn own(fd: RawFd) -> Result<OwnedFd, Wrong> {
-    // SAFETY: open while the call lasts: the caller's, or standard input.
-    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
-    fd.try_clone_to_owned().map_err(|error| Wrong::Failed(format!("dup: {error}")))
 }

@@ -3,14 +3,12 @@
 
 use super::{Verdict, Wrong, copies::SLOT, ensure, ok};
 use crate::{
+    heap,
     machine::Memory,
     map::Map,
     setup::{Bench, Line, Place},
 };
-use contigo::{
-    Accelerator, Align, Attempt, Backend, Engine, Error, HugeTlb, Region,
-    linux::memory::dma_heap::{HeapKernel as _, RealHeap},
-};
+use contigo::{Accelerator, Align, Attempt, Backend, Engine, Error, HugeTlb, Region};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use nix::{
     libc,
@@ -22,7 +20,7 @@ use nix::{
 };
 use std::{
     io::{PipeWriter, Read, Write},
-    os::fd::BorrowedFd,
+    os::fd::AsFd,
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -232,12 +230,9 @@ impl Canary {
     }
 }
 
-/// A block of the heap as any program gets it: no port, no address.
+/// A block of the heap, mapped.
 fn heap_block(heap: &str, len_bytes: usize) -> contigo::Result<Map> {
-    let file = RealHeap.open(heap)?;
-    let block = RealHeap.alloc(&file, len_bytes as u64)?;
-    // SAFETY: open as long as `block`.
-    Map::shared(unsafe { BorrowedFd::borrow_raw(RealHeap.raw_fd(&block)) }, len_bytes)
+    Map::shared(heap::block(heap, len_bytes)?.as_fd(), len_bytes)
 }
 
 const _: () = assert!(BLOCK_BYTES > 2 * SLOT && HugeTlb::PAGE_BYTES > 2 * SLOT);
