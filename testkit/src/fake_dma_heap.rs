@@ -2,7 +2,10 @@
 //! kernel would say. It fails where it is told to, and keeps a log of what was opened and closed.
 #![allow(unsafe_code, reason = "implements the unsafe trait HeapKernel")]
 
-use contigo::{Error, linux::memory::dma_heap::HeapKernel};
+use contigo::{
+    Error,
+    linux::memory::dma_heap::seam::{Fd, HeapKernel},
+};
 use nix::{
     errno::Errno,
     fcntl::{OFlag, open},
@@ -14,7 +17,7 @@ use nix::{
 };
 use std::{
     fs,
-    os::fd::{AsFd, AsRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -86,7 +89,7 @@ struct Buf {
 
 /// An open heap or dma-buf.
 #[derive(Debug)]
-pub struct FakeFile {
+struct FakeFile {
     fd: OwnedFd,
     closes: Event,
     kernel: FakeHeap,
@@ -126,9 +129,10 @@ impl FakeHeap {
         log.len() - 2 * closed
     }
 
-    fn file(&self, fd: OwnedFd, opens: Event, closes: Event) -> FakeFile {
+    fn file(&self, fd: OwnedFd, opens: Event, closes: Event) -> Fd {
         lock(&self.log).push(opens);
-        FakeFile { fd, closes, kernel: self.clone() }
+        // SAFETY: the file has its descriptor until it is dropped.
+        unsafe { Fd::owned_by(fd.as_raw_fd(), FakeFile { fd, closes, kernel: self.clone() }) }
     }
 
     /// The entry of one virtual page: 0 where no dma-buf of this kernel is mapped, or where nobody has touched the page yet.
@@ -152,12 +156,10 @@ impl FakeHeap {
     }
 }
 
-// SAFETY: 1. A memfd is zeroed, as long as `ftruncate` made it, known to nobody else and never shortened. 2. The descriptor
-// is open until the FakeFile is dropped. 3. The addresses are invented: no device is ever given one.
+// SAFETY: 1. A memfd is zeroed, as long as `ftruncate` made it, known to nobody else and never shortened. 2. The addresses
+// are invented: no device is ever given one.
 unsafe impl HeapKernel for FakeHeap {
-    type File = FakeFile;
-
-    fn open(&self, name: &str) -> Result<FakeFile, Error> {
+    fn open(&self, name: &str) -> Result<Fd, Error> {
         let errno = match self.fault {
             Fault::Open(errno) => errno,
             _ if name != HEAP => Errno::ENOENT,
@@ -166,7 +168,7 @@ unsafe impl HeapKernel for FakeHeap {
         Err(Error::Os { call: "open(/dev/dma_heap/)", errno: errno as i32 })
     }
 
-    fn alloc(&self, heap: &FakeFile, len_bytes: u64) -> Result<FakeFile, Error> {
+    fn alloc(&self, heap: &Fd, len_bytes: u64) -> Result<Fd, Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let _ = heap;
         if let Fault::Alloc(errno) = self.fault {
@@ -181,10 +183,6 @@ unsafe impl HeapKernel for FakeHeap {
         }
         lock(&self.bufs).push(Buf { name, raw_fd: fd.as_raw_fd() });
         Ok(self.file(fd, Event::Alloc(len_bytes), Event::CloseBuf))
-    }
-
-    fn raw_fd(&self, file: &FakeFile) -> i32 {
-        file.fd.as_fd().as_raw_fd()
     }
 
     fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<(), Error> {

@@ -10,9 +10,9 @@
 
 use contigo::{
     Align, Error, KernelPort,
-    linux::guard::{
-        abi::{INFO_COHERENT, INFO_TRANSLATED, MAX_STEPS, STEP_POLL, STEP_POLL_NOT, STEP_WRITE},
-        seam::{Info, PortKernel, Request, SegmentAt, Step, SyncRange},
+    linux::guard::seam::{
+        Fd, INFO_COHERENT, INFO_TRANSLATED, Info, MAX_STEPS, PortKernel, Request, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step,
+        SyncRange,
     },
 };
 use nix::libc;
@@ -120,23 +120,19 @@ pub struct FakePort {
     state: Arc<Mutex<State>>,
 }
 
-/// An open file: the port's, or a dma-buf's.
+/// The port's open file: closing it gives up everything.
 #[derive(Debug)]
-pub enum FakeFile {
-    /// The port's: closing it gives up everything.
-    Port(FakePort),
-    /// A dma-buf's.
-    Buf(OwnedFd),
+struct PortFile {
+    port: FakePort,
+    _fd: OwnedFd,
 }
 
-impl Drop for FakeFile {
+impl Drop for PortFile {
     fn drop(&mut self) {
-        if let Self::Port(port) = self {
-            let mut state = port.lock();
-            state.open = false;
-            state.imports.clear();
-            state.log.push(Event::Closed);
-        }
+        let mut state = self.port.lock();
+        state.open = false;
+        state.imports.clear();
+        state.log.push(Event::Closed);
     }
 }
 
@@ -151,8 +147,8 @@ impl FakePort {
     ///
     /// # Errors
     /// As [`KernelPort::open`].
-    pub fn open_port(&self) -> Result<KernelPort<Self>, Error> {
-        KernelPort::open_from(self.clone(), NAME)
+    pub fn open_port(&self) -> Result<KernelPort, Error> {
+        KernelPort::open_from(Arc::new(self.clone()), NAME)
     }
 
     /// From now on this call fails.
@@ -216,11 +212,9 @@ fn refused(state: &State, call: Call) -> Result<(), i32> {
 }
 
 // SAFETY: 1. The fake's device reads and writes the file at exactly the addresses that were said, until the release. 2. It has no caches:
-// nothing is to be done. 3. A `FakeFile` is open until dropped.
+// nothing is to be done.
 unsafe impl PortKernel for FakePort {
-    type File = FakeFile;
-
-    fn open(&self, name: &str) -> Result<FakeFile, Error> {
+    fn open(&self, name: &str) -> Result<Fd, Error> {
         let mut state = self.lock();
         let os = |errno| Error::Os { call: "open(/dev/contigo/)", errno };
         refused(&state, Call::Open).map_err(os)?;
@@ -230,29 +224,26 @@ unsafe impl PortKernel for FakePort {
         if std::mem::replace(&mut state.open, true) {
             return Err(Error::InUse { errno: libc::EBUSY });
         }
-        Ok(FakeFile::Port(self.clone()))
+        let fd = File::open("/dev/null").map_err(|error| os(error.raw_os_error().unwrap_or(libc::EMFILE)))?;
+        // SAFETY: the file has its descriptor until it is dropped.
+        Ok(unsafe { Fd::owned_by(fd.as_raw_fd(), PortFile { port: self.clone(), _fd: fd.into() }) })
     }
 
-    fn duplicate(&self, fd: i32) -> Result<FakeFile, i32> {
+    fn duplicate(&self, fd: i32) -> Result<Fd, i32> {
         refused(&self.lock(), Call::Duplicate)?;
         // SAFETY: a test's descriptor, open while the runtime calls; a wrong one is refused by the kernel.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-        fd.try_clone_to_owned().map(FakeFile::Buf).map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))
-    }
-
-    fn raw_fd(&self, file: &FakeFile) -> i32 {
-        match file {
-            FakeFile::Port(_) => panic!("nobody maps a port's file"),
-            FakeFile::Buf(fd) => fd.as_raw_fd(),
-        }
+        let fd = fd.try_clone_to_owned().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?;
+        // SAFETY: the descriptor is its own owner.
+        Ok(unsafe { Fd::owned_by(fd.as_raw_fd(), fd) })
     }
 
     fn granule(&self) -> Align {
         self.config.granule
     }
 
-    fn ioctl(&self, file: &FakeFile, request: Request<'_>) -> Result<(), i32> {
-        assert!(matches!(file, FakeFile::Port(_)), "a port's call");
+    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32> {
+        assert!(file.owner::<PortFile>().is_some(), "a port's call");
         let mut state = self.lock();
         match request {
             Request::GetInfo(info) => {

@@ -1,7 +1,8 @@
-// error: E0423
-// Who asks the kernel's module makes it write registers and give up memory: the runtime alone does.
-use contigo::linux::guard::seam::RealPort;
+// error: E0603
+// Who asks the kernel's module makes it write registers and give up memory: the runtime alone does. A test's seam takes a
+// kernel of the test's, and shows nobody this one.
+use contigo::linux::guard::kernel::RealPort;
 
 fn main() {
-    let _ = RealPort(());
+    let _ = RealPort;
 }

@@ -22,6 +22,7 @@ use contigo_testkit::{
 };
 use std::{
     cell::Cell,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -297,7 +298,7 @@ fn a_leaked_block_outlives_its_board_and_its_port() {
     let on_sim = leaked(SimBoard::new(1).memory(4096).unwrap());
     let on_board = leaked(OnBoard::new(&SimBoard::new(1), SimBoard::new(2).memory(4096).unwrap()).unwrap());
     let port = FakePort::new(PortConfig::default()).open_port().unwrap();
-    let imported = leaked(DmaHeap::allocate_for_from(&FakeHeap::new(Pages::Entry(0)), &port, HEAP, 4096).unwrap());
+    let imported = leaked(DmaHeap::allocate_for_from(Arc::new(FakeHeap::new(Pages::Entry(0))), &port, HEAP, 4096).unwrap());
     drop(port);
     for (cpu, len_bytes) in [on_sim, on_board, imported] {
         assert!(is_mapped(cpu, len_bytes), "{len_bytes} bytes at {cpu:#x}");

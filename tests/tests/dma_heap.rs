@@ -5,6 +5,7 @@ use contigo::{Backend, BaseAddr, Direction, DmaHeap, Error, PhysAddr, SyncScope}
 use contigo_testkit::direct::DirectSync as _;
 use contigo_testkit::fake_dma_heap::{Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes};
 use nix::errno::Errno;
+use std::sync::Arc;
 
 fn page() -> usize {
     usize::try_from(page_bytes()).unwrap()
@@ -26,7 +27,7 @@ fn segments(block: &impl Backend) -> Vec<(u64, usize)> {
 
 /// Allocates one page, and returns the error; nothing may be left open.
 fn refused(kernel: &FakeHeap, name: &str, len_bytes: usize) -> Error {
-    let error = DmaHeap::allocate_from(kernel.clone(), name, len_bytes).unwrap_err();
+    let error = DmaHeap::allocate_from(Arc::new(kernel.clone()), name, len_bytes).unwrap_err();
     assert_eq!(kernel.open_files(), 0, "{error}: {:?}", kernel.log());
     error
 }
@@ -35,7 +36,7 @@ fn refused(kernel: &FakeHeap, name: &str, len_bytes: usize) -> Error {
 fn an_old_kernel_gives_a_contiguous_block_with_its_address() {
     let kernel = FakeHeap::new(Pages::Contiguous);
     // More than two batches of entries, and not a whole number of pages.
-    let block = DmaHeap::allocate_from(kernel.clone(), HEAP, 130 * page() + 1).unwrap();
+    let block = DmaHeap::allocate_from(Arc::new(kernel.clone()), HEAP, 130 * page() + 1).unwrap();
     let mapping = block.mapping();
     let base = FIRST_FRAME * page_bytes();
     assert_eq!((mapping.base, mapping.len_bytes), (BaseAddr::Phys(PhysAddr(base)), 131 * page()));
@@ -51,7 +52,7 @@ fn an_old_kernel_gives_a_contiguous_block_with_its_address() {
 
 #[test]
 fn the_mapping_is_the_dma_buf_and_zeroed() {
-    let block = DmaHeap::allocate_from(FakeHeap::new(Pages::Contiguous), HEAP, 2 * page()).unwrap();
+    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 2 * page()).unwrap();
     let last = block.mapping().cpu.as_ptr().wrapping_add(2 * page() - 1);
     let path = format!("/proc/self/fd/{}", block.raw_fd());
     assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 0));
@@ -69,7 +70,7 @@ fn the_last_close_comes_with_the_drop_and_never_without() {
     let mapped = |file: &str| std::fs::read_to_string("/proc/self/maps").unwrap().contains(file);
 
     let kernel = FakeHeap::new(Pages::Contiguous);
-    let block = DmaHeap::allocate_from(kernel.clone(), HEAP, 1).unwrap();
+    let block = DmaHeap::allocate_from(Arc::new(kernel.clone()), HEAP, 1).unwrap();
     assert_eq!(kernel.log(), [Event::OpenHeap, Event::Alloc(page_bytes()), Event::CloseHeap]);
     let (before, file) = (block.mapping(), file_of(block.raw_fd()));
     let boxed = Box::new(block);
@@ -81,7 +82,7 @@ fn the_last_close_comes_with_the_drop_and_never_without() {
     assert!(kernel.open_files() == 0 && !mapped(&file));
 
     let kernel = FakeHeap::new(Pages::Contiguous);
-    let block = DmaHeap::allocate_from(kernel.clone(), HEAP, 1).unwrap();
+    let block = DmaHeap::allocate_from(Arc::new(kernel.clone()), HEAP, 1).unwrap();
     let file = file_of(block.raw_fd());
     std::mem::forget(block);
     assert!(kernel.open_files() == 1 && mapped(&file), "a device may still write: leaked, not freed");
@@ -105,10 +106,10 @@ fn without_the_capability_the_frame_is_hidden_and_not_address_0() {
 
 #[test]
 fn a_page_that_vanishes_or_hides_later_is_an_error_too() {
-    let block = DmaHeap::allocate_from(FakeHeap::new(Pages::Frames(vec![7, 8, 0, 10])), HEAP, 4 * page()).unwrap();
+    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Frames(vec![7, 8, 0, 10]))), HEAP, 4 * page()).unwrap();
     let third = (block.mapping().cpu.as_ptr().addr() / page() + 2) as u64;
     assert_eq!(block.segment(0), Err(Error::PagemapHidden { page: third }));
-    let block = DmaHeap::allocate_from(FakeHeap::new(Pages::Frames(vec![7, 8])), HEAP, 3 * page()).unwrap();
+    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Frames(vec![7, 8]))), HEAP, 3 * page()).unwrap();
     assert!(matches!(block.segment(0), Err(Error::NoAddress { .. })));
 }
 
@@ -126,7 +127,7 @@ fn scattered_pages_are_told_apart_wherever_they_lie() {
     // 64 entries are read at once: breaks just before, at and just behind that edge, and runs that go backwards.
     for cut in [1, 2, 63, 64, 65, 127, 128] {
         let frames: Vec<u64> = (0..130).map(|index| if index < cut { 1000 + index } else { 500 + index }).collect();
-        let block = DmaHeap::allocate_from(FakeHeap::new(Pages::Frames(frames)), HEAP, 130 * page()).unwrap();
+        let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Frames(frames))), HEAP, 130 * page()).unwrap();
         let cut_bytes = usize::try_from(cut).unwrap() * page();
         let expected = [(1000 * page_bytes(), cut_bytes), ((500 + cut) * page_bytes(), 130 * page() - cut_bytes)];
         assert_eq!(segments(&block), expected, "cut at page {cut}");
@@ -155,7 +156,7 @@ fn random_page_tables_agree_with_a_plain_model() {
                 _ => model.push((addr, page())),
             }
         }
-        let block = DmaHeap::allocate_from(FakeHeap::new(Pages::Frames(frames.clone())), HEAP, pages * page()).unwrap();
+        let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Frames(frames.clone()))), HEAP, pages * page()).unwrap();
         assert_eq!(segments(&block), model, "round {round}: {frames:?}");
     }
 }
@@ -202,7 +203,7 @@ fn the_running_kernel_has_no_heap_of_that_name() {
 
 #[test]
 fn the_caches_are_whose_this_architecture_says() {
-    let block = DmaHeap::allocate_from(FakeHeap::new(Pages::Contiguous), HEAP, 2 * page()).unwrap();
+    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 2 * page()).unwrap();
     let mapping = block.mapping();
     let ranges = [0..2 * page(), 1..65, 100..100, page() - 1..page() + 1, 2 * page()..2 * page()];
     let directions = [Direction::ToDevice, Direction::FromDevice, Direction::Bidirectional];
@@ -231,7 +232,7 @@ fn the_caches_are_whose_this_architecture_says() {
 
 #[test]
 fn a_sync_past_the_mapping_is_refused() {
-    let block = DmaHeap::allocate_from(FakeHeap::new(Pages::Contiguous), HEAP, page()).unwrap();
+    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, page()).unwrap();
     for (start, end) in [(0, page() + 1), (page() + 1, page() + 1), (9, 8), (0, usize::MAX)] {
         let expected = Err(Error::OutOfRange { start, end, len_bytes: page() });
         assert_eq!(block.device_sync(start..end, Direction::ToDevice), expected);

@@ -23,7 +23,7 @@ use nix::{
     },
     unistd::{ForkResult, fork, ftruncate, pause},
 };
-use std::{fs, os::fd::AsFd};
+use std::{fs, os::fd::AsFd, sync::Arc};
 
 /// The mappings of this process, and of a child that it makes now.
 fn maps_here_and_in_a_child() -> [String; 2] {
@@ -64,7 +64,7 @@ fn memory_stays_with_the_parent() {
     let _block = u_dma_buf.open().unwrap();
     stays_with_the_parent(u_dma_buf.device_file().to_str().unwrap());
 
-    let block = DmaHeap::allocate_from(FakeHeap::new(Pages::Contiguous), HEAP, 4096).unwrap();
+    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 4096).unwrap();
     let file = fs::read_link(format!("/proc/self/fd/{}", block.raw_fd())).unwrap();
     stays_with_the_parent(file.to_str().unwrap());
 

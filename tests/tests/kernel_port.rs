@@ -34,6 +34,7 @@ use nix::{
 use std::{
     ops::Range,
     os::fd::{AsFd, AsRawFd, OwnedFd},
+    sync::Arc,
 };
 
 const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
@@ -48,20 +49,20 @@ fn buffer(len_bytes: i64) -> OwnedFd {
     fd
 }
 
-fn import<'p>(port: &'p KernelPort<FakePort>, fd: &OwnedFd) -> Result<DmaBuf<'p, FakePort>, Error> {
+fn import<'p>(port: &'p KernelPort, fd: &OwnedFd) -> Result<DmaBuf<'p>, Error> {
     // SAFETY: the test's own memory, which nobody else touches.
     unsafe { DmaBuf::import(port, fd.as_fd()) }
 }
 
-fn heap() -> FakeHeap {
-    FakeHeap::new(Pages::Entry(0))
+fn heap() -> Arc<FakeHeap> {
+    Arc::new(FakeHeap::new(Pages::Entry(0)))
 }
 
 #[test]
 fn opening_says_what_is_wrong() {
     let kernel = FakePort::new(PortConfig::default());
     assert_eq!(
-        KernelPort::open_from(kernel.clone(), "other").unwrap_err(),
+        KernelPort::open_from(Arc::new(kernel.clone()), "other").unwrap_err(),
         Error::NotFound { what: "port of the kernel module contigo", among: 1 }
     );
     let port = kernel.open_port().unwrap();
@@ -95,7 +96,7 @@ fn what_the_kernel_says_of_the_device_goes_into_port_and_memory() {
         assert_eq!((port.is_coherent(), port.translates(), port.window_len_bytes()), (coherent, translated, [0x1000, 0, 0, 0, 0, 0]));
         let claimed = Port { coherent, ..HP0 };
         let seen = port.seen_through(Port { offset: 7, ..claimed });
-        let block = DmaHeap::allocate_for_from(&heap(), &port, HEAP, 5000).unwrap();
+        let block = DmaHeap::allocate_for_from(heap(), &port, HEAP, 5000).unwrap();
         let mapping = block.mapping();
         let page = fake_dma_heap::page_bytes() as usize;
         assert_eq!((block.name(), mapping.len_bytes, mapping.coherent), ("dma-heap", 5000_usize.next_multiple_of(page), Some(coherent)));
@@ -117,7 +118,7 @@ fn what_the_kernel_says_of_the_device_goes_into_port_and_memory() {
 fn a_port_that_disagrees_about_coherency_is_refused() {
     let kernel = FakePort::new(PortConfig { coherent: true, ..PortConfig::default() });
     let port = kernel.open_port().unwrap();
-    let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 64 << 10).unwrap()).unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 64 << 10).unwrap()).unwrap();
     let buf = region.carve(64, Align::LINE).unwrap().into_buf();
     let board = SimBoard::new(1);
     let device = SimZdma::new(&board, board.port());
@@ -204,9 +205,9 @@ fn an_import_that_fails_leaves_nothing() {
     let refused = Err(os("ioctl(CONTIGO_SET_BUS_MASTER)", libc::EOPNOTSUPP));
     assert_eq!((enabled, port.disable_bus_master()), (refused, refused));
     for (name, len_bytes) in [("a/b", 4096), ("", 4096)] {
-        assert!(matches!(DmaHeap::allocate_for_from(&heap(), &port, name, len_bytes), Err(Error::BadName { .. })));
+        assert!(matches!(DmaHeap::allocate_for_from(heap(), &port, name, len_bytes), Err(Error::BadName { .. })));
     }
-    assert!(matches!(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 0), Err(Error::Argument { name: "len_bytes", value: 0, .. })));
+    assert!(matches!(DmaHeap::allocate_for_from(heap(), &port, HEAP, 0), Err(Error::Argument { name: "len_bytes", value: 0, .. })));
     assert!(DmaHeap::allocate_for(&port, "no-such-heap-here", 4096).is_err());
 }
 
@@ -271,13 +272,13 @@ fn the_granule_is_the_machines() {
 fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
     let kernel = FakePort::new(PortConfig::default());
     let port = kernel.open_port().unwrap();
-    let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 8192).unwrap()).unwrap();
     drop(region);
     // Its first touch, by which the region takes it, is a hand-over there and back.
     let sync = |for_cpu| Event::Synced { handle: 1, for_cpu, start: 0, end: 8192 };
     let imported = Event::Imported { handle: 1, addr: 0x1000_0000, len_bytes: 8192 };
     assert_eq!(kernel.log(), [imported, sync(false), sync(true), Event::Released(1)]);
-    let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 8192).unwrap()).unwrap();
     std::mem::forget(region.carve(64, Align::LINE).unwrap());
     drop(region);
     assert_eq!(kernel.imports(), 1, "leaked, not freed");
@@ -296,7 +297,7 @@ fn a_port_that_stops_its_device_is_closed_under_what_was_forgotten() {
             // SAFETY: the fake has no device.
             unsafe { port.arm(program, 0).unwrap() };
         }
-        let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
+        let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 8192).unwrap()).unwrap();
         std::mem::forget(region.carve(64, Align::LINE).unwrap());
         drop(region);
         drop(port);
@@ -323,7 +324,7 @@ fn a_port_that_stops_its_device_is_closed_under_what_was_forgotten() {
 fn a_region_is_exported_where_it_is_a_dma_buf() {
     let kernel = FakePort::new(PortConfig::default());
     let port = kernel.open_port().unwrap();
-    let region = Region::new(DmaHeap::allocate_for_from(&heap(), &port, HEAP, 8192).unwrap()).unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 8192).unwrap()).unwrap();
     // SAFETY: the fake's devices touch nothing.
     let fd = unsafe { region.export() }.unwrap().as_fd().try_clone_to_owned().unwrap();
     let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
@@ -340,7 +341,7 @@ fn a_region_is_exported_where_it_is_a_dma_buf() {
 
 // ---- What stops the device.
 
-fn armed(kernel: &FakePort, arm: impl FnOnce(&KernelPort<FakePort>) -> Result<(), Error>) -> Vec<Step> {
+fn armed(kernel: &FakePort, arm: impl FnOnce(&KernelPort) -> Result<(), Error>) -> Vec<Step> {
     let port = kernel.open_port().unwrap();
     arm(&port).unwrap();
     match kernel.log().pop() {

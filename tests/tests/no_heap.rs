@@ -227,21 +227,22 @@ fn none_on_u_dma_buf() {
 
 #[test]
 fn none_on_a_dma_heap() {
-    let (board, kernel) = (board(), Uncounted(FakeHeap::new(Pages::Contiguous)));
+    let (board, kernel) = (board(), Arc::new(Uncounted(FakeHeap::new(Pages::Contiguous))));
     none_on("dma-heap", &board, wide(&board), true, || OnBoard::new(&board, DmaHeap::allocate_from(kernel, HEAP, 128 << 10)?));
 }
 
 #[test]
 fn none_on_a_dma_heap_by_the_kernel_module() {
     for coherent in [true, false] {
-        let (board, heap) = (board(), Uncounted(FakeHeap::new(Pages::Entry(0))));
+        let (board, heap) = (board(), Arc::new(Uncounted(FakeHeap::new(Pages::Entry(0)))));
         let fake = FakePort::new(PortConfig { coherent, ..PortConfig::default() });
-        let (kernel_port, allocations) = count(|| KernelPort::open_from(Uncounted(fake.clone()), fake_port::NAME));
+        let kernel = Arc::new(Uncounted(fake.clone()));
+        let (kernel_port, allocations) = count(|| KernelPort::open_from(kernel, fake_port::NAME));
         let (kernel_port, port) = (kernel_port.unwrap(), Port { coherent, ..wide(&board) });
         assert_eq!(allocations, 0);
         // The fake's bus is not the simulated board's, so a sync that is not snooped brings back nothing of its device.
         none_on("kernel module", &board, port, coherent, || {
-            OnBoard::new(&board, DmaHeap::allocate_for_from(&heap, &kernel_port, HEAP, 128 << 10)?)
+            OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), &kernel_port, HEAP, 128 << 10)?)
         });
         let synced = fake.log().iter().any(|event| matches!(event, fake_port::Event::Synced { .. }));
         assert_eq!(synced, !coherent, "the syncs reached the module");

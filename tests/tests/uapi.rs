@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 #![allow(clippy::unnecessary_cast, reason = "request codes have 32 bits on armv7")]
 
-use contigo::linux::guard::abi::{self, code};
+use contigo::linux::guard::seam::{self as abi, code};
 use contigo_testkit::emulated;
 use std::{fs, mem::offset_of, path::Path, process::Command};
 

@@ -1,7 +1,6 @@
 #![allow(unsafe_code, reason = "`unsafe impl Backend`, which is another backend's in every method")]
 //! Every kind of memory as one type, so that a heap is one type.
 
-use super::Module;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 use contigo::cuda::CudaHost;
 use contigo::{
@@ -14,7 +13,7 @@ pub(crate) enum Memory {
     Sim(Sim<'static>),
     UDmaBuf(UDmaBuf),
     DmaHeap(DmaHeap),
-    DmaHeapFor(DmaBuf<'static, Module>),
+    DmaHeapFor(DmaBuf<'static>),
     HugePages(HugeTlb),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Cuda(CudaHost<'static>),

@@ -13,22 +13,16 @@ use crate::{
     limits,
     table::{Object, Table},
 };
+/// A bus master that is bound to the kernel module.
+pub(crate) use contigo::KernelPort as BoundMaster;
 use contigo::sim::SimBoard;
 
-/// The kernel module; in this crate's own tests a fake of it.
-#[cfg(not(test))]
-type Module = contigo::linux::guard::seam::RealPort;
-#[cfg(test)]
-type Module = contigo_testkit::fake_port::FakePort;
-/// A bus master that is bound to it.
-pub(crate) type BoundMaster = contigo::KernelPort<Module>;
-
-/// Opens one by its name.
+/// Opens one by its name; in this crate's own tests a fake's.
 pub(crate) fn open_kernel_port(name: &str) -> Result<BoundMaster, contigo::Error> {
     #[cfg(not(test))]
     return BoundMaster::open(name);
     #[cfg(test)]
-    return BoundMaster::open_from(Module::new(contigo_testkit::fake_port::PortConfig::default()), name);
+    return BoundMaster::open_from(std::sync::Arc::new(contigo_testkit::fake_port::FakePort::new(Default::default())), name);
 }
 
 /// Simulated boards.

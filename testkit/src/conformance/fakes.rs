@@ -16,7 +16,7 @@ use contigo::{
     sim::BusError,
 };
 use std::sync::{
-    Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -92,14 +92,14 @@ impl Harness for OnFakeModule {
 }
 
 /// A dma-heap of a kernel before 6.9: contiguous frames that pagemap shows, each block at a place of its own.
-pub fn on_fake_heap() -> OnMemory<impl Fn(usize) -> Result<DmaHeap<FakeHeap>, Failure>> {
+pub fn on_fake_heap() -> OnMemory<impl Fn(usize) -> Result<DmaHeap, Failure>> {
     let next_frame = AtomicU64::new(FIRST_FRAME);
     OnMemory::new(move |len_bytes: usize| {
         let pages = (len_bytes as u64).div_ceil(page_bytes());
         // One frame is left out, so that running past a block is seen.
         let first = next_frame.fetch_add(pages + 1, Ordering::Relaxed);
         let frames = Pages::Frames((first..first + pages).collect());
-        Ok(DmaHeap::allocate_from(FakeHeap::new(frames), HEAP, len_bytes)?)
+        Ok(DmaHeap::allocate_from(Arc::new(FakeHeap::new(frames)), HEAP, len_bytes)?)
     })
 }
 
@@ -153,8 +153,8 @@ impl Harness for OnFakeVfio {
 #[derive(Debug)]
 pub struct OnFakePort {
     kernel: FakePort,
-    port: KernelPort<FakePort>,
-    heap: FakeHeap,
+    port: KernelPort,
+    heap: Arc<FakeHeap>,
 }
 
 impl OnFakePort {
@@ -167,15 +167,15 @@ impl OnFakePort {
     pub fn new(config: PortConfig) -> Self {
         let kernel = FakePort::new(config);
         let port = kernel.open_port().unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, port, heap: FakeHeap::new(Pages::Entry(0)) }
+        Self { kernel, port, heap: Arc::new(FakeHeap::new(Pages::Entry(0))) }
     }
 }
 
 impl Harness for OnFakePort {
-    type Backend<'h> = DmaBuf<'h, FakePort>;
+    type Backend<'h> = DmaBuf<'h>;
 
-    fn open(&self, len_bytes: usize) -> Result<DmaBuf<'_, FakePort>, Failure> {
-        Ok(DmaHeap::allocate_for_from(&self.heap, &self.port, HEAP, len_bytes)?)
+    fn open(&self, len_bytes: usize) -> Result<DmaBuf<'_>, Failure> {
+        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.port, HEAP, len_bytes)?)
     }
 
     fn port(&self) -> Port {

@@ -3,18 +3,14 @@
 use contigo::{
     Result,
     linux::{
-        guard::seam::{PortKernel, Request},
+        guard::seam::{Fd, PortKernel, Request},
         memory::{
-            dma_heap::HeapKernel,
+            dma_heap::seam::HeapKernel,
             u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
         },
     },
 };
-use contigo_testkit::{
-    fake_dma_heap::{FakeFile, FakeHeap},
-    fake_port::{self, FakePort},
-    fake_u_dma_buf::FakeIoctl,
-};
+use contigo_testkit::{fake_dma_heap::FakeHeap, fake_port::FakePort, fake_u_dma_buf::FakeIoctl};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
@@ -99,9 +95,20 @@ impl UDmaBufIoctl for Uncounted<FakeIoctl> {
 }
 
 /// An open file of a fake; `None` only while it is closed.
-pub(super) struct UncountedFile<F = FakeFile>(Option<F>);
+struct UncountedFile(Option<Fd>);
 
-impl<F> Drop for UncountedFile<F> {
+impl UncountedFile {
+    fn new(file: Fd) -> Fd {
+        // SAFETY: the fake's file has the descriptor until it is dropped.
+        unsafe { Fd::owned_by(file.raw(), Self(Some(file))) }
+    }
+
+    fn of(file: &Fd) -> &Fd {
+        file.owner::<Self>().unwrap().0.as_ref().unwrap()
+    }
+}
+
+impl Drop for UncountedFile {
     fn drop(&mut self) {
         uncounted(|| drop(self.0.take()));
     }
@@ -109,15 +116,11 @@ impl<F> Drop for UncountedFile<F> {
 
 // SAFETY: all of it is `FakeHeap`'s.
 unsafe impl HeapKernel for Uncounted<FakeHeap> {
-    type File = UncountedFile;
-    fn open(&self, name: &str) -> Result<UncountedFile> {
-        uncounted(|| Ok(UncountedFile(Some(self.0.open(name)?))))
+    fn open(&self, name: &str) -> Result<Fd> {
+        uncounted(|| self.0.open(name).map(UncountedFile::new))
     }
-    fn alloc(&self, heap: &UncountedFile, len_bytes: u64) -> Result<UncountedFile> {
-        uncounted(|| Ok(UncountedFile(Some(self.0.alloc(heap.0.as_ref().unwrap(), len_bytes)?))))
-    }
-    fn raw_fd(&self, file: &UncountedFile) -> i32 {
-        self.0.raw_fd(file.0.as_ref().unwrap())
+    fn alloc(&self, heap: &Fd, len_bytes: u64) -> Result<Fd> {
+        uncounted(|| self.0.alloc(UncountedFile::of(heap), len_bytes).map(UncountedFile::new))
     }
     fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<()> {
         uncounted(|| self.0.pagemap(first_page, entries))
@@ -126,17 +129,13 @@ unsafe impl HeapKernel for Uncounted<FakeHeap> {
 
 // SAFETY: all of it is `FakePort`'s.
 unsafe impl PortKernel for Uncounted<FakePort> {
-    type File = UncountedFile<fake_port::FakeFile>;
-    fn open(&self, name: &str) -> Result<Self::File> {
-        uncounted(|| Ok(UncountedFile(Some(self.0.open(name)?))))
+    fn open(&self, name: &str) -> Result<Fd> {
+        uncounted(|| self.0.open(name).map(UncountedFile::new))
     }
-    fn duplicate(&self, fd: i32) -> std::result::Result<Self::File, i32> {
-        uncounted(|| Ok(UncountedFile(Some(self.0.duplicate(fd)?))))
+    fn duplicate(&self, fd: i32) -> std::result::Result<Fd, i32> {
+        uncounted(|| self.0.duplicate(fd).map(UncountedFile::new))
     }
-    fn raw_fd(&self, file: &Self::File) -> i32 {
-        self.0.raw_fd(file.0.as_ref().unwrap())
-    }
-    fn ioctl(&self, file: &Self::File, request: Request<'_>) -> std::result::Result<(), i32> {
-        uncounted(|| self.0.ioctl(file.0.as_ref().unwrap(), request))
+    fn ioctl(&self, file: &Fd, request: Request<'_>) -> std::result::Result<(), i32> {
+        uncounted(|| self.0.ioctl(UncountedFile::of(file), request))
     }
 }

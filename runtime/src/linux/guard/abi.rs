@@ -1,6 +1,5 @@
 //! `kernel-helpers/uapi/contigo.h`, as Rust. The module asserts the same sizes (`static_assert` in `contigo_file.c`), and a test of the
 //! project (`tests/tests/uapi.rs`) compiles the header and compares every constant, size and offset.
-#![allow(unreachable_pub, reason = "a test puts a kernel of its own behind the seam, and takes these")]
 
 /// `CONTIGO_ABI`.
 pub const ABI: u32 = 1;

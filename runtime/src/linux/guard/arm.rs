@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
 //! What stops a device after its program: from a driver to the kernel.
 
-use super::{KernelPort, kernel::PortKernel};
+use super::KernelPort;
 use crate::{
     job::{Accelerator, Engine},
     types::Error,
@@ -20,7 +20,7 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
     /// # Safety
     /// `kernel_port` is the device that this engine drives, and window `window` of it the registers of its driver. From the moment when
     /// `kernel_port` is dropped this engine is not used any more: the kernel writes its registers then.
-    pub unsafe fn arm<K: PortKernel>(&self, kernel_port: &KernelPort<K>, window: u32) -> Result<(), Error> {
+    pub unsafe fn arm(&self, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
         let program = self.accelerator().quiesce_program();
         if program.steps().is_empty() {
             let fix = "implement Accelerator::quiesce_program";

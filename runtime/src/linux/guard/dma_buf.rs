@@ -4,10 +4,11 @@
 use super::{
     KernelPort,
     abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt, SyncRange},
-    kernel::{PortKernel, RealPort, Request},
+    kernel::{PortKernel, Request},
     os,
 };
 use crate::{
+    linux::os::fd::Fd,
     linux::os::map as mapped,
     linux::{Export, ExportedFd},
     mem::backend::{Backend, Mapping, Segment, SyncScope},
@@ -29,18 +30,18 @@ const MAX_RUNS: u32 = 1 << 18;
 /// unmaps it; a [`Region`](crate::Region) leaks it rather than drop it while anything is out.
 ///
 /// References: Linux `Documentation/driver-api/dma-buf.rst`; `kernel-helpers/uapi/contigo.h`.
-pub struct DmaBuf<'p, K: PortKernel = RealPort> {
-    port: &'p KernelPort<K>,
+pub struct DmaBuf<'p> {
+    port: &'p KernelPort,
     // INVARIANT: not null, maps all of the dma-buf, never remapped.
     map: MmapRaw,
-    file: K::File,
+    file: Fd,
     handle: u32,
     addr: u64,
     granule: Align,
     name: &'static str,
 }
 
-impl<'p, K: PortKernel> DmaBuf<'p, K> {
+impl<'p> DmaBuf<'p> {
     /// Imports the dma-buf behind `fd` for the device of `port`, and maps it. `fd` stays the caller's.
     ///
     /// # Errors
@@ -52,7 +53,7 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
     /// # Safety
     /// As long as this value or a region over it lives, nobody else touches the buffer's bytes, but devices that are handed them by it:
     /// no other importer (a camera's driver) writes into it meanwhile, and no other process or mapping. It is initialised.
-    pub unsafe fn import(port: &'p KernelPort<K>, fd: BorrowedFd<'_>) -> Result<Self, Error> {
+    pub unsafe fn import(port: &'p KernelPort, fd: BorrowedFd<'_>) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         unsafe { Self::import_as(port, fd.as_raw_fd(), "dma-buf") }
     }
@@ -64,12 +65,12 @@ impl<'p, K: PortKernel> DmaBuf<'p, K> {
     ///
     /// # Safety
     /// As [`import`](Self::import); `fd` is open.
-    pub(crate) unsafe fn import_as(port: &'p KernelPort<K>, fd: i32, name: &'static str) -> Result<Self, Error> {
+    pub(crate) unsafe fn import_as(port: &'p KernelPort, fd: i32, name: &'static str) -> Result<Self, Error> {
         let file = port.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
-        let mut import = Import { fd: port.kernel.raw_fd(&file), ..Import::default() };
+        let mut import = Import { fd: file.raw(), ..Import::default() };
         port.kernel.ioctl(&port.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
         port.imports.fetch_add(1, Ordering::Relaxed);
-        match map(port.kernel.raw_fd(&file), import.len_bytes) {
+        match map(file.raw(), import.len_bytes) {
             Ok(map) => Ok(Self { port, map, file, handle: import.handle, addr: import.addr, granule: port.kernel.granule(), name }),
             Err(error) => {
                 // Nobody was told its address.
@@ -112,7 +113,7 @@ fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
     mapped::file(fd, 0, len_bytes, CALL)
 }
 
-impl<K: PortKernel> Drop for DmaBuf<'_, K> {
+impl Drop for DmaBuf<'_> {
     fn drop(&mut self) {
         self.port.release(self.handle);
     }
@@ -122,7 +123,7 @@ impl<K: PortKernel> Drop for DmaBuf<'_, K> {
 // readable and writable, which nobody else touches (`import`'s contract), with a descriptor of its own; munmap is in MmapRaw's
 // drop, after the device has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes. 4. The addresses are
 // the kernel's (PortKernel, 1): physical ones where nothing translates, else on a bus that this port alone is on. 5. `PortKernel`, 2.
-unsafe impl<K: PortKernel> Backend for DmaBuf<'_, K> {
+unsafe impl Backend for DmaBuf<'_> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -181,13 +182,13 @@ unsafe impl<K: PortKernel> Backend for DmaBuf<'_, K> {
 }
 
 // SAFETY: the descriptor is a duplicate of the import's own.
-unsafe impl<K: PortKernel> Export for DmaBuf<'_, K> {
+unsafe impl Export for DmaBuf<'_> {
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
-        ExportedFd::of(self.port.kernel.raw_fd(&self.file))
+        ExportedFd::of(self.file.raw())
     }
 }
 
-impl<K: PortKernel> fmt::Debug for DmaBuf<'_, K> {
+impl fmt::Debug for DmaBuf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DmaBuf").field("addr", &self.addr).field("len_bytes", &self.map.len()).finish_non_exhaustive()
     }

@@ -36,41 +36,34 @@ pub enum Request<'r> {
     SetBusMaster(bool),
 }
 
-/// What a [`KernelPort`](super::KernelPort) asks of the kernel. [`RealPort`] does it; a test puts its own kernel here.
+/// What a [`KernelPort`](super::KernelPort) asks of the kernel. `RealPort` does it; a test puts its own kernel here.
 ///
 /// # Safety
-/// Callers owe nothing, because only this module can call: nobody else can make a [`RealPort`]. A request writes registers, and gives up
+/// Callers owe nothing, because only this module can call: nobody else can make a `RealPort`, or see one. A request writes registers, and gives up
 /// memory.
 ///
 /// # Implementation safety
 /// 1. An import's address and segments are where the device finds the dma-buf's bytes, until it is released or the file is closed;
 ///    the dma-buf is as long as it says, and can be mapped shared.
 /// 2. What [`Request::GetInfo`] says of coherency and translation is true, and a sync that succeeds was done.
-/// 3. [`raw_fd`](Self::raw_fd) is open until the file is dropped.
 pub unsafe trait PortKernel: Send + Sync {
-    /// An open file. Dropping it closes it.
-    type File: Send + Sync;
-
     /// Opens `/dev/contigo/<name>`.
     ///
     /// # Errors
     /// As [`KernelPort::open`](super::KernelPort::open).
-    fn open(&self, name: &str) -> Result<Self::File, Error>;
+    fn open(&self, name: &str) -> Result<Fd, Error>;
 
     /// A descriptor of one's own for the dma-buf `fd`.
     ///
     /// # Errors
     /// The errno of fcntl(2).
-    fn duplicate(&self, fd: i32) -> Result<Self::File, i32>;
-
-    /// The file's descriptor number, borrowed: valid while `file` lives.
-    fn raw_fd(&self, file: &Self::File) -> i32;
+    fn duplicate(&self, fd: i32) -> Result<Fd, i32>;
 
     /// One ioctl.
     ///
     /// # Errors
     /// The errno.
-    fn ioctl(&self, file: &Self::File, request: Request<'_>) -> Result<(), i32>;
+    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32>;
 
     /// What two owners may not share on this machine. A test has another one.
     fn granule(&self) -> Align {
@@ -78,28 +71,33 @@ pub unsafe trait PortKernel: Send + Sync {
     }
 }
 
-/// The running kernel, with the module `contigo`. The field keeps it here.
-#[derive(Debug)]
-pub struct RealPort(pub(super) ());
+/// Who is asked: the running kernel; in a test, whatever stands in its place.
+#[cfg(not(feature = "testkit"))]
+pub(super) type Kernel = RealPort;
+#[cfg(feature = "testkit")]
+pub(super) type Kernel = crate::linux::os::seam::Asked<dyn PortKernel>;
 
-/// An open descriptor, closed on drop.
+#[cfg(not(feature = "testkit"))]
+pub(super) const RUNNING: Kernel = RealPort;
+#[cfg(feature = "testkit")]
+pub(super) const RUNNING: Kernel = Kernel::Running(&RealPort);
+
+/// The running kernel, with the module `contigo`.
 #[derive(Debug)]
-pub struct PortFile(Fd);
+pub(super) struct RealPort;
 
 /// Where the module lists its ports.
 const CLASS: &str = "/sys/class/contigo";
 
 // SAFETY: 1. `contigo_import`: the addresses are those of the mapped scatter list, which stays mapped until its release. A dma-buf's
-// size is fixed (`struct dma_buf`). 2. They are the kernel's own words about the device. 3. A `PortFile` is open until dropped.
+// size is fixed (`struct dma_buf`). 2. They are the kernel's own words about the device.
 unsafe impl PortKernel for RealPort {
-    type File = PortFile;
-
-    fn open(&self, name: &str) -> Result<PortFile, Error> {
+    fn open(&self, name: &str) -> Result<Fd, Error> {
         const WHAT: &str = "/dev/contigo/";
         const FIX: &str = "add the user to the group of the udev rule (kernel-helpers/udev), or be root";
         check_name(name)?;
         let path = Path::join(&["/dev/contigo", name])?;
-        Fd::open(path.as_c_str(), O_RDWR).map(PortFile).map_err(|errno| match errno {
+        Fd::open(path.as_c_str(), O_RDWR).map_err(|errno| match errno {
             ENOENT => Error::NotFound { what: "port of the kernel module contigo", among: ports() },
             EACCES | EPERM => Error::Denied { what: WHAT, errno, fix: FIX },
             EBUSY => Error::InUse { errno },
@@ -107,16 +105,12 @@ unsafe impl PortKernel for RealPort {
         })
     }
 
-    fn duplicate(&self, fd: i32) -> Result<PortFile, i32> {
-        Fd::duplicate(fd).map(PortFile)
+    fn duplicate(&self, fd: i32) -> Result<Fd, i32> {
+        Fd::duplicate(fd)
     }
 
-    fn raw_fd(&self, file: &PortFile) -> i32 {
-        file.0.raw()
-    }
-
-    fn ioctl(&self, file: &PortFile, request: Request<'_>) -> Result<(), i32> {
-        let fd = file.0.raw();
+    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32> {
+        let fd = file.raw();
         let count = |len: usize| u32::try_from(len).map_err(|_| libc::E2BIG);
         match request {
             // SAFETY: each structure is the one of its request code (sizes asserted in `abi.rs`), lives until the call returns, and is

@@ -8,8 +8,7 @@
 //!       └── Engine::arm: what stops the device     run by the kernel when the file goes, before the memory does
 //! ```
 
-#[doc(hidden)]
-pub mod abi;
+mod abi;
 mod arm;
 mod dma_buf;
 mod kernel;
@@ -18,20 +17,23 @@ mod program;
 pub use self::dma_buf::DmaBuf;
 
 /// The seam where a test puts a kernel of its own.
+#[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod seam {
     pub use super::{
-        abi::{Import, Info, SegmentAt, Step, SyncRange, code},
-        kernel::{PortFile, PortKernel, RealPort, Request},
+        abi::*,
+        kernel::{PortKernel, Request},
     };
+    pub use crate::linux::os::fd::Fd;
 }
 
 use self::{
     abi::{ABI, INFO_COHERENT, INFO_TRANSLATED, Info},
-    kernel::{PortKernel, RealPort, Request},
+    kernel::{Kernel, PortKernel, RUNNING, Request},
 };
 use crate::{
     job::QuiesceProgram,
+    linux::os::fd::Fd,
     mem::Port,
     types::{Bus, Error},
 };
@@ -70,10 +72,10 @@ use core::{
 /// unsafe { engine.arm(&kernel_port, 0)? };   // from here on a crash stops the device before its memory goes
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct KernelPort<K: PortKernel = RealPort> {
-    kernel: K,
+pub struct KernelPort {
+    kernel: Kernel,
     /// Dropped by `Drop`, where that harms nobody.
-    file: ManuallyDrop<K::File>,
+    file: ManuallyDrop<Fd>,
     info: Info,
     bus: Bus,
     /// Imports that were not released. At most as many as the kernel takes.
@@ -91,17 +93,19 @@ impl KernelPort {
     /// - [`Error::Denied`]: the file is not this user's. [`Error::InUse`]: another program has it.
     /// - [`Error::Unsuitable`]: the module is of another version. [`Error::Os`]: ENODEV, the device was unbound meanwhile.
     pub fn open(name: &str) -> Result<Self, Error> {
-        Self::open_from(RealPort(()), name)
+        Self::asking(RUNNING, name)
     }
-}
 
-impl<K: PortKernel> KernelPort<K> {
     /// As [`open`](KernelPort::open), from a kernel of one's own: for tests.
     ///
     /// # Errors
     /// As [`open`](KernelPort::open).
-    #[doc(hidden)]
-    pub fn open_from(kernel: K, name: &str) -> Result<Self, Error> {
+    #[cfg(feature = "testkit")]
+    pub fn open_from(kernel: crate::linux::os::seam::Test<dyn PortKernel>, name: &str) -> Result<Self, Error> {
+        Self::asking(Kernel::Test(kernel), name)
+    }
+
+    fn asking(kernel: Kernel, name: &str) -> Result<Self, Error> {
         let file = kernel.open(name)?;
         let mut info = Info::default();
         kernel.ioctl(&file, Request::GetInfo(&mut info)).map_err(|errno| os("ioctl(CONTIGO_GET_INFO)", errno))?;
@@ -206,7 +210,7 @@ impl<K: PortKernel> KernelPort<K> {
     }
 }
 
-impl<K: PortKernel> Drop for KernelPort<K> {
+impl Drop for KernelPort {
     /// Closes the file, and the kernel stops the device. Where nothing was armed the kernel would take it as stopped, and give up what a
     /// forgotten job may still write: then the file stays open.
     fn drop(&mut self) {
@@ -230,7 +234,7 @@ const fn os(call: &'static str, errno: i32) -> Error {
     Error::Os { call, errno }
 }
 
-impl<K: PortKernel> fmt::Debug for KernelPort<K> {
+impl fmt::Debug for KernelPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KernelPort").field("info", &self.info).field("bus", &self.bus).finish_non_exhaustive()
     }

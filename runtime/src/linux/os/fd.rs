@@ -66,7 +66,12 @@ impl Path {
 
 /// An open file descriptor. It owns the descriptor, and closes it when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Fd(c_int);
+pub struct Fd {
+    raw: c_int,
+    /// A fake's file: what closes the descriptor in the place of this value.
+    #[cfg(feature = "testkit")]
+    pub(super) owner: Option<super::seam::Owner>,
+}
 
 impl Fd {
     /// Opens `path` with `flags` and `O_CLOEXEC`; never creates a file.
@@ -82,13 +87,13 @@ impl Fd {
     /// # Errors
     /// The errno of `openat(2)`.
     pub(crate) fn open_at(&self, name: &CStr, flags: c_int) -> Result<Self, i32> {
-        Self::open_from(self.0, name, flags)
+        Self::open_from(self.raw, name, flags)
     }
 
     fn open_from(directory: c_int, path: &CStr, flags: c_int) -> Result<Self, i32> {
         // SAFETY: `path` is a NUL-terminated string that outlives the call. Without O_CREAT and O_TMPFILE no mode is read.
         let fd = unsafe { libc::openat(directory, path.as_ptr(), (flags & !(libc::O_CREAT | libc::O_TMPFILE)) | libc::O_CLOEXEC) };
-        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self(fd)) }
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
 
     /// A descriptor of one's own for what `raw` is a descriptor of.
@@ -98,18 +103,27 @@ impl Fd {
     pub(crate) fn duplicate(raw: c_int) -> Result<Self, i32> {
         // SAFETY: the call takes no pointer; where it succeeds, the new descriptor is nobody else's.
         let fd = unsafe { libc::fcntl(raw, libc::F_DUPFD_CLOEXEC, 0) };
-        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self(fd)) }
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
 
     /// # Safety
     /// `raw` is open, and nobody else's.
     pub(crate) const unsafe fn from_raw(raw: c_int) -> Self {
-        Self(raw)
+        Self::new(raw)
+    }
+
+    const fn new(raw: c_int) -> Self {
+        Self {
+            raw,
+            #[cfg(feature = "testkit")]
+            owner: None,
+        }
     }
 
     /// The number, for calls that borrow it. It stays open as long as `self`.
-    pub(crate) const fn raw(&self) -> c_int {
-        self.0
+    #[must_use]
+    pub const fn raw(&self) -> c_int {
+        self.raw
     }
 
     /// Reads from the file's beginning. A file under `/sys` is generated anew by each such read.
@@ -118,7 +132,7 @@ impl Fd {
     /// The errno of `pread(2)`.
     pub(crate) fn read_start(&self, buffer: &mut [u8]) -> Result<usize, i32> {
         // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written into it.
-        let count = unsafe { libc::pread(self.0, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        let count = unsafe { libc::pread(self.raw, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         usize::try_from(count).map_err(|_| Errno::last_raw())
     }
 
@@ -128,7 +142,7 @@ impl Fd {
     /// The errno of `readlinkat(2)`.
     pub(crate) fn read_link<'b>(&self, name: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], i32> {
         // SAFETY: `name` is NUL-terminated and outlives the call; the buffer's own length bounds what is written into it.
-        let count = unsafe { libc::readlinkat(self.0, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        let count = unsafe { libc::readlinkat(self.raw, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
         usize::try_from(count).map(|count| buffer.get(..count).unwrap_or(&[])).map_err(|_| Errno::last_raw())
     }
 
@@ -139,7 +153,7 @@ impl Fd {
     pub(crate) fn read_u32(&self) -> Result<u32, i32> {
         let mut bytes = [0; 4];
         // SAFETY: the call writes at most the buffer's 4 bytes.
-        match unsafe { libc::read(self.0, bytes.as_mut_ptr().cast(), bytes.len()) } {
+        match unsafe { libc::read(self.raw, bytes.as_mut_ptr().cast(), bytes.len()) } {
             4 => Ok(u32::from_ne_bytes(bytes)),
             count if count < 0 => Err(Errno::last_raw()),
             _ => Err(libc::EIO),
@@ -152,7 +166,7 @@ impl Fd {
     /// The errno of `write(2)`; EIO where fewer were taken.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), i32> {
         // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length bounds that.
-        let count = unsafe { libc::write(self.0, bytes.as_ptr().cast(), bytes.len()) };
+        let count = unsafe { libc::write(self.raw, bytes.as_ptr().cast(), bytes.len()) };
         if count < 0 { Err(Errno::last_raw()) } else { written(count, bytes) }
     }
 
@@ -163,7 +177,7 @@ impl Fd {
     pub(crate) fn read_u16_at(&self, offset_bytes: u16) -> Result<u16, i32> {
         let mut bytes = [0; 2];
         // SAFETY: the call writes at most the buffer's 2 bytes.
-        match unsafe { libc::pread(self.0, bytes.as_mut_ptr().cast(), bytes.len(), offset_bytes.into()) } {
+        match unsafe { libc::pread(self.raw, bytes.as_mut_ptr().cast(), bytes.len(), offset_bytes.into()) } {
             2 => Ok(u16::from_le_bytes(bytes)),
             count if count < 0 => Err(Errno::last_raw()),
             _ => Err(libc::EIO),
@@ -177,7 +191,7 @@ impl Fd {
     pub(crate) fn write_u16_at(&self, offset_bytes: u16, value: u16) -> Result<(), i32> {
         let bytes = value.to_le_bytes();
         // SAFETY: the call reads the buffer's 2 bytes.
-        let count = unsafe { libc::pwrite(self.0, bytes.as_ptr().cast(), bytes.len(), offset_bytes.into()) };
+        let count = unsafe { libc::pwrite(self.raw, bytes.as_ptr().cast(), bytes.len(), offset_bytes.into()) };
         if count < 0 { Err(Errno::last_raw()) } else { written(count, &bytes) }
     }
 
@@ -187,7 +201,7 @@ impl Fd {
     /// # Errors
     /// The errno of `fcntl(2)`.
     pub(crate) fn try_clone(&self) -> Result<Self, i32> {
-        Self::duplicate(self.0)
+        Self::duplicate(self.raw)
     }
 
     /// Fills `buffer` with the next entries of this directory, as the kernel lays them out, and says how many bytes they have; 0
@@ -197,7 +211,7 @@ impl Fd {
     /// The errno of `getdents64(2)`.
     pub(crate) fn next_entries(&self, buffer: &mut [u8]) -> Result<usize, i32> {
         // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written into it.
-        let count = unsafe { libc::syscall(libc::SYS_getdents64, self.0, buffer.as_mut_ptr(), buffer.len()) };
+        let count = unsafe { libc::syscall(libc::SYS_getdents64, self.raw, buffer.as_mut_ptr(), buffer.len()) };
         usize::try_from(count).map_err(|_| Errno::last_raw())
     }
 
@@ -207,7 +221,7 @@ impl Fd {
     /// The errno of `ppoll(2)`; EIO where the file says that it is broken: a UIO device without an interrupt, or one that is gone,
     /// says so beside everything else (`uio_poll` in Linux `drivers/uio/uio.c`).
     pub(crate) fn wait_readable(&self, timeout_us: u32) -> Result<bool, i32> {
-        let mut file = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
+        let mut file = libc::pollfd { fd: self.raw, events: libc::POLLIN, revents: 0 };
         // Both parts fit the smallest types that any Linux has for them: at most 4,294 s and less than 10^9 ns.
         #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "the fields' types differ from one target to another")]
         let timeout = libc::timespec { tv_sec: (timeout_us / 1_000_000) as _, tv_nsec: (timeout_us % 1_000_000 * 1_000) as _ };
@@ -228,7 +242,7 @@ impl Fd {
     /// The errno of `flock(2)`; `EWOULDBLOCK` where another descriptor holds it, of this process or of another.
     pub(crate) fn try_lock(&self) -> Result<(), i32> {
         // SAFETY: the call takes no pointer.
-        if unsafe { libc::flock(self.0, libc::LOCK_EX | libc::LOCK_NB) } == 0 { Ok(()) } else { Err(Errno::last_raw()) }
+        if unsafe { libc::flock(self.raw, libc::LOCK_EX | libc::LOCK_NB) } == 0 { Ok(()) } else { Err(Errno::last_raw()) }
     }
 }
 
@@ -239,14 +253,18 @@ fn written(count: isize, bytes: &[u8]) -> Result<(), i32> {
 impl AsFd for Fd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: the descriptor is open as long as `self`, which is borrowed as long as what is returned.
-        unsafe { BorrowedFd::borrow_raw(self.0) }
+        unsafe { BorrowedFd::borrow_raw(self.raw) }
     }
 }
 
 impl Drop for Fd {
     fn drop(&mut self) {
+        #[cfg(feature = "testkit")]
+        if self.owner.is_some() {
+            return;
+        }
         // SAFETY: `self` owns the descriptor, `open_from` made it, and nothing uses it after this. An error changes nothing:
         // Linux releases the descriptor before it can report one.
-        unsafe { libc::close(self.0) };
+        unsafe { libc::close(self.raw) };
     }
 }

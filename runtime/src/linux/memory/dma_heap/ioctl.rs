@@ -40,7 +40,7 @@ mod raw {
     ioctl_readwrite_bad!(alloc, ALLOC, super::AllocationData);
 }
 
-/// What a [`DmaHeap`](super::DmaHeap) asks of the kernel. [`RealHeap`] does it; a test puts its own kernel here.
+/// What a [`DmaHeap`](super::DmaHeap) asks of the kernel. `RealHeap` does it; a test puts its own kernel here.
 ///
 /// # Safety
 /// Callers owe nothing: every method is safe to call.
@@ -48,26 +48,19 @@ mod raw {
 /// # Implementation safety
 /// 1. [`alloc`](Self::alloc) returns a file that can be mapped shared, of at least the length asked for, initialised, which
 ///    nothing else maps, writes or shortens while the file is open.
-/// 2. [`raw_fd`](Self::raw_fd) returns the descriptor of that file, open until the file is dropped.
-/// 3. [`pagemap`](Self::pagemap) tells the truth: a device is given the addresses that follow from it.
+/// 2. [`pagemap`](Self::pagemap) tells the truth: a device is given the addresses that follow from it.
 pub unsafe trait HeapKernel: Send + Sync {
-    /// An open file: a heap, or a dma-buf. Dropping it closes it.
-    type File: Send + Sync;
-
     /// Opens `/dev/dma_heap/<name>`.
     ///
     /// # Errors
     /// [`Error::BadName`]: empty, longer than 63 bytes, `.` or `..`, or with a `/` or a NUL. [`Error::Os`]: the errno of open(2).
-    fn open(&self, name: &str) -> Result<Self::File, Error>;
+    fn open(&self, name: &str) -> Result<Fd, Error>;
 
     /// Allocates a dma-buf of `len_bytes`, a multiple of the page size, readable and writable, closed on exec.
     ///
     /// # Errors
     /// [`Error::Os`]: the errno of DMA_HEAP_IOCTL_ALLOC.
-    fn alloc(&self, heap: &Self::File, len_bytes: u64) -> Result<Self::File, Error>;
-
-    /// The file's descriptor number, borrowed: valid while `file` lives, and never to be closed by the caller.
-    fn raw_fd(&self, file: &Self::File) -> i32;
+    fn alloc(&self, heap: &Fd, len_bytes: u64) -> Result<Fd, Error>;
 
     /// Fills `entries` with the pagemap entries of as many consecutive virtual pages, from page number `first_page`
     /// (virtual address / page size), as `Documentation/admin-guide/mm/pagemap.rst` defines them.
@@ -77,47 +70,48 @@ pub unsafe trait HeapKernel: Send + Sync {
     fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<(), Error>;
 }
 
+/// Who is asked: the running kernel; in a test, whatever stands in its place.
+#[cfg(not(feature = "testkit"))]
+pub(super) type Kernel = RealHeap;
+#[cfg(feature = "testkit")]
+pub(super) type Kernel = crate::linux::os::seam::Asked<dyn HeapKernel>;
+
+#[cfg(not(feature = "testkit"))]
+pub(super) const RUNNING: Kernel = RealHeap;
+#[cfg(feature = "testkit")]
+pub(super) const RUNNING: Kernel = Kernel::Running(&RealHeap);
+
 /// The running kernel: `/dev/dma_heap/`, DMA_HEAP_IOCTL_ALLOC and `/proc/self/pagemap`.
 ///
 /// # References
 /// Linux `include/uapi/linux/dma-heap.h`, `drivers/dma-buf/dma-heap.c`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RealHeap;
-
-/// An open descriptor, closed on drop.
 #[derive(Debug)]
-pub struct HeapFile(Fd);
+pub(super) struct RealHeap;
 
 // SAFETY: 1. A dma-buf from a heap is new, at least as long as asked for, fixed in length, and cleared before it is handed
-// out (`cma_heap_allocate`, `system_heap_allocate`); its only descriptor is in the file returned. 2. `HeapFile` is open
-// until dropped. 3. The entries are the kernel's.
+// out (`cma_heap_allocate`, `system_heap_allocate`); its only descriptor is in the file returned. 2. The entries are
+// the kernel's.
 unsafe impl HeapKernel for RealHeap {
-    type File = HeapFile;
-
-    fn open(&self, name: &str) -> Result<HeapFile, Error> {
+    fn open(&self, name: &str) -> Result<Fd, Error> {
         check_name(name)?;
         let path = Path::join(&["/dev/dma_heap", name])?;
         // Read-only is enough to allocate: the dma-buf's own access mode is in `fd_flags`.
         let opened = Fd::open(path.as_c_str(), libc::O_RDONLY);
-        opened.map(HeapFile).map_err(|errno| Error::Os { call: "open(/dev/dma_heap/)", errno })
+        opened.map_err(|errno| Error::Os { call: "open(/dev/dma_heap/)", errno })
     }
 
-    fn alloc(&self, heap: &HeapFile, len_bytes: u64) -> Result<HeapFile, Error> {
+    fn alloc(&self, heap: &Fd, len_bytes: u64) -> Result<Fd, Error> {
         const CALL: &str = "ioctl(DMA_HEAP_IOCTL_ALLOC)";
         const FLAGS: u32 = (libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned();
         let mut data = AllocationData { len: len_bytes, fd: 0, fd_flags: FLAGS, heap_flags: 0 };
         // SAFETY: the descriptor is open while `heap` is borrowed; `data` is the struct that this request reads and writes
         // (its size is in the request code, checked above), and lives until the call returns.
-        unsafe { raw::alloc(heap.0.raw(), &raw mut data) }.map_err(|errno| Error::Os { call: CALL, errno: errno as i32 })?;
+        unsafe { raw::alloc(heap.raw(), &raw mut data) }.map_err(|errno| Error::Os { call: CALL, errno: errno as i32 })?;
         match i32::try_from(data.fd) {
             // SAFETY: the kernel has just made this descriptor for this call.
-            Ok(fd) => Ok(HeapFile(unsafe { Fd::from_raw(fd) })),
+            Ok(fd) => Ok(unsafe { Fd::from_raw(fd) }),
             Err(_) => Err(Error::AttributeNonsense { name: CALL, value: data.fd.into() }),
         }
-    }
-
-    fn raw_fd(&self, file: &HeapFile) -> i32 {
-        file.0.raw()
     }
 
     fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
@@ -127,7 +121,7 @@ unsafe impl HeapKernel for RealHeap {
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, Fd, HeapFile, HeapKernel, RealHeap, libc};
+    use super::{Error, Fd, HeapKernel as _, RealHeap, libc};
     use nix::errno::Errno;
 
     #[test]
@@ -136,14 +130,14 @@ mod tests {
         // SAFETY: `ends` has room for the two descriptors that pipe(2) writes.
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
         // SAFETY: pipe(2) has just made them.
-        let [reader, writer] = ends.map(|end| HeapFile(unsafe { Fd::from_raw(end) }));
+        let [reader, writer] = ends.map(|end| unsafe { Fd::from_raw(end) });
         let error = |errno| Error::Os { call: "ioctl(DMA_HEAP_IOCTL_ALLOC)", errno: errno as i32 };
         // ENOSYS is what QEMU's user-mode emulator says of an ioctl that it does not translate.
         let refused = [Some(error(Errno::ENOTTY)), Some(error(Errno::ENOSYS))];
         assert!(refused.contains(&RealHeap.alloc(&reader, 4096).err()));
         drop(reader);
         // SAFETY: the writing end is open, and the byte lives until the call returns. Rust ignores SIGPIPE.
-        let written = unsafe { libc::write(RealHeap.raw_fd(&writer), (&raw const ends).cast(), 1) };
+        let written = unsafe { libc::write(writer.raw(), (&raw const ends).cast(), 1) };
         assert_eq!(Errno::result(written), Err(Errno::EPIPE), "nobody reads any more");
     }
 }

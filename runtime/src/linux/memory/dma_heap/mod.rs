@@ -15,17 +15,26 @@
 
 mod ioctl;
 
-pub use self::ioctl::{HeapFile, HeapKernel, RealHeap};
+/// The seam where a test puts a kernel of its own.
+#[cfg(feature = "testkit")]
+#[doc(hidden)]
+pub mod seam {
+    pub use super::ioctl::HeapKernel;
+    pub use crate::linux::os::fd::Fd;
+}
 
+use self::ioctl::{HeapKernel, Kernel, RUNNING};
+#[cfg(feature = "testkit")]
+use crate::linux::os::seam::Test;
 use crate::{
-    linux::guard::{DmaBuf, KernelPort, seam::PortKernel},
+    linux::guard::{DmaBuf, KernelPort},
     linux::{Export, ExportedFd},
     types::{BaseAddr, Bus, Direction, Error, PhysAddr},
 };
 use crate::{
     linux::os::{
         cache,
-        fd::check_name,
+        fd::{Fd, check_name},
         map,
         pagemap::{self, Block},
     },
@@ -48,8 +57,6 @@ const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DmaHe
 ///
 /// The kernel needs `CONFIG_DMABUF_HEAPS` and `CONFIG_DMABUF_HEAPS_CMA`, which Debian's ARM kernels leave out.
 ///
-/// `K` is the kernel that is asked: the running one, unless a test puts another there.
-///
 /// # References
 /// Linux `Documentation/userspace-api/dma-buf-heaps.rst`, `drivers/dma-buf/heaps/cma_heap.c`,
 /// `Documentation/admin-guide/mm/pagemap.rst`.
@@ -64,17 +71,21 @@ const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DmaHe
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]
-pub struct DmaHeap<K: HeapKernel = RealHeap> {
+pub struct DmaHeap {
     // INVARIANT: not null, maps all of `file`, every page faulted in, never remapped. Dropped before `file`.
     map: MmapRaw,
-    file: K::File,
-    kernel: K,
+    file: Fd,
+    kernel: Kernel,
     base: PhysAddr,
     page_bytes: usize,
     scope: SyncScope,
 }
 
-impl DmaHeap<RealHeap> {
+impl DmaHeap {
+    /// The most bytes in one block: 1 GiB, a quarter of a Kria's memory and more CMA than any board here has, and a bound
+    /// on every walk over its pages.
+    pub const MAX_BYTES: usize = 1 << 30;
+
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>` of the running kernel.
     ///
     /// # Errors
@@ -89,11 +100,9 @@ impl DmaHeap<RealHeap> {
     /// - [`Error::PagemapHidden`]: an older kernel, without CAP_SYS_ADMIN. Run as root, or give the file the capability.
     /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`]: `/proc/self/pagemap` is not there or not ours.
     pub fn allocate(name: &str, len_bytes: usize) -> Result<Self, Error> {
-        Self::allocate_from(RealHeap, name, len_bytes)
+        Self::asking(RUNNING, name, len_bytes)
     }
-}
 
-impl DmaHeap<RealHeap> {
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>`, and imports it for the device of `port`:
     /// its address and its cache maintenance are the kernel's then, on every kernel, with no privilege but the files'.
     ///
@@ -107,31 +116,33 @@ impl DmaHeap<RealHeap> {
     /// let region = Region::new(DmaHeap::allocate_for(&port, "linux,cma", 4 << 20)?)?;
     /// # Ok::<(), contigo::Error>(())
     /// ```
-    pub fn allocate_for<'p, P: PortKernel>(port: &'p KernelPort<P>, name: &str, len_bytes: usize) -> Result<DmaBuf<'p, P>, Error> {
-        Self::allocate_for_from(&RealHeap, port, name, len_bytes)
+    pub fn allocate_for<'p>(port: &'p KernelPort, name: &str, len_bytes: usize) -> Result<DmaBuf<'p>, Error> {
+        Self::imported(&RUNNING, port, name, len_bytes)
     }
-}
 
-impl<K: HeapKernel> DmaHeap<K> {
     /// As [`allocate_for`](DmaHeap::allocate_for), from a heap of one's own: for tests.
     ///
     /// # Errors
     /// As [`allocate_for`](DmaHeap::allocate_for).
-    #[doc(hidden)]
-    pub fn allocate_for_from<'p, P: PortKernel>(
-        kernel: &K,
-        port: &'p KernelPort<P>,
+    #[cfg(feature = "testkit")]
+    pub fn allocate_for_from<'p>(
+        kernel: Test<dyn HeapKernel>,
+        port: &'p KernelPort,
         name: &str,
         len_bytes: usize,
-    ) -> Result<DmaBuf<'p, P>, Error> {
+    ) -> Result<DmaBuf<'p>, Error> {
+        Self::imported(&Kernel::Test(kernel), port, name, len_bytes)
+    }
+
+    fn imported<'p>(kernel: &Kernel, port: &'p KernelPort, name: &str, len_bytes: usize) -> Result<DmaBuf<'p>, Error> {
         let (_, file) = Self::alloc(kernel, name, len_bytes)?;
         // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this function (HeapKernel, 1); it is
         // open until then.
-        unsafe { DmaBuf::import_as(port, kernel.raw_fd(&file), "dma-heap") }
+        unsafe { DmaBuf::import_as(port, file.raw(), "dma-heap") }
     }
 
     /// A new dma-buf of the heap: how long it is, in whole pages, and its file.
-    fn alloc(kernel: &K, name: &str, len_bytes: usize) -> Result<(usize, K::File), Error> {
+    fn alloc(kernel: &Kernel, name: &str, len_bytes: usize) -> Result<(usize, Fd), Error> {
         check_name(name)?;
         let page_bytes = pagemap::page_bytes()?;
         let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
@@ -144,20 +155,21 @@ impl<K: HeapKernel> DmaHeap<K> {
         Ok((whole_bytes, kernel.alloc(&heap, whole_bytes as u64)?))
     }
 
-    /// The most bytes in one block: 1 GiB, a quarter of a Kria's memory and more CMA than any board here has, and a bound
-    /// on every walk over its pages.
-    pub const MAX_BYTES: usize = 1 << 30;
-
     /// As [`allocate`](DmaHeap::allocate), from a kernel of one's own: for tests.
     ///
     /// # Errors
     /// As [`allocate`](DmaHeap::allocate). Whatever was opened is closed again.
-    pub fn allocate_from(kernel: K, name: &str, len_bytes: usize) -> Result<Self, Error> {
+    #[cfg(feature = "testkit")]
+    pub fn allocate_from(kernel: Test<dyn HeapKernel>, name: &str, len_bytes: usize) -> Result<Self, Error> {
+        Self::asking(Kernel::Test(kernel), name, len_bytes)
+    }
+
+    fn asking(kernel: Kernel, name: &str, len_bytes: usize) -> Result<Self, Error> {
         let page_bytes = pagemap::page_bytes()?;
         let (whole_bytes, file) = Self::alloc(&kernel, name, len_bytes)?;
         // With the length given, memmap2 asks for no file size, and the kernel refuses a dma-buf that is shorter
         // (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
-        let map = map::file(kernel.raw_fd(&file), 0, whole_bytes, "mmap(dma-buf)")?;
+        let map = map::file(file.raw(), 0, whole_bytes, "mmap(dma-buf)")?;
         let mut this = Self { map, file, kernel, base: PhysAddr(0), page_bytes, scope: cache::scope() };
         this.touch();
         this.base = pagemap::base(&this.block(), |page, entries| this.kernel.pagemap(page, entries))?;
@@ -169,7 +181,7 @@ impl<K: HeapKernel> DmaHeap<K> {
     /// only to what obeys the same ownership as a device here.
     #[must_use]
     pub fn raw_fd(&self) -> i32 {
-        self.kernel.raw_fd(&self.file)
+        self.file.raw()
     }
 
     /// Reads one byte of every page: a heap's mapping is filled in at the first access, and pagemap shows nothing before.
@@ -192,18 +204,18 @@ impl<K: HeapKernel> DmaHeap<K> {
     }
 }
 
-// SAFETY: 1. The mapping is owned by `self`, never remapped, and what `mapping` returns is fixed in `allocate_from`; moving
+// SAFETY: 1. The mapping is owned by `self`, never remapped, and what `mapping` returns is fixed in `asking`; moving
 // `self` moves no page. 2. It maps all of a dma-buf that nothing else maps (HeapKernel, 1), readable and writable, which the
 // heap cleared; munmap is in MmapRaw's drop, the close in the file's. 3. `cache` touches only the lines of the range, or
-// nothing. 4. Addresses come from the kernel's page tables (HeapKernel, 3), one page at a time.
-unsafe impl<K: HeapKernel> Backend for DmaHeap<K> {
+// nothing. 4. Addresses come from the kernel's page tables (HeapKernel, 2), one page at a time.
+unsafe impl Backend for DmaHeap {
     fn name(&self) -> &'static str {
         "dma-heap"
     }
 
     fn mapping(&self) -> Mapping {
         Mapping {
-            // SAFETY: `allocate_from` checked that the mapping is not at address 0, and it is never remapped.
+            // SAFETY: `asking` checked that the mapping is not at address 0, and it is never remapped.
             cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
             len_bytes: self.map.len(),
             base: BaseAddr::Phys(self.base),
@@ -227,7 +239,7 @@ unsafe impl<K: HeapKernel> Backend for DmaHeap<K> {
 }
 
 // SAFETY: the descriptor is a duplicate of the dma-buf's own.
-unsafe impl<K: HeapKernel> Export for DmaHeap<K> {
+unsafe impl Export for DmaHeap {
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         ExportedFd::of(self.raw_fd())
     }

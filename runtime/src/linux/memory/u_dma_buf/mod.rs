@@ -22,6 +22,7 @@ mod sysfs;
 
 /// The seam where a test stands in for the module.
 #[cfg(feature = "testkit")]
+#[doc(hidden)]
 pub mod seam {
     pub use super::{
         Roots,
