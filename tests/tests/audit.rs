@@ -22,7 +22,7 @@ use contigo_testkit::{
 use std::{
     cell::RefCell,
     panic::Location,
-    sync::{Barrier, Once},
+    sync::{Arc, Barrier, Once},
     thread,
 };
 
@@ -218,7 +218,7 @@ fn registers_are_mapped_at_a_line_too() {
 
 #[test]
 fn what_an_iommu_lets_a_device_reach_is_heard() {
-    let vfio = Vfio::open_from(FakeVfio::new(Machine::default()), ADDRESS).unwrap();
+    let vfio = Vfio::open_from(Arc::new(FakeVfio::new(Machine::default())), ADDRESS).unwrap();
     let (memory, mapped) = facts(|| vfio.memory(100).unwrap());
     let line = Some(line!() - 1);
     let Event::MapForDevice { iova, len_bytes } = mapped[0].0 else { panic!("{mapped:?}") };

@@ -119,6 +119,31 @@ fn a_right_program_is_not_refused() {
     assert_eq!(Runtime::build().errors(&file), BTreeSet::new());
 }
 
+/// The runtime here is the one that is shipped, without the feature `testkit`.
+#[test]
+fn no_test_can_take_the_shipped_kernels_place() {
+    let (runtime, folder) = (Runtime::build(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("seam.rs");
+    let refused = |text: String| {
+        fs::write(&file, &text).unwrap();
+        runtime.errors(&file)
+    };
+    for room in ["memory::u_dma_buf", "memory::dma_heap", "guard", "vfio"] {
+        let text = format!("use contigo::linux::{room}::seam; fn main() {{}}");
+        assert_eq!(refused(text), BTreeSet::from(["E0432".to_owned()]), "{room}");
+    }
+    for call in [
+        "UDmaBuf::open_with",
+        "DmaHeap::allocate_from",
+        "DmaHeap::allocate_for_from",
+        "KernelPort::open_from",
+        "linux::vfio::Vfio::open_from",
+    ] {
+        let text = format!("fn main() {{ let _ = contigo::{call}; }}");
+        assert_eq!(refused(text), BTreeSet::from(["E0599".to_owned()]), "{call}");
+    }
+}
+
 #[test]
 fn each_refusal_says_what_it_said() {
     if emulated::finds_no_more(COMPILER) {

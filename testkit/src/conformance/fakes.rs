@@ -107,7 +107,7 @@ pub fn on_fake_heap() -> OnMemory<impl Fn(usize) -> Result<DmaHeap, Failure>> {
 #[derive(Debug)]
 pub struct OnFakeVfio {
     kernel: FakeVfio,
-    vfio: Vfio<FakeVfio>,
+    vfio: Vfio,
 }
 
 impl OnFakeVfio {
@@ -119,15 +119,15 @@ impl OnFakeVfio {
     #[allow(clippy::panic, reason = "this is how a test fails")]
     pub fn new(machine: Machine) -> Self {
         let kernel = FakeVfio::new(machine);
-        let vfio = Vfio::open_from(kernel.clone(), ADDRESS).unwrap_or_else(|error| panic!("{error}"));
+        let vfio = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap_or_else(|error| panic!("{error}"));
         Self { kernel, vfio }
     }
 }
 
 impl Harness for OnFakeVfio {
-    type Backend<'h> = VfioMemory<'h, FakeVfio>;
+    type Backend<'h> = VfioMemory<'h>;
 
-    fn open(&self, len_bytes: usize) -> Result<VfioMemory<'_, FakeVfio>, Failure> {
+    fn open(&self, len_bytes: usize) -> Result<VfioMemory<'_>, Failure> {
         let memory = self.vfio.memory(len_bytes)?;
         match memory.mapping().scope {
             // armv7: a job through a port that does not snoop is refused (`fake_vfio`'s and the region's own tests).

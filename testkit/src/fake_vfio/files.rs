@@ -22,7 +22,7 @@ pub enum Kind {
 
 /// An open file.
 #[derive(Debug)]
-pub struct FakeFile {
+pub(super) struct FakeFile {
     pub(super) fd: OwnedFd,
     pub(super) kind: Kind,
     pub(super) kernel: FakeVfio,

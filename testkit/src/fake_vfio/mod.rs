@@ -10,15 +10,15 @@ mod pci;
 mod state;
 
 pub use self::{
-    files::{FakeFile, Kind},
+    files::Kind,
     iommu::Refused,
     machine::{Call, Event, Machine, PciKind, Way},
 };
 
-use self::state::State;
+use self::{files::FakeFile, state::State};
 use contigo::{
     Error,
-    linux::vfio::seam::{Function, GroupStatus, Request, VfioKernel},
+    linux::vfio::seam::{Fd, Function, GroupStatus, Request, VfioKernel},
 };
 use nix::{
     errno::Errno,
@@ -122,19 +122,17 @@ impl FakeVfio {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn file(&self, kind: Kind, fd: OwnedFd) -> FakeFile {
+    fn file(&self, kind: Kind, fd: OwnedFd) -> Fd {
         let mut state = self.lock();
         state.open_files += 1;
         state.open(kind);
-        FakeFile { fd, kind, kernel: self.clone() }
+        // SAFETY: the file has its descriptor until it is dropped.
+        unsafe { Fd::owned_by(fd.as_raw_fd(), FakeFile { fd, kind, kernel: self.clone() }) }
     }
 }
 
-// SAFETY: 1. A BAR is a part of a memfd that nobody else has. 2. `iommu.rs` reaches what is mapped, where it is mapped. 3. A `FakeFile`
-// is open until dropped. 4. What the machine says; no real caches are at stake, for its device is this program.
+// SAFETY: 1. A BAR is a part of a memfd that nobody else has. 2. `iommu.rs` reaches what is mapped, where it is mapped. 3. What the machine says; no real caches are at stake, for its device is this program.
 unsafe impl VfioKernel for FakeVfio {
-    type File = FakeFile;
-
     fn function(&self, address: &str) -> Result<Function, Error> {
         let state = self.lock();
         match address {
@@ -143,38 +141,34 @@ unsafe impl VfioKernel for FakeVfio {
         }
     }
 
-    fn open(&self, path: &CStr) -> Result<FakeFile, i32> {
+    fn open(&self, path: &CStr) -> Result<Fd, i32> {
         let kind = self.lock().may_open(path.to_str().unwrap_or_default())?;
         Ok(self.file(kind, memfd()?))
     }
 
-    fn device(&self, group: &FakeFile, name: &CStr) -> Result<FakeFile, i32> {
+    fn device(&self, group: &Fd, name: &CStr) -> Result<Fd, i32> {
         {
             let mut state = self.lock();
             state.strike(Call::DeviceFd)?;
             state.is_usable()?;
-            if group.kind != Kind::Group || name.to_str() != Ok(ADDRESS) || !state.machine.bound {
+            if kind(group) != Some(Kind::Group) || name.to_str() != Ok(ADDRESS) || !state.machine.bound {
                 return Err(libc::ENODEV);
             }
         }
         Ok(self.file(Kind::DeviceOfGroup, memfd()?))
     }
 
-    fn eventfd(&self) -> Result<FakeFile, i32> {
+    fn eventfd(&self) -> Result<Fd, i32> {
         self.lock().strike(Call::Eventfd)?;
         // SAFETY: no pointer is taken, and the descriptor is new.
         let fd = unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) };
         Ok(self.file(Kind::Event, fd))
     }
 
-    fn raw_fd(&self, file: &FakeFile) -> c_int {
-        file.fd.as_raw_fd()
-    }
-
-    fn ioctl(&self, file: &FakeFile, request: Request<'_>) -> Result<c_int, i32> {
+    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<c_int, i32> {
         let mut state = self.lock();
         state.strike(Call::of(&request))?;
-        match (file.kind, request) {
+        match (kind(file).ok_or(libc::EBADF)?, request) {
             (Kind::Group, Request::GroupStatus(status)) => {
                 status.flags = if state.machine.viable { GroupStatus::VIABLE } else { 0 };
                 Ok(0)
@@ -185,7 +179,7 @@ unsafe impl VfioKernel for FakeVfio {
             (Kind::Container, Request::Type1Info(info)) => state.machine.type1_info(info),
             (Kind::Container, Request::MapDma(map)) => state.map(Way::Group, map.vaddr, map.iova, map.size),
             (Kind::Container, Request::UnmapDma(unmap)) => state.unmap(Way::Group, unmap.iova, &mut unmap.size),
-            (Kind::Device, Request::BindIommufd(bind)) => state.bind(file.fd.as_raw_fd(), bind.iommufd),
+            (Kind::Device, Request::BindIommufd(bind)) => state.bind(file.raw(), bind.iommufd),
             (Kind::Device, Request::AttachIommufdPt(attach)) => state.attach(attach.pt_id),
             (Kind::Iommufd, Request::IoasAlloc(alloc)) => {
                 alloc.out_ioas_id = machine::IOAS;
@@ -199,16 +193,16 @@ unsafe impl VfioKernel for FakeVfio {
         }
     }
 
-    fn read_at(&self, file: &FakeFile, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
+    fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
         let mut state = self.lock();
         state.strike(Call::ReadConfig)?;
-        state.config_at(file.kind, offset).and_then(|at| state.pci.read_bytes(at, bytes))
+        state.config_at(kind(file).ok_or(libc::EBADF)?, offset).and_then(|at| state.pci.read_bytes(at, bytes))
     }
 
-    fn write_at(&self, file: &FakeFile, offset: u64, bytes: &[u8]) -> Result<(), i32> {
+    fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Result<(), i32> {
         let mut state = self.lock();
         state.strike(Call::WriteConfig)?;
-        let at = state.config_at(file.kind, offset)?;
+        let at = state.config_at(kind(file).ok_or(libc::EBADF)?, offset)?;
         state.pci.write_bytes(at, bytes)?;
         if at == pci::COMMAND {
             let masters = state.pci.masters();
@@ -224,6 +218,11 @@ unsafe impl VfioKernel for FakeVfio {
     fn pin_limit_bytes(&self) -> Option<u64> {
         self.lock().machine.pin_limit_bytes
     }
+}
+
+/// What a file of this kernel is.
+fn kind(file: &Fd) -> Option<Kind> {
+    file.owner::<FakeFile>().map(|file| file.kind)
 }
 
 /// A file as large as all regions, so that a BAR can be mapped from it.

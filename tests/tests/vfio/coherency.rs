@@ -4,6 +4,7 @@ use super::{opened, refused, unsuitable};
 use contigo::{Backend, Error, SyncScope};
 use contigo_testkit::fake_vfio::{Call, FakeVfio, Machine, PciKind, Way};
 use nix::errno::Errno;
+use std::sync::Arc;
 
 /// The device control register of the fake's PCI Express capability.
 const DEVICE_CONTROL: usize = 0x78;
@@ -51,6 +52,6 @@ fn a_function_may_not_ask_to_leave_the_caches_out() {
     // The answer to that question is not a promise: the function is asked then.
     let kernel = FakeVfio::new(Machine { enforces_snooping: true, ..Machine::with(Way::Group) });
     kernel.fail(Call::CheckExtension, 1, Errno::EINVAL);
-    let vfio = contigo::linux::vfio::Vfio::open_from(kernel.clone(), contigo_testkit::fake_vfio::ADDRESS).unwrap();
+    let vfio = contigo::linux::vfio::Vfio::open_from(Arc::new(kernel.clone()), contigo_testkit::fake_vfio::ADDRESS).unwrap();
     assert!(vfio.port().coherent && kernel.config(DEVICE_CONTROL) & ENABLE_NO_SNOOP == 0);
 }

@@ -15,17 +15,18 @@ mod open;
 
 use contigo::{Error, linux::vfio::Vfio};
 use contigo_testkit::fake_vfio::{ADDRESS, FakeVfio, Machine};
+use std::sync::Arc;
 
 /// A kernel on `machine`, and the device opened on it.
-fn opened(machine: Machine) -> (FakeVfio, Vfio<FakeVfio>) {
+fn opened(machine: Machine) -> (FakeVfio, Vfio) {
     let kernel = FakeVfio::new(machine);
-    let vfio = Vfio::open_from(kernel.clone(), ADDRESS).unwrap();
+    let vfio = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap();
     (kernel, vfio)
 }
 
 /// Why the device does not open on `kernel`. Nothing stays open.
 fn refused(kernel: &FakeVfio) -> Error {
-    let error = Vfio::open_from(kernel.clone(), ADDRESS).unwrap_err();
+    let error = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap_err();
     assert_eq!((kernel.open_files(), kernel.mapped()), (0, 0), "{error}: {:?}", kernel.log());
     error
 }

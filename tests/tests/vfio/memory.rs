@@ -7,7 +7,7 @@ use contigo::{
 };
 use contigo_testkit::{
     emulated,
-    fake_vfio::{Call, Event, FakeVfio, Machine, Refused, Way},
+    fake_vfio::{Call, Event, Machine, Refused, Way},
     mapped::is_mapped,
 };
 use nix::{errno::Errno, libc};
@@ -15,7 +15,7 @@ use std::{fs, mem};
 
 const WAYS: [Way; 2] = [Way::Group, Way::Iommufd];
 
-fn iova(memory: &VfioMemory<'_, FakeVfio>) -> u64 {
+fn iova(memory: &VfioMemory<'_>) -> u64 {
     let BaseAddr::Dev(DevAddr(iova)) = memory.mapping().base else { panic!("{:?}", memory.mapping()) };
     iova
 }

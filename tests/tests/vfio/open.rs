@@ -7,6 +7,7 @@ use contigo::{
 };
 use contigo_testkit::fake_vfio::{ADDRESS, Call, Event, FakeVfio, GROUP, Kind, Machine, PciKind, Way};
 use nix::{errno::Errno, libc};
+use std::sync::Arc;
 
 #[test]
 fn the_devices_file_comes_before_the_groups() {
@@ -80,7 +81,7 @@ fn every_call_that_fails_is_named_and_leaves_nothing_open() {
         let kernel = FakeVfio::new(Machine::with(way));
         kernel.fail(call, 0, io);
         assert_eq!(refused(&kernel), Error::Os { call: name, errno: io as i32 }, "{way:?} {call:?}");
-        assert!(Vfio::open_from(kernel, ADDRESS).is_ok(), "{way:?}: it opens after {call:?} failed once");
+        assert!(Vfio::open_from(Arc::new(kernel), ADDRESS).is_ok(), "{way:?}: it opens after {call:?} failed once");
     }
 }
 
@@ -130,22 +131,22 @@ fn a_device_opens_once() {
     {
         let (kernel, first) = opened(machine);
         let files = kernel.open_files();
-        assert_eq!(Vfio::open_from(kernel.clone(), ADDRESS).unwrap_err(), Error::InUse { errno });
+        assert_eq!(Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap_err(), Error::InUse { errno });
         assert_eq!(kernel.open_files(), files, "the second one's files are closed");
         assert!(first.memory(4096).is_ok(), "and the first one is unharmed");
         drop(first);
-        assert!(Vfio::open_from(kernel, ADDRESS).is_ok());
+        assert!(Vfio::open_from(Arc::new(kernel), ADDRESS).is_ok());
     }
     // By the group, while somebody has it open by the device's file: the kernel keeps them apart.
     let (kernel, _first) = opened(Machine::default());
     kernel.fail(Call::OpenDevice, 0, Errno::EACCES);
-    assert_eq!(Vfio::open_from(kernel, ADDRESS).unwrap_err(), Error::InUse { errno: libc::EBUSY });
+    assert_eq!(Vfio::open_from(Arc::new(kernel), ADDRESS).unwrap_err(), Error::InUse { errno: libc::EBUSY });
 }
 
 #[test]
 fn what_is_no_function_is_refused() {
     let kernel = FakeVfio::new(Machine::default());
-    let missing = Vfio::open_from(kernel, "0000:00:02.0").unwrap_err();
+    let missing = Vfio::open_from(Arc::new(kernel), "0000:00:02.0").unwrap_err();
     assert_eq!(missing, Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" });
     assert!(matches!(Vfio::open("../.."), Err(Error::BadName { .. })));
     assert!(matches!(Vfio::open("0000:7f:1f.7"), Err(Error::AttributeMissing { .. })), "of this machine");

@@ -2,10 +2,10 @@
 
 use super::{
     abi::{self, RegionInfo},
-    kernel::{Request, VfioKernel},
+    kernel::{Kernel, Request, VfioKernel},
     space::os,
 };
-use crate::types::Error;
+use crate::{linux::os::fd::Fd, types::Error};
 
 /// PCI Local Bus Specification 3.0, 6.2.2: the command register. Memory space, bus master.
 const COMMAND: u64 = 0x04;
@@ -36,7 +36,7 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Os`].
-    pub(super) fn find<K: VfioKernel>(kernel: &K, device: &K::File) -> Result<Self, Error> {
+    pub(super) fn find(kernel: &Kernel, device: &Fd) -> Result<Self, Error> {
         let mut info = RegionInfo::ask(abi::CONFIG_REGION);
         let found = kernel.ioctl(device, Request::RegionInfo(&mut info));
         found.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
@@ -50,7 +50,7 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Os`]; [`Error::AttributeNonsense`] where the bits do not stay as they were written.
-    pub(super) fn enable<K: VfioKernel>(self, kernel: &K, device: &K::File, bus_master: bool) -> Result<(), Error> {
+    pub(super) fn enable(self, kernel: &Kernel, device: &Fd, bus_master: bool) -> Result<(), Error> {
         let before = self.read(kernel, device, COMMAND)?;
         let wanted = (before & !BUS_MASTER) | MEMORY | if bus_master { BUS_MASTER } else { 0 };
         self.write(kernel, device, COMMAND, wanted)?;
@@ -65,7 +65,7 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Os`]; [`Error::Unsuitable`] where the function keeps the bit.
-    pub(super) fn forbid_no_snoop<K: VfioKernel>(self, kernel: &K, device: &K::File) -> Result<(), Error> {
+    pub(super) fn forbid_no_snoop(self, kernel: &Kernel, device: &Fd) -> Result<(), Error> {
         let Some(express) = self.find_express(kernel, device)? else { return Ok(()) };
         let control = express + DEVICE_CONTROL;
         let before = self.read(kernel, device, control)?;
@@ -82,7 +82,7 @@ impl Config {
     }
 
     /// Where the PCI Express capability is.
-    fn find_express<K: VfioKernel>(self, kernel: &K, device: &K::File) -> Result<Option<u64>, Error> {
+    fn find_express(self, kernel: &Kernel, device: &Fd) -> Result<Option<u64>, Error> {
         if self.read(kernel, device, STATUS)? & HAS_CAPABILITIES == 0 {
             return Ok(None);
         }
@@ -101,14 +101,14 @@ impl Config {
         Err(Error::AttributeNonsense { name: "the PCI function's list of capabilities", value: at.into() })
     }
 
-    fn read<K: VfioKernel>(self, kernel: &K, device: &K::File, at: u64) -> Result<u16, Error> {
+    fn read(self, kernel: &Kernel, device: &Fd, at: u64) -> Result<u16, Error> {
         let mut bytes = [0; 2];
         let read = kernel.read_at(device, self.offset.saturating_add(at), &mut bytes);
         read.map_err(|errno| os("pread(PCI configuration)", errno))?;
         Ok(u16::from_le_bytes(bytes))
     }
 
-    fn write<K: VfioKernel>(self, kernel: &K, device: &K::File, at: u64, value: u16) -> Result<(), Error> {
+    fn write(self, kernel: &Kernel, device: &Fd, at: u64, value: u16) -> Result<(), Error> {
         let written = kernel.write_at(device, self.offset.saturating_add(at), &value.to_le_bytes());
         written.map_err(|errno| os("pwrite(PCI configuration)", errno))
     }

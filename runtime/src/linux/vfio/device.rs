@@ -5,7 +5,7 @@ use super::{
     Interrupt, Vfio,
     abi::{RegionInfo, size_of_u32},
     interrupt::Signal,
-    kernel::{RealVfio, Request, VfioKernel},
+    kernel::{Request, VfioKernel},
     space::{Capabilities, os},
 };
 use crate::types::forward::forward;
@@ -35,16 +35,16 @@ const LAST_BAR: u8 = 5;
 ///
 /// Registers and the whole BAR are the device's own. Where the MSI-X table lies in the BAR, it is in the window too: leave it to the
 /// kernel.
-pub struct VfioDevice<'v, K: VfioKernel = RealVfio> {
-    vfio: &'v Vfio<K>,
+pub struct VfioDevice<'v> {
+    vfio: &'v Vfio,
     window: MmioWindow,
-    signal: Signal<K::File>,
+    signal: Signal,
     port: Port,
     // Held: the window is this mapping.
     _bar: MmapRaw,
 }
 
-impl<'v, K: VfioKernel> VfioDevice<'v, K> {
+impl<'v> VfioDevice<'v> {
     /// The registers of BAR number `bar`, and `interrupt`. The device is reset first, so that nothing is left of who used it before,
     /// and then may master the bus.
     ///
@@ -55,7 +55,7 @@ impl<'v, K: VfioKernel> VfioDevice<'v, K> {
     /// - [`Error::Busy`]: this `Vfio` has a device already, or had one that was forgotten.
     /// - [`Error::Os`], [`Error::AttributeNonsense`]: what the kernel says.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn open(vfio: &'v Vfio<K>, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
+    pub fn open(vfio: &'v Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         let this = Self::quiet(vfio, bar, interrupt)?;
         vfio.reset()?;
         vfio.config.enable(&vfio.kernel, &vfio.device, true)?;
@@ -73,7 +73,7 @@ impl<'v, K: VfioKernel> VfioDevice<'v, K> {
     /// would begin or go on once it may master the bus. It would go to the addresses of memory that this program takes for its own.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn open_unreset(
-        vfio: &'v Vfio<K>,
+        vfio: &'v Vfio,
         bar: u8,
         interrupt: Interrupt,
         quiesce: impl FnOnce(&mut Self) -> Result<(), Error>,
@@ -99,12 +99,12 @@ impl<'v, K: VfioKernel> VfioDevice<'v, K> {
         if self.signal.kind == Interrupt::Intx {
             return None;
         }
-        self.signal.raw_fd(&self.vfio.kernel)
+        self.signal.raw_fd()
     }
 
     /// Everything but bus mastering.
     #[cfg_attr(feature = "audit", track_caller)]
-    fn quiet(vfio: &'v Vfio<K>, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
+    fn quiet(vfio: &'v Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         if bar > LAST_BAR {
             return Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: LAST_BAR.into(), multiple_of: 1 });
         }
@@ -129,7 +129,7 @@ impl<'v, K: VfioKernel> VfioDevice<'v, K> {
 }
 
 /// Maps a BAR, all of it.
-fn registers<K: VfioKernel>(vfio: &Vfio<K>, bar: u8) -> Result<MmapRaw, Error> {
+fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     const NAME: &str = "the BAR of the PCI function";
     let mut info = RegionInfo::ask(bar.into());
     let asked = vfio.kernel.ioctl(&vfio.device, Request::RegionInfo(&mut info));
@@ -148,10 +148,10 @@ fn registers<K: VfioKernel>(vfio: &Vfio<K>, bar: u8) -> Result<MmapRaw, Error> {
     }
     const CALL: &str = "mmap(BAR)";
     let len_bytes = usize::try_from(info.size).map_err(|_| Error::Os { call: CALL, errno: Errno::EOVERFLOW as i32 })?;
-    map::file(vfio.kernel.raw_fd(&vfio.device), info.offset, len_bytes, CALL)
+    map::file(vfio.device.raw(), info.offset, len_bytes, CALL)
 }
 
-impl<K: VfioKernel> Drop for VfioDevice<'_, K> {
+impl Drop for VfioDevice<'_> {
     /// Ends the device's DMA, then its interrupt. Where the first fails, no second driver gets the registers.
     fn drop(&mut self) {
         let (kernel, device) = (&self.vfio.kernel, &self.vfio.device);
@@ -167,11 +167,11 @@ impl<K: VfioKernel> Drop for VfioDevice<'_, K> {
 }
 
 // SAFETY: the window's registers: those of the device that `vfio` has open.
-unsafe impl<K: VfioKernel> Mmio for VfioDevice<'_, K> {
+unsafe impl Mmio for VfioDevice<'_> {
     forward!(|this| this.window => len_bytes, read32, write32);
 }
 
-impl<K: VfioKernel> Irq for VfioDevice<'_, K> {
+impl Irq for VfioDevice<'_> {
     fn now_us(&self) -> u64 {
         Spin.now_us()
     }
@@ -186,13 +186,13 @@ impl<K: VfioKernel> Irq for VfioDevice<'_, K> {
 // SAFETY: every address that the device puts on its bus is translated by the IOMMU's table of this address space, or refused: the
 // kernel attached the device to it before it gave out the device's file, and an address space begins empty (VfioKernel, 2). So the
 // bus, the window and the offset of 0 are true; and so is `coherent`, by the reasons in `VfioMemory`'s documentation.
-unsafe impl<K: VfioKernel> Device for VfioDevice<'_, K> {
+unsafe impl Device for VfioDevice<'_> {
     fn port(&self) -> &Port {
         &self.port
     }
 }
 
-impl<K: VfioKernel> fmt::Debug for VfioDevice<'_, K> {
+impl fmt::Debug for VfioDevice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VfioDevice")
             .field("len_bytes", &self.window.len_bytes())

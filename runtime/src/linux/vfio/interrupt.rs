@@ -3,10 +3,14 @@
 
 use super::{
     abi::{self, IrqInfo, IrqSet, size_of_u32},
-    kernel::{Request, VfioKernel},
+    kernel::{Kernel, Request, VfioKernel},
     space::os,
 };
-use crate::{hw::Irq, linux::Spin, types::Error};
+use crate::{
+    hw::Irq,
+    linux::{Spin, os::fd::Fd},
+    types::Error,
+};
 use nix::{errno::Errno, libc};
 
 /// Which interrupt of a device is waited for.
@@ -39,18 +43,18 @@ impl Interrupt {
 
 /// An interrupt that is on, and the eventfd that counts it.
 #[derive(Debug)]
-pub(super) struct Signal<F> {
+pub(super) struct Signal {
     pub(super) kind: Interrupt,
     /// `None` where nothing is waited for.
-    event: Option<F>,
+    event: Option<Fd>,
 }
 
-impl<F> Signal<F> {
+impl Signal {
     /// Turns on what `wanted` says.
     ///
     /// # Errors
     /// [`Error::Unsuitable`] where the device has no such interrupt; [`Error::Os`].
-    pub(super) fn enable<K: VfioKernel<File = F>>(kernel: &K, device: &F, wanted: Interrupt) -> Result<Self, Error> {
+    pub(super) fn enable(kernel: &Kernel, device: &Fd, wanted: Interrupt) -> Result<Self, Error> {
         let kinds: &[_] = match &wanted {
             Interrupt::Any => &[Interrupt::Msi, Interrupt::MsiX, Interrupt::Intx],
             Interrupt::Polled => &[],
@@ -63,7 +67,7 @@ impl<F> Signal<F> {
                 continue;
             }
             let event = kernel.eventfd().map_err(|errno| os("eventfd", errno))?;
-            let set = kernel.ioctl(device, Request::SetIrqs(&IrqSet::signal(index, kernel.raw_fd(&event))));
+            let set = kernel.ioctl(device, Request::SetIrqs(&IrqSet::signal(index, event.raw())));
             set.map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))?;
             return Ok(Self { kind, event: Some(event) });
         }
@@ -80,22 +84,22 @@ impl<F> Signal<F> {
     ///
     /// # Errors
     /// [`Error::Os`].
-    pub(super) fn disable<K: VfioKernel<File = F>>(&self, kernel: &K, device: &F) -> Result<(), Error> {
+    pub(super) fn disable(&self, kernel: &Kernel, device: &Fd) -> Result<(), Error> {
         let Some(index) = self.kind.index() else { return Ok(()) };
         let off = kernel.ioctl(device, Request::SetIrqs(&IrqSet::off(index)));
         off.map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))
     }
 
     /// The eventfd's number.
-    pub(super) fn raw_fd<K: VfioKernel<File = F>>(&self, kernel: &K) -> Option<i32> {
-        self.event.as_ref().map(|event| kernel.raw_fd(event))
+    pub(super) fn raw_fd(&self) -> Option<i32> {
+        self.event.as_ref().map(Fd::raw)
     }
 
     /// Waits for the interrupt, at most `timeout_us`.
     ///
     /// # Errors
     /// [`Error::Os`].
-    pub(super) fn wait<K: VfioKernel<File = F>>(&self, kernel: &K, device: &F, timeout_us: u32) -> Result<(), Error> {
+    pub(super) fn wait(&self, kernel: &Kernel, device: &Fd, timeout_us: u32) -> Result<(), Error> {
         let Some(event) = &self.event else { return Spin.wait(timeout_us) };
         if self.kind == Interrupt::Intx {
             // VFIO masks the line when it comes (`vfio_intx_handler`); by now the driver has looked at the device, which lowers it. One
@@ -103,7 +107,7 @@ impl<F> Signal<F> {
             let unmasked = kernel.ioctl(device, Request::SetIrqs(&IrqSet::unmask(abi::INTX)));
             unmasked.map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))?;
         }
-        wait_readable(kernel.raw_fd(event), timeout_us)
+        wait_readable(event.raw(), timeout_us)
     }
 }
 

@@ -67,23 +67,19 @@ pub struct Function {
     pub device: Option<u32>,
 }
 
-/// What [`Vfio`](super::Vfio) asks of the kernel. [`RealVfio`] does it; a test puts its own kernel here. Errors are errno values.
+/// What [`Vfio`](super::Vfio) asks of the kernel. `RealVfio` does it; a test puts its own kernel here. Errors are errno values.
 ///
 /// # Safety
 /// Callers owe that the sizes in a request are those of its structs, and its addresses memory of their own. On the running kernel only
-/// this module calls: nobody else can make a [`RealVfio`].
+/// this module calls: nobody else can make a `RealVfio`, or see one.
 ///
 /// # Implementation safety
 /// 1. A device's file can be mapped shared at the offset and size of its BARs, as [`Request::RegionInfo`] says them: the registers of
 ///    that device, which nobody else writes while the file is open, at least so long as the mapping.
 /// 2. The device reaches no memory but what was mapped by [`Request::MapDma`] or [`Request::IoasMap`] at the address given there, and
 ///    after an unmapping that succeeded it does not reach that any more. A pinned page stays the page it was.
-/// 3. [`raw_fd`](Self::raw_fd) is open until the file is dropped.
-/// 4. What [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` say is true: coherency is decided by it.
+/// 3. What [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` say is true: coherency is decided by it.
 pub unsafe trait VfioKernel: Send + Sync {
-    /// An open file. Dropping it closes it.
-    type File: Send + Sync;
-
     /// What `/sys` says of the PCI function at `address`.
     ///
     /// # Errors
@@ -94,40 +90,37 @@ pub unsafe trait VfioKernel: Send + Sync {
     ///
     /// # Errors
     /// The errno of open(2).
-    fn open(&self, path: &CStr) -> Result<Self::File, i32>;
+    fn open(&self, path: &CStr) -> Result<Fd, i32>;
 
     /// `VFIO_GROUP_GET_DEVICE_FD`: the file of the device called `name` in `group`.
     ///
     /// # Errors
     /// The errno.
-    fn device(&self, group: &Self::File, name: &CStr) -> Result<Self::File, i32>;
+    fn device(&self, group: &Fd, name: &CStr) -> Result<Fd, i32>;
 
     /// An eventfd whose reads do not block.
     ///
     /// # Errors
     /// The errno of eventfd(2).
-    fn eventfd(&self) -> Result<Self::File, i32>;
-
-    /// The file's descriptor, for calls that borrow it.
-    fn raw_fd(&self, file: &Self::File) -> c_int;
+    fn eventfd(&self) -> Result<Fd, i32>;
 
     /// One ioctl.
     ///
     /// # Errors
     /// The errno.
-    fn ioctl(&self, file: &Self::File, request: Request<'_>) -> Result<c_int, i32>;
+    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<c_int, i32>;
 
     /// Reads `bytes` at `offset` of a device's file.
     ///
     /// # Errors
     /// The errno; EIO where fewer were read.
-    fn read_at(&self, file: &Self::File, offset: u64, bytes: &mut [u8]) -> Result<(), i32>;
+    fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Result<(), i32>;
 
     /// Writes `bytes` at `offset` of a device's file.
     ///
     /// # Errors
     /// The errno; EIO where fewer were written.
-    fn write_at(&self, file: &Self::File, offset: u64, bytes: &[u8]) -> Result<(), i32>;
+    fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Result<(), i32>;
 
     /// The kernel's version: major and minor.
     fn release(&self) -> (u32, u32);
@@ -136,50 +129,51 @@ pub unsafe trait VfioKernel: Send + Sync {
     fn pin_limit_bytes(&self) -> Option<u64>;
 }
 
-/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. The field keeps it here: a request says how much memory it is, and where.
-#[derive(Debug)]
-pub struct RealVfio(pub(super) ());
+/// Who is asked: the running kernel; in a test, whatever stands in its place.
+#[cfg(not(feature = "testkit"))]
+pub(super) type Kernel = RealVfio;
+#[cfg(feature = "testkit")]
+pub(super) type Kernel = crate::linux::os::seam::Asked<dyn VfioKernel>;
 
-/// An open descriptor, closed on drop.
+#[cfg(not(feature = "testkit"))]
+pub(super) const RUNNING: Kernel = RealVfio;
+#[cfg(feature = "testkit")]
+pub(super) const RUNNING: Kernel = Kernel::Running(&RealVfio);
+
+/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. It stays here: a request says how much memory it is, and where.
 #[derive(Debug)]
-pub struct VfioFile(Fd);
+pub(super) struct RealVfio;
 
 // SAFETY: 1. Linux `Documentation/driver-api/vfio.rst`: a BAR's mapping is of that device's registers. A group's file opens once, and
 // a device's own file binds once (`vfio_group_fops_open`, `vfio_df_open`), so no other process of VFIO's has it; what root does
 // through /dev/mem or the device's `resource` files no process can keep out. The mapping holds a reference to the file. 2. The
 // IOMMU's page table has what was mapped and nothing else, `vfio_unmap_unpin` and `iopt_area_unfill_domain` flush the IOMMU's TLB
-// before the pages are unpinned, and FOLL_LONGTERM pins keep a page from migrating. 3. A `VfioFile` is open until dropped.
-// 4. Both are the kernel's own words.
+// before the pages are unpinned, and FOLL_LONGTERM pins keep a page from migrating.
+// 3. Both are the kernel's own words.
 unsafe impl VfioKernel for RealVfio {
-    type File = VfioFile;
-
     fn function(&self, address: &str) -> Result<Function, Error> {
         sysfs::function("/sys", address)
     }
 
-    fn open(&self, path: &CStr) -> Result<VfioFile, i32> {
-        Fd::open(path, libc::O_RDWR).map(VfioFile)
+    fn open(&self, path: &CStr) -> Result<Fd, i32> {
+        Fd::open(path, libc::O_RDWR)
     }
 
-    fn device(&self, group: &VfioFile, name: &CStr) -> Result<VfioFile, i32> {
+    fn device(&self, group: &Fd, name: &CStr) -> Result<Fd, i32> {
         // SAFETY: the kernel reads a string that ends with a NUL and outlives the call.
         let fd = unsafe { call(group, abi::GROUP_GET_DEVICE_FD, name.as_ptr().cast_mut().cast()) }?;
         // SAFETY: the kernel has just made this descriptor for this call, with O_CLOEXEC (`vfio_group_ioctl_get_device_fd`).
-        Ok(VfioFile(unsafe { Fd::from_raw(fd) }))
+        Ok(unsafe { Fd::from_raw(fd) })
     }
 
-    fn eventfd(&self) -> Result<VfioFile, i32> {
+    fn eventfd(&self) -> Result<Fd, i32> {
         // SAFETY: the call takes no pointer.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
         // SAFETY: the kernel has just made this descriptor.
-        if fd < 0 { Err(Errno::last_raw()) } else { Ok(VfioFile(unsafe { Fd::from_raw(fd) })) }
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(unsafe { Fd::from_raw(fd) }) }
     }
 
-    fn raw_fd(&self, file: &VfioFile) -> c_int {
-        file.0.raw()
-    }
-
-    fn ioctl(&self, file: &VfioFile, request: Request<'_>) -> Result<c_int, i32> {
+    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<c_int, i32> {
         let number = |value: u32| ptr::without_provenance_mut::<c_void>(value as usize);
         let (request, argument) = match request {
             Request::CheckExtension(extension) => (abi::CHECK_EXTENSION, number(extension)),
@@ -220,17 +214,17 @@ unsafe impl VfioKernel for RealVfio {
         unsafe { call(file, request, argument) }
     }
 
-    fn read_at(&self, file: &VfioFile, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
+    fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
         let at = i64::try_from(offset).map_err(|_| libc::EOVERFLOW)?;
         // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written into it.
-        let count = unsafe { libc::pread64(file.0.raw(), bytes.as_mut_ptr().cast(), bytes.len(), at) };
+        let count = unsafe { libc::pread64(file.raw(), bytes.as_mut_ptr().cast(), bytes.len(), at) };
         whole(count, bytes.len())
     }
 
-    fn write_at(&self, file: &VfioFile, offset: u64, bytes: &[u8]) -> Result<(), i32> {
+    fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Result<(), i32> {
         let at = i64::try_from(offset).map_err(|_| libc::EOVERFLOW)?;
         // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length bounds that.
-        let count = unsafe { libc::pwrite64(file.0.raw(), bytes.as_ptr().cast(), bytes.len(), at) };
+        let count = unsafe { libc::pwrite64(file.raw(), bytes.as_ptr().cast(), bytes.len(), at) };
         whole(count, bytes.len())
     }
 
@@ -256,9 +250,9 @@ unsafe impl VfioKernel for RealVfio {
 
 /// # Safety
 /// `argument` is what `request` asks for: a number, or a pointer to what the kernel reads and writes, valid for the call.
-unsafe fn call(file: &VfioFile, request: ioctl_num_type, argument: *mut c_void) -> Result<c_int, i32> {
+unsafe fn call(file: &Fd, request: ioctl_num_type, argument: *mut c_void) -> Result<c_int, i32> {
     // SAFETY: the descriptor is open while `file` is borrowed; the argument is the caller's promise.
-    let value = unsafe { libc::ioctl(file.0.raw(), request, argument) };
+    let value = unsafe { libc::ioctl(file.raw(), request, argument) };
     if value < 0 { Err(Errno::last_raw()) } else { Ok(value) }
 }
 
@@ -303,19 +297,19 @@ mod tests {
         ] {
             assert_eq!(version(release.bytes()), numbers, "{release}");
         }
-        assert!(RealVfio(()).release() >= (3, 0), "this kernel's");
+        assert!(RealVfio.release() >= (3, 0), "this kernel's");
     }
 
     #[test]
     fn a_file_that_is_no_device_is_refused_by_the_kernel() {
-        let file = RealVfio(()).open(c"/dev/null").unwrap();
+        let file = RealVfio.open(c"/dev/null").unwrap();
         let mut info = DeviceInfo { argsz: 16, ..DeviceInfo::default() };
-        let refused = RealVfio(()).ioctl(&file, Request::DeviceInfo(&mut info));
+        let refused = RealVfio.ioctl(&file, Request::DeviceInfo(&mut info));
         // ENOSYS is what QEMU's user-mode emulator says of an ioctl that it does not translate.
         assert!(matches!(refused, Err(libc::ENOTTY | libc::ENOSYS)), "{refused:?}");
         let mut byte = [0];
-        assert_eq!(RealVfio(()).read_at(&file, 0, &mut byte), Err(libc::EIO), "nothing was read");
-        assert_eq!(RealVfio(()).read_at(&file, u64::MAX, &mut byte), Err(libc::EOVERFLOW));
-        assert_eq!(RealVfio(()).open(c"/dev/vfio/no-such-group").err(), Some(libc::ENOENT));
+        assert_eq!(RealVfio.read_at(&file, 0, &mut byte), Err(libc::EIO), "nothing was read");
+        assert_eq!(RealVfio.read_at(&file, u64::MAX, &mut byte), Err(libc::EOVERFLOW));
+        assert_eq!(RealVfio.open(c"/dev/vfio/no-such-group").err(), Some(libc::ENOENT));
     }
 }

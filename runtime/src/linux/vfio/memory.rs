@@ -1,11 +1,7 @@
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend")]
 //! Memory of an I/O address space.
 
-use super::{
-    Vfio,
-    iova::State,
-    kernel::{RealVfio, VfioKernel},
-};
+use super::{Vfio, iova::State};
 use crate::{
     linux::os::{cache, map, pagemap},
     mem::{Backend, Mapping, SyncScope},
@@ -33,14 +29,14 @@ use memmap2::{MmapOptions, MmapRaw};
 /// # References
 /// Linux `drivers/vfio/vfio_iommu_type1.c` (`vfio_dma_do_map`, `vfio_iommu_map`), `drivers/iommu/iommufd/ioas.c`
 /// (`conv_iommu_prot`), `drivers/vfio/vfio_main.c` (`__vfio_register_dev`).
-pub struct VfioMemory<'v, K: VfioKernel = RealVfio> {
-    vfio: &'v Vfio<K>,
+pub struct VfioMemory<'v> {
+    vfio: &'v Vfio,
     // INVARIANT: not null, whole pages, never remapped; unmapped from the process only after it was unmapped from the device.
     map: ManuallyDrop<MmapRaw>,
     iova: u64,
 }
 
-impl<'v, K: VfioKernel> VfioMemory<'v, K> {
+impl<'v> VfioMemory<'v> {
     /// The most bytes in one block: 1 GiB, as for the other kinds of memory.
     pub const MAX_BYTES: usize = 1 << 30;
 
@@ -55,7 +51,7 @@ impl<'v, K: VfioKernel> VfioMemory<'v, K> {
     /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an ioctl; ENOMEM: there is no memory.
     /// - [`Error::Contended`]: other threads map and unmap without end.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn new(vfio: &'v Vfio<K>, len_bytes: usize) -> Result<Self, Error> {
+    pub fn new(vfio: &'v Vfio, len_bytes: usize) -> Result<Self, Error> {
         let page_bytes = pagemap::page_bytes()?;
         let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
         let Some(whole_bytes) = whole_bytes else {
@@ -111,7 +107,7 @@ impl<'v, K: VfioKernel> VfioMemory<'v, K> {
     }
 }
 
-impl<K: VfioKernel> Drop for VfioMemory<'_, K> {
+impl Drop for VfioMemory<'_> {
     fn drop(&mut self) {
         if self.take_from_device().is_ok() {
             self.free();
@@ -132,8 +128,8 @@ impl<K: VfioKernel> Drop for VfioMemory<'_, K> {
 // zeroed it; munmap comes at the end of `self`. 3. `cache` touches only the lines of the range, or nothing. 4. The address is
 // where the kernel mapped these pages, all of them, and for this address space alone (VfioKernel, 2): no other `Vfio` has its bus.
 // 5. Where `coherent` is true, the kernel mapped the memory as cacheable and the function may not ask to leave the caches out
-// (`Vfio::open_from`).
-unsafe impl<K: VfioKernel> Backend for VfioMemory<'_, K> {
+// (`Vfio::asking`).
+unsafe impl Backend for VfioMemory<'_> {
     fn name(&self) -> &'static str {
         "vfio"
     }
@@ -159,7 +155,7 @@ unsafe impl<K: VfioKernel> Backend for VfioMemory<'_, K> {
     }
 }
 
-impl<K: VfioKernel> fmt::Debug for VfioMemory<'_, K> {
+impl fmt::Debug for VfioMemory<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VfioMemory").field("iova", &DevAddr(self.iova)).field("len_bytes", &self.map.len()).finish_non_exhaustive()
     }

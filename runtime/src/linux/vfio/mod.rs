@@ -74,6 +74,7 @@ mod sysfs;
 pub use self::{device::VfioDevice, interrupt::Interrupt, memory::VfioMemory};
 
 /// The seam where a test puts a kernel of its own.
+#[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod seam {
     pub use super::{
@@ -82,19 +83,21 @@ pub mod seam {
             RegionInfo, TYPE1V2_IOMMU, Type1Info, UnmapDma,
         },
         iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
-        kernel::{Function, RealVfio, Request, VfioFile, VfioKernel},
+        kernel::{Function, Request, VfioKernel},
     };
+    pub use crate::linux::os::fd::Fd;
 }
 
 use self::{
     abi::{DeviceInfo, size_of_u32},
     config::Config,
     iova::{State, Table},
-    kernel::{RealVfio, Request, VfioKernel},
+    kernel::{Kernel, RUNNING, Request, VfioKernel},
     space::{Space, os},
 };
 use crate::{
     linux::os::cache,
+    linux::os::fd::Fd,
     linux::os::text::event,
     mem::Port,
     trace::{self, Event, Site},
@@ -117,13 +120,11 @@ use spin::Mutex;
 ///
 /// A child of fork(2) shares the open files, and gets neither the memory nor the registers (MADV_DONTFORK): the device stays open
 /// until both have closed it.
-///
-/// `K` is the kernel that is asked: the running one, unless a test puts another there.
-pub struct Vfio<K: VfioKernel = RealVfio> {
+pub struct Vfio {
     // First: the device is closed, and so stopped, before its address space goes.
-    device: K::File,
-    space: Space<K::File>,
-    kernel: K,
+    device: Fd,
+    space: Space,
+    kernel: Kernel,
     config: Config,
     table: Mutex<Table>,
     bus: u32,
@@ -145,17 +146,19 @@ impl Vfio {
     /// - [`Error::InUse`]: it is open already, here or in another process.
     /// - [`Error::Os`]: EACCES, the files are not this user's (above: what to do). Other calls that failed.
     pub fn open(address: &str) -> Result<Self, Error> {
-        Self::open_from(RealVfio(()), address)
+        Self::asking(RUNNING, address)
     }
-}
 
-impl<K: VfioKernel> Vfio<K> {
     /// As [`open`](Vfio::open), from a kernel of one's own: for tests.
     ///
     /// # Errors
     /// As [`open`](Vfio::open). Whatever was opened is closed again.
-    #[doc(hidden)]
-    pub fn open_from(kernel: K, address: &str) -> Result<Self, Error> {
+    #[cfg(feature = "testkit")]
+    pub fn open_from(kernel: crate::linux::os::seam::Test<dyn VfioKernel>, address: &str) -> Result<Self, Error> {
+        Self::asking(Kernel::Test(kernel), address)
+    }
+
+    fn asking(kernel: Kernel, address: &str) -> Result<Self, Error> {
         let function = kernel.function(address)?;
         let Some(group) = function.group else {
             let fix =
@@ -200,7 +203,7 @@ impl<K: VfioKernel> Vfio<K> {
     /// # Errors
     /// As [`VfioMemory::new`].
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn memory(&self, len_bytes: usize) -> Result<VfioMemory<'_, K>, Error> {
+    pub fn memory(&self, len_bytes: usize) -> Result<VfioMemory<'_>, Error> {
         VfioMemory::new(self, len_bytes)
     }
 
@@ -305,7 +308,7 @@ fn next_bus() -> Result<u32, Error> {
     next.map_err(|_| Error::TooMany { what: "VFIO devices in the life of a program", most: u32::MAX.into() })
 }
 
-impl<K: VfioKernel> fmt::Debug for Vfio<K> {
+impl fmt::Debug for Vfio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Vfio").field("port", &self.port()).field("by_iommufd", &self.by_iommufd()).finish_non_exhaustive()
     }

@@ -4,10 +4,10 @@ use super::{
     abi::{self, AttachIommufdPt, BindIommufd, GroupStatus, MapDma, Type1Info, UnmapDma, size_of_u32},
     iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
     iova::{MAX_RANGES, TOO_MANY_RANGES},
-    kernel::{Request, VfioKernel},
+    kernel::{Kernel, Request, VfioKernel},
 };
 use crate::{
-    linux::os::fd::{Path, check_name},
+    linux::os::fd::{Fd, Path, check_name},
     types::Error,
 };
 use core::{ffi::c_int, fmt::Write as _};
@@ -21,23 +21,23 @@ pub(super) type Ranges = Vec<IovaRange, MAX_RANGES>;
 
 /// The I/O address space that a device was put into. What it holds keeps it open.
 #[derive(Debug)]
-pub(super) enum Space<F> {
+pub(super) enum Space {
     /// `/dev/vfio/vfio`, with the group in it. The group is let go first: it is what takes the device out of the container.
     Container {
         #[allow(dead_code, reason = "held open: closing it takes the group out of the container")]
-        group: F,
-        container: F,
+        group: Fd,
+        container: Fd,
     },
     /// `/dev/iommu`, and the number of the address space there.
-    Iommufd { iommufd: F, ioas: u32 },
+    Iommufd { iommufd: Fd, ioas: u32 },
 }
 
-impl<F> Space<F> {
+impl Space {
     /// By the device's own file and iommufd; `Ok(None)` where this kernel or this user has not both files.
     ///
     /// # Errors
     /// [`Error::InUse`], [`Error::Unsuitable`], [`Error::Os`].
-    pub(super) fn by_iommufd<K: VfioKernel<File = F>>(kernel: &K, number: u32) -> Result<Option<(F, Self)>, Error> {
+    pub(super) fn by_iommufd(kernel: &Kernel, number: u32) -> Result<Option<(Fd, Self)>, Error> {
         let absent = |errno: i32| matches!(errno, ENOENT | ENODEV | EACCES | EPERM);
         let device = match kernel.open(numbered("/dev/vfio/devices", "vfio", number)?.as_c_str()) {
             Ok(device) => device,
@@ -49,7 +49,7 @@ impl<F> Space<F> {
             Err(errno) if absent(errno) => return Ok(None),
             Err(errno) => return Err(os("open(/dev/iommu)", errno)),
         };
-        let mut bind = BindIommufd { argsz: size_of_u32::<BindIommufd>(), iommufd: kernel.raw_fd(&iommufd), ..BindIommufd::default() };
+        let mut bind = BindIommufd { argsz: size_of_u32::<BindIommufd>(), iommufd: iommufd.raw(), ..BindIommufd::default() };
         let bound = kernel.ioctl(&device, Request::BindIommufd(&mut bind));
         bound.map_err(|errno| match errno {
             // EINVAL: the file was opened and bound before (`vfio_df_open`); nothing else of this call can be invalid, for VFIO does
@@ -71,7 +71,7 @@ impl<F> Space<F> {
     ///
     /// # Errors
     /// [`Error::InUse`], [`Error::Unsuitable`], [`Error::Os`].
-    pub(super) fn by_group<K: VfioKernel<File = F>>(kernel: &K, address: &str, number: u32) -> Result<(F, Self), Error> {
+    pub(super) fn by_group(kernel: &Kernel, address: &str, number: u32) -> Result<(Fd, Self), Error> {
         check_name(address)?;
         let group = kernel.open(numbered("/dev/vfio", "", number)?.as_c_str()).map_err(|errno| match errno {
             EBUSY => Error::InUse { errno },
@@ -84,7 +84,7 @@ impl<F> Space<F> {
         if status.flags & GroupStatus::VIABLE == 0 {
             return Err(not_viable(number));
         }
-        let set = kernel.ioctl(&group, Request::SetContainer(kernel.raw_fd(&container)));
+        let set = kernel.ioctl(&group, Request::SetContainer(container.raw()));
         set.map_err(|errno| if errno == EBUSY { not_viable(number) } else { os("ioctl(VFIO_GROUP_SET_CONTAINER)", errno) })?;
         let type1 = kernel.ioctl(&container, Request::CheckExtension(abi::TYPE1V2_IOMMU));
         if type1.map_err(|errno| os("ioctl(VFIO_CHECK_EXTENSION)", errno))? <= 0 {
@@ -106,7 +106,7 @@ impl<F> Space<F> {
     /// # Errors
     /// [`Error::Os`]; [`Error::TooMany`] for more ranges than are remembered;
     /// [`Error::AttributeNonsense`].
-    pub(super) fn ranges<K: VfioKernel<File = F>>(&self, kernel: &K) -> Result<Ranges, Error> {
+    pub(super) fn ranges(&self, kernel: &Kernel) -> Result<Ranges, Error> {
         match self {
             Self::Container { container, .. } => {
                 const CALL: &str = "ioctl(VFIO_IOMMU_GET_INFO)";
@@ -133,7 +133,7 @@ impl<F> Space<F> {
     }
 
     /// Is every access of the device made to snoop by the hardware, whatever the device asks for?
-    pub(super) fn enforces_snooping<K: VfioKernel<File = F>>(&self, kernel: &K) -> bool {
+    pub(super) fn enforces_snooping(&self, kernel: &Kernel) -> bool {
         match self {
             Self::Container { container, .. } => kernel.ioctl(container, Request::CheckExtension(abi::DMA_CC_IOMMU)).unwrap_or(0) > 0,
             // It is turned on where the hardware has it (`iommufd_hwpt_paging_enforce_cc`), and nothing says so.
@@ -145,7 +145,7 @@ impl<F> Space<F> {
     /// takes no device whose IOMMU cannot do that (`__vfio_register_dev`, `iommufd_device_bind`). Before 6.1 the drivers of Arm's SMMUs
     /// said that they can, whatever the platform (df198b37e72c, "Report IOMMU_CAP_CACHE_COHERENCY better"), and
     /// `VFIO_DMA_CC_IOMMU` repeated it: nothing is known there.
-    pub(super) fn snoops<K: VfioKernel<File = F>>(&self, kernel: &K) -> bool {
+    pub(super) fn snoops(&self, kernel: &Kernel) -> bool {
         matches!(self, Self::Iommufd { .. }) || kernel.release() >= (6, 1)
     }
 
@@ -153,7 +153,7 @@ impl<F> Space<F> {
     ///
     /// # Errors
     /// [`Error::PinLimit`], [`Error::Unsuitable`] where the kernel's own table is full, [`Error::Os`].
-    pub(super) fn map<K: VfioKernel<File = F>>(&self, kernel: &K, cpu: u64, iova: u64, len_bytes: usize) -> Result<(), Error> {
+    pub(super) fn map(&self, kernel: &Kernel, cpu: u64, iova: u64, len_bytes: usize) -> Result<(), Error> {
         /// `VFIO_DMA_MAP_FLAG_READ` and `VFIO_DMA_MAP_FLAG_WRITE`.
         const READ_WRITE: u32 = 0b11;
         let size = len_bytes as u64;
@@ -180,7 +180,7 @@ impl<F> Space<F> {
     ///
     /// # Errors
     /// [`Error::Os`]; [`Error::AttributeNonsense`] where another number of bytes was unmapped than is there.
-    pub(super) fn unmap<K: VfioKernel<File = F>>(&self, kernel: &K, iova: u64, len_bytes: u64) -> Result<(), Error> {
+    pub(super) fn unmap(&self, kernel: &Kernel, iova: u64, len_bytes: u64) -> Result<(), Error> {
         let (call, unmapped, done_bytes) = match self {
             Self::Container { container, .. } => {
                 let mut unmap = UnmapDma { argsz: size_of_u32::<UnmapDma>(), flags: 0, iova, size: len_bytes };
