@@ -104,6 +104,8 @@ mod job;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub mod linux;
 mod mem;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub mod names;
 #[cfg(feature = "sim")]
 pub mod sim;
 pub mod trace;

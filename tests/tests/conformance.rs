@@ -3,13 +3,14 @@
 
 use contigo::{
     Align, CpuBuf, DevAddr, Engine, Error, HugeTlb, Pool, Port, Region, Running, SyncScope, Timeout,
+    names::{AnyMemory, MemoryName},
     sim::{SimBoard, SimSpec},
 };
 use contigo_testkit::{
     conformance,
     conformance::{
         Failure, Harness, Verdict, all,
-        boards::{OnMemory, OnOtherBoard, OnSim},
+        boards::{OnMemory, OnName, OnOtherBoard, OnSim},
         fakes::{OnFakeModule, OnFakePort, OnFakeVfio, on_fake_heap},
         mutant::{Mutated, Mutation, REFUSAL},
         rig::{expect, keyed, scribble},
@@ -51,6 +52,8 @@ conformance! {
     dma_heap_by_the_module_translated: OnFakePort::new(PortConfig { translated: true, ..PortConfig::default() });
     vfio_by_its_group: OnFakeVfio::new(Machine::with(Way::Group));
     vfio_by_iommufd: OnFakeVfio::new(Machine::with(Way::Iommufd));
+    sim_by_its_name: on_name();
+    hugetlb_by_its_name: OnMemory::new(huge_pages_by_name);
     vfio_that_does_not_snoop: OnFakeVfio::new(Machine { release: (5, 4), ..Machine::with(Way::Group) });
 }
 
@@ -65,10 +68,23 @@ fn lines(line: Align) -> SimSpec {
 
 /// Huge pages, where this machine has some to spare and this user may know where they are.
 fn huge_pages(len_bytes: usize) -> Result<HugeTlb, Failure> {
-    HugeTlb::new(len_bytes).map_err(|error| match error {
+    HugeTlb::new(len_bytes).map_err(skipped)
+}
+
+fn huge_pages_by_name(len_bytes: usize) -> Result<AnyMemory<'static>, Failure> {
+    let name: MemoryName = "hugetlb".parse().map_err(Error::from)?;
+    name.open(len_bytes).map_err(skipped)
+}
+
+fn skipped(error: Error) -> Failure {
+    match error {
         Error::Os { .. } | Error::PagemapHidden { .. } => Failure::Skipped(error.to_string()),
         other => other.into(),
-    })
+    }
+}
+
+fn on_name() -> OnName {
+    OnName::new("sim:board@10", "sim").unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The checks that fail, by name; the first few say why.

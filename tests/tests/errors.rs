@@ -42,7 +42,7 @@ const SECTIONS: [fn() -> Vec<Error>; 10] = [
 ];
 
 /// What only a kernel's backend says: an example of it, and the test file that provokes it.
-const KERNEL: [(Error, &str); 17] = [
+const KERNEL: [(Error, &str); 19] = [
     (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
     (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),
     (Error::BadName { len_bytes: 64, max_bytes: 63 }, include_str!("u_dma_buf.rs")),
@@ -58,6 +58,8 @@ const KERNEL: [(Error, &str); 17] = [
     (Error::Denied { what: "/dev/uioN", errno: 13, fix: "add a udev rule" }, include_str!("uio.rs")),
     (Error::NotFound { what: "UIO device", among: 3 }, include_str!("uio.rs")),
     (Error::Ambiguous { what: "UIO device", matches: 2 }, include_str!("uio.rs")),
+    (Error::NotBuiltIn { kind: "cuda", feature: "cuda" }, include_str!("../../runtime/src/names/memory.rs")),
+    (Error::NeedsDevice { kind: "vfio" }, include_str!("names.rs")),
     (Error::Cuda { call: "cuInit", code: 100, name: "CUDA_ERROR_NO_DEVICE" }, include_str!("cuda/main.rs")),
     (Error::NoLibrary { name: "libcuda.so.1", fix: "install the driver" }, include_str!("cuda/gpus.rs")),
 ];

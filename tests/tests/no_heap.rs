@@ -17,7 +17,9 @@ use contigo::{
     Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Engine, Error, HugeTlb, JobError, KernelPort, LocalPool, OneThread, Pool,
     Port, Region, Result, Timeout, UDmaBuf,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
+    drivers::zdma::Zdma,
     linux::memory::u_dma_buf::seam::Roots,
+    names::{Attach, DeviceName, Inventory, MemoryName},
     sim::{Faults, OnBoard, SimBoard, SimConfig, SimWindow},
     trace::{self, Kind, Ledger},
 };
@@ -30,7 +32,7 @@ use contigo_testkit::{
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
 use counting::{Uncounted, count, uncounted};
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 #[test]
 fn the_counter_counts() {
@@ -63,6 +65,42 @@ fn devices_are_found_and_opened_without_it() {
         Ok::<_, Error>(refused)
     });
     assert_eq!((found, allocations), (Ok([true; 3]), 0));
+}
+
+#[test]
+fn names_are_read_opened_and_listed_without_it() {
+    let tree = FakeDevices::new();
+    tree.uio(0, Some("dma@1000"), "dma");
+    tree.file("dev/dma_heap/linux,cma", "");
+    let (done, allocations) = count(|| {
+        let inventory = Inventory::under(tree.root());
+        let mut listed = Listed(0);
+        write!(listed, "{}; {}", inventory.memory_answer(), inventory.device_answer()).map_err(|_| Error::Busy)?;
+        let refused = "vfio:0".parse::<MemoryName>().is_err_and(|error| write!(listed, "{error}").is_ok());
+        let name: DeviceName = "uio:dma".parse()?;
+        // SAFETY: no driver is made of it that gives memory back.
+        let device = unsafe { name.open_under(tree.root())? };
+        let zdma = "sim:zdma".parse::<DeviceName>()?.open()?;
+        let region = Region::new(zdma.memory(&"sim".parse::<MemoryName>()?, 1 << 20)?)?;
+        let attached = zdma.attach(Attach::default())?;
+        // SAFETY: the model is a ZDMA.
+        let mut engine = Engine::new(unsafe { Zdma::simple(attached)? })?;
+        let [from, to] = [region.carve(SLOT, Align::LINE)?.into_buf(), region.carve(SLOT, Align::LINE)?.into_buf()];
+        let _both = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(Timeout::ms(20))?;
+        drop(device);
+        Ok::<_, Error>((refused, listed.0 > 500))
+    });
+    assert_eq!((done, allocations), (Ok((true, true)), 0));
+}
+
+/// Counts what is written.
+struct Listed(usize);
+
+impl std::fmt::Write for Listed {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0 += text.len();
+        Ok(())
+    }
 }
 
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: true, shift: 0 } };

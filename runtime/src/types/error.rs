@@ -328,6 +328,19 @@ pub enum Error {
         /// How many others of its kind there are.
         among: u32,
     },
+    /// Memory or a device of this kind is not built into this program. Build it with the feature.
+    NotBuiltIn {
+        /// The kind, as its names begin.
+        kind: &'static str,
+        /// The feature of the crate `contigo`.
+        feature: &'static str,
+    },
+    /// Memory of this kind belongs to a device: to one that was not opened, or to another one than was. Open that device, and the memory
+    /// from it.
+    NeedsDevice {
+        /// The kind, as its names begin.
+        kind: &'static str,
+    },
     /// Several devices are called that. Name one of them: a device-tree node with its unit address.
     Ambiguous {
         /// What was looked for.
@@ -496,6 +509,10 @@ impl fmt::Display for Error {
             Self::Cuda { call, code, name } => write!(f, "{call}: {name} ({code})"),
             Self::NoLibrary { name, fix } => write!(f, "{name} cannot be loaded: {fix}"),
             Self::NotFound { what, among } => write!(f, "no such {what}; {among} others are there"),
+            Self::NotBuiltIn { kind, feature } => write!(f, "{kind} is not built into this program: build it with the feature {feature}"),
+            Self::NeedsDevice { kind } => {
+                write!(f, "this {kind} memory belongs to a device: open that device, and the memory from it")
+            }
             Self::Ambiguous { what, matches } => {
                 write!(f, "{matches} devices match, and one {what} was asked for: name its unit address too")
             }

@@ -3,7 +3,8 @@
 
 use super::{Failure, Harness};
 use contigo::{
-    Backend, DevAddr, Mmio, Port, Result,
+    Backend, DevAddr, Error, Mmio, Port, Result,
+    names::{AnyMemory, DeviceName, MemoryName, OpenDevice},
     sim::{BusError, Model, OnBoard, Sim, SimBoard, SimBus, SimDevice, SimSpec},
 };
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,6 +52,53 @@ impl Harness for OnSim {
     }
     fn unowned_accesses(&self) -> u64 {
         self.board.counts().unowned_accesses
+    }
+}
+
+/// Memory that one device's opening serves, by names.
+#[derive(Debug)]
+pub struct OnName {
+    device: OpenDevice,
+    name: MemoryName,
+    port: Port,
+}
+
+impl OnName {
+    /// Blocks of `memory`, from `device`.
+    ///
+    /// # Errors
+    /// What the names or the opening say.
+    pub fn new(device: &str, memory: &str) -> Result<Self> {
+        let device = device.parse::<DeviceName>()?.open()?;
+        let port = device.port().ok_or(Error::NotFound { what: "port of the device", among: 0 })?;
+        Ok(Self { name: memory.parse()?, port, device })
+    }
+
+    fn board(&self) -> Result<&SimBoard, BusError> {
+        self.device.board().ok_or(BusError { addr: DevAddr(0) })
+    }
+}
+
+impl Harness for OnName {
+    type Backend<'h> = AnyMemory<'h>;
+
+    fn open(&self, len_bytes: usize) -> Result<AnyMemory<'_>, Failure> {
+        Ok(self.device.memory(&self.name, len_bytes)?)
+    }
+    fn port(&self) -> Port {
+        self.port
+    }
+    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        read(self.board()?, self.port, addr, bytes)
+    }
+    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+        write(self.board()?, self.port, addr, bytes)
+    }
+    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+        transfer(self.board()?, self.port, addr, Transfer::Probe(bytes))
+    }
+    fn unowned_accesses(&self) -> u64 {
+        self.device.board().map_or(0, |board| board.counts().unowned_accesses)
     }
 }
 

@@ -271,7 +271,7 @@ impl PciFunction {
     /// An IOMMU that lets this function's addresses through has the type `identity` (Linux
     /// `Documentation/ABI/testing/sysfs-kernel-iommu_groups`). Any other would take physical addresses for its own: at best a fault. A port on
     /// a bus of its own gets no physical addresses ([`KernelPort::seen_through`](crate::KernelPort::seen_through)).
-    fn refuse_translated(&self, port: &Port) -> Result<(), Error> {
+    pub(crate) fn refuse_translated(&self, port: &Port) -> Result<(), Error> {
         let mut buffer = [0; 32];
         if port.bus != Bus::Soc
             || self.folder.open_at(c"iommu_group", O_PATH).is_err()

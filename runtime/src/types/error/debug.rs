@@ -59,6 +59,8 @@ impl fmt::Debug for Error {
             Denied { what, errno, fix }
             BadName { len_bytes, max_bytes }
             NotFound { what, among }
+            NotBuiltIn { kind, feature }
+            NeedsDevice { kind }
             Ambiguous { what, matches }
             AttributeMissing { name }
             AttributeUnreadable { name, errno }

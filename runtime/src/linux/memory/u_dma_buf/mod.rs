@@ -30,6 +30,8 @@ pub mod seam {
     };
 }
 
+pub(crate) use self::sysfs::{CLASSES, is_translated};
+
 use self::facts::Facts;
 use self::ioctl::{Kernel, RUNNING, SyncArgs, UDmaBufIoctl};
 use self::sysfs::{Directory, SyncFiles};

@@ -10,7 +10,7 @@ use core::{ffi::CStr, fmt::Write as _};
 use nix::libc::{EIO, ENOENT, ENOTDIR, O_DIRECTORY, O_RDONLY, O_WRONLY};
 
 /// The class directories, newest first: the module was called `udmabuf` until version 2.
-const CLASSES: [&str; 2] = ["u-dma-buf", "udmabuf"];
+pub(crate) const CLASSES: [&str; 2] = ["u-dma-buf", "udmabuf"];
 
 /// `/sys/class/u-dma-buf/<name>`.
 #[derive(Debug)]
@@ -29,12 +29,9 @@ impl Directory {
         Err(Error::AttributeMissing { name: "/sys/class/u-dma-buf/<name>" })
     }
 
-    /// Is the device behind an IOMMU, or a bus with `dma-ranges`? Then its address is not the physical one. An empty
-    /// `dma-ranges` is one-to-one (Devicetree Specification, 2.3.9).
+    /// As [`is_translated`].
     pub(super) fn is_translated(&self) -> bool {
-        let is_there = |path| self.0.open_at(path, O_RDONLY).is_ok();
-        let holds_bytes = |path| self.0.open_at(path, O_RDONLY).is_ok_and(|file| file.read_start(&mut [0; 1]) == Ok(1));
-        is_there(c"device/iommu_group") || is_there(c"device/of_node/iommus") || holds_bytes(c"device/of_node/../dma-ranges")
+        is_translated(&self.0)
     }
 
     /// The number that the attribute holds, or `None` where there is no such attribute.
@@ -55,6 +52,14 @@ impl Directory {
             Err(errno) => Err(Error::AttributeUnreadable { name, errno }),
         }
     }
+}
+
+/// Is the device behind an IOMMU, or a bus with `dma-ranges`? Then its address is not the physical one. An empty
+/// `dma-ranges` is one-to-one (Devicetree Specification, 2.3.9).
+pub(crate) fn is_translated(folder: &Fd) -> bool {
+    let is_there = |path| folder.open_at(path, O_RDONLY).is_ok();
+    let holds_bytes = |path| folder.open_at(path, O_RDONLY).is_ok_and(|file| file.read_start(&mut [0; 1]) == Ok(1));
+    is_there(c"device/iommu_group") || is_there(c"device/of_node/iommus") || holds_bytes(c"device/of_node/../dma-ranges")
 }
 
 /// The files of a sync, opened once: a sync itself opens nothing, and needs no path.

@@ -1,0 +1,158 @@
+#![allow(unsafe_code, reason = "registers and a port are promises, which each kind of device keeps")]
+//! A device of every kind as one type.
+
+use crate::{
+    hw::{Device, Irq, Mmio},
+    linux::{
+        Spin,
+        device::{Registers, UioIrq},
+        vfio::VfioDevice,
+    },
+    mem::Port,
+    types::{
+        Error,
+        platform::{AsFd, BorrowedFd},
+    },
+};
+use core::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+/// A device of whatever kind, for one driver: registers, interrupt and port. [`OpenDevice::attach`](super::OpenDevice::attach) makes one;
+/// when it is dropped, the next driver may have the device. It is forgotten with its driver where that did not stop, and then nobody may.
+pub struct AnyDevice<'o> {
+    registered: Registered<'o>,
+    port: Port,
+    /// Dropped last.
+    _attached: Attached<'o>,
+}
+
+/// Registers of whatever kind.
+pub(super) enum Registered<'o> {
+    /// A mapping that the opening owns; with no interrupt the driver looks again and again.
+    Plain {
+        registers: &'o Registers,
+        irq: Option<UioIrq>,
+    },
+    Vfio(VfioDevice<'o>),
+    #[cfg(feature = "sim")]
+    Simulated(super::simulated::Simulated<'o>),
+}
+
+/// While it lives, nobody else gets the device.
+struct Attached<'o>(&'o AtomicBool);
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl<'o> AnyDevice<'o> {
+    /// `attached` was set for it.
+    pub(super) const fn new(registered: Registered<'o>, port: Port, attached: &'o AtomicBool) -> Self {
+        Self { registered, port, _attached: Attached(attached) }
+    }
+
+    /// The file of its interrupt, to wait for beside others, as [`UioIrq`] and [`VfioDevice::raw_fd`] say; `None` where it has none.
+    #[must_use]
+    pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
+        match &self.registered {
+            Registered::Plain { irq, .. } => irq.as_ref().map(AsFd::as_fd),
+            // SAFETY: it is open as long as the device, which is borrowed as long as what is returned.
+            Registered::Vfio(device) => device.raw_fd().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }),
+            #[cfg(feature = "sim")]
+            Registered::Simulated(_) => None,
+        }
+    }
+
+    /// A second handle on the interrupt of a UIO device or of a PCI function, for an event loop; `None` where it has none of that kind.
+    ///
+    /// # Errors
+    /// As [`UioIrq::try_clone`].
+    pub fn uio_irq(&self) -> Result<Option<UioIrq>, Error> {
+        match &self.registered {
+            Registered::Plain { irq: Some(irq), .. } => irq.try_clone().map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+// SAFETY: 1. The registers of one device: a mapping's, VFIO's, or a model's. 2. `attached` gives them to one value at a time, and the
+// opening holds the lock that keeps other programs away.
+unsafe impl Mmio for AnyDevice<'_> {
+    fn len_bytes(&self) -> usize {
+        match &self.registered {
+            Registered::Plain { registers, .. } => registers.len_bytes(),
+            Registered::Vfio(device) => device.len_bytes(),
+            #[cfg(feature = "sim")]
+            Registered::Simulated(device) => device.len_bytes(),
+        }
+    }
+
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        match &self.registered {
+            Registered::Plain { registers, .. } => registers.read32(offset),
+            Registered::Vfio(device) => device.read32(offset),
+            #[cfg(feature = "sim")]
+            Registered::Simulated(device) => device.read32(offset),
+        }
+    }
+
+    #[inline]
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.registered {
+                Registered::Plain { registers, .. } => registers.write32(offset, value),
+                Registered::Vfio(device) => device.write32(offset, value),
+                #[cfg(feature = "sim")]
+                Registered::Simulated(device) => device.write32(offset, value),
+            }
+        }
+    }
+}
+
+impl Irq for AnyDevice<'_> {
+    fn now_us(&self) -> u64 {
+        match &self.registered {
+            #[cfg(feature = "sim")]
+            Registered::Simulated(device) => device.now_us(),
+            _ => Spin.now_us(),
+        }
+    }
+
+    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+        match &mut self.registered {
+            Registered::Plain { irq: Some(irq), .. } => irq.wait(timeout_us),
+            Registered::Plain { irq: None, .. } => Spin.wait(timeout_us),
+            Registered::Vfio(device) => device.wait(timeout_us),
+            #[cfg(feature = "sim")]
+            Registered::Simulated(device) => device.wait(timeout_us),
+        }
+    }
+
+    fn looks_before_clock(&self) -> u32 {
+        match &self.registered {
+            Registered::Plain { irq: None, .. } => Spin.looks_before_clock(),
+            Registered::Vfio(device) => device.looks_before_clock(),
+            _ => 0,
+        }
+    }
+}
+
+// SAFETY: `OpenDevice::attach` gave it the port that the kernel or the simulated board says, and `attach_wired`'s caller promised the
+// other ones.
+unsafe impl Device for AnyDevice<'_> {
+    fn port(&self) -> &Port {
+        &self.port
+    }
+}
+
+impl fmt::Debug for AnyDevice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyDevice").field("len_bytes", &self.len_bytes()).field("port", &self.port).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,63 @@
+#![allow(unsafe_code, reason = "`unsafe impl Backend`, which is another backend's in every method")]
+//! Memory of every kind as one type.
+
+use super::rows::Block;
+use crate::{
+    linux::{Export, ExportedFd, NO_DMA_BUF},
+    mem::{Backend, Mapping, Segment},
+    types::{Direction, Error},
+};
+use core::{fmt, ops::Range};
+
+/// Memory of whatever kind: a [`Backend`] for a program that has its memory's name from its user. It owns the block, with no heap, and
+/// lives at most as long as the device that it belongs to.
+///
+/// [`MemoryName::open_in`](super::MemoryName::open_in) and [`OpenDevice::memory`](super::OpenDevice::memory) make one of a name, and
+/// `From` of every type that holds memory.
+pub struct AnyMemory<'d>(Block<'d>);
+
+impl<'d> AnyMemory<'d> {
+    pub(super) const fn of(block: Block<'d>) -> Self {
+        Self(block)
+    }
+}
+
+// SAFETY: every method is one backend's own, the same one at every call, because what is inside is never exchanged; and moving this
+// value moves no block, as that backend promises.
+unsafe impl Backend for AnyMemory<'_> {
+    fn name(&self) -> &'static str {
+        self.0.backend().name()
+    }
+    fn mapping(&self) -> Mapping {
+        self.0.backend().mapping()
+    }
+    fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
+        self.0.backend().segment(offset_bytes)
+    }
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.backend().sync_for_device(range, direction) }
+    }
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.backend().sync_for_cpu(range, direction) }
+    }
+    #[cfg(feature = "sim")]
+    fn held_by(&self, range: Range<usize>, holder: crate::sim::Holder<'_>) {
+        self.0.backend().held_by(range, holder);
+    }
+}
+
+// SAFETY: as above.
+unsafe impl Export for AnyMemory<'_> {
+    unsafe fn export(&self) -> Result<ExportedFd, Error> {
+        // SAFETY: the caller's promise.
+        self.0.export().map_or(Err(NO_DMA_BUF), |block| unsafe { block.export() })
+    }
+}
+
+impl fmt::Debug for AnyMemory<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyMemory").field("name", &self.name()).field("mapping", &self.mapping()).finish()
+    }
+}

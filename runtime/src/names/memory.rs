@@ -1,0 +1,240 @@
+//! Names of memory.
+
+use super::{
+    any_memory::AnyMemory,
+    device::DeviceName,
+    error::{Form, NameError, NameRule},
+    grammar::{self, Parsed},
+    open_device::OpenDevice,
+    rows::{MEMORIES, MemoryRow},
+};
+use crate::types::Error;
+use core::{cell::OnceCell, fmt, str::FromStr};
+
+/// The name of memory: what a user writes after `--memory`, in every language. It is copied like a number, and says nothing of whether
+/// this machine has such memory: [`Inventory`](super::Inventory) does, and [`open_in`](Self::open_in).
+///
+/// | name | memory |
+/// |---|---|
+/// | `u-dma-buf:udmabuf0` | [`UDmaBuf::open`](crate::UDmaBuf::open) |
+/// | `u-dma-buf-translated:udmabuf0` | [`UDmaBuf::open_translated`](crate::UDmaBuf::open_translated) |
+/// | `dma-heap:linux,cma` | [`DmaHeap::allocate`](crate::DmaHeap::allocate) |
+/// | `dma-heap:linux,cma@guard:f8003000` | [`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for), of that device |
+/// | `hugetlb` | [`HugeTlb::new`](crate::HugeTlb::new) |
+/// | `vfio:0000:01:00.0` | [`Vfio::memory`](crate::vfio::Vfio::memory), of that device |
+/// | `cuda`, `cuda:1` | `CudaHost::allocate`, of that GPU (feature `cuda`) |
+/// | `sim`, `sim:7` | `SimBoard::memory`, of a board with that seed (feature `sim`) |
+///
+/// ```
+/// use contigo::names::MemoryName;
+/// let name: MemoryName = "dma-heap:linux,cma@guard:f8003000".parse()?;
+/// assert_eq!((name.kind(), name.argument()), ("dma-heap", "linux,cma"));
+/// assert_eq!(name.device().map(|device| device.to_string()).as_deref(), Some("guard:f8003000"));
+/// # Ok::<(), contigo::names::NameError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct MemoryName {
+    parsed: Parsed,
+    row: &'static MemoryRow,
+}
+
+impl MemoryName {
+    /// The kind: what stands before the first colon.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        self.row.kind
+    }
+
+    /// What stands after it, without the device; `""` where nothing does.
+    #[must_use]
+    pub fn argument(&self) -> &str {
+        self.parsed.argument()
+    }
+
+    /// One sentence about memory of this kind.
+    #[must_use]
+    pub const fn help(&self) -> &'static str {
+        self.row.help
+    }
+
+    /// The device that it belongs to, from which it is opened; `None` for memory that is opened alone.
+    #[must_use]
+    pub fn device(&self) -> Option<DeviceName> {
+        (self.row.device)(self)
+    }
+
+    /// Opens `len_bytes` of memory that belongs to no device. Of a u-dma-buf, whose size is fixed, it is all of the block.
+    ///
+    /// # Errors
+    /// - [`Error::NeedsDevice`]: it belongs to one. Open that, or use [`open_in`](Self::open_in).
+    /// - [`Error::NotBuiltIn`]: this program was built without it.
+    /// - [`Error::BlockSize`]: the block is smaller. What the backend's own function says.
+    ///
+    /// ```no_run
+    /// use contigo::{Region, names::MemoryName};
+    /// let name: MemoryName = "u-dma-buf:udmabuf0".parse()?;
+    /// let region = Region::new(name.open(1 << 20)?)?;
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn open(&self, len_bytes: usize) -> Result<AnyMemory<'static>, Error> {
+        if self.device().is_some() {
+            return Err(self.needs_device());
+        }
+        self.open_of(None, len_bytes)
+    }
+
+    /// Opens `len_bytes` of it, whatever it belongs to: that is opened first, and put in `device`, where it lives as long as the memory.
+    /// What is in `device` already is the device.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), [`DeviceName::open`] and [`OpenDevice::memory`].
+    ///
+    /// ```
+    /// use contigo::{Region, names::MemoryName};
+    /// use core::cell::OnceCell;
+    /// let name: MemoryName = "sim:7".parse()?;
+    /// let device = OnceCell::new();
+    /// let region = Region::new(name.open_in(&device, 1 << 20)?)?;
+    /// assert_eq!(region.len_bytes(), 1 << 20);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn open_in<'d>(&self, device: &'d OnceCell<OpenDevice>, len_bytes: usize) -> Result<AnyMemory<'d>, Error> {
+        if let (None, Some(name)) = (device.get(), self.device()) {
+            // The cell is empty: it takes the device.
+            let _ = device.set(name.open()?);
+        }
+        match device.get() {
+            Some(device) => device.memory(self, len_bytes),
+            None => self.open_of(None, len_bytes),
+        }
+    }
+
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub(super) fn open_of<'d>(&self, device: Option<&'d OpenDevice>, len_bytes: usize) -> Result<AnyMemory<'d>, Error> {
+        let open = self.row.open.ok_or(Error::NotBuiltIn { kind: self.row.kind, feature: self.row.feature })?;
+        open(self, device, len_bytes)
+    }
+
+    pub(super) const fn needs_device(&self) -> Error {
+        Error::NeedsDevice { kind: self.row.kind }
+    }
+
+    /// Every form that a name has, and a sentence about each, for a program's help.
+    pub fn syntaxes() -> impl Iterator<Item = (&'static str, &'static str)> {
+        MEMORIES.iter().map(|row| (row.syntax, row.help))
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.parsed.text()
+    }
+
+    pub(super) fn more(&self) -> Option<&str> {
+        self.parsed.more()
+    }
+}
+
+impl FromStr for MemoryName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let kind = grammar::kind(text);
+        let Some(row) = MEMORIES.iter().find(|row| row.kind == kind) else {
+            return Err(NameError { rule: NameRule::Kind, at: 0, len_bytes: text.len(), form: Form::Memory });
+        };
+        Ok(Self { parsed: grammar::parse(text, row.argument, row.syntax)?, row })
+    }
+}
+
+impl fmt::Display for MemoryName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.text())
+    }
+}
+
+impl fmt::Debug for MemoryName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MemoryName").field(&self.text()).finish()
+    }
+}
+
+impl PartialEq for MemoryName {
+    fn eq(&self, other: &Self) -> bool {
+        self.parsed == other.parsed
+    }
+}
+
+impl Eq for MemoryName {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::MemoryName;
+    use std::{
+        format,
+        string::{String, ToString},
+    };
+
+    const NAMES: [&str; 12] = [
+        "u-dma-buf:udmabuf0",
+        "u-dma-buf-translated:udmabuf-gemm8",
+        "dma-heap:linux,cma",
+        "dma-heap:pool@70000000",
+        "dma-heap:linux,cma@guard:f8003000",
+        "dma-heap:linux,cma@guard:0000:00:02.0",
+        "hugetlb",
+        "vfio:0000:01:00.0",
+        "cuda",
+        "cuda:4294967295",
+        "sim",
+        "sim:18446744073709551615",
+    ];
+
+    #[test]
+    fn names_are_read_and_written_alike() {
+        for text in NAMES {
+            let name: MemoryName = text.parse().unwrap();
+            let copy = name;
+            assert_eq!((name.to_string().as_str(), format!("{copy:>40}").trim_start(), copy), (text, text, name));
+            assert_eq!(text.split(':').next(), Some(name.kind()));
+        }
+        assert_ne!("sim".parse::<MemoryName>(), "sim:1".parse());
+    }
+
+    #[test]
+    fn the_parts_are_told_apart() {
+        let owners = NAMES.map(|text| {
+            let name: MemoryName = text.parse().unwrap();
+            (String::from(name.argument()), name.device().map(|device| device.to_string()))
+        });
+        let expected = [
+            ("udmabuf0", None),
+            ("udmabuf-gemm8", None),
+            ("linux,cma", None),
+            ("pool@70000000", None),
+            ("linux,cma", Some("guard:f8003000")),
+            ("linux,cma", Some("guard:0000:00:02.0")),
+            ("", None),
+            ("0000:01:00.0", Some("vfio:0000:01:00.0")),
+            ("", Some("cuda")),
+            ("4294967295", Some("cuda:4294967295")),
+            ("", Some("sim:board")),
+            ("18446744073709551615", Some("sim:board@18446744073709551615")),
+        ];
+        assert_eq!(owners, expected.map(|(argument, device)| (argument.into(), device.map(Into::into))));
+    }
+
+    /// As 32-bit builds have it, and builds without the feature.
+    #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
+    #[test]
+    fn what_is_not_built_in_says_the_feature() {
+        use super::{super::Inventory, DeviceName, Error};
+        let not_built_in = Error::NotBuiltIn { kind: "cuda", feature: "cuda" };
+        let (memory, device): (MemoryName, DeviceName) = ("cuda:1".parse().unwrap(), "cuda:1".parse().unwrap());
+        assert_eq!(memory.open_in(&core::cell::OnceCell::new(), 1).map(|_| ()), Err(not_built_in));
+        assert_eq!(device.open().map(|_| ()), Err(not_built_in));
+        let entry = Inventory::here().memories().find(|entry| entry.kind == "cuda").unwrap();
+        assert_eq!((entry.name, entry.to_string().as_str()), (None, "no cuda: it is not built into this program"));
+    }
+}

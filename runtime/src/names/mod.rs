@@ -1,0 +1,45 @@
+//! The one door: memory and devices by names, which are the same text in the tool, in C, in Python and in the board tests.
+//!
+//! ```text
+//!   "dma-heap:linux,cma@guard:f8003000" ─► MemoryName ─┬─ device() ─► DeviceName ─► OpenDevice ─┬─ memory(name, bytes) ─► AnyMemory
+//!                                                      └─ open(bytes) ─► AnyMemory              └─ attach(how) ─► AnyDevice
+//!   Inventory: what this machine has, by the same names, and why it lacks the rest
+//! ```
+//!
+//! Nothing here allocates. [`AnyMemory`] is a [`Backend`](crate::Backend) and [`AnyDevice`] a [`Device`](crate::Device), so regions,
+//! drivers and engines take them as any other. Memory that belongs to a device is opened from the device, and one opening serves its
+//! registers too.
+//!
+//! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of the conformance suite, and its
+//! documentation: the tool, C and Python name no kind.
+//!
+//! Imports: `types`, `mem`, `hw`, `sim`, `drivers`, `linux`, `cuda`.
+
+mod any_device;
+mod any_memory;
+mod beside;
+mod device;
+mod error;
+mod files;
+mod found;
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+mod gpu;
+mod grammar;
+mod inventory;
+mod memory;
+mod open_device;
+mod rows;
+#[cfg(feature = "sim")]
+mod simulated;
+mod text;
+
+pub use self::{
+    any_device::AnyDevice,
+    any_memory::AnyMemory,
+    device::DeviceName,
+    error::{NameError, NameRule},
+    found::Facts,
+    inventory::{Entry, Inventory},
+    memory::MemoryName,
+    open_device::{Attach, OpenDevice},
+};

@@ -1,0 +1,313 @@
+#![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
+//! A device that was opened once, for its registers and its memory.
+
+use super::{
+    DeviceName, MemoryName,
+    any_device::{AnyDevice, Registered},
+    any_memory::AnyMemory,
+    beside::Beside,
+};
+use crate::{
+    linux::guard::KernelPort,
+    linux::vfio::{Interrupt, Vfio, VfioDevice},
+    mem::Port,
+    types::{Error, PhysAddr},
+};
+use core::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+/// A device, opened: **one opening serves its registers, its interrupt and the memory that belongs to it.** What is made of it borrows
+/// it, so it is closed last, and by closing it the kernel stops the device where it can (`vfio:…`, `guard:…`).
+///
+/// ```
+/// use contigo::{Align, Engine, Region, drivers::zdma::Zdma, names::{Attach, DeviceName, MemoryName}};
+/// let device = "sim:zdma@7".parse::<DeviceName>()?.open()?;
+/// let memory: MemoryName = "sim".parse()?;
+/// let region = Region::new(device.memory(&memory, 1 << 20)?)?;
+/// // SAFETY: the model is a ZDMA.
+/// let mut engine = Engine::new(unsafe { Zdma::simple(device.attach(Attach::default())?)? })?;
+/// let [from, to] = [region.carve(4096, Align::LINE)?.into_buf(), region.carve(4096, Align::LINE)?.into_buf()];
+/// let [_from, _to] = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(contigo::Timeout::ms(20))?;
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct OpenDevice {
+    name: DeviceName,
+    /// A driver has the registers.
+    attached: AtomicBool,
+    what: What,
+}
+
+#[allow(clippy::large_enum_variant, reason = "there is no heap to put the large one on, and a program opens a handful of devices")]
+enum What {
+    /// Registers that a program's word wires: a UIO device's, or a PCI function's.
+    Plain(Beside),
+    /// What the kernel module guards, and its registers, once they were asked for.
+    Guarded(Guarded),
+    Vfio(Vfio),
+    #[cfg(feature = "sim")]
+    Simulated(crate::sim::SimBoard, super::simulated::Models),
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    Gpu(crate::cuda::Gpu<'static>),
+}
+
+struct Guarded {
+    guard: KernelPort,
+    /// The kernel's name for it.
+    device: heapless::String<64>,
+    beside: spin::Once<Beside>,
+}
+
+/// How a driver takes a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attach {
+    /// Which window of registers: a PCI function's BAR. Other devices have window 0.
+    pub window: u8,
+    /// Does the driver wait for the interrupt? Otherwise it looks again and again, with no system call.
+    pub interrupt: bool,
+}
+
+impl Default for Attach {
+    /// The first window, with the interrupt.
+    fn default() -> Self {
+        Self { window: 0, interrupt: true }
+    }
+}
+
+impl OpenDevice {
+    fn new(name: &DeviceName, what: What) -> Self {
+        Self { name: *name, attached: AtomicBool::new(false), what }
+    }
+
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub(super) fn uio(name: &DeviceName, root: &str) -> Result<Self, Error> {
+        Ok(Self::new(name, What::Plain(Beside::uio(name, root)?)))
+    }
+
+    pub(super) fn pci(name: &DeviceName, root: &str) -> Result<Self, Error> {
+        Ok(Self::new(name, What::Plain(Beside::pci(name.argument(), root)?)))
+    }
+
+    pub(super) fn guarded(name: &DeviceName, root: &str) -> Result<Self, Error> {
+        let device = super::beside::guard_called(name.argument(), root)?;
+        let guard = KernelPort::open(&device)?;
+        Ok(Self::new(name, What::Guarded(Guarded { guard, device, beside: spin::Once::new() })))
+    }
+
+    pub(super) fn behind_iommu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        Ok(Self::new(name, What::Vfio(Vfio::open(name.argument())?)))
+    }
+
+    #[cfg(feature = "sim")]
+    pub(super) fn simulated(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        let (board, models) = super::simulated::open(name)?;
+        Ok(Self::new(name, What::Simulated(board, models)))
+    }
+
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    pub(super) fn cuda(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        Ok(Self::new(name, What::Gpu(super::gpu::open(name.number().unwrap_or(0))?)))
+    }
+
+    /// The name that it was opened by.
+    #[must_use]
+    pub const fn name(&self) -> &DeviceName {
+        &self.name
+    }
+
+    /// Its way to memory, where the kernel or the simulated board says it; `None` for a device of which only the board's manual does.
+    #[must_use]
+    pub fn port(&self) -> Option<Port> {
+        match &self.what {
+            What::Plain(_) | What::Guarded(_) => None,
+            What::Vfio(vfio) => Some(vfio.port()),
+            #[cfg(feature = "sim")]
+            What::Simulated(board, _) => Some(board.port()),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            What::Gpu(gpu) => Some(gpu.port()),
+        }
+    }
+
+    /// `port`, as the kernel describes this device: [`KernelPort::seen_through`] where the module guards it, VFIO's own, or as it is, on
+    /// the board's bus where that is simulated.
+    #[must_use]
+    pub fn seen_through(&self, port: Port) -> Port {
+        match &self.what {
+            What::Guarded(guarded) => guarded.guard.seen_through(port),
+            #[cfg(feature = "sim")]
+            What::Simulated(board, _) => Port { bus: board.bus(), ..port },
+            _ => self.port().unwrap_or(port),
+        }
+    }
+
+    /// Where its first register is, where the kernel says it: of a UIO device, and of what the module guards but for PCI functions.
+    #[must_use]
+    pub fn addr(&self) -> Option<PhysAddr> {
+        match &self.what {
+            What::Plain(registers) => registers.addr(),
+            What::Guarded(guarded) => u64::from_str_radix(super::beside::address(&guarded.device), 16).ok().map(PhysAddr),
+            _ => None,
+        }
+    }
+
+    /// Opens `len_bytes` of memory for this device: what belongs to it, a dma-heap's block through its guard, or memory that belongs to
+    /// no device.
+    ///
+    /// # Errors
+    /// - [`Error::NeedsDevice`]: it belongs to another device.
+    /// - [`Error::NotBuiltIn`]: this program was built without it. What the backend's own function says.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn memory(&self, name: &MemoryName, len_bytes: usize) -> Result<AnyMemory<'_>, Error> {
+        if name.device().is_some_and(|owner| !self.is(&owner)) {
+            return Err(name.needs_device());
+        }
+        name.open_of(Some(self), len_bytes)
+    }
+
+    /// Is it what `owner` names?
+    fn is(&self, owner: &DeviceName) -> bool {
+        if owner.kind() != self.name.kind() {
+            return false;
+        }
+        match &self.what {
+            #[cfg(feature = "sim")]
+            What::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.seed()),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            What::Gpu(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
+            What::Guarded(Guarded { device, .. }) => super::beside::is_called(device, owner.argument()),
+            _ => owner.argument() == self.name.argument(),
+        }
+    }
+
+    /// Its registers and its interrupt, for one driver at a time, where [`port`](Self::port) says how it reaches memory. A device behind an
+    /// IOMMU is reset first, and may master the bus then; a simulated one begins as after power-on.
+    ///
+    /// # Errors
+    /// - [`Error::Busy`]: a driver has it, or was forgotten.
+    /// - [`Error::Unsuitable`]: no kernel says how it reaches memory; use [`attach_wired`](Self::attach_wired).
+    /// - What [`VfioDevice::open`] says.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn attach(&self, how: Attach) -> Result<AnyDevice<'_>, Error> {
+        self.attach_through(self.port(), how)
+    }
+
+    /// As [`attach`](Self::attach), for a device whose way to memory is the program's word; another one keeps its own.
+    ///
+    /// # Errors
+    /// - As [`attach`](Self::attach).
+    /// - [`Error::NotFound`]: a guarded device has no registers for user space: neither a UIO device nor a PCI function is at its address.
+    /// - What [`Uio::find`](crate::Uio::find), or [`PciFunction::open`](crate::PciFunction::open) and
+    ///   [`PciFunction::bar`](crate::PciFunction::bar), say.
+    ///
+    /// # Safety
+    /// As [`Wired::new`](crate::Wired::new): the device reaches memory through `port`, or, where the module guards it, through
+    /// [`seen_through`](Self::seen_through) of it, and no other way.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub unsafe fn attach_wired(&self, port: Port, how: Attach) -> Result<AnyDevice<'_>, Error> {
+        self.attach_through(Some(self.seen_through(port)), how)
+    }
+
+    /// `port` is true of it: the kernel's or the board's word, or a caller's who promised it.
+    #[cfg_attr(feature = "audit", track_caller)]
+    fn attach_through(&self, port: Option<Port>, how: Attach) -> Result<AnyDevice<'_>, Error> {
+        const FIX: &str = "no kernel says how it reaches memory: name its port";
+        let port = port.ok_or(Error::Unsuitable { name: "the port of the device", value: 0, fix: FIX })?;
+        if self.attached.swap(true, Ordering::Acquire) {
+            return Err(Error::Busy);
+        }
+        let made = self.registered(port, how);
+        let registered = made.inspect_err(|_| self.attached.store(false, Ordering::Release))?;
+        Ok(AnyDevice::new(registered, port, &self.attached))
+    }
+
+    #[cfg_attr(feature = "audit", track_caller)]
+    fn registered(&self, port: Port, how: Attach) -> Result<Registered<'_>, Error> {
+        match &self.what {
+            What::Plain(registers) => registers.registered(&port, how, false),
+            What::Guarded(Guarded { device, beside, .. }) => {
+                let beside = match beside.get() {
+                    Some(beside) => beside,
+                    // Only here, with `attached` held.
+                    None => {
+                        let found = Beside::of_guard(device)?;
+                        beside.call_once(|| found)
+                    }
+                };
+                beside.registered(&port, how, true)
+            }
+            What::Vfio(vfio) => {
+                let interrupt = if how.interrupt { Interrupt::Any } else { Interrupt::Polled };
+                Ok(Registered::Vfio(VfioDevice::open(vfio, how.window, interrupt)?))
+            }
+            #[cfg(feature = "sim")]
+            What::Simulated(board, models) => Ok(Registered::Simulated(super::simulated::Simulated::new(board, models, port)?)),
+            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+            What::Gpu(_) => Err(Error::NotFound { what: "window of registers of a GPU", among: 0 }),
+        }
+    }
+
+    /// Lets a PCI function reach memory, by its guard or by its own command register; another device may already. Its driver has stopped it
+    /// before ([`Engine::new`](crate::Engine::new) does).
+    ///
+    /// # Errors
+    /// What [`KernelPort::enable_bus_master`] and [`BusMaster::enable`](crate::BusMaster::enable) say.
+    ///
+    /// # Safety
+    /// As [`BusMaster::enable`](crate::BusMaster::enable).
+    pub unsafe fn enable_bus_master(&self) -> Result<(), Error> {
+        match &self.what {
+            // SAFETY: the caller's promise.
+            What::Plain(registers) => unsafe { registers.enable_bus_master() },
+            What::Guarded(Guarded { guard, beside, .. }) if beside.get().is_some_and(Beside::is_pci) => {
+                // SAFETY: the caller's promise.
+                unsafe { guard.enable_bus_master() }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Its guard, to leave with the kernel what stops it ([`Engine::arm`](crate::Engine::arm)).
+    #[must_use]
+    pub const fn guard(&self) -> Option<&KernelPort> {
+        match &self.what {
+            What::Guarded(guarded) => Some(&guarded.guard),
+            _ => None,
+        }
+    }
+
+    /// Its address space behind the IOMMU, to reset it, or to cut it off from memory.
+    #[must_use]
+    pub const fn vfio(&self) -> Option<&Vfio> {
+        match &self.what {
+            What::Vfio(vfio) => Some(vfio),
+            _ => None,
+        }
+    }
+
+    /// Its simulated board, for other models, and for what went wrong on it.
+    #[cfg(feature = "sim")]
+    #[must_use]
+    pub const fn board(&self) -> Option<&crate::sim::SimBoard> {
+        match &self.what {
+            What::Simulated(board, _) => Some(board),
+            _ => None,
+        }
+    }
+
+    /// The GPU, for its kernels.
+    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+    #[must_use]
+    pub const fn gpu(&self) -> Option<&crate::cuda::Gpu<'static>> {
+        match &self.what {
+            What::Gpu(gpu) => Some(gpu),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for OpenDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenDevice").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,261 @@
+//! Memory and devices by their names, over trees of files that look like the kernel's, and on the simulated board. On real kernels the lab
+//! opens them.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; a fake tree is a promise"
+)]
+
+use contigo::{
+    Align, Backend, Bus, CpuBuf, Device, Engine, Error, Irq, Mmio, Port, Region, Timeout,
+    drivers::{
+        pl330::{PROGRAM_BYTES, Pl330},
+        zdma::Zdma,
+    },
+    names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice},
+};
+use contigo_testkit::fake_devices::FakeDevices;
+use std::{cell::OnceCell, fs};
+
+const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+const POLLED: Attach = Attach { window: 0, interrupt: false };
+
+fn memory(text: &str) -> MemoryName {
+    text.parse().unwrap()
+}
+
+fn device(text: &str) -> DeviceName {
+    text.parse().unwrap()
+}
+
+/// Opens a device of the tree.
+fn open(tree: &FakeDevices, name: &str) -> Result<OpenDevice, Error> {
+    // SAFETY: no driver is made of it that gives memory back.
+    unsafe { device(name).open_under(tree.root()) }
+}
+
+fn wired<'o>(device: &'o OpenDevice, how: Attach) -> Result<AnyDevice<'o>, Error> {
+    // SAFETY: nothing reaches memory.
+    unsafe { device.attach_wired(PORT, how) }
+}
+
+fn lines<N: std::fmt::Display>(entries: impl Iterator<Item = Entry<N>>) -> Vec<String> {
+    entries.map(|entry| entry.to_string()).collect()
+}
+
+/// A board with a bit of everything.
+fn board() -> FakeDevices {
+    let tree = FakeDevices::new();
+    for (name, class) in [("udmabuf1", "udmabuf"), ("udmabuf0", "u-dma-buf"), ("udmabuf-smmu", "u-dma-buf")] {
+        tree.file(&format!("sys/class/{class}/{name}/size"), "1048576\n");
+        tree.file(&format!("sys/class/{class}/{name}/phys_addr"), "0x0000000030000000\n");
+        tree.file(&format!("dev/{name}"), "");
+    }
+    tree.folder("sys/class/u-dma-buf/udmabuf-smmu/device/iommu_group");
+    for heap in ["system", "linux,cma", "no name"] {
+        tree.file(&format!("dev/dma_heap/{heap}"), "");
+    }
+    tree.file("proc/sys/kernel/osrelease", "6.12.0-xilinx\n");
+    tree.file("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n");
+    tree.folder("sys/class/contigo/f8003000.dma-port");
+    tree.file("dev/contigo/f8003000.dma-port", "");
+    tree.uio(1, Some("dma-controller@f8003000"), "dmac");
+    tree.uio(10, Some("dma@1000"), "dma");
+    tree.uio(2, Some("dma@1000"), "dma");
+    tree.uio(3, None, "uio_pci_generic");
+    for (address, driver) in [("0000:00:01.0", "vfio-pci"), ("0000:00:02.0", "nvme")] {
+        tree.pci(address, 0x1234, 0x11E8);
+        tree.link(&FakeDevices::pci_path(address, "driver"), &format!("../../../../bus/pci/drivers/{driver}"));
+    }
+    tree.link(&FakeDevices::pci_path("0000:00:01.0", "iommu_group"), "../../../kernel/iommu_groups/12");
+    tree.file("dev/vfio/12", "");
+    tree
+}
+
+#[test]
+fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
+    let tree = board();
+    let inventory = Inventory::under(tree.root());
+    let expected = [
+        "u-dma-buf:udmabuf-smmu, but its node is behind an IOMMU or dma-ranges: use u-dma-buf-translated",
+        "u-dma-buf:udmabuf0",
+        "u-dma-buf:udmabuf1",
+        "u-dma-buf-translated:udmabuf-smmu",
+        "u-dma-buf-translated:udmabuf0, but its addresses are physical ones: use u-dma-buf",
+        "u-dma-buf-translated:udmabuf1, but its addresses are physical ones: use u-dma-buf",
+        "dma-heap:linux,cma, but from Linux 6.9 on its address needs the kernel module contigo: dma-heap:NAME@guard:DEVICE",
+        "dma-heap:linux,cma@guard:f8003000.dma-port",
+        "dma-heap:system, but its blocks are scattered pages: a device needs an IOMMU and the kernel module contigo for them",
+        "dma-heap:system@guard:f8003000.dma-port",
+        "hugetlb, but no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages",
+        "vfio:0000:00:01.0",
+        "no cuda: this machine has no file /dev/nvidiaN: NVIDIA's driver is not loaded",
+        "sim",
+    ];
+    assert_eq!(lines(inventory.memories()), expected);
+    let expected = [
+        "uio:dma-controller@f8003000",
+        "uio:dma@1000, but several devices have this name: open one by its number, uio:N",
+        "guard:f8003000.dma-port",
+        "pci:0000:00:01.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
+        "pci:0000:00:02.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
+        "vfio:0000:00:01.0",
+        "no cuda: this machine has no file /dev/nvidiaN: NVIDIA's driver is not loaded",
+        "sim:board",
+        "sim:pl330",
+        "sim:zdma",
+    ];
+    assert_eq!(lines(inventory.devices()), expected);
+    let known = |name| inventory.memories().find(|entry| entry.name == Some(memory(name))).unwrap().facts;
+    let facts = known("u-dma-buf:udmabuf0");
+    assert_eq!((facts.len_bytes, facts.addr), (Some(1 << 20), Some(0x3000_0000)));
+    assert_eq!(known("hugetlb").len_bytes, Some(0));
+    let uio = inventory.devices().next().unwrap().facts;
+    assert_eq!((uio.len_bytes, uio.addr), (Some(0x1000), Some(0xF800_3000)));
+    let answer = inventory.memory_answer().to_string();
+    assert!(answer.starts_with("this machine has u-dma-buf:udmabuf-smmu, but its node") && answer.ends_with("; sim"), "{answer}");
+    assert!(inventory.device_answer().to_string().contains("; guard:f8003000.dma-port; "));
+
+    tree.file("proc/sys/kernel/osrelease", "5.15.0\n");
+    tree.file("dev/nvidia1", "");
+    let lines = lines(inventory.memories());
+    assert!(lines.contains(&"dma-heap:linux,cma".into()) && lines.contains(&"cuda:1".into()), "{lines:?}");
+}
+
+#[test]
+fn an_empty_machine_says_why_of_each_kind() {
+    let tree = FakeDevices::new();
+    let inventory = Inventory::under(tree.root());
+    let (memories, devices) = (lines(inventory.memories()), lines(inventory.devices()));
+    assert!(memories[..6].iter().chain(&devices[..5]).all(|line| line.starts_with("no ") && line.contains(": ")), "{memories:?}");
+    assert_eq!((memories.len(), memories[6].as_str(), devices.len()), (7, "sim", 8));
+    let nowhere = Inventory::under("/nowhere");
+    assert_eq!(lines(nowhere.memories()), memories);
+}
+
+#[test]
+fn a_list_has_an_end() {
+    let tree = FakeDevices::new();
+    for number in 0..300 {
+        tree.file(&format!("dev/dma_heap/heap{number:03}"), "");
+    }
+    let heaps = || Inventory::under(tree.root()).memories().filter(|entry| entry.kind == "dma-heap");
+    assert_eq!(heaps().count(), 256);
+    assert_eq!(heaps().last().unwrap().name, Some(memory("dma-heap:heap255")));
+}
+
+#[test]
+fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
+    let tree = board();
+    let opened = open(&tree, "uio:dma-controller").unwrap();
+    assert_eq!((opened.port(), opened.name()), (None, &device("uio:dma-controller")));
+    assert_eq!(opened.attach(POLLED).map(|_| ()).map_err(|error| error.to_string().contains("name its port")), Err(true));
+    for how in [POLLED, Attach::default()] {
+        let mut driver = wired(&opened, how).unwrap();
+        assert_eq!((driver.read32(0), driver.len_bytes(), driver.port()), (0x1001, 0x1000, &PORT));
+        assert_eq!((driver.interrupt().is_some(), driver.wait(0)), (how.interrupt, Ok(())));
+        // SAFETY: no device.
+        unsafe { driver.write32(4, 9) };
+        assert_eq!(tree.word("dev/uio1", 4), 9);
+        assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::Busy));
+    }
+    assert_eq!(open(&tree, "uio:1").map(|_| ()), Err(Error::InUse { errno: libc::EWOULDBLOCK }), "one opening");
+    let second = Attach { window: 1, ..POLLED };
+    assert!(matches!(wired(&opened, second).map(|_| ()), Err(Error::Argument { name: "window", value: 1, .. })));
+    assert_eq!(wired(&opened, POLLED).map(|_| ()), Ok(()), "what was refused is given back");
+    drop(opened);
+    assert_eq!(tree.held(), (0, 0));
+    assert_eq!(open(&tree, "uio:dma").map(|_| ()), Err(Error::Ambiguous { what: "UIO device", matches: 2 }));
+    assert_eq!(open(&tree, "uio:10").map(|_| ()), Ok(()));
+    assert_eq!(
+        open(&tree, "guard:f8003001").map(|_| ()),
+        Err(Error::NotFound { what: "device that is bound to the kernel module contigo", among: 1 })
+    );
+}
+
+#[test]
+fn a_pci_function_answers_once_it_is_attached_and_masters_the_bus_when_told() {
+    const EDU: &str = "0000:00:01.0";
+    let tree = FakeDevices::new();
+    tree.pci(EDU, 0x1234, 0x11E8);
+    let command = || tree.config(EDU)[4];
+    let opened = open(&tree, "pci:0000:00:01.0").unwrap();
+    assert_eq!(command() & 0b110, 2, "as it was");
+    fs::write(tree.path(&FakeDevices::pci_path(EDU, "config")), [0xFF, 0xFF, 0xFF, 0xFF, 0x04, 0x05, 0xFF, 0xFF]).unwrap();
+    let driver = wired(&opened, POLLED).unwrap();
+    assert_eq!((driver.read32(0), command() & 0b110), (0x0100_00ED, 2), "it answers, and lost the bus that somebody left it");
+    // SAFETY: no device.
+    unsafe { opened.enable_bus_master().unwrap() };
+    assert_eq!(command() & 0b110, 6);
+    drop(driver);
+    let other = Attach { window: 5, ..POLLED };
+    assert!(matches!(wired(&opened, other).map(|_| ()), Err(Error::Argument { name: "window", value: 5, .. })), "one window an opening");
+    assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED, "again");
+    drop(opened);
+    assert_eq!(tree.held(), (0, 0));
+}
+
+/// Copies through a driver over memory and a device that only names tell apart.
+fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
+    let opened = device(name).open()?;
+    for text in names {
+        let region = Region::new(opened.memory(&memory(text), 1 << 20)?)?;
+        let attached = opened.attach(Attach::default())?;
+        assert!(attached.interrupt().is_none() && region.name() == "sim");
+        let buf = |len| region.carve(len, Align::PAGE).map(|carve| carve.into_buf());
+        let (mut from, to) = (buf(4096)?, buf(4096)?);
+        from.view_mut::<u8>()?.fill(0xA5);
+        let copied = |to: &CpuBuf<'_>| to.view::<u8>().map(|bytes| bytes.iter().all(|byte| *byte == 0xA5));
+        let operands = [from.to_device(..), to.from_device(..)];
+        let [_, to] = match opened.name().argument() {
+            // SAFETY: the model is a PL330.
+            "pl330" => Engine::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? })?.start(operands, &())?.wait(Timeout::ms(20))?,
+            // SAFETY: the model is a ZDMA.
+            _ => Engine::new(unsafe { Zdma::simple(attached)? })?.start(operands, &())?.wait(Timeout::ms(20))?,
+        };
+        assert_eq!(copied(&to), Ok(true), "{name} {text}");
+    }
+    assert_eq!(opened.board().unwrap().counts().unowned_accesses, 0);
+    Ok(())
+}
+
+#[test]
+fn drivers_run_on_devices_and_memory_that_have_names() {
+    copies("sim:zdma", ["sim", "sim:1"]).unwrap();
+    copies("sim:pl330@7", ["sim:7", "sim"]).unwrap();
+}
+
+#[test]
+fn memory_that_belongs_to_a_device_comes_from_that_device() {
+    let owned = ["sim:7", "vfio:0000:01:00.0", "dma-heap:linux,cma@guard:f8003000"].map(memory);
+    for name in owned {
+        assert_eq!(name.open(4096).map(|_| ()), Err(Error::NeedsDevice { kind: name.kind() }), "{name}");
+    }
+    let opened = device("sim:board@8").open().unwrap();
+    for name in owned {
+        assert_eq!(opened.memory(&name, 4096).map(|_| ()), Err(Error::NeedsDevice { kind: name.kind() }), "{name}");
+    }
+    assert_eq!(opened.memory(&memory("sim:8"), 4096).unwrap().mapping().bus, opened.port().unwrap().bus);
+    assert_eq!(opened.attach(POLLED).map(|_| ()), Err(Error::NotFound { what: "device of a board with memory alone", among: 0 }));
+    let places = [OnceCell::new(), OnceCell::new()];
+    let buses = places.each_ref().map(|place| memory("sim:7").open_in(place, 4096).unwrap().mapping().bus);
+    assert_ne!(buses[0], buses[1], "each opening is a board");
+    assert_eq!(places[0].get().unwrap().name(), &device("sim:board@7"));
+    assert_eq!(memory("sim").open_in(&places[0], 4096).unwrap().mapping().bus, buses[0], "what is open is used again");
+    assert_eq!(memory("sim:8").open_in(&places[0], 4096).map(|_| ()), Err(Error::NeedsDevice { kind: "sim" }));
+    // Where the kernel has neither, it says so.
+    let (none, name) = (OnceCell::new(), memory("vfio:ffff:1f:1f.7"));
+    let refused = name.open_in(&none, 4096).map(|_| ()).unwrap_err();
+    assert_eq!((refused, none.get().is_none()), (Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" }, true));
+    let tree = board();
+    let said = Inventory::under(tree.root()).memory_error(&name, refused).to_string();
+    assert!(said.starts_with(&format!("{refused}; this machine has u-dma-buf:udmabuf-smmu")), "{said}");
+    let said = Inventory::under(tree.root()).memory_error(&memory("hugetlb"), Error::Busy).to_string();
+    assert!(said.ends_with("; no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages"), "{said}");
+    let said =
+        Inventory::under(tree.root()).device_error(&device("uio:none"), Error::NotFound { what: "UIO device", among: 4 }).to_string();
+    assert!(said.contains("4 others are there; this machine has uio:dma-controller@f8003000; "), "{said}");
+    let said = Inventory::under(tree.root()).device_error(&device("uio:dma-controller"), Error::Busy).to_string();
+    assert_eq!(said, Error::Busy.to_string());
+}
