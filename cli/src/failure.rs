@@ -1,6 +1,9 @@
 //! What stops a command, in one line that says what to do.
 
-use contigo::{Error, JobError, Refused};
+use contigo::{
+    Error, JobError, Refused,
+    names::{DeviceName, Inventory, MemoryName},
+};
 use contigo_gemm8::demo::DemoError;
 use nix::errno::Errno;
 use std::{fmt, io, path::PathBuf};
@@ -13,12 +16,12 @@ pub(crate) enum Failure {
     /// The runtime refused, or a device failed.
     Runtime(Error),
     /// The same, for memory that the user chose by name.
-    Memory { heap: String, error: Error, advice: &'static str },
-    /// There is no memory of that name.
-    NoSuchMemory { heap: String, exists: String },
-    /// There is no engine of that name.
-    NoSuchEngine { engine: String, exists: String },
-    /// An engine cannot be opened.
+    Memory { name: MemoryName, error: Error },
+    /// The same, for a device.
+    Device { name: DeviceName, error: Error },
+    /// There is no engine of that kind.
+    NoSuchEngine { engine: String },
+    /// An engine and its memory do not work together.
     Engine { engine: String, error: Error },
     /// There is a real engine, and no memory that it could use.
     NoMemory,
@@ -46,10 +49,15 @@ impl fmt::Display for Failure {
         match self {
             Self::Data(error) => write!(f, "{error}"),
             Self::Runtime(error) => write!(f, "{error}{}", Meaning(error)),
-            Self::Memory { heap, error, advice: "" } => write!(f, "--heap {heap}: {error}{}", Meaning(error)),
-            Self::Memory { heap, error, advice } => write!(f, "--heap {heap}: {error}{}; {advice}", Meaning(error)),
-            Self::NoSuchMemory { heap, exists } => write!(f, "--heap {heap}: there is none of that name; {exists}"),
-            Self::NoSuchEngine { engine, exists } => write!(f, "--engine {engine}: there is none of that name; {exists}"),
+            Self::Memory { name, error } => {
+                write!(f, "--memory {name}: {}{}", Inventory::here().memory_error(name, *error), Meaning(error))
+            }
+            Self::Device { name, error } => {
+                write!(f, "--device {name}: {}{}", Inventory::here().device_error(name, *error), Meaning(error))
+            }
+            Self::NoSuchEngine { engine } => {
+                write!(f, "--engine {engine}: no device here is known to be one; {}", Inventory::here().device_answer())
+            }
             Self::Engine { engine, error: error @ Error::CannotSync { .. } } => {
                 write!(f, "--engine {engine}: {error} (in an emulator, which has no caches, --lab-port)")
             }

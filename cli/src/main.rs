@@ -4,13 +4,12 @@ mod alloc_counter;
 mod boards;
 mod demo;
 mod failure;
-mod heap;
 mod info;
 mod machine;
+mod memory;
 mod output;
 mod selftest;
 mod table;
-mod uio;
 
 use clap::{Parser, Subcommand};
 use std::{
@@ -29,17 +28,18 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant, reason = "there is one of it")]
 enum Command {
     /// Classify real handwritten digits on the gemm8 engine, check every score, and measure
     ///
-    /// Two jobs for each image, chained on the device. The engine is simulated; the memory is what --heap names. Prints the
+    /// Two jobs for each image, chained on the device. The engine is simulated; the memory is what --memory names. Prints the
     /// accuracy, what was allocated, copied and synchronised, and the latency; writes a contact sheet.
     Demo(demo::Options),
     /// Prove that this board's memory, addresses, caches and interrupts work together, before any bitstream is loaded
     ///
     /// Random copies by a DMA engine that the board has, every byte compared. On a machine with none, by a simulated one.
     Selftest(selftest::Options),
-    /// List the DMA memory that this machine offers, and what keeps the rest from working
+    /// List the DMA memory and the devices of this machine, and what keeps the rest from working
     ///
     /// Reads files only: opens no device, changes nothing, needs no privilege; only NVIDIA's driver is loaded and asked, where it is.
     Info(info::Options),

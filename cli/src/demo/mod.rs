@@ -5,22 +5,17 @@ mod report;
 mod sheet;
 mod trace;
 
-use crate::{
-    alloc_counter,
-    failure::Failure,
-    heap::{self, Heap},
-    machine::Machine,
-    output,
-};
+use crate::{alloc_counter, failure::Failure, memory, output};
 use clap::Args;
 use contigo::{
-    Backend, DmaHeap, HugeTlb, UDmaBuf,
+    Backend,
+    names::{MemoryName, OpenDevice},
     sim::{OnBoard, SimBoard},
 };
 use contigo_gemm8::demo::{self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task};
 use report::{Asked, Report};
 use sheet::Picture;
-use std::{path::PathBuf, sync::atomic::AtomicUsize};
+use std::{cell::OnceCell, path::PathBuf, sync::atomic::AtomicUsize};
 use trace::Trace;
 
 const AFTER: &str = "\
@@ -35,13 +30,13 @@ Repository, 1998, doi:10.24432/C50P49, CC BY 4.0.";
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Options {
-    /// The memory: sim, hugetlb, u-dma-buf:NAME, dma-heap:NAME, cuda or cuda:N
+    /// The memory, by its name
     ///
     /// sim is the simulated board's own memory, behind caches that are not coherent. The others are this machine's real
     /// memory, at its real addresses, with the simulated engine working on it; `contigo info` lists them. cuda is what CUDA pins for
     /// GPU 0 or N, and the engine is that GPU.
-    #[arg(long, value_name = "HEAP", default_value = "sim")]
-    heap: Heap,
+    #[arg(long, alias = "heap", value_name = "NAME", default_value = "sim", value_parser = memory::memory_name)]
+    memory: MemoryName,
 
     /// How many images, 1 to 897: the first N of those that the network has not seen in training
     #[arg(long, value_name = "N", default_value_t = HELD_OUT, allow_negative_numbers = true, value_parser = images)]
@@ -76,7 +71,6 @@ fn images(text: &str) -> Result<usize, String> {
 
 /// Classifies, checks, measures, draws and prints.
 pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
-    options.heap.look_up(&Machine::this())?;
     if !alloc_counter::is_counting() {
         return Err(Failure::NotCounting);
     }
@@ -89,13 +83,14 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
         tasks.push(Task { digit, expected: reference.scores(&pixels)? });
         pictures.push(Picture { pixels, label: digit.label()?, answer: 0 });
     }
+    let seeded = memory::seeded(&options.memory, options.seed);
     let mut outcomes = vec![Outcome::default(); tasks.len()];
 
     let trace = options.trace.as_deref().map(|path| (path, Trace::listening()));
     let done = AtomicUsize::new(0);
     let (measured, heap_allocations) = progress::beside(&done, tasks.len(), || {
         let before = alloc_counter::on_this_thread();
-        let measured = measure(&options.heap, options.seed, &tasks, &mut outcomes, &done);
+        let measured = measure(&seeded, options.seed, &tasks, &mut outcomes, &done);
         (measured, alloc_counter::on_this_thread() - before)
     });
     let measured = measured?;
@@ -104,7 +99,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
         picture.answer = outcome.answer;
     }
     let labels: Vec<_> = pictures.iter().map(|picture| picture.label).collect();
-    let asked = Asked { heap: &options.heap, seed: options.seed, sheet: &options.png };
+    let asked = Asked { memory: &options.memory, seed: options.seed, sheet: &options.png };
     let audit = trace.map(|(_, trace)| trace.rows());
     let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, audit);
     let drawn = sheet::write(&options.png, &report.title(), &pictures);
@@ -117,19 +112,18 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     report.verdict().and(drawn).and(traced)
 }
 
-/// As [`measure`], on GPU number `ordinal`. What the driver asks the C library's heap for is not counted.
+/// On the GPU whose memory it is. What the driver asks the C library's heap for is not counted.
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-fn on_gpu(ordinal: u32, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
-    use contigo::{
-        Align,
-        cuda::{Cuda, CudaHost, Gpu, Log},
-    };
-    let cuda = Cuda::load()?;
-    let gpu = Gpu::primary(&cuda, ordinal)?;
-    let mut log = Log::new();
+fn on_gpu<B: Backend>(
+    memory: B,
+    gpu: &contigo::cuda::Gpu<'_>,
+    tasks: &[Task],
+    outcomes: &mut [Outcome],
+    done: &AtomicUsize,
+) -> Result<Measured, Failure> {
+    let mut log = contigo::cuda::Log::new();
     let module =
-        contigo_gemm8::cuda::Gemm8Module::load(&gpu, &mut log).map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
-    let memory = CudaHost::allocate(&gpu, REGION_BYTES, Align::LINE)?;
+        contigo_gemm8::cuda::Gemm8Module::load(gpu, &mut log).map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
     Ok(demo::stream_on_gpu(memory, module.kernel()?, tasks, outcomes, done)?)
 }
 
@@ -141,24 +135,26 @@ fn on_board<B: Backend>(
     outcomes: &mut [Outcome],
     done: &AtomicUsize,
 ) -> Result<Measured, Failure> {
-    let port = heap::simulated_port(&memory.mapping());
+    let port = memory::simulated_port(&memory.mapping());
     Ok(demo::stream(OnBoard::new(board, memory)?, board, port, tasks, outcomes, done)?)
 }
 
 /// From before the memory is opened until it has been given back. Asks the heap for nothing, unless it fails.
-fn measure(heap: &Heap, seed: u64, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
-    let board = SimBoard::new(seed);
-    let opening = |error| heap.failure(error);
-    match heap {
+fn measure(name: &MemoryName, seed: u64, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
+    let device = OnceCell::new();
+    let memory = memory::open(name, &device, REGION_BYTES)?;
+    let run = || {
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-        Heap::Cuda(ordinal) => on_gpu(*ordinal, tasks, outcomes, done),
-        Heap::Sim => Ok(demo::stream(board.memory(REGION_BYTES).map_err(opening)?, &board, board.port(), tasks, outcomes, done)?),
-        Heap::HugeTlb => on_board(HugeTlb::new(REGION_BYTES).map_err(opening)?, &board, tasks, outcomes, done),
-        Heap::UDmaBuf(name) => on_board(UDmaBuf::open(name).map_err(opening)?, &board, tasks, outcomes, done),
-        Heap::DmaHeap(name) => on_board(DmaHeap::allocate(name, REGION_BYTES).map_err(opening)?, &board, tasks, outcomes, done),
-    }
-    .map_err(|failure| match failure {
-        Failure::Runtime(error) => opening(error),
+        if let Some(gpu) = device.get().and_then(OpenDevice::gpu) {
+            return on_gpu(memory, gpu, tasks, outcomes, done);
+        }
+        match device.get().and_then(OpenDevice::board) {
+            Some(board) => Ok(demo::stream(memory, board, board.port(), tasks, outcomes, done)?),
+            None => on_board(memory, &SimBoard::new(seed), tasks, outcomes, done),
+        }
+    };
+    run().map_err(|failure| match failure {
+        Failure::Runtime(error) => Failure::Memory { name: *name, error },
         other => other,
     })
 }

@@ -1,7 +1,8 @@
 //! What the demo says at the end, as text or JSON.
 
 use super::trace::{Audit, Row};
-use crate::{failure::Failure, heap::Heap};
+use crate::failure::Failure;
+use contigo::names::MemoryName;
 use contigo_gemm8::demo::{Measured, Outcome, SCORES};
 use serde::Serialize;
 use std::{fmt, path::Path};
@@ -54,7 +55,7 @@ struct Latency {
 
 /// What was asked for, for [`Report::new`].
 pub(crate) struct Asked<'a> {
-    pub(crate) heap: &'a Heap,
+    pub(crate) memory: &'a MemoryName,
     pub(crate) seed: u64,
     pub(crate) sheet: &'a Path,
 }
@@ -74,7 +75,7 @@ impl Report {
         latencies.sort_unstable();
         let Measured { backend, base, len_bytes, port, stats, jobs, engine, device_ns } = *measured;
         Self {
-            heap: asked.heap.to_string(),
+            heap: asked.memory.to_string(),
             memory: Memory {
                 backend,
                 base: format!("{:#x}", base.raw()),

@@ -2,14 +2,15 @@
 //! A self-test of a broken engine must fail, and say enough to meet the failure again.
 
 use super::{
-    engine::Chosen,
+    engine::{Chosen, Registers},
     report::Report,
     run::{Line, Outcome, Task, drive},
 };
-use crate::{failure::Failure, heap::Heap};
+use crate::failure::Failure;
 use contigo::{
     Accelerator, DevSlice, Device, Direction, Engine, Port, Region, Result, Timeout,
     drivers::zdma::{SimZdma, Zdma},
+    names::NameError,
     sim::SimBoard,
 };
 use contigo_boards::DmaKind;
@@ -68,9 +69,11 @@ fn outcome(how: How, task: &Task) -> Result<Outcome, Failure> {
 }
 
 fn report(how: How, jobs: u64) -> Result<Report, Failure> {
-    let chosen = Chosen::Sim { kind: DmaKind::Zdma, why: String::new() };
+    let name = |error: NameError| Failure::Runtime(error.into());
+    let registers = Registers::Device("sim:zdma".parse().map_err(name)?);
+    let chosen = Chosen { kind: DmaKind::Zdma, registers, port: None, lab_port: false, why: String::new() };
     let task = Task { seed: 3, jobs, time: None };
-    Ok(Report::new(&Heap::Sim, &chosen, &task, &outcome(how, &task)?))
+    Ok(Report::new(&"sim".parse().map_err(name)?, &chosen, &task, &outcome(how, &task)?))
 }
 
 fn why(report: &Report) -> String {

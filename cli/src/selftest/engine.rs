@@ -1,126 +1,161 @@
-//! The engine that `--engine` names, or that a self-test finds by itself.
+//! The engine that `--engine` and `--device` name, or that a self-test finds by itself.
 
-use crate::{failure::Failure, heap::Heap, machine::Machine};
-use contigo::Port;
-use contigo_boards::{ALL, DmaKind, SOCS};
-use contigo_testkit::uio::FoundEngine;
+use crate::failure::Failure;
+use contigo::{
+    Error, Port,
+    names::{DeviceName, MemoryName},
+};
+use contigo_boards::{ALL, DmaEngine, DmaKind, SOCS};
+use contigo_testkit::uio::{FoundEngine, soc};
 use std::{fmt, str::FromStr};
 
 /// What to write after `--engine`.
-const SYNTAX: &str = "sim, sim-pl330, pl330 or zdma, or one of several as pl330@NODE";
+const SYNTAX: &str = "pl330 or zdma, and --device NAME; sim, sim-pl330 and pl330@NODE name both";
 
-/// What `--engine` says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum EngineName {
-    /// A simulated one.
-    Sim(DmaKind),
-    /// A real one, and its node's name where that was said.
-    Real(DmaKind, Option<String>),
+/// What `--engine` says. The forms of 0.1 stay for this release: `sim`, `sim-pl330`, `pl330@NODE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EngineName {
+    pub(crate) kind: DmaKind,
+    /// The device, where the text says one.
+    pub(crate) device: Option<DeviceName>,
 }
 
 /// The engine that is tested, with all that is needed to open it.
 #[derive(Clone, Debug)]
-pub(crate) enum Chosen {
-    /// A simulated one, and why.
-    Sim {
-        kind: DmaKind,
-        /// Why not a real one; empty where it was asked for.
-        why: String,
-    },
-    /// A real one.
-    Real {
-        kind: DmaKind,
-        registers: Registers,
-        port: Port,
-        /// The port is called coherent because `--lab-port` says so.
-        lab_port: bool,
-    },
+pub(crate) struct Chosen {
+    pub(crate) kind: DmaKind,
+    pub(crate) registers: Registers,
+    /// A real engine's way to memory.
+    pub(crate) port: Option<Port>,
+    /// The port is called coherent because `--lab-port` says so.
+    pub(crate) lab_port: bool,
+    /// Why a simulated one; empty where it was asked for.
+    pub(crate) why: String,
 }
 
-/// Where a real engine's registers are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where an engine's registers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Registers {
-    /// `/dev/uio<index>`, with its interrupt.
-    Uio { index: u32, label: String },
+    /// A device with a name.
+    Device(DeviceName),
     /// Physical address, through `/dev/mem`: no interrupt.
     DevMem(u64),
-}
-
-impl Registers {
-    /// What the engine there is called in messages.
-    pub(crate) fn label(&self, kind: DmaKind) -> String {
-        match self {
-            Self::Uio { label, .. } => format!("{}@{label}", kind.name()),
-            Self::DevMem(addr) => format!("{} at {addr:#x}", kind.name()),
-        }
-    }
 }
 
 /// What the command line says about the engine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked<'o> {
-    pub(crate) engine: Option<&'o EngineName>,
+    pub(crate) engine: Option<EngineName>,
+    pub(crate) device: Option<DeviceName>,
     pub(crate) port: Option<&'o str>,
     pub(crate) lab_port: bool,
     pub(crate) dev_mem: Option<u64>,
 }
 
+impl Chosen {
+    /// A simulated ZDMA, and why.
+    fn simulated(why: String) -> Result<Self, Failure> {
+        let device = "sim:zdma".parse().map_err(|error| Failure::Runtime(Error::from(error)))?;
+        Ok(Self { kind: DmaKind::Zdma, registers: Registers::Device(device), port: None, lab_port: false, why })
+    }
+
+    /// Instead of a real engine: no memory here is any that it could use.
+    pub(crate) fn without_memory(self) -> Result<Self, Failure> {
+        Self::simulated(format!("there is {self}, but no memory whose address a device could use (contigo info)"))
+    }
+
+    /// The device, where it has a name.
+    pub(crate) const fn device(&self) -> Option<&DeviceName> {
+        match &self.registers {
+            Registers::Device(device) => Some(device),
+            Registers::DevMem(_) => None,
+        }
+    }
+
+    /// Is it a model?
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.device().is_some_and(|device| device.kind() == "sim")
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn label(&self) -> String {
+        let kind = self.kind.name();
+        match self.registers {
+            Registers::Device(device) => format!("{kind}@{}", device.argument()),
+            Registers::DevMem(addr) => format!("{kind} at {addr:#x}"),
+        }
+    }
+}
+
 impl Asked<'_> {
-    /// The engine on `machine`: what was asked for, or the first real one, or the simulated one.
-    pub(crate) fn choose(&self, machine: &Machine, heap: Option<&Heap>) -> Result<Chosen, Failure> {
-        match (self.engine, self.dev_mem) {
-            (Some(EngineName::Sim(kind)), None) => Ok(Chosen::Sim { kind: *kind, why: String::new() }),
-            (Some(EngineName::Real(kind, None)), Some(addr)) => {
-                let known = SOCS.iter().flat_map(|soc| soc.engines).find(|engine| engine.registers == addr && engine.kind == *kind);
-                let port = self.port_or(known.map(|engine| engine.port), &format!("{} at {addr:#x}", kind.name()))?;
-                Ok(Chosen::Real { kind: *kind, registers: Registers::DevMem(addr), port, lab_port: self.lab_port })
-            }
-            (_, Some(_)) => Err(Failure::Usage("--dev-mem ADDR needs --engine pl330 or --engine zdma, with no node's name".into())),
-            (Some(EngineName::Real(kind, node)), None) => self.real(*kind, node.as_deref(), machine),
-            (None, None) if heap == Some(&Heap::Sim) => {
-                Ok(Chosen::Sim { kind: DmaKind::Zdma, why: "a real engine does not see the simulated memory".into() })
-            }
-            (None, None) => match machine.dma_engines().first() {
-                Some(found) => self.found(found),
-                None => Ok(Chosen::Sim { kind: DmaKind::Zdma, why: none_here(machine) }),
-            },
+    /// The engine: what was asked for, or the first real one, or the simulated one.
+    pub(crate) fn choose(&self, memory: Option<&MemoryName>) -> Result<Chosen, Failure> {
+        if let Some(addr) = self.dev_mem {
+            let (Some(EngineName { kind, device: None }), None) = (self.engine, self.device) else {
+                let needs = "--dev-mem ADDR needs --engine pl330 or --engine zdma, and no device";
+                return Err(Failure::Usage(needs.into()));
+            };
+            return self.real(kind, Registers::DevMem(addr), boards_engine(addr).filter(|engine| engine.kind == kind));
         }
-    }
-
-    fn real(&self, kind: DmaKind, node: Option<&str>, machine: &Machine) -> Result<Chosen, Failure> {
-        let found = machine.dma_engines();
-        let by_board = found.iter().find(|one| one.kind == kind && node.is_none_or(|node| one.device.is_called(node)));
-        if let Some(found) = by_board {
-            return self.found(found);
-        }
-        // A node that is named need not be one that a board's list has.
-        let named = node.and_then(|node| machine.uio_devices().into_iter().find(|device| device.is_called(node)));
-        match named {
-            Some(device) => self.found(&FoundEngine { kind, device, engine: None }),
-            None => {
-                let asked = EngineName::Real(kind, node.map(str::to_owned)).to_string();
-                Err(Failure::NoSuchEngine { engine: asked, exists: what_exists(machine) })
+        let device = self.device.or(self.engine.and_then(|engine| engine.device));
+        // Memory of a device is for that device.
+        let device = device.or_else(|| memory.and_then(MemoryName::device).filter(|owner| owner.kind() != "sim"));
+        let kind = self.engine.map(|engine| engine.kind);
+        match (device, kind) {
+            (Some(device), kind) => self.named(device, kind),
+            (None, None) if memory.is_some_and(|memory| memory.kind() == "sim") => {
+                Chosen::simulated("a real engine does not see the simulated memory".into())
+            }
+            (None, kind) => {
+                let found = FoundEngine::all("").into_iter().find(|found| kind.is_none_or(|kind| kind == found.engine.kind));
+                match (found, kind) {
+                    (Some(found), _) => self.real(found.engine.kind, Registers::Device(found.device), Some(&found.engine)),
+                    (None, Some(kind)) => Err(Failure::NoSuchEngine { engine: kind.name().into() }),
+                    (None, None) => Chosen::simulated(none_here()),
+                }
             }
         }
     }
 
-    fn found(&self, found: &FoundEngine) -> Result<Chosen, Failure> {
-        let port = self.port_or(found.engine.map(|engine| engine.port), &found.label())?;
-        let registers = Registers::Uio { index: found.device.index, label: found.device.label().to_owned() };
-        Ok(Chosen::Real { kind: found.kind, registers, port, lab_port: self.lab_port })
+    /// The engine that is `device`: a `kind`, or what its model or the board says.
+    fn named(&self, device: DeviceName, kind: Option<DmaKind>) -> Result<Chosen, Failure> {
+        let registers = Registers::Device(device);
+        let unknown = || Failure::Usage(format!("--device {device}: say with --engine what it is, pl330 or zdma"));
+        if device.kind() == "sim" {
+            let model = KINDS.into_iter().find(|kind| kind.name() == device.argument()).ok_or_else(unknown)?;
+            return Ok(Chosen { kind: model, registers, port: None, lab_port: false, why: String::new() });
+        }
+        // It is closed again: the test opens it once its memory is known.
+        let opened = device.open().map_err(|error| Failure::Device { name: device, error })?;
+        let known = opened.addr().and_then(|addr| boards_engine(addr.0));
+        let kind = kind.or(known.map(|engine| engine.kind)).ok_or_else(unknown)?;
+        match opened.port() {
+            Some(_) => Ok(Chosen { kind, registers, port: None, lab_port: false, why: String::new() }),
+            None => self.real(kind, registers, known.filter(|engine| engine.kind == kind)),
+        }
     }
 
-    /// The port that was named, or else the board's.
-    fn port_or(&self, boards: Option<Port>, engine: &str) -> Result<Port, Failure> {
+    /// With the port that was named, or else the board's.
+    fn real(&self, kind: DmaKind, registers: Registers, known: Option<&DmaEngine>) -> Result<Chosen, Failure> {
+        let chosen = Chosen { kind, registers, port: None, lab_port: self.lab_port, why: String::new() };
         let port = match self.port {
             Some(name) => Some(port_called(name)?),
-            None => boards,
+            None => known.map(|engine| engine.port),
         };
         let port = port.ok_or_else(|| {
-            Failure::Usage(format!("how {engine} reaches memory is not known here: name its port with --port (contigo boards lists them)"))
+            let label = chosen.label();
+            Failure::Usage(format!("how {label} reaches memory is not known here: name its port with --port (contigo boards lists them)"))
         })?;
-        Ok(if self.lab_port { Port { coherent: true, ..port } } else { port })
+        Ok(Chosen { port: Some(if self.lab_port { Port { coherent: true, ..port } } else { port }), ..chosen })
     }
+}
+
+/// Every kind that has a driver here.
+const KINDS: [DmaKind; 2] = [DmaKind::Pl330, DmaKind::Zdma];
+
+/// What a board says of the engine whose registers are at `addr`.
+fn boards_engine(addr: u64) -> Option<&'static DmaEngine> {
+    SOCS.iter().flat_map(|soc| soc.engines).find(|engine| engine.registers == addr)
 }
 
 fn port_called(name: &str) -> Result<Port, Failure> {
@@ -137,8 +172,8 @@ fn port_called(name: &str) -> Result<Port, Failure> {
 }
 
 /// Why there is no real engine, in words.
-fn none_here(machine: &Machine) -> String {
-    match machine.soc() {
+fn none_here() -> String {
+    match soc("") {
         None => "this machine has no DMA engine that Contigo knows".into(),
         Some(soc) => {
             let nodes: Vec<_> = soc.engines.iter().map(|engine| format!("{:#x}", engine.registers)).collect();
@@ -151,52 +186,30 @@ fn none_here(machine: &Machine) -> String {
     }
 }
 
-/// What `--engine` could name here, in words.
-fn what_exists(machine: &Machine) -> String {
-    let engines: Vec<_> = machine.dma_engines().iter().map(FoundEngine::label).collect();
-    let devices: Vec<_> = machine.uio_devices().iter().map(|device| format!("uio{} ({})", device.index, device.label())).collect();
-    let engines = if engines.is_empty() { String::new() } else { format!(", {}", engines.join(", ")) };
-    let devices = if devices.is_empty() { "no UIO device".into() } else { format!("the UIO devices {}", devices.join(", ")) };
-    format!("this machine has sim, sim-pl330{engines}; {devices}")
-}
-
 impl FromStr for EngineName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (kind, node) = match text.split_once('@') {
-            Some((kind, node)) => (kind, Some(node.to_owned())),
-            None => (text, None),
+        let refused = || format!("write {SYNTAX}");
+        let device = |text: String| text.parse().map(Some).map_err(|error| format!("{error}; {}", refused()));
+        let (kind, node) = match text {
+            "sim" | "sim-zdma" => return Ok(Self { kind: DmaKind::Zdma, device: device("sim:zdma".into())? }),
+            "sim-pl330" => return Ok(Self { kind: DmaKind::Pl330, device: device("sim:pl330".into())? }),
+            text => text.split_once('@').map_or((text, None), |(kind, node)| (kind, Some(node))),
         };
-        let known = [DmaKind::Pl330, DmaKind::Zdma].into_iter().find(|known| known.name() == kind);
-        match (kind, known, node) {
-            ("sim" | "sim-zdma", _, None) => Ok(Self::Sim(DmaKind::Zdma)),
-            ("sim-pl330", _, None) => Ok(Self::Sim(DmaKind::Pl330)),
-            (_, Some(kind), node) if node.as_deref() != Some("") => Ok(Self::Real(kind, node)),
-            _ => Err(format!("write {SYNTAX}; {}", what_exists(&Machine::this()))),
-        }
-    }
-}
-
-impl fmt::Display for EngineName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sim(kind) => write!(f, "sim-{}", kind.name()),
-            Self::Real(kind, None) => f.write_str(kind.name()),
-            Self::Real(kind, Some(node)) => write!(f, "{}@{node}", kind.name()),
-        }
+        let kind = KINDS.into_iter().find(|known| known.name() == kind).ok_or_else(refused)?;
+        Ok(Self { kind, device: node.map_or(Ok(None), |node| device(format!("uio:{node}")))? })
     }
 }
 
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sim { kind, why } if why.is_empty() => write!(f, "simulated {}", kind.name()),
-            Self::Sim { kind, why } => write!(f, "simulated {}: {why}", kind.name()),
-            Self::Real { kind, registers, .. } => match registers {
-                Registers::Uio { index, .. } => write!(f, "{}, /dev/uio{index}", registers.label(*kind)),
-                Registers::DevMem(_) => write!(f, "{}, by /dev/mem", registers.label(*kind)),
-            },
+        let kind = self.kind.name();
+        match self.registers {
+            Registers::Device(_) if self.is_simulated() && self.why.is_empty() => write!(f, "simulated {kind}"),
+            Registers::Device(_) if self.is_simulated() => write!(f, "simulated {kind}: {}", self.why),
+            Registers::Device(device) => write!(f, "{kind}, {device}"),
+            Registers::DevMem(_) => write!(f, "{}, by /dev/mem", self.label()),
         }
     }
 }

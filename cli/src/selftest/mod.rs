@@ -8,15 +8,17 @@ mod report;
 mod run;
 mod wiring;
 
-use crate::{alloc_counter, failure::Failure, heap::Heap, machine::Machine, output};
+use crate::{alloc_counter, failure::Failure, memory, output};
 use clap::Args;
-use contigo::{DmaHeap, HugeTlb, UDmaBuf, sim::SimBoard};
-use contigo_boards::DmaKind;
+use contigo::{
+    Error,
+    names::{DeviceName, MemoryName},
+};
 use contigo_testkit::exercise::Ground;
 use engine::{Asked, Chosen, EngineName};
 use report::Report;
 use run::{Outcome, Task};
-use std::time::Duration;
+use std::{cell::OnceCell, time::Duration};
 
 const AFTER: &str = "\
 64 buffers of up to 8 KiB are alive at once, with a guard before and after them. A job copies a random part of one to a random \
@@ -43,13 +45,17 @@ const REGION_BYTES: usize = Ground::WHOLE_BYTES + DRIVER_BYTES + 4096;
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Options {
-    /// The memory: sim, hugetlb, u-dma-buf:NAME or dma-heap:NAME; without it, the first that this machine has
-    #[arg(long, value_name = "HEAP")]
-    heap: Option<Heap>,
+    /// The memory, by its name: contigo info lists what this machine has; without it, the first that the engine can use
+    #[arg(long, alias = "heap", value_name = "NAME", value_parser = memory::memory_name)]
+    memory: Option<MemoryName>,
 
-    /// The engine: sim, sim-pl330, pl330 or zdma, or pl330@NODE; without it, the first that this machine has
+    /// The engine's device, by its name: uio:NODE, guard:DEVICE, vfio:ADDRESS, sim:zdma; without it, the first that this board has
+    #[arg(long, value_name = "NAME", value_parser = memory::device_name)]
+    device: Option<DeviceName>,
+
+    /// What the device is, pl330 or zdma, where the board does not say it; alone, the first of that kind
     ///
-    /// A real engine must be a UIO device: its node in the device tree says generic-uio.
+    /// sim, sim-pl330 and pl330@NODE name the device too.
     #[arg(long, value_name = "ENGINE")]
     engine: Option<EngineName>,
 
@@ -89,23 +95,19 @@ fn address(text: &str) -> Result<u64, String> {
 
 /// Chooses, tests and prints.
 pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
-    let machine = Machine::this();
-    if let Some(heap) = &options.heap {
-        heap.look_up(&machine)?;
-    }
     if !alloc_counter::is_counting() {
         return Err(Failure::NotCounting);
     }
-    let asked =
-        Asked { engine: options.engine.as_ref(), port: options.port.as_deref(), lab_port: options.lab_port, dev_mem: options.dev_mem };
-    let (engine, heap) = together(&asked, options.heap.as_ref(), &machine)?;
+    let Options { engine, device, port, lab_port, dev_mem, .. } = options;
+    let asked = Asked { engine: *engine, device: *device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };
+    let (engine, memory) = together(&asked, options.memory)?;
     let task = Task {
         seed: options.seed,
         jobs: options.jobs.unwrap_or(JOBS_MAX),
         time: options.jobs.is_none().then(|| Duration::from_secs(options.seconds.into())),
     };
-    let outcome = measure(&heap, &engine, &task)?;
-    let report = Report::new(&heap, &engine, &task, &outcome);
+    let outcome = measure(&memory, &engine, &task)?;
+    let report = Report::new(&memory, &engine, &task, &outcome);
     if options.json {
         output::json(&report)?;
     } else {
@@ -115,54 +117,41 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
 }
 
 /// An engine, and memory that it sees.
-fn together(asked: &Asked<'_>, heap: Option<&Heap>, machine: &Machine) -> Result<(Chosen, Heap), Failure> {
-    let engine = asked.choose(machine, heap)?;
-    match (&engine, heap) {
-        (Chosen::Real { .. }, Some(Heap::Sim)) => Err(Failure::Usage("a real engine does not see --heap sim".into())),
-        (_, Some(heap)) => Ok((engine, heap.clone())),
-        (Chosen::Sim { .. }, None) => Ok((engine, Heap::Sim)),
-        (Chosen::Real { .. }, None) => match Heap::first_real(machine) {
-            Some(heap) => Ok((engine, heap)),
-            None if asked.engine.is_some() || asked.dev_mem.is_some() => Err(Failure::NoMemory),
-            None => Ok((
-                Chosen::Sim {
-                    kind: DmaKind::Zdma,
-                    why: format!("there is {engine}, but no memory whose address a device could use (contigo info)"),
-                },
-                Heap::Sim,
-            )),
+fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, MemoryName), Failure> {
+    let simulated = || "sim".parse().map_err(|error| Failure::Runtime(Error::from(error)));
+    if memory.is_some_and(|memory| memory.kind() == "cuda") {
+        return Err(Failure::Usage("no engine here sees what CUDA pins: contigo demo --memory cuda runs on the GPU".into()));
+    }
+    let engine = asked.choose(memory.as_ref())?;
+    match memory {
+        Some(memory) if memory.kind() == "sim" && !engine.is_simulated() => {
+            Err(Failure::Usage("a real engine does not see --memory sim".into()))
+        }
+        Some(memory) => Ok((engine, memory)),
+        None if engine.is_simulated() => Ok((engine, simulated()?)),
+        None => match memory::first_for(engine.device()) {
+            Some(memory) => Ok((engine, memory)),
+            None if asked.engine.is_some() || asked.device.is_some() || asked.dev_mem.is_some() => Err(Failure::NoMemory),
+            None => Ok((engine.without_memory()?, simulated()?)),
         },
     }
 }
 
-/// Opens the memory and runs the jobs.
-fn measure(heap: &Heap, engine: &Chosen, task: &Task) -> Result<Outcome, Failure> {
-    #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-    let gpu = || Failure::Usage("no engine here sees what CUDA pins: contigo demo --heap cuda runs on the GPU".into());
-    let opening = |error| heap.failure(error);
-    match engine {
-        Chosen::Sim { kind, .. } => {
-            let (board, kind) = (SimBoard::new(task.seed), *kind);
-            match heap {
-                #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-                Heap::Cuda(_) => Err(gpu()),
-                Heap::Sim => run::simulated(board.memory(REGION_BYTES).map_err(opening)?, &board, board.port(), kind, task),
-                Heap::HugeTlb => run::simulated_on(HugeTlb::new(REGION_BYTES).map_err(opening)?, &board, kind, task),
-                Heap::UDmaBuf(name) => run::simulated_on(UDmaBuf::open(name).map_err(opening)?, &board, kind, task),
-                Heap::DmaHeap(name) => run::simulated_on(DmaHeap::allocate(name, REGION_BYTES).map_err(opening)?, &board, kind, task),
-            }
-        }
-        Chosen::Real { kind, registers, port, .. } => match heap {
-            #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-            Heap::Cuda(_) => Err(gpu()),
-            Heap::Sim => Err(Failure::NoMemory),
-            Heap::HugeTlb => run::real(HugeTlb::new(REGION_BYTES).map_err(opening)?, *kind, registers, *port, task),
-            Heap::UDmaBuf(name) => run::real(UDmaBuf::open(name).map_err(opening)?, *kind, registers, *port, task),
-            Heap::DmaHeap(name) => run::real(DmaHeap::allocate(name, REGION_BYTES).map_err(opening)?, *kind, registers, *port, task),
-        },
+/// Opens the device and the memory, and runs the jobs.
+fn measure(name: &MemoryName, engine: &Chosen, task: &Task) -> Result<Outcome, Failure> {
+    let device = OnceCell::new();
+    if let Some(name) = engine.device() {
+        let named = memory::seeded_device(name, task.seed);
+        // The cell is empty: it takes the device.
+        let _ = device.set(named.open().map_err(|error| Failure::Device { name: *name, error })?);
+    }
+    let memory = memory::open(name, &device, REGION_BYTES)?;
+    match (device.get(), engine.port) {
+        (Some(device), _) if engine.is_simulated() => run::simulated(memory, device, engine.kind, task),
+        (device, port) => run::real(memory, engine, device, port, task),
     }
     .map_err(|failure| match failure {
-        Failure::Runtime(error) => opening(error),
+        Failure::Runtime(error) => Failure::Memory { name: *name, error },
         other => other,
     })
 }

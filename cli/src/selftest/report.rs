@@ -4,7 +4,8 @@ use super::{
     engine::Chosen,
     run::{Outcome, Row, Task},
 };
-use crate::{failure::Failure, heap::Heap, table};
+use crate::{failure::Failure, table};
+use contigo::names::MemoryName;
 use contigo_testkit::exercise::Tally;
 use serde::Serialize;
 use std::fmt;
@@ -66,18 +67,13 @@ struct Case {
 }
 
 impl Report {
-    pub(crate) fn new(heap: &Heap, engine: &Chosen, task: &Task, outcome: &Outcome) -> Self {
+    pub(crate) fn new(memory: &MemoryName, engine: &Chosen, task: &Task, outcome: &Outcome) -> Self {
         let reasons = reasons(engine, outcome);
         let Outcome { backend, base, len_bytes, port, slot_bytes, has_interrupt, ref rows, tried, .. } = *outcome;
         Self {
-            memory: Memory { heap: heap.to_string(), backend, base: format!("{:#x}", base.raw()), len_bytes },
-            engine: Engine { name: engine.to_string(), simulated: matches!(engine, Chosen::Sim { .. }), interrupt: has_interrupt },
-            port: Port {
-                name: port.name,
-                addr_bits: port.addr_bits,
-                coherent: port.coherent,
-                lab_port: matches!(engine, Chosen::Real { lab_port: true, .. }),
-            },
+            memory: Memory { heap: memory.to_string(), backend, base: format!("{:#x}", base.raw()), len_bytes },
+            engine: Engine { name: engine.to_string(), simulated: engine.is_simulated(), interrupt: has_interrupt },
+            port: Port { name: port.name, addr_bits: port.addr_bits, coherent: port.coherent, lab_port: engine.lab_port },
             seed: task.seed,
             slot_bytes,
             rows: rows.iter().map(RowReport::from).collect(),
@@ -113,7 +109,7 @@ fn reasons(engine: &Chosen, outcome: &Outcome) -> Vec<String> {
     if let Some(stopped) = outcome.stopped {
         // Two engines refuse the same memory: one when it is opened, for its own program, one when a job starts.
         let advice = match (stopped.error, engine) {
-            (contigo::Error::CannotSync { .. }, Chosen::Real { lab_port: false, .. }) => {
+            (contigo::Error::CannotSync { .. }, engine) if !engine.is_simulated() && !engine.lab_port => {
                 " (in an emulator, which has no caches, --lab-port)"
             }
             _ => "",

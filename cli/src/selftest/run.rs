@@ -1,15 +1,19 @@
 #![allow(unsafe_code, reason = "which engine is at a window is known here, and claimed")]
 //! The measured part: memory, engine, and jobs in every mode that the engine has.
 
-use super::{engine::Registers, wiring};
-use crate::{alloc_counter, failure::Failure, heap};
+use super::{
+    engine::{Chosen, Registers},
+    wiring,
+};
+use crate::{alloc_counter, failure::Failure, memory};
 use contigo::{
-    Accelerator, Align, Backend, BaseAddr, Device, Engine, Port, Region, Timeout,
+    Accelerator, Align, Backend, BaseAddr, Device, Engine, Error, Port, Region, Timeout,
     drivers::{
-        pl330::{PROGRAM_BYTES, Pl330, SimPl330},
-        zdma::{SimZdma, Zdma},
+        pl330::{PROGRAM_BYTES, Pl330},
+        zdma::Zdma,
     },
-    sim::{OnBoard, SimBoard},
+    names::{AnyMemory, OpenDevice},
+    sim::OnBoard,
 };
 use contigo_boards::DmaKind;
 use contigo_testkit::exercise::{Budget, Counted, Exerciser, Ground, Limits, Mode, Stopped, Tally, Tried, UioEvents};
@@ -87,43 +91,59 @@ impl Line<'_> {
     }
 }
 
-/// A simulated engine on real memory, which goes on the board's bus at its own address.
-pub(crate) fn simulated_on<B: Backend>(memory: B, board: &SimBoard, kind: DmaKind, task: &Task) -> Result<Outcome, Failure> {
-    let port = heap::simulated_port(&memory.mapping());
-    simulated(OnBoard::new(board, memory)?, board, port, kind, task)
-}
-
-/// A simulated engine on its board's memory.
-pub(crate) fn simulated<B: Backend>(memory: B, board: &SimBoard, port: Port, kind: DmaKind, task: &Task) -> Result<Outcome, Failure> {
-    let region = Region::new(memory)?;
-    let came = AtomicU64::new(0);
-    let line = Line::Counted(&came);
-    match kind {
-        // SAFETY: the model is a PL330.
-        DmaKind::Pl330 => unsafe { with_driver(&region, Counted::new(SimPl330::new(board, port).window()?, &came), kind, &line, task) },
-        // SAFETY: the model is a ZDMA.
-        DmaKind::Zdma => unsafe { with_driver(&region, Counted::new(SimZdma::new(board, port).window()?, &came), kind, &line, task) },
+/// A simulated engine, on its board's memory, or on real memory, which goes on the board's bus at its own address.
+pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, kind: DmaKind, task: &Task) -> Result<Outcome, Failure> {
+    let mapping = memory.mapping();
+    match device.board() {
+        Some(board) if mapping.bus != board.bus() => {
+            let memory = OnBoard::new(board, memory)?;
+            on_model(memory, device, memory::simulated_port(&mapping), kind, task)
+        }
+        Some(board) => on_model(memory, device, board.port(), kind, task),
+        None => Err(Error::NotFound { what: "simulated board", among: 0 }.into()),
     }
 }
 
-/// A real engine.
-pub(crate) fn real<B: Backend>(memory: B, kind: DmaKind, registers: &Registers, port: Port, task: &Task) -> Result<Outcome, Failure> {
+fn on_model<B: Backend>(memory: B, device: &OpenDevice, port: Port, kind: DmaKind, task: &Task) -> Result<Outcome, Failure> {
     let region = Region::new(memory)?;
-    let failed = |error| Failure::Engine { engine: registers.label(kind), error };
-    let done = match registers {
-        Registers::Uio { index, .. } => {
-            let device = wiring::uio(*index, port).map_err(failed)?;
-            let events = UioEvents::new(device.as_fd()).map_err(failed)?;
-            // SAFETY: `kind` is what its node or its address says, or the user's word; a UIO device
-            // is locked.
-            unsafe { with_driver(&region, device, kind, &Line::Events(&events), task) }
-        }
-        Registers::DevMem(addr) => {
-            let device = wiring::dev_mem(*addr, port).map_err(failed)?;
+    let came = AtomicU64::new(0);
+    let device = wiring::attach(device, Some(port))?;
+    // SAFETY: the model is a `kind`: its name says so.
+    unsafe { with_driver(&region, Counted::new(device, &came), kind, &Line::Counted(&came), task) }
+}
+
+/// A real engine.
+pub(crate) fn real(
+    memory: AnyMemory<'_>,
+    engine: &Chosen,
+    device: Option<&OpenDevice>,
+    port: Option<Port>,
+    task: &Task,
+) -> Result<Outcome, Failure> {
+    let region = Region::new(memory)?;
+    let failed = |error| Failure::Engine { engine: engine.label(), error };
+    let done = match (engine.registers, device, port) {
+        (Registers::DevMem(addr), _, Some(port)) => {
+            let device = wiring::dev_mem(addr, port).map_err(failed)?;
             // SAFETY: --dev-mem is the user's word that the engine is there, and nobody else drives
             // it.
-            unsafe { with_driver(&region, device, kind, &Line::None, task) }
+            unsafe { with_driver(&region, device, engine.kind, &Line::None, task) }
         }
+        (_, Some(opened), port) => {
+            let device = wiring::attach(opened, port).map_err(failed)?;
+            let came = AtomicU64::new(0);
+            match device.uio_irq().map_err(failed)? {
+                Some(irq) => {
+                    let events = UioEvents::new(irq.as_fd()).map_err(failed)?;
+                    // SAFETY: `kind` is what its node or its address says, or the user's word; an
+                    // opened device is locked.
+                    unsafe { with_driver(&region, device, engine.kind, &Line::Events(&events), task) }
+                }
+                // SAFETY: as above.
+                None => unsafe { with_driver(&region, Counted::new(device, &came), engine.kind, &Line::Counted(&came), task) },
+            }
+        }
+        _ => Err(Failure::NoMemory),
     };
     // From here on the memory is open, so what is wrong is the engine, or the two together.
     done.map_err(|failure| match failure {

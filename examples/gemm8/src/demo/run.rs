@@ -92,8 +92,8 @@ pub fn stream<B: Backend>(
 /// # Errors
 /// As [`stream`].
 #[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
-pub fn stream_on_gpu(
-    memory: contigo::cuda::CudaHost<'_>,
+pub fn stream_on_gpu<B: Backend>(
+    memory: B,
     kernel: contigo::cuda::CudaKernel<'_, crate::cuda::Gemm8Kernel, 4>,
     tasks: &[Task],
     outcomes: &mut [Outcome],

@@ -1,32 +1,25 @@
 //! What this machine has: memory, engines, and what keeps some of it from being used. Files are read; nothing is opened.
 
 use crate::setup::VIRT_PCIE;
-use contigo::Port;
+use contigo::{
+    Port,
+    names::{DeviceName, Inventory, MemoryName},
+};
 use contigo_boards::DmaKind;
 use contigo_testkit::uio::FoundEngine;
 use nix::sys::utsname::uname;
 use std::{ffi::OsStr, fs, path::Path};
 
-/// Where memory comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Memory {
-    /// The simulated board's.
-    Sim,
-    HugeTlb,
-    /// By its name; `*` stands for one that is not there.
-    UDmaBuf(String),
-    DmaHeap(String),
-    /// A dma-heap's, with its address and its syncs by the module contigo: the names of the port and of the heap.
-    Imported {
-        port: String,
-        heap: String,
-    },
-    /// The I/O address space of the PCI function with this address.
-    Vfio(String),
+/// Where memory comes from: a name, or a kind that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Memory {
+    kind: &'static str,
+    name: Option<MemoryName>,
+    why: Option<&'static str>,
 }
 
 /// Who copies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     /// The simulated board's.
     Sim(DmaKind),
@@ -37,63 +30,71 @@ pub(crate) enum Engine {
         linked: bool,
         port: Port,
     },
-    /// QEMU's edu with no IOMMU before it, or behind one by the module contigo: the PCI function with this address.
-    EduPci { address: String },
-    /// QEMU's edu behind an IOMMU, by VFIO.
-    EduVfio { address: String },
+    /// QEMU's edu with no IOMMU before it, or behind one by the module contigo: `pci:…`.
+    EduPci(DeviceName),
+    /// QEMU's edu behind an IOMMU: `vfio:…`.
+    EduVfio(DeviceName),
 }
 
 /// edu's vendor and device (QEMU `docs/specs/edu.rst`).
 const EDU: [&str; 2] = ["0x1234", "0x11e8"];
-/// The name of what is not there.
-const ANY: &str = "*";
-/// Since then `/proc/self/pagemap` shows nothing for a dma-heap's mapping.
-const NO_HEAP_ADDRESS_SINCE: (u32, u32) = (6, 9);
+/// What an engine without an IOMMU can be given, and nobody else's.
+const KINDS: [&str; 3] = ["hugetlb", "dma-heap", "u-dma-buf"];
 
 impl Memory {
-    /// Every kind, each at least once: what is there by its name, what is not as `*`.
+    /// Memory of that name, which is there.
+    pub(crate) fn named(text: &str) -> Option<Self> {
+        let name: MemoryName = text.parse().ok()?;
+        Some(Self { kind: name.kind(), name: Some(name), why: None })
+    }
+
+    /// Every kind, each at least once. The system heap is scattered pages: no device without an IOMMU can use it, and `Region` says so.
     pub(crate) fn kinds() -> Vec<Self> {
-        let named = |names: Vec<String>, kind: fn(String) -> Self| {
-            let names = if names.is_empty() { vec![ANY.to_owned()] } else { names };
-            names.into_iter().map(kind).collect::<Vec<_>>()
-        };
-        let mut kinds = vec![Self::HugeTlb];
-        let heaps = heaps();
-        kinds.extend(named(heaps, Self::DmaHeap));
-        kinds.extend(named([names("/sys/class/u-dma-buf"), names("/sys/class/udmabuf")].concat(), Self::UDmaBuf));
+        let memories = Inventory::here().memories().filter(|entry| KINDS.contains(&entry.kind));
+        let alone = memories.filter(|entry| entry.name.is_none_or(|name| name.device().is_none() && name.argument() != "system"));
+        let mut kinds: Vec<_> = alone.map(|entry| Self { kind: entry.kind, name: entry.name, why: entry.why }).collect();
+        kinds.sort_by_key(|memory| KINDS.iter().position(|kind| *kind == memory.kind));
         kinds
+    }
+
+    /// What the module contigo imports for the device `guard`.
+    fn imported(guard: &str) -> impl Iterator<Item = Self> {
+        heaps().into_iter().filter_map(move |heap| Self::named(&format!("dma-heap:{heap}@guard:{guard}")))
     }
 
     /// Why it cannot be used here, if that can be known without opening it.
     pub(crate) fn absent(&self) -> Option<String> {
-        match self {
-            Self::HugeTlb => match number("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages") {
-                None => Some("this kernel has no huge pages of 2 MiB".into()),
-                Some(0) => Some("no huge page is free: echo 16 > /proc/sys/vm/nr_hugepages".into()),
-                Some(_) => None,
-            },
-            Self::UDmaBuf(name) if name == ANY => Some("needs the kernel module u-dma-buf (CONTIGO_MODULES)".into()),
-            Self::DmaHeap(name) if name == ANY => Some("this kernel has no dma-heap (CONFIG_DMABUF_HEAPS_CMA)".into()),
-            Self::DmaHeap(_) if !heaps_have_addresses() => {
-                Some("from Linux 6.9 on a dma-heap's address needs the kernel module contigo (CONTIGO_MODULES)".into())
-            }
-            _ => None,
-        }
+        self.why.map(Into::into)
     }
 
-    /// Does it have a name of its own?
-    pub(crate) fn is_there(&self) -> bool {
-        !matches!(self, Self::UDmaBuf(name) | Self::DmaHeap(name) if name == ANY)
+    /// Its name, where it has one.
+    pub(crate) const fn name(&self) -> Option<&MemoryName> {
+        self.name.as_ref()
+    }
+
+    /// Is it of this kind, and nobody's?
+    pub(crate) fn is(&self, kind: &str) -> bool {
+        self.kind == kind && self.device().is_none()
+    }
+
+    /// The device that it belongs to.
+    pub(crate) fn device(&self) -> Option<DeviceName> {
+        self.name.and_then(|name| name.device())
+    }
+
+    /// Does the module contigo say its address?
+    pub(crate) fn is_imported(&self) -> bool {
+        self.device().is_some_and(|device| device.kind() == "guard")
     }
 
     pub(crate) fn label(&self) -> String {
-        match self {
-            Self::Sim => "sim".into(),
-            Self::HugeTlb => "hugetlb".into(),
-            Self::UDmaBuf(name) => format!("u-dma-buf:{name}"),
-            Self::DmaHeap(name) => format!("dma-heap:{name}"),
-            Self::Imported { heap, .. } => format!("dma-heap:{heap} by contigo{}", if is_compat() { ", 32 bits" } else { "" }),
-            Self::Vfio(_) => "vfio".into(),
+        match self.name {
+            None => format!("{}:*", self.kind),
+            Some(name) if self.is_imported() => {
+                format!("dma-heap:{} by contigo{}", name.argument(), if is_compat() { ", 32 bits" } else { "" })
+            }
+            Some(name) if name.kind() == "vfio" => "vfio".into(),
+            Some(name) => name.to_string(),
         }
     }
 }
@@ -101,18 +102,19 @@ impl Memory {
 impl Engine {
     /// Every one that is there.
     pub(crate) fn all() -> Vec<Self> {
-        let found = FoundEngine::all(Path::new("/")).into_iter().filter_map(|found| Some((found.engine?.port, found)));
-        let mut engines: Vec<_> = found
-            .flat_map(|(port, found)| {
-                let modes: &[bool] = if found.kind == DmaKind::Zdma { &[false, true] } else { &[false] };
-                modes.iter().map(move |&linked| Self::Uio { found: found.clone(), linked, port })
+        let mut engines: Vec<_> = FoundEngine::all("")
+            .into_iter()
+            .flat_map(|found| {
+                let modes: &[bool] = if found.engine.kind == DmaKind::Zdma { &[false, true] } else { &[false] };
+                modes.iter().map(move |&linked| Self::Uio { found, linked, port: found.engine.port })
             })
             .collect();
         for address in names(FUNCTIONS) {
             let [vendor, device] = ["vendor", "device"].map(|file| text(&format!("{FUNCTIONS}/{address}/{file}")).unwrap_or_default());
             if [vendor.as_str(), device.as_str()] == EDU {
                 let by_vfio = is_behind_iommu(&address) && kernel_port(&address).is_none();
-                engines.push(if by_vfio { Self::EduVfio { address } } else { Self::EduPci { address } });
+                let (kind, engine): (_, fn(DeviceName) -> Self) = if by_vfio { ("vfio", Self::EduVfio) } else { ("pci", Self::EduPci) };
+                engines.extend(format!("{kind}:{address}").parse().ok().map(engine));
             }
         }
         engines
@@ -121,33 +123,42 @@ impl Engine {
     /// The memory that it can be given: an engine behind an IOMMU has an address space of its own.
     pub(crate) fn memories(&self) -> Vec<Memory> {
         match self {
-            Self::Sim(_) => vec![Memory::Sim],
-            Self::EduVfio { address } => vec![Memory::Vfio(address.clone())],
-            Self::Uio { .. } | Self::EduPci { .. } => {
+            Self::Sim(_) => Memory::named("sim").into_iter().collect(),
+            Self::EduVfio(device) => Memory::named(&device.to_string()).into_iter().collect(),
+            Self::Uio { .. } | Self::EduPci(_) => {
                 let mut kinds = Memory::kinds();
                 if let Some(port) = self.kernel_port() {
-                    if let Self::EduPci { address } = self
-                        && is_behind_iommu(address)
+                    if let Self::EduPci(device) = self
+                        && is_behind_iommu(device.argument())
                     {
                         // Physical addresses are none of this device's; and what is scattered is in one run for it.
                         let heaps = names("/dev/dma_heap").into_iter();
-                        return heaps.map(|heap| Memory::Imported { port: port.clone(), heap }).collect();
+                        return heaps.filter_map(|heap| Memory::named(&format!("dma-heap:{heap}@guard:{port}"))).collect();
                     }
                     // Where the module gives a heap's blocks an address, nothing is missing.
-                    kinds.retain(|memory| !matches!(memory, Memory::DmaHeap(_)) || memory.absent().is_none());
-                    kinds.extend(heaps().into_iter().map(|heap| Memory::Imported { port: port.clone(), heap }));
+                    kinds.retain(|memory| !memory.is("dma-heap") || memory.absent().is_none());
+                    kinds.extend(Memory::imported(&port));
                 }
                 kinds
             }
         }
     }
 
+    /// Its name.
+    pub(crate) fn device(&self) -> Option<DeviceName> {
+        match self {
+            Self::Sim(kind) => format!("sim:{}", kind.name()).parse().ok(),
+            Self::Uio { found, .. } => Some(found.device),
+            Self::EduPci(device) | Self::EduVfio(device) => Some(*device),
+        }
+    }
+
     /// What the module contigo calls this engine's port, where it is bound: after its registers' address, or its PCI function.
     pub(crate) fn kernel_port(&self) -> Option<String> {
         let begins = match self {
-            Self::Uio { found, .. } => format!("{:x}.", found.engine?.registers),
-            Self::EduPci { address } => address.clone(),
-            Self::Sim(_) | Self::EduVfio { .. } => return None,
+            Self::Uio { found, .. } => format!("{:x}.", found.engine.registers),
+            Self::EduPci(device) => device.argument().to_owned(),
+            Self::Sim(_) | Self::EduVfio(_) => return None,
         };
         kernel_port(&begins)
     }
@@ -156,8 +167,8 @@ impl Engine {
     pub(crate) const fn kind(&self) -> Option<DmaKind> {
         match self {
             Self::Sim(kind) => Some(*kind),
-            Self::Uio { found, .. } => Some(found.kind),
-            Self::EduPci { .. } | Self::EduVfio { .. } => None,
+            Self::Uio { found, .. } => Some(found.engine.kind),
+            Self::EduPci(_) | Self::EduVfio(_) => None,
         }
     }
 
@@ -166,13 +177,13 @@ impl Engine {
         match self {
             Self::Uio { port, .. } => *port,
             // What simulated boards and VFIO say takes its place.
-            Self::EduPci { .. } | Self::EduVfio { .. } | Self::Sim(_) => VIRT_PCIE,
+            Self::EduPci(_) | Self::EduVfio(_) | Self::Sim(_) => VIRT_PCIE,
         }
     }
 
     /// Does a copy take it a fifth of a second?
     pub(crate) const fn is_slow(&self) -> bool {
-        matches!(self, Self::EduPci { .. } | Self::EduVfio { .. })
+        matches!(self, Self::EduPci(_) | Self::EduVfio(_))
     }
 
     pub(crate) fn label(&self) -> String {
@@ -180,7 +191,7 @@ impl Engine {
             Self::Sim(kind) => format!("simulated {}", kind.name()),
             Self::Uio { found, linked: true, .. } => format!("{}, linked", found.label()),
             Self::Uio { found, .. } => found.label(),
-            Self::EduPci { .. } | Self::EduVfio { .. } => "edu".into(),
+            Self::EduPci(_) | Self::EduVfio(_) => "edu".into(),
         }
     }
 }
@@ -203,17 +214,6 @@ pub(crate) fn heaps() -> Vec<String> {
     names("/dev/dma_heap").into_iter().filter(|name| name != "system").collect()
 }
 
-/// Does pagemap tell the addresses of a dma-heap's pages?
-pub(crate) fn heaps_have_addresses() -> bool {
-    kernel_version().is_some_and(|version| version < NO_HEAP_ADDRESS_SINCE)
-}
-
-fn kernel_version() -> Option<(u32, u32)> {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-}
-
 /// Is this a 32-bit program on a 64-bit kernel?
 pub(crate) fn is_compat() -> bool {
     let is_64 = |machine: &OsStr| [b"aarch64".as_slice(), b"x86_64"].contains(&machine.as_encoded_bytes());
@@ -229,10 +229,6 @@ pub(crate) fn meminfo(name: &str) -> Option<u64> {
 
 fn text(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
-}
-
-fn number(path: &str) -> Option<u64> {
-    text(path)?.parse().ok()
 }
 
 /// What is in a folder, in order; nothing where there is no folder.

@@ -1,7 +1,7 @@
 //! Which rows there are on this machine.
 
 use crate::{
-    checks::{self, Check, Exhausting},
+    checks::{self, Check},
     child, jobs,
     machine::{self, Engine, Memory},
     options::Options,
@@ -78,11 +78,11 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
         }
         rows.extend(engine_checks(options, engine));
     }
-    if engines.iter().any(|engine| matches!(engine, Engine::Uio { .. } | Engine::EduPci { .. })) {
+    if engines.iter().any(|engine| matches!(engine, Engine::Uio { .. } | Engine::EduPci(_))) {
         rows.extend(Memory::kinds().iter().filter_map(memory_check));
         // In an emulator: the page that moves is lost to the machine until it is started anew.
-        if options.lab && Memory::HugeTlb.absent().is_none() {
-            rows.push(Planned::check("pinned-page-stays", &Memory::HugeTlb.label(), "", What::Check(Check::Pinned)));
+        if options.lab && Memory::kinds().iter().any(|memory| memory.is("hugetlb") && memory.absent().is_none()) {
+            rows.push(Planned::check("pinned-page-stays", "hugetlb", "", What::Check(Check::Pinned)));
         }
     }
     if let Some(port) = engines.iter().find_map(Engine::kernel_port)
@@ -110,7 +110,7 @@ impl Planned {
     /// What a 32-bit program on a 64-bit kernel runs: the module's calls, which have one layout for both.
     fn is_of_the_module(&self) -> bool {
         match &self.what {
-            What::Jobs { place, .. } => matches!(place.memory, Memory::Imported { .. }),
+            What::Jobs { place, .. } => place.memory.is_imported(),
             What::Check(check) => matches!(check, Check::Fuzzed { .. }),
             What::Nothing(_) => false,
         }
@@ -119,7 +119,7 @@ impl Planned {
     /// The same row for an ordinary user, where it makes sense for one: memory that needs no physical address.
     fn for_user(&self, user: u32) -> Option<Self> {
         let theirs = match &self.what {
-            What::Jobs { place, .. } => matches!(place.memory, Memory::Vfio(_) | Memory::UDmaBuf(_) | Memory::Imported { .. }),
+            What::Jobs { place, .. } => place.memory.device().is_some_and(|device| device.kind() != "sim") || place.memory.is("u-dma-buf"),
             What::Check(check) => matches!(check, Check::Vfio(..) | Check::Fuzzed { .. }),
             What::Nothing(_) => false,
         };
@@ -131,10 +131,10 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
     let place = place(options, engine, memory);
     let row = |(mode, interrupt): (&'static str, bool)| {
         let what = match &place {
-            Ok(Place { engine: Engine::EduPci { .. }, .. }) if interrupt && engine.kernel_port().is_some() => {
+            Ok(Place { engine: Engine::EduPci(_), .. }) if interrupt && engine.kernel_port().is_some() => {
                 What::Nothing("the module contigo gives a PCI function's interrupt to nobody: uio_pci_generic or vfio-pci do".into())
             }
-            Ok(place) => What::Jobs { place: place.clone(), interrupt },
+            Ok(place) => What::Jobs { place: *place, interrupt },
             Err(why) => What::Nothing(why.clone()),
         };
         Planned { name: Name::jobs(&memory.label(), &engine.label(), mode), user: None, what }
@@ -145,11 +145,11 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
 /// What must hold of an engine, in the first memory that it can be given here.
 fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let label = engine.label();
-    if let Engine::EduVfio { address } = engine {
+    if let Engine::EduVfio(device) = engine {
         let tests = checks::VFIO.iter().enumerate();
         return tests
             .map(|(number, (name, _))| {
-                Planned::check(&format!("vfio-{name}"), "vfio", &label, What::Check(Check::Vfio(number, address.clone())))
+                Planned::check(&format!("vfio-{name}"), "vfio", &label, What::Check(Check::Vfio(number, device.argument().to_owned())))
             })
             .collect();
     }
@@ -157,14 +157,14 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let memory = found.as_ref().map_or(String::new(), |place| place.memory.label());
     let check = |name: &str, make: &dyn Fn(Place) -> Check| {
         let what = match &found {
-            Some(place) => What::Check(make(place.clone())),
+            Some(place) => What::Check(make(*place)),
             None => What::Nothing("there is no memory that this engine could be given".into()),
         };
         Planned::check(name, &memory, &label, what)
     };
     let mut rows = Vec::new();
     let reach = match engine {
-        Engine::EduPci { .. } => ("28-bit-mask-refused", Reach::Narrow),
+        Engine::EduPci(_) => ("28-bit-mask-refused", Reach::Narrow),
         _ => ("unreachable-refused", Reach::DriverOnly),
     };
     rows.push(check(reach.0, &|place| Check::Unreachable(Place { reach: reach.1, ..place })));
@@ -186,12 +186,12 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
         rows.extend(port_checks(options, engine, &port));
     }
     if let Engine::Uio { found: uio, linked: false, .. } = engine {
-        rows.push(Planned::check("uio-in-use-refused", "", &label, What::Check(Check::UioInUse(uio.device.index))));
+        rows.push(Planned::check("uio-in-use-refused", "", &label, What::Check(Check::UioInUse(uio.device))));
     }
     // Where only an emulator's port takes a memory, the real one must refuse it.
     for memory in engine.memories() {
         if memory.absent().is_none() && unmaintained(engine, &memory) {
-            let place = Place { memory: memory.clone(), engine: engine.clone(), port: engine.port(), reach: Reach::All, armed: true };
+            let place = Place { memory, engine: *engine, port: engine.port(), reach: Reach::All, armed: true };
             rows.push(Planned::check("real-port-refused", &memory.label(), &label, What::Check(Check::RealPort(place))));
         }
     }
@@ -204,20 +204,17 @@ fn port_checks(options: &Options, engine: &Engine, port: &str) -> Vec<Planned> {
     let mut rows = Vec::new();
     let check = |name: &str, memory: &str, check| Planned::check(name, memory, &label, What::Check(check));
     for heap in machine::heaps() {
-        let memory = Memory::Imported { port: port.to_owned(), heap: heap.clone() };
+        let Some(memory) = Memory::named(&format!("dma-heap:{heap}@guard:{port}")) else { continue };
         let place = |memory| place(options, engine, &memory);
         let label = memory.label();
-        rows.push(check(
-            "exhausted-and-back",
-            &label,
-            Check::Exhausted(Exhausting::Imported { port: port.to_owned(), heap: heap.clone() }),
-        ));
-        if matches!(engine, Engine::EduPci { .. }) {
+        rows.extend(memory.name().map(|name| check("exhausted-and-back", &label, Check::Exhausted(*name))));
+        if matches!(engine, Engine::EduPci(_)) {
             // First that it is caught where nothing holds the memory.
-            for (name, memory) in [("killed-in-flight-is-caught", Memory::HugeTlb), ("killed-in-flight", memory.clone())] {
+            for (name, memory) in [("killed-in-flight-is-caught", Memory::named("hugetlb")), ("killed-in-flight", Some(memory))] {
+                let Some(memory) = memory else { continue };
                 let label = memory.label();
-                let what = match place(memory.clone()) {
-                    _ if !engine.memories().contains(&memory) => {
+                let what = match place(memory) {
+                    _ if !engine.memories().iter().any(|one| one.name() == memory.name()) => {
                         What::Nothing("an IOMMU is before this engine: it reaches no such memory".into())
                     }
                     Ok(place) => What::Check(Check::Killed(place)),
@@ -239,21 +236,17 @@ fn port_checks(options: &Options, engine: &Engine, port: &str) -> Vec<Planned> {
 fn memory_check(memory: &Memory) -> Option<Planned> {
     let label = memory.label();
     let check = |name: &str, check: Check| Some(Planned::check(name, &label, "", What::Check(check)));
-    match (memory, memory.absent()) {
-        (Memory::HugeTlb, None) => check("exhausted-and-back", Check::Exhausted(Exhausting::HugeTlb)),
-        (Memory::DmaHeap(name), None) => check("exhausted-and-back", Check::Exhausted(Exhausting::DmaHeap(name.clone()))),
-        (Memory::DmaHeap(name), Some(_)) if memory.is_there() => check("no-address-refused", Check::HeapRefused(name.clone())),
-        _ => None,
+    let name = memory.name().filter(|_| memory.is("hugetlb") || memory.is("dma-heap"))?;
+    match memory.absent() {
+        None => check("exhausted-and-back", Check::Exhausted(*name)),
+        Some(_) if memory.is("dma-heap") => check("no-address-refused", Check::HeapRefused(name.argument().to_owned())),
+        Some(_) => None,
     }
 }
 
 fn hidden_check(memory: &Memory, user: u32) -> Option<Planned> {
-    let hidden = match memory {
-        Memory::HugeTlb => Exhausting::HugeTlb,
-        Memory::DmaHeap(name) => Exhausting::DmaHeap(name.clone()),
-        _ => return None,
-    };
-    let row = Planned::check("address-hidden", &memory.label(), "", What::Check(Check::Hidden(hidden)));
+    let name = memory.name().filter(|_| memory.is("hugetlb") || memory.is("dma-heap"))?;
+    let row = Planned::check("address-hidden", &memory.label(), "", What::Check(Check::Hidden(*name)));
     memory.absent().is_none().then_some(Planned { user: Some(user), ..row })
 }
 
@@ -268,11 +261,11 @@ fn place(options: &Options, engine: &Engine, memory: &Memory) -> Result<Place, S
         (true, true) => Port { name: "lab", coherent: true, ..real },
         (true, false) => return Err("nobody can maintain the caches of this memory on this processor; in an emulator: --lab".into()),
     };
-    Ok(Place { memory: memory.clone(), engine: engine.clone(), port, reach: Reach::All, armed: true })
+    Ok(Place { memory: *memory, engine: *engine, port, reach: Reach::All, armed: true })
 }
 
 /// Does nobody maintain this memory's caches for this engine? A dma-heap's on armv7: there it takes an emulator, where there are
 /// none, and a port that says so.
 fn unmaintained(engine: &Engine, memory: &Memory) -> bool {
-    matches!(memory, Memory::DmaHeap(_)) && cfg!(target_arch = "arm") && !engine.port().coherent
+    memory.is("dma-heap") && cfg!(target_arch = "arm") && !engine.port().coherent
 }

@@ -3,14 +3,13 @@
 
 use crate::machine::{Engine, Memory};
 use contigo::{
-    Accelerator, Align, Backend, Bus, BusMaster, Device, DmaHeap, Error, HugeTlb, KernelPort, PciFunction, Port, Region, Result, UDmaBuf,
-    Uio,
+    Accelerator, Align, Backend, Bus, Device, Error, Port, Region, Result,
     drivers::{
-        pl330::{PROGRAM_BYTES, Pl330, SimPl330},
-        zdma::{SimZdma, Zdma},
+        pl330::{PROGRAM_BYTES, Pl330},
+        zdma::Zdma,
     },
-    linux::vfio::{Interrupt, Vfio},
-    sim::SimBoard,
+    linux::vfio::Interrupt,
+    names::{Attach, OpenDevice},
 };
 use contigo_boards::DmaKind;
 use contigo_testkit::{
@@ -38,7 +37,7 @@ pub(crate) const VIRT_PCIE: Port =
     Port { name: "virt-pcie", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
 
 /// One memory with one engine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) memory: Memory,
     pub(crate) engine: Engine,
@@ -114,50 +113,45 @@ pub(crate) trait Bench {
 }
 
 impl Place {
-    /// Opens the memory and the engine, which waits by its interrupt or looks again and again, and runs `bench` on both.
+    /// Opens the memory and the engine, which waits by its interrupt or looks again and again, and runs `bench` on both. One opening
+    /// serves both, where the memory belongs to the engine's device.
     ///
     /// # Errors
     /// What keeps either from being opened.
     pub(crate) fn run<H: Bench>(&self, interrupt: bool, bench: H) -> Result<H::Out> {
-        let task = Task { place: self, interrupt, bench, kernel: None, master: None };
-        match &self.memory {
-            Memory::Sim => {
-                let board = SimBoard::new(1);
-                let region = Region::new(board.memory(REGION_BYTES)?)?;
-                let came = AtomicU64::new(0);
-                let line = Line::Counted(&came);
-                let port = self.reach.limit(board.port(), &region)?;
-                match &self.engine {
-                    Engine::Sim(DmaKind::Pl330) => {
-                        let device = SimPl330::new(&board, port);
-                        // SAFETY: the model is a PL330.
-                        unsafe { task.with_kind(&region, Counted::new(device.window()?, &came), DmaKind::Pl330, false, &line) }
-                    }
-                    _ => {
-                        let device = SimZdma::new(&board, port);
-                        // SAFETY: the model is a ZDMA.
-                        unsafe { task.with_kind(&region, Counted::new(device.window()?, &came), DmaKind::Zdma, false, &line) }
-                    }
-                }
+        const NOWHERE: Error = Error::NotFound { what: "memory for this engine", among: 0 };
+        let (memory, engine) = (self.memory.name().ok_or(NOWHERE)?, self.engine.device().ok_or(NOWHERE)?);
+        let name = self.memory.device().filter(|owner| owner.kind() != "sim").unwrap_or(engine);
+        let device = name.open()?;
+        let region = Region::new(device.memory(memory, REGION_BYTES)?)?;
+        let (task, came) = (Task { place: self, device: &device, bench }, AtomicU64::new(0));
+        if let Some(vfio) = device.vfio() {
+            let device = crate::vfio::open_device(vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;
+            if interrupt && device.interrupt() == Interrupt::Polled {
+                // Every pause between two looks would count as an interrupt.
+                return Err(Error::NotFound { what: "interrupt of edu", among: 0 });
             }
-            Memory::HugeTlb => task.on_memory(HugeTlb::new(REGION_BYTES)?),
-            Memory::UDmaBuf(name) => task.on_memory(UDmaBuf::open(name)?),
-            Memory::DmaHeap(name) => task.on_memory(DmaHeap::allocate(name, REGION_BYTES)?),
-            Memory::Imported { port, heap } => {
-                let kernel = KernelPort::open(port)?;
-                let block = DmaHeap::allocate_for(&kernel, heap, REGION_BYTES)?;
-                Task { kernel: Some(&kernel), ..task }.on_memory(block)
+            // SAFETY: `machine.rs` found an edu at this address.
+            return unsafe { task.with_edu(&region, device) };
+        }
+        let port = device.port().unwrap_or(self.port);
+        let port = self.reach.limit(device.seen_through(port), &region)?;
+        // SAFETY: the board's constant says how the engine at these registers reaches memory, and no IOMMU is before it on these
+        // boards; `machine.rs` found no IOMMU group before edu, or the module's word is taken; or `--lab` says that nothing here has
+        // caches.
+        let attached = unsafe { device.attach_wired(port, Attach { window: 0, interrupt })? };
+        match (self.engine, attached.uio_irq()?) {
+            // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.
+            (Engine::EduPci(_) | Engine::EduVfio(_), _) => unsafe { task.with_edu(&region, attached) },
+            (Engine::Sim(kind), _) => {
+                // SAFETY: the model is a `kind`.
+                unsafe { task.with_kind(&region, Counted::new(attached, &came), kind, false, &Line::Counted(&came)) }
             }
-            Memory::Vfio(address) => {
-                let vfio = Vfio::open(address)?;
-                let region = Region::new(vfio.memory(REGION_BYTES)?)?;
-                let device = crate::vfio::open_device(&vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;
-                if interrupt && device.interrupt() == Interrupt::Polled {
-                    // Every pause between two looks would count as an interrupt.
-                    return Err(Error::NotFound { what: "interrupt of edu", among: 0 });
-                }
-                // SAFETY: `machine.rs` found an edu at this address.
-                unsafe { task.with_edu(&region, device) }
+            (Engine::Uio { found, linked, .. }, irq) => {
+                let events = irq.as_ref().map(|irq| UioEvents::new(irq.as_fd())).transpose()?;
+                let line = events.as_ref().map_or(Line::None, Line::Events);
+                // SAFETY: the board's constant says which engine is at the address of these registers; an opened device is locked.
+                unsafe { task.with_kind(&region, attached, found.engine.kind, linked, &line) }
             }
         }
     }
@@ -165,97 +159,30 @@ impl Place {
 
 struct Task<'p, H> {
     place: &'p Place,
-    interrupt: bool,
+    device: &'p OpenDevice,
     bench: H,
-    /// What the memory was imported for.
-    kernel: Option<&'p KernelPort>,
-    /// What lets the engine reach memory, where the module `contigo` does not.
-    master: Option<BusMaster>,
 }
 
 impl<H: Bench> Task<'_, H> {
     /// An engine that was stopped; then what stops it is left with the kernel, before its first job, and only then may it master the bus.
     fn engine<A: Accelerator<2>>(&self, driver: A) -> Result<contigo::Engine<A, 2>> {
         let engine = contigo::Engine::new(driver)?;
-        if let Some(kernel) = self.kernel {
-            if self.place.armed {
-                // SAFETY: the port was found by the address of this engine's registers, which are its first window; it is dropped after it.
-                unsafe { engine.arm(kernel, 0)? };
-            }
-            if matches!(self.place.engine, Engine::EduPci { .. }) {
-                // SAFETY: `Engine::new` has stopped it.
-                unsafe { kernel.enable_bus_master()? };
-            }
+        if let Some(guard) = self.device.guard().filter(|_| self.place.armed) {
+            // SAFETY: the guard was found by the address of this engine's registers, which are its first window; it is dropped after it.
+            unsafe { engine.arm(guard, 0)? };
         }
-        if let Some(master) = &self.master {
-            // SAFETY: as above.
-            unsafe { master.enable()? };
-        }
+        // SAFETY: `Engine::new` has stopped it.
+        unsafe { self.device.enable_bus_master()? };
         Ok(engine)
     }
 
     /// The same for a driver that goes on without an engine.
     fn arm(&self, driver: &impl Accelerator<2>) -> Result<()> {
-        match self.kernel.filter(|_| self.place.armed) {
+        match self.device.guard().filter(|_| self.place.armed) {
             None => Ok(()),
             // SAFETY: as in `engine`; the driver's steps only stop it.
-            Some(kernel) => unsafe { kernel.arm(&driver.quiesce_program(), 0) },
+            Some(guard) => unsafe { guard.arm(&driver.quiesce_program(), 0) },
         }
-    }
-
-    fn on_memory<B: Backend>(mut self, memory: B) -> Result<H::Out> {
-        let region = Region::new(memory)?;
-        let port = self.kernel.map_or(self.place.port, |kernel| kernel.seen_through(self.place.port));
-        let port = self.place.reach.limit(port, &region)?;
-        match &self.place.engine {
-            Engine::Uio { found, .. } => {
-                let device = Uio::open(found.device.index)?;
-                if self.interrupt {
-                    // SAFETY: the board's constant says how the engine at these registers reaches memory, and no IOMMU is before
-                    // it on these boards; or `--lab` says that nothing here has caches.
-                    let device = unsafe { device.wired(port) };
-                    let events = UioEvents::new(device.as_fd())?;
-                    // SAFETY: the board's constant says which engine is at the address of these
-                    // registers; a UIO device is locked.
-                    unsafe { self.with_engine(&region, device, &Line::Events(&events)) }
-                } else {
-                    // SAFETY: as above.
-                    let device = unsafe { device.polled(port) };
-                    // SAFETY: as above.
-                    unsafe { self.with_engine(&region, device, &Line::None) }
-                }
-            }
-            Engine::EduPci { address } => {
-                let function = PciFunction::open(address)?;
-                if self.kernel.is_none() {
-                    function.enable()?;
-                    self.master = Some(function.bus_master()?);
-                }
-                if self.interrupt {
-                    // SAFETY: `machine.rs` found no IOMMU group, and QEMU's other machines with edu are not among the lab's.
-                    let device = unsafe { function.wired(0, port)? };
-                    // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.
-                    unsafe { self.with_edu(&region, device) }
-                } else {
-                    // SAFETY: as above.
-                    let device = unsafe { function.polled(0, port)? };
-                    // SAFETY: as above.
-                    unsafe { self.with_edu(&region, device) }
-                }
-            }
-            Engine::Sim(_) | Engine::EduVfio { .. } => Err(Error::NotFound { what: "engine for this memory", among: 0 }),
-        }
-    }
-
-    /// # Safety
-    /// `device` is the engine of this place, and nobody else drives it.
-    unsafe fn with_engine<B: Backend, D: Device>(self, region: &Region<B>, device: D, line: &Line<'_>) -> Result<H::Out> {
-        let Engine::Uio { found, linked, .. } = &self.place.engine else {
-            return Err(Error::NotFound { what: "UIO device", among: 0 });
-        };
-        let (kind, linked) = (found.kind, *linked);
-        // SAFETY: the caller's promise.
-        unsafe { self.with_kind(region, device, kind, linked, line) }
     }
 
     /// # Safety

@@ -8,7 +8,7 @@ use crate::{
     map::Map,
     setup::{Bench, Line, Place},
 };
-use contigo::{Accelerator, Align, Attempt, Backend, Engine, Error, HugeTlb, Region};
+use contigo::{Accelerator, Align, Attempt, Backend, Engine, Error, HugeTlb, Region, names::MemoryName};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use nix::{
     libc,
@@ -81,7 +81,7 @@ enum Next {
 const BLOCK_BYTES: usize = (crate::setup::REGION_BYTES).next_multiple_of(1 << 16);
 
 pub(super) fn killed(place: &Place) -> Verdict {
-    let armed = matches!(place.memory, Memory::Imported { .. });
+    let armed = place.memory.is_imported();
     let mut next = Next::new(&place.memory)?;
     let (rounds, mut hurt, mut in_flight) = (if armed { HELD } else { LOOSE }, 0, 0);
     let (mut early, mut waited_for) = (0, 0);
@@ -162,8 +162,8 @@ impl Next {
     /// Takes all but one block, which is the next process's.
     fn new(memory: &Memory) -> Result<Self, Wrong> {
         const LIMIT: usize = 4096;
-        match memory {
-            Memory::Imported { heap, .. } => {
+        match memory.name().filter(|_| memory.is_imported()).map(MemoryName::argument) {
+            Some(heap) => {
                 let mut held = Vec::with_capacity(LIMIT);
                 while held.len() < LIMIT {
                     match heap_block(heap, BLOCK_BYTES) {
@@ -174,9 +174,9 @@ impl Next {
                 }
                 ensure(held.len() > 1, "the heap has not two blocks")?;
                 held.pop();
-                Ok(Self::Heap { name: heap.clone(), held })
+                Ok(Self::Heap { name: heap.to_owned(), held })
             }
-            _ => {
+            None => {
                 let mut held = Vec::with_capacity(LIMIT);
                 while held.len() < LIMIT {
                     match HugeTlb::new(HugeTlb::PAGE_BYTES) {

@@ -2,8 +2,8 @@
 
 use super::{Verdict, Wrong, ensure, ok};
 use crate::machine::meminfo;
-use contigo::{DmaHeap, Error, HugeTlb, KernelPort, Result};
-use std::{thread::sleep, time::Duration};
+use contigo::{DmaHeap, Error, HugeTlb, Result, names::MemoryName};
+use std::{cell::OnceCell, thread::sleep, time::Duration};
 
 /// Blocks of one memory at most: 4 GiB of them.
 const BLOCKS_MAX: usize = 4096;
@@ -17,50 +17,25 @@ const COUNTERS: Duration = Duration::from_millis(2_500);
 /// Between two looks at them.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Memory that can be used up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Exhausting {
-    HugeTlb,
-    DmaHeap(String),
-    /// By the module contigo: the names of the port and of the heap.
-    Imported {
-        port: String,
-        heap: String,
-    },
+/// Everything is taken, one more is refused with the kernel's ENOMEM, and after the release the kernel's counter is what it was and as
+/// much can be had again.
+pub(super) fn all_of(name: &MemoryName) -> Verdict {
+    let device = OnceCell::new();
+    let make = |len_bytes| name.open_in(&device, len_bytes);
+    match name.kind() {
+        "hugetlb" => exhausted(&Counter::of("HugePages_Free"), || make(BLOCK_BYTES), || Ok(())),
+        // Pages that were freed wait in each processor's list, uncounted, until the next block of CMA is taken, which empties the
+        // lists (`alloc_contig_range`). So the counter is read with one page taken.
+        _ => exhausted(&Counter::of("CmaFree"), || make(BLOCK_BYTES), || make(1)),
+    }
 }
 
-impl Exhausting {
-    /// Everything is taken, one more is refused with the kernel's ENOMEM, and after the release the kernel's counter is what it was
-    /// and as much can be had again.
-    pub(super) fn exhausted(&self) -> Verdict {
-        match self {
-            Self::HugeTlb => exhausted(&Counter::of("HugePages_Free"), || HugeTlb::new(BLOCK_BYTES), || Ok(())),
-            Self::Imported { port, heap } => {
-                let port = ok(KernelPort::open(port))?;
-                let make = |len_bytes| DmaHeap::allocate_for(&port, heap, len_bytes);
-                exhausted(&Counter::of("CmaFree"), || make(BLOCK_BYTES), || make(1))
-            }
-            // Pages that were freed wait in each processor's list, uncounted, until the next block of CMA is taken, which empties the
-            // lists (`alloc_contig_range`). So the counter is read with one page taken.
-            Self::DmaHeap(name) => {
-                exhausted(&Counter::of("CmaFree"), || DmaHeap::allocate(name, BLOCK_BYTES), || DmaHeap::allocate(name, 1))
-            }
-        }
-    }
-
-    /// An ordinary user gets no address, and no block with address 0.
-    pub(super) fn hidden(&self) -> Verdict {
-        let refused = match self {
-            Self::HugeTlb => HugeTlb::new(BLOCK_BYTES).map(drop),
-            Self::DmaHeap(name) => DmaHeap::allocate(name, BLOCK_BYTES).map(drop),
-            // Nothing is hidden: the address is the kernel's.
-            Self::Imported { .. } => return Err(Wrong::Skipped("the module says the address to whoever may open the port".into())),
-        };
-        match refused {
-            Err(error @ Error::PagemapHidden { .. }) => Ok(error.to_string()),
-            Err(Error::Os { errno: libc::EACCES | libc::EPERM, .. }) => Err(Wrong::Skipped("this user may not open it".into())),
-            other => Err(Wrong::Failed(format!("not refused as hidden: {other:?}"))),
-        }
+/// An ordinary user gets no address, and no block with address 0.
+pub(super) fn hidden(name: &MemoryName) -> Verdict {
+    match name.open(BLOCK_BYTES).map(drop) {
+        Err(error @ Error::PagemapHidden { .. }) => Ok(error.to_string()),
+        Err(Error::Os { errno: libc::EACCES | libc::EPERM, .. }) => Err(Wrong::Skipped("this user may not open it".into())),
+        other => Err(Wrong::Failed(format!("not refused as hidden: {other:?}"))),
     }
 }
 

@@ -13,7 +13,6 @@ mod unbound;
 mod unloaded;
 mod vfio;
 
-pub(crate) use memory::Exhausting;
 pub(crate) use vfio::TESTS as VFIO;
 
 use crate::{
@@ -21,7 +20,10 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
-use contigo::{Error, Result};
+use contigo::{
+    Error, Result,
+    names::{DeviceName, MemoryName},
+};
 
 /// What a check comes to: `Ok` says what was seen, in words.
 pub(crate) type Verdict = std::result::Result<String, Wrong>;
@@ -49,15 +51,15 @@ pub(crate) enum Check {
     /// The job that a port must refuse because nobody can maintain the caches for it.
     RealPort(Place),
     /// All of a memory is taken, refused, and given back.
-    Exhausted(Exhausting),
+    Exhausted(MemoryName),
     /// A dma-heap without addresses is refused, and nothing is lost.
     HeapRefused(String),
     /// An ordinary user is not shown physical addresses.
-    Hidden(Exhausting),
+    Hidden(MemoryName),
     /// A pinned huge page stays where it is, and one that is not pinned is seen to move.
     Pinned,
     /// A second driver of the same UIO device is refused.
-    UioInUse(u32),
+    UioInUse(DeviceName),
     /// A process is killed while the engine writes into its memory, which another gets at once.
     Killed(Place),
     /// A process is killed while its PL330 executes a program that never ends.
@@ -82,11 +84,11 @@ impl Check {
             Self::Pl330Fault(place) => at(name, place, pl330::Trial::Fault),
             Self::Pl330Killed(place) => at(name, place, pl330::Trial::Killed),
             Self::RealPort(place) => real_port(name, place),
-            Self::Exhausted(memory) => verdict(name, memory.exhausted()),
+            Self::Exhausted(memory) => verdict(name, memory::all_of(memory)),
             Self::HeapRefused(heap) => verdict(name, memory::heap_refused(heap)),
-            Self::Hidden(memory) => verdict(name, memory.hidden()),
+            Self::Hidden(memory) => verdict(name, memory::hidden(memory)),
             Self::Pinned => verdict(name, pinned::pinned()),
-            Self::UioInUse(index) => verdict(name, reach::uio_in_use(*index)),
+            Self::UioInUse(device) => verdict(name, reach::uio_in_use(device)),
             Self::Killed(place) => verdict(name, killed::killed(place)),
             Self::Stopped(place) => verdict(name, stopped::stopped(place)),
             Self::Fuzzed { port, heap } => verdict(name, fuzz::fuzzed(port, heap)),
@@ -142,6 +144,7 @@ fn ok<T, E: Into<Error>>(result: Result<T, E>) -> std::result::Result<T, Wrong> 
 
 /// Each check must be able to fail: here it is given what it must not accept.
 #[cfg(test)]
+#[allow(clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
     use crate::{
@@ -150,8 +153,12 @@ mod tests {
     };
     use contigo_boards::DmaKind;
 
+    fn named(text: &str) -> Memory {
+        Memory::named(text).unwrap_or_else(|| panic!("{text} is no name"))
+    }
+
     fn sim(kind: DmaKind, reach: Reach) -> Place {
-        Place { memory: Memory::Sim, engine: Engine::Sim(kind), port: VIRT_PCIE, reach, armed: true }
+        Place { memory: named("sim"), engine: Engine::Sim(kind), port: VIRT_PCIE, reach, armed: true }
     }
 
     fn status(check: &Check) -> (Status, String) {
@@ -175,7 +182,7 @@ mod tests {
         assert!(failed == Status::Failed && why.starts_with("not refused"), "{why}");
         let (failed, why) = status(&Check::RealPort(sim(DmaKind::Zdma, Reach::DriverOnly)));
         assert!(failed == Status::Failed && !why.contains("caches"), "another refusal is not the one: {why}");
-        let nowhere = Place { memory: Memory::UDmaBuf("no-such-device".into()), ..sim(DmaKind::Zdma, Reach::All) };
+        let nowhere = Place { memory: named("u-dma-buf:no-such-device"), ..sim(DmaKind::Zdma, Reach::All) };
         let (failed, why) = status(&Check::RealPort(nowhere));
         assert!(failed == Status::Failed && why.starts_with("refused, but as: "), "{why}");
     }

@@ -6,7 +6,7 @@ use super::{
     ensure, ok,
 };
 use crate::setup::{Bench, Line};
-use contigo::{Accelerator, Backend, Engine, Error, Region, Uio};
+use contigo::{Accelerator, Backend, Engine, Error, Region, names::DeviceName};
 
 /// A job whose bytes the engine does not reach.
 pub(super) struct Unreachable;
@@ -34,10 +34,10 @@ impl Bench for Unreachable {
     }
 }
 
-/// A UIO device that has a driver already.
-pub(super) fn uio_in_use(index: u32) -> Verdict {
-    let _first = ok(Uio::open(index))?;
-    match Uio::open(index) {
+/// A device that is open already.
+pub(super) fn uio_in_use(name: &DeviceName) -> Verdict {
+    let _first = ok(name.open())?;
+    match name.open() {
         Err(error @ Error::InUse { .. }) => Ok(error.to_string()),
         Err(error) => Err(Wrong::Failed(format!("refused, but as: {error}"))),
         Ok(_) => Err(Wrong::Failed("two drivers have it".into())),

@@ -8,8 +8,9 @@ use crate::{
     setup::{Bench, Line, Place},
 };
 use contigo::{
-    Accelerator, Backend, Device, Region, Result, Timeout, Uio,
+    Accelerator, Backend, Device, Region, Result, Timeout,
     drivers::pl330::{Pl330, regs},
+    names::Attach,
 };
 use std::{
     io::{PipeWriter, Write},
@@ -44,11 +45,11 @@ impl Bench for Endless {
 pub(super) fn stopped(place: &Place) -> Verdict {
     let Engine::Uio { found, port, .. } = &place.engine else { return Err(Wrong::Failed("this engine is no PL330".into())) };
     let state_after = |armed: bool| {
-        let (told, _) = killed_at_work(&Place { armed, ..place.clone() }, Endless, Duration::ZERO)?;
+        let (told, _) = killed_at_work(&Place { armed, ..*place }, Endless, Duration::ZERO)?;
         ensure(told, "it never began")?;
-        let device = ok(Uio::open(found.device.index))?;
+        let device = ok(found.device.open())?;
         // SAFETY: it is only looked at.
-        let device = unsafe { device.polled(*port) };
+        let device = ok(unsafe { device.attach_wired(*port, Attach { interrupt: false, ..Attach::default() }) })?;
         Ok::<_, Wrong>(regs::CHANNELS.first().map_or(u32::MAX, |channel| channel.csr.read(&device) & regs::STATUS))
     };
     let loose = state_after(false)?;

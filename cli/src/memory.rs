@@ -1,0 +1,59 @@
+//! The memory that `--memory` names.
+
+use crate::failure::Failure;
+use contigo::{
+    Mapping, Port, SyncScope,
+    names::{AnyMemory, DeviceName, Inventory, MemoryName, OpenDevice},
+};
+use contigo_boards::sim::{WIDE, WIDE_COHERENT};
+use std::cell::OnceCell;
+
+/// Reads the option's value; what is none is answered with what to write, and with what this machine has.
+pub(crate) fn memory_name(text: &str) -> Result<MemoryName, String> {
+    text.parse().map_err(|error| format!("{error}; {}", Inventory::here().memory_answer()))
+}
+
+/// The same for a device.
+pub(crate) fn device_name(text: &str) -> Result<DeviceName, String> {
+    text.parse().map_err(|error| format!("{error}; {}", Inventory::here().device_answer()))
+}
+
+/// Opens memory; what it belongs to is opened in `device` first.
+pub(crate) fn open<'d>(name: &MemoryName, device: &'d OnceCell<OpenDevice>, len_bytes: usize) -> Result<AnyMemory<'d>, Failure> {
+    name.open_in(device, len_bytes).map_err(|error| Failure::Memory { name: *name, error })
+}
+
+/// The memory of a simulated board, with `seed` where its name has none.
+pub(crate) fn seeded(name: &MemoryName, seed: u64) -> MemoryName {
+    let with_seed = || format!("sim:{seed}").parse().ok();
+    Some(*name).filter(|name| name.kind() != "sim" || !name.argument().is_empty()).or_else(with_seed).unwrap_or(*name)
+}
+
+/// The same of a simulated device.
+pub(crate) fn seeded_device(name: &DeviceName, seed: u64) -> DeviceName {
+    if name.kind() != "sim" || name.to_string().contains('@') {
+        return *name;
+    }
+    format!("{name}@{seed}").parse().unwrap_or(*name)
+}
+
+/// The first memory of this machine that a real device could use, as far as its files say; it is not opened.
+pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
+    let names = |unusable| Inventory::here().memories().filter(move |entry| unusable || entry.why.is_none()).filter_map(|entry| entry.name);
+    match device.map(DeviceName::kind) {
+        // Its own.
+        Some("vfio") => device?.to_string().parse().ok(),
+        // A heap's block gets its address from the guard.
+        Some("guard") => names(true).find(|name| name.kind() == "dma-heap" && name.device().is_none() && name.argument() != "system"),
+        // Memory of a device is for that device.
+        _ => names(false).find(|name| name.device().is_none()),
+    }
+}
+
+/// The simulated master's port to real memory: it snoops where the memory is coherent, or where nobody could maintain its
+/// caches. The engine is a program on the CPU, so it sees the caches either way; what the port says decides whether the
+/// memory's own maintenance is done.
+pub(crate) fn simulated_port(memory: &Mapping) -> Port {
+    let maintained = matches!(memory.scope, SyncScope::Range { .. } | SyncScope::Whole);
+    if memory.coherent.unwrap_or(!maintained) { WIDE_COHERENT } else { WIDE }
+}
