@@ -118,6 +118,11 @@
 #define CONTIGO_HEAP_CUDA 6
 
 /**
+ * Memory by its name, as contigo_region_open has it: name, len_bytes, and device where it is for an opened device.
+ */
+#define CONTIGO_HEAP_NAMED 7
+
+/**
  * C is int8: the sums shifted right by shift with rounding half up, and saturated.
  */
 #define CONTIGO_GEMM8_INT8 0
@@ -178,6 +183,11 @@
  * GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
  */
 #define CONTIGO_MAX_GPUS 16
+
+/**
+ * Devices at once, opened by their names: one for each engine at most.
+ */
+#define CONTIGO_MAX_DEVICES 32
 
 /**
  * Simulated boards at once.
@@ -248,14 +258,25 @@ typedef struct {
 typedef uint64_t contigo_port;
 
 /**
- * A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is left to chance.
- */
-typedef uint64_t contigo_sim;
-
-/**
  * A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once, when the program begins.
  */
 typedef uint64_t contigo_heap;
+
+/**
+ * A device that was opened by its name: one opening serves its registers, its engine and its memory. It can be closed once all of them
+ * are.
+ */
+typedef uint64_t contigo_device;
+
+/**
+ * The registers and the interrupt of a device that a program drives itself.
+ */
+typedef uint64_t contigo_registers;
+
+/**
+ * A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is left to chance.
+ */
+typedef uint64_t contigo_sim;
 
 /**
  * Which engine, and how it is reached: sim, or uio; neither for a GPU's.
@@ -294,6 +315,11 @@ typedef struct {
      * The heap for what the driver itself needs, carved once; 0: none.
      */
     contigo_heap heap;
+    /**
+     * A device that was opened by its name (contigo_device_open), in the place of sim and uio; 0: one of those. Its port may be 0
+     * where the kernel says it, or the simulated board.
+     */
+    contigo_device device;
 } contigo_engine_options;
 
 /**
@@ -381,6 +407,10 @@ typedef struct {
      * slowly.
      */
     uint32_t write_combined;
+    /**
+     * For CONTIGO_HEAP_NAMED: the device whose memory it is; 0: the memory is opened alone.
+     */
+    contigo_device device;
 } contigo_heap_options;
 
 /**
@@ -1001,6 +1031,16 @@ typedef struct {
 #define CONTIGO_E_WRONG_DEVICE -149
 
 /**
+ * Memory or a device of this kind is not built into this library. The text has the feature.
+ */
+#define CONTIGO_E_NOT_BUILT_IN -150
+
+/**
+ * The memory belongs to a device: open that one, and the memory from it (contigo_device_memory).
+ */
+#define CONTIGO_E_NEEDS_DEVICE -151
+
+/**
  * A refusal that is newer than this list. The text says what.
  */
 #define CONTIGO_E_OTHER -999
@@ -1131,6 +1171,131 @@ contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr, size_t *len
  * still out; CONTIGO_E_STALE: it was released before.
  */
 contigo_status contigo_buf_release(contigo_buf buf);
+
+/**
+ * Opens memory by its name, len_bytes of it: u-dma-buf:udmabuf0, dma-heap:linux,cma, dma-heap:linux,cma@guard:f8003000, hugetlb,
+ * vfio:0000:01:00.0, cuda:0, sim:7; contigo_inventory lists what this machine has, and contigo info. What the memory belongs to is
+ * opened with it, and closed with it: use contigo_device_memory where the program drives that device too. Close it with
+ * contigo_heap_close. contigo_heap_open has the same with more to ask of the memory.
+ *
+ * CONTIGO_E_BAD_NAME: it is no name; the text says at which byte, and what to write. What is not there is answered with what this machine
+ * has.
+ *
+ * The caller promises:
+ * name is NUL-terminated; heap is writable.
+ */
+contigo_status contigo_region_open(const char *name,
+                                   size_t len_bytes,
+                                   contigo_heap *heap);
+
+/**
+ * Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, pci:0000:01:00.0, vfio:0000:01:00.0, sim:zdma. Close it with
+ * contigo_device_close.
+ *
+ * CONTIGO_E_BAD_NAME: as contigo_region_open.
+ *
+ * The caller promises:
+ * name is NUL-terminated; device is writable.
+ */
+contigo_status contigo_device_open(const char *name, contigo_device *device);
+
+/**
+ * Closes a device. CONTIGO_E_STILL_USED while memory of it, its registers or an engine on it is open.
+ */
+contigo_status contigo_device_close(contigo_device device);
+
+/**
+ * Opens len_bytes of memory for a device: what belongs to it, a dma-heap's block through its guard, or memory that belongs to no device.
+ * Close it with contigo_heap_close.
+ *
+ * CONTIGO_E_NEEDS_DEVICE: the memory belongs to another device.
+ *
+ * The caller promises:
+ * name is NUL-terminated; heap is writable.
+ */
+contigo_status contigo_device_memory(contigo_device device, const char *name, size_t len_bytes, contigo_heap *heap);
+
+/**
+ * The device's way to memory: port as the kernel describes this device, or, with a port of 0, what the kernel or the simulated board says
+ * alone (vfio:…, sim:…, cuda:…). Close seen with contigo_port_close.
+ *
+ * CONTIGO_E_UNSUITABLE: nobody says it; name the port.
+ *
+ * The caller promises:
+ * seen is writable.
+ */
+contigo_status contigo_device_port(contigo_device device,
+                                   contigo_port port,
+                                   contigo_port *seen);
+
+/**
+ * Takes the registers and the interrupt of a device, for a program that drives it itself: window number window, which for a PCI function is
+ * its BAR, and 0 for others; polled: 1, without the interrupt. One engine or one program has them at a time. Close them with
+ * contigo_registers_close.
+ *
+ * port is the device's way to memory where only the program knows it; 0 where the kernel says it, or the simulated board.
+ *
+ * The caller promises:
+ * registers is writable. In this bitstream, on this board, the device reaches memory through port and no other way, and nobody else
+ * drives it: the program's word.
+ */
+contigo_status contigo_device_attach(contigo_device device,
+                                     contigo_port port,
+                                     uint32_t window,
+                                     uint32_t polled,
+                                     contigo_registers *registers);
+
+/**
+ * Lets a PCI function reach memory, once the program has stopped it; other devices may already.
+ *
+ * The caller promises:
+ * The device was stopped or reset since anybody else drove it: the program's word.
+ */
+contigo_status contigo_device_enable_bus_master(contigo_device device);
+
+/**
+ * Reads the 32-bit register at offset bytes, a multiple of 4; all ones outside of the window, as an absent device answers.
+ *
+ * The caller promises:
+ * value is writable.
+ */
+contigo_status contigo_registers_read(contigo_registers registers, size_t offset, uint32_t *value);
+
+/**
+ * Writes it; outside of the window nothing happens.
+ *
+ * The caller promises:
+ * Whatever the device does with the value, it touches only memory that was handed to it (contigo_buf_to_device): an address and a doorbell
+ * make it read and write there.
+ */
+contigo_status contigo_registers_write(contigo_registers registers,
+                                       size_t offset,
+                                       uint32_t value);
+
+/**
+ * Waits for the interrupt, at most timeout_us; without one it is a short pause. It may end early: look at the device after it.
+ */
+contigo_status contigo_registers_wait(contigo_registers registers, uint32_t timeout_us);
+
+/**
+ * Gives the registers back; the next program or engine may have them.
+ */
+contigo_status contigo_registers_close(contigo_registers registers);
+
+/**
+ * What this machine has, a line each, and why it lacks the rest. A line has four fields with a tab between them: memory or device; the
+ * name, or the kind where there is none; ready, blocked or absent; why, and what to do. Files under /sys are read, and nothing is
+ * opened.
+ *
+ * Writes at most capacity_bytes with a NUL at the end into text, and into len_bytes how many bytes all of it has without the NUL; where
+ * that is capacity_bytes or more, it was cut.
+ *
+ * The caller promises:
+ * text points to capacity_bytes writable bytes, or is NULL with a capacity of 0; len_bytes is writable.
+ */
+contigo_status contigo_inventory(char *text,
+                                 size_t capacity_bytes,
+                                 size_t *len_bytes);
 
 /**
  * Opens an engine: finds its device, checks that it is one, and stops it, because a program that crashed may have left it running. Close it

@@ -1,7 +1,10 @@
 //! Why a call was refused: what the runtime says, or what a C program did that Rust's types would not have let through.
 
 use crate::handle::Kind;
-use contigo::{Error, Refused};
+use contigo::{
+    Error, Refused,
+    names::{DeviceName, Inventory, MemoryName, NameError},
+};
 use core::fmt;
 
 /// Why a call was refused.
@@ -11,6 +14,12 @@ pub(crate) enum Fault {
     Runtime(Error),
     /// The runtime's refusal of a job: which operand it is about, and what came before a device that would not stop.
     Job { error: Error, cause: Error, operand: Option<usize> },
+    /// A text is no name.
+    Name(NameError),
+    /// Memory of this name was refused: what this machine has belongs to the answer.
+    Memory { name: MemoryName, error: Error },
+    /// The same for a device.
+    Device { name: DeviceName, error: Error },
     /// What a program must not do.
     Misuse(Misuse),
 }
@@ -72,6 +81,12 @@ impl From<Error> for Fault {
     }
 }
 
+impl From<NameError> for Fault {
+    fn from(error: NameError) -> Self {
+        Self::Name(error)
+    }
+}
+
 impl<T> From<Refused<T>> for Fault {
     fn from(refused: Refused<T>) -> Self {
         Self::Runtime(refused.error)
@@ -88,6 +103,9 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Runtime(error) => error.fmt(f),
+            Self::Name(error) => error.fmt(f),
+            Self::Memory { ref name, error } => write!(f, "{name}: {}", Inventory::here().memory_error(name, error)),
+            Self::Device { ref name, error } => write!(f, "{name}: {}", Inventory::here().device_error(name, error)),
             Self::Misuse(misuse) => misuse.fmt(f),
             Self::Job { error, cause, operand } => {
                 let says_which = matches!(error, Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. });

@@ -22,12 +22,25 @@ pub(crate) enum Kind {
     Buf = 6,
     Engine = 7,
     Job = 8,
+    Device = 10,
+    Registers = 11,
     /// No program has a handle to one.
     PortName = 9,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [Self::Sim, Self::Port, Self::KernelPort, Self::Heap, Self::Pool, Self::Buf, Self::Engine, Self::Job];
+    const ALL: [Self; 10] = [
+        Self::Sim,
+        Self::Port,
+        Self::KernelPort,
+        Self::Heap,
+        Self::Pool,
+        Self::Buf,
+        Self::Engine,
+        Self::Job,
+        Self::Device,
+        Self::Registers,
+    ];
 }
 
 impl fmt::Display for Kind {
@@ -41,6 +54,8 @@ impl fmt::Display for Kind {
             Self::Buf => "buffer",
             Self::Engine => "engine",
             Self::Job => "job",
+            Self::Device => "device",
+            Self::Registers => "registers",
             Self::PortName => "port name",
         })
     }

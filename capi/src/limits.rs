@@ -22,6 +22,8 @@ pub const CONTIGO_MAX_PORT_NAMES: c_uint = 1024;
 pub const CONTIGO_MAX_KERNEL_PORTS: c_uint = 32;
 /// GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
 pub const CONTIGO_MAX_GPUS: c_uint = 16;
+/// Devices at once, opened by their names: one for each engine at most.
+pub const CONTIGO_MAX_DEVICES: c_uint = 32;
 /// Simulated boards at once.
 pub const CONTIGO_MAX_SIMS: c_uint = 32;
 /// Tensors of buffers that are out at once: finding a free entry looks at each.
@@ -42,6 +44,7 @@ pub(crate) const PORT_NAMES: usize = CONTIGO_MAX_PORT_NAMES as usize;
 pub(crate) const KERNEL_PORTS: usize = CONTIGO_MAX_KERNEL_PORTS as usize;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 pub(crate) const GPUS: usize = CONTIGO_MAX_GPUS as usize;
+pub(crate) const DEVICES: usize = CONTIGO_MAX_DEVICES as usize;
 pub(crate) const SIMS: usize = CONTIGO_MAX_SIMS as usize;
 pub(crate) const DIMS: usize = CONTIGO_MAX_DIMS as usize;
 const _: () = assert!(DIMS == contigo::dlpack::MAX_DIMS);

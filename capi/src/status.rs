@@ -172,6 +172,11 @@ pub const CONTIGO_E_TOO_MANY: contigo_status = -148;
 /// and what was expected.
 pub const CONTIGO_E_WRONG_DEVICE: contigo_status = -149;
 
+/// Memory or a device of this kind is not built into this library. The text has the feature.
+pub const CONTIGO_E_NOT_BUILT_IN: contigo_status = -150;
+/// The memory belongs to a device: open that one, and the memory from it (`contigo_device_memory`).
+pub const CONTIGO_E_NEEDS_DEVICE: contigo_status = -151;
+
 /// A refusal that is newer than this list. The text says what.
 pub const CONTIGO_E_OTHER: contigo_status = -999;
 
@@ -179,7 +184,8 @@ impl Fault {
     /// The code of this refusal.
     pub(crate) const fn status(&self) -> contigo_status {
         match *self {
-            Self::Runtime(error) | Self::Job { error, .. } => of_runtime(error),
+            Self::Runtime(error) | Self::Job { error, .. } | Self::Memory { error, .. } | Self::Device { error, .. } => of_runtime(error),
+            Self::Name(_) => CONTIGO_E_BAD_NAME,
             Self::Misuse(misuse) => of_misuse(misuse),
         }
     }
@@ -261,6 +267,8 @@ const fn of_runtime(error: Error) -> contigo_status {
         Error::Cuda { .. } => CONTIGO_E_CUDA,
         Error::NoLibrary { .. } => CONTIGO_E_NO_LIBRARY,
         Error::Forked { .. } => CONTIGO_E_FORKED,
+        Error::NotBuiltIn { .. } => CONTIGO_E_NOT_BUILT_IN,
+        Error::NeedsDevice { .. } => CONTIGO_E_NEEDS_DEVICE,
         _ => CONTIGO_E_OTHER,
     }
 }
@@ -340,6 +348,8 @@ const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_FORKED, c"CONTIGO_E_FORKED"),
     (CONTIGO_E_TOO_MANY, c"CONTIGO_E_TOO_MANY"),
     (CONTIGO_E_WRONG_DEVICE, c"CONTIGO_E_WRONG_DEVICE"),
+    (CONTIGO_E_NOT_BUILT_IN, c"CONTIGO_E_NOT_BUILT_IN"),
+    (CONTIGO_E_NEEDS_DEVICE, c"CONTIGO_E_NEEDS_DEVICE"),
     (CONTIGO_E_OTHER, c"CONTIGO_E_OTHER"),
 ];
 

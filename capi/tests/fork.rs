@@ -31,7 +31,7 @@ fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
 }
 
 /// Functions of the header that can be refused.
-const FUNCTIONS: usize = 51;
+const FUNCTIONS: usize = 63;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
@@ -66,6 +66,8 @@ fn a_child_is_refused_and_the_parent_goes_on() {
     let (buf_info, heap_info, tensor_info) = (&raw mut buf_info, &raw mut heap_info, &raw mut tensor_info);
     let (heap_stats, engine_stats) = (&raw mut heap_stats, &raw mut engine_stats);
     let data = bytes.as_mut_ptr().cast();
+    let device = answer(|device| unsafe { contigo_device_open(c"sim:zdma".as_ptr(), device) });
+    let registers = answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 0, registers) });
     let open = engine_options(CONTIGO_ENGINE_GEMM8, sim, port, 0);
     let every_function = |out: &mut u64, len: &mut usize, fd: &mut i32| -> [contigo_status; FUNCTIONS] {
         unsafe {
@@ -108,6 +110,16 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_port_define(&named, out),
                 contigo_kernel_port_open(c"none".as_ptr(), out),
                 contigo_kernel_port_see(0, port, out),
+                contigo_region_open(c"sim".as_ptr(), 64, out),
+                contigo_device_open(c"sim:zdma".as_ptr(), out),
+                contigo_device_memory(device, c"sim".as_ptr(), 64, out),
+                contigo_device_port(device, 0, out),
+                contigo_device_attach(device, 0, 0, 0, out),
+                contigo_device_enable_bus_master(device),
+                contigo_registers_read(registers, 0, ptr::from_mut(out).cast()),
+                contigo_registers_write(registers, 0, 0),
+                contigo_registers_wait(registers, 1),
+                contigo_inventory(ptr::null_mut(), 0, len),
                 contigo_sim_open(&sim_options(), out),
                 contigo_sim_port(sim, 0, out),
                 contigo_buf_lend(buf, &options(&shape), ptr::from_mut(out).cast()),
@@ -122,6 +134,8 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_port_close(port),
                 contigo_kernel_port_close(0),
                 contigo_sim_close(sim),
+                contigo_registers_close(registers),
+                contigo_device_close(device),
             ]
         }
     };

@@ -21,6 +21,11 @@ fn a_gpu_is_refused_with_the_reason() {
     }
     let heap = contigo_heap_options { kind: CONTIGO_HEAP_CUDA, ..heap_options(0) };
     refused(unsafe { contigo_heap_open(&heap, &mut 0) }, CONTIGO_E_NO_LIBRARY, why);
+    for refusal in
+        [unsafe { contigo_region_open(c"cuda:1".as_ptr(), 64, &mut 0) }, unsafe { contigo_device_open(c"cuda".as_ptr(), &mut 0) }]
+    {
+        refused(refusal, CONTIGO_E_NOT_BUILT_IN, "");
+    }
     let board = Board::new();
     for port in [0, board.port] {
         let engine = engine_options(CONTIGO_ENGINE_GEMM8_CUDA, 0, port, 0);

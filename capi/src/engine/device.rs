@@ -2,8 +2,9 @@
 //! Every kind of device as one type, so that a driver is one type.
 
 use contigo::{
-    Device, Error, Irq, Mmio, Port, Registers, Spin, UioIrq, Wired,
+    Device, Error, Irq, Mmio, Port,
     drivers::{pl330::Pl330Model, zdma::ZdmaModel},
+    names::AnyDevice,
     sim::SimWindow,
 };
 use contigo_gemm8::Gemm8Model;
@@ -13,8 +14,7 @@ pub(crate) enum Dev {
     SimGemm8(SimWindow<'static, Gemm8Model>),
     SimPl330(SimWindow<'static, Pl330Model>),
     SimZdma(SimWindow<'static, ZdmaModel>),
-    Uio(Wired<Registers, UioIrq>),
-    Polled(Wired<Registers, Spin>),
+    Named(AnyDevice<'static>),
 }
 
 /// Does one thing with whichever it is.
@@ -24,8 +24,7 @@ macro_rules! each {
             Dev::SimGemm8($device) => $act,
             Dev::SimPl330($device) => $act,
             Dev::SimZdma($device) => $act,
-            Dev::Uio($device) => $act,
-            Dev::Polled($device) => $act,
+            Dev::Named($device) => $act,
         }
     };
 }

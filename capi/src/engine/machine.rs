@@ -6,11 +6,11 @@ use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
     limits,
-    object::{BoundMaster, gpu},
+    object::gpu,
     table::{Object, Table},
 };
 use contigo::{
-    CpuBuf, Engine, Error, JobCounts, Port,
+    CpuBuf, Engine, Error, JobCounts, KernelPort, Port,
     drivers::{pl330::Pl330, zdma::Zdma},
 };
 use contigo_gemm8::{Gemm, Gemm8};
@@ -121,7 +121,7 @@ impl Machine {
     ///
     /// # Safety
     /// As `Engine::arm`.
-    pub(super) unsafe fn arm(&self, kernel_port: &BoundMaster, window: u32) -> Result<(), Error> {
+    pub(super) unsafe fn arm(&self, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         each!(self, engine => unsafe { engine.arm(kernel_port, window) })
     }

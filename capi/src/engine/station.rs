@@ -15,16 +15,18 @@ use crate::{
     limits,
     object::{
         BoundMaster, KERNEL_PORTS,
+        device::Held,
         heap::{HEAPS, Heap, carve},
     },
     table::{Guard, Lease, Lent, Object, Table},
 };
 use contigo::{
-    Align, Bus, JobCounts, Port, Uio, UioIrq, Wired,
+    Align, Bus, JobCounts, Port, UioIrq,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
     },
+    names::Attach,
 };
 use contigo_gemm8::Gemm8;
 use core::{
@@ -52,6 +54,8 @@ pub(crate) struct Station {
     seat: Seat,
     /// INVARIANT: the engine's device borrows from it.
     sim: Option<SimDevice>,
+    /// INVARIANT: the same.
+    held: Option<Held>,
     /// INVARIANT: the driver's program or descriptors borrow from it.
     _heap: Option<Lease<Heap>>,
     /// A second handle on the interrupt of a real device, which the engine has while a job is under way.
@@ -85,8 +89,8 @@ enum Job {
 pub(crate) enum Wiring {
     /// A new device on a simulated board.
     Sim { sim: u64 },
-    /// `/dev/uioN`; `polled`: without its interrupt.
-    Uio { uio: Uio, polled: bool },
+    /// A device by its name; `port`: its handle, 0 where the kernel says it; `polled`: without its interrupt.
+    Device { held: Held, port: u64, polled: bool },
     /// A kernel on the GPU that the port belongs to.
     Gpu,
 }
@@ -112,24 +116,22 @@ impl Station {
         let (index, mut station) = ENGINES.claim()?.parts();
         let (_, mut machine) = MACHINES.claim()?.parts();
         let heap = heap.map(|heap| HEAPS.lease(heap)).transpose()?;
-        // `device` after `sim`, so that it is dropped before it where something below fails.
-        let (sim, device, bell) = match wiring {
+        // `device` after `sim` and `held`, so that it is dropped before them where something below fails.
+        let (sim, held, device, bell) = match wiring {
             Wiring::Sim { sim } => {
                 let sim = SimDevice::new(kind, sim, port)?;
                 // SAFETY: `close` drops the engine, and the window with it, before the station; where this function fails, the
                 // machine is dropped first.
                 let device = unsafe { sim.window()? };
-                (Some(sim), Some(device), None)
+                (Some(sim), None, Some(device), None)
             }
-            // SAFETY: the C program says that the device is wired so (contigo.h, `contigo_engine_options.port`).
-            Wiring::Uio { uio, polled: true } => (None, Some(Dev::Polled(unsafe { uio.polled(port) })), None),
-            Wiring::Uio { uio, polled: false } => {
-                let (registers, irq) = uio.into_parts();
-                let bell = irq.try_clone()?;
-                // SAFETY: as above.
-                (None, Some(Dev::Uio(unsafe { Wired::new(registers, irq, port) })), Some(bell))
+            Wiring::Device { held, port, polled } => {
+                // SAFETY: the C program says that the device is wired so (contigo.h, `contigo_engine_options.port`).
+                let device = unsafe { held.attach(port, Attach { interrupt: !polled, ..Attach::default() })? };
+                let bell = device.uio_irq()?;
+                (None, Some(held), Some(Dev::Named(device)), bell)
             }
-            Wiring::Gpu => (None, None, None),
+            Wiring::Gpu => (None, None, None, None),
         };
         let len_bytes = match kind {
             MachineKind::Gemm8 => None,
@@ -148,7 +150,7 @@ impl Station {
             None => Machine::on_gpu(&port)?,
         });
         let raw = Handle { index, generation: station.generation() }.raw(Kind::Engine);
-        station.put(Self { seat: Seat::Idle(machine), sim, _heap: heap, bell, on_gpu, armed: None });
+        station.put(Self { seat: Seat::Idle(machine), sim, held, _heap: heap, bell, on_gpu, armed: None });
         Ok(raw)
     }
 
@@ -261,6 +263,12 @@ impl Station {
     pub(crate) unsafe fn arm(&mut self, kernel_port: u64, window: u32) -> Result<(), Fault> {
         if self.on_gpu {
             return Err(Misuse::OtherEngine { needs: "a device with registers", is: "a GPU" }.into());
+        }
+        // SAFETY: it is not used after this call, in which nobody takes the device away.
+        if let Some(guard) = self.held.as_ref().filter(|_| kernel_port == 0).and_then(|held| unsafe { held.for_ever() }.guard()) {
+            // SAFETY: the caller's promise; `close` drops the engine before what holds the device.
+            unsafe { self.idle()?.arm(guard, window)? };
+            return Ok(());
         }
         let kernel_port = KERNEL_PORTS.lease(kernel_port)?;
         if self.armed.as_ref().is_some_and(|armed| !ptr::eq(&raw const **armed, &raw const *kernel_port)) {

@@ -2,6 +2,7 @@
 //! Engines: the built-in accelerators.
 
 use super::{
+    device::contigo_device,
     heap::contigo_heap,
     port::{contigo_kernel_port, contigo_port, flag},
     raw::{self, Versioned},
@@ -12,10 +13,15 @@ use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
     last_error::call,
-    object::{gpu, port::get},
+    limits,
+    object::{
+        device::{DEVICES, Held},
+        gpu,
+        port::get,
+    },
     status::contigo_status,
 };
-use contigo::Uio;
+use contigo::{Error, Port, names::DeviceName};
 use core::{
     ffi::{c_char, c_int},
     mem,
@@ -59,6 +65,9 @@ pub struct contigo_engine_options {
     pub uio: *const c_char,
     /// The heap for what the driver itself needs, carved once; 0: none.
     pub heap: contigo_heap,
+    /// A device that was opened by its name (`contigo_device_open`), in the place of `sim` and `uio`; 0: one of those. Its `port` may be 0
+    /// where the kernel says it, or the simulated board.
+    pub device: contigo_device,
 }
 
 // SAFETY: integers and a pointer, `struct_size` first.
@@ -103,7 +112,7 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(engine, "engine", || {
-            let contigo_engine_options { kind, polled, port, sim, uio, heap, .. } = raw::read(options)?;
+            let contigo_engine_options { kind, polled, port, sim, uio, heap, device, .. } = raw::read(options)?;
             let on_gpu = kind == CONTIGO_ENGINE_GEMM8_CUDA;
             if on_gpu {
                 gpu::here()?;
@@ -114,16 +123,24 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
                 CONTIGO_ENGINE_ZDMA => MachineKind::Zdma,
                 value => return Err(Fault::from(Misuse::Value { what: "contigo_engine_options.kind", value: value.into() })),
             };
-            let port = get(port)?;
+            let wired = port;
+            let port = if device != 0 && port == 0 { device_port(device)? } else { get(port)? };
             let wiring = if on_gpu {
-                if sim != 0 {
-                    return Err(Misuse::Value { what: "contigo_engine_options.sim of a GPU's engine", value: sim }.into());
+                if sim != 0 || device != 0 {
+                    return Err(
+                        Misuse::Value { what: "contigo_engine_options.sim or .device of a GPU's engine", value: sim | device }.into()
+                    );
                 }
                 Wiring::Gpu
+            } else if device != 0 {
+                if sim != 0 {
+                    return Err(Misuse::Value { what: "contigo_engine_options.sim beside .device", value: sim }.into());
+                }
+                Wiring::Device { held: Held::of(device)?, port: wired, polled: flag(polled, "contigo_engine_options.polled")? }
             } else if sim == 0 {
                 let polled = flag(polled, "contigo_engine_options.polled")?;
-                let name = raw::text(uio, "contigo_engine_options.uio")?;
-                Wiring::Uio { uio: Uio::find(name)?, polled }
+                let uio = uio_called(raw::text(uio, "contigo_engine_options.uio")?)?;
+                Wiring::Device { held: Held::open(uio)?, port: wired, polled }
             } else {
                 Wiring::Sim { sim }
             };
@@ -203,6 +220,21 @@ pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, kernel_port:
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_engine_close(engine: contigo_engine) -> contigo_status {
     call(|| Station::close(engine))
+}
+
+/// The UIO device that is called `name`.
+fn uio_called(name: &str) -> Result<DeviceName, Fault> {
+    let mut text = heapless::String::<{ limits::NAME_BYTES + 4 }>::new();
+    let long = Misuse::Text { what: "contigo_engine_options.uio", max_bytes: limits::NAME_BYTES };
+    text.push_str("uio:").and_then(|()| text.push_str(name)).map_err(|_| long)?;
+    Ok(text.parse()?)
+}
+
+/// What the kernel or the simulated board says of a device's way to memory.
+fn device_port(device: contigo_device) -> Result<Port, Fault> {
+    const FIX: &str = "no kernel says how it reaches memory: name its port";
+    let unknown = Error::Unsuitable { name: "the port of the device", value: 0, fix: FIX };
+    Ok(DEVICES.lease(device)?.port().ok_or(unknown)?)
 }
 
 fn on<R>(engine: contigo_engine, act: impl FnOnce(&mut Station) -> Result<R, Fault>) -> Result<R, Fault> {

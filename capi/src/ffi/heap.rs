@@ -2,6 +2,7 @@
 //! Heaps: blocks of DMA memory.
 
 use super::{
+    device::contigo_device,
     port::{contigo_kernel_port, contigo_port, flag},
     raw::{self, Versioned},
     sim::contigo_sim,
@@ -9,13 +10,14 @@ use super::{
 use crate::{
     fault::{Fault, Misuse},
     last_error::call,
+    limits,
     object::{
         heap::{HEAPS, Heap, Source},
         port::get,
     },
     status::contigo_status,
 };
-use contigo::{Align, DevAddr, Requirements};
+use contigo::{Align, DevAddr, Requirements, names::MemoryName};
 use core::{
     ffi::{c_char, c_int, c_void},
     mem, ptr,
@@ -39,6 +41,9 @@ pub const CONTIGO_HEAP_HUGE_PAGES: u32 = 5;
 /// bytes, or of `align_bytes` where that is more. CPU and GPU share it with no copy and no cache maintenance. Its port is
 /// `contigo_port_find("cuda:0")`.
 pub const CONTIGO_HEAP_CUDA: u32 = 6;
+
+/// Memory by its name, as `contigo_region_open` has it: `name`, `len_bytes`, and `device` where it is for an opened device.
+pub const CONTIGO_HEAP_NAMED: u32 = 7;
 
 /// Which memory, and what it must be. What is 0 has its default.
 #[repr(C)]
@@ -65,6 +70,8 @@ pub struct contigo_heap_options {
     /// For `CONTIGO_HEAP_CUDA`: 1, write-combined, for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very
     /// slowly.
     pub write_combined: u32,
+    /// For `CONTIGO_HEAP_NAMED`: the device whose memory it is; 0: the memory is opened alone.
+    pub device: contigo_device,
 }
 
 // SAFETY: integers and a pointer, `struct_size` first.
@@ -138,12 +145,12 @@ pub unsafe extern "C" fn contigo_heap_open(options: *const contigo_heap_options,
             let name = || raw::text(name, "contigo_heap_options.name");
             let source = match kind {
                 CONTIGO_HEAP_SIM => Source::Sim { sim, len_bytes },
-                CONTIGO_HEAP_U_DMA_BUF => Source::UDmaBuf { name: name()?, translated: false },
-                CONTIGO_HEAP_U_DMA_BUF_TRANSLATED => Source::UDmaBuf { name: name()?, translated: true },
-                CONTIGO_HEAP_DMA_HEAP => {
-                    Source::DmaHeap { name: name()?, len_bytes, kernel_port: (kernel_port != 0).then_some(kernel_port) }
-                }
-                CONTIGO_HEAP_HUGE_PAGES => Source::HugePages { len_bytes },
+                CONTIGO_HEAP_U_DMA_BUF => named("u-dma-buf:", name()?, None, len_bytes)?,
+                CONTIGO_HEAP_U_DMA_BUF_TRANSLATED => named("u-dma-buf-translated:", name()?, None, len_bytes)?,
+                CONTIGO_HEAP_DMA_HEAP if kernel_port == 0 => named("dma-heap:", name()?, None, len_bytes)?,
+                CONTIGO_HEAP_DMA_HEAP => Source::DmaHeap { name: whole("dma-heap:", name()?)?, len_bytes, kernel_port },
+                CONTIGO_HEAP_HUGE_PAGES => named("", "hugetlb", None, len_bytes)?,
+                CONTIGO_HEAP_NAMED => named("", name()?, (options.device != 0).then_some(options.device), len_bytes)?,
                 CONTIGO_HEAP_CUDA => {
                     let write_combined = flag(options.write_combined, "contigo_heap_options.write_combined")?;
                     Source::Cuda { ordinal: options.gpu, len_bytes, write_combined }
@@ -160,6 +167,18 @@ pub unsafe extern "C" fn contigo_heap_open(options: *const contigo_heap_options,
             Heap::open(&source, needs)
         })
     }
+}
+
+/// The name of one kind of memory, from the name that the kind's number has.
+fn whole(kind: &str, name: &str) -> Result<MemoryName, Fault> {
+    let mut text = heapless::String::<{ limits::NAME_BYTES + 32 }>::new();
+    let long = Misuse::Text { what: "contigo_heap_options.name", max_bytes: limits::NAME_BYTES };
+    text.push_str(kind).and_then(|()| text.push_str(name)).map_err(|_| long)?;
+    Ok(text.parse()?)
+}
+
+fn named(kind: &str, name: &str, device: Option<u64>, len_bytes: usize) -> Result<Source, Fault> {
+    Ok(Source::Named { name: whole(kind, name)?, device, len_bytes })
 }
 
 /// Closes a heap and gives its memory back. `CONTIGO_E_STILL_USED` while a buffer, a pool or an engine has a piece of it; for ever, where a

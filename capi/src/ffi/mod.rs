@@ -2,6 +2,7 @@
 #![allow(non_camel_case_types, reason = "the names in C")]
 
 mod buf;
+mod device;
 mod engine;
 mod heap;
 mod job;
@@ -12,4 +13,4 @@ mod raw;
 mod sim;
 mod tensor;
 
-pub use {buf::*, engine::*, heap::*, job::*, library::*, pool::*, port::*, sim::*, tensor::*};
+pub use {buf::*, device::*, engine::*, heap::*, job::*, library::*, pool::*, port::*, sim::*, tensor::*};

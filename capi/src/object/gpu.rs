@@ -6,7 +6,6 @@
 //!
 //! No thread waits for another one's call of the driver: two that open the same at once both make it, and one of the two is given back.
 
-use super::memory::Memory;
 use crate::{
     fault::{Fault, Misuse},
     limits,
@@ -14,6 +13,7 @@ use crate::{
 use contigo::{
     Align, Bus, Engine, Error, Port,
     cuda::{Cuda, CudaHost, CudaKernel, Gpu, Log},
+    names::AnyMemory,
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
 use std::sync::OnceLock;
@@ -59,14 +59,15 @@ pub(crate) const fn here() -> Result<(), Fault> {
 }
 
 /// Memory that is pinned for a GPU, in both views at a multiple of `align`.
-pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combined: bool) -> Result<Memory, Fault> {
+pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combined: bool) -> Result<AnyMemory<'static>, Fault> {
     let (_, gpu) = open(ordinal)?;
-    Ok(Memory::Cuda(if write_combined {
+    let pinned = if write_combined {
         // SAFETY: the C program says that it fences (contigo.h, `contigo_heap_open`).
         unsafe { CudaHost::allocate_write_combined(gpu, len_bytes, align)? }
     } else {
         CudaHost::allocate(gpu, len_bytes, align)?
-    }))
+    };
+    Ok(pinned.into())
 }
 
 /// `gemm8` on the GPU that `port` belongs to, and its engine.

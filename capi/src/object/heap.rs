@@ -1,14 +1,18 @@
 #![allow(unsafe_code, reason = "a heap borrows its board or its kernel port, and is borrowed by its buffers, for as long as leases say")]
 //! A heap: one region of DMA memory, and what it stands on.
 
-use super::{BoundMaster, KERNEL_PORTS, SIMS, gpu, memory::Memory};
+use super::{BoundMaster, KERNEL_PORTS, SIMS, device::Held, gpu};
 use crate::{
     fault::Fault,
     handle::Kind,
     limits,
     table::{Lease, Object, Table},
 };
-use contigo::{Align, Carve, DmaHeap, Error, HugeTlb, Region, Requirements, UDmaBuf, sim::SimBoard};
+use contigo::{
+    Align, Carve, DmaHeap, Error, Region, Requirements,
+    names::{AnyMemory, MemoryName},
+    sim::SimBoard,
+};
 use core::ffi::c_int;
 use std::{
     io,
@@ -24,7 +28,7 @@ impl Object for Heap {
 
 /// One region, and what it borrows from. The fields are dropped in this order.
 pub(crate) struct Heap {
-    region: Region<Memory>,
+    region: Region<AnyMemory<'static>>,
     /// INVARIANT: `region` borrows from it.
     _ground: Ground,
 }
@@ -34,46 +38,57 @@ enum Ground {
     Nothing,
     Sim(#[allow(dead_code, reason = "it keeps the board")] Lease<SimBoard>),
     KernelPort(#[allow(dead_code, reason = "it keeps the port")] Lease<BoundMaster>),
+    Device(#[allow(dead_code, reason = "it keeps the device")] Held),
 }
 
 /// Which memory.
-pub(crate) enum Source<'a> {
+pub(crate) enum Source {
+    /// By its name; of an opened device, where there is one.
+    Named { name: MemoryName, device: Option<u64>, len_bytes: usize },
     /// A block of a simulated board.
     Sim { sim: u64, len_bytes: usize },
-    /// `/dev/<name>`, whose address is physical or, translated, the accelerator's own.
-    UDmaBuf { name: &'a str, translated: bool },
-    /// `/dev/dma_heap/<name>`, by pagemap or for a kernel port.
-    DmaHeap { name: &'a str, len_bytes: usize, kernel_port: Option<u64> },
-    /// Huge pages.
-    HugePages { len_bytes: usize },
+    /// `/dev/dma_heap/<name>`, for a kernel port.
+    DmaHeap { name: MemoryName, len_bytes: usize, kernel_port: u64 },
     /// Memory that CUDA pins for a GPU.
     Cuda { ordinal: u32, len_bytes: usize, write_combined: bool },
 }
 
 impl Heap {
     /// Opens memory, checks it, and makes it a heap.
-    pub(crate) fn open(source: &Source<'_>, needs: Requirements) -> Result<u64, Fault> {
+    pub(crate) fn open(source: &Source, needs: Requirements) -> Result<u64, Fault> {
         // First: a full table opens no device.
         let mut claimed = HEAPS.claim()?;
-        let (memory, ground) = match *source {
+        let (memory, ground): (AnyMemory<'static>, _) = match *source {
+            Source::Named { name, device, len_bytes } => {
+                let refused = |error| Fault::Memory { name, error };
+                // What it belongs to is in a table of its own: the heap's lease is the last once the program has closed it.
+                // What it belongs to is opened for this heap alone, where the program has not opened it.
+                let held = match (device, name.device()) {
+                    (Some(device), _) => Some(Held::of(device)?),
+                    (None, Some(owner)) => Some(Held::open(owner)?),
+                    (None, None) => None,
+                };
+                match held {
+                    Some(held) => {
+                        // SAFETY: the block is in the same `Heap` as what holds the device, before it, and so dropped before it.
+                        let block = unsafe { held.for_ever() }.memory(&name, len_bytes).map_err(refused)?;
+                        (block, Ground::Device(held))
+                    }
+                    None => (name.open(len_bytes).map_err(refused)?, Ground::Nothing),
+                }
+            }
             Source::Sim { sim, len_bytes } => {
                 let board = SIMS.lease(sim)?;
-                // SAFETY: the block is in the same `Heap` as the lease, before it, and so dropped before it.
+                // SAFETY: as above.
                 let block = unsafe { board.for_ever() }.memory(len_bytes)?;
-                (Memory::Sim(block), Ground::Sim(board))
+                (block.into(), Ground::Sim(board))
             }
-            Source::UDmaBuf { name, translated: false } => (Memory::UDmaBuf(UDmaBuf::open(name)?), Ground::Nothing),
-            Source::UDmaBuf { name, translated: true } => (Memory::UDmaBuf(UDmaBuf::open_translated(name)?), Ground::Nothing),
-            Source::DmaHeap { name, len_bytes, kernel_port: None } => {
-                (Memory::DmaHeap(DmaHeap::allocate(name, len_bytes)?), Ground::Nothing)
-            }
-            Source::DmaHeap { name, len_bytes, kernel_port: Some(kernel_port) } => {
+            Source::DmaHeap { name, len_bytes, kernel_port } => {
                 let port = KERNEL_PORTS.lease(kernel_port)?;
-                // SAFETY: as for the board's block.
-                let block = DmaHeap::allocate_for(unsafe { port.for_ever() }, name, len_bytes)?;
-                (Memory::DmaHeapFor(block), Ground::KernelPort(port))
+                // SAFETY: as above.
+                let block = DmaHeap::allocate_for(unsafe { port.for_ever() }, name.argument(), len_bytes)?;
+                (block.into(), Ground::KernelPort(port))
             }
-            Source::HugePages { len_bytes } => (Memory::HugePages(HugeTlb::new(len_bytes)?), Ground::Nothing),
             Source::Cuda { ordinal, len_bytes, write_combined } => {
                 (gpu::pinned(ordinal, len_bytes, needs.align.max(Align::PAGE), write_combined)?, Ground::Nothing)
             }
@@ -83,7 +98,7 @@ impl Heap {
         Ok(claimed.raw())
     }
 
-    pub(crate) const fn region(&self) -> &Region<Memory> {
+    pub(crate) const fn region(&self) -> &Region<AnyMemory<'static>> {
         &self.region
     }
 
@@ -126,7 +141,7 @@ mod tests {
 
     /// A heap on a u-dma-buf that is a file.
     fn heap(fake: &FakeUDmaBuf) -> contigo_heap {
-        let region = Region::new(Memory::UDmaBuf(fake.open().unwrap())).unwrap();
+        let region = Region::new(fake.open().unwrap().into()).unwrap();
         HEAPS.insert(Heap { region, _ground: Ground::Nothing }).unwrap()
     }
 

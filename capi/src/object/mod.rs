@@ -1,10 +1,10 @@
 //! What the handles are for: each kind of object, and its table.
 
 pub(crate) mod buf;
+pub(crate) mod device;
 #[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), path = "no_gpu.rs")]
 pub(crate) mod gpu;
 pub(crate) mod heap;
-mod memory;
 pub(crate) mod pool;
 pub(crate) mod port;
 

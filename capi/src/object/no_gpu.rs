@@ -1,8 +1,7 @@
 //! In the place of `gpu.rs` where there is no CUDA: each call is refused with the reason.
 
-use super::memory::Memory;
 use crate::fault::Fault;
-use contigo::{Align, Error, Port};
+use contigo::{Align, Error, Port, names::AnyMemory};
 
 /// Why there is none.
 const WHY: &str = if cfg!(target_pointer_width = "64") {
@@ -22,6 +21,6 @@ pub(crate) fn port(_ordinal: u32) -> Result<Port, Fault> {
     Err(NONE)
 }
 
-pub(crate) fn pinned(_ordinal: u32, _len_bytes: usize, _align: Align, _write_combined: bool) -> Result<Memory, Fault> {
+pub(crate) fn pinned(_ordinal: u32, _len_bytes: usize, _align: Align, _write_combined: bool) -> Result<AnyMemory<'static>, Fault> {
     Err(NONE)
 }

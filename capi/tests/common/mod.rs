@@ -18,7 +18,7 @@ pub(crate) const GEMM: contigo_gemm8_args =
 
 /// The text of this thread's last refusal.
 pub(crate) fn last_error() -> String {
-    let mut text = [0_u8; 256];
+    let mut text = [0_u8; 1024];
     // SAFETY: so many bytes are there.
     let len = unsafe { contigo_last_error(text.as_mut_ptr().cast(), text.len()) };
     String::from_utf8(text[..len.min(255)].to_vec()).unwrap()
@@ -71,11 +71,21 @@ pub(crate) fn heap_options(sim: contigo_sim) -> contigo_heap_options {
         kernel_port: 0,
         gpu: 0,
         write_combined: 0,
+        device: 0,
     }
 }
 
 pub(crate) fn engine_options(kind: u32, sim: contigo_sim, port: contigo_port, heap: contigo_heap) -> contigo_engine_options {
-    contigo_engine_options { struct_size: size_of::<contigo_engine_options>(), kind, polled: 0, port, sim, uio: ptr::null(), heap }
+    contigo_engine_options {
+        struct_size: size_of::<contigo_engine_options>(),
+        kind,
+        polled: 0,
+        port,
+        sim,
+        uio: ptr::null(),
+        heap,
+        device: 0,
+    }
 }
 
 impl Board {

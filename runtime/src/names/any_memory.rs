@@ -4,10 +4,10 @@
 use super::rows::Block;
 use crate::{
     linux::{Export, ExportedFd, NO_DMA_BUF},
-    mem::{Backend, Mapping, Segment},
-    types::{Direction, Error},
+    mem::Backend,
+    types::{Error, forward::forward},
 };
-use core::{fmt, ops::Range};
+use core::fmt;
 
 /// Memory of whatever kind: a [`Backend`] for a program that has its memory's name from its user. It owns the block, with no heap, and
 /// lives at most as long as the device that it belongs to.
@@ -25,27 +25,7 @@ impl<'d> AnyMemory<'d> {
 // SAFETY: every method is one backend's own, the same one at every call, because what is inside is never exchanged; and moving this
 // value moves no block, as that backend promises.
 unsafe impl Backend for AnyMemory<'_> {
-    fn name(&self) -> &'static str {
-        self.0.backend().name()
-    }
-    fn mapping(&self) -> Mapping {
-        self.0.backend().mapping()
-    }
-    fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
-        self.0.backend().segment(offset_bytes)
-    }
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.backend().sync_for_device(range, direction) }
-    }
-    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.backend().sync_for_cpu(range, direction) }
-    }
-    #[cfg(feature = "sim")]
-    fn held_by(&self, range: Range<usize>, holder: crate::sim::Holder<'_>) {
-        self.0.backend().held_by(range, holder);
-    }
+    forward!(|this| this.0.backend() => name, mapping, segment, sync_for_device, sync_for_cpu, held_by);
 }
 
 // SAFETY: as above.

@@ -66,6 +66,7 @@ fn what_a_start_that_failed_leaves_to_a_device_is_lost() {
         kernel_port: 0,
         gpu: 0,
         write_combined: 0,
+        device: 0,
     };
     // SAFETY: as above.
     let heap = answer(|heap| unsafe { contigo_heap_open(&raw const memory, heap) });

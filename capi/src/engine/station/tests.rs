@@ -7,6 +7,7 @@
 
 use super::*;
 use crate::*;
+use contigo::names::DeviceName;
 use contigo_testkit::fake_devices::FakeDevices;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::{
@@ -33,14 +34,22 @@ fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) -> T {
     value
 }
 
+/// The tree's device.
+fn held(tree: &FakeDevices) -> Held {
+    let name: DeviceName = "uio:gemm8".parse().unwrap();
+    // SAFETY: no memory is given back because of what its registers say.
+    Held::opened(unsafe { name.open_under(tree.root()) }.unwrap()).ok().unwrap()
+}
+
 impl Fake {
     fn open(port: contigo_port, polled: bool) -> Self {
         let tree = FakeDevices::new();
         tree.uio(0, Some("gemm8@40000000"), "gemm8");
         let fake = Self { tree, engine: 0 };
         fake.says(&[CTRL, ID]);
-        let (port, uio) = (crate::object::port::get(port).unwrap(), fake.tree.find("gemm8").unwrap());
-        let opening = Opening { kind: MachineKind::Gemm8, wiring: Wiring::Uio { uio, polled }, port, heap: None };
+        let wiring = Wiring::Device { held: held(&fake.tree), port, polled };
+        let port = crate::object::port::get(port).unwrap();
+        let opening = Opening { kind: MachineKind::Gemm8, wiring, port, heap: None };
         Self { engine: Station::open(opening).ok().unwrap(), ..fake }
     }
 
@@ -73,6 +82,7 @@ fn an_event_loop_arms_looks_and_waits() {
         kernel_port: 0,
         gpu: 0,
         write_combined: 0,
+        device: 0,
     };
     // SAFETY: as above.
     let heap = answer(|heap| unsafe { contigo_heap_open(&raw const memory, heap) });
@@ -123,7 +133,7 @@ fn a_real_device_is_not_behind_a_gpu() {
     tree.uio(0, Some("gemm8@40000000"), "gemm8");
     let port = Port { name: "gpu", bus: Bus::Gpu(0), ..contigo_boards::zynq7000::HP0 };
     for polled in [false, true] {
-        let wiring = Wiring::Uio { uio: tree.find("gemm8").unwrap(), polled };
+        let wiring = Wiring::Device { held: held(&tree), port: 0, polled };
         let opened = Station::open(Opening { kind: MachineKind::Gemm8, wiring, port, heap: None });
         assert_eq!(opened.err().map(|fault| fault.status()), Some(CONTIGO_E_KIND));
     }

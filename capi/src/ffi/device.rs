@@ -1,0 +1,268 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! Memory and devices by their names.
+
+use super::{
+    heap::contigo_heap,
+    port::{contigo_port, flag},
+    raw,
+};
+use crate::{
+    fault::{Fault, Misuse},
+    handle::Kind,
+    last_error::call,
+    object::{
+        device::{self, Attached, DEVICES, REGISTERS},
+        heap::{Heap, Source},
+        port::{PORTS, get},
+    },
+    status::contigo_status,
+};
+use contigo::{
+    Irq, Mmio, Requirements,
+    names::{Attach, Entry, Inventory},
+};
+use core::{
+    ffi::c_char,
+    fmt::{self, Write as _},
+    slice,
+};
+
+/// A device that was opened by its name: one opening serves its registers, its engine and its memory. It can be closed once all of them
+/// are.
+pub type contigo_device = u64;
+
+/// The registers and the interrupt of a device that a program drives itself.
+pub type contigo_registers = u64;
+
+/// Opens memory by its name, `len_bytes` of it: `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`, `dma-heap:linux,cma@guard:f8003000`, `hugetlb`,
+/// `vfio:0000:01:00.0`, `cuda:0`, `sim:7`; `contigo_inventory` lists what this machine has, and `contigo info`. What the memory belongs to is
+/// opened with it, and closed with it: use `contigo_device_memory` where the program drives that device too. Close it with
+/// `contigo_heap_close`. `contigo_heap_open` has the same with more to ask of the memory.
+///
+/// `CONTIGO_E_BAD_NAME`: it is no name; the text says at which byte, and what to write. What is not there is answered with what this machine
+/// has.
+///
+/// # Safety
+/// `name` is NUL-terminated; `heap` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_region_open(name: *const c_char, len_bytes: usize, heap: *mut contigo_heap) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(heap, "heap", || named(raw::text(name, "name")?, None, len_bytes)) }
+}
+
+/// Opens a device by its name: `uio:axi_dma@40400000`, `guard:f8003000`, `pci:0000:01:00.0`, `vfio:0000:01:00.0`, `sim:zdma`. Close it with
+/// `contigo_device_close`.
+///
+/// `CONTIGO_E_BAD_NAME`: as `contigo_region_open`.
+///
+/// # Safety
+/// `name` is NUL-terminated; `device` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_device_open(name: *const c_char, device: *mut contigo_device) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(device, "device", || device::open(raw::text(name, "name")?.parse()?)) }
+}
+
+/// Closes a device. `CONTIGO_E_STILL_USED` while memory of it, its registers or an engine on it is open.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_device_close(device: contigo_device) -> contigo_status {
+    call(|| {
+        DEVICES.lock(device)?.clear();
+        Ok(())
+    })
+}
+
+/// Opens `len_bytes` of memory for a device: what belongs to it, a dma-heap's block through its guard, or memory that belongs to no device.
+/// Close it with `contigo_heap_close`.
+///
+/// `CONTIGO_E_NEEDS_DEVICE`: the memory belongs to another device.
+///
+/// # Safety
+/// `name` is NUL-terminated; `heap` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_device_memory(
+    device: contigo_device,
+    name: *const c_char,
+    len_bytes: usize,
+    heap: *mut contigo_heap,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(heap, "heap", || named(raw::text(name, "name")?, Some(device), len_bytes)) }
+}
+
+/// The device's way to memory: `port` as the kernel describes this device, or, with a `port` of 0, what the kernel or the simulated board says
+/// alone (`vfio:…`, `sim:…`, `cuda:…`). Close `seen` with `contigo_port_close`.
+///
+/// `CONTIGO_E_UNSUITABLE`: nobody says it; name the port.
+///
+/// # Safety
+/// `seen` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: contigo_port, seen: *mut contigo_port) -> contigo_status {
+    const FIX: &str = "no kernel says how it reaches memory: name its port";
+    let find = || {
+        let device = DEVICES.lease(device)?;
+        let unknown = contigo::Error::Unsuitable { name: "the port of the device", value: 0, fix: FIX };
+        let port = if port == 0 { device.port().ok_or(unknown)? } else { device.seen_through(get(port)?) };
+        Ok(PORTS.insert(port)?)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(seen, "seen", find) }
+}
+
+/// Takes the registers and the interrupt of a device, for a program that drives it itself: window number `window`, which for a PCI function is
+/// its BAR, and 0 for others; `polled`: 1, without the interrupt. One engine or one program has them at a time. Close them with
+/// `contigo_registers_close`.
+///
+/// `port` is the device's way to memory where only the program knows it; 0 where the kernel says it, or the simulated board.
+///
+/// # Safety
+/// `registers` is writable. In this bitstream, on this board, the device reaches memory through `port` and no other way, and nobody else
+/// drives it: the program's word.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_device_attach(
+    device: contigo_device,
+    port: contigo_port,
+    window: u32,
+    polled: u32,
+    registers: *mut contigo_registers,
+) -> contigo_status {
+    let attach = || {
+        let window = u8::try_from(window).map_err(|_| Misuse::Value { what: "window", value: window.into() })?;
+        let how = Attach { window, interrupt: !flag(polled, "polled")? };
+        // SAFETY: the caller's promise.
+        unsafe { Attached::open(device, port, how) }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(registers, "registers", attach) }
+}
+
+/// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
+///
+/// # Safety
+/// The device was stopped or reset since anybody else drove it: the program's word.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device) -> contigo_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        unsafe { DEVICES.lease(device)?.enable_bus_master()? };
+        Ok(())
+    })
+}
+
+/// Reads the 32-bit register at `offset` bytes, a multiple of 4; all ones outside of the window, as an absent device answers.
+///
+/// # Safety
+/// `value` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_registers_read(registers: contigo_registers, offset: usize, value: *mut u32) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(value, "value", || on(registers, |attached| Ok(attached.device.read32(offset)))) }
+}
+
+/// Writes it; outside of the window nothing happens.
+///
+/// # Safety
+/// Whatever the device does with the value, it touches only memory that was handed to it (`contigo_buf_to_device`): an address and a doorbell
+/// make it read and write there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, offset: usize, value: u32) -> contigo_status {
+    call(|| {
+        on(registers, |attached| {
+            // SAFETY: the caller's promise.
+            unsafe { attached.device.write32(offset, value) };
+            Ok(())
+        })
+    })
+}
+
+/// Waits for the interrupt, at most `timeout_us`; without one it is a short pause. It may end early: look at the device after it.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_registers_wait(registers: contigo_registers, timeout_us: u32) -> contigo_status {
+    call(|| on(registers, |attached| Ok(attached.device.wait(timeout_us)?)))
+}
+
+/// Gives the registers back; the next program or engine may have them.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_registers_close(registers: contigo_registers) -> contigo_status {
+    call(|| {
+        REGISTERS.lock(registers)?.clear();
+        Ok(())
+    })
+}
+
+/// What this machine has, a line each, and why it lacks the rest. A line has four fields with a tab between them: `memory` or `device`; the
+/// name, or the kind where there is none; `ready`, `blocked` or `absent`; why, and what to do. Files under `/sys` are read, and nothing is
+/// opened.
+///
+/// Writes at most `capacity_bytes` with a NUL at the end into `text`, and into `len_bytes` how many bytes all of it has without the NUL; where
+/// that is `capacity_bytes` or more, it was cut.
+///
+/// # Safety
+/// `text` points to `capacity_bytes` writable bytes, or is NULL with a capacity of 0; `len_bytes` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_inventory(text: *mut c_char, capacity_bytes: usize, len_bytes: *mut usize) -> contigo_status {
+    let list = || {
+        let room = match (text.is_null(), isize::try_from(capacity_bytes)) {
+            (_, Ok(0)) => &mut [],
+            (true, _) => return Err(Fault::from(Misuse::Null { what: "text" })),
+            (false, Err(_)) => return Err(Misuse::Value { what: "capacity_bytes", value: capacity_bytes as u64 }.into()),
+            // SAFETY: not null, no larger than an object can be, and the caller's promise.
+            (false, Ok(_)) => unsafe { slice::from_raw_parts_mut(text.cast::<u8>(), capacity_bytes) },
+        };
+        let (mut lines, inventory) = (Lines { room, len_bytes: 0 }, Inventory::here());
+        inventory.memories().for_each(|entry| lines.entry("memory", &entry));
+        inventory.devices().for_each(|entry| lines.entry("device", &entry));
+        lines.end();
+        Ok(lines.len_bytes)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(len_bytes, "len_bytes", list) }
+}
+
+/// Text in a caller's room, as much as fits.
+struct Lines<'t> {
+    room: &'t mut [u8],
+    len_bytes: usize,
+}
+
+impl Lines<'_> {
+    fn entry<N: fmt::Display>(&mut self, what: &str, entry: &Entry<N>) {
+        let why = entry.why.unwrap_or("");
+        // It never fails.
+        let _ = match &entry.name {
+            Some(name) => writeln!(self, "{what}\t{name}\t{}\t{why}", if why.is_empty() { "ready" } else { "blocked" }),
+            None => writeln!(self, "{what}\t{}\tabsent\t{why}", entry.kind),
+        };
+    }
+
+    /// The NUL.
+    fn end(&mut self) {
+        let at = self.len_bytes.min(self.room.len().saturating_sub(1));
+        if let Some(last) = self.room.get_mut(at) {
+            *last = 0;
+        }
+    }
+}
+
+impl fmt::Write for Lines<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            if let Some(place) = self.room.get_mut(self.len_bytes) {
+                *place = byte;
+            }
+            self.len_bytes += 1;
+        }
+        Ok(())
+    }
+}
+
+fn named(name: &str, device: Option<contigo_device>, len_bytes: usize) -> Result<u64, Fault> {
+    let needs = Requirements { len_bytes: len_bytes.max(1), ..Requirements::default() };
+    Heap::open(&Source::Named { name: name.parse()?, device, len_bytes }, needs)
+}
+
+fn on<R>(registers: contigo_registers, act: impl FnOnce(&mut Attached) -> Result<R, Fault>) -> Result<R, Fault> {
+    let mut guard = REGISTERS.lock(registers)?;
+    act(guard.value().ok_or(Misuse::Stale { kind: Kind::Registers })?)
+}

@@ -1,0 +1,113 @@
+#![allow(unsafe_code, reason = "registers borrow from the device that they are of, for as long as a lease says")]
+//! Devices that were opened by their names, and the registers of each.
+
+use crate::{
+    fault::Fault,
+    handle::Kind,
+    limits,
+    object::port::get,
+    table::{Lease, Object, Table},
+};
+use contigo::names::{AnyDevice, Attach, DeviceName, OpenDevice};
+
+/// Devices. Each serves its registers, its engine and its memory: they count.
+pub(crate) static DEVICES: Table<OpenDevice, { limits::DEVICES }> = Table::new();
+/// The registers of those that a program drives itself.
+pub(crate) static REGISTERS: Table<Attached, { limits::DEVICES }> = Table::new();
+
+impl Object for OpenDevice {
+    const KIND: Kind = Kind::Device;
+}
+
+impl Object for Attached {
+    const KIND: Kind = Kind::Registers;
+}
+
+/// A device's registers and its interrupt. The fields are dropped in this order.
+pub(crate) struct Attached {
+    pub(crate) device: AnyDevice<'static>,
+    /// INVARIANT: `device` borrows from it.
+    _held: Held,
+}
+
+/// Opens the device that `name` names.
+pub(crate) fn open(name: DeviceName) -> Result<u64, Fault> {
+    // First: a full table opens no device.
+    let mut claimed = DEVICES.claim()?;
+    claimed.guard.put(name.open().map_err(|error| Fault::Device { name, error })?);
+    Ok(claimed.raw())
+}
+
+/// A device that is used: the program's, or one that was opened for this use alone and is closed after it. Dropped in this order.
+pub(crate) struct Held {
+    lease: Lease<OpenDevice>,
+    _owned: Option<Owned>,
+}
+
+/// A device of which no program has the handle.
+struct Owned(u64);
+
+impl Held {
+    /// The program's.
+    pub(crate) fn of(device: u64) -> Result<Self, Fault> {
+        Ok(Self { lease: DEVICES.lease(device)?, _owned: None })
+    }
+
+    /// One that nobody else has.
+    pub(crate) fn open(name: DeviceName) -> Result<Self, Fault> {
+        Self::owned(open(name)?)
+    }
+
+    fn owned(device: u64) -> Result<Self, Fault> {
+        let owned = Owned(device);
+        Ok(Self { lease: DEVICES.lease(owned.0)?, _owned: Some(owned) })
+    }
+
+    /// One that a test has opened.
+    #[cfg(test)]
+    pub(crate) fn opened(device: OpenDevice) -> Result<Self, Fault> {
+        Self::owned(DEVICES.insert(device)?)
+    }
+
+    /// # Safety
+    /// As `Lease::for_ever`.
+    pub(crate) const unsafe fn for_ever(&self) -> &'static OpenDevice {
+        // SAFETY: the caller's promise.
+        unsafe { self.lease.for_ever() }
+    }
+
+    /// Its registers, behind `port`; 0: the kernel says how it reaches memory.
+    ///
+    /// # Safety
+    /// As `OpenDevice::attach_wired`. What is returned is gone before this value.
+    pub(crate) unsafe fn attach(&self, port: u64, how: Attach) -> Result<AnyDevice<'static>, Fault> {
+        // SAFETY: the caller's promise.
+        let opened = unsafe { self.for_ever() };
+        Ok(match port {
+            0 => opened.attach(how)?,
+            // SAFETY: the caller's promise.
+            port => unsafe { opened.attach_wired(get(port)?, how)? },
+        })
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Ok(mut device) = DEVICES.lock(self.0) {
+            device.clear();
+        }
+    }
+}
+
+impl Attached {
+    /// # Safety
+    /// As `OpenDevice::attach_wired`.
+    pub(crate) unsafe fn open(device: u64, port: u64, how: Attach) -> Result<u64, Fault> {
+        let mut claimed = REGISTERS.claim()?;
+        let held = Held::of(device)?;
+        // SAFETY: the caller's promise; what holds the device is dropped after it.
+        let device = unsafe { held.attach(port, how)? };
+        claimed.guard.put(Self { device, _held: held });
+        Ok(claimed.raw())
+    }
+}

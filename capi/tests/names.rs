@@ -1,0 +1,136 @@
+//! Memory and devices by their names.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use core::{ffi::CStr, ptr};
+
+fn open(name: &CStr) -> contigo_device {
+    answer(|device| unsafe { contigo_device_open(name.as_ptr(), device) })
+}
+
+fn region(name: &CStr) -> (contigo_status, contigo_heap) {
+    let mut heap = 7;
+    (unsafe { contigo_region_open(name.as_ptr(), 1 << 20, &mut heap) }, heap)
+}
+
+fn memory(device: contigo_device, name: &CStr) -> (contigo_status, contigo_heap) {
+    let mut heap = 7;
+    (unsafe { contigo_device_memory(device, name.as_ptr(), 1 << 20, &mut heap) }, heap)
+}
+
+#[test]
+fn one_opening_serves_an_engine_its_memory_and_its_port() {
+    let device = open(c"sim:zdma@7");
+    let (status, heap) = memory(device, c"sim:7");
+    ok(status);
+    let options = contigo_engine_options { device, ..engine_options(CONTIGO_ENGINE_ZDMA, 0, 0, 0) };
+    let engine = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
+    refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_BUSY, "");
+    let [from, to] = [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(heap, 4096, 4096, buf) }));
+    fill(from, 7);
+    let operand = |buf| contigo_operand { buf, offset_bytes: 0, len_bytes: 4096 };
+    let job = answer(|job| unsafe { contigo_copy_start(engine, &operand(from), &operand(to), job) });
+    ok(contigo_job_wait(job, 100_000));
+    assert_eq!(bytes(to), [7; 4096]);
+    let port = answer(|port| unsafe { contigo_device_port(device, 0, port) });
+    ok(to_device(to, port, 0, 4096, CONTIGO_FROM_DEVICE).0);
+    ok(contigo_buf_to_cpu(to));
+    // They count: the device is the last to be closed.
+    refused(contigo_device_close(device), CONTIGO_E_STILL_USED, "device");
+    ok(contigo_buf_release(from));
+    ok(contigo_buf_release(to));
+    ok(contigo_heap_close(heap));
+    refused(contigo_device_close(device), CONTIGO_E_STILL_USED, "device");
+    ok(contigo_engine_close(engine));
+    ok(contigo_device_close(device));
+    ok(contigo_port_close(port));
+    refused(memory(device, c"sim").0, CONTIGO_E_STALE, "device");
+}
+
+#[test]
+fn a_program_drives_a_device_itself() {
+    let device = open(c"sim:zdma");
+    let registers = answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 1, registers) });
+    refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_BUSY, "");
+    let read = |offset| answer(|value: *mut u32| unsafe { contigo_registers_read(registers, offset, value) });
+    // UG1087, ZDMA_CH_SRC_DSCR_WORD0: a register that keeps what is written.
+    ok(unsafe { contigo_registers_write(registers, 0x128, 0x1234_5678) });
+    assert_eq!((read(0x128), read(1 << 20)), (0x1234_5678, u32::MAX));
+    ok(contigo_registers_wait(registers, 10));
+    refused(contigo_device_close(device), CONTIGO_E_STILL_USED, "device");
+    refused(unsafe { contigo_registers_read(device, 0, &mut 0) }, CONTIGO_E_KIND, "registers");
+    ok(contigo_registers_close(registers));
+    let options = contigo_engine_options { device, ..engine_options(CONTIGO_ENGINE_ZDMA, 0, 0, 0) };
+    ok(contigo_engine_close(answer(|engine| unsafe { contigo_engine_open(&options, engine) })));
+    ok(unsafe { contigo_device_enable_bus_master(device) });
+    ok(contigo_device_close(device));
+}
+
+#[test]
+fn memory_is_opened_alone_with_what_it_belongs_to() {
+    for _ in 0..2 * CONTIGO_MAX_DEVICES {
+        let (status, heap) = region(c"sim:3");
+        ok(status);
+        ok(contigo_heap_close(heap));
+    }
+    let named = contigo_heap_options { kind: CONTIGO_HEAP_NAMED, name: c"sim:3".as_ptr(), align_bytes: 4096, ..heap_options(0) };
+    let named = contigo_heap_options { len_bytes: 1 << 16, ..named };
+    ok(contigo_heap_close(answer(|heap| unsafe { contigo_heap_open(&named, heap) })));
+}
+
+#[test]
+fn what_is_no_name_or_not_there_is_answered_with_what_is() {
+    for (name, code, part) in [
+        (c"ddr:0", CONTIGO_E_BAD_NAME, "at byte 0: there is no such kind; write u-dma-buf:NAME or "),
+        (c"vfio:1", CONTIGO_E_BAD_NAME, "at byte 5: a PCI function is written as 0000:01:00.0; write vfio:DDDD:BB:DD.F"),
+        (
+            c"vfio:ffff:1f:1f.7",
+            CONTIGO_E_ATTRIBUTE_MISSING,
+            "vfio:ffff:1f:1f.7: /sys/bus/pci/devices/<address> is missing; this machine has ",
+        ),
+        (c"dma-heap:no-such-heap", CONTIGO_E_OS, "errno 2; this machine has "),
+        (c"dma-heap:x@guard:ffffffff", CONTIGO_E_NOT_FOUND, "guard:ffffffff: no such device that is bound to the kernel module contigo"),
+    ] {
+        let (status, heap) = region(name);
+        refused(status, code, part);
+        assert_eq!(heap, 0);
+    }
+    refused(
+        unsafe { contigo_device_open(c"uio:none".as_ptr(), &mut 0) },
+        CONTIGO_E_NOT_FOUND,
+        "no such UIO device; 0 others are there; this machine has ",
+    );
+    refused(unsafe { contigo_device_open(ptr::null(), &mut 0) }, CONTIGO_E_NULL, "name");
+    let device = open(c"sim:board@1");
+    refused(memory(device, c"sim:2").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
+    refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_NOT_FOUND, "memory alone");
+    refused(unsafe { contigo_device_attach(device, 0, 256, 1, &mut 0) }, CONTIGO_E_VALUE, "window");
+    ok(contigo_device_close(device));
+}
+
+#[test]
+fn the_inventory_is_lines_of_four_fields() {
+    let whole = answer(|len| unsafe { contigo_inventory(ptr::null_mut(), 0, len) });
+    let mut text = vec![0x7F_u8; whole + 1];
+    assert_eq!(answer(|len| unsafe { contigo_inventory(text.as_mut_ptr().cast(), text.len(), len) }), whole);
+    let lines = CStr::from_bytes_with_nul(&text).unwrap().to_str().unwrap();
+    let fields: Vec<Vec<_>> = lines.lines().map(|line| line.split('\t').collect()).collect();
+    assert!(fields.iter().all(|fields| fields.len() == 4 && ["ready", "blocked", "absent"].contains(&fields[2])), "{lines}");
+    for expected in [["memory", "sim", "ready", ""], ["device", "sim:zdma", "ready", ""]] {
+        assert!(fields.iter().any(|fields| fields == &expected), "{lines}");
+    }
+    // What does not fit is cut, and says so.
+    let mut short = [0x7F_u8; 8];
+    assert_eq!(answer(|len| unsafe { contigo_inventory(short.as_mut_ptr().cast(), 4, len) }), whole);
+    assert_eq!(short, *b"mem\0\x7F\x7F\x7F\x7F");
+    refused(unsafe { contigo_inventory(ptr::null_mut(), 4, &mut 0) }, CONTIGO_E_NULL, "text");
+}
