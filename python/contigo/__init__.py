@@ -1,33 +1,56 @@
 """DMA memory for FPGA and SoC accelerators: what NumPy, TVM and ONNX Runtime read is what the accelerator reads.
 
     import contigo, numpy as np
-    heap = contigo.Heap("sim")                      # or "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb", "cuda"
-    x = heap.allocate((4, 16), "int8")
+    region = contigo.open_memory("sim")             # or "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb", "cuda"
+    x = region.allocate((4, 16), "int8")
     np.asarray(x)[:] = 1                            # the same memory; no copy
     with x.to_device("to_device") as handover:      # no array of it is alive: caches cleaned
         ip.write(0x10, handover.address)            # the bus address
 """
 
-from ._contigo import Buffer, ContigoError, ForkedError, Gemm8, Handover, Heap, Imported, Pool, View, __version__, info
+from ._contigo import (
+    Buffer, ContigoError, Device, ForkedError, Gemm8, Handover, Imported, Pool, Region, View, __version__, inventory, open_memory,
+)
 
-__all__ = ["Buffer", "ContigoError", "ForkedError", "Gemm8", "Handover", "Heap", "Imported", "Pool", "View", "__version__", "allocate", "info"]
+__all__ = [
+    "Buffer", "ContigoError", "Device", "ForkedError", "Gemm8", "Handover", "Heap", "Imported", "Pool", "Region", "View", "__version__",
+    "allocate", "info", "inventory", "open_device", "open_memory",
+]
+
+open_device = Device
+#: The name of 0.1, for this release.
+Heap = Region
 
 _default = None
 
 
-def allocate(shape, dtype="uint32", *, heap=None, align=256, zeroed=True):
-    """An array of `heap`: a Heap, or its name, which is opened once and kept as the default.
+def allocate(shape, dtype="uint32", *, memory=None, align=256, zeroed=True, heap=None):
+    """An array of `memory`: a Region, or its name, which is opened once and kept as the default.
 
     shape: a number or a tuple; dtype: a name or NumPy's type; align: bytes, a power of two.
-    Without `heap` it is the last one that was named here.
+    Without `memory` it is the last one that was named here. `heap` is its name of 0.1, for this release.
     """
     global _default
-    if isinstance(heap, str):
-        if _default is None or _default.name != heap:
-            _default = Heap(heap)
-        heap = _default
-    elif heap is None:
+    memory = heap if memory is None else memory
+    if isinstance(memory, str):
+        if _default is None or _default.name != memory:
+            _default = open_memory(memory)
+        memory = _default
+    elif memory is None:
         if _default is None:
-            raise ContigoError(f"which memory? heap=\"sim\", or one that this machine has: {info()}")
-        heap = _default
-    return heap.allocate(shape, dtype, align=align, zeroed=zeroed)
+            here = [entry["name"] for entry in inventory() if entry["what"] == "memory" and entry["state"] == "ready"]
+            raise ContigoError(f"which memory? memory=\"sim\", or one that this machine has: {', '.join(here)}")
+        memory = _default
+    return memory.allocate(shape, dtype, align=align, zeroed=zeroed)
+
+
+def info():
+    """What `inventory` lists, as 0.1 had it; for this release."""
+    here = [entry for entry in inventory() if entry["name"]]
+
+    def named(what, kind):
+        return [entry["name"].partition(":")[2] for entry in here if (entry["what"], entry["kind"]) == (what, kind)]
+
+    pages = sum(entry["size"] or 0 for entry in here if entry["kind"] == "hugetlb") >> 21
+    found = {kind: named("memory", kind) for kind in ("u-dma-buf", "dma-heap")}
+    return {"version": __version__, **found, "kernel ports": named("device", "guard"), "free huge pages": pages}

@@ -1,4 +1,4 @@
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Optional, Tuple, TypedDict, Union
 
 __version__: str
 Shape = Union[int, Tuple[int, ...]]
@@ -8,18 +8,40 @@ class ContigoError(RuntimeError): ...
 class ForkedError(ContigoError):
     """This process is a child of fork: the memory and the devices are its parent's."""
 
-class Heap:
-    """Contiguous DMA memory, by a name; `bytes` of it. Open until the process ends.
+#: How the accelerator reaches memory: name, offset added to addresses, address bits, and whether it sees the CPU's caches.
+_Port = Tuple[str, int, int, bool]
 
-    `port`: name, offset added to addresses, address bits, and whether it sees the CPU's caches. `sim` has its own.
+class _Entry(TypedDict):
+    """One memory or one device of this machine, or a kind of which it has none."""
+    what: str
+    kind: str
+    name: Optional[str]
+    state: str
+    size: Optional[int]
+    address: Optional[int]
+    coherent: Optional[bool]
+    note: Optional[str]
+
+class Device:
+    """A device, opened once, by its name: `memory` for it, and its registers, to be read.
+
+    It is closed with its last handle; once memory was opened from it, or a register was read, when the process ends.
+    """
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def address(self) -> Optional[int]: ...
+    def memory(self, name: str, bytes: Optional[int] = None, *, port: Optional[_Port] = None) -> Region: ...
+    def read32(self, offset: int) -> int: ...
+
+class Region:
+    """DMA memory that was opened by its name. It stays open until the process ends.
+
+    `open_memory` and `Device.memory` make one. The class does too, as `Heap` did in 0.1, for this release.
     """
     def __init__(
-        self,
-        name: str,
-        bytes: Optional[int] = None,
-        *,
-        kernel_port: Optional[str] = None,
-        port: Optional[Tuple[str, int, int, bool]] = None,
+        self, name: str, bytes: Optional[int] = None, *, kernel_port: Optional[str] = None, port: Optional[_Port] = None
     ) -> None: ...
     @property
     def name(self) -> str: ...
@@ -76,7 +98,7 @@ class Buffer:
 class View: ...
 
 class Imported:
-    """A framework's array that lies in a heap. It keeps the array."""
+    """A framework's array that lies in a region. It keeps the array."""
     @property
     def device_address(self) -> int: ...
     @property
@@ -125,7 +147,20 @@ class Gemm8:
         timeout_ms: int = 1000,
     ) -> None: ...
 
+Heap = Region
+
+def open_memory(name: str, bytes: Optional[int] = None, *, port: Optional[_Port] = None) -> Region:
+    """Memory by its name, 16 MiB where `bytes` are not given. A device that it belongs to is opened with it."""
+def open_device(name: str) -> Device: ...
+def inventory() -> list[_Entry]:
+    """What this machine has, and why it lacks the rest. `what` is "memory" or "device"; `state` "ready", "blocked", "absent"."""
 def allocate(
-    shape: Shape, dtype: Any = "uint32", *, heap: Union[Heap, str, None] = None, align: int = 256, zeroed: bool = True
+    shape: Shape,
+    dtype: Any = "uint32",
+    *,
+    memory: Union[Region, str, None] = None,
+    align: int = 256,
+    zeroed: bool = True,
+    heap: Union[Region, str, None] = None,
 ) -> Buffer: ...
 def info() -> dict[str, Any]: ...

@@ -12,16 +12,16 @@ import numpy as np
 # %% [markdown]
 # ## Memory
 #
-# PYNQ takes memory from the one CMA area of its image. Here a heap has a name: "sim", or on a board "u-dma-buf:udmabuf0", "dma-heap:linux,cma",
-# "hugetlb"; `contigo.info()` lists what a machine has. On a board `port=("hp0", 0, 32, False)` says how the accelerator is wired: name, offset of
+# PYNQ takes memory from the one CMA area of its image. Here memory has a name: "sim", or on a board "u-dma-buf:udmabuf0", "dma-heap:linux,cma",
+# "hugetlb"; `contigo.inventory()` lists what a machine has. On a board `port=("hp0", 0, 32, False)` says how the accelerator is wired: name, offset of
 # its addresses, address bits, whether its port sees the caches.
 
 # %%
-heap = contigo.Heap("sim")
-a = heap.allocate((4, 16), "int8")  # PYNQ: allocate((4, 16), dtype="i1")
-b = heap.allocate((16, 16), "int8")
-bias = heap.allocate(16, "int32")
-c = heap.allocate((4, 16), "int32")
+region = contigo.open_memory("sim")
+a = region.allocate((4, 16), "int8")  # PYNQ: allocate((4, 16), dtype="i1")
+b = region.allocate((16, 16), "int8")
+bias = region.allocate(16, "int32")
+c = region.allocate((4, 16), "int32")
 print(a)
 assert a.shape == (4, 16) and a.nbytes == 64
 
@@ -90,11 +90,11 @@ assert a.owner == "cpu"
 # The simulated board has `gemm8`, an int8 matrix engine: c = a b + bias. A driver of the runtime hands the four buffers over and takes them back.
 
 # %%
-before = heap.stats()
-engine = heap.gemm8()
+before = region.stats()
+engine = region.gemm8()
 engine.run(a, b, bias, c, m=4, n=16, k=16)
 assert (np.asarray(c) == expected).all()
-after = heap.stats()
+after = region.stats()
 print(np.asarray(c))
 print("bytes copied:", after["bytes_copied"] - before["bytes_copied"])
 assert after["bytes_copied"] == before["bytes_copied"]
@@ -116,17 +116,17 @@ del kept
 # %% [markdown]
 # ## DLPack
 #
-# What has `from_dlpack` shares the elements: NumPy, TVM, PyTorch, JAX. The other way, `heap.from_dlpack` finds the bus address of a framework's
-# array that lies in the heap, a part of one too; an array that lies elsewhere is refused, never copied.
+# What has `from_dlpack` shares the elements: NumPy, TVM, PyTorch, JAX. The other way, `region.from_dlpack` finds the bus address of a framework's
+# array that lies in the region, a part of one too; an array that lies elsewhere is refused, never copied.
 
 # %%
 shared = np.from_dlpack(c)
 assert shared.ctypes.data == np.asarray(c).ctypes.data
-row = heap.from_dlpack(np.asarray(c)[2], "numpy")  # not `shared[2]`, which NumPy 1 makes read-only and then exports no more
+row = region.from_dlpack(np.asarray(c)[2], "numpy")  # not `shared[2]`, which NumPy 1 makes read-only and then exports no more
 print(row)
 assert row.device_address == c.device_address + 2 * 16 * 4
 try:
-    heap.from_dlpack(np.zeros(8, "int32"))
+    region.from_dlpack(np.zeros(8, "int32"))
 except contigo.ContigoError as error:
     print(error)
 else:
@@ -149,18 +149,18 @@ else:
 #
 # | PYNQ | here |
 # |---|---|
-# | `allocate(shape, dtype)` | `heap.allocate(shape, dtype)`, or `contigo.allocate(shape, dtype, heap="sim")` |
+# | `allocate(shape, dtype)` | `region.allocate(shape, dtype)`, or `contigo.allocate(shape, dtype, memory="sim")` |
 # | `buf[...]` | `np.asarray(buf)[...]` |
 # | `buf.device_address`, `buf.physical_address` | `buf.device_address` |
 # | `buf.sync_to_device()`, `buf.flush()` | `with buf.to_device("to_device"):`, or `buf.sync_to_device()`; no array of it may be alive |
 # | `buf.sync_from_device()`, `buf.invalidate()` | the end of `with buf.to_device("from_device"):`, or `buf.sync_from_device()`; it was given before |
 # | `buf.freebuffer()`, `buf.close()` | `buf.freebuffer()`; or nothing: it goes back when its last view and handle are gone |
-# | `buf.coherent` | the heap's `port=(…, …, …, coherent)` |
+# | `buf.coherent` | the region's `port=(…, …, …, coherent)` |
 # | `buf.cacheable` | always: caches are cleaned and invalidated for the device |
 # | `MMIO`, `Overlay` | not here: they stay PYNQ's, or `/dev/uio` and the FPGA manager are used |
 
 # %%
-out = contigo.allocate(64, "float32", heap=heap)
+out = contigo.allocate(64, "float32", memory=region)
 out.sync_to_device()
 assert out.owner == "device"
 out.sync_from_device()

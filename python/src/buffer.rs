@@ -5,8 +5,8 @@ use crate::{
     error::{ContigoError, raised},
     export::{self, Counted},
     handover::Handover,
-    heap::Memory,
     mine::Mine,
+    region::Memory,
 };
 use contigo::{
     Align, Bus, CpuBuf, DevBuf, Direction,
@@ -34,7 +34,7 @@ pub(crate) struct Inner {
     views: AtomicUsize,
     ptr: *mut u8,
     len_bytes: usize,
-    /// What a device has to know; by the heap's port.
+    /// What a device has to know; by the region's port.
     address: Option<u64>,
 }
 
@@ -48,8 +48,8 @@ unsafe impl Sync for Inner {}
 /// Where the memory goes.
 #[derive(Clone, Copy)]
 pub(crate) enum Home {
-    /// To the heap's free pieces.
-    Heap,
+    /// To the region's free pieces.
+    Region,
     /// To its pool, which dropping it does.
     Pool,
 }
@@ -69,7 +69,7 @@ impl Inner {
         self.memory.device_type()
     }
 
-    /// The device behind the heap's port, as DLPack names it: a GPU, or one that has no name there.
+    /// The device behind the region's port, as DLPack names it: a GPU, or one that has no name there.
     pub(crate) fn device(&self) -> DlDevice {
         match self.memory.port.map(|port| port.bus) {
             Some(Bus::Gpu(ordinal)) => DlDevice { device_type: device::CUDA, device_id: ordinal.cast_signed() },
@@ -158,11 +158,11 @@ impl Inner {
         }
     }
 
-    /// To a device behind the heap's port; the bus address, and which hand-over it is of all that there were.
+    /// To a device behind the region's port; the bus address, and which hand-over it is of all that there were.
     pub(crate) fn give(&self, direction: Direction) -> PyResult<(u64, u64)> {
         static HANDOVERS: AtomicU64 = AtomicU64::new(0);
         let port = self.memory.port.ok_or_else(no_port)?;
-        // SAFETY: the device that the Python program drives is behind the heap's port, touches
+        // SAFETY: the device that the Python program drives is behind the region's port, touches
         // these bytes and no others, and has stopped before `take_back`: its programmer promises
         // that by `to_device` and by the end of the hand-over. Nothing else drops the buffer: it is
         // forgotten (`Inner`'s `Drop`).
@@ -232,21 +232,21 @@ impl Drop for Inner {
 
 fn go_home(buf: CpuBuf<'static>, home: Home, memory: &Memory) {
     match home {
-        Home::Heap => memory.give_back(buf),
+        Home::Region => memory.give_back(buf),
         Home::Pool => drop(buf),
     }
 }
 
 pub(crate) fn no_port() -> PyErr {
     ContigoError::new_err(
-        "this heap has no port: open it with port=(name, offset, address bits, coherent), as the accelerator's master is wired",
+        "this region has no port: open it with port=(name, offset, address bits, coherent), as the accelerator's master is wired",
     )
 }
 
 /// An array in DMA memory: `numpy.asarray(buf)` and every framework's `from_dlpack(buf)` share its elements, and a device gets its
 /// address while nobody looks at them.
 ///
-/// It goes back to its heap when the last of its views and handles is gone, or by `freebuffer()`.
+/// It goes back to its region when the last of its views and handles is gone, or by `freebuffer()`.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Buffer {
     inner: Arc<Inner>,
@@ -262,7 +262,7 @@ impl Buffer {
         if zeroed {
             buf.view_mut::<u8>().map_err(raised)?.fill(0);
         }
-        Self::of(memory, buf, Home::Heap, shape, dtype)
+        Self::of(memory, buf, Home::Region, shape, dtype)
     }
 
     /// An array at the beginning of `buf`, which is large enough.
@@ -308,13 +308,13 @@ impl Buffer {
         self.inner.len_bytes
     }
 
-    /// The bus address of the first element, as the heap's port sees it. A number: the device may use it only between `to_device` and the end of
+    /// The bus address of the first element, as the region's port sees it. A number: the device may use it only between `to_device` and the end of
     /// that.
     #[getter]
     fn device_address(&self) -> PyResult<u64> {
         self.inner.here()?;
         self.inner.memory.port.ok_or_else(no_port)?;
-        self.inner.address.ok_or_else(|| ContigoError::new_err("the heap's port does not reach this buffer"))
+        self.inner.address.ok_or_else(|| ContigoError::new_err("the region's port does not reach this buffer"))
     }
 
     /// "cpu", "device", or "gone" (freed, or in a job).
@@ -398,7 +398,7 @@ impl Buffer {
         self.inner.take_back(None)
     }
 
-    /// PYNQ's name: back to the heap, now. Refused while arrays look at it, and while a device has it.
+    /// PYNQ's name: back to the region, now. Refused while arrays look at it, and while a device has it.
     fn freebuffer(&self) -> PyResult<()> {
         let buf = self.inner.take()?;
         go_home(buf, self.inner.home, self.inner.memory);

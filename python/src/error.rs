@@ -15,7 +15,11 @@ create_exception!(contigo, ForkedError, ContigoError, "This process is a child o
 /// The exception that a Python programmer expects.
 pub(crate) fn raised(error: impl Into<Error>) -> PyErr {
     let error = error.into();
-    let text = error.to_string();
+    raised_as(error, error.to_string())
+}
+
+/// The same, with other words for it.
+pub(crate) fn raised_as(error: Error, text: String) -> PyErr {
     match error {
         Error::Exhausted { .. } | Error::NoSlots { .. } | Error::TooMany { .. } => PyMemoryError::new_err(text),
         Error::NotFound { .. } => PyFileNotFoundError::new_err(text),

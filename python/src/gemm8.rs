@@ -3,10 +3,10 @@
 use crate::{
     buffer::{Buffer, Inner},
     error::{ContigoError, raised},
-    heap::{Device, Memory},
     mine::Mine,
+    region::Memory,
 };
-use contigo::{Accelerator, CpuBuf, Engine, Timeout, sim::SimWindow};
+use contigo::{Accelerator, CpuBuf, Engine, Timeout, names::OpenDevice, sim::SimWindow};
 use contigo_gemm8::{Gemm, Gemm8 as Driver, Gemm8Model, Output, SimGemm8};
 use pyo3::{exceptions::PyBufferError, prelude::*};
 use std::sync::{Mutex, PoisonError};
@@ -26,31 +26,32 @@ pub(crate) struct Gemm8 {
 
 impl Gemm8 {
     pub(crate) fn new(memory: &'static Memory) -> PyResult<Self> {
-        let core = match memory.device {
-            Device::Sim(board) => {
-                let device: &'static SimGemm8<'static> = Box::leak(Box::new(SimGemm8::new(board, board.port())));
-                Core::Sim(Engine::new(Driver::open_simulated(device.window().map_err(raised)?).map_err(raised)?).map_err(raised)?)
-            }
-            #[cfg(target_pointer_width = "64")]
-            Device::Gpu(gpu) => {
-                let mut log = contigo::cuda::Log::new();
-                let module = memory
-                    .module(|| contigo_gemm8::cuda::Gemm8Module::load(gpu, &mut log))
-                    .map_err(|error| ContigoError::new_err(format!("{error}; the driver's compiler says: {}", log.trim_end())))?;
-                Core::Gpu(Engine::new(module.kernel().map_err(raised)?).map_err(raised)?)
-            }
-            Device::Other => {
-                return Err(ContigoError::new_err("a simulated board and a GPU have this engine: Heap(\"sim\"), Heap(\"cuda\")"));
-            }
-        };
+        let core = core(memory)?;
         Ok(Self { memory, engine: Mine::new(Mutex::new(core)) })
     }
+}
+
+/// The engine of the device that the memory was opened from.
+fn core(memory: &'static Memory) -> PyResult<Core> {
+    if let Some(board) = memory.device.and_then(OpenDevice::board) {
+        let device: &'static SimGemm8<'static> = Box::leak(Box::new(SimGemm8::new(board, board.port())));
+        return Ok(Core::Sim(Engine::new(Driver::open_simulated(device.window().map_err(raised)?).map_err(raised)?).map_err(raised)?));
+    }
+    #[cfg(target_pointer_width = "64")]
+    if let Some(gpu) = memory.device.and_then(OpenDevice::gpu) {
+        let mut log = contigo::cuda::Log::new();
+        let module = memory
+            .module(|| contigo_gemm8::cuda::Gemm8Module::load(gpu, &mut log))
+            .map_err(|error| ContigoError::new_err(format!("{error}; the driver's compiler says: {}", log.trim_end())))?;
+        return Ok(Core::Gpu(Engine::new(module.kernel().map_err(raised)?).map_err(raised)?));
+    }
+    Err(ContigoError::new_err("a simulated board and a GPU have this engine: open_memory(\"sim\"), open_memory(\"cuda\")"))
 }
 
 #[pymethods]
 impl Gemm8 {
     /// c = a x b + bias: `a` is m rows of k int8, `b` k rows of n, `bias` n int32, `c` m rows of n int32, or of int8 where `shift` says by how much
-    /// the sums are shifted right. All are buffers of the engine's heap that no array looks at. Waits at most `timeout_ms`.
+    /// the sums are shifted right. All are buffers of the engine's region that no array looks at. Waits at most `timeout_ms`.
     #[pyo3(signature = (a, b, bias, c, *, m, n, k, shift=None, relu=false, timeout_ms=1000))]
     #[allow(clippy::too_many_arguments, reason = "four operands and what is done with them, most by name")]
     fn run(
@@ -72,7 +73,7 @@ impl Gemm8 {
         let args = Gemm { m, n, k, output };
         let buffers = [a, b, bias, c];
         if buffers.iter().any(|buffer| !buffer.is_of(self.memory)) {
-            return Err(PyBufferError::new_err("a buffer of another heap: an engine works in its own heap"));
+            return Err(PyBufferError::new_err("a buffer of another region: an engine works in its own"));
         }
         let inners = buffers.map(|buffer| &**buffer.inner());
         // Other threads of Python go on; the engine's lock is not waited for with Python's held.

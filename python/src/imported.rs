@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "capsules of other frameworks")]
-//! Another framework's array whose memory is a heap's.
+//! Another framework's array whose memory is a region's.
 
-use crate::{error::raised, heap::Memory, mine::Mine};
+use crate::{error::raised, mine::Mine, region::Memory};
 use contigo::dlpack::{Contract, Foreign, Imported as Runtimes};
 use pyo3::{
     exceptions::{PyBufferError, PyTypeError, PyValueError},
@@ -11,7 +11,7 @@ use pyo3::{
 };
 use std::ffi::CStr;
 
-/// A framework's array that lies in a heap: which bytes, and where a device finds them. It keeps the array.
+/// A framework's array that lies in a region: which bytes, and where a device finds them. It keeps the array.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Imported {
     imported: Runtimes<'static>,
@@ -77,7 +77,7 @@ impl Imported {
         self.imported.dev_addr(&port).map(|address| address.0).map_err(raised)
     }
 
-    /// Where it begins, in bytes from the beginning of the heap.
+    /// Where it begins, in bytes from the beginning of the region.
     #[getter]
     fn offset(&self) -> usize {
         self.imported.offset_bytes()

@@ -1,7 +1,9 @@
 //! Contigo for Python: memory that NumPy, TVM and an accelerator share.
 //!
 //! ```text
-//!   heap.rs: memory, from a name ──► pool.rs: equal arrays of it
+//!   names.rs: names, and what this machine has ──► device.rs: one opening of a device
+//!        ▼                                             ▼ its memory
+//!   region.rs: memory, from a name ──► pool.rs: equal arrays of it
 //!        │                               ▼
 //!        ├─────────────────────────► buffer.rs: an array, the CPU's or a device's ──► export.rs: DLPack's capsules
 //!        ▲                                   └── handover.rs, gemm8.rs: a device's for a while
@@ -12,15 +14,17 @@
 //! has no part in it: mine.rs.
 
 mod buffer;
+mod device;
 mod dtype;
 mod error;
 mod export;
 mod gemm8;
 mod handover;
-mod heap;
 mod imported;
 mod mine;
+mod names;
 mod pool;
+mod region;
 
 use pyo3::prelude::*;
 
@@ -29,12 +33,14 @@ fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ContigoError", module.py().get_type::<error::ContigoError>())?;
     module.add("ForkedError", module.py().get_type::<error::ForkedError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<heap::Heap>()?;
+    module.add_class::<region::Region>()?;
+    module.add_class::<device::Device>()?;
     module.add_class::<pool::Pool>()?;
     module.add_class::<buffer::Buffer>()?;
     module.add_class::<buffer::View>()?;
     module.add_class::<handover::Handover>()?;
     module.add_class::<imported::Imported>()?;
     module.add_class::<gemm8::Gemm8>()?;
-    module.add_function(wrap_pyfunction!(heap::info, module)?)
+    module.add_function(wrap_pyfunction!(region::open_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(names::inventory, module)?)
 }

@@ -1,11 +1,11 @@
-//! Equal arrays over one piece of a heap: the runtime's own pool.
+//! Equal arrays over one piece of a region: the runtime's own pool.
 
 use crate::{
     buffer::{Buffer, Home},
     dtype::Dtype,
     error::raised,
-    heap::Memory,
     mine::Mine,
+    region::Memory,
 };
 use contigo::{Align, Error, dlpack::Shape};
 use pyo3::{prelude::*, types::PyTuple};
@@ -20,7 +20,7 @@ type Slots = contigo::Pool<'static, MAX_SLOTS>;
 /// no search.
 ///
 /// An array comes back when the last of its views and handles is gone, or by `freebuffer()`. The
-/// memory stays the pool's until the process ends, as that of a heap does.
+/// memory stays the pool's until the process ends, as that of a region does.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Pool {
     memory: Mine<&'static Memory>,

@@ -10,7 +10,7 @@ import numpy as np
 from common import refused
 
 
-def uses(heap, buf, handover, engine, imported):
+def uses(heap, buf, handover, engine, imported, device):
     """Each thing that a child could do with what it finds."""
     run = dict(a=buf, b=buf, bias=buf, c=buf, m=1, n=16, k=16)
     return [
@@ -33,8 +33,12 @@ def uses(heap, buf, handover, engine, imported):
         lambda: handover.__exit__(None, None, None),
         lambda: imported.device_address,
         lambda: engine.run(**run),
-        lambda: contigo.Heap("sim"),
+        lambda: contigo.open_memory("sim"),
         lambda: contigo.allocate(16),
+        lambda: device.memory("sim", 1 << 16),
+        lambda: device.read32(0x11C),
+        lambda: device.address,
+        lambda: contigo.Device("sim:zdma"),
     ]
 
 
@@ -42,7 +46,7 @@ def uses(heap, buf, handover, engine, imported):
 COLLECTS = """
 import os, threading, time
 import contigo
-heap = contigo.Heap("sim")
+heap = contigo.open_memory("sim")
 bufs = [heap.allocate(1 << 14, dtype) for dtype in ("int8", "int8", "int32", "int32")]
 given, engine = heap.allocate(16, "int8"), heap.gemm8()
 handover = given.to_device()
@@ -83,17 +87,19 @@ def in_a_child(things, queue):
 
 def a_child_of_fork_gets_nothing():
     assert issubclass(contigo.ForkedError, contigo.ContigoError)
-    heap = contigo.Heap("sim:5")
+    heap = contigo.open_memory("sim:5")
     bufs = [heap.allocate(size, dtype) for size, dtype in [(64, "int8"), (1024, "int8"), (16, "int32"), (16, "int32")]]
     for buf, value in zip(bufs, [1, 2, 3, 0]):
         np.asarray(buf)[:] = value
     given, view = heap.allocate(16, "float32"), np.asarray(bufs[0])
     engine, imported, handover = heap.gemm8(), heap.from_dlpack(np.from_dlpack(heap.allocate(16, "float32"))), given.to_device()
+    device = contigo.Device("sim:zdma")
+    device.read32(0x11C)
     before, default = heap.stats(), contigo._default
     fork = multiprocessing.get_context("fork")
     for buf in [bufs[0], heap.allocate(16, "float32")]:
         queue = fork.SimpleQueue()
-        child = fork.Process(target=in_a_child, args=([heap, buf, handover, engine, imported], queue))
+        child = fork.Process(target=in_a_child, args=([heap, buf, handover, engine, imported, device], queue))
         child.start()
         said = queue.get()
         child.join(60)

@@ -45,7 +45,7 @@ def inside(capsule):
 
 
 def a_device_s_view_is_what_was_handed_over():
-    heap = contigo.Heap("sim")
+    heap = contigo.open_memory("sim")
     buf, other = heap.allocate(25, "uint8"), heap.allocate(1, "uint8")
     # Neither has a part of the other's line: one is a device's while the CPU writes the other.
     assert abs(buf.device_address - other.device_address) >= 64

@@ -16,12 +16,13 @@ from pathlib import Path
 import contigo
 import numpy as np
 from common import ROOT, Skipped, refused
+from door import DOOR
 from forked import a_child_of_fork_gets_nothing
 from handovers import a_device_s_view_is_what_was_handed_over
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
 DATA = ROOT / "boards" / "data"
-HEAP = contigo.Heap("sim")
+HEAP = contigo.open_memory("sim")
 
 
 def array(buf):
@@ -96,8 +97,6 @@ def a_view_blocks_the_device():
     refused(BufferError, lambda: HEAP.allocate((1 << 40, 1 << 40), "uint8"), "size")
     refused(BufferError, lambda: HEAP.allocate((2, -1), "uint8"), "dimension")
     refused(TypeError, lambda: HEAP.allocate(4, "object"), "object", "float32")
-    refused(ValueError, lambda: contigo.Heap("tape"), "tape", "u-dma-buf")
-    refused(FileNotFoundError, lambda: contigo.Heap("u-dma-buf:no-such-block"))
     return []
 
 
@@ -520,7 +519,7 @@ def memory_that_cuda_pinned():
         program, environment = Path(__file__).with_name("pinned.py"), {**os.environ, "LD_LIBRARY_PATH": path}
         ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, env=environment)
     assert ran.returncode == 0 and ran.stdout == "pinned\n", ran.stderr or ran.stdout
-    refused(ValueError, lambda: contigo.Heap("cuda:x"), "ordinal is no number")
+    refused(ValueError, lambda: contigo.open_memory("cuda:x"), "at byte 5: a number from 0 to")
     rows = [("NumPy", "CUDA-pinned", 256, True, 0), ("TVM", "CUDA-pinned", 256, True, 0)]
     return [*rows, ("TVM", "the GPU's view of it", 256, True, 0)]
 
@@ -534,6 +533,7 @@ TESTS = [
     memory_comes_back,
     a_pool_s_arrays_come_and_go,
     deleters_on_other_threads,
+    *DOOR,
     a_child_of_fork_gets_nothing,
     cost_of_an_export,
     tvm_relax,

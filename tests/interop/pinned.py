@@ -84,7 +84,7 @@ def the_gpu_s_view(heap):
 
 
 def another_device_s_view():
-    buf = contigo.Heap("sim", 1 << 16).allocate((8,), "uint8")
+    buf = contigo.open_memory("sim", 1 << 16).allocate((8,), "uint8")
     with buf.to_device() as handover:
         assert handover.__dlpack_device__() == (EXT_DEV, 0)
         assert told(handover.__dlpack__()) == (buf.device_address, EXT_DEV, 0, 8)
@@ -108,8 +108,8 @@ def products_on_the_gpu(heap):
     engine.run(**bufs, m=m, n=n, k=k, shift=7, relu=True)
     shifted = np.clip((np.maximum(expected, 0) + 64) >> 7, -128, 127).astype("int8")
     assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[:m * n].reshape(m, n), shifted)
-    elsewhere = contigo.Heap("sim", 1 << 16).allocate((m, k), "int8")
-    refused("another heap", lambda: engine.run(**(bufs | {"a": elsewhere}), m=m, n=n, k=k))
+    elsewhere = contigo.open_memory("sim", 1 << 16).allocate((m, k), "int8")
+    refused("another region", lambda: engine.run(**(bufs | {"a": elsewhere}), m=m, n=n, k=k))
     refused("one buffer as two operands", lambda: engine.run(**(bufs | {"bias": bufs["c"]}), m=m, n=n, k=k))
     assert all(buf.owner == "cpu" for buf in bufs.values())
     # Engines of one heap share its kernels.
@@ -119,7 +119,7 @@ def products_on_the_gpu(heap):
 
 
 def main():
-    heap = contigo.Heap("cuda", 1 << 20)
+    heap = contigo.open_memory("cuda", 1 << 20)
     for test in (the_cpu_s_view, the_gpu_s_view, products_on_the_gpu):
         test(heap)
     another_device_s_view()

@@ -1,0 +1,52 @@
+//! Names of memory and of devices, and what this machine has of both.
+
+use contigo::names::{DeviceName, Entry, Inventory, MemoryName};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyDict, PyList},
+};
+
+/// Reads a name of memory; what is none is answered with what to write, and with what this machine has.
+pub(crate) fn memory(text: &str) -> PyResult<MemoryName> {
+    text.parse().map_err(|error| PyValueError::new_err(format!("{text}: {error}; {}", Inventory::here().memory_answer())))
+}
+
+/// The same for a device.
+pub(crate) fn device(text: &str) -> PyResult<DeviceName> {
+    text.parse().map_err(|error| PyValueError::new_err(format!("{text}: {error}; {}", Inventory::here().device_answer())))
+}
+
+/// What this machine has, and why it lacks the rest: a dict for each memory and each device, and for each kind of which there
+/// is none. Files are read, and nothing is opened.
+///
+/// - `what`: "memory", for `open_memory`, or "device", for `Device`
+/// - `kind`, and `name`: what opens it; None where there is none of its kind
+/// - `state`: "ready", "blocked" (it is there, and something keeps it from working), "absent"
+/// - `size` in bytes, `address` and `coherent`: None where nobody says it
+/// - `note`: what it is; where it is not ready, why, and what to do
+#[pyfunction]
+pub(crate) fn inventory(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let (here, list) = (Inventory::here(), PyList::empty(py));
+    here.memories().try_for_each(|entry| list.append(described(py, "memory", &entry, entry.name.map(|name| name.help()))?))?;
+    here.devices().try_for_each(|entry| list.append(described(py, "device", &entry, entry.name.map(|name| name.help()))?))?;
+    Ok(list)
+}
+
+fn described<'py, N: ToString>(py: Python<'py>, what: &str, entry: &Entry<N>, help: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+    let state = match (&entry.name, entry.why) {
+        (None, _) => "absent",
+        (Some(_), Some(_)) => "blocked",
+        (Some(_), None) => "ready",
+    };
+    let dict = PyDict::new(py);
+    dict.set_item("what", what)?;
+    dict.set_item("kind", entry.kind)?;
+    dict.set_item("name", entry.name.as_ref().map(ToString::to_string))?;
+    dict.set_item("state", state)?;
+    dict.set_item("size", entry.facts.len_bytes)?;
+    dict.set_item("address", entry.facts.addr)?;
+    dict.set_item("coherent", entry.facts.coherent)?;
+    dict.set_item("note", entry.why.or(help))?;
+    Ok(dict)
+}

@@ -1,0 +1,233 @@
+//! A region: DMA memory, opened by its name. It stays open until the process ends: arrays of it may be anywhere.
+
+use crate::{
+    buffer::Buffer,
+    device::Opening,
+    error::{raised, raised_as},
+    gemm8::Gemm8,
+    imported::Imported,
+    mine::Mine,
+    names,
+    pool::Pool,
+};
+use contigo::{
+    Align, Bus, CpuBuf, Error, Port,
+    dlpack::abi::device,
+    names::{AnyMemory, Inventory, MemoryName, OpenDevice},
+    same_process,
+};
+#[cfg(target_pointer_width = "64")]
+use contigo_gemm8::cuda::Gemm8Module;
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
+#[cfg(target_pointer_width = "64")]
+use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes of a block, where nothing is said.
+const DEFAULT_BYTES: usize = 16 << 20;
+
+/// How an accelerator reaches memory, as Python says it: name, offset, address bits, coherent.
+pub(crate) type Wiring = (String, u64, u32, bool);
+
+/// What every buffer of a region knows of it.
+pub(crate) struct Memory {
+    pub(crate) region: contigo::Region<AnyMemory<'static>>,
+    /// The device that it was opened from.
+    pub(crate) device: Option<&'static OpenDevice>,
+    pub(crate) port: Option<Port>,
+    /// Buffers that came back, whole. The next one that fits is used again.
+    free: Mutex<Vec<CpuBuf<'static>>>,
+    /// On a GPU: the kernels, once an engine was asked for.
+    #[cfg(target_pointer_width = "64")]
+    module: OnceLock<Gemm8Module<'static>>,
+}
+
+impl Memory {
+    /// Opens it for good, from `device` or alone. Where nobody says how much, a smaller block whose size is fixed is taken as it is.
+    fn open(name: &MemoryName, device: Option<&Opening>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<&'static Self> {
+        let device = device.map(Opening::for_good);
+        let open = |len_bytes| device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes));
+        let opened = match (open(bytes.unwrap_or(DEFAULT_BYTES)), bytes) {
+            (Err(Error::BlockSize { len_bytes, .. }), None) => open(len_bytes),
+            (opened, _) => opened,
+        };
+        let region = opened.and_then(|memory| Ok(contigo::Region::new(memory)?));
+        let region = region.map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error))))?;
+        let given = port.map(|(name, offset, addr_bits, coherent)| {
+            let port = Port { name: name.leak(), bus: Bus::Soc, offset, addr_bits, window: (0, u64::MAX), coherent };
+            device.map_or(port, |device| device.seen_through(port))
+        });
+        Ok(Box::leak(Box::new(Self {
+            region,
+            device,
+            port: given.or_else(|| device.and_then(OpenDevice::port)),
+            free: Mutex::default(),
+            #[cfg(target_pointer_width = "64")]
+            module: OnceLock::new(),
+        })))
+    }
+
+    /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA pinned.
+    pub(crate) fn device_type(&self) -> i32 {
+        if self.region.name().starts_with("cuda") { device::CUDA_HOST } else { device::CPU }
+    }
+
+    /// The kernels: those that are loaded, or what `load` makes. Two threads at once both load them, and one of the two is given back.
+    #[cfg(target_pointer_width = "64")]
+    pub(crate) fn module(
+        &'static self,
+        load: impl FnOnce() -> contigo::Result<Gemm8Module<'static>>,
+    ) -> contigo::Result<&'static Gemm8Module<'static>> {
+        if let Some(module) = self.module.get() {
+            return Ok(module);
+        }
+        let loaded = load()?;
+        Ok(self.module.get_or_init(|| loaded))
+    }
+
+    /// A buffer of so many bytes: one that came back, or a new piece.
+    pub(crate) fn take(&'static self, len_bytes: usize, align: Align) -> PyResult<CpuBuf<'static>> {
+        let need = len_bytes.max(1).next_multiple_of(self.region.line().bytes());
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |buf: &CpuBuf<'static>| {
+            let addr = buf.view::<u8>().map_or(1, |bytes| bytes.as_ptr().addr());
+            buf.len_bytes() >= need && addr.is_multiple_of(align.bytes())
+        };
+        let best = free.iter().enumerate().filter(|(_, buf)| fits(buf)).min_by_key(|(_, buf)| buf.len_bytes()).map(|(at, _)| at);
+        let Some(at) = best else {
+            return Ok(self.region.carve(need, align).map_err(raised)?.into_buf());
+        };
+        let buf = free.swap_remove(at);
+        if buf.len_bytes() == need {
+            return Ok(buf);
+        }
+        // What is not needed stays free. A buffer that cannot be cut any further is given whole.
+        Ok(match buf.split_at(need) {
+            Ok((buf, rest)) => {
+                free.push(rest);
+                buf
+            }
+            Err(refused) => refused.returned,
+        })
+    }
+
+    pub(crate) fn give_back(&self, buf: CpuBuf<'static>) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(buf.whole());
+    }
+}
+
+/// A number, or a tuple of numbers.
+fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    match shape.extract::<i64>() {
+        Ok(dim) => Ok(vec![dim]),
+        Err(_) => shape.cast::<PyTuple>().map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract()),
+    }
+}
+
+/// DMA memory that was opened by its name. It stays open until the process ends.
+///
+/// `open_memory` and `Device.memory` make one. The class itself does too, as `Heap` did in 0.1, for this release: there
+/// `kernel_port` is what a name has after `@guard:`.
+#[pyclass(frozen, module = "contigo")]
+pub(crate) struct Region {
+    memory: Mine<&'static Memory>,
+    name: MemoryName,
+}
+
+impl Region {
+    /// `name`, from `device`, or from the device that it belongs to, which is opened.
+    pub(crate) fn open(name: &str, device: Option<&Opening>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Self> {
+        // Before anything is opened: whoever asks first has the memory of this process.
+        same_process().map_err(raised)?;
+        let name = names::memory(name)?;
+        let own = match (device, name.device()) {
+            (None, Some(owner)) => Some(Opening::of(&owner)?),
+            _ => None,
+        };
+        Ok(Self { memory: Mine::new(Memory::open(&name, device.or(own.as_ref()), bytes, port)?), name })
+    }
+}
+
+/// Opens memory by its name: "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb", "cuda", "sim:7"; `inventory()` lists
+/// those that this machine has. Memory that belongs to a device ("vfio:0000:01:00.0", "dma-heap:linux,cma@guard:f8003000")
+/// opens that too, for itself: where the device's registers are used as well, it is `Device(name).memory(…)`.
+///
+/// `bytes` is how much of it is opened, 16 MiB where nothing is said; of a block whose size is fixed it is the least. `port`
+/// is how the accelerator reaches it: (name, offset, address bits, coherent). Only what the kernel or a simulated board does
+/// not know of is taken from it.
+#[pyfunction]
+#[pyo3(signature = (name, bytes=None, *, port=None))]
+pub(crate) fn open_memory(name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
+    Region::open(name, None, bytes, port)
+}
+
+#[pymethods]
+impl Region {
+    #[new]
+    #[pyo3(signature = (name, bytes=None, *, kernel_port=None, port=None))]
+    fn new(name: &str, bytes: Option<usize>, kernel_port: Option<&str>, port: Option<Wiring>) -> PyResult<Self> {
+        match kernel_port {
+            Some(guard) => Self::open(&format!("{name}@guard:{guard}"), None, bytes, port),
+            None => Self::open(name, None, bytes, port),
+        }
+    }
+
+    /// An array of this memory: `shape` is a number or a tuple, `dtype` a name ("float32") or NumPy's type; `align` in bytes. Its elements are what
+    /// its last owner left; `zeroed` clears them.
+    #[pyo3(signature = (shape, dtype, *, align=256, zeroed=true))]
+    fn allocate(&self, shape: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>, align: usize, zeroed: bool) -> PyResult<Buffer> {
+        Buffer::new(self.memory.get()?, &dims(shape)?, dtype, align, zeroed)
+    }
+
+    /// `slots` equal arrays of this memory, 1 to 1,024: frames that are taken and come back, at
+    /// full rate. `shape`, `dtype` and `align` as `allocate` has them.
+    #[pyo3(signature = (shape, dtype, slots, *, align=256))]
+    fn pool(&self, shape: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>, slots: usize, align: usize) -> PyResult<Pool> {
+        Pool::new(self.memory.get()?, &dims(shape)?, dtype, slots, align)
+    }
+
+    /// A framework's array whose elements lie in this region, wherever they came from: no copy, and its bus address. `contract` says what it must be:
+    /// "tvm" (64 bytes, compact), "dlpack" (256 bytes), "onnxruntime", "numpy", "any". Memory that is not of this region is refused.
+    #[pyo3(signature = (array, contract="any"))]
+    #[allow(clippy::wrong_self_convention, reason = "the array API's name")]
+    fn from_dlpack(&self, array: &Bound<'_, PyAny>, contract: &str) -> PyResult<Imported> {
+        Imported::new(self.memory.get()?, array, contract)
+    }
+
+    /// The matrix engine of the simulated board, or of the GPU.
+    fn gemm8(&self) -> PyResult<Gemm8> {
+        Gemm8::new(self.memory.get()?)
+    }
+
+    /// Its name, as it was opened.
+    #[getter]
+    fn name(&self) -> String {
+        self.name.to_string()
+    }
+
+    /// Bytes of the block.
+    #[getter]
+    fn size(&self) -> PyResult<usize> {
+        Ok(self.memory.get()?.region.len_bytes())
+    }
+
+    /// What was done in it so far: bytes copied by the runtime, bytes synchronised, calls of either kind.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.memory.get()?.region.stats();
+        let dict = PyDict::new(py);
+        dict.set_item("bytes_copied", stats.bytes_copied)?;
+        dict.set_item("bytes_synced_for_device", stats.bytes_synced_for_device)?;
+        dict.set_item("bytes_synced_for_cpu", stats.bytes_synced_for_cpu)?;
+        dict.set_item("syncs", stats.syncs)?;
+        dict.set_item("carves", stats.carves)?;
+        Ok(dict)
+    }
+
+    fn __repr__(&self) -> String {
+        let size = self.size().map_or_else(|_| "another process's".into(), |size| size.to_string());
+        format!("contigo.Region('{}', {size})", self.name)
+    }
+}

@@ -1,0 +1,99 @@
+"""Memory and devices by their names, which are the tool's and C's."""
+
+import gc
+import os
+from pathlib import Path
+
+import contigo
+import numpy as np
+from common import Skipped, refused
+
+def every_kind_is_listed_or_missed():
+    found = contigo.inventory()
+    for entry in found:
+        assert list(entry) == ["what", "kind", "name", "state", "size", "address", "coherent", "note"]
+        assert (entry["name"] is None) == (entry["state"] == "absent") and entry["note"], entry
+    kinds = {(entry["what"], entry["kind"]) for entry in found}
+    assert {("memory", "u-dma-buf"), ("memory", "dma-heap"), ("memory", "vfio"), ("device", "vfio"), ("device", "guard")} <= kinds, kinds
+    names = [(entry["what"], entry["name"]) for entry in found if entry["state"] == "ready"]
+    assert {("memory", "sim"), ("device", "sim:zdma"), ("device", "sim:board")} <= set(names), names
+    assert list(contigo.info()) == ["version", "u-dma-buf", "dma-heap", "kernel ports", "free huge pages"]
+    return []
+
+
+def a_name_that_is_none_is_told_what_there_is():
+    has = "this machine has "
+    for name in ["tape", "udmabuf0", "/dev/udmabuf0"]:
+        refused(ValueError, lambda: contigo.open_memory(name), f"{name}: at byte 0: there is no such kind", "u-dma-buf:NAME", has, "sim")
+        refused(ValueError, lambda: contigo.Device(name), f"{name}: at byte 0: there is no such kind", "uio:NODE", has, "sim:zdma")
+    refused(ValueError, lambda: contigo.open_memory("vfio:01:00"), "at byte 5: a PCI function is written as 0000:01:00.0")
+    refused(FileNotFoundError, lambda: contigo.open_memory("u-dma-buf:no-such-block"), has)
+    refused(FileNotFoundError, lambda: contigo.open_memory("dma-heap:no-such-heap"), has)
+    refused(FileNotFoundError, lambda: contigo.Device("sim:vta"), "model of a simulated device", has, "sim:pl330")
+    refused(FileNotFoundError, lambda: contigo.open_device("uio:no-such-node"), has)
+    # A guard is looked for before its memory, and VFIO's function before its own.
+    for guard in [
+        lambda: contigo.Device("guard:no-such-device"),
+        lambda: contigo.open_memory("dma-heap:linux,cma@guard:no-such-device"),
+        lambda: contigo.Heap("dma-heap:linux,cma", kernel_port="no-such-device"),
+    ]:
+        refused(FileNotFoundError, guard, "kernel module contigo", has)
+    for vfio in [contigo.Device, contigo.open_memory]:
+        refused((OSError, contigo.ContigoError), lambda: vfio("vfio:ffff:1f:1f.7"), "ffff:1f:1f.7")
+    return []
+
+
+def one_opening_serves_registers_and_memory():
+    device = contigo.Device("sim:zdma@7")
+    assert (device.name, device.address, repr(device)) == ("sim:zdma@7", None, "contigo.Device('sim:zdma@7')")
+    one, two = device.memory("sim", 1 << 20), device.memory("sim:7", 1 << 16)
+    assert (one.size, two.size, one.name, repr(two)) == (1 << 20, 1 << 16, "sim", "contigo.Region('sim:7', 65536)")
+    # Both are one board's: neither has the other's addresses.
+    spans = sorted((region.allocate(64, "uint8").device_address, region.size) for region in (one, two))
+    assert spans[0][0] + spans[0][1] <= spans[1][0], spans
+    refused(contigo.ContigoError, lambda: device.memory("sim:8"), "device")
+    refused(contigo.ContigoError, lambda: device.memory("dma-heap:linux,cma@guard:f8003000"), "device")
+    # ZDMA_CH_CTRL0 after power-on (UG1087, zdma: 0x80), and what is no register.
+    assert device.read32(0x110) == 0x80 == device.read32(0x110)
+    for offset in [2, 1 << 20]:
+        refused(ValueError, lambda: device.read32(offset), "multiples of 4")
+    refused((ValueError, OverflowError), lambda: device.read32(-4))
+    refused(FileNotFoundError, lambda: contigo.Device("sim:board").read32(0), "memory alone")
+    # Memory keeps its device.
+    del device
+    gc.collect()
+    buf = one.allocate(16, "float32")
+    np.asarray(buf)[:] = 1
+    with buf.to_device() as handover:
+        assert handover.address == buf.device_address
+    return []
+
+
+def memory_has_a_size_and_a_way_to_its_device():
+    assert contigo.open_memory("sim").size == 16 << 20 == contigo.Heap("sim").size
+    assert contigo.Heap is contigo.Region and isinstance(contigo.open_memory("sim", 1 << 16), contigo.Heap)
+    # A simulated board puts a port that is given on its own bus.
+    wired = contigo.open_memory("sim:3", 1 << 16, port=("narrow", 0, 64, True)).allocate(64, "uint8")
+    own = contigo.open_memory("sim:3", 1 << 16).allocate(64, "uint8")
+    assert wired.device_address == own.device_address
+    assert contigo.allocate(16, memory="sim:9").nbytes == 64 == contigo.allocate(16, heap="sim:9").nbytes
+    return []
+
+
+def huge_pages_open():
+    free = int(Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages").read_text())
+    if not free or os.geteuid() != 0:
+        refused((OSError, MemoryError, contigo.ContigoError), lambda: contigo.open_memory("hugetlb", 2 << 20), "huge")
+        raise Skipped("no huge page is free, or this user may not look up addresses")
+    region = contigo.open_memory("hugetlb", 2 << 20, port=("here", 0, 64, True))
+    assert region.allocate(4096, "uint8").device_address % 256 == 0 and region.name == "hugetlb"
+    return []
+
+
+DOOR = [
+    every_kind_is_listed_or_missed,
+    a_name_that_is_none_is_told_what_there_is,
+    one_opening_serves_registers_and_memory,
+    memory_has_a_size_and_a_way_to_its_device,
+    huge_pages_open,
+]
