@@ -67,6 +67,18 @@ fn the_reading_itself_is_right() {
 }
 
 #[test]
+fn what_is_shipped_has_no_seam() {
+    for package in ["contigo-cli", "contigo-c", "contigo-tests"] {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(root()).args(["tree", "--locked", "--offline", "--edges", "features,no-dev", "--invert", "contigo"]);
+        let output = cargo.args(["--package", package]).output().unwrap();
+        let tree = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && tree.contains("contigo feature \"linux\""), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(!tree.contains("contigo feature \"testkit\""), "{package}: {tree}");
+    }
+}
+
+#[test]
 fn it_builds_where_neither_exists() {
     let cargo = |command: &str| {
         let mut cargo = Command::new(env!("CARGO"));

@@ -98,7 +98,7 @@ impl UDmaBufIoctl for Uncounted<FakeIoctl> {
 struct UncountedFile(Option<Fd>);
 
 impl UncountedFile {
-    fn new(file: Fd) -> Fd {
+    fn around(file: Fd) -> Fd {
         // SAFETY: the fake's file has the descriptor until it is dropped.
         unsafe { Fd::owned_by(file.raw(), Self(Some(file))) }
     }
@@ -117,10 +117,10 @@ impl Drop for UncountedFile {
 // SAFETY: all of it is `FakeHeap`'s.
 unsafe impl HeapKernel for Uncounted<FakeHeap> {
     fn open(&self, name: &str) -> Result<Fd> {
-        uncounted(|| self.0.open(name).map(UncountedFile::new))
+        uncounted(|| self.0.open(name).map(UncountedFile::around))
     }
     fn alloc(&self, heap: &Fd, len_bytes: u64) -> Result<Fd> {
-        uncounted(|| self.0.alloc(UncountedFile::of(heap), len_bytes).map(UncountedFile::new))
+        uncounted(|| self.0.alloc(UncountedFile::of(heap), len_bytes).map(UncountedFile::around))
     }
     fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<()> {
         uncounted(|| self.0.pagemap(first_page, entries))
@@ -130,10 +130,10 @@ unsafe impl HeapKernel for Uncounted<FakeHeap> {
 // SAFETY: all of it is `FakePort`'s.
 unsafe impl PortKernel for Uncounted<FakePort> {
     fn open(&self, name: &str) -> Result<Fd> {
-        uncounted(|| self.0.open(name).map(UncountedFile::new))
+        uncounted(|| self.0.open(name).map(UncountedFile::around))
     }
     fn duplicate(&self, fd: i32) -> std::result::Result<Fd, i32> {
-        uncounted(|| self.0.duplicate(fd).map(UncountedFile::new))
+        uncounted(|| self.0.duplicate(fd).map(UncountedFile::around))
     }
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> std::result::Result<(), i32> {
         uncounted(|| self.0.ioctl(UncountedFile::of(file), request))
