@@ -33,6 +33,7 @@
 //! | `linux/` | the kernel: memory, devices, VFIO, and the module that stops a device after a crash |
 //! | `cuda/` | a GPU as a device, and memory that it shares with the CPU |
 //! | [`dlpack`] | buffers lent to a framework as tensors, and its tensors taken back |
+//! | `names/` | the one door: memory and devices by names, the same text in every language |
 //!
 //! # From memory to a result
 //!
