@@ -21,7 +21,7 @@ from forked import a_child_of_fork_gets_nothing
 from handovers import a_device_s_view_is_what_was_handed_over
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
-DATA = ROOT / "boards" / "data"
+DATA = ROOT / "examples" / "gemm8" / "data"
 HEAP = contigo.open_memory("sim")
 
 

@@ -126,10 +126,11 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
             let wired = port;
             let port = if device != 0 && port == 0 { device_port(device)? } else { get(port)? };
             let wiring = if on_gpu {
-                if sim != 0 || device != 0 {
-                    return Err(
-                        Misuse::Value { what: "contigo_engine_options.sim or .device of a GPU's engine", value: sim | device }.into()
-                    );
+                if sim != 0 {
+                    return Err(Misuse::Value { what: "contigo_engine_options.sim of a GPU's engine", value: sim }.into());
+                }
+                if device != 0 {
+                    return Err(Misuse::Value { what: "contigo_engine_options.device of a GPU's engine", value: device }.into());
                 }
                 Wiring::Gpu
             } else if device != 0 {

@@ -21,7 +21,7 @@ pub(crate) fn last_error() -> String {
     let mut text = [0_u8; 1024];
     // SAFETY: so many bytes are there.
     let len = unsafe { contigo_last_error(text.as_mut_ptr().cast(), text.len()) };
-    String::from_utf8(text[..len.min(255)].to_vec()).unwrap()
+    String::from_utf8(text[..len.min(1023)].to_vec()).unwrap()
 }
 
 #[track_caller]
