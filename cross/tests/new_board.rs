@@ -5,12 +5,14 @@
 //! so that only the first run takes a minute or two.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo_testkit::emulated;
+use contigo_testkit::{
+    copied::{Copied, said},
+    emulated,
+};
 use std::{
     collections::BTreeSet,
     env, fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
 };
 
 const PAGE: &str = "boards/README.md";
@@ -47,43 +49,11 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The files of this tree: those that git knows or would add. `None` where git does not know the
-/// tree.
-fn files(root: &Path) -> Option<BTreeSet<PathBuf>> {
-    let listed =
-        Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root).output().ok()?;
-    let names = String::from_utf8(listed.stdout).ok().filter(|_| listed.status.success())?;
-    Some(names.split('\0').filter(|name| root.join(name).is_file()).map(PathBuf::from).collect())
-}
-
-/// The file with its time, by which cargo knows that it need not be compiled again; a table
-/// without, because an earlier run may have compiled another.
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to.parent().unwrap()).unwrap();
-    fs::copy(from, to).unwrap();
-    if TABLES.iter().any(|table| to.ends_with(table)) {
-        return;
-    }
-    let time = fs::metadata(from).unwrap().modified().unwrap();
-    fs::File::options().append(true).open(to).unwrap().set_modified(time).unwrap();
-}
-
-/// Every file under a folder.
-fn walk(folder: &Path, found: &mut BTreeSet<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { walk(&path, found) } else { assert!(found.insert(path)) }
-    }
-}
-
-/// Runs a shell in the copy, as a person would.
-fn shell(copy: &Path, target: &Path, text: &str) -> Output {
-    let cargo = PathBuf::from(env!("CARGO"));
-    let path = format!("{}:{}", cargo.parent().unwrap().display(), env::var("PATH").unwrap());
-    let mut shell = Command::new("sh");
-    shell.args(["-e", "-u", "-c", text]).current_dir(copy).env("PATH", path).env("CARGO_TARGET_DIR", target);
-    shell.env("CARGO_NET_OFFLINE", "true").env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
-    shell.env(INSIDE, "1").env_remove("CONTIGO_WRITE_BOARDS").output().unwrap()
+/// Runs a shell in the copy.
+fn shell(copy: &Copied, text: &str) -> (bool, String) {
+    let mut shell = copy.command("sh");
+    shell.args(["-e", "-u", "-c", text]).env(INSIDE, "1").env_remove("CONTIGO_WRITE_BOARDS");
+    said(&mut shell).unwrap()
 }
 
 #[test]
@@ -93,43 +63,28 @@ fn a_board_added_by_the_page_alone_leaves_everything_green() {
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let Some(files) = files(&root) else { return skipped("this is no git checkout, and a copy would have everything that was built") };
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-board");
-    let (tree, target) = (scratch.join("tree"), scratch.join("target"));
-    if tree.exists() {
-        fs::remove_dir_all(&tree).unwrap();
-    }
-    files.iter().for_each(|file| copy(&root.join(file), &tree.join(file)));
+    let Some(copy) = Copied::new(&root, &scratch, &TABLES).unwrap() else { return skipped("this is no git checkout") };
 
     let steps = blocks(&fs::read_to_string(root.join(PAGE)).unwrap());
     assert!(steps.iter().filter(|block| matches!(block, Block::Steps(_))).count() >= 2, "{PAGE} has no steps: {steps:?}");
     for block in steps {
         match block {
-            Block::File(path, text) => {
-                let path = tree.join(path);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, text).unwrap();
-            }
+            Block::File(path, text) => copy.write(&path, &text, None).unwrap(),
             Block::Steps(text) => {
-                let Output { status, stdout, stderr } = shell(&tree, &target, &text);
-                let said = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).join("\n");
-                assert!(status.success(), "{PAGE}:\n{text}{status}:\n{said}");
+                let (succeeded, said) = shell(&copy, &text);
+                assert!(succeeded, "{PAGE}:\n{text}\n{said}");
             }
         }
     }
 
     // Nothing else was touched.
-    let mut after = BTreeSet::new();
-    walk(&tree, &mut after);
-    let same = |file: &PathBuf| fs::read(root.join(file)).is_ok_and(|bytes| bytes == fs::read(tree.join(file)).unwrap());
-    let after = after.iter().map(|path| path.strip_prefix(&tree).unwrap().to_owned());
-    let changed: BTreeSet<_> = after.filter(|file| !same(file) && !file.starts_with(format!("boards/{NAME}"))).collect();
+    let changed: BTreeSet<_> = copy.changed().unwrap().into_iter().filter(|file| !file.starts_with(format!("boards/{NAME}"))).collect();
     assert_eq!(changed, TABLES.map(PathBuf::from).into());
 
     // And everybody knows the board.
     for command in ["contigo-lab list --json", "contigo-cross build --board no-such-board"] {
-        let Output { stdout, stderr, .. } = shell(&tree, &target, &format!("{}/debug/{command}", target.display()));
-        let said = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
+        let (_, said) = shell(&copy, &format!("{}/debug/{command}", copy.target().display()));
         assert!(said.contains(NAME), "{command} does not name {NAME}: {said}");
     }
 }

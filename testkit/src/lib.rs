@@ -9,10 +9,13 @@
 //! | `edu` | a driver of a device that only emulators have, and its model | `edu` |
 //! | `fuzz_dlpack` | the import of tensors, as a fuzzer drives it | `fakes` |
 //! | `nvidia` | what is had of NVIDIA without a GPU | `fakes` |
+//! | `copied` | a copy of this tree, in which a test does what a page says | `fakes` |
 //! | `emulated`, `direct`, `mapped` | how a test runs under an emulator; what it asks the system | `fakes` |
 
 #[cfg(feature = "fakes")]
 pub mod conformance;
+#[cfg(feature = "fakes")]
+pub mod copied;
 #[cfg(feature = "fakes")]
 pub mod direct;
 #[cfg(feature = "edu")]
