@@ -16,14 +16,7 @@ use core::{cell::OnceCell, fmt, str::FromStr};
 ///
 /// | name | memory |
 /// |---|---|
-/// | `u-dma-buf:udmabuf0` | [`UDmaBuf::open`](crate::UDmaBuf::open) |
-/// | `u-dma-buf-translated:udmabuf0` | [`UDmaBuf::open_translated`](crate::UDmaBuf::open_translated) |
-/// | `dma-heap:linux,cma` | [`DmaHeap::allocate`](crate::DmaHeap::allocate) |
-/// | `dma-heap:linux,cma@guard:f8003000` | [`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for), of that device |
-/// | `hugetlb` | [`HugeTlb::new`](crate::HugeTlb::new) |
-/// | `vfio:0000:01:00.0` | [`Vfio::memory`](crate::vfio::Vfio::memory), of that device |
-/// | `cuda`, `cuda:1` | `CudaHost::allocate`, of that GPU (feature `cuda`) |
-/// | `sim`, `sim:7` | `SimBoard::memory`, of a board with that seed (feature `sim`) |
+#[doc = super::rows::memory_lines!()]
 ///
 /// ```
 /// use contigo::names::MemoryName;

@@ -112,6 +112,23 @@ blocks! {
     Cuda(crate::cuda::CudaHost<'d>),
 }
 
+/// The table of [`MemoryName`]'s documentation: a line for each row.
+macro_rules! memory_lines {
+    () => {
+        "\
+| `u-dma-buf:udmabuf0` | [`UDmaBuf::open`](crate::linux::memory::UDmaBuf::open) |
+| `u-dma-buf-translated:udmabuf0` | [`UDmaBuf::open_translated`](crate::linux::memory::UDmaBuf::open_translated) |
+| `dma-heap:linux,cma` | [`DmaHeap::allocate`](crate::linux::memory::DmaHeap::allocate) |
+| `dma-heap:linux,cma@guard:f8003000` | [`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for), of that device |
+| `hugetlb` | [`HugeTlb::new`](crate::linux::memory::HugeTlb::new) |
+| `vfio:0000:01:00.0` | [`Vfio::memory`](crate::linux::vfio::Vfio::memory), of that device |
+| `cuda`, `cuda:1` | `CudaHost::allocate`, of that GPU (feature `cuda`) |
+| `sim`, `sim:7` | `SimBoard::memory`, of a board with that seed (feature `sim`) |
+"
+    };
+}
+pub(super) use memory_lines;
+
 /// Every kind of memory, in the order in which a program that may choose tries them.
 pub(super) static MEMORIES: &[MemoryRow] = &[
     MemoryRow {

@@ -1,0 +1,203 @@
+//! Whoever adds a kind of memory in the five files that CONTRIBUTING.md names has it in the tool, in C and in Python.
+//!
+//! It is added in a copy of this tree, and built there without a network. What is built is kept in `target/tmp`, so that only the
+//! first run takes its minutes.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+
+use contigo_testkit::{
+    copied::{Copied, said},
+    emulated,
+};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const PAGE: &str = "CONTRIBUTING.md";
+
+/// What goes into each file: a new one is this text; to another it is added after a line, or at the end.
+const ADDED: [(&str, After, &str); 7] = [
+    ("runtime/src/linux/memory/acme.rs", After::Nothing, include_str!("new_backend/acme.rs")),
+    ("runtime/src/linux/memory/mod.rs", After::All, "\nmod acme;\npub use self::acme::Acme;\n"),
+    ("runtime/src/names/rows.rs", After::Line("blocks! {\n"), "    Acme(crate::linux::memory::Acme),\n"),
+    ("runtime/src/names/rows.rs", After::Line("        \"\\\n"), "| `acme:x` | [`Acme::open`](crate::linux::memory::Acme::open) |\n"),
+    (
+        "runtime/src/names/rows.rs",
+        After::Line("static MEMORIES: &[MemoryRow] = &[\n"),
+        r#"    MemoryRow {
+        kind: "acme",
+        argument: Argument::File,
+        syntax: "acme:NAME",
+        help: "a block of Acme's memory",
+        find: Find::By(|_, each| each("x")),
+        look: found::nothing,
+        missing: "Acme makes none for this machine",
+        device: |_| None,
+        open: Some(|name, _, len_bytes| Ok(crate::linux::memory::Acme::open(name.argument(), len_bytes)?.into())),
+        feature: "linux",
+    },
+"#,
+    ),
+    (
+        "testkit/src/conformance/fakes.rs",
+        After::All,
+        r#"
+/// Acme's memory: every machine has the pages, and nobody the bus.
+pub fn on_acme() -> OnMemory<impl Fn(usize) -> Result<contigo::names::AnyMemory<'static>, Failure>> {
+    OnMemory::new(|len_bytes: usize| {
+        let name: contigo::names::MemoryName = "acme:x".parse().map_err(contigo::Error::from)?;
+        Ok(name.open(len_bytes)?)
+    })
+}
+"#,
+    ),
+    ("tests/tests/conformance.rs", After::Line("\nconformance! {\n"), "    acme: conformance::fakes::on_acme();\n"),
+];
+
+#[derive(Clone, Copy)]
+enum After {
+    /// There is no such file yet.
+    Nothing,
+    /// This, which is there once.
+    Line(&'static str),
+    /// What the file has.
+    All,
+}
+
+const C: &str = r#"
+#include <contigo.h>
+#include <stdio.h>
+
+int main(void)
+{
+    contigo_heap memory;
+    char text[2048];
+    contigo_status status = contigo_region_open("acme:x", 1 << 20, &memory);
+    if (status == CONTIGO_OK)
+        status = contigo_heap_close(memory);
+    if (status == CONTIGO_OK && contigo_region_open("acme:y", 1 << 20, &memory) == CONTIGO_OK)
+        return 2;
+    contigo_last_error(text, sizeof text);
+    puts(text);
+    return status != CONTIGO_OK;
+}
+"#;
+
+const PYTHON: &str = r#"
+import contigo
+region = contigo.open_memory("acme:x", 1 << 20, port=("invented", 0, 32, True))
+assert region.allocate(64, "float32").device_address >= 0x40000000
+assert [entry["state"] for entry in contigo.inventory() if entry["name"] == "acme:x"] == ["ready"]
+try:
+    contigo.open_memory("acme:y")
+except FileNotFoundError as error:
+    print(region, error)
+"#;
+
+/// The files that the page's table says: the first cell of each row that names one.
+fn of_the_page(page: &str) -> BTreeSet<PathBuf> {
+    let section = page.split("\n## ").find(|section| section.starts_with("A new memory\n")).unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    rows.map(|(file, _)| file.replace("KIND", "acme").into()).collect()
+}
+
+/// Adds it. What is compiled anew is what is newer than the last run: the originals, or this test.
+fn add(copy: &Copied) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let times = ["new_backend.rs", "new_backend/acme.rs"].map(|file| fs::metadata(here.join(file)).unwrap().modified().unwrap());
+    for (file, after, text) in ADDED {
+        let path = copy.tree().join(file);
+        let text = match after {
+            After::Nothing => text.to_owned(),
+            After::All => fs::read_to_string(path).unwrap() + text,
+            After::Line(line) => {
+                let whole = fs::read_to_string(path).unwrap();
+                assert_eq!(whole.matches(line).count(), 1, "{file} does not have this once: {line}");
+                whole.replacen(line, &format!("{line}{text}"), 1)
+            }
+        };
+        copy.write(file, &text, times.into_iter().max()).unwrap();
+    }
+}
+
+/// What it says; it has to succeed.
+fn runs(command: &mut Command) -> String {
+    let (succeeded, said) = said(command).unwrap();
+    assert!(succeeded, "{command:?}:\n{said}");
+    said
+}
+
+fn cargo(copy: &Copied, words: &str) -> String {
+    runs(copy.command("cargo").args(words.split(' ')))
+}
+
+fn the_suite_and_the_tool(copy: &Copied) {
+    assert!(cargo(copy, "test --locked --package contigo-tests --test conformance acme").contains(" 0 failed"));
+    let program = copy.target().join("debug/contigo");
+    let tool = |words: &str| said(copy.command(program.to_str().unwrap()).args(words.split(' '))).unwrap();
+    for (words, succeeds, answer) in [
+        ("info --json", true, "\"acme:x\""),
+        ("demo --memory acme:x --images 20 --json --png ../demo.png", true, "\"heap_allocations\": 0"),
+        ("demo --memory acme:y", false, "no such memory of Acme; 1 others are there; this machine has acme:x; "),
+    ] {
+        let (succeeded, said) = tool(words);
+        assert!(succeeded == succeeds && said.contains(answer), "contigo {words}:\n{said}");
+    }
+}
+
+fn c(copy: &Copied) -> Result<(), &'static str> {
+    if Command::new("cc").arg("--version").output().is_err() {
+        return Err("cc is not installed");
+    }
+    let (folder, built) = (copy.target().join("c"), copy.target().join("debug/libcontigo_c.so"));
+    let (source, program) = (folder.join("acme.c"), folder.join("acme"));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(&source, C).unwrap();
+    // What a program looks for.
+    fs::copy(&built, folder.join("libcontigo.so.1")).unwrap();
+    runs(copy.command("cc").args(["-Werror", "-Icapi/include", "-o"]).args([&program, &source, &built]));
+    let said = runs(copy.command(program.to_str().unwrap()).env("LD_LIBRARY_PATH", folder));
+    assert!(said.contains("no such memory of Acme"), "{said}");
+    Ok(())
+}
+
+fn python(copy: &Copied) -> Result<(), &'static str> {
+    let old = Command::new("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 9))"]).status();
+    if !old.is_ok_and(|status| status.success()) {
+        return Err("python3, 3.9 or newer, is not installed");
+    }
+    const MANIFEST: &str = "--locked --manifest-path python/Cargo.toml";
+    if !said(copy.command("cargo").args(format!("fetch {MANIFEST}").split(' '))).unwrap().0 {
+        return Err("PyO3 is not here: cargo fetch --manifest-path python/Cargo.toml");
+    }
+    cargo(copy, &format!("build {MANIFEST}"));
+    let package = copy.target().join("python/contigo");
+    fs::create_dir_all(&package).unwrap();
+    fs::copy(copy.tree().join("python/contigo/__init__.py"), package.join("__init__.py")).unwrap();
+    fs::copy(copy.target().join("debug/lib_contigo.so"), package.join("_contigo.abi3.so")).unwrap();
+    let said = runs(copy.command("python3").args(["-c", PYTHON]).env("PYTHONPATH", copy.target().join("python")));
+    assert!(said.contains("contigo.Region('acme:x', 1048576) acme:y: no such memory of Acme"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_kind_of_memory_in_five_files_is_in_every_language() {
+    let skipped = |part: &str, why: &str| emulated::skipped(&format!("new_backend::{part}"), why);
+    if emulated::finds_no_more("what it builds is the same for every processor") {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-backend");
+    let Some(copy) = Copied::new(&root, &scratch, &[]).unwrap() else { return skipped("all", "this is no git checkout") };
+    add(&copy);
+    let page = of_the_page(&fs::read_to_string(root.join(PAGE)).unwrap());
+    assert_eq!(page.len(), 5, "{page:?}");
+    assert_eq!(copy.changed().unwrap(), page, "what was added, and what {PAGE} says");
+
+    cargo(&copy, "build --locked --package contigo-cli --package contigo-c");
+    the_suite_and_the_tool(&copy);
+    c(&copy).unwrap_or_else(|why| skipped("c", why));
+    python(&copy).unwrap_or_else(|why| skipped("python", why));
+}
