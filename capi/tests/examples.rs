@@ -13,10 +13,11 @@ use std::{
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 /// Each example, and what it says where all is well: without NVIDIA's driver.
-const EXAMPLES: [(&str, &str); 4] = [
+const EXAMPLES: [(&str, &str); 5] = [
     ("gemm", "0 of 64 sums are wrong"),
     ("frames", "0 misuses were missed"),
     ("dlpack", "8 frames, 0 wrong, bytes copied: 0"),
+    ("names", "device\tsim:zdma\tready\t\n"),
     ("jetson", "no GPU here: CONTIGO_E_NO_LIBRARY: libcuda.so.1 cannot be loaded: "),
 ];
 /// What Rust's standard library asks of a static link: `rustc --print native-static-libs`.

@@ -1,4 +1,4 @@
-# What `cargo lab test` runs: the board tests, then the demo. /lab/arguments has the tests' arguments, one a line.
+# What `cargo lab test` runs: the board tests, then the demo on each memory that has a name here. /lab/arguments has the tests' arguments, one a line.
 set --
 while read -r argument; do set -- "$@" "$argument"; done < /lab/arguments
 set -o pipefail
@@ -36,9 +36,14 @@ if [ "$rows" != 0 ]; then
 fi
 echo "$rows" > /tmp/rows
 if [ -x /bin/contigo ] && [ -e /lab/demo ]; then
-	contigo demo --images 50 --json --png /tmp/demo.png < /dev/null > /tmp/demo.json 2> /tmp/demo.error
-	demo=$?
-	echo "@demo $demo $(cat /tmp/demo.json /tmp/demo.error | tr '\n' ' ')"
-	[ "$status" = 0 ] && status=$demo
+	# The simulated board's memory, and each that belongs to a device of this board, by its name: VFIO's, and what a guard imports.
+	# The system heap is scattered pages.
+	owned='s/^ *"heap": "\(vfio:[^"]*\|dma-heap:[^"]*@guard:[^"]*\)",$/\1/p'
+	for memory in sim $(contigo info --json < /dev/null | sed -n "$owned" | grep -v ':system@' | sort -u); do
+		contigo demo --memory "$memory" --images 50 --json --png /tmp/demo.png < /dev/null > /tmp/demo.json 2> /tmp/demo.error
+		demo=$?
+		echo "@demo $demo $(cat /tmp/demo.json /tmp/demo.error | tr '\n' ' ')"
+		[ "$status" = 0 ] && status=$demo
+	done
 fi
 (exit "$status")
