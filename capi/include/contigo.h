@@ -95,7 +95,7 @@
 #define CONTIGO_HEAP_U_DMA_BUF 2
 
 /**
- * A u-dma-buf of a node behind dma-ranges or an IOMMU: its address is the accelerator's own.
+ * A u-dma-buf of a node behind dma-ranges or an IOMMU: its address is the accelerator's own. contigo_heap_open says what the caller promises.
  */
 #define CONTIGO_HEAP_U_DMA_BUF_TRANSLATED 3
 
@@ -1374,7 +1374,9 @@ contigo_status contigo_engine_close(contigo_engine engine);
  * For CONTIGO_HEAP_CUDA as contigo_port_find says; and CONTIGO_E_CUDA with CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
  *
  * The caller promises:
- * options points to an initialised structure whose name is NULL or NUL-terminated; heap is writable. Of a
+ * options points to an initialised structure whose name is NULL or NUL-terminated; heap is writable. With
+ * CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: every device that is given the heap's addresses is behind the same iommus or dma-ranges as the
+ * node; to another one they are physical addresses, of memory that is somebody else's. Of a
  * write-combined heap: a thread that has written to a buffer calls atomic_thread_fence(memory_order_seq_cst) before another thread of the CPU
  * gets it; jobs and hand-overs need nothing.
  */

@@ -331,6 +331,9 @@ fn a_block_is_opened_once_at_a_time() {
     fake.open().unwrap();
 }
 
+/// The module has no device of this name.
+const NOT_THERE: Error = Error::Os { call: "open(/sys/class/u-dma-buf/<name>)", errno: libc::ENOENT };
+
 #[test]
 fn a_name_is_one_file_name() {
     let long = "u".repeat(64);
@@ -338,7 +341,7 @@ fn a_name_is_one_file_name() {
         assert_eq!(UDmaBuf::open(name).unwrap_err(), Error::BadName { len_bytes: name.len(), max_bytes: 63 }, "{name:?}");
     }
     let longest = "u".repeat(63);
-    assert_eq!(UDmaBuf::open(&longest).unwrap_err(), Error::Os { call: "open(/dev/<name>)", errno: libc::ENOENT });
+    assert_eq!(UDmaBuf::open(&longest).unwrap_err(), NOT_THERE);
     FakeUDmaBuf::new(Config { name: longest, ..Config::default() }).open().unwrap();
 }
 
@@ -346,18 +349,22 @@ fn a_name_is_one_file_name() {
 fn a_path_that_does_not_fit_is_refused() {
     let long = "d".repeat(300);
     for root in [&*long, "a\0b"] {
-        let roots = Roots { dev: root, class: "/sys/class" };
+        let roots = Roots { dev: "/dev", class: root };
         // SAFETY: there is no such device, or the file is this test\'s own.
         let error = unsafe { UDmaBuf::open_with("udmabuf0", roots, Arc::new(RealIoctl), false) }.unwrap_err();
-        assert_eq!(error, Error::BadName { len_bytes: root.len() + 1 + 8, max_bytes: 255 });
+        assert_eq!(error, Error::BadName { len_bytes: root.len() + "/u-dma-buf/udmabuf0".len(), max_bytes: 255 });
     }
 }
 
+/// Opening `/dev/watchdog` starts it, and a UIO device's counts as its user.
 #[test]
-fn a_device_file_alone_is_not_a_u_dma_buf() {
-    let fake = fake();
+fn a_device_file_alone_is_not_a_u_dma_buf_and_is_not_opened() {
+    let fake = FakeUDmaBuf::new(Config::default());
     fs::remove_dir_all(fake.class_dir()).unwrap();
-    assert_eq!(fake.open().unwrap_err(), Error::AttributeMissing { name: "/sys/class/u-dma-buf/<name>" });
+    // Who opens it finds the lock: `InUse`.
+    let locked = fs::File::open(fake.device_file()).unwrap();
+    locked.lock().unwrap();
+    assert_eq!(fake.open().unwrap_err(), NOT_THERE);
 }
 
 #[test]
@@ -458,6 +465,7 @@ fn a_mode_that_maps_uncached_without_o_sync_is_refused() {
 fn a_translated_node_gives_a_bus_address_and_refuses_the_quirk() {
     let open = |quirk_mmap_mode, coherent| {
         let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode, coherent, ..Config::default() });
+        fs::create_dir_all(fake.class_dir().join("device/iommu_group")).unwrap();
         fake.open_translated().map(|block| block.mapping().base)
     };
     for (mode, coherent) in [(0, false), (1, false), (3, true)] {
@@ -470,6 +478,7 @@ fn a_translated_node_gives_a_bus_address_and_refuses_the_quirk() {
     assert_eq!(open(5, Some(false)), Err(Error::AttributeNonsense { name: "quirk_mmap_mode", value: 5 }));
     // A module that cannot say what it does had the quirk on ARM.
     let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode: 0, ..old() });
+    fs::create_dir_all(fake.class_dir().join("device/iommu_group")).unwrap();
     assert_eq!(fake.open_translated().unwrap_err(), Error::AttributeMissing { name: "quirk_mmap_mode" });
 }
 
@@ -486,7 +495,40 @@ fn an_address_that_something_translates_is_not_taken_for_a_physical_one() {
             Ok(block) => assert!(!refused && block.mapping().base == BaseAddr::Phys(PhysAddr(0x3820_0000)), "{kind}"),
             Err(error) => assert!(refused && matches!(error, Error::Unsuitable { .. }), "{kind}: {error}"),
         }
-        drop(fake.open_translated().unwrap());
+        match fake.open_translated() {
+            Ok(block) => assert!(refused && block.mapping().base == BaseAddr::Dev(DevAddr(0x3820_0000)), "{kind}"),
+            Err(error) => assert!(!refused && matches!(error, Error::Unsuitable { .. }), "{kind}: {error}"),
+        }
+    }
+}
+
+/// As `of_dma_get_range` looks for it: an empty property is one-to-one, and so is the absent one of
+/// the next bus; the first absent one above ends the search.
+#[test]
+fn a_translation_is_looked_for_as_the_kernel_does() {
+    const SOME: Option<&[u8]> = Some(b"1234");
+    const EMPTY: Option<&[u8]> = Some(b"");
+    for (buses, refused) in [
+        ([EMPTY, SOME, None], true),
+        ([EMPTY, EMPTY, SOME], true),
+        ([None, SOME, None], true),
+        ([EMPTY, None, SOME], false),
+        ([None, None, SOME], false),
+        ([EMPTY; 3], false),
+    ] {
+        let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode: 1, ..Config::default() });
+        let mut bus = fake.class_dir().join("tree/top/middle/near");
+        std::fs::create_dir_all(bus.join("node")).unwrap();
+        std::fs::create_dir(fake.class_dir().join("device")).unwrap();
+        std::os::unix::fs::symlink(bus.join("node"), fake.class_dir().join("device/of_node")).unwrap();
+        for ranges in buses {
+            if let Some(bytes) = ranges {
+                std::fs::write(bus.join("dma-ranges"), bytes).unwrap();
+            }
+            bus.pop();
+        }
+        assert_eq!(fake.open().is_err(), refused, "{buses:?}");
+        assert_eq!(fake.open_translated().is_ok(), refused, "{buses:?}");
     }
 }
 

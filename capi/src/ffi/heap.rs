@@ -30,7 +30,7 @@ pub type contigo_heap = u64;
 pub const CONTIGO_HEAP_SIM: u32 = 1;
 /// A u-dma-buf: `name` is that in `/dev`, whose addresses are physical ones. Its size is in the device tree.
 pub const CONTIGO_HEAP_U_DMA_BUF: u32 = 2;
-/// A u-dma-buf of a node behind `dma-ranges` or an IOMMU: its address is the accelerator's own.
+/// A u-dma-buf of a node behind `dma-ranges` or an IOMMU: its address is the accelerator's own. `contigo_heap_open` says what the caller promises.
 pub const CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: u32 = 3;
 /// A block of a dma-heap: `name` is that in `/dev/dma_heap`, `len_bytes`. With `kernel_port` its address and its caches are the kernel's
 /// business; without, the kernel is older than 6.9 and the program has `CAP_SYS_ADMIN`.
@@ -132,7 +132,9 @@ unsafe impl Versioned for contigo_heap_stats {
 /// For `CONTIGO_HEAP_CUDA` as `contigo_port_find` says; and `CONTIGO_E_CUDA` with `CUDA_ERROR_OUT_OF_MEMORY` where no more can be pinned.
 ///
 /// # Safety
-/// `options` points to an initialised structure whose name is NULL or NUL-terminated; `heap` is writable. Of a
+/// `options` points to an initialised structure whose name is NULL or NUL-terminated; `heap` is writable. With
+/// `CONTIGO_HEAP_U_DMA_BUF_TRANSLATED`: every device that is given the heap's addresses is behind the same `iommus` or `dma-ranges` as the
+/// node; to another one they are physical addresses, of memory that is somebody else's. Of a
 /// write-combined heap: a thread that has written to a buffer calls `atomic_thread_fence(memory_order_seq_cst)` before another thread of the CPU
 /// gets it; jobs and hand-overs need nothing.
 #[unsafe(no_mangle)]
@@ -146,7 +148,7 @@ pub unsafe extern "C" fn contigo_heap_open(options: *const contigo_heap_options,
             let source = match kind {
                 CONTIGO_HEAP_SIM => Source::Sim { sim, len_bytes },
                 CONTIGO_HEAP_U_DMA_BUF => named("u-dma-buf:", name()?, None, len_bytes)?,
-                CONTIGO_HEAP_U_DMA_BUF_TRANSLATED => named("u-dma-buf-translated:", name()?, None, len_bytes)?,
+                CONTIGO_HEAP_U_DMA_BUF_TRANSLATED => Source::Translated { name: whole("u-dma-buf:", name()?)? },
                 CONTIGO_HEAP_DMA_HEAP if kernel_port == 0 => named("dma-heap:", name()?, None, len_bytes)?,
                 CONTIGO_HEAP_DMA_HEAP => Source::DmaHeap { name: whole("dma-heap:", name()?)?, len_bytes, kernel_port },
                 CONTIGO_HEAP_HUGE_PAGES => named("", "hugetlb", None, len_bytes)?,

@@ -9,7 +9,7 @@ use crate::{
     table::{Lease, Object, Table},
 };
 use contigo::{
-    Align, Carve, DmaHeap, Error, Region, Requirements,
+    Align, Carve, DmaHeap, Error, Region, Requirements, UDmaBuf,
     names::{AnyMemory, MemoryName},
     sim::SimBoard,
 };
@@ -45,6 +45,8 @@ enum Ground {
 pub(crate) enum Source {
     /// By its name; of an opened device, where there is one.
     Named { name: MemoryName, device: Option<u64>, len_bytes: usize },
+    /// The u-dma-buf of that name behind a translation, by the word of `contigo_heap_open`'s caller.
+    Translated { name: MemoryName },
     /// A block of a simulated board.
     Sim { sim: u64, len_bytes: usize },
     /// `/dev/dma_heap/<name>`, for a kernel port.
@@ -77,6 +79,8 @@ impl Heap {
                     None => (name.open(len_bytes).map_err(refused)?, Ground::Nothing),
                 }
             }
+            // SAFETY: the promise of `contigo_heap_open`'s caller.
+            Source::Translated { name } => (unsafe { UDmaBuf::open_translated(name.argument())? }.into(), Ground::Nothing),
             Source::Sim { sim, len_bytes } => {
                 let board = SIMS.lease(sim)?;
                 // SAFETY: as above.

@@ -74,22 +74,14 @@ pub(super) fn nothing(_: Files<'_>, _: &str) -> Facts {
 // ---- Memory.
 
 pub(super) fn u_dma_buf(files: Files<'_>, name: &str) -> Facts {
-    u_dma_buf_facts(files, name, false, "its node is behind an IOMMU or dma-ranges: use u-dma-buf-translated")
-}
-
-pub(super) fn u_dma_buf_translated(files: Files<'_>, name: &str) -> Facts {
-    u_dma_buf_facts(files, name, true, "its addresses are physical ones: use u-dma-buf")
-}
-
-fn u_dma_buf_facts(files: Files<'_>, name: &str, translated: bool, other: &'static str) -> Facts {
+    const TRANSLATED: &str = "its node is behind an IOMMU or dma-ranges: a program opens it with UDmaBuf::open_translated";
     let folders = u_dma_buf::CLASSES.map(|class| files.folder(&["sys/class", class, name]));
     let Some(folder) = folders.into_iter().flatten().next() else { return Facts::default() };
-    let wrong = u_dma_buf::is_translated(&folder) != translated;
     Facts {
         len_bytes: number(&folder, c"size"),
         addr: number(&folder, c"phys_addr"),
         coherent: number(&folder, c"dma_coherent").map(|flag| flag != 0),
-        unusable: if wrong { Some(other) } else { closed(files, &["dev", name]) },
+        unusable: if u_dma_buf::is_translated(&folder) { Some(TRANSLATED) } else { closed(files, &["dev", name]) },
     }
 }
 

@@ -169,9 +169,8 @@ mod tests {
         string::{String, ToString},
     };
 
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 11] = [
         "u-dma-buf:udmabuf0",
-        "u-dma-buf-translated:udmabuf-gemm8",
         "dma-heap:linux,cma",
         "dma-heap:pool@70000000",
         "dma-heap:linux,cma@guard:f8003000",
@@ -203,7 +202,6 @@ mod tests {
         });
         let expected = [
             ("udmabuf0", None),
-            ("udmabuf-gemm8", None),
             ("linux,cma", None),
             ("pool@70000000", None),
             ("linux,cma", Some("guard:f8003000")),

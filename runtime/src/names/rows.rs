@@ -117,7 +117,6 @@ macro_rules! memory_lines {
     () => {
         "\
 | `u-dma-buf:udmabuf0` | [`UDmaBuf::open`](crate::linux::memory::UDmaBuf::open) |
-| `u-dma-buf-translated:udmabuf0` | [`UDmaBuf::open_translated`](crate::linux::memory::UDmaBuf::open_translated) |
 | `dma-heap:linux,cma` | [`DmaHeap::allocate`](crate::linux::memory::DmaHeap::allocate) |
 | `dma-heap:linux,cma@guard:f8003000` | [`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for), of that device |
 | `hugetlb` | [`HugeTlb::new`](crate::linux::memory::HugeTlb::new) |
@@ -141,18 +140,6 @@ pub(super) static MEMORIES: &[MemoryRow] = &[
         missing: "load the kernel module u-dma-buf, and declare a block in the device tree",
         device: |_| None,
         open: Some(|name, _, len_bytes| at_least(UDmaBuf::open(name.argument())?, len_bytes)),
-        feature: "linux",
-    },
-    MemoryRow {
-        kind: "u-dma-buf-translated",
-        argument: Argument::File,
-        syntax: "u-dma-buf-translated:NAME",
-        help: "the same of a node behind an IOMMU or dma-ranges: its addresses are the accelerator's own",
-        find: Find::Folders(&["sys/class/u-dma-buf", "sys/class/udmabuf"]),
-        look: found::u_dma_buf_translated,
-        missing: "load the kernel module u-dma-buf, and declare a block in the device tree",
-        device: |_| None,
-        open: Some(|name, _, len_bytes| at_least(UDmaBuf::open_translated(name.argument())?, len_bytes)),
         feature: "linux",
     },
     MemoryRow {

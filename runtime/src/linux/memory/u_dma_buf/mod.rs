@@ -118,7 +118,7 @@ impl UDmaBuf {
     ///
     /// # Errors
     /// - [`Error::BadName`]: not 1 to 63 bytes, or `.`, `..`, or with a `/` or a NUL.
-    /// - [`Error::Os`]: the device file cannot be opened or mapped, or an ioctl failed. [`Error::InUse`]: it is open elsewhere.
+    /// - [`Error::Os`]: the module has no such device, its file cannot be opened or mapped, or an ioctl failed. [`Error::InUse`]: it is open elsewhere.
     /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`], [`Error::AttributeEmpty`], [`Error::AttributeNonsense`]: what
     ///   the module says of the block is absent, or cannot be.
     /// - [`Error::BlockSize`]: the block is empty or not a whole number of lines. [`Error::Unsuitable`]: it would be mapped uncached,
@@ -129,18 +129,25 @@ impl UDmaBuf {
     }
 
     /// Opens `/dev/<name>`, made for a node that has the accelerator's own `dma-ranges` or `iommus`: its address is what that
-    /// accelerator must use, and no port adds anything ([`BaseAddr::Dev`]).
+    /// accelerator must use, and no port adds anything ([`BaseAddr::Dev`]). Such memory has no
+    /// [name](crate::names), because a user who types one can promise nothing.
     ///
     /// ```no_run
-    /// let behind_smmu = contigo::UDmaBuf::open_translated("udmabuf-capture")?;
+    /// // SAFETY: the capture engine, which alone is given this memory, has the node's `iommus`.
+    /// let behind_smmu = unsafe { contigo::UDmaBuf::open_translated("udmabuf-capture")? };
     /// # Ok::<(), contigo::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`Error::Unsuitable`] where the module would map the bus address as if it were a physical one:
-    /// `quirk_mmap_mode` must be off there (device-tree property `quirk-mmap-off`).
-    pub fn open_translated(name: &str) -> Result<Self, Error> {
-        // SAFETY: as in `open`.
+    /// As [`open`](Self::open), and [`Error::Unsuitable`] where nothing translates the node's addresses, or where the module would map
+    /// the bus address as if it were a physical one: `quirk_mmap_mode` must be off there (device-tree property `quirk-mmap-off`).
+    ///
+    /// # Safety
+    /// Every device that is given this memory's addresses through a port of [`Bus::Soc`] is behind
+    /// the same translation as the node (`iommus` or `dma-ranges`). To another device they are
+    /// physical addresses, of memory that is somebody else's.
+    pub unsafe fn open_translated(name: &str) -> Result<Self, Error> {
+        // SAFETY: as in `open`; the addresses are the caller's promise.
         unsafe { Self::open_in(name, Roots::SYSTEM, RUNNING, true) }
     }
 
@@ -151,7 +158,8 @@ impl UDmaBuf {
     ///
     /// # Safety
     /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps, writes or shortens while this value
-    /// lives; what `roots.class` and `kernel` say of it is true, and a sync that succeeds was done.
+    /// lives; what `roots.class` and `kernel` say of it is true, and a sync that succeeds was done. Where it is `translated`, as
+    /// [`UDmaBuf::open_translated`].
     #[cfg(feature = "testkit")]
     pub unsafe fn open_with(
         name: &str,
@@ -168,15 +176,15 @@ impl UDmaBuf {
     /// lives; what `roots.class` and `kernel` say of it is true, and a sync that succeeds was done.
     unsafe fn open_in(name: &str, roots: Roots<'_>, kernel: Kernel, translated: bool) -> Result<Self, Error> {
         check_name(name)?;
+        // First: what is no device of the module is not opened, because that can have effects of its own.
+        let directory = Directory::find(roots.class, name)?;
+        if translated != directory.is_translated() {
+            let fix = if translated { "open it with open" } else { "open it with open_translated" };
+            return Err(Error::Unsuitable { name: "iommu_group, iommus or dma-ranges of the device", value: (!translated).into(), fix });
+        }
         // Without O_SYNC: the module maps the block cached.
         let device = Fd::open(Path::join(&[roots.dev, name])?.as_c_str(), O_RDWR).map_err(|errno| os("open(/dev/<name>)", errno))?;
         device.try_lock().map_err(|errno| if errno == EWOULDBLOCK { Error::InUse { errno } } else { os("flock(/dev/<name>)", errno) })?;
-        let directory = Directory::find(roots.class, name)?;
-
-        if !translated && directory.is_translated() {
-            let fix = "open it with open_translated";
-            return Err(Error::Unsuitable { name: "iommu_group, iommus or dma-ranges of the device", value: 1, fix });
-        }
         let granule = kernel.granule();
         let facts = Facts::ask(&directory, &kernel, device.raw(), granule)?;
         facts.refuse_uncached()?;

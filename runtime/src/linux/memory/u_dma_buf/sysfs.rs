@@ -7,7 +7,7 @@ use crate::linux::os::{
 };
 use crate::types::{Direction, Error};
 use core::{ffi::CStr, fmt::Write as _};
-use nix::libc::{EIO, ENOENT, ENOTDIR, O_DIRECTORY, O_RDONLY, O_WRONLY};
+use nix::libc::{EIO, ENOENT, ENOTDIR, O_DIRECTORY, O_PATH, O_RDONLY, O_WRONLY};
 
 /// The class directories, newest first: the module was called `udmabuf` until version 2.
 pub(crate) const CLASSES: [&str; 2] = ["u-dma-buf", "udmabuf"];
@@ -26,7 +26,7 @@ impl Directory {
                 Err(errno) => return Err(Error::AttributeUnreadable { name: "/sys/class/u-dma-buf/<name>", errno }),
             }
         }
-        Err(Error::AttributeMissing { name: "/sys/class/u-dma-buf/<name>" })
+        Err(Error::Os { call: "open(/sys/class/u-dma-buf/<name>)", errno: ENOENT })
     }
 
     /// As [`is_translated`].
@@ -54,12 +54,32 @@ impl Directory {
     }
 }
 
-/// Is the device behind an IOMMU, or a bus with `dma-ranges`? Then its address is not the physical one. An empty
-/// `dma-ranges` is one-to-one (Devicetree Specification, 2.3.9).
+/// Is the device behind an IOMMU, or a bus with `dma-ranges`? Then its address is not the physical one.
 pub(crate) fn is_translated(folder: &Fd) -> bool {
-    let is_there = |path| folder.open_at(path, O_RDONLY).is_ok();
-    let holds_bytes = |path| folder.open_at(path, O_RDONLY).is_ok_and(|file| file.read_start(&mut [0; 1]) == Ok(1));
-    is_there(c"device/iommu_group") || is_there(c"device/of_node/iommus") || holds_bytes(c"device/of_node/../dma-ranges")
+    let is_there = |path| folder.open_at(path, O_PATH).is_ok();
+    is_there(c"device/iommu_group") || is_there(c"device/of_node/iommus") || has_dma_ranges(folder)
+}
+
+/// More buses than any node has above it.
+const MAX_BUSES: u32 = 16;
+
+/// Does a bus above the node have `dma-ranges`? An empty one is one-to-one (Devicetree
+/// Specification, 2.3.9), and the next bus is asked. So it is where the node's own bus has none;
+/// above that, none ends the search (`of_dma_get_range` in Linux `drivers/of/address.c`). What
+/// cannot be read may translate.
+fn has_dma_ranges(folder: &Fd) -> bool {
+    let mut next = folder.open_at(c"device/of_node/..", O_PATH | O_DIRECTORY);
+    for level in 0..MAX_BUSES {
+        let Ok(bus) = next else { return false };
+        match sysfs::read(&bus, c"dma-ranges", &mut [0]) {
+            Ok(Some([])) => {}
+            Ok(None) if level == 0 => {}
+            Ok(None) => return false,
+            Ok(Some(_)) | Err(_) => return true,
+        }
+        next = bus.open_at(c"..", O_PATH | O_DIRECTORY);
+    }
+    true
 }
 
 /// The files of a sync, opened once: a sync itself opens nothing, and needs no path.
