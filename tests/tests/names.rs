@@ -4,6 +4,7 @@
     unsafe_code,
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a test that panics has failed, which is its purpose; a fake tree is a promise"
 )]
 
@@ -169,6 +170,29 @@ fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
         open(&tree, "guard:f8003001").map(|_| ()),
         Err(Error::NotFound { what: "device that is bound to the kernel module contigo", among: 1 })
     );
+}
+
+/// Who may write below a root could hang whoever looks.
+#[test]
+fn a_pipe_in_a_tree_hangs_nobody() {
+    let tree = board();
+    let pipes = ["class/u-dma-buf/udmabuf0/size", "class/u-dma-buf/udmabuf0/device/of_node/iommus", "class/uio/uio1/name"];
+    for path in pipes {
+        let path = tree.path(&format!("sys/{path}"));
+        let _ = fs::remove_file(&path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    let root = tree.root().to_owned();
+    let looked =
+        std::thread::spawn(move || (lines(Inventory::under(&root).memories()).len(), lines(Inventory::under(&root).devices()).len()));
+    for _ in 0..500 {
+        if looked.is_finished() {
+            return assert!(looked.join().is_ok_and(|(memories, devices)| memories > 6 && devices > 6));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("it waits for a writer");
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub(super) enum Argument {
     Nothing,
     /// The name of one file, or of one node of the device tree.
     File,
-    /// The same, and after `@` a device of this kind, whose memory it is.
+    /// The same, and perhaps after this the name of a device, whose memory it is: `@`, its kind and a colon.
     FileOf(&'static str),
     /// The address of a PCI function.
     Pci,
@@ -80,14 +80,14 @@ pub(super) fn parse(text: &str, argument: Argument, syntax: &'static str) -> Res
         Argument::Number { .. } if !given => {}
         _ if rest.is_empty() => return Err(refused(NameRule::Argument, end)),
         Argument::File => file(rest).map_err(|(rule, at)| refused(rule, begin + at))?,
-        Argument::FileOf(kind) => {
-            // The last @ before a colon: the name of a node has one too, and no colon after it.
-            if let Some(at) = rest.rfind('@').filter(|at| rest.get(*at..).is_some_and(|rest| rest.contains(':'))) {
-                let device = rest.get(at + 1..).unwrap_or("");
-                let name = device.strip_prefix(kind).and_then(|rest| rest.strip_prefix(':'));
-                let name = name.ok_or(refused(NameRule::Device, begin + at + 1))?;
+        Argument::FileOf(joint) => {
+            if let Some(at) = rest.rfind(joint) {
+                let name = rest.get(at + joint.len()..).unwrap_or("");
                 file(name).map_err(|(rule, more)| refused(rule, text.len() - name.len() + more))?;
                 end = begin + at;
+            } else if let Some(at) = rest.rfind('@').filter(|at| rest.get(*at..).is_some_and(|rest| rest.contains(':'))) {
+                // The name of a node has an @ too, and no colon after it.
+                return Err(refused(NameRule::Device, begin + at + 1));
             }
             let name = text.get(begin..end).unwrap_or("");
             file(name).map_err(|(rule, at)| refused(rule, begin + at))?;

@@ -169,12 +169,13 @@ mod tests {
         string::{String, ToString},
     };
 
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 12] = [
         "u-dma-buf:udmabuf0",
         "dma-heap:linux,cma",
         "dma-heap:pool@70000000",
         "dma-heap:linux,cma@guard:f8003000",
         "dma-heap:linux,cma@guard:0000:00:02.0",
+        "dma-heap:linux,cma@guard:soc@0:dma@1",
         "hugetlb",
         "vfio:0000:01:00.0",
         "cuda",
@@ -206,6 +207,7 @@ mod tests {
             ("pool@70000000", None),
             ("linux,cma", Some("guard:f8003000")),
             ("linux,cma", Some("guard:0000:00:02.0")),
+            ("linux,cma", Some("guard:soc@0:dma@1")),
             ("", None),
             ("0000:01:00.0", Some("vfio:0000:01:00.0")),
             ("", Some("cuda")),

@@ -144,7 +144,7 @@ pub(super) static MEMORIES: &[MemoryRow] = &[
     },
     MemoryRow {
         kind: "dma-heap",
-        argument: Argument::FileOf("guard"),
+        argument: Argument::FileOf("@guard:"),
         syntax: "dma-heap:NAME[@guard:DEVICE]",
         help: "a block of a dma-heap, by its name in /dev/dma_heap; with a guard its address and its caches are the kernel's business",
         find: Find::By(found::dma_heaps),

@@ -3,7 +3,11 @@
 use super::fd::Fd;
 use crate::types::Error;
 use core::ffi::CStr;
-use nix::libc::{EINTR, ENOENT, O_RDONLY};
+use nix::libc::{EINTR, ENOENT, O_NOCTTY, O_NONBLOCK, O_RDONLY, c_int};
+
+/// How an attribute is opened, beside reading or writing: a pipe or a terminal in its place, in a
+/// tree that somebody else may write to, hangs nobody.
+pub(crate) const ATTRIBUTE: c_int = O_NONBLOCK | O_NOCTTY;
 
 /// The longest text that a number has is 20 digits and a newline, or `0x` and 16 digits; this leaves room to see excess.
 const TEXT_MAX_BYTES: usize = 64;
@@ -29,7 +33,7 @@ pub(crate) fn required(folder: &Fd, attribute: &'static CStr) -> Result<u64, Err
 /// What the attribute holds, as much as fits in `buffer`; `None` where there is no such attribute.
 pub(crate) fn read<'b>(folder: &Fd, attribute: &'static CStr, buffer: &'b mut [u8]) -> Result<Option<&'b [u8]>, Error> {
     let name = text(attribute);
-    let file = match folder.open_at(attribute, O_RDONLY) {
+    let file = match folder.open_at(attribute, O_RDONLY | ATTRIBUTE) {
         Ok(file) => file,
         Err(ENOENT) => return Ok(None),
         Err(errno) => return Err(Error::AttributeUnreadable { name, errno }),

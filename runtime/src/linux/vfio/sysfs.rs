@@ -3,7 +3,10 @@
 
 use super::kernel::Function;
 use crate::{
-    linux::os::fd::{Fd, Path, check_name},
+    linux::os::{
+        fd::{Fd, Path, check_name},
+        sysfs::ATTRIBUTE,
+    },
     types::Error,
 };
 use core::ffi::CStr;
@@ -57,7 +60,7 @@ fn group(folder: &Fd) -> Result<Option<u32>, Error> {
 /// A group's `name` is there only where it has one.
 fn is_no_iommu(folder: &Fd) -> Result<bool, Error> {
     const NAME: &str = "iommu_group/name";
-    match folder.open_at(c"iommu_group/name", libc::O_RDONLY) {
+    match folder.open_at(c"iommu_group/name", libc::O_RDONLY | ATTRIBUTE) {
         Ok(file) => {
             let mut name = [0; 64];
             let count = file.read_start(&mut name).map_err(|errno| Error::AttributeUnreadable { name: NAME, errno })?;

@@ -46,7 +46,7 @@ impl Directory {
 
     fn writable(&self, attribute: &'static CStr) -> Result<Attribute, Error> {
         let name = text(attribute);
-        match self.0.open_at(attribute, O_WRONLY) {
+        match self.0.open_at(attribute, O_WRONLY | sysfs::ATTRIBUTE) {
             Ok(file) => Ok(Attribute { file, name }),
             Err(ENOENT) => Err(Error::AttributeMissing { name }),
             Err(errno) => Err(Error::AttributeUnreadable { name, errno }),
