@@ -17,7 +17,11 @@ use contigo::{
     names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice},
 };
 use contigo_testkit::fake_devices::FakeDevices;
-use std::{cell::OnceCell, fs};
+use std::{
+    cell::OnceCell,
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
 const POLLED: Attach = Attach { window: 0, interrupt: false };
@@ -245,6 +249,31 @@ fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
 fn drivers_run_on_devices_and_memory_that_have_names() {
     copies("sim:zdma", ["sim", "sim:1"]).unwrap();
     copies("sim:pl330@7", ["sim:7", "sim"]).unwrap();
+}
+
+/// A write is done, also while another thread reads.
+#[test]
+fn threads_that_share_a_simulated_device_lose_no_write() {
+    const SRC_ADDR: usize = 0x128;
+    let opened = device("sim:zdma").open().unwrap();
+    let driver = opened.attach(POLLED).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                driver.read32(SRC_ADDR);
+            }
+        });
+        let lost = (1..200_000).find(|&value| {
+            // SAFETY: no job is started.
+            unsafe { driver.write32(SRC_ADDR, value) };
+            // All ones say that it could not be asked.
+            let answer = (0..1_000).map(|_| driver.read32(SRC_ADDR)).find(|answer| *answer != u32::MAX);
+            answer.is_some_and(|answer| answer != value)
+        });
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(lost, None);
+    });
 }
 
 #[test]

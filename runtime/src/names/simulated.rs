@@ -7,7 +7,6 @@ use crate::{
         pl330::{Pl330Model, Pl330Spec},
         zdma::ZdmaModel,
     },
-    hw::{Irq, Mmio},
     mem::Port,
     sim::{Model, SimBoard, SimBus, SimDevice},
     types::Error,
@@ -75,12 +74,12 @@ pub(super) enum Simulated<'o> {
     Zdma(SimDevice<'o, Lent<'o, ZdmaModel>>),
 }
 
-/// Does something with the window, which is free between two calls because nobody else has the device.
+/// Does the same with whatever it is.
 macro_rules! with {
-    ($device:expr, $none:expr, |$window:ident| $act:expr) => {
+    ($device:expr, |$each:ident| $act:expr) => {
         match $device {
-            Simulated::Pl330(device) => device.window().map_or($none, |$window| $act),
-            Simulated::Zdma(device) => device.window().map_or($none, |$window| $act),
+            Simulated::Pl330($each) => $act,
+            Simulated::Zdma($each) => $act,
         }
     };
 }
@@ -95,27 +94,30 @@ impl<'o> Simulated<'o> {
         }
     }
 
-    pub(super) fn len_bytes(&self) -> usize {
-        with!(self, 0, |window| window.len_bytes())
+    pub(super) const fn len_bytes(&self) -> usize {
+        match self {
+            Self::Pl330(_) => Pl330Model::WINDOW_BYTES,
+            Self::Zdma(_) => ZdmaModel::WINDOW_BYTES,
+        }
     }
 
     pub(super) fn read32(&self, offset: usize) -> u32 {
-        with!(self, u32::MAX, |window| window.read32(offset))
+        with!(self, |device| device.read32(offset))
     }
 
     /// # Safety
-    /// As [`Mmio::write32`].
+    /// As [`Mmio::write32`](crate::Mmio::write32).
     pub(super) unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        with!(self, (), |window| unsafe { window.write32(offset, value) });
+        // SAFETY: the caller's promise; the opening lends the model to one driver.
+        with!(self, |device| unsafe { device.write32(offset, value) });
     }
 
     pub(super) fn now_us(&self) -> u64 {
-        with!(self, u64::MAX, |window| window.now_us())
+        with!(self, |device| device.now_us())
     }
 
     pub(super) fn wait(&self, timeout_us: u32) -> Result<(), Error> {
-        with!(self, Err(Error::Busy), |window| { window }.wait(timeout_us))
+        with!(self, |device| device.wait(timeout_us))
     }
 }
 

@@ -175,6 +175,55 @@ impl<'b, M: Model> SimDevice<'b, M> {
         })
     }
 
+    /// As its window's [`Mmio::read32`].
+    pub(crate) fn read32(&self, offset: usize) -> u32 {
+        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES || self.gone.load(Ordering::Relaxed) {
+            return u32::MAX;
+        }
+        let read = self.with(|model, bus| {
+            bus.state.tick();
+            model.advance(bus);
+            model.read32(offset, bus)
+        });
+        read.unwrap_or(u32::MAX)
+    }
+
+    /// As its window's [`Mmio::write32`].
+    ///
+    /// # Safety
+    /// As [`Mmio::write32`]; and one driver has the device.
+    pub(crate) unsafe fn write32(&self, offset: usize, value: u32) {
+        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES || self.gone.load(Ordering::Relaxed) {
+            return;
+        }
+        let written = self.with(|model, bus| {
+            bus.state.tick();
+            model.advance(bus);
+            model.write32(offset, value, bus);
+        });
+        if written.is_err() {
+            // The next write might start a job with an old pointer.
+            self.gone.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Virtual time.
+    pub(crate) fn now_us(&self) -> u64 {
+        self.board.now_ns() / 1_000
+    }
+
+    /// As its window's [`Irq::wait`].
+    pub(crate) fn wait(&self, timeout_us: u32) -> Result<()> {
+        self.with(|model, bus| {
+            let deadline = bus.state.now_ns.saturating_add(u64::from(timeout_us) * 1_000);
+            let until = model.irq_at_ns().map_or(deadline, |at| at.min(deadline));
+            // A line that is high already ends the wait at once, and a look costs time all the same.
+            bus.state.now_ns = bus.state.now_ns.max(until);
+            bus.state.tick();
+            model.advance(bus);
+        })
+    }
+
     fn with<R>(&self, act: impl FnOnce(&mut M, &mut SimBus<'_>) -> R) -> Result<R> {
         // Always model before board, so that two threads cannot each hold what the other wants.
         let mut model = lock::acquire(&self.model)?;
@@ -197,47 +246,22 @@ unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
     }
 
     fn read32(&self, offset: usize) -> u32 {
-        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES || self.device.gone.load(Ordering::Relaxed) {
-            return u32::MAX;
-        }
-        let read = self.device.with(|model, bus| {
-            bus.state.tick();
-            model.advance(bus);
-            model.read32(offset, bus)
-        });
-        read.unwrap_or(u32::MAX)
+        self.device.read32(offset)
     }
 
     unsafe fn write32(&self, offset: usize, value: u32) {
-        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES || self.device.gone.load(Ordering::Relaxed) {
-            return;
-        }
-        let written = self.device.with(|model, bus| {
-            bus.state.tick();
-            model.advance(bus);
-            model.write32(offset, value, bus);
-        });
-        if written.is_err() {
-            // The next write might start a job with an old pointer.
-            self.device.gone.store(true, Ordering::Relaxed);
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.device.write32(offset, value) }
     }
 }
 
 impl<M: Model> Irq for SimWindow<'_, M> {
     fn now_us(&self) -> u64 {
-        self.device.board.now_ns() / 1_000
+        self.device.now_us()
     }
 
     fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
-        self.device.with(|model, bus| {
-            let deadline = bus.state.now_ns.saturating_add(u64::from(timeout_us) * 1_000);
-            let until = model.irq_at_ns().map_or(deadline, |at| at.min(deadline));
-            // A line that is high already ends the wait at once, and a look costs time all the same.
-            bus.state.now_ns = bus.state.now_ns.max(until);
-            bus.state.tick();
-            model.advance(bus);
-        })
+        self.device.wait(timeout_us)
     }
 }
 
