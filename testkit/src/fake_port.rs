@@ -25,7 +25,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The name that is bound.
+/// The name that is bound where a test names none.
 pub const NAME: &str = "40000000.dma-port";
 /// Where the first import lies; each further one 16 MiB higher.
 const FIRST_ADDR: u64 = 0x1000_0000;
@@ -39,6 +39,8 @@ const MAX_POLL_US: u64 = 1_000_000;
 /// The device and the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {
+    /// The name that is bound.
+    pub name: &'static str,
     /// `dma-coherent`.
     pub coherent: bool,
     /// `dma-ranges`.
@@ -55,7 +57,7 @@ pub struct PortConfig {
 
 impl Default for PortConfig {
     fn default() -> Self {
-        Self { coherent: false, translated: false, abi: 1, run_bytes: 0, granule: Align::LINE, more_segments: 0 }
+        Self { name: NAME, coherent: false, translated: false, abi: 1, run_bytes: 0, granule: Align::LINE, more_segments: 0 }
     }
 }
 
@@ -148,7 +150,7 @@ impl FakePort {
     /// # Errors
     /// As [`KernelPort::open`].
     pub fn open_port(&self) -> Result<KernelPort, Error> {
-        KernelPort::open_from(Arc::new(self.clone()), NAME)
+        KernelPort::open_from(Arc::new(self.clone()), self.config.name)
     }
 
     /// From now on this call fails.
@@ -218,7 +220,7 @@ unsafe impl PortKernel for FakePort {
         let mut state = self.lock();
         let os = |errno| Error::Os { call: "open(/dev/contigo/)", errno };
         refused(&state, Call::Open).map_err(os)?;
-        if name != NAME {
+        if name != self.config.name {
             return Err(Error::NotFound { what: "port of the kernel module contigo", among: 1 });
         }
         if std::mem::replace(&mut state.open, true) {

@@ -1,6 +1,9 @@
 //! Which devices of a machine are DMA engines of its board.
 
-use contigo::names::{DeviceName, Inventory};
+use contigo::{
+    Error, PhysAddr,
+    names::{DeviceName, Inventory, OpenDevice},
+};
 use contigo_boards::{DmaEngine, Soc, by_compatible};
 use std::{fs, path::Path};
 
@@ -33,6 +36,15 @@ impl FoundEngine {
 fn at(root: &str, addr: u64) -> Option<DeviceName> {
     let found = Inventory::under(root).devices().find(|entry| entry.kind == "uio" && entry.facts.addr == Some(addr));
     found.and_then(|entry| entry.name)
+}
+
+/// Are the registers of `opened` at `addr`? Between the look that found it and its opening, its name may have become another device's.
+///
+/// # Errors
+/// [`Error::NotFound`]: they are elsewhere.
+pub fn ensure_at(opened: &OpenDevice, addr: u64) -> Result<(), Error> {
+    let is_there = opened.addr() == Some(PhysAddr(addr));
+    is_there.then_some(()).ok_or(Error::NotFound { what: "DMA engine whose registers are at the board's address", among: 1 })
 }
 
 /// The system on chip, by the device tree under `root`.

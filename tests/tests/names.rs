@@ -9,18 +9,25 @@
 )]
 
 use contigo::{
-    Align, Backend, Bus, CpuBuf, Device, Engine, Error, Irq, Mmio, Port, Region, Timeout,
+    Align, Backend, Bus, CpuBuf, Device, Engine, Error, Irq, Mmio, PhysAddr, Port, Region, Timeout,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
     },
     names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice},
 };
-use contigo_testkit::fake_devices::FakeDevices;
+use contigo_testkit::{
+    fake_devices::FakeDevices,
+    fake_port::{Event, FakePort, PortConfig},
+    uio::ensure_at,
+};
 use std::{
     cell::OnceCell,
     fs,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
@@ -170,10 +177,40 @@ fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
     assert_eq!(tree.held(), (0, 0));
     assert_eq!(open(&tree, "uio:dma").map(|_| ()), Err(Error::Ambiguous { what: "UIO device", matches: 2 }));
     assert_eq!(open(&tree, "uio:10").map(|_| ()), Ok(()));
-    assert_eq!(
-        open(&tree, "guard:f8003001").map(|_| ()),
-        Err(Error::NotFound { what: "device that is bound to the kernel module contigo", among: 1 })
+    let none = open(&tree, "guard:f8003000").map(|_| ());
+    assert!(
+        matches!(none, Err(Error::NotFound { what: "device that is bound to the kernel module contigo", .. })),
+        "this machine's: {none:?}"
     );
+}
+
+/// As `uio_pdrv_genirq` rounds a node whose registers begin inside a page.
+#[test]
+fn a_uio_devices_address_is_its_first_registers() {
+    let tree = FakeDevices::new();
+    tree.uio(0, Some("engine@40010040"), "engine");
+    tree.map(0, 0, "0x40010000", "0x1000", "0x40");
+    let opened = open(&tree, "uio:engine").unwrap();
+    assert_eq!(opened.addr(), Some(PhysAddr(0x4001_0040)));
+    assert_eq!(ensure_at(&opened, 0x4001_0040), Ok(()));
+    assert!(matches!(ensure_at(&opened, 0x4001_0000), Err(Error::NotFound { .. })));
+    let entry = Inventory::under(tree.root()).devices().next().unwrap();
+    assert_eq!(entry.facts.addr, Some(0x4001_0040), "the same");
+}
+
+#[test]
+fn a_node_that_is_called_like_a_number_is_listed_by_its_own_number() {
+    let tree = FakeDevices::new();
+    tree.uio(3, Some("other@1000"), "other");
+    tree.uio(5, None, "3");
+    tree.map(5, 0, "0x50000000", "0x1000", "0x0");
+    let entries: Vec<_> = Inventory::under(tree.root()).devices().filter(|entry| entry.kind == "uio").collect();
+    assert_eq!(entries.len(), 2);
+    for entry in entries {
+        let name = entry.name.unwrap().to_string();
+        let opened = open(&tree, &name).unwrap();
+        assert_eq!((opened.addr().map(|addr| addr.0), entry.why), (entry.facts.addr, None), "{name}");
+    }
 }
 
 /// Who may write below a root could hang whoever looks.
@@ -219,6 +256,66 @@ fn a_pci_function_answers_once_it_is_attached_and_masters_the_bus_when_told() {
     assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED, "again");
     drop(opened);
     assert_eq!(tree.held(), (0, 0));
+}
+
+/// Opens the guard `name`, which the tree and a fake of the module have as `bound`.
+fn open_guard(tree: &FakeDevices, bound: &'static str, name: &str) -> Result<(OpenDevice, FakePort), Error> {
+    tree.folder(&format!("sys/class/contigo/{bound}"));
+    let port = FakePort::new(PortConfig { name: bound, ..PortConfig::default() });
+    let root = tree.root().to_owned().leak();
+    // SAFETY: no driver is made of it that gives memory back.
+    Ok((unsafe { device(name).open_guard_with(root, Arc::new(port.clone())) }?, port))
+}
+
+#[test]
+fn a_guard_is_driven_by_the_one_uio_device_at_its_address() {
+    let tree = FakeDevices::new();
+    let (opened, port) = open_guard(&tree, "40010040.engine", "guard:40010040").unwrap();
+    assert_eq!(opened.addr(), Some(PhysAddr(0x4001_0040)));
+    let what = "UIO device or PCI function with the registers of this guard";
+    assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::NotFound { what, among: 0 }));
+    for index in 0..3 {
+        tree.uio(index, None, "engine");
+    }
+    tree.map(1, 0, "0x40010000", "0x1000", "0x40");
+    assert_eq!(wired(&opened, POLLED).unwrap().len_bytes(), 0xFC0, "from there to the end of the page");
+    // SAFETY: no device.
+    unsafe { opened.enable_bus_master().unwrap() };
+    assert_eq!(port.log(), [], "it may, always");
+    drop(opened);
+    tree.map(2, 0, "0x40010000", "0x1000", "0x40");
+    let (opened, _port) = open_guard(&tree, "40010040.engine", "guard:40010040.engine").unwrap();
+    assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::Ambiguous { what, matches: 2 }));
+}
+
+#[test]
+fn a_guarded_pci_function_masters_the_bus_by_its_guard() {
+    const EDU: &str = "0000:00:01.0";
+    let tree = FakeDevices::new();
+    tree.pci(EDU, 0x1234, 0x11E8);
+    tree.link(&FakeDevices::pci_path(EDU, "driver"), "../../../../bus/pci/drivers/contigo");
+    let (opened, port) = open_guard(&tree, EDU, "guard:0000:00:01.0").unwrap();
+    // SAFETY: no device.
+    unsafe { opened.enable_bus_master().unwrap() };
+    assert_eq!(port.log(), [Event::BusMaster(true)], "before it is attached too");
+    let refused = wired(&opened, Attach::default()).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, Error::Unsuitable { .. }) && refused.to_string().contains("attach it without"), "{refused}");
+    for _ in 0..2 {
+        assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED);
+        assert_eq!(port.log(), [Event::BusMaster(false)], "what the last driver left running");
+    }
+}
+
+#[test]
+fn a_guards_address_is_told_from_a_word_and_a_number() {
+    for (bound, address) in [("adc.0", "adc"), ("+40.dma", "+40"), ("soc:dma", "soc:dma.1"), ("0.dma", "+0"), ("40", "040")] {
+        let tree = FakeDevices::new();
+        let refused = open_guard(&tree, bound, &format!("guard:{address}")).map(|_| ()).unwrap_err();
+        assert!(matches!(refused, Error::NotFound { among: 1, .. }), "{bound}: {refused}");
+        let (opened, _port) = open_guard(&tree, bound, &format!("guard:{bound}")).unwrap();
+        assert_eq!(opened.addr(), (bound == "0.dma").then_some(PhysAddr(0)), "{bound}");
+        assert!(matches!(wired(&opened, POLLED).map(|_| ()), Err(Error::NotFound { .. })), "{bound}");
+    }
 }
 
 /// Copies through a driver over memory and a device that only names tell apart.

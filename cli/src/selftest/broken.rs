@@ -71,7 +71,7 @@ fn outcome(how: How, task: &Task) -> Result<Outcome, Failure> {
 fn report(how: How, jobs: u64) -> Result<Report, Failure> {
     let name = |error: NameError| Failure::Runtime(error.into());
     let registers = Registers::Device("sim:zdma".parse().map_err(name)?);
-    let chosen = Chosen { kind: DmaKind::Zdma, registers, port: None, lab_port: false, why: String::new() };
+    let chosen = Chosen { kind: DmaKind::Zdma, registers, addr: None, port: None, lab_port: false, why: String::new() };
     let task = Task { seed: 3, jobs, time: None };
     Ok(Report::new(&"sim".parse().map_err(name)?, &chosen, &task, &outcome(how, &task)?))
 }

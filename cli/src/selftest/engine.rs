@@ -25,6 +25,8 @@ pub(crate) struct EngineName {
 pub(crate) struct Chosen {
     pub(crate) kind: DmaKind,
     pub(crate) registers: Registers,
+    /// Where the board has its registers, where that said what it is.
+    pub(crate) addr: Option<u64>,
     /// A real engine's way to memory.
     pub(crate) port: Option<Port>,
     /// The port is called coherent because `--lab-port` says so.
@@ -56,7 +58,7 @@ impl Chosen {
     /// A simulated ZDMA, and why.
     fn simulated(why: String) -> Result<Self, Failure> {
         let device = "sim:zdma".parse().map_err(|error| Failure::Runtime(Error::from(error)))?;
-        Ok(Self { kind: DmaKind::Zdma, registers: Registers::Device(device), port: None, lab_port: false, why })
+        Ok(Self { kind: DmaKind::Zdma, registers: Registers::Device(device), addr: None, port: None, lab_port: false, why })
     }
 
     /// Instead of a real engine: no memory here is any that it could use.
@@ -123,21 +125,22 @@ impl Asked<'_> {
         let unknown = || Failure::Usage(format!("--device {device}: say with --engine what it is, pl330 or zdma"));
         if device.kind() == "sim" {
             let model = KINDS.into_iter().find(|kind| kind.name() == device.argument()).ok_or_else(unknown)?;
-            return Ok(Chosen { kind: model, registers, port: None, lab_port: false, why: String::new() });
+            return Ok(Chosen { kind: model, registers, addr: None, port: None, lab_port: false, why: String::new() });
         }
         // It is closed again: the test opens it once its memory is known.
         let opened = device.open().map_err(|error| Failure::Device { name: device, error })?;
         let known = opened.addr().and_then(|addr| boards_engine(addr.0));
         let kind = kind.or(known.map(|engine| engine.kind)).ok_or_else(unknown)?;
         match opened.port() {
-            Some(_) => Ok(Chosen { kind, registers, port: None, lab_port: false, why: String::new() }),
+            Some(_) => Ok(Chosen { kind, registers, addr: None, port: None, lab_port: false, why: String::new() }),
             None => self.real(kind, registers, known.filter(|engine| engine.kind == kind)),
         }
     }
 
     /// With the port that was named, or else the board's.
     fn real(&self, kind: DmaKind, registers: Registers, known: Option<&DmaEngine>) -> Result<Chosen, Failure> {
-        let chosen = Chosen { kind, registers, port: None, lab_port: self.lab_port, why: String::new() };
+        let addr = known.map(|engine| engine.registers);
+        let chosen = Chosen { kind, registers, addr, port: None, lab_port: self.lab_port, why: String::new() };
         let port = match self.port {
             Some(name) => Some(port_called(name)?),
             None => known.map(|engine| engine.port),

@@ -14,7 +14,7 @@ use contigo::{
     Error,
     names::{DeviceName, MemoryName},
 };
-use contigo_testkit::exercise::Ground;
+use contigo_testkit::{exercise::Ground, uio::ensure_at};
 use engine::{Asked, Chosen, EngineName};
 use report::Report;
 use run::{Outcome, Task};
@@ -142,8 +142,11 @@ fn measure(name: &MemoryName, engine: &Chosen, task: &Task) -> Result<Outcome, F
     let device = OnceCell::new();
     if let Some(name) = engine.device() {
         let named = memory::seeded_device(name, task.seed);
+        let refused = |error| Failure::Device { name: *name, error };
+        let opened = named.open().map_err(refused)?;
+        engine.addr.map_or(Ok(()), |addr| ensure_at(&opened, addr)).map_err(refused)?;
         // The cell is empty: it takes the device.
-        let _ = device.set(named.open().map_err(|error| Failure::Device { name: *name, error })?);
+        let _ = device.set(opened);
     }
     let memory = memory::open(name, &device, REGION_BYTES)?;
     match (device.get(), engine.port) {

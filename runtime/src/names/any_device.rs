@@ -20,7 +20,8 @@ use core::{
 };
 
 /// A device of whatever kind, for one driver: registers, interrupt and port. [`OpenDevice::attach`](super::OpenDevice::attach) makes one;
-/// when it is dropped, the next driver may have the device. It is forgotten with its driver where that did not stop, and then nobody may.
+/// when it is dropped, the next driver may have the device, and its [`Engine::new`](crate::Engine::new)
+/// stops what the last one left running. Where it is forgotten, nobody may.
 pub struct AnyDevice<'o> {
     registered: Registered<'o>,
     port: Port,

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "files below a root that only a caller of `open_under` can choose")]
 //! The registers that the kernel gives to user space: a UIO device's, a PCI function's, or those beside a guard.
 
-use super::{DeviceName, any_device::Registered, files::Files, found, open_device::Attach};
+use super::{DeviceName, any_device::Registered, files::Files, found, grammar::is_pci, open_device::Attach};
 use crate::{
     linux::device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
     mem::Port,
@@ -34,12 +34,12 @@ impl Beside {
     }
 
     fn of(uio: Uio) -> Self {
-        let addr = uio.addr();
+        let addr = uio.first_register();
         let (registers, irq) = uio.into_parts();
         Self::Uio(registers, irq, addr)
     }
 
-    /// Where the kernel says that its registers begin.
+    /// Where the kernel says that its first register is.
     pub(super) const fn addr(&self) -> Option<PhysAddr> {
         match self {
             Self::Uio(_, _, addr) => Some(*addr),
@@ -58,25 +58,28 @@ impl Beside {
     /// What has the registers of the device that the kernel calls `guard`: the PCI function of that address, or the UIO device whose first
     /// register is there.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn of_guard(guard: &str) -> Result<Self, Error> {
+    pub(super) fn of_guard(guard: &str, files: Files<'_>) -> Result<Self, Error> {
         const WHAT: &str = "UIO device or PCI function with the registers of this guard";
-        let address = address(guard);
-        if address.contains(':') {
-            return Self::pci(address, "");
+        if is_pci(guard) {
+            return Self::pci(guard, files.root);
         }
-        let addr = u64::from_str_radix(address, 16).map_err(|_| Error::NotFound { what: WHAT, among: 0 })?;
-        let (files, mut devices, mut found) = (Files { root: "" }, 0, None);
+        let addr = first_register(guard);
+        let (mut devices, mut matches, mut found) = (0, 0, None);
         files.each(found::UIO, &mut |device| {
             devices += 1;
-            if files.folder(&[found::UIO, device]).and_then(|folder| found::uio_addr(&folder)) == Some(addr) {
+            if addr.is_some() && files.folder(&[found::UIO, device]).and_then(|folder| found::uio_addr(&folder)) == addr {
+                matches += 1;
                 found = device.strip_prefix("uio").and_then(|index| index.parse().ok());
             }
         });
-        Ok(Self::of(Uio::open(found.ok_or(Error::NotFound { what: WHAT, among: devices })?)?))
-    }
-
-    pub(super) const fn is_pci(&self) -> bool {
-        matches!(self, Self::Pci { .. })
+        if matches > 1 {
+            return Err(Error::Ambiguous { what: WHAT, matches });
+        }
+        let not_found = Error::NotFound { what: WHAT, among: devices };
+        // SAFETY: as in `uio`.
+        let uio = unsafe { Uio::open_under(files.root, found.ok_or(not_found)?)? };
+        // Its number may be another device's by now.
+        if Some(uio.first_register().0) == addr { Ok(Self::of(uio)) } else { Err(not_found) }
     }
 
     /// Its registers and its interrupt, for a driver that is the only one.
@@ -125,21 +128,30 @@ impl Beside {
     }
 }
 
-/// The address in the kernel's name of a device: `f8003000.dma-port` has one before its dot, and a PCI function's name is one.
-pub(super) fn address(device: &str) -> &str {
-    if device.contains(':') { device } else { device.split('.').next().unwrap_or(device) }
+/// The address in the kernel's name of a device of the device tree, `f8003000.dma-port`: the first
+/// register's, and then the node's name (Linux `of_device_make_bus_id`). `adc.0` has none: its
+/// number comes last.
+fn address(device: &str) -> Option<&str> {
+    let (address, name) = device.split_once('.')?;
+    let is_address = !address.is_empty() && address.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    (is_address && name.starts_with(|letter: char| letter.is_ascii_alphabetic())).then_some(address)
+}
+
+/// Where the first register of what the kernel calls `device` is, where that says it.
+pub(super) fn first_register(device: &str) -> Option<u64> {
+    u64::from_str_radix(address(device)?, 16).ok()
 }
 
 /// Is the device with the kernel's name `device` meant by `name`?
 pub(super) fn is_called(device: &str, name: &str) -> bool {
-    device == name || address(device) == name
+    device == name || address(device) == Some(name)
 }
 
 /// The kernel's name for the guarded device that is called `name`, by its whole name or its address.
-pub(super) fn guard_called(name: &str, root: &str) -> Result<heapless::String<64>, Error> {
+pub(super) fn guard_called(name: &str, files: Files<'_>) -> Result<heapless::String<64>, Error> {
     const WHAT: &str = "device that is bound to the kernel module contigo";
     let (mut guards, mut matches, mut found) = (0, 0, heapless::String::new());
-    Files { root }.each(found::GUARDS, &mut |guard| {
+    files.each(found::GUARDS, &mut |guard| {
         guards += 1;
         if is_called(guard, name) {
             matches += 1;

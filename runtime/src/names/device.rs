@@ -71,8 +71,8 @@ impl DeviceName {
         self.open_at("")
     }
 
-    /// As [`open`](Self::open), with `root` before `/sys` and `/dev` of a UIO device or a PCI function: for tests, and for a container that
-    /// has them elsewhere.
+    /// As [`open`](Self::open), with `root` before `/sys` and `/dev` of a `uio:` or a `pci:`: for tests, and for a container that has them
+    /// elsewhere. Every other device is this machine's.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -82,6 +82,22 @@ impl DeviceName {
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn open_under(&self, root: &str) -> Result<OpenDevice, Error> {
         self.open_at(root)
+    }
+
+    /// The seam: opens a guard with `kernel` in the module's place, and with `root` before `/sys` and `/dev`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    ///
+    /// # Safety
+    /// As [`Uio::find_under`](crate::Uio::find_under).
+    #[cfg(feature = "testkit")]
+    pub unsafe fn open_guard_with(
+        &self,
+        root: &'static str,
+        kernel: crate::linux::os::seam::Test<dyn crate::linux::guard::seam::PortKernel>,
+    ) -> Result<OpenDevice, Error> {
+        OpenDevice::guarded_by(self, super::files::Files { root }, |device| crate::linux::guard::KernelPort::open_from(kernel, device))
     }
 
     #[cfg_attr(feature = "audit", track_caller)]

@@ -185,7 +185,7 @@ pub(super) fn guard(files: Files<'_>, name: &str) -> Facts {
 pub(super) fn uio_devices(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     files.each(UIO, &mut |device| {
         let mut buffer = [0; LINE_MAX_BYTES];
-        if let Some(name) = files.folder(&[UIO, device]).and_then(|folder| uio_name(&folder, &mut buffer))
+        if let Some(name) = files.folder(&[UIO, device]).and_then(|folder| uio_name(device, &folder, &mut buffer))
             && name != "uio_pci_generic"
         {
             each(name);
@@ -193,10 +193,13 @@ pub(super) fn uio_devices(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     });
 }
 
-/// A UIO device's node, or else its driver's name for it.
-pub(super) fn uio_name<'b>(folder: &Fd, buffer: &'b mut [u8]) -> Option<&'b str> {
+/// What stands in the name of the UIO device `device`: its node, or else its driver's name for it,
+/// or else its number, where that alone would be taken for another's number.
+fn uio_name<'b>(device: &'b str, folder: &Fd, buffer: &'b mut [u8]) -> Option<&'b str> {
     let has_node = link(folder, c"device/of_node", buffer).is_some();
-    if has_node { link(folder, c"device/of_node", buffer) } else { text(folder, c"name", buffer) }
+    let name = if has_node { link(folder, c"device/of_node", buffer) } else { text(folder, c"name", buffer) }?;
+    let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { device.strip_prefix("uio") } else { Some(name) }
 }
 
 /// Where the first register of a UIO device's first map is.
@@ -210,7 +213,7 @@ pub(super) fn uio(files: Files<'_>, name: &str) -> Facts {
     files.each(UIO, &mut |device| {
         let mut buffer = [0; LINE_MAX_BYTES];
         let Some(folder) = files.folder(&[UIO, device]) else { return };
-        if uio_name(&folder, &mut buffer) == Some(name) {
+        if uio_name(device, &folder, &mut buffer) == Some(name) {
             alike += 1;
             let unusable = closed(files, &["dev", device]);
             facts = Facts { len_bytes: number(&folder, c"maps/map0/size"), addr: uio_addr(&folder), unusable, coherent: None };

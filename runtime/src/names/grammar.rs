@@ -137,7 +137,7 @@ fn number(text: &str, max: u64) -> Result<(), NameRule> {
 
 /// Domain, bus, device and function (Linux `Documentation/PCI/sysfs-pci.rst`): `0000:01:00.0`. Some host bridges have domains of up to 8
 /// digits.
-fn is_pci(address: &str) -> bool {
+pub(super) fn is_pci(address: &str) -> bool {
     let hexadecimal = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let mut parts = address.split(':');
     let (Some(domain), Some(bus), Some(slot), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else { return false };

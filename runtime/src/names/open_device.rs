@@ -6,6 +6,8 @@ use super::{
     any_device::{AnyDevice, Registered},
     any_memory::AnyMemory,
     beside::Beside,
+    files::Files,
+    grammar::is_pci,
 };
 use crate::{
     linux::guard::KernelPort,
@@ -56,6 +58,8 @@ struct Guarded {
     guard: KernelPort,
     /// The kernel's name for it.
     device: heapless::String<64>,
+    /// Where its registers are looked for.
+    files: Files<'static>,
     beside: spin::Once<Beside>,
 }
 
@@ -89,10 +93,18 @@ impl OpenDevice {
         Ok(Self::new(name, What::Plain(Beside::pci(name.argument(), root)?)))
     }
 
-    pub(super) fn guarded(name: &DeviceName, root: &str) -> Result<Self, Error> {
-        let device = super::beside::guard_called(name.argument(), root)?;
-        let guard = KernelPort::open(&device)?;
-        Ok(Self::new(name, What::Guarded(Guarded { guard, device, beside: spin::Once::new() })))
+    pub(super) fn guarded(name: &DeviceName, _root: &str) -> Result<Self, Error> {
+        Self::guarded_by(name, Files { root: "" }, KernelPort::open)
+    }
+
+    pub(super) fn guarded_by(
+        name: &DeviceName,
+        files: Files<'static>,
+        open: impl FnOnce(&str) -> Result<KernelPort, Error>,
+    ) -> Result<Self, Error> {
+        let device = super::beside::guard_called(name.argument(), files)?;
+        let guard = open(&device)?;
+        Ok(Self::new(name, What::Guarded(Guarded { guard, device, files, beside: spin::Once::new() })))
     }
 
     pub(super) fn behind_iommu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
@@ -146,7 +158,7 @@ impl OpenDevice {
     pub fn addr(&self) -> Option<PhysAddr> {
         match &self.what {
             What::Plain(registers) => registers.addr(),
-            What::Guarded(guarded) => u64::from_str_radix(super::beside::address(&guarded.device), 16).ok().map(PhysAddr),
+            What::Guarded(guarded) => super::beside::first_register(&guarded.device).map(PhysAddr),
             _ => None,
         }
     }
@@ -197,6 +209,7 @@ impl OpenDevice {
     /// # Errors
     /// - As [`attach`](Self::attach).
     /// - [`Error::NotFound`]: a guarded device has no registers for user space: neither a UIO device nor a PCI function is at its address.
+    ///   [`Error::Ambiguous`]: several are. [`Error::Unsuitable`]: a guarded PCI function has no interrupt for user space.
     /// - What [`Uio::find`](crate::Uio::find), or [`PciFunction::open`](crate::PciFunction::open) and
     ///   [`PciFunction::bar`](crate::PciFunction::bar), say.
     ///
@@ -223,14 +236,22 @@ impl OpenDevice {
 
     #[cfg_attr(feature = "audit", track_caller)]
     fn registered(&self, port: Port, how: Attach) -> Result<Registered<'_>, Error> {
+        const POLL: &str = "the kernel module contigo has no interrupt of a PCI function: attach it without, and poll";
         match &self.what {
             What::Plain(registers) => registers.registered(&port, how, false),
-            What::Guarded(Guarded { device, beside, .. }) => {
+            What::Guarded(Guarded { guard, device, files, beside }) => {
+                if is_pci(device) {
+                    if how.interrupt {
+                        return Err(Error::Unsuitable { name: "the interrupt of a guarded PCI function", value: 1, fix: POLL });
+                    }
+                    // As `pci:` finds it: what the last driver did not stop reaches nothing.
+                    guard.disable_bus_master()?;
+                }
                 let beside = match beside.get() {
                     Some(beside) => beside,
                     // Only here, with `attached` held.
                     None => {
-                        let found = Beside::of_guard(device)?;
+                        let found = Beside::of_guard(device, *files)?;
                         beside.call_once(|| found)
                     }
                 };
@@ -259,7 +280,7 @@ impl OpenDevice {
         match &self.what {
             // SAFETY: the caller's promise.
             What::Plain(registers) => unsafe { registers.enable_bus_master() },
-            What::Guarded(Guarded { guard, beside, .. }) if beside.get().is_some_and(Beside::is_pci) => {
+            What::Guarded(Guarded { guard, device, .. }) if is_pci(device) => {
                 // SAFETY: the caller's promise.
                 unsafe { guard.enable_bus_master() }
             }

@@ -65,6 +65,8 @@ pub struct Uio {
     folder: Fd,
     index: u32,
     addr: PhysAddr,
+    /// Where the registers begin in that page.
+    in_page_bytes: u64,
     /// Bit N: map N was given away. Two windows on the same registers would be two drivers.
     taken: u8,
 }
@@ -152,7 +154,7 @@ impl Uio {
         let dev = Fd::open(dev.as_c_str(), O_RDONLY | O_DIRECTORY).map_err(|errno| Error::Os { call: "open(/dev)", errno })?;
         let file = open_file(&dev, index)?;
         let registers = map(&file, extent)?;
-        Ok(Self { registers, file, folder, index, addr, taken: 1 })
+        Ok(Self { registers, file, folder, index, addr, in_page_bytes: extent.in_page_bytes, taken: 1 })
     }
 
     /// N of `/dev/uioN`.
@@ -165,6 +167,12 @@ impl Uio {
     #[must_use]
     pub const fn addr(&self) -> PhysAddr {
         self.addr
+    }
+
+    /// Where its first register is.
+    pub(crate) const fn first_register(&self) -> PhysAddr {
+        // It is inside the map, whose end `extent` has found to be an address.
+        PhysAddr(self.addr.0.saturating_add(self.in_page_bytes))
     }
 
     /// The registers of its map number `index`, from 1: what comes after the first range of its node's `reg`. Each is given once.

@@ -15,6 +15,7 @@ use contigo_boards::DmaKind;
 use contigo_testkit::{
     edu::{Edu, Unwatched},
     exercise::{Counted, Ground, UioEvents},
+    uio::ensure_at,
 };
 use std::{
     os::fd::AsFd,
@@ -123,6 +124,9 @@ impl Place {
         let (memory, engine) = (self.memory.name().ok_or(NOWHERE)?, self.engine.device().ok_or(NOWHERE)?);
         let name = self.memory.device().filter(|owner| owner.kind() != "sim").unwrap_or(engine);
         let device = name.open()?;
+        if let Engine::Uio { found, .. } = self.engine {
+            ensure_at(&device, found.engine.registers)?;
+        }
         let region = Region::new(device.memory(memory, REGION_BYTES)?)?;
         let (task, came) = (Task { place: self, device: &device, bench }, AtomicU64::new(0));
         if let Some(vfio) = device.vfio() {
