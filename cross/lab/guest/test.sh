@@ -1,4 +1,5 @@
-# What `cargo lab test` runs: the board tests, then the demo on each memory that has a name here. /lab/arguments has the tests' arguments, one a line.
+# What `cargo lab test` runs: the board tests, what --with brought, then the demo on each memory
+# that has a name here. /lab/arguments has the tests' arguments, one a line.
 set --
 while read -r argument; do set -- "$@" "$argument"; done < /lab/arguments
 set -o pipefail
@@ -13,6 +14,14 @@ if [ -x /bin/contigo-board-tests-32 ] && [ -n "$(contigo-board-tests-32 "$@" --l
 	run contigo-board-tests-32 "$@"
 fi
 run contigo-board-tests "$@"
+# What --with brought has its own libraries, so it gets a root of its own, with this kernel's files.
+if [ -e /with/run ]; then
+	for folder in dev proc sys tmp; do
+		mkdir -p /with/$folder
+		mount -o bind /$folder /with/$folder
+	done
+	run chroot /with /run
+fi
 rows=$(grep -c '^@row ' /tmp/output)
 # What the kernel found wrong with itself or with its modules meanwhile: a row of its own, where any test was run.
 if [ "$rows" != 0 ]; then

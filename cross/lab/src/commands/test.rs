@@ -9,7 +9,7 @@ use crate::{
     kernel::{self, Kernel},
     report::{Row, Status, Summary},
 };
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
@@ -56,6 +56,10 @@ pub(crate) struct Options {
     /// A static program to run in place of the board tests, with their arguments; then there is no demo either
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// A folder with a folder DIR/BOARD for some of the boards: a tree with its own libraries, whose
+    /// program `run` root runs after the board tests, in a root of its own
+    #[arg(long, value_name = "DIR", conflicts_with = "filter")]
+    with: Option<PathBuf>,
 }
 
 /// A board with everything that its run needs.
@@ -64,6 +68,7 @@ struct Ready {
     kernel: Kernel,
     programs: Vec<Program>,
     modules: Vec<Module>,
+    with: Option<PathBuf>,
 }
 
 pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<ExitCode> {
@@ -95,6 +100,7 @@ fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Optio
     if let Some(given) = &options.program {
         boards.iter().try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
     }
+    let with = options.with.as_deref().map_or_else(|| Ok(Vec::new()), |with| brought(with, &boards))?;
     let mut built: Vec<Programs> = Vec::new();
     let also_32_bit = |board: &Board| board.about.also_32_bit && options.program.is_none();
     for cpu in [Cpu::Arm, Cpu::Arm64] {
@@ -118,9 +124,24 @@ fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Optio
         if also_32_bit(&board) {
             programs.push(built_for(Cpu::Arm)?.tests_32_bit(&board)?);
         }
-        ready.push(Ready { board, kernel, programs, modules });
+        let with = with.iter().find(|(name, _)| *name == board.name).map(|(_, folder)| folder.clone());
+        ready.push(Ready { board, kernel, programs, modules, with });
     }
     Ok(ready)
+}
+
+/// The folders in `with` of those boards that have one there. Where no board has one, there is a
+/// typo that nobody would see.
+fn brought(with: &Path, boards: &[Board]) -> Result<Vec<(String, PathBuf)>> {
+    let mut all = Vec::new();
+    for board in boards {
+        all.extend(guest::with(with, board)?.map(|folder| (board.name.clone(), folder)));
+    }
+    if all.is_empty() {
+        let names = boards.iter().map(|board| board.name.as_str()).collect::<Vec<_>>().join(", ");
+        bail!("{} has a folder for none of these boards: {names}", with.display());
+    }
+    Ok(all)
 }
 
 /// Runs the boards on as many threads as were asked for. The rows keep the order of the boards.
@@ -157,13 +178,13 @@ fn run_all(cache: &CacheDir, ready: &[Ready], options: &Options) -> Result<Vec<R
 }
 
 fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
-    let Ready { board, kernel, programs, modules } = ready;
+    let Ready { board, kernel, programs, modules, with } = ready;
     let folder = cache.scratch()?;
     let initramfs = folder.path().join("initramfs");
     let mut arguments: Vec<String> = TEST_ARGUMENTS.map(str::to_owned).into();
     arguments.extend(options.filter.iter().flat_map(|filter| ["--filter".to_owned(), filter.clone()]));
     let demo = options.filter.as_deref().is_none_or(|filter| emulator::DEMO.contains(filter));
-    guest::pack(board, programs, modules, Task::Test { arguments: &arguments, demo }, &initramfs)?;
+    guest::pack(board, programs, modules, Task::Test { arguments: &arguments, with: with.as_deref(), demo }, &initramfs)?;
     let tree = emulator::device_tree(cache, board, kernel, folder.path())?;
     let qemu = emulator::command(board, kernel, &initramfs, tree.as_deref(), Console::Log)?;
     let console = folder.path().join("console.log");

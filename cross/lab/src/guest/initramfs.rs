@@ -8,12 +8,14 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io::{BufWriter, Write},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 const FILE: u32 = 0o100_644;
+const LINK: u32 = 0o120_777;
 
 /// An archive that is being written. It needs no device nodes: the kernel's built-in archive has /dev/console, and devtmpfs the rest.
 #[derive(Debug)]
@@ -49,6 +51,11 @@ impl Initramfs {
     pub(super) fn copy(&mut self, name: &str, from: &Path) -> Result<()> {
         let bytes = fs::read(from).with_context(|| format!("cannot read {}", from.display()))?;
         self.entry(name, FILE, &bytes)
+    }
+
+    /// A symbolic link to `target`, which need not be there.
+    pub(super) fn link(&mut self, name: &str, target: &Path) -> Result<()> {
+        self.entry(name, LINK, target.as_os_str().as_bytes())
     }
 
     /// Ends the archive.

@@ -6,6 +6,7 @@ mod ko;
 mod modules;
 mod program;
 mod programs;
+mod with;
 
 use crate::board::Board;
 use contigo_cross::failure::Result;
@@ -14,6 +15,7 @@ use std::path::Path;
 pub(crate) use modules::{Module, modules};
 pub(crate) use program::Program;
 pub(crate) use programs::{Programs, Wanted};
+pub(crate) use with::with;
 
 use initramfs::Initramfs;
 
@@ -28,9 +30,11 @@ const GROUP: &str = "root:x:0:\nuser:x:1000:\n";
 /// What the guest does when it is up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Task<'a> {
-    /// The board tests with these arguments, then the demo.
+    /// The board tests with these arguments, then the tree `with` in a root of its own, then the
+    /// demo.
     Test {
         arguments: &'a [String],
+        with: Option<&'a Path>,
         demo: bool,
     },
     Shell,
@@ -63,8 +67,11 @@ pub(crate) fn pack(board: &Board, programs: &[Program], modules: &[Module], task
         image.copy("lab/setup.sh", &setup)?;
     }
     let arguments = match task {
-        Task::Test { arguments, demo } => {
+        Task::Test { arguments, with, demo } => {
             image.file("lab/main.sh", TEST.as_bytes())?;
+            if let Some(from) = with {
+                with::pack(&mut image, with::PLACE, from)?;
+            }
             if demo {
                 image.file("lab/demo", &[])?;
             }

@@ -1,6 +1,6 @@
 //! Runs of a board: what passes, and everything that must not.
 
-use super::world::{Elf, Outcome, RELEASE, World, is_gone, wait};
+use super::world::{Elf, Outcome, RELEASE, World, is_gone, wait, write};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -9,6 +9,7 @@ use object::Architecture;
 use std::{
     fs,
     io::Write,
+    os::unix::fs::{PermissionsExt, symlink},
     path::Path,
     time::{Duration, Instant},
 };
@@ -190,6 +191,40 @@ fn modules_that_fit_are_packed_in_order_of_their_names() -> Outcome {
     let image = String::from_utf8_lossy(&fs::read(world.path("initramfs"))?).into_owned();
     assert!(image.contains("/lib/modules/00-a-first.ko a-first \n/lib/modules/01-b-second.ko b-second \n"));
     assert!(image.contains("a-first\nb-second\n"), "the names for the tests");
+    Ok(())
+}
+
+#[test]
+fn what_with_brings_is_packed_for_its_board_alone() -> Outcome {
+    if !can_build() {
+        return Ok(());
+    }
+    // The emulator keeps the initramfs, which is not compressed.
+    let keep = r#"while [ "$1" != -initrd ]; do shift; done; cp "$2" "$HOME/initramfs"; "#;
+    let world = World::with_emulator(&(keep.to_owned() + &prints(&[ROW, "@end 0 1"], 0)))?;
+    let with = world.path("with").display().to_string();
+    write(&world.path("with/other/run"), b"for another board")?;
+    world.test(&["--with", &with])?.failed_with(&["with has a folder for none of these boards: virtual"]);
+    write(&world.path("with/virtual/run"), b"#!/usr/bin/own\n")?;
+    world.test(&["--with", &with])?.failed_with(&["with/virtual/run is no program"]);
+    assert!(!world.path("initramfs").exists(), "it was not run");
+
+    fs::set_permissions(world.path("with/virtual/run"), fs::Permissions::from_mode(0o755))?;
+    write(&world.path("with/virtual/usr/lib/libown.so.1"), b"a library")?;
+    symlink("libown.so.1", world.path("with/virtual/usr/lib/libown.so"))?;
+    let said = world.test(&["--with", &with])?;
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let image = fs::read(world.path("initramfs"))?;
+    // A header of newc has 110 bytes up to the name: six of magic, eight digits of the inode, eight
+    // of the mode.
+    let mode = |name: &str| {
+        let name = format!("{name}\0");
+        let at = image.windows(name.len()).position(|bytes| bytes == name.as_bytes())?;
+        image.get(at.checked_sub(96)?..at.checked_sub(88)?).map(|mode| String::from_utf8_lossy(mode).to_lowercase())
+    };
+    let modes = ["with/run", "with/usr/lib", "with/usr/lib/libown.so.1", "with/usr/lib/libown.so"].map(mode);
+    assert_eq!(modes, ["000081ed", "000041ed", "000081a4", "0000a1ff"].map(|mode| Some(mode.to_owned())));
+    assert!(!String::from_utf8_lossy(&image).contains("for another board"));
     Ok(())
 }
 
