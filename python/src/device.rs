@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "the port of a device of which nothing but registers is read")]
+#![allow(unsafe_code, reason = "the port and the rest of a device of which nothing but registers is read")]
 //! A device, opened by its name: one opening for its registers and its memory.
 
 use crate::{
@@ -8,7 +8,8 @@ use crate::{
     region::{Region, Wiring},
 };
 use contigo::{
-    Bus, Mmio, Port,
+    Bus, Error, Mmio, Port,
+    linux::vfio::{Interrupt, Vfio, VfioDevice},
     names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
     same_process,
 };
@@ -61,20 +62,19 @@ impl Device {
     }
 
     /// The register at `offset`, a multiple of 4 in bytes. The first read takes the device as a driver does: what is behind an
-    /// IOMMU is reset, and a simulated one begins as after power-on.
+    /// IOMMU is reset, and a simulated one begins as after power-on. What the kernel cannot reset is
+    /// read as it is, and may not master the bus.
     fn read32(&self, offset: usize) -> PyResult<u32> {
         let (opening, registers) = (self.opening.get()?, self.registers.get()?);
         let mut registers = registers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vfio) = opening.0.vfio().filter(|vfio| !vfio.can_reset()) {
+            return as_it_is(vfio, offset);
+        }
         let device = match &mut *registers {
             Some(device) => device,
             none => none.insert(attached(opening.for_good()).map_err(raised)?),
         };
-        let len_bytes = device.len_bytes();
-        if !offset.is_multiple_of(4) || offset >= len_bytes {
-            let text = format!("no register is at {offset:#x}: they are at multiples of 4, below {len_bytes:#x}");
-            return Err(PyValueError::new_err(text));
-        }
-        Ok(device.read32(offset))
+        word(device, offset)
     }
 
     /// Its name, as it was opened.
@@ -94,9 +94,32 @@ impl Device {
     }
 }
 
+/// The register at `offset`, where there is one.
+fn word(registers: &impl Mmio, offset: usize) -> PyResult<u32> {
+    let len_bytes = registers.len_bytes();
+    if !offset.is_multiple_of(4) || offset >= len_bytes {
+        let text = format!("no register is at {offset:#x}: they are at multiples of 4, below {len_bytes:#x}");
+        return Err(PyValueError::new_err(text));
+    }
+    Ok(registers.read32(offset))
+}
+
+/// The same of a device that the kernel cannot reset, while it may not master the bus.
+fn as_it_is(vfio: &Vfio, offset: usize) -> PyResult<u32> {
+    let mut read = None;
+    let look = |device: &mut VfioDevice<'_>| {
+        read = Some(word(device, offset));
+        Err(Error::Busy)
+    };
+    // SAFETY: `look` never returns Ok, so the device never may master the bus.
+    let refused = unsafe { VfioDevice::open_unreset(vfio, READ_ONLY.window, Interrupt::Polled, look) }.map(drop);
+    read.unwrap_or_else(|| Err(raised(refused.err().unwrap_or(Error::Busy))))
+}
+
+const READ_ONLY: Attach = Attach { window: 0, interrupt: false };
+
 /// Its registers, to read them.
 fn attached(device: &'static OpenDevice) -> contigo::Result<AnyDevice<'static>> {
-    const READ_ONLY: Attach = Attach { window: 0, interrupt: false };
     const NOBODY: Port = Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
     if device.port().is_some() {
         return device.attach(READ_ONLY);
