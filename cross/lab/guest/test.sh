@@ -22,6 +22,22 @@ if [ -e /with/run ]; then
 	done
 	run chroot /with /run
 fi
+# Memory that belongs to a device of this board, by its name: VFIO's, and what a guard imports.
+# The system heap is scattered pages.
+owned='s/^ *"heap": "\(vfio:[^"]*\|dma-heap:[^"]*@guard:[^"]*\)",$/\1/p'
+owned() {
+	contigo info --json < /dev/null | sed -n "$owned" | grep -v ':system@' | sort -u
+}
+# The same from C: a device, its memory and its registers in one opening.
+from_c() {
+	said=$(contigo-names "$1" "${1##*@}" 2>&1) && result=passed || result=failed
+	said=$(echo "$said" | tr -d '"\\' | tr '\n\t' '; ')
+	echo "@row {\"kind\":\"check\",\"name\":\"C opens $1\",\"status\":\"$result\",\"reason\":\"$said\"}"
+	[ $result = passed ]
+}
+if [ -x /bin/contigo-names ] && [ -e /lab/demo ]; then
+	for memory in $(owned); do run from_c "$memory"; done
+fi
 rows=$(grep -c '^@row ' /tmp/output)
 # What the kernel found wrong with itself or with its modules meanwhile: a row of its own, where any test was run.
 if [ "$rows" != 0 ]; then
@@ -45,10 +61,8 @@ if [ "$rows" != 0 ]; then
 fi
 echo "$rows" > /tmp/rows
 if [ -x /bin/contigo ] && [ -e /lab/demo ]; then
-	# The simulated board's memory, and each that belongs to a device of this board, by its name: VFIO's, and what a guard imports.
-	# The system heap is scattered pages.
-	owned='s/^ *"heap": "\(vfio:[^"]*\|dma-heap:[^"]*@guard:[^"]*\)",$/\1/p'
-	for memory in sim $(contigo info --json < /dev/null | sed -n "$owned" | grep -v ':system@' | sort -u); do
+	# The simulated board's memory, and each that belongs to a device.
+	for memory in sim $(owned); do
 		contigo demo --memory "$memory" --images 50 --json --png /tmp/demo.png < /dev/null > /tmp/demo.json 2> /tmp/demo.error
 		demo=$?
 		echo "@demo $demo $(cat /tmp/demo.json /tmp/demo.error | tr '\n' ' ')"

@@ -20,6 +20,9 @@ const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const EXIT: (&str, &str) = ("contigo-lab-guest", "contigo-lab-exit");
 const TOOL: (&str, &str) = ("contigo-cli", "contigo");
 const TESTS: (&str, &str) = ("contigo-tests", "contigo-board-tests");
+/// The C library, and the program over it that opens memory and devices by their names.
+const LIBRARY: (&str, &str) = ("contigo-c", "contigo_c");
+const NAMES: &str = "contigo-names";
 /// The board tests in a guest whose own are 64-bit programs.
 const TESTS_32_BIT: &str = "contigo-board-tests-32";
 
@@ -47,6 +50,8 @@ struct Message {
     reason: String,
     target: Option<Target>,
     executable: Option<PathBuf>,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -70,6 +75,9 @@ impl Programs {
         for (package, program) in list {
             build = build.args(["--package", package, "--bin", program]);
         }
+        if matches!(wanted, Wanted::All) {
+            build = build.args(["--package", LIBRARY.0, "--lib"]);
+        }
         for (name, value) in toolchain::static_build(cache, cpu.target())? {
             build = build.env(name, value);
         }
@@ -83,6 +91,9 @@ impl Programs {
                 bail!("cargo built no {program}; its log is {}", log.display())
             };
             files.push(((*program).to_owned(), strip(cache, cpu, program, path, folder.path())?));
+        }
+        if matches!(wanted, Wanted::All) {
+            files.push((NAMES.to_owned(), c_program(cache, cpu, &said, folder.path())?));
         }
         files.push(busybox::of(cache, cpu)?);
         if let Wanted::Given(path) = wanted {
@@ -118,13 +129,30 @@ impl Programs {
     }
 }
 
+/// `capi/examples/names.c` over the C library that cargo's messages name.
+fn c_program(cache: &CacheDir, cpu: Cpu, messages: &str, folder: &Path) -> Result<PathBuf> {
+    let library = artifacts(messages)
+        .filter(|message| message.target.as_ref().is_some_and(|target| target.name == LIBRARY.1))
+        .flat_map(|message| message.filenames)
+        .find(|file| file.extension().is_some_and(|extension| extension == "a"))
+        .with_context(|| format!("cargo built no static library of {}", LIBRARY.0))?;
+    let capi = Path::new(WORKSPACE).join("capi");
+    let program = folder.join(NAMES);
+    let compiler = Tool::new(&format!("{}gcc", cpu.prefix()), format!("compiling {NAMES}"))?;
+    let compiler = compiler.args(["-std=c11", "-O2", "-static", "-s", "-I"]).arg(capi.join("include")).arg(capi.join("examples/names.c"));
+    let compiler = compiler.arg(&library).args(["-lpthread", "-lm", "-ldl"]).arg("-o").arg(&program).writes(folder);
+    compiler.run(&cache.log("names-c")?)?;
+    Ok(program)
+}
+
+fn artifacts(messages: &str) -> impl Iterator<Item = Message> {
+    let parsed = messages.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
+    parsed.filter(|message| message.reason == "compiler-artifact")
+}
+
 /// The programs that cargo's messages name.
 fn executables(messages: &str) -> Vec<(String, PathBuf)> {
-    let parsed = messages.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());
-    parsed
-        .filter(|message| message.reason == "compiler-artifact")
-        .filter_map(|message| Some((message.target?.name, message.executable?)))
-        .collect()
+    artifacts(messages).filter_map(|message| Some((message.target?.name, message.executable?))).collect()
 }
 
 /// The program without its debug information, which is most of it.
