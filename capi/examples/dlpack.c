@@ -44,7 +44,7 @@ enum { M = 4, N = 16, K = 64, SLOT = 4096, SLOTS = 4, FRAMES = 8, TIMEOUT_US = 2
 
 static void say(const char *what, contigo_status status)
 {
-    char text[256];
+    char text[1024];
     contigo_last_error(text, sizeof text);
     printf("%s: %s: %s\n", what, contigo_status_name(status), text);
 }
@@ -139,7 +139,7 @@ int main(void)
 
     unsigned wrong = 0;
     contigo_status refusal = CONTIGO_OK;
-    char text[256] = "";
+    char text[1024] = "";
     printf("frame  sum of C  its row  sum of the row  row at bus address  the device, meanwhile\n");
     for (int frame = 0; frame < FRAMES; frame++) {
         contigo_job job;

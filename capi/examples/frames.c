@@ -13,7 +13,7 @@ enum { FRAME = 4096, FRAMES = 200, SLOTS = 4, TIMEOUT_US = 1000 };
 
 static void say(const char *what, contigo_status status)
 {
-    char text[256];
+    char text[1024];
     contigo_last_error(text, sizeof text);
     printf("%s: %s: %s\n", what, contigo_status_name(status), text);
 }

@@ -15,7 +15,7 @@ enum { M = 4, N = 16, K = 64, SLOT = 4096, SLOTS = 4 };
 static void check(contigo_status status, const char *what)
 {
     if (status != CONTIGO_OK) {
-        char text[256];
+        char text[1024];
         contigo_last_error(text, sizeof text);
         fprintf(stderr, "%s: %s: %s\n", what, contigo_status_name(status), text);
         exit(EXIT_FAILURE);

@@ -33,7 +33,7 @@ enum { M = 4, N = 16, K = 64, SLOT = 4096, SLOTS = 4, FRAMES = 4, TIMEOUT_US = 1
 static void check(contigo_status status, const char *what)
 {
     if (status != CONTIGO_OK) {
-        char text[256];
+        char text[1024];
         contigo_last_error(text, sizeof text);
         fprintf(stderr, "%s: %s: %s\n", what, contigo_status_name(status), text);
         exit(EXIT_FAILURE);
@@ -79,7 +79,7 @@ int main(void)
 
     contigo_status status = contigo_port_find("cuda:0", &port);
     if (status == CONTIGO_E_NO_LIBRARY || status == CONTIGO_E_CUDA) {
-        char text[256];
+        char text[1024];
         contigo_last_error(text, sizeof text);
         printf("no GPU here: %s: %s\n", contigo_status_name(status), text);
         return EXIT_SUCCESS;

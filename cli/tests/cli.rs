@@ -96,6 +96,15 @@ fn only_what_must_be_synchronised_is() -> Outcome {
 }
 
 #[test]
+fn a_report_says_the_seed_that_gives_its_run_again() -> Outcome {
+    let report = Run::of(&["demo", "--memory", "sim:7", "--images", "3", "--json"])?.json()?;
+    assert_eq!(report["seed"], 7);
+    let refused = Run::of(&["selftest", "--port", "nowhere"])?;
+    assert_eq!(refused.status(), Some(1), "{}", refused.stderr());
+    Ok(())
+}
+
+#[test]
 fn one_seed_gives_one_run() -> Outcome {
     let figures = |seed: &str| -> Result<Value, Box<dyn Error>> {
         let mut report = Run::of(&["demo", "--images", "30", "--seed", seed, "--json"])?.json()?;

@@ -56,6 +56,9 @@
 //! # Ok::<(), contigo::Error>(())
 //! ```
 //!
+//! A function that uses `?` here returns `contigo::Result`: a refused job's error holds its buffers,
+//! so `Box<dyn Error>` cannot have it.
+//!
 //! # What holds, and where
 //!
 //! 1. No reference to memory that a device can touch: views exist only on a [`CpuBuf`], and a

@@ -84,13 +84,15 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
         pictures.push(Picture { pixels, label: digit.label()?, answer: 0 });
     }
     let seeded = memory::seeded(&options.memory, options.seed);
+    // The name may have a seed of its own: the report says the one that gives this run again.
+    let seed = if seeded.kind() == "sim" { seeded.argument().parse().unwrap_or(options.seed) } else { options.seed };
     let mut outcomes = vec![Outcome::default(); tasks.len()];
 
     let trace = options.trace.as_deref().map(|path| (path, Trace::listening()));
     let done = AtomicUsize::new(0);
     let (measured, heap_allocations) = progress::beside(&done, tasks.len(), || {
         let before = alloc_counter::on_this_thread();
-        let measured = measure(&seeded, options.seed, &tasks, &mut outcomes, &done);
+        let measured = measure(&seeded, seed, &tasks, &mut outcomes, &done);
         (measured, alloc_counter::on_this_thread() - before)
     });
     let measured = measured?;
@@ -99,7 +101,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
         picture.answer = outcome.answer;
     }
     let labels: Vec<_> = pictures.iter().map(|picture| picture.label).collect();
-    let asked = Asked { memory: &options.memory, seed: options.seed, sheet: &options.png };
+    let asked = Asked { memory: &options.memory, seed, sheet: &options.png };
     let audit = trace.map(|(_, trace)| trace.rows());
     let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, audit);
     let drawn = sheet::write(&options.png, &report.title(), &pictures);

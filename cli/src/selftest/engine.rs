@@ -161,7 +161,7 @@ fn boards_engine(addr: u64) -> Option<&'static DmaEngine> {
     SOCS.iter().flat_map(|soc| soc.engines).find(|engine| engine.registers == addr)
 }
 
-fn port_called(name: &str) -> Result<Port, Failure> {
+pub(crate) fn port_called(name: &str) -> Result<Port, Failure> {
     let of_boards = ALL.iter().filter(|board| board.name != "sim").flat_map(|board| board.ports);
     let of_engines = SOCS.iter().flat_map(|soc| soc.engines).map(|engine| &engine.port);
     let mut ports: Vec<&Port> = of_boards.chain(of_engines).collect();

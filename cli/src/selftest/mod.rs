@@ -99,6 +99,8 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
         return Err(Failure::NotCounting);
     }
     let Options { engine, device, port, lab_port, dev_mem, .. } = options;
+    // A wrong name is refused, also where the engine turns out to know its port.
+    port.as_deref().map(engine::port_called).transpose()?;
     let asked = Asked { engine: *engine, device: *device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };
     let (engine, memory) = together(&asked, options.memory)?;
     let task = Task {

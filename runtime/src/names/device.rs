@@ -19,7 +19,7 @@ use core::{fmt, str::FromStr};
 /// | `uio:axi_dma@40400000`, `uio:axi_dma`, `uio:0` | [`Uio`](crate::Uio), by its node, its driver's name for it, or its number |
 /// | `guard:f8003000`, `guard:0000:00:02.0` | [`KernelPort`](crate::KernelPort), with the registers of the UIO device or the PCI function there |
 /// | `pci:0000:01:00.0` | [`PciFunction`](crate::PciFunction) |
-/// | `vfio:0000:01:00.0` | [`Vfio`](crate::vfio::Vfio) |
+/// | `vfio:0000:01:00.0` | [`Vfio`](crate::linux::vfio::Vfio) |
 /// | `cuda`, `cuda:1` | `cuda::Gpu`, for its memory (feature `cuda`) |
 /// | `sim:zdma`, `sim:pl330@7`, `sim:board` | a model on a simulated board with that seed; a board alone (feature `sim`) |
 ///

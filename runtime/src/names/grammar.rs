@@ -33,7 +33,7 @@ pub(super) struct Parsed {
     argument: (u8, u8),
 }
 
-/// The longest name of a file here, as `linux/os/path.rs` has it.
+/// The longest name of a file here, as `linux/os/fd.rs` has it.
 const FILE_MAX_BYTES: usize = 63;
 
 impl Parsed {
