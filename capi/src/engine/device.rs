@@ -2,8 +2,9 @@
 //! Every kind of device as one type, so that a driver is one type.
 
 use contigo::{
-    Device, Error, Irq, Mmio, Port,
+    Device, Irq, Mmio,
     drivers::{pl330::Pl330Model, zdma::ZdmaModel},
+    forward,
     names::AnyDevice,
     sim::SimWindow,
 };
@@ -17,49 +18,16 @@ pub(crate) enum Dev {
     Named(AnyDevice<'static>),
 }
 
-/// Does one thing with whichever it is.
-macro_rules! each {
-    ($self:expr, $device:ident => $act:expr) => {
-        match $self {
-            Dev::SimGemm8($device) => $act,
-            Dev::SimPl330($device) => $act,
-            Dev::SimZdma($device) => $act,
-            Dev::Named($device) => $act,
-        }
-    };
-}
-
 // SAFETY: every method is one window's own, and what is inside is never exchanged.
 unsafe impl Mmio for Dev {
-    fn len_bytes(&self) -> usize {
-        each!(self, device => device.len_bytes())
-    }
-    #[inline]
-    fn read32(&self, offset: usize) -> u32 {
-        each!(self, device => device.read32(offset))
-    }
-    #[inline]
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise.
-        each!(self, device => unsafe { device.write32(offset, value) })
-    }
+    forward!(each Self::SimGemm8 | Self::SimPl330 | Self::SimZdma | Self::Named => len_bytes, read32, write32);
 }
 
 impl Irq for Dev {
-    fn now_us(&self) -> u64 {
-        each!(self, device => device.now_us())
-    }
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
-        each!(self, device => device.wait(timeout_us))
-    }
-    fn looks_before_clock(&self) -> u32 {
-        each!(self, device => device.looks_before_clock())
-    }
+    forward!(each Self::SimGemm8 | Self::SimPl330 | Self::SimZdma | Self::Named => now_us, wait, looks_before_clock);
 }
 
 // SAFETY: the port is the device's own.
 unsafe impl Device for Dev {
-    fn port(&self) -> &Port {
-        each!(self, device => device.port())
-    }
+    forward!(each Self::SimGemm8 | Self::SimPl330 | Self::SimZdma | Self::Named => port);
 }
