@@ -2,14 +2,14 @@
 //! Names of devices.
 
 use super::{
-    error::{Form, NameError, NameRule},
-    grammar::{self, Parsed},
+    error::Form,
+    grammar::Parsed,
+    name::is_text,
     open_device::OpenDevice,
     rows::{DEVICES, DeviceRow},
     text::Text,
 };
 use crate::types::Error;
-use core::{fmt, str::FromStr};
 
 /// The name of a device: what a user writes after `--device`, in every language. It is copied like a number, and says nothing of whether
 /// this machine has such a device: [`Inventory`](super::Inventory) does, and [`open`](Self::open).
@@ -133,42 +133,12 @@ impl DeviceName {
     }
 }
 
-impl FromStr for DeviceName {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let kind = grammar::kind(text);
-        let Some(row) = DEVICES.iter().find(|row| row.kind == kind) else {
-            return Err(NameError { rule: NameRule::Kind, at: 0, len_bytes: text.len(), form: Form::Device });
-        };
-        Ok(Self { parsed: grammar::parse(text, row.argument, row.syntax)?, row })
-    }
-}
-
-impl fmt::Display for DeviceName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.text())
-    }
-}
-
-impl fmt::Debug for DeviceName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("DeviceName").field(&self.text()).finish()
-    }
-}
-
-impl PartialEq for DeviceName {
-    fn eq(&self, other: &Self) -> bool {
-        self.parsed == other.parsed
-    }
-}
-
-impl Eq for DeviceName {}
+is_text!(DeviceName, DEVICES, Form::Device);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
-    use super::{DeviceName, Error, NameRule};
+    use super::{super::NameRule, DeviceName, Error};
     use std::{format, string::ToString};
 
     #[test]

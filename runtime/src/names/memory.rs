@@ -3,13 +3,14 @@
 use super::{
     any_memory::AnyMemory,
     device::DeviceName,
-    error::{Form, NameError, NameRule},
-    grammar::{self, Parsed},
+    error::Form,
+    grammar::Parsed,
+    name::is_text,
     open_device::OpenDevice,
     rows::{MEMORIES, MemoryRow},
 };
 use crate::types::Error;
-use core::{cell::OnceCell, fmt, str::FromStr};
+use core::cell::OnceCell;
 
 /// The name of memory: what a user writes after `--memory`, in every language. It is copied like a number, and says nothing of whether
 /// this machine has such memory: [`Inventory`](super::Inventory) does, and [`open_in`](Self::open_in).
@@ -128,37 +129,7 @@ impl MemoryName {
     }
 }
 
-impl FromStr for MemoryName {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let kind = grammar::kind(text);
-        let Some(row) = MEMORIES.iter().find(|row| row.kind == kind) else {
-            return Err(NameError { rule: NameRule::Kind, at: 0, len_bytes: text.len(), form: Form::Memory });
-        };
-        Ok(Self { parsed: grammar::parse(text, row.argument, row.syntax)?, row })
-    }
-}
-
-impl fmt::Display for MemoryName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.text())
-    }
-}
-
-impl fmt::Debug for MemoryName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("MemoryName").field(&self.text()).finish()
-    }
-}
-
-impl PartialEq for MemoryName {
-    fn eq(&self, other: &Self) -> bool {
-        self.parsed == other.parsed
-    }
-}
-
-impl Eq for MemoryName {}
+is_text!(MemoryName, MEMORIES, Form::Memory);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]

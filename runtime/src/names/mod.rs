@@ -27,6 +27,7 @@ mod gpu;
 mod grammar;
 mod inventory;
 mod memory;
+mod name;
 mod open_device;
 mod rows;
 #[cfg(feature = "sim")]
