@@ -28,8 +28,8 @@ pub const F2SDRAM: Port =
 pub const ACP: Port =
     Port { name: "cyclone-v-acp", bus: Bus::Soc, offset: 0x8000_0000, addr_bits: 32, window: (0x8000_0000, 0xBFFF_FFFF), coherent: true };
 
-/// The hard processor system's own DMA controller, a DMA-330 with 8 channels at 0xFFE0_1000 (`contigo::drivers::pl330`), on its way
-/// straight to the SDRAM, past the caches.
+/// The hard processor system's own DMA controller, a DMA-330 with 8 channels at 0xFFE0_1000
+/// (`contigo::drivers::pl330`), on its way straight to the SDRAM, past the caches.
 ///
 /// Bus addresses. On the L3 interconnect the first megabyte is memory or not, as its `remap` register says, and SDRAM ends where the
 /// ACP's window begins (HPS TRM, "L3 Address Space"). Linux uses physical addresses and maintains the caches: `pdma` in

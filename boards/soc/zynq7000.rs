@@ -38,7 +38,8 @@ pub const GP1: Port = plain("zynq-gp1");
 /// this port is then the wrong one. Writes of whole lines with some strobes off corrupt the line ("ACP Limitations").
 pub const ACP: Port = Port { coherent: true, ..plain("zynq-acp") };
 
-/// The processing system's own DMA controller, a DMA-330 with 8 channels at 0xF800_3000 in the Secure state (`contigo::drivers::pl330`).
+/// The processing system's own DMA controller, a DMA-330 with 8 channels at 0xF800_3000 in the
+/// Secure state (`contigo::drivers::pl330`).
 ///
 /// Its 64-bit master goes through the central interconnect, past the caches (UG585, 9.1 "Introduction"; "Interconnect"). Linux agrees:
 /// `dmac_s` in `arch/arm/boot/dts/xilinx/zynq-7000.dtsi` has neither `dma-coherent` nor `dma-ranges`. That node lists `irq_abort`

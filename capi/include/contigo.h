@@ -95,7 +95,8 @@
 #define CONTIGO_HEAP_U_DMA_BUF 2
 
 /**
- * A u-dma-buf of a node behind dma-ranges or an IOMMU: its address is the accelerator's own. contigo_heap_open says what the caller promises.
+ * A u-dma-buf of a node behind dma-ranges or an IOMMU: its address is the accelerator's own.
+ * contigo_heap_open says what the caller promises.
  */
 #define CONTIGO_HEAP_U_DMA_BUF_TRANSLATED 3
 
@@ -118,7 +119,8 @@
 #define CONTIGO_HEAP_CUDA 6
 
 /**
- * Memory by its name, as contigo_region_open has it: name, len_bytes, and device where it is for an opened device.
+ * Memory by its name, as contigo_region_open has it: name, len_bytes, and device where it
+ * is for an opened device.
  */
 #define CONTIGO_HEAP_NAMED 7
 
@@ -263,8 +265,8 @@ typedef uint64_t contigo_port;
 typedef uint64_t contigo_heap;
 
 /**
- * A device that was opened by its name: one opening serves its registers, its engine and its memory. It can be closed once all of them
- * are.
+ * A device that was opened by its name: one opening serves its registers, its engine and its
+ * memory. It can be closed once all of them are.
  */
 typedef uint64_t contigo_device;
 
@@ -316,8 +318,9 @@ typedef struct {
      */
     contigo_heap heap;
     /**
-     * A device that was opened by its name (contigo_device_open), in the place of sim and uio; 0: one of those. Its port may be 0
-     * where the kernel says it, or the simulated board.
+     * A device that was opened by its name (contigo_device_open), in the place of sim and
+     * uio; 0: one of those. Its port may be 0 where the kernel says it, or the simulated
+     * board.
      */
     contigo_device device;
 } contigo_engine_options;
@@ -1173,24 +1176,24 @@ contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr, size_t *len
 contigo_status contigo_buf_release(contigo_buf buf);
 
 /**
- * Opens memory by its name, len_bytes of it: u-dma-buf:udmabuf0, dma-heap:linux,cma, dma-heap:linux,cma@guard:f8003000, hugetlb,
- * vfio:0000:01:00.0, cuda:0, sim:7; contigo_inventory lists what this machine has, and contigo info. What the memory belongs to is
- * opened with it, and closed with it: use contigo_device_memory where the program drives that device too. Close it with
- * contigo_heap_close. contigo_heap_open has the same with more to ask of the memory.
+ * Opens memory by its name, len_bytes of it: u-dma-buf:udmabuf0, dma-heap:linux,cma,
+ * dma-heap:linux,cma@guard:f8003000, hugetlb, vfio:0000:01:00.0, cuda:0, sim:7;
+ * contigo_inventory and contigo info list this machine's. A device that the memory belongs to
+ * is opened and closed with it: use contigo_device_memory where the program drives that device
+ * too. Close it with contigo_heap_close. contigo_heap_open has the same with more to ask of
+ * the memory.
  *
- * CONTIGO_E_BAD_NAME: it is no name; the text says at which byte, and what to write. What is not there is answered with what this machine
- * has.
+ * CONTIGO_E_BAD_NAME: it is no name; the text says at which byte, and what to write. A name that
+ * is not there is answered with the names of this machine.
  *
  * The caller promises:
  * name is NUL-terminated; heap is writable.
  */
-contigo_status contigo_region_open(const char *name,
-                                   size_t len_bytes,
-                                   contigo_heap *heap);
+contigo_status contigo_region_open(const char *name, size_t len_bytes, contigo_heap *heap);
 
 /**
- * Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, pci:0000:01:00.0, vfio:0000:01:00.0, sim:zdma. Close it with
- * contigo_device_close.
+ * Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, pci:0000:01:00.0,
+ * vfio:0000:01:00.0, sim:zdma. Close it with contigo_device_close.
  *
  * CONTIGO_E_BAD_NAME: as contigo_region_open.
  *
@@ -1200,13 +1203,14 @@ contigo_status contigo_region_open(const char *name,
 contigo_status contigo_device_open(const char *name, contigo_device *device);
 
 /**
- * Closes a device. CONTIGO_E_STILL_USED while memory of it, its registers or an engine on it is open.
+ * Closes a device. CONTIGO_E_STILL_USED while memory of it, its registers or an engine on it is
+ * open.
  */
 contigo_status contigo_device_close(contigo_device device);
 
 /**
- * Opens len_bytes of memory for a device: what belongs to it, a dma-heap's block through its guard, or memory that belongs to no device.
- * Close it with contigo_heap_close.
+ * Opens len_bytes of memory for a device: what belongs to it, a dma-heap's block through its
+ * guard, or memory that belongs to no device. Close it with contigo_heap_close.
  *
  * CONTIGO_E_NEEDS_DEVICE: the memory belongs to another device.
  *
@@ -1216,28 +1220,29 @@ contigo_status contigo_device_close(contigo_device device);
 contigo_status contigo_device_memory(contigo_device device, const char *name, size_t len_bytes, contigo_heap *heap);
 
 /**
- * The device's way to memory: port as the kernel describes this device, or, with a port of 0, what the kernel or the simulated board says
- * alone (vfio:…, sim:…, cuda:…). Close seen with contigo_port_close.
+ * The device's way to memory: port as the kernel describes this device, or, with a port of 0,
+ * what the kernel or the simulated board says alone (vfio:…, sim:…, cuda:…). Close seen
+ * with contigo_port_close.
  *
  * CONTIGO_E_UNSUITABLE: nobody says it; name the port.
  *
  * The caller promises:
  * seen is writable.
  */
-contigo_status contigo_device_port(contigo_device device,
-                                   contigo_port port,
-                                   contigo_port *seen);
+contigo_status contigo_device_port(contigo_device device, contigo_port port, contigo_port *seen);
 
 /**
- * Takes the registers and the interrupt of a device, for a program that drives it itself: window number window, which for a PCI function is
- * its BAR, and 0 for others; polled: 1, without the interrupt. One engine or one program has them at a time. Close them with
+ * Takes the registers and the interrupt of a device, for a program that drives it itself: window
+ * number window, which for a PCI function is its BAR, and 0 for others; polled: 1, without the
+ * interrupt. One engine or one program has them at a time. Close them with
  * contigo_registers_close.
  *
- * port is the device's way to memory where only the program knows it; 0 where the kernel says it, or the simulated board.
+ * port is the device's way to memory where only the program knows it; 0 where the kernel says
+ * it, or the simulated board.
  *
  * The caller promises:
- * registers is writable. In this bitstream, on this board, the device reaches memory through port and no other way, and nobody else
- * drives it: the program's word.
+ * registers is writable. In this bitstream, on this board, the device reaches memory through
+ * port and no other way, and nobody else drives it: the program's word.
  */
 contigo_status contigo_device_attach(contigo_device device,
                                      contigo_port port,
@@ -1254,7 +1259,8 @@ contigo_status contigo_device_attach(contigo_device device,
 contigo_status contigo_device_enable_bus_master(contigo_device device);
 
 /**
- * Reads the 32-bit register at offset bytes, a multiple of 4; all ones outside of the window, as an absent device answers.
+ * Reads the 32-bit register at offset bytes, a multiple of 4; all ones outside of the window, as
+ * an absent device answers.
  *
  * The caller promises:
  * value is writable.
@@ -1265,15 +1271,14 @@ contigo_status contigo_registers_read(contigo_registers registers, size_t offset
  * Writes it; outside of the window nothing happens.
  *
  * The caller promises:
- * Whatever the device does with the value, it touches only memory that was handed to it (contigo_buf_to_device): an address and a doorbell
- * make it read and write there.
+ * The device touches only memory that was handed to it (contigo_buf_to_device), whatever it does
+ * with the value: an address and a doorbell make it read and write there.
  */
-contigo_status contigo_registers_write(contigo_registers registers,
-                                       size_t offset,
-                                       uint32_t value);
+contigo_status contigo_registers_write(contigo_registers registers, size_t offset, uint32_t value);
 
 /**
- * Waits for the interrupt, at most timeout_us; without one it is a short pause. It may end early: look at the device after it.
+ * Waits for the interrupt, at most timeout_us; without one it is a short pause. It may end
+ * early: look at the device after it.
  */
 contigo_status contigo_registers_wait(contigo_registers registers, uint32_t timeout_us);
 
@@ -1283,19 +1288,19 @@ contigo_status contigo_registers_wait(contigo_registers registers, uint32_t time
 contigo_status contigo_registers_close(contigo_registers registers);
 
 /**
- * What this machine has, a line each, and why it lacks the rest. A line has four fields with a tab between them: memory or device; the
- * name, or the kind where there is none; ready, blocked or absent; why, and what to do. Files under /sys are read, and nothing is
- * opened.
+ * Lists memory and devices of this machine, a line each, and says why the rest is missing. A line
+ * has four fields with a tab between them: memory or device; the name, or the kind where there
+ * is none; ready, blocked or absent; why, and what to do. Files under /sys are read, and
+ * nothing is opened.
  *
- * Writes at most capacity_bytes with a NUL at the end into text, and into len_bytes how many bytes all of it has without the NUL; where
- * that is capacity_bytes or more, it was cut.
+ * Writes at most capacity_bytes with a NUL at the end into text, and into len_bytes how many
+ * bytes all of it has without the NUL; where that is capacity_bytes or more, it was cut.
  *
  * The caller promises:
- * text points to capacity_bytes writable bytes, or is NULL with a capacity of 0; len_bytes is writable.
+ * text points to capacity_bytes writable bytes, or is NULL with a capacity of 0; len_bytes
+ * is writable.
  */
-contigo_status contigo_inventory(char *text,
-                                 size_t capacity_bytes,
-                                 size_t *len_bytes);
+contigo_status contigo_inventory(char *text, size_t capacity_bytes, size_t *len_bytes);
 
 /**
  * Opens an engine: finds its device, checks that it is one, and stops it, because a program that crashed may have left it running. Close it
@@ -1374,14 +1379,14 @@ contigo_status contigo_engine_close(contigo_engine engine);
  * For CONTIGO_HEAP_CUDA as contigo_port_find says; and CONTIGO_E_CUDA with CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
  *
  * The caller promises:
- * options points to an initialised structure whose name is NULL or NUL-terminated; heap is writable. With
- * CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: every device that is given the heap's addresses is behind the same iommus or dma-ranges as the
- * node; to another one they are physical addresses, of memory that is somebody else's. Of a
- * write-combined heap: a thread that has written to a buffer calls atomic_thread_fence(memory_order_seq_cst) before another thread of the CPU
- * gets it; jobs and hand-overs need nothing.
+ * options points to an initialised structure whose name is NULL or NUL-terminated; heap is
+ * writable. With CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: every device that is given the heap's
+ * addresses is behind the same iommus or dma-ranges as the node; to another one they are
+ * physical addresses, of memory that is somebody else's. Of a write-combined heap: a thread that
+ * has written to a buffer calls atomic_thread_fence(memory_order_seq_cst) before another thread
+ * of the CPU gets it; jobs and hand-overs need nothing.
  */
-contigo_status contigo_heap_open(const contigo_heap_options *options,
-                                 contigo_heap *heap);
+contigo_status contigo_heap_open(const contigo_heap_options *options, contigo_heap *heap);
 
 /**
  * Closes a heap and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an engine has a piece of it; for ever, where a
@@ -1515,8 +1520,9 @@ const char *contigo_status_name(contigo_status status);
 /**
  * The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that succeeds leaves it.
  *
- * Writes at most len bytes to buf, the NUL included, and cuts what does not fit. Returns the text's length without the NUL, so that
- * contigo_last_error(NULL, 0) asks how long it is; 0: nothing was refused yet. 1,024 bytes hold every text; a longer one is cut.
+ * Writes at most len bytes to buf, the NUL included, and cuts what does not fit. Returns the
+ * text's length without the NUL, so that contigo_last_error(NULL, 0) asks how long it is; 0:
+ * nothing was refused yet. 1,024 bytes hold every text; a longer one is cut.
  *
  * The caller promises:
  * buf is NULL, or len bytes are writable there.

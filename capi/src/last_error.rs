@@ -13,7 +13,8 @@ use core::{
 };
 use std::panic::catch_unwind;
 
-/// Room for the text: the longest message of the runtime has about 200 bytes, and what a machine has instead is longer. The rest is cut.
+/// Room for the text: the longest message of the runtime has about 200 bytes, and what a machine
+/// has instead is longer. The rest is cut.
 const TEXT_BYTES: usize = 1024;
 
 struct Text {

@@ -1,4 +1,5 @@
-//! `contigo info`: the DMA memory and the devices of this machine, and what keeps the rest from working.
+//! `contigo info`: the DMA memory and the devices of this machine, and what keeps the rest from
+//! working.
 
 use crate::{failure::Failure, machine::Machine, output, table};
 use clap::Args;
@@ -28,7 +29,8 @@ struct Report {
 /// One memory or one device, or a kind of which there is none.
 #[derive(Debug, Default, Serialize)]
 struct Offer {
-    /// What to write after `--memory` or `--device`; where there is none, its kind. The key is 0.1's.
+    /// What to write after `--memory` or `--device`; where there is none, its kind. The key is
+    /// 0.1's.
     #[serde(rename = "heap")]
     name: String,
     state: State,

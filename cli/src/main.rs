@@ -32,8 +32,9 @@ struct Cli {
 enum Command {
     /// Classify real handwritten digits on the gemm8 engine, check every score, and measure
     ///
-    /// Two jobs for each image, chained on the device. The engine is simulated; the memory is what --memory names. Prints the
-    /// accuracy, what was allocated, copied and synchronised, and the latency; writes a contact sheet.
+    /// Two jobs for each image, chained on the device. The engine is simulated; the memory is what
+    /// --memory names. Prints the accuracy, what was allocated, copied and synchronised, and the
+    /// latency; writes a contact sheet.
     Demo(demo::Options),
     /// Prove that this board's memory, addresses, caches and interrupts work together, before any bitstream is loaded
     ///

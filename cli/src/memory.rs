@@ -8,7 +8,8 @@ use contigo::{
 use contigo_boards::sim::{WIDE, WIDE_COHERENT};
 use std::cell::OnceCell;
 
-/// Reads the option's value; what is none is answered with what to write, and with what this machine has.
+/// Reads the option's value; what is none is answered with what to write, and with what this
+/// machine has.
 pub(crate) fn memory_name(text: &str) -> Result<MemoryName, String> {
     text.parse().map_err(|error| format!("{error}; {}", Inventory::here().memory_answer()))
 }
@@ -37,7 +38,8 @@ pub(crate) fn seeded_device(name: &DeviceName, seed: u64) -> DeviceName {
     format!("{name}@{seed}").parse().unwrap_or(*name)
 }
 
-/// The first memory of this machine that a real device could use, as far as its files say; it is not opened.
+/// The first memory of this machine that a real device could use, as far as its files say; it is
+/// not opened.
 pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
     let names = |unusable| Inventory::here().memories().filter(move |entry| unusable || entry.why.is_none()).filter_map(|entry| entry.name);
     match device.map(DeviceName::kind) {
@@ -50,9 +52,9 @@ pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
     }
 }
 
-/// The simulated master's port to real memory: it snoops where the memory is coherent, or where nobody could maintain its
-/// caches. The engine is a program on the CPU, so it sees the caches either way; what the port says decides whether the
-/// memory's own maintenance is done.
+/// The simulated master's port to real memory: it snoops where the memory is coherent, or where
+/// nobody could maintain its caches. The engine is a program on the CPU, so it sees the caches
+/// either way; what the port says decides whether the memory's own maintenance is done.
 pub(crate) fn simulated_port(memory: &Mapping) -> Port {
     let maintained = matches!(memory.scope, SyncScope::Range { .. } | SyncScope::Whole);
     if memory.coherent.unwrap_or(!maintained) { WIDE_COHERENT } else { WIDE }

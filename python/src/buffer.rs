@@ -69,7 +69,8 @@ impl Inner {
         self.memory.device_type()
     }
 
-    /// The device behind the region's port, as DLPack names it: a GPU, or one that has no name there.
+    /// The device behind the region's port, as DLPack names it: a GPU, or one that has no name
+    /// there.
     pub(crate) fn device(&self) -> DlDevice {
         match self.memory.port.map(|port| port.bus) {
             Some(Bus::Gpu(ordinal)) => DlDevice { device_type: device::CUDA, device_id: ordinal.cast_signed() },
@@ -158,7 +159,8 @@ impl Inner {
         }
     }
 
-    /// To a device behind the region's port; the bus address, and which hand-over it is of all that there were.
+    /// To a device behind the region's port; the bus address, and which hand-over it is of all that
+    /// there were.
     pub(crate) fn give(&self, direction: Direction) -> PyResult<(u64, u64)> {
         static HANDOVERS: AtomicU64 = AtomicU64::new(0);
         let port = self.memory.port.ok_or_else(no_port)?;
@@ -308,8 +310,8 @@ impl Buffer {
         self.inner.len_bytes
     }
 
-    /// The bus address of the first element, as the region's port sees it. A number: the device may use it only between `to_device` and the end of
-    /// that.
+    /// The bus address of the first element, as the region's port sees it. A number: the device may
+    /// use it only between `to_device` and the end of that.
     #[getter]
     fn device_address(&self) -> PyResult<u64> {
         self.inner.here()?;
@@ -398,7 +400,8 @@ impl Buffer {
         self.inner.take_back(None)
     }
 
-    /// PYNQ's name: back to the region, now. Refused while arrays look at it, and while a device has it.
+    /// PYNQ's name: back to the region, now. Refused while arrays look at it, and while a device
+    /// has it.
     fn freebuffer(&self) -> PyResult<()> {
         let buf = self.inner.take()?;
         go_home(buf, self.inner.home, self.inner.memory);

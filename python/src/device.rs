@@ -31,11 +31,12 @@ impl Opening {
     }
 }
 
-/// A device, opened once, by its name: "uio:axi_dma@40400000", "guard:f8003000", "pci:0000:01:00.0", "vfio:0000:01:00.0",
-/// "cuda:0", "sim:zdma"; `inventory()` lists those that this machine has.
+/// A device, opened once, by its name: "uio:axi_dma@40400000", "guard:f8003000",
+/// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "sim:zdma"; `inventory()` lists those that
+/// this machine has.
 ///
-/// It is closed with its last handle. Once memory was opened from it, or a register was read, it stays open until the process
-/// ends, as the memory does.
+/// It is closed with its last handle. Once memory was opened from it, or a register was read, it
+/// stays open until the process ends, as the memory does.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Device {
     name: DeviceName,
@@ -53,17 +54,18 @@ impl Device {
         Ok(Self { opening: Mine::new(Opening::of(&name)?), registers: Mine::new(Mutex::default()), name })
     }
 
-    /// Memory for this device: its own ("vfio:0000:01:00.0"), a dma-heap's block, through its guard where that is what was opened,
-    /// or memory that belongs to no device. `bytes` and `port` as `open_memory` has them; what the kernel knows of the device's way
-    /// to memory goes before `port`.
+    /// Memory for this device: its own ("vfio:0000:01:00.0"), a dma-heap's block, through its guard
+    /// where that is what was opened, or memory that belongs to no device. `bytes` and `port` as
+    /// `open_memory` has them; what the kernel knows of the device's way to memory goes before
+    /// `port`.
     #[pyo3(signature = (name, bytes=None, *, port=None))]
     fn memory(&self, name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
         Region::open(name, Some(self.opening.get()?), bytes, port)
     }
 
-    /// The register at `offset`, a multiple of 4 in bytes. The first read takes the device as a driver does: what is behind an
-    /// IOMMU is reset, and a simulated one begins as after power-on. What the kernel cannot reset is
-    /// read as it is, and may not master the bus.
+    /// The register at `offset`, a multiple of 4 in bytes. The first read takes the device as a
+    /// driver does: what is behind an IOMMU is reset, and a simulated one begins as after power-on.
+    /// What the kernel cannot reset is read as it is, and may not master the bus.
     fn read32(&self, offset: usize) -> PyResult<u32> {
         let (opening, registers) = (self.opening.get()?, self.registers.get()?);
         let mut registers = registers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +126,8 @@ fn attached(device: &'static OpenDevice) -> contigo::Result<AnyDevice<'static>> 
     if device.port().is_some() {
         return device.attach(READ_ONLY);
     }
-    // SAFETY: the promise is about the device's accesses to memory through the port of what is returned. `Device::read32` alone
-    // uses that: it reads registers, starts nothing, and no driver asks it for its port.
+    // SAFETY: the promise is about the device's accesses to memory through the port of what is
+    // returned. `Device::read32` alone uses that: it reads registers, starts nothing, and no driver
+    // asks it for its port.
     unsafe { device.attach_wired(NOBODY, READ_ONLY) }
 }

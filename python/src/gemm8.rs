@@ -17,7 +17,8 @@ enum Core {
     Gpu(Engine<contigo::cuda::CudaKernel<'static, contigo_gemm8::cuda::Gemm8Kernel, 4>, 4>),
 }
 
-/// A matrix engine, int8 times int8 (`examples/gemm8/README.md`): of the simulated board, or a kernel on the GPU, bit for bit the same.
+/// A matrix engine, int8 times int8 (`examples/gemm8/README.md`): of the simulated board, or a
+/// kernel on the GPU, bit for bit the same.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Gemm8 {
     memory: &'static Memory,
@@ -50,8 +51,9 @@ fn core(memory: &'static Memory) -> PyResult<Core> {
 
 #[pymethods]
 impl Gemm8 {
-    /// c = a x b + bias: `a` is m rows of k int8, `b` k rows of n, `bias` n int32, `c` m rows of n int32, or of int8 where `shift` says by how much
-    /// the sums are shifted right. All are buffers of the engine's region that no array looks at. Waits at most `timeout_ms`.
+    /// c = a x b + bias: `a` is m rows of k int8, `b` k rows of n, `bias` n int32, `c` m rows of n
+    /// int32, or of int8 where `shift` says by how much the sums are shifted right. All are buffers
+    /// of the engine's region that no array looks at. Waits at most `timeout_ms`.
     #[pyo3(signature = (a, b, bias, c, *, m, n, k, shift=None, relu=false, timeout_ms=1000))]
     #[allow(clippy::too_many_arguments, reason = "four operands and what is done with them, most by name")]
     fn run(

@@ -11,7 +11,8 @@ use pyo3::{
 };
 use std::ffi::CStr;
 
-/// A framework's array that lies in a region: which bytes, and where a device finds them. It keeps the array.
+/// A framework's array that lies in a region: which bytes, and where a device finds them. It keeps
+/// the array.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Imported {
     imported: Runtimes<'static>,

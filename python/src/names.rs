@@ -7,7 +7,8 @@ use pyo3::{
     types::{PyDict, PyList},
 };
 
-/// Reads a name of memory; what is none is answered with what to write, and with what this machine has.
+/// Reads a name of memory; what is none is answered with what to write, and with what this machine
+/// has.
 pub(crate) fn memory(text: &str) -> PyResult<MemoryName> {
     text.parse().map_err(|error| PyValueError::new_err(format!("{text}: {error}; {}", Inventory::here().memory_answer())))
 }
@@ -17,8 +18,8 @@ pub(crate) fn device(text: &str) -> PyResult<DeviceName> {
     text.parse().map_err(|error| PyValueError::new_err(format!("{text}: {error}; {}", Inventory::here().device_answer())))
 }
 
-/// What this machine has, and why it lacks the rest: a dict for each memory and each device, and for each kind of which there
-/// is none. Files are read, and nothing is opened.
+/// What this machine has, and why it lacks the rest: a dict for each memory and each device, and
+/// for each kind of which there is none. Files are read, and nothing is opened.
 ///
 /// - `what`: "memory", for `open_memory`, or "device", for `Device`
 /// - `kind`, and `name`: what opens it; None where there is none of its kind

@@ -1,4 +1,5 @@
-//! A region: DMA memory, opened by its name. It stays open until the process ends: arrays of it may be anywhere.
+//! A region: DMA memory, opened by its name. It stays open until the process ends: arrays of it may
+//! be anywhere.
 
 use crate::{
     buffer::Buffer,
@@ -46,7 +47,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Opens it for good, from `device` or alone. Where nobody says how much, a smaller block whose size is fixed is taken as it is.
+    /// Opens it for good, from `device` or alone. Where nobody says how much, a smaller block whose
+    /// size is fixed is taken as it is.
     fn open(name: &MemoryName, device: Option<&Opening>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<&'static Self> {
         let device = device.map(Opening::for_good);
         let open = |len_bytes| device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes));
@@ -129,8 +131,8 @@ fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
 
 /// DMA memory that was opened by its name. It stays open until the process ends.
 ///
-/// `open_memory` and `Device.memory` make one. The class itself does too, as `Heap` did in 0.1, for this release: there
-/// `kernel_port` is what a name has after `@guard:`.
+/// `open_memory` and `Device.memory` make one. The class itself does too, as `Heap` did in 0.1, for
+/// this release: there `kernel_port` is what a name has after `@guard:`.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Region {
     memory: Mine<&'static Memory>,
@@ -151,13 +153,14 @@ impl Region {
     }
 }
 
-/// Opens memory by its name: "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb", "cuda", "sim:7"; `inventory()` lists
-/// those that this machine has. Memory that belongs to a device ("vfio:0000:01:00.0", "dma-heap:linux,cma@guard:f8003000")
-/// opens that too, for itself: where the device's registers are used as well, it is `Device(name).memory(…)`.
+/// Opens memory by its name: "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb", "cuda",
+/// "sim:7"; `inventory()` lists those that this machine has. Memory that belongs to a device
+/// ("vfio:0000:01:00.0", "dma-heap:linux,cma@guard:f8003000") opens that too, for itself: where the
+/// device's registers are used as well, it is `Device(name).memory(…)`.
 ///
-/// `bytes` is how much of it is opened, 16 MiB where nothing is said; of a block whose size is fixed it is the least. `port`
-/// is how the accelerator reaches it: (name, offset, address bits, coherent). Only what the kernel or a simulated board does
-/// not know of is taken from it.
+/// `bytes` is how much of it is opened, 16 MiB where nothing is said; of a block whose size is
+/// fixed it is the least. `port` is how the accelerator reaches it: (name, offset, address bits,
+/// coherent). Only what the kernel or a simulated board does not know of is taken from it.
 #[pyfunction]
 #[pyo3(signature = (name, bytes=None, *, port=None))]
 pub(crate) fn open_memory(name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
@@ -189,8 +192,9 @@ impl Region {
         Pool::new(self.memory.get()?, &dims(shape)?, dtype, slots, align)
     }
 
-    /// A framework's array whose elements lie in this region, wherever they came from: no copy, and its bus address. `contract` says what it must be:
-    /// "tvm" (64 bytes, compact), "dlpack" (256 bytes), "onnxruntime", "numpy", "any". Memory that is not of this region is refused.
+    /// A framework's array whose elements lie in this region, wherever they came from: no copy, and
+    /// its bus address. `contract` says what it must be: "tvm" (64 bytes, compact), "dlpack" (256
+    /// bytes), "onnxruntime", "numpy", "any". Memory that is not of this region is refused.
     #[pyo3(signature = (array, contract="any"))]
     #[allow(clippy::wrong_self_convention, reason = "the array API's name")]
     fn from_dlpack(&self, array: &Bound<'_, PyAny>, contract: &str) -> PyResult<Imported> {

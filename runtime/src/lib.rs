@@ -56,8 +56,8 @@
 //! # Ok::<(), contigo::Error>(())
 //! ```
 //!
-//! A function that uses `?` here returns `contigo::Result`: a refused job's error holds its buffers,
-//! so `Box<dyn Error>` cannot have it.
+//! A function that uses `?` here returns `contigo::Result`: a refused job's error holds its
+//! buffers, so `Box<dyn Error>` cannot have it.
 //!
 //! # What holds, and where
 //!

@@ -8,8 +8,8 @@ use std::{
     time::SystemTime,
 };
 
-/// A copy of the files that git knows or would add. Programs build in it without a network; what they build is kept for the next
-/// run, beside the copy, so that only the first takes its minutes.
+/// A copy of the files that git knows or would add. Programs build in it without a network; what
+/// they build is kept for the next run, beside the copy, so that only the first takes its minutes.
 #[derive(Debug)]
 pub struct Copied {
     /// Where the files came from.
@@ -19,11 +19,12 @@ pub struct Copied {
 }
 
 impl Copied {
-    /// A copy of `root` in the folder `scratch`, anew. `None` where git does not know the tree: then a copy would have everything that
-    /// was built.
+    /// A copy of `root` in the folder `scratch`, anew. `None` where git does not know the tree:
+    /// then a copy would have everything that was built.
     ///
-    /// Every file has the time of its original, by which cargo knows that it need not be compiled again; but those named by `changing`,
-    /// which an earlier run may have compiled as they were later.
+    /// Every file has the time of its original, by which cargo knows that it need not be compiled
+    /// again; but those named by `changing`, which an earlier run may have compiled as they were
+    /// later.
     ///
     /// # Errors
     /// What the files say.
@@ -56,7 +57,8 @@ impl Copied {
         &self.target
     }
 
-    /// Writes a file of the copy. With a `time`, it has that one, or its original's where that is later.
+    /// Writes a file of the copy. With a `time`, it has that one, or its original's where that is
+    /// later.
     ///
     /// # Errors
     /// What the file says.

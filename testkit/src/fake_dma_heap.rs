@@ -156,8 +156,8 @@ impl FakeHeap {
     }
 }
 
-// SAFETY: 1. A memfd is zeroed, as long as `ftruncate` made it, known to nobody else and never shortened. 2. The addresses
-// are invented: no device is ever given one.
+// SAFETY: 1. A memfd is zeroed, as long as `ftruncate` made it, known to nobody else and never
+// shortened. 2. The addresses are invented: no device is ever given one.
 unsafe impl HeapKernel for FakeHeap {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         let errno = match self.fault {

@@ -17,8 +17,9 @@ pub struct FoundEngine {
 }
 
 impl FoundEngine {
-    /// The UIO devices under `root` (`""` for the running kernel's) that are DMA engines of its board, in the board's order: known by
-    /// the address of their registers, whatever their nodes are called.
+    /// The UIO devices under `root` (`""` for the running kernel's) that are DMA engines of its
+    /// board, in the board's order: known by the address of their registers, whatever their nodes
+    /// are called.
     #[must_use]
     pub fn all(root: &str) -> Vec<Self> {
         let engines = soc(root).map_or(&[] as &[DmaEngine], |soc| soc.engines).iter();
@@ -38,7 +39,8 @@ fn at(root: &str, addr: u64) -> Option<DeviceName> {
     found.and_then(|entry| entry.name)
 }
 
-/// Are the registers of `opened` at `addr`? Between the look that found it and its opening, its name may have become another device's.
+/// Are the registers of `opened` at `addr`? Between the look that found it and its opening, its
+/// name may have become another device's.
 ///
 /// # Errors
 /// [`Error::NotFound`]: they are elsewhere.

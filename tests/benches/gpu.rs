@@ -46,7 +46,8 @@ mod measured {
     /// `copy_bytes(dst, src, len)`.
     struct CopyBytes;
 
-    // SAFETY: `examples/gemm8/kernels/gemm8.cu`: reads `len` bytes at the second operand, writes as many at the first.
+    // SAFETY: `examples/gemm8/kernels/gemm8.cu`: reads `len` bytes at the second operand, writes as
+    // many at the first.
     unsafe impl Kernel<2> for CopyBytes {
         type Args = usize;
         const NAME: &'static str = "copy_bytes";
@@ -214,7 +215,8 @@ mod measured {
         for len_bytes in (12..=26).step_by(2).map(|bits| 1_usize << bits) {
             let region = Region::new(CudaHost::allocate(&gpu, 2 * len_bytes, Align::PAGE).unwrap()).unwrap();
             let pool = Pool::<2>::new(region.carve(2 * len_bytes, Align::PAGE).unwrap(), len_bytes).unwrap();
-            // SAFETY: `copy_bytes` of `examples/gemm8/kernels/gemm8.cu`, which `CopyBytes` describes; so below.
+            // SAFETY: `copy_bytes` of `examples/gemm8/kernels/gemm8.cu`, which `CopyBytes`
+            // describes; so below.
             let mut direct = Engine::new(unsafe { CudaKernel::<CopyBytes, 2>::new(module.module()) }.unwrap()).unwrap();
             let direct_us = jobs_us(&mut direct, &pool, len_bytes);
             // SAFETY: as above.

@@ -35,7 +35,8 @@ fn rustc() -> Command {
     Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
 }
 
-/// The runtime and the example of a driver as cargo builds them here and now: their libraries, and the folder of what they need.
+/// The runtime and the example of a driver as cargo builds them here and now: their libraries, and
+/// the folder of what they need.
 struct Runtime {
     libraries: [(&'static str, PathBuf); 2],
     folder: PathBuf,

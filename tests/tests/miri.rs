@@ -104,7 +104,8 @@ fn the_core_has_no_undefined_behaviour_that_miri_knows() {
         return say(&format!("skipped: Miri on the core; {why}"));
     }
     let folder = tempfile::tempdir().unwrap();
-    // Both models at once: a test that Miri reads has one thread. Cargo builds each set for the first that asks.
+    // Both models at once: a test that Miri reads has one thread. Cargo builds each set for the
+    // first that asks.
     std::thread::scope(|scope| {
         for (number, (model, flags)) in MODELS.into_iter().enumerate() {
             let log = folder.path().join(format!("miri-{number}.log"));

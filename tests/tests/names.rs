@@ -1,5 +1,5 @@
-//! Memory and devices by their names, over trees of files that look like the kernel's, and on the simulated board. On real kernels the lab
-//! opens them.
+//! Memory and devices by their names, over trees of files that look like the kernel's, and on the
+//! simulated board. On real kernels the lab opens them.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

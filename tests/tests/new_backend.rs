@@ -1,7 +1,8 @@
-//! Whoever adds a kind of memory in the five files that CONTRIBUTING.md names has it in the tool, in C and in Python.
+//! Whoever adds a kind of memory in the five files that CONTRIBUTING.md names has it in the tool,
+//! in C and in Python.
 //!
-//! It is added in a copy of this tree, and built there without a network. What is built is kept in `target/tmp`, so that only the
-//! first run takes its minutes.
+//! It is added in a copy of this tree, and built there without a network. What is built is kept in
+//! `target/tmp`, so that only the first run takes its minutes.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::{
@@ -17,7 +18,8 @@ use std::{
 
 const PAGE: &str = "CONTRIBUTING.md";
 
-/// What goes into each file: a new one is this text; to another it is added after a line, or at the end.
+/// What goes into each file: a new one is this text; to another it is added after a line, or at the
+/// end.
 const ADDED: [(&str, After, &str); 7] = [
     ("runtime/src/linux/memory/acme.rs", After::Nothing, include_str!("new_backend/acme.rs")),
     ("runtime/src/linux/memory/mod.rs", After::All, "\nmod acme;\npub use self::acme::Acme;\n"),

@@ -1,5 +1,5 @@
-//! The runtime's wings import one way. Its sources are read here, and an import of a wing that comes
-//! later is named with its file and line.
+//! The runtime's wings import one way. Its sources are read here, and an import of a wing that
+//! comes later is named with its file and line.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 mod source;

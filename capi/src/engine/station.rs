@@ -89,7 +89,8 @@ enum Job {
 pub(crate) enum Wiring {
     /// A new device on a simulated board.
     Sim { sim: u64 },
-    /// A device by its name; `port`: its handle, 0 where the kernel says it; `polled`: without its interrupt.
+    /// A device by its name; `port`: its handle, 0 where the kernel says it; `polled`: without its
+    /// interrupt.
     Device { held: Held, port: u64, polled: bool },
     /// A kernel on the GPU that the port belongs to.
     Gpu,
@@ -116,7 +117,8 @@ impl Station {
         let (index, mut station) = ENGINES.claim()?.parts();
         let (_, mut machine) = MACHINES.claim()?.parts();
         let heap = heap.map(|heap| HEAPS.lease(heap)).transpose()?;
-        // `device` after `sim` and `held`, so that it is dropped before them where something below fails.
+        // `device` after `sim` and `held`, so that it is dropped before them where something below
+        // fails.
         let (sim, held, device, bell) = match wiring {
             Wiring::Sim { sim } => {
                 let sim = SimDevice::new(kind, sim, port)?;
@@ -126,7 +128,8 @@ impl Station {
                 (Some(sim), None, Some(device), None)
             }
             Wiring::Device { held, port, polled } => {
-                // SAFETY: the C program says that the device is wired so (contigo.h, `contigo_engine_options.port`).
+                // SAFETY: the C program says that the device is wired so (contigo.h,
+                // `contigo_engine_options.port`).
                 let device = unsafe { held.attach(port, Attach { interrupt: !polled, ..Attach::default() })? };
                 let bell = device.uio_irq()?;
                 (None, Some(held), Some(Dev::Named(device)), bell)

@@ -27,20 +27,22 @@ use core::{
     slice,
 };
 
-/// A device that was opened by its name: one opening serves its registers, its engine and its memory. It can be closed once all of them
-/// are.
+/// A device that was opened by its name: one opening serves its registers, its engine and its
+/// memory. It can be closed once all of them are.
 pub type contigo_device = u64;
 
 /// The registers and the interrupt of a device that a program drives itself.
 pub type contigo_registers = u64;
 
-/// Opens memory by its name, `len_bytes` of it: `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`, `dma-heap:linux,cma@guard:f8003000`, `hugetlb`,
-/// `vfio:0000:01:00.0`, `cuda:0`, `sim:7`; `contigo_inventory` lists what this machine has, and `contigo info`. What the memory belongs to is
-/// opened with it, and closed with it: use `contigo_device_memory` where the program drives that device too. Close it with
-/// `contigo_heap_close`. `contigo_heap_open` has the same with more to ask of the memory.
+/// Opens memory by its name, `len_bytes` of it: `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`,
+/// `dma-heap:linux,cma@guard:f8003000`, `hugetlb`, `vfio:0000:01:00.0`, `cuda:0`, `sim:7`;
+/// `contigo_inventory` and `contigo info` list this machine's. A device that the memory belongs to
+/// is opened and closed with it: use `contigo_device_memory` where the program drives that device
+/// too. Close it with `contigo_heap_close`. `contigo_heap_open` has the same with more to ask of
+/// the memory.
 ///
-/// `CONTIGO_E_BAD_NAME`: it is no name; the text says at which byte, and what to write. What is not there is answered with what this machine
-/// has.
+/// `CONTIGO_E_BAD_NAME`: it is no name; the text says at which byte, and what to write. A name that
+/// is not there is answered with the names of this machine.
 ///
 /// # Safety
 /// `name` is NUL-terminated; `heap` is writable.
@@ -50,8 +52,8 @@ pub unsafe extern "C" fn contigo_region_open(name: *const c_char, len_bytes: usi
     unsafe { raw::answer(heap, "heap", || named(raw::text(name, "name")?, None, len_bytes)) }
 }
 
-/// Opens a device by its name: `uio:axi_dma@40400000`, `guard:f8003000`, `pci:0000:01:00.0`, `vfio:0000:01:00.0`, `sim:zdma`. Close it with
-/// `contigo_device_close`.
+/// Opens a device by its name: `uio:axi_dma@40400000`, `guard:f8003000`, `pci:0000:01:00.0`,
+/// `vfio:0000:01:00.0`, `sim:zdma`. Close it with `contigo_device_close`.
 ///
 /// `CONTIGO_E_BAD_NAME`: as `contigo_region_open`.
 ///
@@ -63,7 +65,8 @@ pub unsafe extern "C" fn contigo_device_open(name: *const c_char, device: *mut c
     unsafe { raw::answer(device, "device", || device::open(raw::text(name, "name")?.parse()?)) }
 }
 
-/// Closes a device. `CONTIGO_E_STILL_USED` while memory of it, its registers or an engine on it is open.
+/// Closes a device. `CONTIGO_E_STILL_USED` while memory of it, its registers or an engine on it is
+/// open.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_device_close(device: contigo_device) -> contigo_status {
     call(|| {
@@ -72,8 +75,8 @@ pub extern "C" fn contigo_device_close(device: contigo_device) -> contigo_status
     })
 }
 
-/// Opens `len_bytes` of memory for a device: what belongs to it, a dma-heap's block through its guard, or memory that belongs to no device.
-/// Close it with `contigo_heap_close`.
+/// Opens `len_bytes` of memory for a device: what belongs to it, a dma-heap's block through its
+/// guard, or memory that belongs to no device. Close it with `contigo_heap_close`.
 ///
 /// `CONTIGO_E_NEEDS_DEVICE`: the memory belongs to another device.
 ///
@@ -90,8 +93,9 @@ pub unsafe extern "C" fn contigo_device_memory(
     unsafe { raw::answer(heap, "heap", || named(raw::text(name, "name")?, Some(device), len_bytes)) }
 }
 
-/// The device's way to memory: `port` as the kernel describes this device, or, with a `port` of 0, what the kernel or the simulated board says
-/// alone (`vfio:…`, `sim:…`, `cuda:…`). Close `seen` with `contigo_port_close`.
+/// The device's way to memory: `port` as the kernel describes this device, or, with a `port` of 0,
+/// what the kernel or the simulated board says alone (`vfio:…`, `sim:…`, `cuda:…`). Close `seen`
+/// with `contigo_port_close`.
 ///
 /// `CONTIGO_E_UNSUITABLE`: nobody says it; name the port.
 ///
@@ -110,15 +114,17 @@ pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: conti
     unsafe { raw::answer(seen, "seen", find) }
 }
 
-/// Takes the registers and the interrupt of a device, for a program that drives it itself: window number `window`, which for a PCI function is
-/// its BAR, and 0 for others; `polled`: 1, without the interrupt. One engine or one program has them at a time. Close them with
+/// Takes the registers and the interrupt of a device, for a program that drives it itself: window
+/// number `window`, which for a PCI function is its BAR, and 0 for others; `polled`: 1, without the
+/// interrupt. One engine or one program has them at a time. Close them with
 /// `contigo_registers_close`.
 ///
-/// `port` is the device's way to memory where only the program knows it; 0 where the kernel says it, or the simulated board.
+/// `port` is the device's way to memory where only the program knows it; 0 where the kernel says
+/// it, or the simulated board.
 ///
 /// # Safety
-/// `registers` is writable. In this bitstream, on this board, the device reaches memory through `port` and no other way, and nobody else
-/// drives it: the program's word.
+/// `registers` is writable. In this bitstream, on this board, the device reaches memory through
+/// `port` and no other way, and nobody else drives it: the program's word.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_attach(
     device: contigo_device,
@@ -150,7 +156,8 @@ pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device
     })
 }
 
-/// Reads the 32-bit register at `offset` bytes, a multiple of 4; all ones outside of the window, as an absent device answers.
+/// Reads the 32-bit register at `offset` bytes, a multiple of 4; all ones outside of the window, as
+/// an absent device answers.
 ///
 /// # Safety
 /// `value` is writable.
@@ -163,8 +170,8 @@ pub unsafe extern "C" fn contigo_registers_read(registers: contigo_registers, of
 /// Writes it; outside of the window nothing happens.
 ///
 /// # Safety
-/// Whatever the device does with the value, it touches only memory that was handed to it (`contigo_buf_to_device`): an address and a doorbell
-/// make it read and write there.
+/// The device touches only memory that was handed to it (`contigo_buf_to_device`), whatever it does
+/// with the value: an address and a doorbell make it read and write there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, offset: usize, value: u32) -> contigo_status {
     call(|| {
@@ -176,7 +183,8 @@ pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, o
     })
 }
 
-/// Waits for the interrupt, at most `timeout_us`; without one it is a short pause. It may end early: look at the device after it.
+/// Waits for the interrupt, at most `timeout_us`; without one it is a short pause. It may end
+/// early: look at the device after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_registers_wait(registers: contigo_registers, timeout_us: u32) -> contigo_status {
     call(|| on(registers, |attached| Ok(attached.device.wait(timeout_us)?)))
@@ -191,15 +199,17 @@ pub extern "C" fn contigo_registers_close(registers: contigo_registers) -> conti
     })
 }
 
-/// What this machine has, a line each, and why it lacks the rest. A line has four fields with a tab between them: `memory` or `device`; the
-/// name, or the kind where there is none; `ready`, `blocked` or `absent`; why, and what to do. Files under `/sys` are read, and nothing is
-/// opened.
+/// Lists memory and devices of this machine, a line each, and says why the rest is missing. A line
+/// has four fields with a tab between them: `memory` or `device`; the name, or the kind where there
+/// is none; `ready`, `blocked` or `absent`; why, and what to do. Files under `/sys` are read, and
+/// nothing is opened.
 ///
-/// Writes at most `capacity_bytes` with a NUL at the end into `text`, and into `len_bytes` how many bytes all of it has without the NUL; where
-/// that is `capacity_bytes` or more, it was cut.
+/// Writes at most `capacity_bytes` with a NUL at the end into `text`, and into `len_bytes` how many
+/// bytes all of it has without the NUL; where that is `capacity_bytes` or more, it was cut.
 ///
 /// # Safety
-/// `text` points to `capacity_bytes` writable bytes, or is NULL with a capacity of 0; `len_bytes` is writable.
+/// `text` points to `capacity_bytes` writable bytes, or is NULL with a capacity of 0; `len_bytes`
+/// is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_inventory(text: *mut c_char, capacity_bytes: usize, len_bytes: *mut usize) -> contigo_status {
     let list = || {

@@ -65,8 +65,9 @@ pub struct contigo_engine_options {
     pub uio: *const c_char,
     /// The heap for what the driver itself needs, carved once; 0: none.
     pub heap: contigo_heap,
-    /// A device that was opened by its name (`contigo_device_open`), in the place of `sim` and `uio`; 0: one of those. Its `port` may be 0
-    /// where the kernel says it, or the simulated board.
+    /// A device that was opened by its name (`contigo_device_open`), in the place of `sim` and
+    /// `uio`; 0: one of those. Its `port` may be 0 where the kernel says it, or the simulated
+    /// board.
     pub device: contigo_device,
 }
 

@@ -30,7 +30,8 @@ pub type contigo_heap = u64;
 pub const CONTIGO_HEAP_SIM: u32 = 1;
 /// A u-dma-buf: `name` is that in `/dev`, whose addresses are physical ones. Its size is in the device tree.
 pub const CONTIGO_HEAP_U_DMA_BUF: u32 = 2;
-/// A u-dma-buf of a node behind `dma-ranges` or an IOMMU: its address is the accelerator's own. `contigo_heap_open` says what the caller promises.
+/// A u-dma-buf of a node behind `dma-ranges` or an IOMMU: its address is the accelerator's own.
+/// `contigo_heap_open` says what the caller promises.
 pub const CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: u32 = 3;
 /// A block of a dma-heap: `name` is that in `/dev/dma_heap`, `len_bytes`. With `kernel_port` its address and its caches are the kernel's
 /// business; without, the kernel is older than 6.9 and the program has `CAP_SYS_ADMIN`.
@@ -42,7 +43,8 @@ pub const CONTIGO_HEAP_HUGE_PAGES: u32 = 5;
 /// `contigo_port_find("cuda:0")`.
 pub const CONTIGO_HEAP_CUDA: u32 = 6;
 
-/// Memory by its name, as `contigo_region_open` has it: `name`, `len_bytes`, and `device` where it is for an opened device.
+/// Memory by its name, as `contigo_region_open` has it: `name`, `len_bytes`, and `device` where it
+/// is for an opened device.
 pub const CONTIGO_HEAP_NAMED: u32 = 7;
 
 /// Which memory, and what it must be. What is 0 has its default.
@@ -132,11 +134,12 @@ unsafe impl Versioned for contigo_heap_stats {
 /// For `CONTIGO_HEAP_CUDA` as `contigo_port_find` says; and `CONTIGO_E_CUDA` with `CUDA_ERROR_OUT_OF_MEMORY` where no more can be pinned.
 ///
 /// # Safety
-/// `options` points to an initialised structure whose name is NULL or NUL-terminated; `heap` is writable. With
-/// `CONTIGO_HEAP_U_DMA_BUF_TRANSLATED`: every device that is given the heap's addresses is behind the same `iommus` or `dma-ranges` as the
-/// node; to another one they are physical addresses, of memory that is somebody else's. Of a
-/// write-combined heap: a thread that has written to a buffer calls `atomic_thread_fence(memory_order_seq_cst)` before another thread of the CPU
-/// gets it; jobs and hand-overs need nothing.
+/// `options` points to an initialised structure whose name is NULL or NUL-terminated; `heap` is
+/// writable. With `CONTIGO_HEAP_U_DMA_BUF_TRANSLATED`: every device that is given the heap's
+/// addresses is behind the same `iommus` or `dma-ranges` as the node; to another one they are
+/// physical addresses, of memory that is somebody else's. Of a write-combined heap: a thread that
+/// has written to a buffer calls `atomic_thread_fence(memory_order_seq_cst)` before another thread
+/// of the CPU gets it; jobs and hand-overs need nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_heap_open(options: *const contigo_heap_options, heap: *mut contigo_heap) -> contigo_status {
     // SAFETY: the caller's promise.

@@ -38,7 +38,8 @@ pub(crate) fn open(name: DeviceName) -> Result<u64, Fault> {
     Ok(claimed.raw())
 }
 
-/// A device that is used: the program's, or one that was opened for this use alone and is closed after it. Dropped in this order.
+/// A device that is used: the program's, or one that was opened for this use alone and is closed
+/// after it. Dropped in this order.
 pub(crate) struct Held {
     lease: Lease<OpenDevice>,
     _owned: Option<Owned>,

@@ -45,7 +45,8 @@ enum Ground {
 pub(crate) enum Source {
     /// By its name; of an opened device, where there is one.
     Named { name: MemoryName, device: Option<u64>, len_bytes: usize },
-    /// The u-dma-buf of that name behind a translation, by the word of `contigo_heap_open`'s caller.
+    /// The u-dma-buf of that name behind a translation, by the word of `contigo_heap_open`'s
+    /// caller.
     Translated { name: MemoryName },
     /// A block of a simulated board.
     Sim { sim: u64, len_bytes: usize },
@@ -63,8 +64,9 @@ impl Heap {
         let (memory, ground): (AnyMemory<'static>, _) = match *source {
             Source::Named { name, device, len_bytes } => {
                 let refused = |error| Fault::Memory { name, error };
-                // What it belongs to is in a table of its own: the heap's lease is the last once the program has closed it.
-                // What it belongs to is opened for this heap alone, where the program has not opened it.
+                // What it belongs to is in a table of its own: the heap's lease is the last once
+                // the program has closed it. What it belongs to is opened for this heap alone,
+                // where the program has not opened it.
                 let held = match (device, name.device()) {
                     (Some(device), _) => Some(Held::of(device)?),
                     (None, Some(owner)) => Some(Held::open(owner)?),
@@ -72,7 +74,8 @@ impl Heap {
                 };
                 match held {
                     Some(held) => {
-                        // SAFETY: the block is in the same `Heap` as what holds the device, before it, and so dropped before it.
+                        // SAFETY: the block is in the same `Heap` as what holds the device, before
+                        // it, and so dropped before it.
                         let block = unsafe { held.for_ever() }.memory(&name, len_bytes).map_err(refused)?;
                         (block, Ground::Device(held))
                     }

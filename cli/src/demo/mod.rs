@@ -129,7 +129,8 @@ fn on_gpu<B: Backend>(
     Ok(demo::stream_on_gpu(memory, module.kernel()?, tasks, outcomes, done)?)
 }
 
-/// With a simulated engine on memory that is real: `memory` goes on the board's bus at its own address.
+/// With a simulated engine on memory that is real: `memory` goes on the board's bus at its own
+/// address.
 fn on_board<B: Backend>(
     memory: B,
     board: &SimBoard,

@@ -45,15 +45,18 @@ const REGION_BYTES: usize = Ground::WHOLE_BYTES + DRIVER_BYTES + 4096;
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Options {
-    /// The memory, by its name: contigo info lists what this machine has; without it, the first that the engine can use
+    /// The memory, by its name: contigo info lists what this machine has; without it, the first
+    /// that the engine can use
     #[arg(long, alias = "heap", value_name = "NAME", value_parser = memory::memory_name)]
     memory: Option<MemoryName>,
 
-    /// The engine's device, by its name: uio:NODE, guard:DEVICE, vfio:ADDRESS, sim:zdma; without it, the first that this board has
+    /// The engine's device, by its name: uio:NODE, guard:DEVICE, vfio:ADDRESS, sim:zdma; without
+    /// it, the first that this board has
     #[arg(long, value_name = "NAME", value_parser = memory::device_name)]
     device: Option<DeviceName>,
 
-    /// What the device is, pl330 or zdma, where the board does not say it; alone, the first of that kind
+    /// What the device is, pl330 or zdma, where the board does not say it; alone, the first of that
+    /// kind
     ///
     /// sim, sim-pl330 and pl330@NODE name the device too.
     #[arg(long, value_name = "ENGINE")]

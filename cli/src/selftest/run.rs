@@ -91,7 +91,8 @@ impl Line<'_> {
     }
 }
 
-/// A simulated engine, on its board's memory, or on real memory, which goes on the board's bus at its own address.
+/// A simulated engine, on its board's memory, or on real memory, which goes on the board's bus at
+/// its own address.
 pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, kind: DmaKind, task: &Task) -> Result<Outcome, Failure> {
     let mapping = memory.mapping();
     match device.board() {

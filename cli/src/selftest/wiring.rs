@@ -12,8 +12,9 @@ const WINDOW_BYTES: usize = 4096;
 /// An opened engine, with its interrupt; `None`: the kernel says its port.
 pub(crate) fn attach(device: &OpenDevice, port: Option<Port>) -> Result<AnyDevice<'_>> {
     match port {
-        // SAFETY: the port is that of the board's constant, found by the address of these registers, or the one that the user
-        // named for them with --port; --lab-port is the user's word that no cache is here. A model's is its board's.
+        // SAFETY: the port is that of the board's constant, found by the address of these
+        // registers, or the one that the user named for them with --port; --lab-port is the user's
+        // word that no cache is here. A model's is its board's.
         Some(port) => unsafe { device.attach_wired(port, Attach::default()) },
         None => device.attach(Attach::default()),
     }

@@ -64,7 +64,8 @@ pub(crate) struct Description {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kernel {
-    /// Debian's `linux-source-VERSION`, built here with the fragments in `cross/lab/kernel/` and the board's own `kernel.config`.
+    /// Debian's `linux-source-VERSION`, built here with the fragments in `cross/lab/kernel/` and
+    /// the board's own `kernel.config`.
     pub(crate) source: Option<String>,
     /// The newest `linux-image-VERSION.*` of Debian, as it is.
     pub(crate) stock: Option<String>,

@@ -66,8 +66,8 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
 ];
 
-/// The example; which overlay, its own or its board's by the board's name; what is right in it; what
-/// is put there instead; what is then said, one of several, or nothing where it is harmless.
+/// The example; which overlay, its own or its board's by the board's name; what is right in it;
+/// what is put there instead; what is then said, one of several, or nothing where it is harmless.
 pub(crate) const BROKEN: &[(&str, &str, &str, &str, &str)] = &[
     ("zynq-7000-gemm8", "zynq-7000-gemm8", "&amba", "&no_such_label", "FDT_ERR"),
     ("zynq-7000-gemm8", "zynq-7000-gemm8", "interrupts = <0 29 4>;", "", "has no interrupts"),

@@ -2,8 +2,9 @@
 
 use crate::Output;
 
-/// What becomes of one 32-bit sum: ReLU, then shift with rounding half up and saturation, or nothing more
-/// (`examples/gemm8/README.md`, "Arithmetic"). The result is an int8's value where the output is int8.
+/// What becomes of one 32-bit sum: ReLU, then shift with rounding half up and saturation, or
+/// nothing more (`examples/gemm8/README.md`, "Arithmetic"). The result is an int8's value where the
+/// output is int8.
 ///
 /// ```
 /// use contigo_gemm8::{Output, requantize};

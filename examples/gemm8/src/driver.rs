@@ -1,7 +1,8 @@
 #![allow(unsafe_code, reason = "implementing `Accelerator` is a promise about the hardware")]
 //! `gemm8`, an int8 matrix engine: C = A·B + bias, then optional ReLU and right shift to int8, or raw int32.
 //!
-//! The hardware's contract (registers, limits, errors) is `examples/gemm8/README.md`. Four operands, in this order:
+//! The hardware's contract (registers, limits, errors) is `examples/gemm8/README.md`. Four
+//! operands, in this order:
 //!
 //! | operand | what | bytes | direction |
 //! |---|---|---|---|
@@ -68,7 +69,8 @@ impl Gemm {
         [m * k, k * n, 4 * n, (m * n).saturating_mul(self.output.element_bytes())]
     }
 
-    /// Do the operands suit the arguments, and the arguments the engine (`examples/gemm8/README.md`, "Operands and limits")? For every driver of one.
+    /// Do the operands suit the arguments, and the arguments the engine
+    /// (`examples/gemm8/README.md`, "Operands and limits")? For every driver of one.
     ///
     /// # Errors
     /// [`Error::Argument`], [`Error::BufferSize`], [`Error::BufferAlign`].
@@ -109,8 +111,8 @@ impl<D: Device> Gemm8<D> {
     /// no proof.
     ///
     /// # Safety
-    /// The window is a gemm8's (`examples/gemm8/README.md`), and nobody else drives it while this value
-    /// lives.
+    /// The window is a gemm8's (`examples/gemm8/README.md`), and nobody else drives it while this
+    /// value lives.
     pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < regs::WINDOW_BYTES {
             return Err(Error::RegisterWindow { device: "gemm8", need_bytes: regs::WINDOW_BYTES, have_bytes: device.len_bytes() });
@@ -152,10 +154,11 @@ impl<D: std::os::fd::AsFd> std::os::fd::AsFd for Gemm8<D> {
     }
 }
 
-// SAFETY: examples/gemm8/README.md, "What the engine promises": 1. it reads m·k, k·n and 4·n bytes from A, B and bias, and writes
-// the bytes of C, which `check` compared with the operands; nothing else. 2. AP_DONE and AP_IDLE rise after the last write
-// response has arrived, and ABORT raises AP_IDLE only then. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. ABORT starts nothing, and
-// AP_IDLE without AP_START is what `quiesce` believes.
+// SAFETY: examples/gemm8/README.md, "What the engine promises": 1. it reads m·k, k·n and 4·n bytes
+// from A, B and bias, and writes the bytes of C, which `check` compared with the operands; nothing
+// else. 2. AP_DONE and AP_IDLE rise after the last write response has arrived, and ABORT raises
+// AP_IDLE only then. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6.
+// ABORT starts nothing, and AP_IDLE without AP_START is what `quiesce` believes.
 unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
     type Args = Gemm;
     const NAME: &'static str = "gemm8";
@@ -178,8 +181,9 @@ unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
         };
         let [_, _, _, c_bytes] = args.operand_bytes();
         self.expected_bytes = c_bytes;
-        // SAFETY: the caller handed these operands over, and `check` found them large enough for these arguments, so
-        // the job that AP_START starts stays inside them (examples/gemm8/README.md, "What the engine promises", 1).
+        // SAFETY: the caller handed these operands over, and `check` found them large enough for
+        // these arguments, so the job that AP_START starts stays inside them
+        // (examples/gemm8/README.md, "What the engine promises", 1).
         unsafe {
             for (pointer, buffer) in regs::POINTERS.iter().zip(buffers) {
                 pointer.write(device, buffer.addr);

@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of `gemm8` (`examples/gemm8/README.md`): what its registers do, and what it does to memory.
+//! A model of `gemm8` (`examples/gemm8/README.md`): what its registers do, and what it does to
+//! memory.
 
 use crate::{Gemm8, Output, regs, requantize};
 use contigo::{

@@ -1,5 +1,6 @@
-//! The registers of `gemm8`, by the control protocol of AMD's Vitis HLS User Guide (UG1399, "S_AXILITE Control Register Map",
-//! block-level protocol `ap_ctrl_hs`). The table that hardware is built to is `examples/gemm8/README.md`.
+//! The registers of `gemm8`, by the control protocol of AMD's Vitis HLS User Guide (UG1399,
+//! "S_AXILITE Control Register Map", block-level protocol `ap_ctrl_hs`). The table that hardware is
+//! built to is `examples/gemm8/README.md`.
 
 use contigo::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
 

@@ -14,10 +14,12 @@
 //! maintenance, which is what [`SyncScope::Coherent`](crate::SyncScope) says. Below compute capability 7.2 an integrated GPU gets that by
 //! leaving the CPU uncached ([`GpuFacts::cpu_uncached`]): correct, and slow to read.
 //!
-//! **Without a copy, or with.** An integrated GPU and its CPU have one memory: there a copy is only a loss (CUDA C++ Best Practices Guide, "Zero
-//! Copy"). To a card every access of the kernel crosses the bus, whatever its size: what is read or written once, by neighbours together, is
-//! best left where it is; of what is read again and again (a matrix product reads each row of A n times) a copy pays, by [`CopyingKernel`].
-//! `tests/gpu/run` measures where one becomes the other on a machine, for a kernel that touches each byte once.
+//! **Without a copy, or with.** An integrated GPU and its CPU have one memory: there a copy is only
+//! a loss (CUDA C++ Best Practices Guide, "Zero Copy"). To a card every access of the kernel
+//! crosses the bus, whatever its size: what is read or written once, by neighbours together, is
+//! best left where it is; of what is read again and again (a matrix product reads each row of A n
+//! times) a copy pays, by [`CopyingKernel`]. `tests/gpu/run` measures where one becomes the other
+//! on a machine, for a kernel that touches each byte once.
 //!
 //! **The driver is loaded when [`Cuda::load`] is called,** and nothing of CUDA is needed to build. Its own functions allocate as they please; the
 //! runtime's do not.

@@ -130,8 +130,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// `examples/gemm8` is one in a crate of its own: four operands, an abort, and a device that reports
-/// errors.
+/// `examples/gemm8` is one in a crate of its own: four operands, an abort, and a device that
+/// reports errors.
 ///
 /// # Safety
 /// Every method but [`start`](Self::start) is safe to call, in any order.

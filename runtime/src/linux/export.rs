@@ -7,7 +7,8 @@ use crate::{
     types::Error,
 };
 
-/// The refusal of memory that no other importer can have: huge pages, VFIO's, the simulated board's.
+/// The refusal of memory that no other importer can have: huge pages, VFIO's, the simulated
+/// board's.
 pub const NO_DMA_BUF: Error = Error::Unsuitable {
     name: "this memory's count of dma-bufs",
     value: 0,
@@ -20,8 +21,8 @@ pub const NO_DMA_BUF: Error = Error::Unsuitable {
 /// Callers promise what [`Region::export`] asks for.
 ///
 /// # Implementation safety
-/// The descriptor is of a dma-buf that holds the whole block, and stays its own after the backend is
-/// dropped.
+/// The descriptor is of a dma-buf that holds the whole block, and stays its own after the backend
+/// is dropped.
 pub unsafe trait Export: Backend {
     /// A descriptor of a dma-buf that holds the whole block.
     ///
@@ -34,13 +35,15 @@ pub unsafe trait Export: Backend {
 }
 
 impl<B: Export> Region<B> {
-    /// A descriptor of a dma-buf that holds the block, for another importer: a camera's or a display's driver writes or reads it
-    /// without a copy.
+    /// A descriptor of a dma-buf that holds the block, for another importer: a camera's or a
+    /// display's driver writes or reads it without a copy.
     ///
     /// # Safety
-    /// - From the moment when an importer maps the block to the moment when it has unmapped it, nobody has a view of any byte of it, and
-    ///   no engine a job in it: the importer reads, writes, and maintains the caches of all of it, carves of others included.
-    /// - Of u-dma-buf: the importers have let go of it before this region is dropped, because then another program may open the device.
+    /// - From the moment when an importer maps the block to the moment when it has unmapped it,
+    ///   nobody has a view of any byte of it, and no engine a job in it: the importer reads,
+    ///   writes, and maintains the caches of all of it, carves of others included.
+    /// - Of u-dma-buf: the importers have let go of it before this region is dropped, because then
+    ///   another program may open the device.
     ///
     /// # Errors
     /// [`Error::Os`]: what the kernel says.

@@ -4,8 +4,9 @@
 //! `contigo`, `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an
 //! IOMMU. Inside this wing each of these imports only from those named before it.
 //!
-//! Each room that asks the kernel has a seam: with the feature `testkit`, `seam` is where a test puts
-//! a kernel of its own. Without it the seam's trait is the room's own, and has one implementor.
+//! Each room that asks the kernel has a seam: with the feature `testkit`, `seam` is where a test
+//! puts a kernel of its own. Without it the seam's trait is the room's own, and has one
+//! implementor.
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`.
 

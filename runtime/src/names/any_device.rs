@@ -19,9 +19,10 @@ use core::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// A device of whatever kind, for one driver: registers, interrupt and port. [`OpenDevice::attach`](super::OpenDevice::attach) makes one;
-/// when it is dropped, the next driver may have the device, and its [`Engine::new`](crate::Engine::new)
-/// stops what the last one left running. Where it is forgotten, nobody may.
+/// A device of whatever kind, for one driver: registers, interrupt and port.
+/// [`OpenDevice::attach`](super::OpenDevice::attach) makes one; when it is dropped, the next driver
+/// may have the device, and its [`Engine::new`](crate::Engine::new) stops what the last one left
+/// running. Where it is forgotten, nobody may.
 pub struct AnyDevice<'o> {
     registered: Registered<'o>,
     port: Port,
@@ -56,19 +57,22 @@ impl<'o> AnyDevice<'o> {
         Self { registered, port, _attached: Attached(attached) }
     }
 
-    /// The file of its interrupt, to wait for beside others, as [`UioIrq`] and [`VfioDevice::raw_fd`] say; `None` where it has none.
+    /// The file of its interrupt, to wait for beside others, as [`UioIrq`] and
+    /// [`VfioDevice::raw_fd`] say; `None` where it has none.
     #[must_use]
     pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
         match &self.registered {
             Registered::Plain { irq, .. } => irq.as_ref().map(AsFd::as_fd),
-            // SAFETY: it is open as long as the device, which is borrowed as long as what is returned.
+            // SAFETY: it is open as long as the device, which is borrowed as long as what is
+            // returned.
             Registered::Vfio(device) => device.raw_fd().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }),
             #[cfg(feature = "sim")]
             Registered::Simulated(_) => None,
         }
     }
 
-    /// A second handle on the interrupt of a UIO device or of a PCI function, for an event loop; `None` where it has none of that kind.
+    /// A second handle on the interrupt of a UIO device or of a PCI function, for an event loop;
+    /// `None` where it has none of that kind.
     ///
     /// # Errors
     /// As [`UioIrq::try_clone`].
@@ -80,8 +84,8 @@ impl<'o> AnyDevice<'o> {
     }
 }
 
-// SAFETY: 1. The registers of one device: a mapping's, VFIO's, or a model's. 2. `attached` gives them to one value at a time, and the
-// opening holds the lock that keeps other programs away.
+// SAFETY: 1. The registers of one device: a mapping's, VFIO's, or a model's. 2. `attached` gives
+// them to one value at a time, and the opening holds the lock that keeps other programs away.
 unsafe impl Mmio for AnyDevice<'_> {
     fn len_bytes(&self) -> usize {
         match &self.registered {
@@ -144,8 +148,8 @@ impl Irq for AnyDevice<'_> {
     }
 }
 
-// SAFETY: `OpenDevice::attach` gave it the port that the kernel or the simulated board says, and `attach_wired`'s caller promised the
-// other ones.
+// SAFETY: `OpenDevice::attach` gave it the port that the kernel or the simulated board says, and
+// `attach_wired`'s caller promised the other ones.
 unsafe impl Device for AnyDevice<'_> {
     fn port(&self) -> &Port {
         &self.port

@@ -9,11 +9,12 @@ use crate::{
 };
 use core::fmt;
 
-/// Memory of whatever kind: a [`Backend`] for a program that has its memory's name from its user. It owns the block, with no heap, and
-/// lives at most as long as the device that it belongs to.
+/// Memory of whatever kind: a [`Backend`] for a program that has its memory's name from its user.
+/// It owns the block, with no heap, and lives at most as long as the device that it belongs to.
 ///
-/// [`MemoryName::open_in`](super::MemoryName::open_in) and [`OpenDevice::memory`](super::OpenDevice::memory) make one of a name, and
-/// `From` of every type that holds memory.
+/// [`MemoryName::open_in`](super::MemoryName::open_in) and
+/// [`OpenDevice::memory`](super::OpenDevice::memory) make one of a name, and `From` of every type
+/// that holds memory.
 pub struct AnyMemory<'d>(Block<'d>);
 
 impl<'d> AnyMemory<'d> {
@@ -22,8 +23,8 @@ impl<'d> AnyMemory<'d> {
     }
 }
 
-// SAFETY: every method is one backend's own, the same one at every call, because what is inside is never exchanged; and moving this
-// value moves no block, as that backend promises.
+// SAFETY: every method is one backend's own, the same one at every call, because what is inside is
+// never exchanged; and moving this value moves no block, as that backend promises.
 unsafe impl Backend for AnyMemory<'_> {
     forward!(|this| this.0.backend() => name, mapping, segment, sync_for_device, sync_for_cpu, held_by);
 }

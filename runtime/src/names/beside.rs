@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "files below a root that only a caller of `open_under` can choose")]
-//! The registers that the kernel gives to user space: a UIO device's, a PCI function's, or those beside a guard.
+//! The registers that the kernel gives to user space: a UIO device's, a PCI function's, or those
+//! beside a guard.
 
 use super::{DeviceName, any_device::Registered, files::Files, found, grammar::is_pci, open_device::Attach};
 use crate::{
@@ -55,8 +56,8 @@ impl Beside {
         Ok(Self::Pci { function: Mutex::new(function), master, bar: Once::new() })
     }
 
-    /// What has the registers of the device that the kernel calls `guard`: the PCI function of that address, or the UIO device whose first
-    /// register is there.
+    /// What has the registers of the device that the kernel calls `guard`: the PCI function of that
+    /// address, or the UIO device whose first register is there.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn of_guard(guard: &str, files: Files<'_>) -> Result<Self, Error> {
         const WHAT: &str = "UIO device or PCI function with the registers of this guard";
@@ -147,7 +148,8 @@ pub(super) fn is_called(device: &str, name: &str) -> bool {
     device == name || address(device) == Some(name)
 }
 
-/// The kernel's name for the guarded device that is called `name`, by its whole name or its address.
+/// The kernel's name for the guarded device that is called `name`, by its whole name or its
+/// address.
 pub(super) fn guard_called(name: &str, files: Files<'_>) -> Result<heapless::String<64>, Error> {
     const WHAT: &str = "device that is bound to the kernel module contigo";
     let (mut guards, mut matches, mut found) = (0, 0, heapless::String::new());

@@ -11,8 +11,9 @@ use super::{
 };
 use crate::types::Error;
 
-/// The name of a device: what a user writes after `--device`, in every language. It is copied like a number, and says nothing of whether
-/// this machine has such a device: [`Inventory`](super::Inventory) does, and [`open`](Self::open).
+/// The name of a device: what a user writes after `--device`, in every language. It is copied like
+/// a number, and says nothing of whether this machine has such a device:
+/// [`Inventory`](super::Inventory) does, and [`open`](Self::open).
 ///
 /// | name | device |
 /// |---|---|
@@ -57,7 +58,8 @@ impl DeviceName {
     /// Opens it, once: registers, interrupt and memory come from what is returned.
     ///
     /// # Errors
-    /// [`Error::NotBuiltIn`]: this program was built without it. What its own function says: the table above names it.
+    /// [`Error::NotBuiltIn`]: this program was built without it. What its own function says: the
+    /// table above names it.
     ///
     /// ```
     /// use contigo::names::DeviceName;
@@ -71,8 +73,8 @@ impl DeviceName {
         self.open_at("")
     }
 
-    /// As [`open`](Self::open), with `root` before `/sys` and `/dev` of a `uio:` or a `pci:`: for tests, and for a container that has them
-    /// elsewhere. Every other device is this machine's.
+    /// As [`open`](Self::open), with `root` before `/sys` and `/dev` of a `uio:` or a `pci:`: for
+    /// tests, and for a container that has them elsewhere. Every other device is this machine's.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -84,7 +86,8 @@ impl DeviceName {
         self.open_at(root)
     }
 
-    /// The seam: opens a guard with `kernel` in the module's place, and with `root` before `/sys` and `/dev`.
+    /// The seam: opens a guard with `kernel` in the module's place, and with `root` before `/sys`
+    /// and `/dev`.
     ///
     /// # Errors
     /// As [`open`](Self::open).

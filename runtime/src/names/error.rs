@@ -4,7 +4,8 @@ use super::{DeviceName, MemoryName};
 use crate::types::Error;
 use core::fmt;
 
-/// A text is no name of memory or of a device: what is wrong, at which byte, and what to write in its place.
+/// A text is no name of memory or of a device: what is wrong, at which byte, and what to write in
+/// its place.
 ///
 /// ```
 /// use contigo::names::{MemoryName, NameRule};
@@ -48,7 +49,8 @@ pub enum NameRule {
         /// How many.
         max_bytes: usize,
     },
-    /// Letters, digits and signs of ASCII stand in a name: no space, and no `/` in the name of a file, which is not `.` or `..`.
+    /// Letters, digits and signs of ASCII stand in a name: no space, and no `/` in the name of a
+    /// file, which is not `.` or `..`.
     Letter,
     /// A number of decimal digits.
     Number {

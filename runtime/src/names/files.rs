@@ -36,7 +36,8 @@ impl Files<'_> {
         Fd::open(self.path(parts)?.as_c_str(), O_RDONLY | O_DIRECTORY).ok()
     }
 
-    /// Does this user's process lack the right to read and write the file? A file that is not there is one too.
+    /// Does this user's process lack the right to read and write the file? A file that is not there
+    /// is one too.
     pub(super) fn denies(self, parts: &[&str]) -> bool {
         let may = |path: Path| access(path.as_c_str(), AccessFlags::R_OK | AccessFlags::W_OK).is_ok();
         !self.path(parts).is_some_and(may)

@@ -20,7 +20,8 @@ pub struct Facts {
     pub unusable: Option<&'static str>,
 }
 
-/// Gives its second argument what stands after the colon of every name; "" for a kind that has one of it.
+/// Gives its second argument what stands after the colon of every name; "" for a kind that has one
+/// of it.
 pub(super) type List = fn(Files<'_>, &mut dyn FnMut(&str));
 
 /// Where the names of one kind are.
@@ -56,8 +57,9 @@ fn closed(files: Files<'_>, path: &[&str]) -> Option<&'static str> {
     files.denies(path).then_some(CLOSED)
 }
 
-/// Does the running kernel keep from this process where its pages are? One page of its own is looked up (Linux
-/// `Documentation/admin-guide/mm/pagemap.rst`: bits 0 to 54 are the frame, 0 for who may not know).
+/// Does the running kernel keep from this process where its pages are? One page of its own is
+/// looked up (Linux `Documentation/admin-guide/mm/pagemap.rst`: bits 0 to 54 are the frame, 0 for
+/// who may not know).
 fn hides_addresses(files: Files<'_>) -> Option<&'static str> {
     let here = 0_u8;
     let mut entry = [0];
@@ -181,7 +183,8 @@ pub(super) fn guard(files: Files<'_>, name: &str) -> Facts {
     Facts { unusable: closed(files, &["dev/contigo", name]), ..Facts::default() }
 }
 
-/// UIO devices by their nodes, or by what their drivers call them. PCI functions have names of their own.
+/// UIO devices by their nodes, or by what their drivers call them. PCI functions have names of
+/// their own.
 pub(super) fn uio_devices(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     files.each(UIO, &mut |device| {
         let mut buffer = [0; LINE_MAX_BYTES];

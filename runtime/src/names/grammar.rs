@@ -12,7 +12,8 @@ pub(super) enum Argument {
     Nothing,
     /// The name of one file, or of one node of the device tree.
     File,
-    /// The same, and perhaps after this the name of a device, whose memory it is: `@`, its kind and a colon.
+    /// The same, and perhaps after this the name of a device, whose memory it is: `@`, its kind and
+    /// a colon.
     FileOf(&'static str),
     /// The address of a PCI function.
     Pci,
@@ -135,8 +136,8 @@ fn number(text: &str, max: u64) -> Result<(), NameRule> {
     }
 }
 
-/// Domain, bus, device and function (Linux `Documentation/PCI/sysfs-pci.rst`): `0000:01:00.0`. Some host bridges have domains of up to 8
-/// digits.
+/// Domain, bus, device and function (Linux `Documentation/PCI/sysfs-pci.rst`): `0000:01:00.0`. Some
+/// host bridges have domains of up to 8 digits.
 pub(super) fn is_pci(address: &str) -> bool {
     let hexadecimal = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let mut parts = address.split(':');

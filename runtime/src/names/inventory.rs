@@ -11,8 +11,9 @@ use crate::types::Error;
 use core::fmt;
 use nix::libc::ENOENT;
 
-/// A machine's memory and devices, by the names that open them. Files under `/sys`, `/proc` and `/dev` are read, and nothing is opened
-/// or changed. Each look reads anew; there is no heap, and no table that could be full.
+/// A machine's memory and devices, by the names that open them. Files under `/sys`, `/proc` and
+/// `/dev` are read, and nothing is opened or changed. Each look reads anew; there is no heap, and
+/// no table that could be full.
 ///
 /// ```
 /// use contigo::names::Inventory;
@@ -38,7 +39,8 @@ pub struct Entry<N> {
     pub why: Option<&'static str>,
 }
 
-/// The most of one kind that is listed. The longest list is that of PCI functions, of which a PC has some tens.
+/// The most of one kind that is listed. The longest list is that of PCI functions, of which a PC
+/// has some tens.
 const MOST: u32 = 256;
 
 impl Inventory<'static> {
@@ -56,7 +58,8 @@ impl<'r> Inventory<'r> {
         Self { files: Files { root } }
     }
 
-    /// Its memory: each kind in the order in which a program that may choose tries them, by name; and each kind that there is none of.
+    /// Its memory: each kind in the order in which a program that may choose tries them, by name;
+    /// and each kind that there is none of.
     pub fn memories(self) -> impl Iterator<Item = Entry<MemoryName>> + 'r {
         MEMORIES.iter().flat_map(move |row| {
             let kind = Kind { kind: row.kind, find: row.find, look: row.look, missing: row.missing };
@@ -72,14 +75,15 @@ impl<'r> Inventory<'r> {
         })
     }
 
-    /// The answer to a name of memory that is not there: what is, and why the rest is missing, in words.
+    /// The answer to a name of memory that is not there: what is, and why the rest is missing, in
+    /// words.
     #[must_use]
     pub const fn memory_answer(self) -> impl fmt::Display + 'r {
         Answer(move |f: &mut fmt::Formatter<'_>| answer(f, self.memories()))
     }
 
-    /// `error`, which opening `name` ended with, and what this machine says to it: why that memory cannot be used, or, where there is none
-    /// of that name, what there is.
+    /// `error`, which opening `name` ended with, and what this machine says to it: why that memory
+    /// cannot be used, or, where there is none of that name, what there is.
     pub fn memory_error(self, name: &MemoryName, error: Error) -> impl fmt::Display + use<'r> {
         let why = self.memories().find(|entry| entry.name == Some(*name)).and_then(|entry| entry.why);
         Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, self.memory_answer()))

@@ -12,8 +12,9 @@ use super::{
 use crate::types::Error;
 use core::cell::OnceCell;
 
-/// The name of memory: what a user writes after `--memory`, in every language. It is copied like a number, and says nothing of whether
-/// this machine has such memory: [`Inventory`](super::Inventory) does, and [`open_in`](Self::open_in).
+/// The name of memory: what a user writes after `--memory`, in every language. It is copied like a
+/// number, and says nothing of whether this machine has such memory:
+/// [`Inventory`](super::Inventory) does, and [`open_in`](Self::open_in).
 ///
 /// | name | memory |
 /// |---|---|
@@ -51,13 +52,15 @@ impl MemoryName {
         self.row.help
     }
 
-    /// The device that it belongs to, from which it is opened; `None` for memory that is opened alone.
+    /// The device that it belongs to, from which it is opened; `None` for memory that is opened
+    /// alone.
     #[must_use]
     pub fn device(&self) -> Option<DeviceName> {
         (self.row.device)(self)
     }
 
-    /// Opens `len_bytes` of memory that belongs to no device. Of a u-dma-buf, whose size is fixed, it is all of the block.
+    /// Opens `len_bytes` of memory that belongs to no device. Of a u-dma-buf, whose size is fixed,
+    /// it is all of the block.
     ///
     /// # Errors
     /// - [`Error::NeedsDevice`]: it belongs to one. Open that, or use [`open_in`](Self::open_in).
@@ -78,8 +81,8 @@ impl MemoryName {
         self.open_of(None, len_bytes)
     }
 
-    /// Opens `len_bytes` of it, whatever it belongs to: that is opened first, and put in `device`, where it lives as long as the memory.
-    /// What is in `device` already is the device.
+    /// Opens `len_bytes` of it, whatever it belongs to: that is opened first, and put in `device`,
+    /// where it lives as long as the memory. What is in `device` already is the device.
     ///
     /// # Errors
     /// As [`open`](Self::open), [`DeviceName::open`] and [`OpenDevice::memory`].

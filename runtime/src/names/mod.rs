@@ -1,4 +1,5 @@
-//! The one door: memory and devices by names, which are the same text in the tool, in C, in Python and in the board tests.
+//! The one door: memory and devices by names, which are the same text in the tool, in C, in Python
+//! and in the board tests.
 //!
 //! ```text
 //!   "dma-heap:linux,cma@guard:f8003000" ─► MemoryName ─┬─ device() ─► DeviceName ─► OpenDevice ─┬─ memory(name, bytes) ─► AnyMemory
@@ -6,12 +7,12 @@
 //!   Inventory: what this machine has, by the same names, and why it lacks the rest
 //! ```
 //!
-//! Nothing here allocates. [`AnyMemory`] is a [`Backend`](crate::Backend) and [`AnyDevice`] a [`Device`](crate::Device), so regions,
-//! drivers and engines take them as any other. Memory that belongs to a device is opened from the device, and one opening serves its
-//! registers too.
+//! Nothing here allocates. [`AnyMemory`] is a [`Backend`](crate::Backend) and [`AnyDevice`] a
+//! [`Device`](crate::Device), so regions, drivers and engines take them as any other. Memory that
+//! belongs to a device is opened from the device, and one opening serves its registers too.
 //!
-//! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of the conformance suite, and its
-//! documentation: the tool, C and Python name no kind.
+//! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of
+//! the conformance suite, and its documentation: the tool, C and Python name no kind.
 //!
 //! Imports: `types`, `mem`, `hw`, `sim`, `drivers`, `linux`, `cuda`.
 

@@ -20,8 +20,9 @@ use core::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// A device, opened: **one opening serves its registers, its interrupt and the memory that belongs to it.** What is made of it borrows
-/// it, so it is closed last, and by closing it the kernel stops the device where it can (`vfio:…`, `guard:…`).
+/// A device, opened: **one opening serves its registers, its interrupt and the memory that belongs
+/// to it.** What is made of it borrows it, so it is closed last, and by closing it the kernel stops
+/// the device where it can (`vfio:…`, `guard:…`).
 ///
 /// ```
 /// use contigo::{Align, Engine, Region, drivers::zdma::Zdma, names::{Attach, DeviceName, MemoryName}};
@@ -68,7 +69,8 @@ struct Guarded {
 pub struct Attach {
     /// Which window of registers: a PCI function's BAR. Other devices have window 0.
     pub window: u8,
-    /// Does the driver wait for the interrupt? Otherwise it looks again and again, with no system call.
+    /// Does the driver wait for the interrupt? Otherwise it looks again and again, with no system
+    /// call.
     pub interrupt: bool,
 }
 
@@ -128,7 +130,8 @@ impl OpenDevice {
         &self.name
     }
 
-    /// Its way to memory, where the kernel or the simulated board says it; `None` for a device of which only the board's manual does.
+    /// Its way to memory, where the kernel or the simulated board says it; `None` for a device of
+    /// which only the board's manual does.
     #[must_use]
     pub fn port(&self) -> Option<Port> {
         match &self.what {
@@ -141,8 +144,8 @@ impl OpenDevice {
         }
     }
 
-    /// `port`, as the kernel describes this device: [`KernelPort::seen_through`] where the module guards it, VFIO's own, or as it is, on
-    /// the board's bus where that is simulated.
+    /// `port`, as the kernel describes this device: [`KernelPort::seen_through`] where the module
+    /// guards it, VFIO's own, or as it is, on the board's bus where that is simulated.
     #[must_use]
     pub fn seen_through(&self, port: Port) -> Port {
         match &self.what {
@@ -153,7 +156,8 @@ impl OpenDevice {
         }
     }
 
-    /// Where its first register is, where the kernel says it: of a UIO device, and of what the module guards but for PCI functions.
+    /// Where its first register is, where the kernel says it: of a UIO device, and of what the
+    /// module guards but for PCI functions.
     #[must_use]
     pub fn addr(&self) -> Option<PhysAddr> {
         match &self.what {
@@ -163,12 +167,13 @@ impl OpenDevice {
         }
     }
 
-    /// Opens `len_bytes` of memory for this device: what belongs to it, a dma-heap's block through its guard, or memory that belongs to
-    /// no device.
+    /// Opens `len_bytes` of memory for this device: what belongs to it, a dma-heap's block through
+    /// its guard, or memory that belongs to no device.
     ///
     /// # Errors
     /// - [`Error::NeedsDevice`]: it belongs to another device.
-    /// - [`Error::NotBuiltIn`]: this program was built without it. What the backend's own function says.
+    /// - [`Error::NotBuiltIn`]: this program was built without it. What the backend's own function
+    ///   says.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn memory(&self, name: &MemoryName, len_bytes: usize) -> Result<AnyMemory<'_>, Error> {
         if name.device().is_some_and(|owner| !self.is(&owner)) {
@@ -192,30 +197,34 @@ impl OpenDevice {
         }
     }
 
-    /// Its registers and its interrupt, for one driver at a time, where [`port`](Self::port) says how it reaches memory. A device behind an
-    /// IOMMU is reset first, and may master the bus then; a simulated one begins as after power-on.
+    /// Its registers and its interrupt, for one driver at a time, where [`port`](Self::port) says
+    /// how it reaches memory. A device behind an IOMMU is reset first, and may master the bus then;
+    /// a simulated one begins as after power-on.
     ///
     /// # Errors
     /// - [`Error::Busy`]: a driver has it, or was forgotten.
-    /// - [`Error::Unsuitable`]: no kernel says how it reaches memory; use [`attach_wired`](Self::attach_wired).
+    /// - [`Error::Unsuitable`]: no kernel says how it reaches memory; use
+    ///   [`attach_wired`](Self::attach_wired).
     /// - What [`VfioDevice::open`] says.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn attach(&self, how: Attach) -> Result<AnyDevice<'_>, Error> {
         self.attach_through(self.port(), how)
     }
 
-    /// As [`attach`](Self::attach), for a device whose way to memory is the program's word; another one keeps its own.
+    /// As [`attach`](Self::attach), for a device whose way to memory is the program's word; another
+    /// one keeps its own.
     ///
     /// # Errors
     /// - As [`attach`](Self::attach).
-    /// - [`Error::NotFound`]: a guarded device has no registers for user space: neither a UIO device nor a PCI function is at its address.
-    ///   [`Error::Ambiguous`]: several are. [`Error::Unsuitable`]: a guarded PCI function has no interrupt for user space.
-    /// - What [`Uio::find`](crate::Uio::find), or [`PciFunction::open`](crate::PciFunction::open) and
-    ///   [`PciFunction::bar`](crate::PciFunction::bar), say.
+    /// - [`Error::NotFound`]: a guarded device has no registers for user space: neither a UIO
+    ///   device nor a PCI function is at its address. [`Error::Ambiguous`]: several are.
+    ///   [`Error::Unsuitable`]: a guarded PCI function has no interrupt for user space.
+    /// - What [`Uio::find`](crate::Uio::find), or [`PciFunction::open`](crate::PciFunction::open)
+    ///   and [`PciFunction::bar`](crate::PciFunction::bar), say.
     ///
     /// # Safety
-    /// As [`Wired::new`](crate::Wired::new): the device reaches memory through `port`, or, where the module guards it, through
-    /// [`seen_through`](Self::seen_through) of it, and no other way.
+    /// As [`Wired::new`](crate::Wired::new): the device reaches memory through `port`, or, where
+    /// the module guards it, through [`seen_through`](Self::seen_through) of it, and no other way.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn attach_wired(&self, port: Port, how: Attach) -> Result<AnyDevice<'_>, Error> {
         self.attach_through(Some(self.seen_through(port)), how)
@@ -268,11 +277,13 @@ impl OpenDevice {
         }
     }
 
-    /// Lets a PCI function reach memory, by its guard or by its own command register; another device may already. Its driver has stopped it
-    /// before ([`Engine::new`](crate::Engine::new) does).
+    /// Lets a PCI function reach memory, by its guard or by its own command register; another
+    /// device may already. Its driver has stopped it before ([`Engine::new`](crate::Engine::new)
+    /// does).
     ///
     /// # Errors
-    /// What [`KernelPort::enable_bus_master`] and [`BusMaster::enable`](crate::BusMaster::enable) say.
+    /// What [`KernelPort::enable_bus_master`] and [`BusMaster::enable`](crate::BusMaster::enable)
+    /// say.
     ///
     /// # Safety
     /// As [`BusMaster::enable`](crate::BusMaster::enable).

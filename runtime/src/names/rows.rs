@@ -1,7 +1,7 @@
 //! The table: one row for each kind of memory, and one for each kind of device.
 //!
-//! **A new kind of memory is a row here**, beside its backend. The tool, C and Python then have it, with its help, its errors and its
-//! place in the inventory: they name no kind.
+//! **A new kind of memory is a row here**, beside its backend. The tool, C and Python then have it,
+//! with its help, its errors and its place in the inventory: they name no kind.
 
 use super::{
     any_memory::AnyMemory,
@@ -41,7 +41,8 @@ pub(super) struct MemoryRow {
     pub(super) missing: &'static str,
     /// The device that it belongs to, where it belongs to one.
     pub(super) device: fn(&MemoryName) -> Option<DeviceName>,
-    /// Opens so many bytes of it; of memory that belongs to a device, with that device. `None`: it is not built in.
+    /// Opens so many bytes of it; of memory that belongs to a device, with that device. `None`: it
+    /// is not built in.
     pub(super) open: Option<OpenMemory>,
     /// What builds it in.
     pub(super) feature: &'static str,
@@ -67,7 +68,8 @@ pub(super) struct DeviceRow {
     pub(super) feature: &'static str,
 }
 
-/// The types that hold memory, and which of them another importer can have. Each of them becomes an [`AnyMemory`] by `From`.
+/// The types that hold memory, and which of them another importer can have. Each of them becomes an
+/// [`AnyMemory`] by `From`.
 macro_rules! blocks {
     ($($(#[$condition:meta])* $variant:ident($type:ty) $(as $export:ident)?,)*) => {
         /// One of the types that hold memory.

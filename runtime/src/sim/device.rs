@@ -217,7 +217,8 @@ impl<'b, M: Model> SimDevice<'b, M> {
         self.with(|model, bus| {
             let deadline = bus.state.now_ns.saturating_add(u64::from(timeout_us) * 1_000);
             let until = model.irq_at_ns().map_or(deadline, |at| at.min(deadline));
-            // A line that is high already ends the wait at once, and a look costs time all the same.
+            // A line that is high already ends the wait at once, and a look costs time all the
+            // same.
             bus.state.now_ns = bus.state.now_ns.max(until);
             bus.state.tick();
             model.advance(bus);

@@ -335,8 +335,8 @@ pub enum Error {
         /// The feature of the crate `contigo`.
         feature: &'static str,
     },
-    /// Memory of this kind belongs to a device: to one that was not opened, or to another one than was. Open that device, and the memory
-    /// from it.
+    /// Memory of this kind belongs to a device: to one that was not opened, or to another one than
+    /// was. Open that device, and the memory from it.
     NeedsDevice {
         /// The kind, as its names begin.
         kind: &'static str,

@@ -131,7 +131,9 @@ impl FakeVfio {
     }
 }
 
-// SAFETY: 1. A BAR is a part of a memfd that nobody else has. 2. `iommu.rs` reaches what is mapped, where it is mapped. 3. What the machine says; no real caches are at stake, for its device is this program.
+// SAFETY: 1. A BAR is a part of a memfd that nobody else has. 2. `iommu.rs` reaches what is mapped,
+// where it is mapped. 3. What the machine says; no real caches are at stake, for its device is this
+// program.
 unsafe impl VfioKernel for FakeVfio {
     fn function(&self, address: &str) -> Result<Function, Error> {
         let state = self.lock();

@@ -37,7 +37,8 @@ pub(crate) struct Operand {
     written: bool,
 }
 
-/// The operands of a kernel by its name and the bytes of its parameters, which `examples/gemm8/kernels/gemm8.cu` declares.
+/// The operands of a kernel by its name and the bytes of its parameters, which
+/// `examples/gemm8/kernels/gemm8.cu` declares.
 fn known(entry: &Entry, params: &[u64]) -> Option<Vec<Operand>> {
     let read = |addr, len, align| Operand { addr, len, align, written: false };
     let written = |addr, len, align| Operand { addr, len, align, written: true };

@@ -1,4 +1,5 @@
-//! gemm8 in plain integers, written from `examples/gemm8/README.md` and from nothing in the runtime: what every job is compared with.
+//! gemm8 in plain integers, written from `examples/gemm8/README.md` and from nothing in the
+//! runtime: what every job is compared with.
 
 use contigo_gemm8::{Gemm, Output};
 

@@ -56,8 +56,8 @@ pub(crate) struct Options {
     /// A static program to run in place of the board tests, with their arguments; then there is no demo either
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// A folder with a folder DIR/BOARD for some of the boards: a tree with its own libraries, whose
-    /// program `run` root runs after the board tests, in a root of its own
+    /// A folder with a folder DIR/BOARD for some of the boards: a tree with its own libraries,
+    /// whose program `run` root runs after the board tests, in a root of its own
     #[arg(long, value_name = "DIR", conflicts_with = "filter")]
     with: Option<PathBuf>,
 }

@@ -33,7 +33,8 @@ impl Digit {
     /// Decodes the pixels into `to`, which may be device memory: text in, bytes out, nothing between.
     ///
     /// # Errors
-    /// [`Error::BufferSize`] where `to` has not [`PIXELS`]; [`DemoError::Data`] where the line is no image.
+    /// [`Error::BufferSize`] where `to` has not [`PIXELS`]; [`DemoError::Data`] where the line is
+    /// no image.
     pub fn decode(self, to: &mut [i8]) -> Result<(), DemoError> {
         let mut fields = self.line.split(',');
         let (found, wanted) = (to.len(), PIXELS);

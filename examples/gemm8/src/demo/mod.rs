@@ -1,5 +1,5 @@
-//! Real handwritten digits through the engine: two jobs for each image, chained on the device, and every
-//! score compared with a reference that shares no code with it.
+//! Real handwritten digits through the engine: two jobs for each image, chained on the device, and
+//! every score compared with a reference that shares no code with it.
 
 mod digits;
 mod error;

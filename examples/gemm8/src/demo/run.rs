@@ -67,8 +67,8 @@ pub struct Measured {
     pub device_ns: Option<u64>,
 }
 
-/// Streams the images of `tasks` through a simulated engine on `board`, which reaches `memory` through
-/// `port`, and counts in `done`. Asks the heap for nothing.
+/// Streams the images of `tasks` through a simulated engine on `board`, which reaches `memory`
+/// through `port`, and counts in `done`. Asks the heap for nothing.
 ///
 /// # Errors
 /// [`DemoError::Runtime`] where memory or engine fail; [`DemoError::Data`] where the data are not

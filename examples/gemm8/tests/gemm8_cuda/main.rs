@@ -1,5 +1,6 @@
-//! The CUDA kernels of `examples/gemm8/kernels/` without a GPU: their very source, compiled for this machine's processor, and their PTX, executed
-//! instruction by instruction, run as any grid would, against the runtime's arithmetic and its simulated engine; and whether the PTX is what
+//! The CUDA kernels of `examples/gemm8/kernels/` without a GPU: their very source, compiled for
+//! this machine's processor, and their PTX, executed instruction by instruction, run as any grid
+//! would, against the runtime's arithmetic and its simulated engine; and whether the PTX is what
 //! that source compiles to.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 

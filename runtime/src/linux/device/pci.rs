@@ -302,8 +302,9 @@ impl PciFunction {
         }
         let len_bytes = last.checked_sub(first).and_then(|len| len.checked_add(1));
         let len_bytes = len_bytes.ok_or(Error::AttributeNonsense { name: "resource", value: last })?;
-        // The file begins with the page that the BAR is in (`pci_mmap_resource_range`): a small BAR may begin inside it.
-        // A mask, as a page is a power of two: a remainder of what may be 0 would have a panic's code.
+        // The file begins with the page that the BAR is in (`pci_mmap_resource_range`): a small BAR
+        // may begin inside it. A mask, as a page is a power of two: a remainder of what may be 0
+        // would have a panic's code.
         let in_page_bytes = first & (pagemap::page_bytes()? as u64).wrapping_sub(1);
         Ok(Extent { offset_bytes: 0, in_page_bytes, len_bytes })
     }

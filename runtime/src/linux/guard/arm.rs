@@ -8,25 +8,30 @@ use crate::{
 };
 
 impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
-    /// Leaves what stops the device with the kernel, which runs it when the file of `kernel_port` goes, by whatever end of this program, and
-    /// only then gives up the memory that was imported there. Do it before the first job.
+    /// Leaves what stops the device with the kernel, which runs it when the file of `kernel_port`
+    /// goes, by whatever end of this program, and only then gives up the memory that was imported
+    /// there. Do it before the first job.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`]: this driver has no such program. As [`KernelPort::arm`](crate::KernelPort::arm).
+    /// [`Error::Unsuitable`]: this driver has no such program. As
+    /// [`KernelPort::arm`](crate::KernelPort::arm).
     ///
-    /// A device that has not stopped when the program's time is over, a second at most, keeps its memory until the next boot: a driver that waits
-    /// for the end of a job needs jobs that are shorter ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
+    /// A device that has not stopped when the program's time is over, a second at most, keeps its
+    /// memory until the next boot: a driver that waits for the end of a job needs jobs that are
+    /// shorter ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
     ///
     /// # Safety
-    /// `kernel_port` is the device that this engine drives, and window `window` of it the registers of its driver. From the moment when
-    /// `kernel_port` is dropped this engine is not used any more: the kernel writes its registers then.
+    /// `kernel_port` is the device that this engine drives, and window `window` of it the registers
+    /// of its driver. From the moment when `kernel_port` is dropped this engine is not used any
+    /// more: the kernel writes its registers then.
     pub unsafe fn arm(&self, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
         let program = self.accelerator().quiesce_program();
         if program.steps().is_empty() {
             let fix = "implement Accelerator::quiesce_program";
             return Err(Error::Unsuitable { name: "this driver's count of quiesce steps", value: 0, fix });
         }
-        // SAFETY: the program only stops the device (`Accelerator`, 6), and the caller says that these are its registers.
+        // SAFETY: the program only stops the device (`Accelerator`, 6), and the caller says that
+        // these are its registers.
         unsafe { kernel_port.arm(&program, window) }
     }
 }

@@ -36,11 +36,12 @@ pub enum Request<'r> {
     SetBusMaster(bool),
 }
 
-/// What a [`KernelPort`](super::KernelPort) asks of the kernel. `RealPort` does it; a test puts its own kernel here.
+/// What a [`KernelPort`](super::KernelPort) asks of the kernel. `RealPort` does it; a test puts its
+/// own kernel here.
 ///
 /// # Safety
-/// Callers owe nothing, because only this module can call: nobody else can make a `RealPort`, or see one. A request writes registers, and gives up
-/// memory.
+/// Callers owe nothing, because only this module can call: nobody else can make a `RealPort`, or
+/// see one. A request writes registers, and gives up memory.
 ///
 /// # Implementation safety
 /// 1. An import's address and segments are where the device finds the dma-buf's bytes, until it is released or the file is closed;

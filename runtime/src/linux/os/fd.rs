@@ -252,7 +252,8 @@ fn written(count: isize, bytes: &[u8]) -> Result<(), i32> {
 
 impl AsFd for Fd {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the descriptor is open as long as `self`, which is borrowed as long as what is returned.
+        // SAFETY: the descriptor is open as long as `self`, which is borrowed as long as what is
+        // returned.
         unsafe { BorrowedFd::borrow_raw(self.raw) }
     }
 }

@@ -132,8 +132,8 @@ mod tests {
     #[test]
     fn the_kernel_tells_a_child_and_on_older_ones_the_c_library() {
         assert_eq!(same_process(), Ok(()));
-        // QEMU's user mode takes the advice, and keeps it to itself. It answers for the first link, and the
-        // kernel for the second.
+        // QEMU's user mode takes the advice, and keeps it to itself. It answers for the first link,
+        // and the kernel for the second.
         let own = ["/proc/self/exe", "/proc/thread-self/exe"].map(|link| std::fs::read_link(link).ok());
         // SAFETY: a page of this test's own.
         let new = memmap2::MmapMut::map_anon(1).is_ok_and(|mut page| unsafe { madvise(page.as_mut_ptr().cast(), 1, MADV_WIPEONFORK) } == 0);

@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "a descriptor of somebody else's, by its number")]
-//! What a test puts in the kernel's place. It is built for tests alone, with the feature `testkit`: it takes the heap.
+//! What a test puts in the kernel's place. It is built for tests alone, with the feature `testkit`:
+//! it takes the heap.
 
 extern crate std;
 
@@ -41,8 +42,8 @@ impl<K: ?Sized> fmt::Debug for Asked<K> {
 }
 
 impl Fd {
-    /// A fake's file. `owner` is dropped where a descriptor of the kernel's is closed, and closes `raw`
-    /// itself.
+    /// A fake's file. `owner` is dropped where a descriptor of the kernel's is closed, and closes
+    /// `raw` itself.
     ///
     /// # Safety
     /// `raw` is open as long as `owner` lives.

@@ -3,20 +3,23 @@
 use crate::{hw::Irq, types::Error};
 use nix::time::{ClockId, clock_gettime};
 
-/// No interrupt: a pause between looks, and no system call: `clock_gettime` is answered by the vDSO. Where it is not, on 32-bit
-/// Arm cores without the architected timer (Cortex-A9: Zynq-7000, Cyclone V), the clock is first asked after 1,000 looks, so that
-/// a short job makes no system call there either. By them a wait may last longer than its limit: some 0.2 ms, by the count of
-/// 32 pauses and one read of a register for each. Other 32-bit cores do the same, because a program cannot tell them apart.
+/// No interrupt: a pause between looks, and no system call: `clock_gettime` is answered by the
+/// vDSO. Where it is not, on 32-bit Arm cores without the architected timer (Cortex-A9: Zynq-7000,
+/// Cyclone V), the clock is first asked after 1,000 looks, so that a short job makes no system call
+/// there either. By them a wait may last longer than its limit: some 0.2 ms, by the count of 32
+/// pauses and one read of a register for each. Other 32-bit cores do the same, because a program
+/// cannot tell them apart.
 ///
 /// Its `wait` is one pause of about a microsecond, whatever time it is given: also for a time of 0,
-/// and never longer. [`poll_until`](crate::poll_until) asks the clock between two pauses, so that a wait ends one
-/// pause and one look after its limit.
+/// and never longer. [`poll_until`](crate::poll_until) asks the clock between two pauses, so that a
+/// wait ends one pause and one look after its limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spin;
 
 impl Irq for Spin {
     fn now_us(&self) -> u64 {
-        // CLOCK_MONOTONIC exists on every Linux (man 2 clock_gettime); without it, time is over at once.
+        // CLOCK_MONOTONIC exists on every Linux (man 2 clock_gettime); without it, time is over at
+        // once.
         clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(u64::MAX, |now| {
             let seconds = u64::try_from(now.tv_sec()).unwrap_or(0);
             seconds.saturating_mul(1_000_000).saturating_add(u64::try_from(now.tv_nsec()).unwrap_or(0) / 1_000)

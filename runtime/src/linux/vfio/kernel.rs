@@ -67,7 +67,8 @@ pub struct Function {
     pub device: Option<u32>,
 }
 
-/// What [`Vfio`](super::Vfio) asks of the kernel. `RealVfio` does it; a test puts its own kernel here. Errors are errno values.
+/// What [`Vfio`](super::Vfio) asks of the kernel. `RealVfio` does it; a test puts its own kernel
+/// here. Errors are errno values.
 ///
 /// # Safety
 /// Callers owe that the sizes in a request are those of its structs, and its addresses memory of their own. On the running kernel only
@@ -78,7 +79,8 @@ pub struct Function {
 ///    that device, which nobody else writes while the file is open, at least so long as the mapping.
 /// 2. The device reaches no memory but what was mapped by [`Request::MapDma`] or [`Request::IoasMap`] at the address given there, and
 ///    after an unmapping that succeeded it does not reach that any more. A pinned page stays the page it was.
-/// 3. What [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` say is true: coherency is decided by it.
+/// 3. What [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` say is
+///    true: coherency is decided by it.
 pub unsafe trait VfioKernel: Send + Sync {
     /// What `/sys` says of the PCI function at `address`.
     ///
@@ -140,7 +142,8 @@ pub(super) const RUNNING: Kernel = RealVfio;
 #[cfg(feature = "testkit")]
 pub(super) const RUNNING: Kernel = Kernel::Running(&RealVfio);
 
-/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. It stays here: a request says how much memory it is, and where.
+/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. It stays here: a request says how much
+/// memory it is, and where.
 #[derive(Debug)]
 pub(super) struct RealVfio;
 

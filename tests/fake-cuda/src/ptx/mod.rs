@@ -1,6 +1,7 @@
-//! PTX, as far as `examples/gemm8/kernels/gemm8.ptx` and kernels like it use it: integers, global memory, branches. What a kernel does is what its text says,
-//! thread by thread, one after the other; an instruction that is not here, or that ptxas does not take with such types, is refused when the module is
-//! loaded.
+//! PTX, as far as `examples/gemm8/kernels/gemm8.ptx` and kernels like it use it: integers, global
+//! memory, branches. What a kernel does is what its text says, thread by thread, one after the
+//! other; an instruction that is not here, or that ptxas does not take with such types, is refused
+//! when the module is loaded.
 //!
 //! A launch can be run in slices, and goes on where the last one ended. A slice works on copies of the memory: it sees what was there when it
 //! began, and what it wrote is put back at its end, from the first written byte to the last. What somebody else writes between those two

@@ -48,7 +48,8 @@ impl Memory {
         Some(Self { kind: name.kind(), name: Some(name), why: None })
     }
 
-    /// Every kind, each at least once. The system heap is scattered pages: no device without an IOMMU can use it, and `Region` says so.
+    /// Every kind, each at least once. The system heap is scattered pages: no device without an
+    /// IOMMU can use it, and `Region` says so.
     pub(crate) fn kinds() -> Vec<Self> {
         let memories = Inventory::here().memories().filter(|entry| KINDS.contains(&entry.kind));
         let alone = memories.filter(|entry| entry.name.is_none_or(|name| name.device().is_none() && name.argument() != "system"));

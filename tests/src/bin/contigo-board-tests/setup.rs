@@ -114,8 +114,9 @@ pub(crate) trait Bench {
 }
 
 impl Place {
-    /// Opens the memory and the engine, which waits by its interrupt or looks again and again, and runs `bench` on both. One opening
-    /// serves both, where the memory belongs to the engine's device.
+    /// Opens the memory and the engine, which waits by its interrupt or looks again and again, and
+    /// runs `bench` on both. One opening serves both, where the memory belongs to the engine's
+    /// device.
     ///
     /// # Errors
     /// What keeps either from being opened.
@@ -140,9 +141,9 @@ impl Place {
         }
         let port = device.port().unwrap_or(self.port);
         let port = self.reach.limit(device.seen_through(port), &region)?;
-        // SAFETY: the board's constant says how the engine at these registers reaches memory, and no IOMMU is before it on these
-        // boards; `machine.rs` found no IOMMU group before edu, or the module's word is taken; or `--lab` says that nothing here has
-        // caches.
+        // SAFETY: the board's constant says how the engine at these registers reaches memory, and
+        // no IOMMU is before it on these boards; `machine.rs` found no IOMMU group before edu, or
+        // the module's word is taken; or `--lab` says that nothing here has caches.
         let attached = unsafe { device.attach_wired(port, Attach { window: 0, interrupt })? };
         match (self.engine, attached.uio_irq()?) {
             // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.
@@ -154,7 +155,8 @@ impl Place {
             (Engine::Uio { found, linked, .. }, irq) => {
                 let events = irq.as_ref().map(|irq| UioEvents::new(irq.as_fd())).transpose()?;
                 let line = events.as_ref().map_or(Line::None, Line::Events);
-                // SAFETY: the board's constant says which engine is at the address of these registers; an opened device is locked.
+                // SAFETY: the board's constant says which engine is at the address of these
+                // registers; an opened device is locked.
                 unsafe { task.with_kind(&region, attached, found.engine.kind, linked, &line) }
             }
         }
@@ -172,7 +174,8 @@ impl<H: Bench> Task<'_, H> {
     fn engine<A: Accelerator<2>>(&self, driver: A) -> Result<contigo::Engine<A, 2>> {
         let engine = contigo::Engine::new(driver)?;
         if let Some(guard) = self.device.guard().filter(|_| self.place.armed) {
-            // SAFETY: the guard was found by the address of this engine's registers, which are its first window; it is dropped after it.
+            // SAFETY: the guard was found by the address of this engine's registers, which are its
+            // first window; it is dropped after it.
             unsafe { engine.arm(guard, 0)? };
         }
         // SAFETY: `Engine::new` has stopped it.

@@ -40,7 +40,8 @@ mod raw {
     ioctl_readwrite_bad!(alloc, ALLOC, super::AllocationData);
 }
 
-/// What a [`DmaHeap`](super::DmaHeap) asks of the kernel. `RealHeap` does it; a test puts its own kernel here.
+/// What a [`DmaHeap`](super::DmaHeap) asks of the kernel. `RealHeap` does it; a test puts its own
+/// kernel here.
 ///
 /// # Safety
 /// Callers owe nothing: every method is safe to call.
@@ -48,7 +49,8 @@ mod raw {
 /// # Implementation safety
 /// 1. [`alloc`](Self::alloc) returns a file that can be mapped shared, of at least the length asked for, initialised, which
 ///    nothing else maps, writes or shortens while the file is open.
-/// 2. [`pagemap`](Self::pagemap) tells the truth: a device is given the addresses that follow from it.
+/// 2. [`pagemap`](Self::pagemap) tells the truth: a device is given the addresses that follow from
+///    it.
 pub unsafe trait HeapKernel: Send + Sync {
     /// Opens `/dev/dma_heap/<name>`.
     ///
@@ -88,9 +90,9 @@ pub(super) const RUNNING: Kernel = Kernel::Running(&RealHeap);
 #[derive(Debug)]
 pub(super) struct RealHeap;
 
-// SAFETY: 1. A dma-buf from a heap is new, at least as long as asked for, fixed in length, and cleared before it is handed
-// out (`cma_heap_allocate`, `system_heap_allocate`); its only descriptor is in the file returned. 2. The entries are
-// the kernel's.
+// SAFETY: 1. A dma-buf from a heap is new, at least as long as asked for, fixed in length, and
+// cleared before it is handed out (`cma_heap_allocate`, `system_heap_allocate`); its only
+// descriptor is in the file returned. 2. The entries are the kernel's.
 unsafe impl HeapKernel for RealHeap {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         check_name(name)?;

@@ -82,8 +82,8 @@ pub struct DmaHeap {
 }
 
 impl DmaHeap {
-    /// The most bytes in one block: 1 GiB, a quarter of a Kria's memory and more CMA than any board here has, and a bound
-    /// on every walk over its pages.
+    /// The most bytes in one block: 1 GiB, a quarter of a Kria's memory and more CMA than any board
+    /// here has, and a bound on every walk over its pages.
     pub const MAX_BYTES: usize = 1 << 30;
 
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>` of the running kernel.
@@ -204,10 +204,11 @@ impl DmaHeap {
     }
 }
 
-// SAFETY: 1. The mapping is owned by `self`, never remapped, and what `mapping` returns is fixed in `asking`; moving
-// `self` moves no page. 2. It maps all of a dma-buf that nothing else maps (HeapKernel, 1), readable and writable, which the
-// heap cleared; munmap is in MmapRaw's drop, the close in the file's. 3. `cache` touches only the lines of the range, or
-// nothing. 4. Addresses come from the kernel's page tables (HeapKernel, 2), one page at a time.
+// SAFETY: 1. The mapping is owned by `self`, never remapped, and what `mapping` returns is fixed in
+// `asking`; moving `self` moves no page. 2. It maps all of a dma-buf that nothing else maps
+// (HeapKernel, 1), readable and writable, which the heap cleared; munmap is in MmapRaw's drop, the
+// close in the file's. 3. `cache` touches only the lines of the range, or nothing. 4. Addresses
+// come from the kernel's page tables (HeapKernel, 2), one page at a time.
 unsafe impl Backend for DmaHeap {
     fn name(&self) -> &'static str {
         "dma-heap"
@@ -215,7 +216,8 @@ unsafe impl Backend for DmaHeap {
 
     fn mapping(&self) -> Mapping {
         Mapping {
-            // SAFETY: `asking` checked that the mapping is not at address 0, and it is never remapped.
+            // SAFETY: `asking` checked that the mapping is not at address 0, and it is never
+            // remapped.
             cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
             len_bytes: self.map.len(),
             base: BaseAddr::Phys(self.base),

@@ -118,7 +118,8 @@ impl UDmaBuf {
     ///
     /// # Errors
     /// - [`Error::BadName`]: not 1 to 63 bytes, or `.`, `..`, or with a `/` or a NUL.
-    /// - [`Error::Os`]: the module has no such device, its file cannot be opened or mapped, or an ioctl failed. [`Error::InUse`]: it is open elsewhere.
+    /// - [`Error::Os`]: the module has no such device, its file cannot be opened or mapped, or an
+    ///   ioctl failed. [`Error::InUse`]: it is open elsewhere.
     /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`], [`Error::AttributeEmpty`], [`Error::AttributeNonsense`]: what
     ///   the module says of the block is absent, or cannot be.
     /// - [`Error::BlockSize`]: the block is empty or not a whole number of lines. [`Error::Unsuitable`]: it would be mapped uncached,
@@ -139,8 +140,9 @@ impl UDmaBuf {
     /// ```
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`Error::Unsuitable`] where nothing translates the node's addresses, or where the module would map
-    /// the bus address as if it were a physical one: `quirk_mmap_mode` must be off there (device-tree property `quirk-mmap-off`).
+    /// As [`open`](Self::open), and [`Error::Unsuitable`] where nothing translates the node's
+    /// addresses, or where the module would map the bus address as if it were a physical one:
+    /// `quirk_mmap_mode` must be off there (device-tree property `quirk-mmap-off`).
     ///
     /// # Safety
     /// Every device that is given this memory's addresses through a port of [`Bus::Soc`] is behind
@@ -157,8 +159,9 @@ impl UDmaBuf {
     /// As [`UDmaBuf::open`] and [`UDmaBuf::open_translated`].
     ///
     /// # Safety
-    /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps, writes or shortens while this value
-    /// lives; what `roots.class` and `kernel` say of it is true, and a sync that succeeds was done. Where it is `translated`, as
+    /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps,
+    /// writes or shortens while this value lives; what `roots.class` and `kernel` say of it is
+    /// true, and a sync that succeeds was done. Where it is `translated`, as
     /// [`UDmaBuf::open_translated`].
     #[cfg(feature = "testkit")]
     pub unsafe fn open_with(
@@ -176,7 +179,8 @@ impl UDmaBuf {
     /// lives; what `roots.class` and `kernel` say of it is true, and a sync that succeeds was done.
     unsafe fn open_in(name: &str, roots: Roots<'_>, kernel: Kernel, translated: bool) -> Result<Self, Error> {
         check_name(name)?;
-        // First: what is no device of the module is not opened, because that can have effects of its own.
+        // First: what is no device of the module is not opened, because that can have effects of
+        // its own.
         let directory = Directory::find(roots.class, name)?;
         if translated != directory.is_translated() {
             let fix = if translated { "open it with open" } else { "open it with open_translated" };
@@ -250,10 +254,12 @@ impl UDmaBuf {
     }
 }
 
-// SAFETY: 1. `map` is never remapped, and an `MmapRaw` points at its bytes from wherever it is moved: `mapping` says the same at
-//    every call. 2. `open_in` maps `len_bytes` readable, writable bytes until `self` is dropped; memory from the kernel is
-//    initialised, and the open device keeps the module loaded. The `flock` keeps out other users of this runtime. Two things no
-//    process can keep out: a program that ignores the lock, and root unbinding the device, which frees the block under everyone.
+// SAFETY: 1. `map` is never remapped, and an `MmapRaw` points at its bytes from wherever it is
+// moved: `mapping` says the same at every call. 2. `open_in` maps `len_bytes` readable, writable
+// bytes until `self` is dropped; memory from the kernel is initialised, and the open device keeps
+// the module loaded. The `flock` keeps out other users of this runtime. Two things no process can
+// keep out: a program that ignores the lock, and root unbinding the device, which frees the block
+// under everyone.
 //    3. `sync` rounds out to the granule within the block, and the kernel reads no byte of it: it cleans or invalidates lines.
 //    4. The whole block is one run: the default `segment`.
 unsafe impl Backend for UDmaBuf {
@@ -285,7 +291,8 @@ unsafe impl Backend for UDmaBuf {
     }
 }
 
-// SAFETY: the module makes a dma-buf of the whole block, which it holds as long as an importer does.
+// SAFETY: the module makes a dma-buf of the whole block, which it holds as long as an importer
+// does.
 unsafe impl Export for UDmaBuf {
     /// The whole block, where the module has `U_DMA_BUF_IOCTL_EXPORT`; a block that is no multiple of a page is refused by it.
     unsafe fn export(&self) -> Result<ExportedFd, Error> {

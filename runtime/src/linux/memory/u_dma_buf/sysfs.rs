@@ -54,7 +54,8 @@ impl Directory {
     }
 }
 
-/// Is the device behind an IOMMU, or a bus with `dma-ranges`? Then its address is not the physical one.
+/// Is the device behind an IOMMU, or a bus with `dma-ranges`? Then its address is not the physical
+/// one.
 pub(crate) fn is_translated(folder: &Fd) -> bool {
     let is_there = |path| folder.open_at(path, O_PATH).is_ok();
     is_there(c"device/iommu_group") || is_there(c"device/of_node/iommus") || has_dma_ranges(folder)

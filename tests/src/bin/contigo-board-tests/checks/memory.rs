@@ -17,15 +17,16 @@ const COUNTERS: Duration = Duration::from_millis(2_500);
 /// Between two looks at them.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Everything is taken, one more is refused with the kernel's ENOMEM, and after the release the kernel's counter is what it was and as
-/// much can be had again.
+/// Everything is taken, one more is refused with the kernel's ENOMEM, and after the release the
+/// kernel's counter is what it was and as much can be had again.
 pub(super) fn all_of(name: &MemoryName) -> Verdict {
     let device = OnceCell::new();
     let make = |len_bytes| name.open_in(&device, len_bytes);
     match name.kind() {
         "hugetlb" => exhausted(&Counter::of("HugePages_Free"), || make(BLOCK_BYTES), || Ok(())),
-        // Pages that were freed wait in each processor's list, uncounted, until the next block of CMA is taken, which empties the
-        // lists (`alloc_contig_range`). So the counter is read with one page taken.
+        // Pages that were freed wait in each processor's list, uncounted, until the next block of
+        // CMA is taken, which empties the lists (`alloc_contig_range`). So the counter is read with
+        // one page taken.
         _ => exhausted(&Counter::of("CmaFree"), || make(BLOCK_BYTES), || make(1)),
     }
 }
