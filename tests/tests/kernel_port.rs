@@ -11,7 +11,7 @@
 
 use contigo::{
     Accelerator as _, Align, Backend, BaseAddr, Bus, DevAddr, Device, Direction, DmaBuf, DmaHeap, Engine, Error, Irq, KernelPort, Mmio,
-    PhysAddr, Port, QuiesceProgram, QuiesceStep, Region, Spin, SyncScope, Wired,
+    PhysAddr, Port, StopProgram, StopStep, Region, Spin, SyncScope, Wired,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
         zdma::{SimZdma, Zdma, regs as zdma},
@@ -289,8 +289,8 @@ fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
 
 #[test]
 fn a_port_that_stops_its_device_is_closed_under_what_was_forgotten() {
-    let step = QuiesceProgram::new(&[QuiesceStep::poll_until(0, 1, 0, 0)]).unwrap();
-    for (programs, closed) in [(vec![&step], true), (vec![&step, &QuiesceProgram::NONE], false), (vec![], false)] {
+    let step = StopProgram::new(&[StopStep::poll_until(0, 1, 0, 0)]).unwrap();
+    for (programs, closed) in [(vec![&step], true), (vec![&step, &StopProgram::NONE], false), (vec![], false)] {
         let kernel = FakePort::new(PortConfig::default());
         let port = kernel.open_port().unwrap();
         for program in programs {
@@ -425,7 +425,7 @@ fn a_program_stops_a_channel_that_never_ends() {
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&[0x18, 0x28, 0x01]).unwrap() };
     device.run_for(5_000).unwrap();
-    let steps = driver.quiesce_program();
+    let steps = driver.stop_program();
     std::mem::forget(driver);
     let mut window = Shared(&window);
     let csr = |window: &_| pl330::CHANNELS[0].csr.read(window) & pl330::STATUS;
@@ -467,9 +467,9 @@ fn a_device_that_is_gone_meets_no_program() {
     let (gemm, zdma, pl330) =
         (SimGemm8::new(&board, board.port()), SimZdma::new(&board, board.port()), SimPl330::new(&board, board.port()));
     let programs = [
-        Gemm8::open_simulated(gemm.window().unwrap()).unwrap().quiesce_program(),
-        Zdma::simple_simulated(zdma.window().unwrap()).unwrap().quiesce_program(),
-        Pl330::open_simulated(pl330.window().unwrap(), program).unwrap().quiesce_program(),
+        Gemm8::open_simulated(gemm.window().unwrap()).unwrap().stop_program(),
+        Zdma::simple_simulated(zdma.window().unwrap()).unwrap().stop_program(),
+        Pl330::open_simulated(pl330.window().unwrap(), program).unwrap().stop_program(),
     ];
     for program in programs {
         // SAFETY: there is no device.
@@ -486,7 +486,7 @@ fn zdmas_program_waits_for_the_copy() {
     let window = device.window().unwrap();
     // SAFETY: the window is a simulated ZDMA's.
     let driver = unsafe { Zdma::simple(Shared(&window)) }.unwrap();
-    let program = driver.quiesce_program();
+    let program = driver.stop_program();
     let mut engine = Engine::new(driver).unwrap();
     let mut window = Shared(&window);
     // SAFETY: it starts nothing.
@@ -502,11 +502,11 @@ fn zdmas_program_waits_for_the_copy() {
 
 #[test]
 fn programs_have_a_bound_and_end_at_what_is_not_met() {
-    let write = QuiesceStep::write(gemm8::MODE.offset(), 0xF0, 0x50);
-    assert_eq!(QuiesceProgram::new(&[write; 33]), Err(Error::TooMany { what: "steps of a quiesce program", most: 32 }));
-    assert_eq!(QuiesceProgram::new(&[write; 32]).unwrap().steps().len(), 32);
+    let write = StopStep::write(gemm8::MODE.offset(), 0xF0, 0x50);
+    assert_eq!(StopProgram::new(&[write; 33]), Err(Error::TooMany { what: "steps of a quiesce program", most: 32 }));
+    assert_eq!(StopProgram::new(&[write; 32]).unwrap().steps().len(), 32);
     for (mask, value) in [(0, 0), (0xF0, 1), (1, 3)] {
-        let refused = QuiesceProgram::new(&[QuiesceStep::poll_until(0, mask, value, 0)]).unwrap_err();
+        let refused = StopProgram::new(&[StopStep::poll_until(0, mask, value, 0)]).unwrap_err();
         assert!(matches!(refused, Error::Argument { value: found, max, .. } if (found, max) == (value.into(), mask.into())), "{refused:?}");
     }
     let board = SimBoard::new(1);
@@ -517,15 +517,15 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
     let id = gemm8::ID.read(&window);
     let steps = [
         write,
-        QuiesceStep::poll_until(gemm8::ID.offset(), u32::MAX, id, 0),
-        QuiesceStep::poll_while(gemm8::ID.offset(), 1, !id & 1, 0),
-        QuiesceStep::poll_while(gemm8::ID.offset(), u32::MAX, id, 20),
-        QuiesceStep::write(gemm8::MODE.offset(), u32::MAX, 0),
+        StopStep::poll_until(gemm8::ID.offset(), u32::MAX, id, 0),
+        StopStep::poll_while(gemm8::ID.offset(), 1, !id & 1, 0),
+        StopStep::poll_while(gemm8::ID.offset(), u32::MAX, id, 20),
+        StopStep::write(gemm8::MODE.offset(), u32::MAX, 0),
     ];
     // SAFETY: as above.
-    assert_eq!(unsafe { QuiesceProgram::new(&steps).unwrap().run(&mut window, 1) }, Err(id), "what the register says");
+    assert_eq!(unsafe { StopProgram::new(&steps).unwrap().run(&mut window, 1) }, Err(id), "what the register says");
     assert_eq!(gemm8::MODE.read(&window), 0x5F, "the masked bits, and no step after the one that is not met");
-    let never = QuiesceProgram::new(&[QuiesceStep::poll_until(gemm8::ID.offset(), u32::MAX, !id, 20)]).unwrap();
+    let never = StopProgram::new(&[StopStep::poll_until(gemm8::ID.offset(), u32::MAX, !id, 20)]).unwrap();
     // SAFETY: as above.
     assert_eq!(unsafe { never.run(&mut window, 1) }, Err(id));
 }

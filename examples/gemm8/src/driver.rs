@@ -12,7 +12,7 @@
 //! | C | `m` rows of `n` int8 or int32 | `m·n` or `4·m·n` | from the device |
 
 use crate::regs;
-use contigo::{Accelerator, DevSlice, Device, Direction, Error, Port, QuiesceProgram, QuiesceStep, Result, Timeout, poll_until};
+use contigo::{Accelerator, DevSlice, Device, Direction, Error, Port, StopProgram, StopStep, Result, Timeout, poll_until};
 
 /// How long `quiesce` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
 /// 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others congest.
@@ -212,7 +212,7 @@ unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
         let mut stopped = Ok(());
         if !regs::is_idle(status) {
             // SAFETY: ABORT ends transfers and starts none.
-            stopped = unsafe { self.quiesce_program().run(&mut self.device, QUIESCE_STEP_US) };
+            stopped = unsafe { self.stop_program().run(&mut self.device, QUIESCE_STEP_US) };
             // SAFETY: as above. The program ends at a poll that is not met.
             unsafe { regs::ABORT.write(&self.device, 0) };
         }
@@ -228,13 +228,13 @@ unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
     }
 
     /// `examples/gemm8/README.md`, "A job, as the driver does it".
-    fn quiesce_program(&self) -> QuiesceProgram {
-        const STEPS: [QuiesceStep; 3] = [
-            QuiesceStep::write(regs::ABORT.offset(), u32::MAX, 1),
-            QuiesceStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, QUIESCE_US),
-            QuiesceStep::write(regs::ABORT.offset(), u32::MAX, 0),
+    fn stop_program(&self) -> StopProgram {
+        const STEPS: [StopStep; 3] = [
+            StopStep::write(regs::ABORT.offset(), u32::MAX, 1),
+            StopStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, QUIESCE_US),
+            StopStep::write(regs::ABORT.offset(), u32::MAX, 0),
         ];
-        QuiesceProgram::new(&STEPS).unwrap_or_default()
+        StopProgram::new(&STEPS).unwrap_or_default()
     }
 }
 

@@ -18,6 +18,15 @@ pub trait Irq {
     /// What the kernel says of the interrupt's file.
     fn wait(&mut self, timeout_us: u32) -> Result<(), Error>;
 
+    /// Forgets an interrupt that came before, lets the next one come, and says which file descriptor
+    /// poll(2) finds readable then. `None`: there is none to wait for by an event loop.
+    ///
+    /// # Errors
+    /// What the kernel says of the interrupt's file.
+    fn arm_irq(&mut self) -> Result<Option<i32>, Error> {
+        Ok(None)
+    }
+
     /// How many looks come before the clock is asked for the first time: more than 0 only where asking it costs more than a
     /// look. A wait may last so many looks longer than its limit, and 10,000 at most.
     fn looks_before_clock(&self) -> u32 {

@@ -1,19 +1,17 @@
 #![allow(unsafe_code, reason = "the doorbell is rung here, for operands that were just handed over")]
 //! One accelerator and its job.
 
-use super::{Accelerator, JobError, Running};
+use super::{Done, Driver, JobError, Running, TypedDriver, prepare::{About, most_bytes, prepare}};
 use crate::{
     mem::{DevBuf, DevSlice, Operand, Port},
     trace::{self, Event, Site},
+    types::platform::forward_as_fd,
     types::{Error, Refused, Result, barrier},
 };
 use core::{fmt, mem::ManuallyDrop};
 
-/// The most operands a job can have: an `s_axilite` block of 4 KiB holds more pointers than that, and a driver that needs
-/// more wants a descriptor ring.
-const MAX_BUFFERS: usize = 16;
-
-/// One accelerator behind one port, with at most one job at a time.
+/// One device behind one port, with one job at a time, typed by its driver. A [`Queue`](crate::Queue)
+/// keeps several in flight.
 ///
 /// A job that is forgotten (`mem::forget`) leaves the engine busy, its buffers claimed and their memory mapped: the device
 /// may be using them. [`recover`](Self::recover) makes the engine usable again; the buffers stay leaked.
@@ -29,15 +27,17 @@ const MAX_BUFFERS: usize = 16;
 /// let [mut from, to] = [pool.take()?, pool.take()?];
 /// from.view_mut::<u8>()?.fill(7);
 /// let job = engine.start([from.to_device(..100), to.from_device(..100)], &())?;
-/// let [_, to] = job.wait(Timeout::ms(20))?;
+/// let [_, to] = job.wait(Timeout::ms(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..100)?, [7; 100]);
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct Engine<A, const BUFFERS: usize> {
-    pub(super) accelerator: A,
-    /// The accelerator's, read once: what the buffers of a job were checked for is what they are given back for.
+pub struct Engine<D, const OPERANDS: usize> {
+    pub(super) driver: D,
+    /// The driver's, read once: what the buffers of a job were checked for is what they are given back for.
     pub(super) port: Port,
     pub(super) busy: bool,
+    /// What the job under way may write.
+    pub(super) most_bytes: usize,
     pub(super) jobs: JobCounts,
 }
 
@@ -53,39 +53,41 @@ pub struct JobCounts {
     pub stopped: u64,
 }
 
-impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
-    /// An engine over `accelerator`. The device is stopped first: a program that crashed may have left it running.
+impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
+    /// An engine over `driver`. The device is stopped first: a program that crashed may have left it running.
     ///
     /// # Errors
-    /// [`Error::WillNotStop`], with the accelerator back.
-    pub fn new(mut accelerator: A) -> Result<Self, Refused<A>> {
-        const { assert!(1 <= BUFFERS && BUFFERS <= MAX_BUFFERS, "a job has 1 to 16 operands") };
-        match accelerator.quiesce() {
-            Ok(()) => Ok(Self { port: *accelerator.port(), accelerator, busy: false, jobs: JobCounts::default() }),
-            Err(error) => Err(Refused::new(error, accelerator)),
+    /// [`Error::WillNotStop`], with the driver back.
+    pub fn new(mut driver: D) -> Result<Self, Refused<D>> {
+        const { assert!(1 <= OPERANDS && OPERANDS <= super::MAX_OPERANDS, "a job has 1 to 16 operands") };
+        match driver.stop() {
+            Ok(()) => Ok(Self { port: *driver.port(), driver, busy: false, most_bytes: 0, jobs: JobCounts::default() }),
+            Err(error) => Err(Refused::new(error, driver)),
         }
     }
 
-    /// Starts one job: checks every operand against the port, hands the caches over, and rings the doorbell.
+    /// Starts one job: checks every operand against the port and the driver, hands the caches over,
+    /// and rings the doorbell.
     ///
     /// The operands are the device's until [`Running::wait`] gives them back. Every check is done before anything is
     /// touched, so a refused job leaves its buffers as they were.
     ///
     /// # Errors
     /// The operands come back with [`Error::Busy`], [`Error::WrongDirection`], [`Error::OutOfRange`],
-    /// [`Error::BufferSize`], [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`],
-    /// [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`], what the accelerator's `check` says, or what
-    /// the backend's sync says. Where the accelerator itself fails to start, they come back on the device's side, because it may
+    /// [`Error::BufferSize`], [`Error::OperandTooLong`], [`Error::BufferAlign`], [`Error::WrongBus`],
+    /// [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`],
+    /// [`Error::Unreachable`], what the driver's `check` says, or what
+    /// the backend's sync says. Where the device itself fails to start, they come back on the device's side, because it may
     /// have written them; with [`Error::WillNotStop`] they do not come back.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn start<'e, 'p, T>(
         &'e mut self,
-        operands: [Operand<'p, T>; BUFFERS],
-        args: &A::Args,
-    ) -> Result<Running<'e, 'p, A, BUFFERS, T>, JobError<[Operand<'p, T>; BUFFERS]>> {
-        let site = Site::here();
-        let slices = match self.prepare(&operands, args, site) {
+        operands: [Operand<'p, T>; OPERANDS],
+        args: &D::Args,
+    ) -> Result<Running<'e, 'p, D, OPERANDS, T>, JobError<[Operand<'p, T>; OPERANDS]>> {
+        let (site, args) = (Site::here(), D::words(args));
+        let slices = match self.prepare(&operands, args.as_ref(), site) {
             Ok(slices) => slices,
             Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, operands) }),
         };
@@ -101,10 +103,12 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         }
         self.busy = true;
         self.jobs.started += 1;
-        // SAFETY: `prepare` ran `check` on these slices and arguments. The operands are `DevBuf`s inside a `ManuallyDrop`: no
-        // view of them exists, their region keeps them mapped while they are not dropped, and they come out only in
-        // `Running`, after `poll` or `quiesce`, or below, after `quiesce`.
-        let started = unsafe { self.accelerator.start(&slices, args) };
+        self.most_bytes = most_bytes(self.driver.operands(), &slices);
+        // SAFETY: 1. `prepare` ran `check` on these slices and arguments. 2. The engine was not
+        // busy, so that no job is in flight. 3. The operands are `DevBuf`s inside a `ManuallyDrop`:
+        // no view of them exists, their region keeps them mapped while they are not dropped, and
+        // they come out only in `Running`, after `poll` or `stop`, or below, after `stop`.
+        let started = unsafe { self.driver.submit(0, &slices, args.as_ref()) };
         if let Err(cause) = started {
             let stopped = self.stop();
             trace::happened(Event::Stop { port: self.port.name, job: self.jobs.started }, site);
@@ -124,17 +128,54 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         Ok(Running::new(self, ManuallyDrop::into_inner(buffers)))
     }
 
+    /// Everything that can be refused, then the caches. An error says which operand it is about.
+    #[inline]
+    fn prepare<T>(&self, operands: &[Operand<'_, T>; OPERANDS], args: &[u32], site: Site) -> Result<[DevSlice; OPERANDS], About> {
+        if self.busy {
+            return Err((None, Error::Busy));
+        }
+        let mut slices = [DevSlice::EMPTY; OPERANDS];
+        prepare(&self.driver, &self.port, operands, &mut slices, args, site)?;
+        Ok(slices)
+    }
+
+    /// What the driver makes of a job's end.
+    pub(super) fn done<B>(&self, buffers: B, completion: super::Completion) -> Done<B, D::Report> {
+        Done { buffers, report: self.driver.report(&completion), completion }
+    }
+}
+
+impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// Stops the device after a job was forgotten, or after it would not stop and was reset from outside. The buffers of
     /// that job stay leaked.
     ///
     /// # Errors
     /// [`Error::WillNotStop`]: the engine stays busy.
     pub fn recover(&mut self) -> Result<()> {
-        self.accelerator.quiesce()?;
+        self.driver.stop()?;
         self.busy = false;
         Ok(())
     }
 
+    /// A simulated board hears what the device is given. Apart from the fast path.
+    #[cold]
+    #[inline(never)]
+    fn tell_given<T>(&self, buffers: &[DevBuf<'_, T>; OPERANDS]) {
+        buffers.iter().zip(self.driver.operands()).for_each(|(buf, spec)| buf.is_given(&self.port, spec.direction));
+    }
+
+    /// Stops the device after a job went wrong. Nothing that follows is done before the look that
+    /// saw its end.
+    pub(super) fn stop(&mut self) -> Result<()> {
+        self.jobs.stopped += 1;
+        self.driver.stop()?;
+        barrier::after_completion();
+        self.busy = false;
+        Ok(())
+    }
+}
+
+impl<D, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// Is a job running, or was one forgotten?
     pub const fn is_busy(&self) -> bool {
         self.busy
@@ -145,59 +186,34 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
         self.jobs
     }
 
-    /// The accelerator, to read what it reports of itself.
-    pub const fn accelerator(&self) -> &A {
-        &self.accelerator
+    /// The driver, to read what it reports of itself.
+    pub const fn driver(&self) -> &D {
+        &self.driver
+    }
+
+    /// The driver, for commands of its own between two jobs.
+    ///
+    /// # Safety
+    /// It stays where it is: it is not exchanged for another driver (`mem::swap`, an assignment),
+    /// whose port and device would be others.
+    pub const unsafe fn driver_mut(&mut self) -> &mut D {
+        &mut self.driver
+    }
+
+    /// The driver, to make another engine or a queue of it. The next one stops the device first.
+    pub fn into_driver(self) -> D {
+        self.driver
     }
 
     /// The port.
     pub const fn port(&self) -> &Port {
         &self.port
     }
-
-    /// Everything that can be refused, then the caches. An error says which operand it is about.
-    fn prepare<T>(
-        &self,
-        operands: &[Operand<'_, T>; BUFFERS],
-        args: &A::Args,
-        site: Site,
-    ) -> Result<[DevSlice; BUFFERS], (Option<usize>, Error)> {
-        if self.busy {
-            return Err((None, Error::Busy));
-        }
-        let mut slices = [DevSlice::EMPTY; BUFFERS];
-        for (index, ((operand, slice), direction)) in operands.iter().zip(&mut slices).zip(A::DIRECTIONS).enumerate() {
-            if operand.direction() != direction {
-                return Err((Some(index), Error::WrongDirection { index, expected: direction }));
-            }
-            *slice = operand.check(index, &self.port, A::ADDR_BITS).map_err(|error| (Some(index), error))?;
-        }
-        self.accelerator.check(&slices, args).map_err(|error| (None, error))?;
-        for (index, operand) in operands.iter().enumerate() {
-            operand.prepare(&self.port, site).map_err(|error| (Some(index), error))?;
-        }
-        Ok(slices)
-    }
-
-    /// A simulated board hears what the device is given. Apart from the fast path.
-    #[cold]
-    #[inline(never)]
-    fn tell_given<T>(&self, buffers: &[DevBuf<'_, T>; BUFFERS]) {
-        buffers.iter().zip(A::DIRECTIONS).for_each(|(buf, direction)| buf.is_given(&self.port, direction));
-    }
-
-    /// Stops the device after a job went wrong. Nothing that follows is done before the look that
-    /// saw its end.
-    pub(super) fn stop(&mut self) -> Result<()> {
-        self.jobs.stopped += 1;
-        self.accelerator.quiesce()?;
-        barrier::after_completion();
-        self.busy = false;
-        Ok(())
-    }
 }
 
-impl<A, const BUFFERS: usize> fmt::Debug for Engine<A, BUFFERS> {
+forward_as_fd!({D, const OPERANDS: usize} Engine<D, OPERANDS>, driver: D);
+
+impl<D, const OPERANDS: usize> fmt::Debug for Engine<D, OPERANDS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine").field("port", &self.port.name).field("busy", &self.busy).field("jobs", &self.jobs).finish()
     }

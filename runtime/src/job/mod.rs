@@ -1,19 +1,39 @@
-//! A job: what a driver author writes, what rings the doorbell, and what runs.
+//! Jobs: what a driver author writes, what rings the doorbell, and what is in flight.
 //!
-//! An [`Accelerator`] drives one core. An [`Engine`] checks and hands over its operands, and a
-//! [`Running`] job owns them until the device has stopped. A [`QuiesceProgram`] stops the device
-//! when the program that drives it is gone.
+//! ```text
+//!              Driver   one channel of one device, as data: operands, depth, submit, poll, stop
+//!             ┌───┴────┐
+//!        TypedDriver   │  arguments and reports with types, on top of words
+//!          ┌───┘       └───┐
+//!       Engine           Queue   several jobs in flight; it owns their buffers
+//!          │ start         │ push            ▲ next, take_back
+//!       Running ── wait ─► Done: buffers, report, completion
+//!                          │
+//!                       Stream   frames of exactly the bytes received
+//! ```
+//!
+//! A [`StopProgram`] stops the device when the program that drives it is gone.
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`.
 
-mod accelerator;
+mod completion;
+mod done;
+mod driver;
 mod engine;
 mod job_error;
-mod quiesce;
+mod operand_spec;
+mod prepare;
+mod queue;
 mod running;
+mod stop_program;
 
-pub use accelerator::Accelerator;
+pub use completion::Completion;
+pub use done::Done;
+pub use driver::{Driver, TypedDriver, fixed};
 pub use engine::{Engine, JobCounts};
 pub use job_error::JobError;
-pub use quiesce::{QuiesceProgram, QuiesceStep};
+pub use operand_spec::OperandSpec;
+pub use prepare::MAX_OPERANDS;
+pub use queue::{Cancelled, Queue, QueueCounts};
 pub use running::{Attempt, Running};
+pub use stop_program::{StopProgram, StopStep};

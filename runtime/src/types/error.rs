@@ -219,6 +219,28 @@ pub enum Error {
         /// It must be a multiple of this.
         multiple_of: u64,
     },
+    /// An operand is longer than the device takes in one job. Cut it, or take a core with a wider
+    /// length register.
+    OperandTooLong {
+        /// Which operand.
+        index: usize,
+        /// How many bytes it has.
+        have_bytes: usize,
+        /// The most that one job takes.
+        max_bytes: usize,
+    },
+    /// As many jobs are in flight as the queue or the device holds. Take one that ended out first
+    /// (`Queue::next`).
+    QueueFull {
+        /// How many it holds.
+        depth: usize,
+    },
+    /// The queue was stopped with jobs in it. Take them out first (`Queue::next` for those that had
+    /// ended, then `Queue::take_back`); then it takes new ones.
+    QueueStopped {
+        /// How many are in it.
+        in_flight: usize,
+    },
     /// The engine has a job, or one that was forgotten or would not stop; or the device's window has a driver already. Wait;
     /// after the second and third, `Engine::recover`.
     Busy,
@@ -244,6 +266,25 @@ pub enum Error {
         need_bytes: u64,
         /// What the device says it wrote.
         done_bytes: u64,
+    },
+    /// The device tells of a job that it does not have, tells of one twice, or claims more bytes than
+    /// it was given. It was stopped: look for a wrong address, or for a bitstream that does not suit
+    /// the driver.
+    BadCompletion {
+        /// The accelerator.
+        device: &'static str,
+        /// Which job, as the device says.
+        slot: usize,
+        /// How many bytes, as the device says.
+        bytes: usize,
+        /// How many it was given; 0 where there is no such job.
+        most_bytes: usize,
+    },
+    /// Another channel of the same core reset it, which ended this channel's jobs. Their buffers come
+    /// back; start them again.
+    EndedByReset {
+        /// The core.
+        device: &'static str,
     },
     /// The device would not stop. Its buffers are leaked, not freed: it may still write into them. Reset it from outside,
     /// then `Engine::recover`.
@@ -488,6 +529,22 @@ impl fmt::Display for Error {
             Self::Busy => write!(f, "busy: a job is under way or was forgotten (Engine::recover), or the device has a driver already"),
             Self::Timeout { timeout_us } => write!(f, "the job did not finish within {timeout_us} us"),
             Self::Fault { device, status, what } => write!(f, "{device} reports {what} (status {status:#010x})"),
+            Self::OperandTooLong { index, have_bytes, max_bytes } => {
+                write!(f, "operand {index} has {have_bytes} bytes, and the device takes {max_bytes} in one job: cut it")
+            }
+            Self::QueueFull { depth } => write!(f, "all {depth} places of the queue are in flight: take a job that ended out first"),
+            Self::QueueStopped { in_flight } => {
+                write!(f, "the queue was stopped with {in_flight} jobs in it: take them back first")
+            }
+            Self::BadCompletion { device, slot, bytes, most_bytes: 0 } => {
+                write!(f, "{device} says that job {slot} ended ({bytes} bytes), and it has no such job")
+            }
+            Self::BadCompletion { device, slot, bytes, most_bytes } => {
+                write!(f, "{device} says that job {slot} wrote {bytes} bytes, and it was given {most_bytes}")
+            }
+            Self::EndedByReset { device } => {
+                write!(f, "another channel reset {device}, which ended this channel's jobs: start them again")
+            }
             Self::ShortTransfer { need_bytes, done_bytes } => {
                 write!(f, "the device wrote {done_bytes} of {need_bytes} bytes and says it is done")
             }

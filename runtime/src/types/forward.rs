@@ -1,7 +1,7 @@
 //! Methods that a wrapper leaves to what it wraps.
 
-/// Methods of [`Backend`](crate::Backend), [`Mmio`](crate::Mmio), [`Irq`](crate::Irq) or
-/// [`Device`](crate::Device), inside an `impl` of one's own, that are another value's: of a field,
+/// Methods of [`Backend`](crate::Backend), [`Mmio`](crate::Mmio), [`Irq`](crate::Irq),
+/// [`Device`](crate::Device) or [`Driver`](crate::Driver), inside an `impl` of one's own, that are another value's: of a field,
 /// or of whichever variant there is. Methods that are not named are written as ever.
 ///
 /// ```
@@ -134,7 +134,67 @@ macro_rules! forward {
         }
     };
 
-    // ---- Device.
+    // ---- Driver.
+    (@ addr_bits $to:tt) => {
+        fn addr_bits(&self) -> u32 {
+            $crate::forward!(@@ self $to inner => inner.addr_bits())
+        }
+    };
+    (@ operands $to:tt) => {
+        fn operands(&self) -> &[$crate::OperandSpec] {
+            $crate::forward!(@@ self $to inner => inner.operands())
+        }
+    };
+    (@ depth $to:tt) => {
+        fn depth(&self) -> usize {
+            $crate::forward!(@@ self $to inner => inner.depth())
+        }
+    };
+    (@ in_order $to:tt) => {
+        fn in_order(&self) -> bool {
+            $crate::forward!(@@ self $to inner => inner.in_order())
+        }
+    };
+    (@ check $to:tt) => {
+        fn check(&self, operands: &[$crate::DevSlice], args: &[u32]) -> $crate::Result<()> {
+            $crate::forward!(@@ self $to inner => inner.check(operands, args))
+        }
+    };
+    (@ submit $to:tt) => {
+        unsafe fn submit(&mut self, slot: usize, operands: &[$crate::DevSlice], args: &[u32]) -> $crate::Result<()> {
+            // SAFETY: the caller's promise.
+            $crate::forward!(@@@ self $to inner => unsafe { inner.submit(slot, operands, args) })
+        }
+    };
+    (@ poll $to:tt) => {
+        fn poll(&mut self, timeout: $crate::Timeout) -> $crate::Result<Option<$crate::Completion>> {
+            $crate::forward!(@@@ self $to inner => inner.poll(timeout))
+        }
+    };
+    (@ stop $to:tt) => {
+        fn stop(&mut self) -> $crate::Result<()> {
+            $crate::forward!(@@@ self $to inner => inner.stop())
+        }
+    };
+    (@ stop_program $to:tt) => {
+        fn stop_program(&self) -> $crate::StopProgram {
+            $crate::forward!(@@ self $to inner => inner.stop_program())
+        }
+    };
+    (@ ran_dry $to:tt) => {
+        fn ran_dry(&self) -> Option<u64> {
+            $crate::forward!(@@ self $to inner => inner.ran_dry())
+        }
+    };
+
+    // ---- Driver and Irq.
+    (@ arm_irq $to:tt) => {
+        fn arm_irq(&mut self) -> $crate::Result<Option<i32>> {
+            $crate::forward!(@@@ self $to inner => inner.arm_irq())
+        }
+    };
+
+    // ---- Device and Driver.
     (@ port $to:tt) => {
         fn port(&self) -> &$crate::Port {
             $crate::forward!(@@ self $to inner => inner.port())

@@ -24,7 +24,7 @@ pub use self::{
 };
 
 use contigo::{
-    Accelerator, DevSlice, Device, Direction, Error, Port, QuiesceProgram, QuiesceStep, Result, Timeout, irq::poll_every, poll_until,
+    Accelerator, DevSlice, Device, Direction, Error, Port, StopProgram, StopStep, Result, Timeout, irq::poll_every, poll_until,
 };
 
 /// How long `quiesce` waits: the 100 ms of one transfer, and as much again for an emulator on a busy machine, twice.
@@ -214,7 +214,7 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Accelerator<2> for E
     }
 
     /// edu has no abort: waits for the end of the transfer under way. All ones, of a device that is gone, have RUN set.
-    fn quiesce_program(&self) -> QuiesceProgram {
-        QuiesceProgram::new(&[QuiesceStep::poll_while(regs::COMMAND.offset(), regs::RUN, regs::RUN, QUIESCE_US)]).unwrap_or_default()
+    fn stop_program(&self) -> StopProgram {
+        StopProgram::new(&[StopStep::poll_while(regs::COMMAND.offset(), regs::RUN, regs::RUN, QUIESCE_US)]).unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "implementing `Accelerator` is a promise about the hardware")]
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! Arm's DMA-330, known by its first name PL330: the DMA controller of Zynq-7000 and Cyclone V SoC, and of many others. It copies
 //! memory by programs that it fetches from memory itself.
 //!
@@ -34,25 +34,27 @@ pub use self::model::{Pl330Model, Pl330Spec, SimPl330};
 use self::microcode::{BLOCKS_MAX, Core};
 use crate::{
     hw::{Device, irq::poll_every, mmio::Mmio},
-    job::{Accelerator, QuiesceProgram, QuiesceStep},
+    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver, fixed},
     mem::{CpuBuf, DevSlice, DriverBuf, Port},
     types::platform::forward_as_fd,
-    types::{Align, Direction, Error, Refused, Result, Timeout},
+    types::{Align, Error, Refused, Result, Timeout},
 };
 use core::{fmt, mem::ManuallyDrop};
 
 /// How many bytes of memory a driver needs for its program, whatever it copies.
 pub const PROGRAM_BYTES: usize = microcode::PROGRAM_BYTES;
 
+/// The controller's address registers.
+const ADDR_BITS: u32 = 32;
 /// How long the debug interface may be busy with one instruction. Linux waits as long (`_until_dmac_idle`).
 const DEBUG_US: u32 = 5_000;
 /// Between two looks at it: an instruction takes some hundred cycles.
 const DEBUG_STEP_US: u32 = 1;
-/// How long `quiesce` waits for the transfers under way to end: those of 256 bytes take 2 µs at the slowest memory here; five
+/// How long `stop` waits for the transfers under way to end: those of 256 bytes take 2 µs at the slowest memory here; five
 /// thousand times that, for an interconnect that others congest.
-const QUIESCE_US: u32 = 10_000;
+const STOP_US: u32 = 10_000;
 /// Between two looks while it waits: no interrupt announces the end of a kill.
-const QUIESCE_STEP_US: u32 = 50;
+const STOP_STEP_US: u32 = 50;
 /// The longest time between two looks at a job. A fault raises the line `irq_abort` and not the event's, and uio delivers one
 /// line of a device only: so a fault is found after this time.
 const FAULT_STEP_US: u32 = 1_000;
@@ -87,7 +89,7 @@ pub struct Pl330Config {
 /// let mut from = pool.take()?;
 /// from.view_mut::<u8>()?.fill(7);
 /// let job = copier.start([from.to_device(3..1003), pool.take()?.from_device(..1000)], &())?;
-/// let [_, to] = job.wait(Timeout::ms(20))?;
+/// let [_, to] = job.wait(Timeout::ms(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
 /// # Ok::<(), contigo::Error>(())
 /// ```
@@ -140,7 +142,7 @@ impl<'p, D: Device> Pl330<'p, D> {
             let (len_bytes, line_bytes) = (program.len_bytes(), Align::LINE.bytes());
             return Err(Refused::new(Error::BlockSize { len_bytes, need_bytes: PROGRAM_BYTES, line_bytes }, program));
         }
-        let program = DriverBuf::new(program, device.port(), Self::ADDR_BITS)?;
+        let program = DriverBuf::new(program, device.port(), ADDR_BITS)?;
         Ok(Self { device, program: ManuallyDrop::new(program), core, config, channels, unsettled: false })
     }
 
@@ -150,7 +152,7 @@ impl<'p, D: Device> Pl330<'p, D> {
     }
 
     /// Runs a program of one's own on this driver's channel: `code` as the controller fetches it (Arm DDI 0424C, chapter 4). Wait for
-    /// its end with [`poll`](Accelerator::poll), and stop it with [`quiesce`](Accelerator::quiesce).
+    /// its end with [`poll`](Accelerator::poll), and stop it with [`stop`](Accelerator::quiesce).
     ///
     /// A program is done when it has raised this driver's event (`DMAWMB`, `DMASEV`) and has ended (`DMAEND`). One that ends without
     /// the event looks as if it ran for ever.
@@ -161,7 +163,7 @@ impl<'p, D: Device> Pl330<'p, D> {
     ///
     /// # Safety
     /// The program touches only memory that belongs to the device alone until it has ended: until `poll` has returned `Ok(true)`, or
-    /// `quiesce` `Ok(())`.
+    /// `stop` `Ok(())`.
     pub unsafe fn run_program(&mut self, code: &[u8]) -> Result<()> {
         /// So many bytes are written at once: a cache line.
         const CHUNK: usize = 64;
@@ -350,24 +352,32 @@ impl Look {
 forward_as_fd!({'p, D: Device} Pl330<'p, D>, device: D);
 
 // SAFETY: 1. The program reads `from.len_bytes` bytes from the first operand and writes as many into the second (`microcode`, whose
-// tests execute every program), which `check` found large enough; the controller executes nothing else, for `quiesce` has stopped
+// tests execute every program), which `check` found large enough; the controller executes nothing else, for `stop` has stopped
 // every channel, and its programs lie in memory that is the driver's alone. 2. `poll` says true only for a channel in the state
-// Stopped, and `quiesce` only when all channels are: a channel that has ended its program or was killed is Completing or Killing until
+// Stopped, and `stop` only when all channels are: a channel that has ended its program or was killed is Completing or Killing until
 // its transfers are answered (Arm DDI 0424C, "Operating states"), the program's DMAWMB has waited for the answers before that, and
 // no write is bufferable, so that an answered one has arrived. No instruction that could start a channel is left in the debug
 // interface: it is idle. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. The program's only instruction is
-// DMAKILL, and its last polls are what `quiesce` believes: Stopped, of every channel.
-unsafe impl<D: Device> Accelerator<2> for Pl330<'_, D> {
-    type Args = ();
-    const NAME: &'static str = fault::DEVICE;
-    const ADDR_BITS: u32 = 32;
-    const DIRECTIONS: [Direction; 2] = [Direction::ToDevice, Direction::FromDevice];
+// DMAKILL, and its last polls are what `stop` believes: Stopped, of every channel.
+unsafe impl<D: Device> Driver for Pl330<'_, D> {
+    fn name(&self) -> &'static str {
+        fault::DEVICE
+    }
 
     fn port(&self) -> &Port {
         self.device.port()
     }
 
-    fn check(&self, [from, to]: &[DevSlice; 2], (): &()) -> Result<()> {
+    fn addr_bits(&self) -> u32 {
+        ADDR_BITS
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
+    }
+
+    fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
         let need_bytes = from.len_bytes as u64;
         if (to.len_bytes as u64) < need_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
@@ -381,45 +391,46 @@ unsafe impl<D: Device> Accelerator<2> for Pl330<'_, D> {
         Err(Error::Argument { name: "bytes to copy", value: need_bytes, min: 1, max, multiple_of: 1 })
     }
 
-    unsafe fn start(&mut self, [from, to]: &[DevSlice; 2], (): &()) -> Result<()> {
+    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
         let port = self.device.port();
         let [from_addr, to_addr] = [addr32(port, from.addr.0, from.len_bytes)?, addr32(port, to.addr.0, to.len_bytes)?];
         let len_bytes = addr32(port, from.len_bytes as u64, from.len_bytes)?;
         let program = microcode::copy(&self.core, from_addr, to_addr, len_bytes)?;
-        // SAFETY: no channel runs: the last job's `poll` or `quiesce` saw to that.
+        // SAFETY: no channel runs: the last job's `poll` or `stop` saw to that.
         unsafe { self.program.write(0, program.words())? };
         // SAFETY: the program is in place, the channel is stopped, and the caller handed both operands over.
         unsafe { self.go() }
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         let (mut found, event_bit) = (Look::Running, self.event_bit());
-        let Some(channel) = self.registers() else { return Ok(false) };
+        let Some(channel) = self.registers() else { return Ok(None) };
         poll_every(&mut self.device, FAULT_STEP_US, timeout, |device| {
             found = Look::at(device, channel, event_bit);
             found != Look::Running
         })?;
         match found {
-            Look::Running => Ok(false),
+            Look::Running => Ok(None),
             Look::Done => {
                 self.unsettled = false;
                 self.acknowledge();
-                Ok(true)
+                Ok(Some(Completion::of(0)))
             }
             Look::Failed(error) => Err(error),
         }
     }
 
-    fn quiesce(&mut self) -> Result<()> {
+    fn stop(&mut self) -> Result<()> {
         let unsettled = self.unsettled.then_some(self.config.channel);
         let (mut stopping, mut stopped) = (Stopping { channels: self.channels, unsettled, last: 0 }, false);
         // An interrupt's file that fails only ends the waiting: what counts is what the registers say.
-        let _ = poll_every(&mut self.device, QUIESCE_STEP_US, Timeout::us(QUIESCE_US), |device| {
+        let _ = poll_every(&mut self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
             stopped = stopping.step(device);
             stopped
         });
         if !stopped {
-            return Err(Error::WillNotStop { device: fault::DEVICE, status: stopping.last, waited_us: QUIESCE_US });
+            return Err(Error::WillNotStop { device: fault::DEVICE, status: stopping.last, waited_us: STOP_US });
         }
         self.unsettled = false;
         // SAFETY: interrupt enables move no data.
@@ -429,29 +440,39 @@ unsafe impl<D: Device> Accelerator<2> for Pl330<'_, D> {
     }
 
     /// Kills this driver's channel, which also stops the manager's DMAGO from taking effect later; a channel that ends its transfers after a
-    /// fault is waited for first, as in `quiesce`. No other channel runs, or the program says so: a driver of another channel has not armed.
-    fn quiesce_program(&self) -> QuiesceProgram {
+    /// fault is waited for first, as in `stop`. No other channel runs, or the program says so: a driver of another channel has not armed.
+    fn stop_program(&self) -> StopProgram {
         let channel = u32::from(self.config.channel);
         let csr = self.registers().map_or(0, |channel| channel.csr.offset());
         let kill = [
-            QuiesceStep::poll_while(csr, regs::STATUS, regs::FAULTING_COMPLETING, QUIESCE_US),
-            QuiesceStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
-            QuiesceStep::write(regs::DBGINST0.offset(), u32::MAX, DMAKILL << 16 | channel << 8 | 1),
-            QuiesceStep::write(regs::DBGINST1.offset(), u32::MAX, 0),
-            QuiesceStep::write(regs::DBGCMD.offset(), u32::MAX, 0),
-            QuiesceStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
-            QuiesceStep::poll_until(csr, regs::STATUS, regs::STOPPED, QUIESCE_US),
+            StopStep::poll_while(csr, regs::STATUS, regs::FAULTING_COMPLETING, STOP_US),
+            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            StopStep::write(regs::DBGINST0.offset(), u32::MAX, DMAKILL << 16 | channel << 8 | 1),
+            StopStep::write(regs::DBGINST1.offset(), u32::MAX, 0),
+            StopStep::write(regs::DBGCMD.offset(), u32::MAX, 0),
+            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            StopStep::poll_until(csr, regs::STATUS, regs::STOPPED, STOP_US),
         ];
         let channels = regs::CHANNELS.iter().take(self.channels as usize);
-        let others = channels.map(|channel| QuiesceStep::poll_until(channel.csr.offset(), regs::STATUS, regs::STOPPED, 0));
-        QuiesceProgram::of(kill.into_iter().chain(others)).unwrap_or_default()
+        let others = channels.map(|channel| StopStep::poll_until(channel.csr.offset(), regs::STATUS, regs::STOPPED, 0));
+        StopProgram::of(kill.into_iter().chain(others)).unwrap_or_default()
     }
+}
+
+impl<D: Device> TypedDriver<2> for Pl330<'_, D> {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 impl<D: Device> Drop for Pl330<'_, D> {
     /// Stops the controller, and gives the program's memory back where it has stopped.
     fn drop(&mut self) {
-        if self.quiesce().is_ok() {
+        if self.stop().is_ok() {
             // SAFETY: `drop` runs once, and nothing uses the program after it.
             let program = unsafe { ManuallyDrop::take(&mut self.program) };
             // SAFETY: every channel is stopped, and only a driver starts one, by a program of its own.

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "implementing `Accelerator` is a promise about the hardware")]
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! ZDMA, the general-purpose DMA of Zynq UltraScale+: one channel of GDMA (FPD DMA, 0xFD50_0000) or ADMA (LPD DMA, 0xFFA8_0000). It
 //! copies memory to memory.
 //!
@@ -42,10 +42,10 @@ use crate::{
         Device,
         irq::{poll_every, poll_until},
     },
-    job::{Accelerator, QuiesceProgram, QuiesceStep},
+    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver, fixed},
     mem::{CpuBuf, DevBuf, DevSlice, DriverBuf, Port},
     types::platform::forward_as_fd,
-    types::{Direction, Error, Refused, Result, Timeout},
+    types::{Error, Refused, Result, Timeout},
 };
 use list::{List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces};
 
@@ -74,7 +74,7 @@ const IDLE_LOOKS: u32 = 2;
 ///
 /// let (mut from, to) = (pool.take()?, pool.take()?);
 /// from.view_mut::<u8>()?.fill(7);
-/// let [_from, to] = engine.start([from.to_device(3..10_000), to.from_device(..)], &())?.wait(Timeout::ms(20))?;
+/// let [_from, to] = engine.start([from.to_device(3..10_000), to.from_device(..)], &())?.wait(Timeout::ms(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..9_997)?, [7; 9_997]);
 /// # Ok::<(), contigo::Error>(())
 /// ```
@@ -161,7 +161,7 @@ impl<'p, D: Device> Zdma<'p, D> {
     /// A copy ends by itself, and at its end STATUS is known to be true. What a channel at work does when EN is cleared no source says,
     /// only that it can be disabled at any time and that a paused one then leaves its state (UG1085, "DMA Controller Functional
     /// Description", "Channel Disabled"): so that comes last, when the copy should have ended long ago.
-    fn stop(&mut self) -> Result<()> {
+    fn halt(&mut self) -> Result<()> {
         // SAFETY: masking moves no data.
         unsafe { regs::IDS.write(&self.device, regs::INT_ALL) };
         let copy_us = STOP_US + self.expected_bytes / STOP_BYTES_PER_US;
@@ -236,23 +236,31 @@ fn is_zdma(device: &impl Device) -> Result<()> {
 
 // SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, with over-fetch off no others, and writes as many at the
 // destination's; `check` compared SIZE with both operands. In linked mode the descriptors say the same for each piece (`list.rs`),
-// and the channel also reads the descriptors, which are the driver's own. 2. `poll` and `stop` believe STATUS: a channel that ends
+// and the channel also reads the descriptors, which are the driver's own. 2. `poll` and `halt` believe STATUS: a channel that ends
 // leaves its busy state only when all data is in the destination's memory ("Channel Disabled"), and each write has been answered
 // then ("Total Transferred Bytes Overflow"). Without snooping the answer comes from memory, as AWCACHE asks; with it, from the
 // interconnect that snoops, behind which every observer sees the write. One that was disabled because it did not end is believed by
-// the same register (`stop`). 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. The program writes an interrupt mask, and
+// the same register (`halt`). 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. The program writes an interrupt mask, and
 // waits for what ends a job: EN, which the channel clears at its end, and STATUS.
-unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
-    type Args = ();
-    const NAME: &'static str = "zdma";
-    const ADDR_BITS: u32 = regs::ADDR_BITS;
-    const DIRECTIONS: [Direction; 2] = [Direction::ToDevice, Direction::FromDevice];
+unsafe impl<D: Device> Driver for Zdma<'_, D> {
+    fn name(&self) -> &'static str {
+        "zdma"
+    }
 
     fn port(&self) -> &Port {
         self.device.port()
     }
 
-    fn check(&self, [from, to]: &[DevSlice; 2], (): &()) -> Result<()> {
+    fn addr_bits(&self) -> u32 {
+        regs::ADDR_BITS
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
+    }
+
+    fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
         let (value, max) = (from.len_bytes as u64, self.longest());
         if to.len_bytes < from.len_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes });
@@ -263,7 +271,8 @@ unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
         Ok(())
     }
 
-    unsafe fn start(&mut self, [from, to]: &[DevSlice; 2], (): &()) -> Result<()> {
+    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
         let (pairs, coherent) = (self.pairs(), self.device.port().coherent);
         let too_long = Error::Argument { name: "bytes to copy", value: from.len_bytes as u64, min: 1, max: self.longest(), multiple_of: 1 };
         let size = u32::try_from(from.len_bytes).map_err(|_| too_long)?;
@@ -300,7 +309,7 @@ unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         let (mut isr, mut status) = (0, regs::STATE_BUSY);
         // An error ends the waiting at once, and the engine stops the channel. DMA_DONE is not enough: STATUS must agree.
         let ended = poll_until(&mut self.device, timeout, |device| {
@@ -316,24 +325,34 @@ unsafe impl<D: Device> Accelerator<2> for Zdma<'_, D> {
             unsafe { regs::ISR.write(&self.device, isr & regs::INT_ALL) };
             self.verdict(isr, status)?;
         }
-        Ok(ended)
+        Ok(ended.then_some(Completion::of(0)))
     }
 
-    fn quiesce(&mut self) -> Result<()> {
-        self.stop()?;
+    fn stop(&mut self) -> Result<()> {
+        self.halt()?;
         self.configure()
     }
 
     /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is disabled no source says. EN is set from
     /// the doorbell on, also while the channel pauses, and in what a device reads as that is gone.
-    fn quiesce_program(&self) -> QuiesceProgram {
-        QuiesceProgram::new(&[
-            QuiesceStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),
-            QuiesceStep::poll_until(regs::CTRL2.offset(), regs::ENABLE, 0, PROGRAM_US),
-            QuiesceStep::poll_while(regs::STATUS.offset(), regs::STATE, regs::STATE_BUSY, STOP_US),
+    fn stop_program(&self) -> StopProgram {
+        StopProgram::new(&[
+            StopStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),
+            StopStep::poll_until(regs::CTRL2.offset(), regs::ENABLE, 0, PROGRAM_US),
+            StopStep::poll_while(regs::STATUS.offset(), regs::STATE, regs::STATE_BUSY, STOP_US),
         ])
         .unwrap_or_default()
     }
+}
+
+impl<D: Device> TypedDriver<2> for Zdma<'_, D> {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 forward_as_fd!({'p, D: Device} Zdma<'p, D>, device: D);
@@ -341,7 +360,7 @@ forward_as_fd!({'p, D: Device} Zdma<'p, D>, device: D);
 impl<D: Device> Drop for Zdma<'_, D> {
     /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it stays leaked.
     fn drop(&mut self) {
-        if self.stop().is_ok() {
+        if self.halt().is_ok() {
             // SAFETY: STATUS says that the channel is disabled, and it fetches descriptors only while it is enabled.
             drop(self.descriptors.take().map(|descriptors| unsafe { descriptors.release() }));
         }

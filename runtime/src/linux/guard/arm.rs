@@ -3,11 +3,11 @@
 
 use super::KernelPort;
 use crate::{
-    job::{Accelerator, Engine},
+    job::{Driver, Engine, Queue},
     types::Error,
 };
 
-impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
+impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// Leaves what stops the device with the kernel, which runs it when the file of `kernel_port`
     /// goes, by whatever end of this program, and only then gives up the memory that was imported
     /// there. Do it before the first job.
@@ -25,13 +25,34 @@ impl<A: Accelerator<BUFFERS>, const BUFFERS: usize> Engine<A, BUFFERS> {
     /// of its driver. From the moment when `kernel_port` is dropped this engine is not used any
     /// more: the kernel writes its registers then.
     pub unsafe fn arm(&self, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
-        let program = self.accelerator().quiesce_program();
-        if program.steps().is_empty() {
-            let fix = "implement Accelerator::quiesce_program";
-            return Err(Error::Unsuitable { name: "this driver's count of quiesce steps", value: 0, fix });
-        }
-        // SAFETY: the program only stops the device (`Accelerator`, 6), and the caller says that
-        // these are its registers.
-        unsafe { kernel_port.arm(&program, window) }
+        // SAFETY: the caller's promise.
+        unsafe { arm(self.driver(), kernel_port, window) }
     }
+}
+
+impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'_, D, SLOTS, OPERANDS, T> {
+    /// As [`Engine::arm`].
+    ///
+    /// # Errors
+    /// As [`Engine::arm`].
+    ///
+    /// # Safety
+    /// As [`Engine::arm`], of this queue.
+    pub unsafe fn arm(&self, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        unsafe { arm(self.driver(), kernel_port, window) }
+    }
+}
+
+/// # Safety
+/// As [`Engine::arm`].
+unsafe fn arm<D: Driver>(driver: &D, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
+    let program = driver.stop_program();
+    if program.steps().is_empty() {
+        let fix = "implement Driver::stop_program";
+        return Err(Error::Unsuitable { name: "this driver's count of steps that stop it", value: 0, fix });
+    }
+    // SAFETY: the program only stops the device (`Driver`, 7), and the caller says that these are
+    // its registers.
+    unsafe { kernel_port.arm(&program, window) }
 }

@@ -32,7 +32,7 @@ use self::{
     kernel::{Kernel, PortKernel, RUNNING, Request},
 };
 use crate::{
-    job::QuiesceProgram,
+    job::StopProgram,
     linux::os::fd::Fd,
     mem::Port,
     types::{Bus, Error},
@@ -191,7 +191,7 @@ impl KernelPort {
     ///   last descriptor of the file is closed, whatever the device does then.
     /// - Where all of its polls are met, the device touches no memory until it is started again.
     /// - When this value is dropped, nobody drives the device any more: the kernel writes its registers then.
-    pub unsafe fn arm(&self, program: &QuiesceProgram, window: u32) -> Result<(), Error> {
+    pub unsafe fn arm(&self, program: &StopProgram, window: u32) -> Result<(), Error> {
         let steps = program.steps_for(window);
         self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| os("ioctl(CONTIGO_ARM)", errno))?;
         self.armed.store(!steps.is_empty(), Ordering::Relaxed);

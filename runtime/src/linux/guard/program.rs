@@ -1,20 +1,20 @@
 //! A driver's quiesce program, as the kernel takes it.
 
 use super::abi::{self, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, Step};
-use crate::job::{QuiesceProgram, QuiesceStep};
+use crate::job::{StopProgram, StopStep};
 
 // A program always fits.
-const _: () = assert!(QuiesceProgram::MAX_STEPS <= abi::MAX_STEPS);
+const _: () = assert!(StopProgram::MAX_STEPS <= abi::MAX_STEPS);
 
-impl QuiesceProgram {
+impl StopProgram {
     /// The steps for the device's register window `window`.
     pub(super) fn steps_for(&self, window: u32) -> heapless::Vec<Step, { abi::MAX_STEPS }> {
-        let step = |step: &QuiesceStep| match *step {
-            QuiesceStep::Write { offset_bytes, mask, value } => Step { kind: STEP_WRITE, window, offset_bytes, mask, value, timeout_us: 0 },
-            QuiesceStep::PollUntil { offset_bytes, mask, value, timeout_us } => {
+        let step = |step: &StopStep| match *step {
+            StopStep::Write { offset_bytes, mask, value } => Step { kind: STEP_WRITE, window, offset_bytes, mask, value, timeout_us: 0 },
+            StopStep::PollUntil { offset_bytes, mask, value, timeout_us } => {
                 Step { kind: STEP_POLL, window, offset_bytes, mask, value, timeout_us }
             }
-            QuiesceStep::PollWhile { offset_bytes, mask, value, timeout_us } => {
+            StopStep::PollWhile { offset_bytes, mask, value, timeout_us } => {
                 Step { kind: STEP_POLL_NOT, window, offset_bytes, mask, value, timeout_us }
             }
         };

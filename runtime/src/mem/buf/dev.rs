@@ -61,6 +61,8 @@ pub struct DevBuf<'p, T = AnyThread> {
     written: Span,
     /// Does the port of the last hand-over snoop?
     coherent: bool,
+    /// Had no device written any of it before the last hand-over?
+    fresh: bool,
     thread: PhantomData<T>,
 }
 
@@ -69,7 +71,7 @@ impl<'p, T> DevBuf<'p, T> {
     pub(super) fn new(cpu: CpuBuf<'p, T>, span: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
         let cpu_span = cpu.span();
         let written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
-        Self { chunk: cpu.into_chunk(), cpu_span, span, last: span, addr, written, coherent: port.coherent, thread: PhantomData }
+        Self { chunk: cpu.into_chunk(), cpu_span, span, last: span, addr, written, coherent: port.coherent, fresh: true, thread: PhantomData }
     }
 
     /// The same buffer handed over again, maybe through another port.
@@ -78,7 +80,7 @@ impl<'p, T> DevBuf<'p, T> {
             // Caches and memory agree: `change_port`.
             self.written.len = 0;
         }
-        (self.last, self.addr, self.coherent) = (part, addr, port.coherent);
+        (self.last, self.addr, self.coherent, self.fresh) = (part, addr, port.coherent, self.written.len == 0);
         self.will_be_written(part, direction);
         self
     }
@@ -172,6 +174,15 @@ impl<'p, T> DevBuf<'p, T> {
         match self.sync_for_cpu(Site::here()) {
             Ok(()) => Ok(self.reclaim()),
             Err(error) => Err(Refused::new(error, self)),
+        }
+    }
+
+    /// The device wrote only the first `bytes` of what the last hand-over named. What others wrote
+    /// before stays written.
+    #[inline]
+    pub(crate) fn received(&mut self, bytes: usize) {
+        if self.fresh && self.written == self.last {
+            self.written.len = self.written.len.min(bytes);
         }
     }
 

@@ -49,6 +49,11 @@ impl fmt::Debug for Error {
             Argument { name, value, min, max, multiple_of }
             Timeout { timeout_us }
             Fault { device, status as register, what }
+            OperandTooLong { index, have_bytes, max_bytes }
+            QueueFull { depth }
+            QueueStopped { in_flight }
+            BadCompletion { device, slot, bytes, most_bytes }
+            EndedByReset { device }
             ShortTransfer { need_bytes, done_bytes }
             WillNotStop { device, status as register, waited_us }
             RegisterWindow { device, need_bytes, have_bytes }

@@ -188,7 +188,7 @@ impl<H: Bench> Task<'_, H> {
         match self.device.guard().filter(|_| self.place.armed) {
             None => Ok(()),
             // SAFETY: as in `engine`; the driver's steps only stop it.
-            Some(guard) => unsafe { guard.arm(&driver.quiesce_program(), 0) },
+            Some(guard) => unsafe { guard.arm(&driver.stop_program(), 0) },
         }
     }
 

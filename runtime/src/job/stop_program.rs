@@ -15,7 +15,7 @@ const MAX_STEPS: usize = 32;
 /// the register never sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum QuiesceStep {
+pub enum StopStep {
     /// register = (register & !mask) | value; with all of `mask` set it is not read.
     Write {
         /// From the window's first byte; a multiple of 4.
@@ -50,7 +50,7 @@ pub enum QuiesceStep {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "register windows end far below 4 GiB")]
-impl QuiesceStep {
+impl StopStep {
     /// Writes `value` into the bits `mask` of the register at `offset` bytes.
     #[must_use]
     pub const fn write(offset: usize, mask: u32, value: u32) -> Self {
@@ -73,11 +73,11 @@ impl QuiesceStep {
 /// Steps that stop a device, in order; they end at a poll that is not met. What a driver's `quiesce` runs, and what the kernel runs where
 /// nobody is left to call that (`Engine::arm`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QuiesceProgram {
-    steps: heapless::Vec<QuiesceStep, MAX_STEPS>,
+pub struct StopProgram {
+    steps: heapless::Vec<StopStep, MAX_STEPS>,
 }
 
-impl QuiesceProgram {
+impl StopProgram {
     /// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`).
     pub const MAX_STEPS: usize = MAX_STEPS;
 
@@ -89,17 +89,17 @@ impl QuiesceProgram {
     /// # Errors
     /// [`Error::TooMany`]: more than 32. [`Error::Argument`]: a mask is 0, or a value has bits
     /// outside its mask.
-    pub fn new(steps: &[QuiesceStep]) -> Result<Self, Error> {
+    pub fn new(steps: &[StopStep]) -> Result<Self, Error> {
         Self::of(steps.iter().copied())
     }
 
     /// As [`new`](Self::new), of steps that are made one by one.
-    pub(crate) fn of(steps: impl Iterator<Item = QuiesceStep>) -> Result<Self, Error> {
+    pub(crate) fn of(steps: impl Iterator<Item = StopStep>) -> Result<Self, Error> {
         let mut program = Self::NONE;
         for step in steps {
-            let (QuiesceStep::Write { mask, value, .. }
-            | QuiesceStep::PollUntil { mask, value, .. }
-            | QuiesceStep::PollWhile { mask, value, .. }) = step;
+            let (StopStep::Write { mask, value, .. }
+            | StopStep::PollUntil { mask, value, .. }
+            | StopStep::PollWhile { mask, value, .. }) = step;
             if mask == 0 || value & !mask != 0 {
                 let (value, max) = (value.into(), mask.into());
                 return Err(Error::Argument { name: "value of a quiesce step, within its mask", value, min: 0, max, multiple_of: 1 });
@@ -111,7 +111,7 @@ impl QuiesceProgram {
 
     /// Its steps.
     #[must_use]
-    pub fn steps(&self) -> &[QuiesceStep] {
+    pub fn steps(&self) -> &[StopStep] {
         &self.steps
     }
 
@@ -123,15 +123,15 @@ impl QuiesceProgram {
     pub unsafe fn run(&self, device: &mut (impl Mmio + Irq), step_us: u32) -> Result<(), u32> {
         for step in &self.steps {
             let (offset_bytes, mask, value, timeout_us, until) = match *step {
-                QuiesceStep::Write { offset_bytes, mask, value } => {
+                StopStep::Write { offset_bytes, mask, value } => {
                     let offset = offset_bytes as usize;
                     let kept = if mask == u32::MAX { 0 } else { device.read32(offset) & !mask };
                     // SAFETY: the caller's promise.
                     unsafe { device.write32(offset, kept | value) };
                     continue;
                 }
-                QuiesceStep::PollUntil { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, true),
-                QuiesceStep::PollWhile { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, false),
+                StopStep::PollUntil { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, true),
+                StopStep::PollWhile { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, false),
             };
             let (mut status, mut met) = (0, false);
             // An interrupt's file that fails only ends the waiting: what counts is what the register says.

@@ -1,0 +1,51 @@
+//! The end of one job, as its device tells it.
+
+use crate::types::Error;
+
+/// The end of one job, as its driver read it from the device. The engine or the queue distrusts it:
+/// a slot that has no job, one that ended already, and more bytes than were handed over are
+/// [`Error::BadCompletion`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Completion {
+    /// Which job: the slot that [`Driver::submit`](crate::Driver::submit) named.
+    pub slot: usize,
+    /// How many bytes the device wrote, from the beginning of the operand that it writes. `None`:
+    /// it does not tell, and all of what it may write counts as written. A driver whose jobs have
+    /// several operands that the device writes says `None`.
+    pub bytes: Option<usize>,
+    /// What the device's status says of this job, as the driver's documentation has it; 0 where it
+    /// has none.
+    pub status: u32,
+    /// What else it says: a return value, a cycle count, a packet's user words.
+    pub words: [u32; 4],
+    /// Why this job failed, in words, where it did and the others go on.
+    pub failed: Option<&'static str>,
+}
+
+impl Completion {
+    /// The job in `slot` ended well, and there is nothing more to say.
+    #[must_use]
+    pub const fn of(slot: usize) -> Self {
+        Self { slot, bytes: None, status: 0, words: [0; 4], failed: None }
+    }
+
+    /// The same, and the device wrote `bytes` bytes.
+    #[must_use]
+    pub const fn with_bytes(self, bytes: usize) -> Self {
+        Self { bytes: Some(bytes), ..self }
+    }
+
+    /// Does it say what cannot be? `most_bytes`: what the device was allowed to write.
+    #[inline]
+    pub(super) const fn distrust(&self, device: &'static str, expected: bool, most_bytes: usize) -> Result<(), Error> {
+        let bytes = match self.bytes {
+            Some(bytes) => bytes,
+            None => 0,
+        };
+        if expected && bytes <= most_bytes {
+            return Ok(());
+        }
+        Err(Error::BadCompletion { device, slot: self.slot, bytes, most_bytes: if expected { most_bytes } else { 0 } })
+    }
+}

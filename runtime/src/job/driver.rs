@@ -1,0 +1,300 @@
+#![allow(unsafe_code, reason = "a driver that lies can write anywhere: implementing it is a promise")]
+//! All that a driver author writes.
+
+use super::{Completion, OperandSpec, StopProgram};
+use crate::{
+    mem::{DevSlice, Port},
+    types::{Error, Result, Timeout},
+};
+
+/// One channel of one device, as data and registers. This is all that a driver author writes.
+///
+/// A driver says what its jobs look like ([`operands`](Self::operands), [`depth`](Self::depth)),
+/// starts one ([`submit`](Self::submit)), tells of one that ended ([`poll`](Self::poll)), and stops
+/// the device. An [`Engine`](crate::Engine) runs one job at a time with types on top
+/// ([`TypedDriver`]), a [`Queue`](crate::Queue) keeps several in flight. They handle ownership,
+/// caches, reach, time limits and recovery. The trait has no types of its own, so that C and Python
+/// drive `&mut dyn Driver` without knowing it.
+///
+/// A driver and a model of the core that it drives, on one page: an engine that copies `len` bytes and XORs them with a key.
+///
+/// ```
+/// # #[cfg(all(feature = "sim", feature = "linux"))] {
+/// use contigo::{Align, Completion, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Region, Result, Timeout, TypedDriver, fixed, poll_until};
+/// use contigo::mmio::{Pointer, ReadClears, ReadWrite, Register};
+/// use contigo::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
+///
+/// // The register map, by UG1399: start is bit 0, done bit 1 (clears when read), idle bit 2.
+/// const CTRL: Register<ReadClears> = Register::at(0x00);
+/// const SRC: Pointer = Pointer::at(0x10);
+/// const DST: Pointer = Pointer::at(0x1C);
+/// const LEN: Register<ReadWrite> = Register::at(0x28);
+/// const KEY: Register<ReadWrite> = Register::at(0x30);
+///
+/// struct Xor<D>(D);
+///
+/// impl<D: Device> Xor<D> {
+///     /// # Safety
+///     /// The window is this core's, and nobody else drives it while this value lives.
+///     unsafe fn open(device: D) -> Self { Self(device) }
+/// }
+/// impl<'d> Xor<SimWindow<'d, Core>> {
+///     /// As `open`, and safe: the type of the window says what is behind it.
+///     fn open_simulated(window: SimWindow<'d, Core>) -> Self {
+///         // SAFETY: the model is this core, and has one window at a time.
+///         unsafe { Self::open(window) }
+///     }
+/// }
+///
+/// // SAFETY: the core reads `LEN` bytes at `SRC`, writes as many at `DST`, and nothing else; it is done and idle after its last
+/// // write was answered. The port is the device's.
+/// unsafe impl<D: Device> Driver for Xor<D> {
+///     fn name(&self) -> &'static str { "xor" }
+///     fn port(&self) -> &Port { self.0.port() }
+///     fn addr_bits(&self) -> u32 { 64 }
+///     fn operands(&self) -> &[OperandSpec] { const { &[OperandSpec::to_device(), OperandSpec::from_device()] } }
+///     fn check(&self, operands: &[DevSlice], _key: &[u32]) -> Result<()> {
+///         let [from, to] = fixed(operands)?;
+///         let (need_bytes, have_bytes) = (from.len_bytes as u64, to.len_bytes);
+///         if to.len_bytes < from.len_bytes { Err(Error::BufferSize { index: 1, need_bytes, have_bytes }) } else { Ok(()) }
+///     }
+///     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], key: &[u32]) -> Result<()> {
+///         let ([from, to], [key]) = (fixed(operands)?, fixed(key)?);
+///         // SAFETY: both operands were handed over, and `check` found the second large enough.
+///         unsafe {
+///             SRC.write(&self.0, from.addr);
+///             DST.write(&self.0, to.addr);
+///             LEN.write(&self.0, from.len_bytes as u32);
+///             KEY.write(&self.0, *key);
+///             CTRL.write(&self.0, 1);
+///         }
+///         Ok(())
+///     }
+///     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+///         // All ones is what a device that is gone answers.
+///         let done = poll_until(&mut self.0, timeout, |core| matches!(CTRL.read_and_clear(core), ctrl if ctrl & 2 != 0 && ctrl != u32::MAX))?;
+///         Ok(done.then_some(Completion::of(0)))
+///     }
+///     fn stop(&mut self) -> Result<()> {
+///         let mut status = 0; // this core cannot be aborted: wait for its end
+///         let idle = poll_until(&mut self.0, Timeout::ms(1), |core| {
+///             status = CTRL.read_and_clear(core);
+///             status & 4 != 0 && status != u32::MAX
+///         })?;
+///         if idle { Ok(()) } else { Err(Error::WillNotStop { device: "xor", status, waited_us: 1_000 }) }
+///     }
+/// }
+///
+/// // Its types: a key goes in, and there is nothing to report.
+/// impl<D: Device> TypedDriver<2> for Xor<D> {
+///     type Args = u8;
+///     type Words = [u32; 1];
+///     type Report = ();
+///     fn words(key: &u8) -> [u32; 1] { [u32::from(*key)] }
+///     fn report(&self, _: &Completion) {}
+/// }
+///
+/// // The model, to run the driver before there is a bitstream.
+/// #[derive(Default)]
+/// struct Core { src: u64, dst: u64, len: u32, key: u8, ends_at_ns: Option<u64>, done: bool }
+///
+/// // SAFETY: it touches `len` bytes at `src` and `dst` while a job runs, and says so.
+/// unsafe impl Model for Core {
+///     const WINDOW_BYTES: usize = 0x40;
+///     fn advance(&mut self, bus: &mut SimBus<'_>) {
+///         if self.ends_at_ns.is_some_and(|at| at <= bus.now_ns()) {
+///             for i in 0..u64::from(self.len) {
+///                 let mut byte = [0];
+///                 let _ = bus.read(DevAddr(self.src + i), &mut byte);
+///                 let _ = bus.write(DevAddr(self.dst + i), &[byte[0] ^ self.key]);
+///             }
+///             (self.ends_at_ns, self.done) = (None, true);
+///         }
+///     }
+///     fn read32(&mut self, offset: usize, _: &mut SimBus<'_>) -> u32 {
+///         if offset != 0 { return 0 }
+///         u32::from(core::mem::take(&mut self.done)) << 1 | u32::from(self.ends_at_ns.is_none()) << 2
+///     }
+///     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+///         let value64 = u64::from(value);
+///         match offset {
+///             0x00 => self.ends_at_ns = Some(bus.now_ns() + 1_000 + u64::from(self.len)),
+///             0x10 => self.src = self.src >> 32 << 32 | value64,
+///             0x14 => self.src = self.src & 0xFFFF_FFFF | value64 << 32,
+///             0x1C => self.dst = self.dst >> 32 << 32 | value64,
+///             0x20 => self.dst = self.dst & 0xFFFF_FFFF | value64 << 32,
+///             0x28 => self.len = value,
+///             0x30 => self.key = value as u8,
+///             _ => {}
+///         }
+///     }
+///     fn irq_at_ns(&self) -> Option<u64> { self.ends_at_ns }
+///     fn reset(&mut self) { *self = Self::default() }
+/// }
+///
+/// # fn main() -> Result<()> {
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+/// let core = SimDevice::with_model(&board, board.port(), Core::default());
+/// let mut engine = Engine::new(Xor::open_simulated(core.window()?))?;
+/// let mut input = pool.take()?;
+/// input.view_mut::<u8>()?.fill(0x0F);
+/// let [_, output] = engine.start([input.to_device(..100), pool.take()?.from_device(..100)], &0xFF)?.wait(Timeout::ms(5))?.buffers;
+/// assert_eq!(output.view_at::<u8>(..100)?, [0xF0; 100]);
+/// # Ok(()) }
+/// # main().unwrap();
+/// # }
+/// ```
+///
+/// `testkit/src/camera` has descriptors and several jobs in flight; `examples/gemm8` is a driver in a
+/// crate of its own.
+///
+/// # Safety
+/// For callers. Every method except [`submit`](Self::submit) is safe to call, at any time and in any
+/// order.
+///
+/// # Implementation safety
+/// A job is in flight from `submit` until `poll` tells its end, or `stop` returns `Ok(())`.
+/// 1. The device touches the bytes of jobs in flight, memory that is the driver's own, and nothing
+///    else. It writes only operands whose [`OperandSpec`] says so.
+/// 2. Once `poll` has returned a [`Completion`], the device touches none of that slot's bytes. After
+///    `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A write
+///    that is still under way in the interconnect counts as touching.
+/// 3. Where a completion says `bytes`, the device wrote no byte of that operand behind them.
+/// 4. `check` and `poll` start nothing.
+/// 5. The device reaches memory through `port`, and no other way. Port, address width, operands and
+///    depth never change.
+/// 6. The device is the one that this driver is for, and nobody else drives this channel while this
+///    value lives. No register proves that, and [`Device`](crate::Device) does not say it. So a
+///    function that makes a driver of any `Device` is unsafe and asks for it. A driver of a
+///    simulated device is made safely, because the type of the window names the model.
+/// 7. The steps of `stop_program` start nothing, whenever they are run. Where all of them are met, 2
+///    holds.
+/// 8. Every method ends in bounded time. `poll` ends soon after its timeout.
+///
+/// These are for results, and no safety rests on them; the caller defends itself where they are
+/// broken:
+/// 9. Each job's end is told once. Where [`in_order`](Self::in_order) says so, the oldest comes
+///    first, and slots are numbered in a circle.
+/// 10. Jobs that ended before a fault are told first, then `poll` returns the error.
+/// 11. After `stop`, `poll` tells of jobs that had ended before it, and then of none. The next
+///     `submit` names slot 0 and starts the device anew.
+pub unsafe trait Driver {
+    /// For messages: the core's name.
+    fn name(&self) -> &'static str;
+
+    /// The port that the device's bus master is wired to: usually what its [`Device`](crate::Device) says.
+    fn port(&self) -> &Port;
+
+    /// How many bits the narrowest register that holds a bus address has.
+    fn addr_bits(&self) -> u32;
+
+    /// What each operand of a job is, in their order: 1 to 16 ([`MAX_OPERANDS`](crate::MAX_OPERANDS)).
+    fn operands(&self) -> &[OperandSpec];
+
+    /// How many jobs the device takes at once, 1 at least. Slots are 0 to one less.
+    fn depth(&self) -> usize {
+        1
+    }
+
+    /// Do jobs end in the order in which they were submitted?
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    /// Are these operands and argument words what the hardware takes? No register is written. The
+    /// caller has compared the operands with [`operands`](Self::operands): count, direction,
+    /// alignment and length.
+    ///
+    /// # Errors
+    /// [`Error::BufferSize`], [`Error::BufferAlign`], [`Error::Argument`].
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()>;
+
+    /// Gives the device one job: writes registers or a descriptor, and rings the doorbell. A stopped
+    /// device starts.
+    ///
+    /// # Errors
+    /// What keeps the device from taking it. The caller stops the device before anything is given
+    /// back.
+    ///
+    /// # Safety
+    /// For callers:
+    /// 1. `check` has passed for the same operands and arguments.
+    /// 2. No job is in flight in `slot`, which is less than `depth`.
+    /// 3. The operands' bytes belong to the device alone from now until `poll` tells this slot's end
+    ///    or `stop` returns `Ok(())`: they are mapped at their addresses on this device's port, and
+    ///    nobody holds a reference to them. Where neither happens, that is for ever.
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()>;
+
+    /// Has a job ended? Looks at least once, and waits at most for `timeout`.
+    /// [`Timeout::NOW`] makes no system call. `None`: no job has ended, and all of them go on.
+    ///
+    /// With no job in flight the answer is `None`.
+    ///
+    /// # Errors
+    /// The channel as a whole cannot go on: [`Error::Fault`], or what the interrupt's file says. The
+    /// caller stops the device then. A job that failed alone is a [`Completion`] whose `failed` says
+    /// why.
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>>;
+
+    /// Stops the device, in bounded time, whatever it was doing.
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`]: it may still touch the operands of its jobs.
+    fn stop(&mut self) -> Result<()>;
+
+    /// How to stop the device where nobody is left to call [`stop`](Self::stop): the same registers,
+    /// as data, for `Engine::arm`. The default has no steps.
+    fn stop_program(&self) -> StopProgram {
+        StopProgram::NONE
+    }
+
+    /// Forgets an interrupt that came before, lets the next one come, and says which file descriptor
+    /// poll(2) finds readable then: for an event loop. `None`: this device has none, and a program
+    /// looks again and again.
+    ///
+    /// # Errors
+    /// What the interrupt's file says.
+    fn arm_irq(&mut self) -> Result<Option<i32>> {
+        Ok(None)
+    }
+
+    /// How often the device found no job although one had been given before: a stream's loss. `None`:
+    /// the hardware does not tell, and a queue counts how often it saw itself empty.
+    fn ran_dry(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The types of a driver's jobs, on top of their words: what [`Engine::start`](crate::Engine::start)
+/// and [`Queue::push`](crate::Queue::push) take, and what their results hold.
+pub trait TypedDriver<const OPERANDS: usize>: Driver {
+    /// What a job needs to know beside its operands.
+    type Args: ?Sized;
+    /// The same as the words that [`Driver::submit`] takes: an array of them.
+    type Words: AsRef<[u32]>;
+    /// What a job's end says; `()` for a device that says nothing.
+    type Report;
+
+    /// `args` as words.
+    fn words(args: &Self::Args) -> Self::Words;
+
+    /// What `completion` says.
+    fn report(&self, completion: &Completion) -> Self::Report;
+}
+
+/// Operands, or argument words, as an array: `let [from, to] = fixed(operands)?;`.
+///
+/// # Errors
+/// [`Error::Argument`]: there are more or fewer.
+#[inline]
+pub fn fixed<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
+    let (value, n) = (given.len() as u64, N as u64);
+    given.try_into().map_err(|_| Error::Argument { name: "the count of operands or argument words", value, min: n, max: n, multiple_of: 1 })
+}
+
+// SAFETY: every method is the driver's own.
+unsafe impl<D: Driver + ?Sized> Driver for &mut D {
+    crate::types::forward::forward!(|this| **this => name, port, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+}

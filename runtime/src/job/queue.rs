@@ -1,0 +1,566 @@
+#![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over")]
+//! Several jobs in flight.
+
+use super::{
+    Done, Driver, JobError, TypedDriver,
+    prepare::{most_bytes, prepare, received},
+};
+use crate::{
+    mem::{AnyThread, CpuBuf, DevBuf, DevSlice, Operand, Port},
+    trace::{self, Event, Site},
+    types::platform::forward_as_fd,
+    types::{Error, Refused, Result, Timeout, barrier},
+};
+use core::{fmt, mem::ManuallyDrop};
+use heapless::Vec;
+
+/// The buffers of one job in flight, on the device's side.
+type Buffers<'p, T, const OPERANDS: usize> = Vec<DevBuf<'p, T>, OPERANDS>;
+
+/// **It owns the buffers of its jobs in flight**: up to `SLOTS` of them, and no more than the device
+/// takes at once.
+///
+/// Nothing borrows the queue for a job, so it can live in a structure. [`push`](Self::push) gives
+/// the device a job, [`next`](Self::next) brings back one that ended. A wait that finds nothing stops
+/// nothing. [`stop`](Self::stop) stops the device; jobs that had ended come out by `next`, the others
+/// by [`take_back`](Self::take_back), and then the queue takes new ones.
+///
+/// | state | `push` | `next` | `take_back` |
+/// |---|---|---|---|
+/// | at work | a job more; [`Error::QueueFull`] | the next end, or `None` after the timeout | `None` |
+/// | stopped, jobs inside | [`Error::QueueStopped`] | what had ended before, then `None` | the oldest |
+/// | stopped, empty | starts the device | `None` | `None` |
+/// | will not stop | [`Error::QueueStopped`] | as at work | `None`, until [`stop`](Self::stop) succeeds |
+///
+/// A fault of the channel stops the device. What will not stop keeps its buffers inside: reset it
+/// from outside, and call `stop` again. Dropping the queue stops the device and gives the buffers
+/// back, or leaks them where it does not stop. Forgetting it leaks them.
+///
+/// ```
+/// use contigo::{Align, Pool, Queue, Region, Timeout, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE)?, 1024)?;
+/// let channel = SimZdma::new(&board, board.port());
+/// // `SLOTS` is capacity; this channel takes one job at a time.
+/// let mut queue: Queue<'_, _, 4, 2> = Queue::new(Zdma::simple_simulated(channel.window()?)?)?;
+///
+/// let [mut from, to] = [pool.take()?, pool.take()?];
+/// from.view_mut::<u8>()?.fill(7);
+/// queue.push([from.to_device(..100), to.from_device(..100)], &())?;
+/// let mut looks = 0;
+/// let done = loop {
+///     looks += 1;
+///     match queue.next(Timeout::ms(1))? {
+///         Some(done) => break done,
+///         None if looks < 20 => {} // nothing came, and nothing was stopped
+///         None => return Err(contigo::Error::Timeout { timeout_us: 20_000 }),
+///     }
+/// };
+/// let [_, to] = done.buffers;
+/// assert_eq!(to.view_at::<u8>(..100)?, [7; 100]);
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct Queue<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize = 1, T = AnyThread> {
+    driver: D,
+    /// The driver's, read once: what the buffers were checked for is what they are given back for.
+    port: Port,
+    /// In order: a circle that begins at `oldest`. Otherwise: a job's place is its slot.
+    ///
+    /// INVARIANT: a buffer is here while its device may touch it, and is taken out only after `poll`
+    /// told its slot's end, or after `stop`.
+    places: ManuallyDrop<[Option<InFlight<'p, OPERANDS, T>>; SLOTS]>,
+    in_order: bool,
+    /// How many jobs at most: the smaller of `SLOTS` and what the device takes.
+    depth: usize,
+    /// How many slots the driver numbers.
+    slots: usize,
+    /// The place of the oldest job, where they end in order.
+    oldest: usize,
+    /// How many are in flight.
+    len: usize,
+    /// The slot of the next job, where they end in order; otherwise where the search for one begins.
+    next_slot: usize,
+    state: State,
+    counts: QueueCounts,
+}
+
+struct InFlight<'p, const OPERANDS: usize, T> {
+    buffers: Buffers<'p, T, OPERANDS>,
+    slot: usize,
+    /// Which push it was, to take jobs back in their order.
+    serial: u64,
+    /// What the device may write.
+    most_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    AtWork,
+    Stopped,
+    WillNotStop,
+}
+
+/// What became of a queue's jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct QueueCounts {
+    /// Jobs that the device was given.
+    pub pushed: u64,
+    /// Jobs that ended well.
+    pub completed: u64,
+    /// Jobs that failed alone, while the others went on.
+    pub failed: u64,
+    /// Jobs that were taken back after a stop.
+    pub cancelled: u64,
+    /// How often the device was stopped: by a fault, or by [`Queue::stop`].
+    pub stopped: u64,
+    /// How often the device was left without a job: for a stream, loss. The hardware's own count
+    /// where it has one ([`Driver::ran_dry`]); otherwise how often the last job ended before the
+    /// next one was pushed.
+    pub ran_dry: u64,
+}
+
+/// A job that had not ended when the device was stopped.
+#[derive(Debug)]
+#[must_use = "it holds the job's buffers"]
+pub struct Cancelled<B> {
+    /// Which slot it was in.
+    pub slot: usize,
+    /// Its buffers: the device may have written them in part.
+    pub buffers: B,
+}
+
+impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
+    /// Gives the device one job more: all the checks of [`Engine::start`](crate::Engine::start), its
+    /// cache maintenance, and the doorbell. Returns the job's slot.
+    ///
+    /// # Errors
+    /// The operands come back with [`Error::QueueFull`], [`Error::QueueStopped`], or what
+    /// [`Engine::start`](crate::Engine::start) says. Where the device itself did not take the job,
+    /// it was stopped, and the jobs before are to be taken back; where it would not stop
+    /// ([`Error::WillNotStop`]), these operands stay inside too.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn push(&mut self, operands: [Operand<'p, T>; OPERANDS], args: &D::Args) -> Result<usize, JobError<[Operand<'p, T>; OPERANDS]>> {
+        self.push_words(operands, D::words(args).as_ref())
+    }
+
+    /// The next job that ended, with its buffers on the CPU's side: waits at most for `timeout`.
+    /// `None`: none has ended, and nothing is stopped; or none is in flight, and it did not wait.
+    ///
+    /// # Errors
+    /// - Buffers in the error: this job failed alone ([`Error::Fault`]), or its caches could not be
+    ///   maintained. The others go on.
+    /// - No buffers: the channel failed and was stopped; the jobs are inside, to be taken back. With
+    ///   [`Error::WillNotStop`] it was not stopped.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn next(
+        &mut self,
+        timeout: Timeout,
+    ) -> Result<Option<Done<[CpuBuf<'p, T>; OPERANDS], D::Report>>, JobError<Buffers<'p, T, OPERANDS>>> {
+        match self.next_device(timeout)? {
+            Some(done) => match done.buffers.iter().try_for_each(|buf| buf.sync_for_cpu(Site::here())) {
+                Ok(()) => Ok(Some(done.map(|buffers| buffers.map(DevBuf::reclaim)))),
+                Err(error) => Err(JobError::gave_back(error, done.buffers.into_iter().collect())),
+            },
+            None => Ok(None),
+        }
+    }
+
+    /// As [`next`](Self::next), and the buffers stay on the device's side: for the next device, with
+    /// no cache maintenance between.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn next_device(
+        &mut self,
+        timeout: Timeout,
+    ) -> Result<Option<Done<[DevBuf<'p, T>; OPERANDS], D::Report>>, JobError<Buffers<'p, T, OPERANDS>>> {
+        let Some(Done { buffers, completion, .. }) = self.next_words(timeout)? else { return Ok(None) };
+        let report = self.driver.report(&completion);
+        match buffers.into_array() {
+            Ok(buffers) => Ok(Some(Done { buffers, report, completion })),
+            // `prepare` compared the count with the driver's, which never changes.
+            Err(buffers) => Err(JobError::gave_back(Error::Busy, buffers)),
+        }
+    }
+}
+
+impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
+    /// A queue over `driver`. The device is stopped first: a program that crashed may have left it
+    /// running.
+    ///
+    /// # Errors
+    /// The driver comes back with [`Error::WillNotStop`], or [`Error::Argument`] where its jobs have
+    /// more than `OPERANDS` operands.
+    pub fn new(mut driver: D) -> Result<Self, Refused<D>> {
+        const { assert!(1 <= SLOTS, "a queue has a place at least") };
+        const { assert!(1 <= OPERANDS && OPERANDS <= super::MAX_OPERANDS, "a job has 1 to 16 operands") };
+        let (value, max) = (driver.operands().len() as u64, OPERANDS as u64);
+        if !(1..=max).contains(&value) {
+            return Err(Refused::new(Error::Argument { name: "the count of operands", value, min: 1, max, multiple_of: 1 }, driver));
+        }
+        if let Err(error) = driver.stop() {
+            return Err(Refused::new(error, driver));
+        }
+        let slots = driver.depth().max(1);
+        Ok(Self {
+            port: *driver.port(),
+            in_order: driver.in_order(),
+            depth: slots.min(SLOTS),
+            slots,
+            driver,
+            places: ManuallyDrop::new([const { None }; SLOTS]),
+            oldest: 0,
+            len: 0,
+            next_slot: 0,
+            state: State::AtWork,
+            counts: QueueCounts::default(),
+        })
+    }
+
+    /// As [`push`](Self::push), with the words that the driver's documentation names: for a driver
+    /// without types, such as `&mut dyn Driver`.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn push_words(&mut self, operands: [Operand<'p, T>; OPERANDS], args: &[u32]) -> Result<usize, JobError<[Operand<'p, T>; OPERANDS]>> {
+        let site = Site::here();
+        let mut slices = [DevSlice::EMPTY; OPERANDS];
+        if let Err((operand, error)) = self.ready(&operands, &mut slices, args, site) {
+            return Err(JobError { operand, ..JobError::gave_back(error, operands) });
+        }
+        let mut buffers = Vec::new();
+        for (operand, slice) in operands.into_iter().zip(&slices) {
+            // There is room for `OPERANDS`.
+            let _ = buffers.push(operand.into_dev(&self.port, slice.addr));
+        }
+        self.launch(buffers, &slices, args, site).map_err(|failed| match failed.buffers.map(Vec::into_array) {
+            Some(Ok(buffers)) => JobError::gave_back(failed.cause, buffers.map(Operand::refused)),
+            _ => JobError::leaked(failed.error, failed.cause),
+        })
+    }
+
+    /// As [`push_words`](Self::push_words), with as many operands as the driver's jobs have, for a
+    /// caller that knows their count only at run time.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn push_vec(
+        &mut self,
+        operands: Vec<Operand<'p, T>, OPERANDS>,
+        args: &[u32],
+    ) -> Result<usize, JobError<Vec<Operand<'p, T>, OPERANDS>>> {
+        let site = Site::here();
+        let mut slices = [DevSlice::EMPTY; OPERANDS];
+        let count = operands.len();
+        let (slices, _) = slices.split_at_mut(count.min(OPERANDS));
+        if let Err((operand, error)) = self.ready(&operands, slices, args, site) {
+            return Err(JobError { operand, ..JobError::gave_back(error, operands) });
+        }
+        let buffers = operands.into_iter().zip(&*slices).map(|(operand, slice)| operand.into_dev(&self.port, slice.addr)).collect();
+        self.launch(buffers, slices, args, site).map_err(|failed| match failed.buffers {
+            Some(buffers) => JobError::gave_back(failed.cause, buffers.into_iter().map(Operand::refused).collect()),
+            None => JobError::leaked(failed.error, failed.cause),
+        })
+    }
+
+    /// As [`next_device`](Self::next_device), with what the device said as it is.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn next_words(&mut self, timeout: Timeout) -> Result<Option<Done<Buffers<'p, T, OPERANDS>>>, JobError<Buffers<'p, T, OPERANDS>>> {
+        if self.len == 0 {
+            return Ok(None);
+        }
+        let site = Site::here();
+        let timeout = if self.state == State::Stopped { Timeout::NOW } else { timeout };
+        let completion = match self.driver.poll(timeout) {
+            Ok(Some(completion)) => completion,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(self.fault(error, site)),
+        };
+        let place = if self.in_order { self.oldest } else { completion.slot };
+        let job = self.places.get_mut(place);
+        let most_bytes = job.as_ref().and_then(|job| job.as_ref()).filter(|job| job.slot == completion.slot).map(|job| job.most_bytes);
+        if let Err(error) = completion.distrust(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0)) {
+            return Err(self.fault(error, site));
+        }
+        barrier::after_completion();
+        let Some(InFlight { mut buffers, .. }) = job.and_then(Option::take) else { return Ok(None) };
+        if self.port.is_simulated() {
+            at_rest(&buffers);
+        }
+        self.is_out(place);
+        trace::happened(Event::Complete { port: self.port.name, job: self.counts.pushed }, site);
+        if let Some(bytes) = completion.bytes {
+            received(self.driver.operands(), &mut buffers, bytes);
+        }
+        if let Some(what) = completion.failed {
+            self.counts.failed += 1;
+            let device = self.driver.name();
+            return Err(JobError::gave_back(Error::Fault { device, status: completion.status, what }, buffers));
+        }
+        self.counts.completed += 1;
+        if self.len == 0 {
+            self.counts.ran_dry += 1;
+        }
+        Ok(Some(Done { buffers, report: completion, completion }))
+    }
+
+    /// Stops the device, whatever it is doing. Jobs that had ended still come out by
+    /// [`next`](Self::next); the others by [`take_back`](Self::take_back).
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`]: the jobs stay inside. Reset the device from outside, and call it
+    /// again.
+    pub fn stop(&mut self) -> Result<()> {
+        self.counts.stopped += 1;
+        if let Err(error) = self.driver.stop() {
+            self.state = State::WillNotStop;
+            return Err(error);
+        }
+        barrier::after_completion();
+        self.state = State::Stopped;
+        if self.port.is_simulated() {
+            self.places.iter().flatten().for_each(|job| at_rest(&job.buffers));
+        }
+        self.begin_anew();
+        Ok(())
+    }
+
+    /// The oldest job that a stopped device has not ended, with its buffers still on the device's
+    /// side. `None`: there is none, or the device is at work.
+    pub fn take_back(&mut self) -> Option<Cancelled<Buffers<'p, T, OPERANDS>>> {
+        if self.state != State::Stopped {
+            return None;
+        }
+        let jobs = self.places.iter_mut().enumerate().filter_map(|(place, job)| job.as_ref().map(|job| (job.serial, place)));
+        let (_, place) = jobs.min()?;
+        let InFlight { buffers, slot, .. } = self.places.get_mut(place).and_then(Option::take)?;
+        self.is_out(place);
+        self.counts.cancelled += 1;
+        Some(Cancelled { slot, buffers })
+    }
+
+    /// Stops the device and drops every job's buffers, which gives them back to their pools.
+    ///
+    /// # Errors
+    /// As [`stop`](Self::stop).
+    pub fn clear(&mut self) -> Result<()> {
+        self.stop()?;
+        for _ in 0..SLOTS {
+            drop(self.take_back());
+        }
+        Ok(())
+    }
+
+    /// How many jobs are in flight.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Is none in flight?
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Would a push be refused for want of a place?
+    pub const fn is_full(&self) -> bool {
+        self.len == self.depth
+    }
+
+    /// How many jobs can be in flight: the smaller of `SLOTS` and what the device takes.
+    pub const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// Is the device stopped, with jobs inside?
+    pub fn is_stopped(&self) -> bool {
+        self.state != State::AtWork
+    }
+
+    /// What became of its jobs.
+    pub fn counts(&self) -> QueueCounts {
+        QueueCounts { ran_dry: self.driver.ran_dry().unwrap_or(self.counts.ran_dry), ..self.counts }
+    }
+
+    /// The driver, to read what it reports of itself.
+    pub const fn driver(&self) -> &D {
+        &self.driver
+    }
+
+    /// The driver, for commands of its own.
+    ///
+    /// # Safety
+    /// It stays where it is: it is not exchanged for another driver (`mem::swap`, an assignment),
+    /// whose port and device would be others.
+    pub const unsafe fn driver_mut(&mut self) -> &mut D {
+        &mut self.driver
+    }
+
+    /// Readies the interrupt for an event loop: [`Driver::arm_irq`]. Then look ([`next`](Self::next) with
+    /// [`Timeout::NOW`]), and only then sleep.
+    ///
+    /// # Errors
+    /// What the interrupt's file says.
+    pub fn arm_irq(&mut self) -> Result<Option<i32>> {
+        self.driver.arm_irq()
+    }
+
+    /// The port.
+    pub const fn port(&self) -> &Port {
+        &self.port
+    }
+
+    /// Everything that can be refused, then the caches and the barrier before the doorbell.
+    #[inline]
+    fn ready(&self, operands: &[Operand<'_, T>], slices: &mut [DevSlice], args: &[u32], site: Site) -> Result<(), super::prepare::About> {
+        if self.state != State::AtWork {
+            return Err((None, Error::QueueStopped { in_flight: self.len }));
+        }
+        if self.is_full() {
+            return Err((None, Error::QueueFull { depth: self.depth }));
+        }
+        prepare(&self.driver, &self.port, operands, slices, args, site)?;
+        barrier::before_doorbell();
+        Ok(())
+    }
+
+    /// Puts a job into its place, and rings the doorbell. `ready` succeeded.
+    #[inline]
+    fn launch(&mut self, buffers: Buffers<'p, T, OPERANDS>, slices: &[DevSlice], args: &[u32], site: Site) -> Result<usize, JobError<Buffers<'p, T, OPERANDS>>> {
+        let (place, slot) = self.free();
+        if self.port.is_simulated() {
+            self.tell_given(&buffers);
+        }
+        let most_bytes = most_bytes(self.driver.operands(), slices);
+        // From here on the device may have the addresses: the buffers are in their place, also when
+        // the driver panics.
+        match self.places.get_mut(place) {
+            Some(empty @ None) => *empty = Some(InFlight { buffers, slot, serial: self.counts.pushed, most_bytes }),
+            // `free` found it empty, and it was not full.
+            _ => return Err(JobError::gave_back(Error::QueueFull { depth: self.depth }, buffers)),
+        }
+        self.len += 1;
+        self.counts.pushed += 1;
+        // SAFETY: 1. `ready` ran `check` on these slices and arguments. 2. `slot` is free and below
+        // the driver's depth (`free`). 3. The buffers are `DevBuf`s in their place: no view of them
+        // exists, their region keeps them mapped while they are not dropped, and they come out only
+        // after `poll` told this slot's end, or after `stop`.
+        if let Err(cause) = unsafe { self.driver.submit(slot, slices, args) } {
+            let stopped = self.stop();
+            trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
+            return Err(match (stopped, self.places.get_mut(place).and_then(Option::take)) {
+                (Ok(()), Some(job)) => {
+                    self.len -= 1;
+                    self.counts.pushed -= 1;
+                    self.begin_anew();
+                    JobError::gave_back(cause, job.buffers)
+                }
+                (stopped, job) => {
+                    // Will not stop: it stays inside.
+                    if let (Some(job), Some(place)) = (job, self.places.get_mut(place)) {
+                        *place = Some(job);
+                    }
+                    JobError::leaked(stopped.err().unwrap_or(cause), cause)
+                }
+            });
+        }
+        self.next_slot = if slot + 1 >= self.slots { 0 } else { slot + 1 };
+        trace::happened(Event::Submit { port: self.port.name, job: self.counts.pushed }, site);
+        Ok(slot)
+    }
+
+    /// A free place and its slot. The queue is not full.
+    #[inline]
+    fn free(&self) -> (usize, usize) {
+        if self.in_order {
+            let place = self.oldest + self.len;
+            return (if place >= SLOTS { place - SLOTS } else { place }, self.next_slot);
+        }
+        let is_free = |slot: &usize| self.places.get(*slot).is_some_and(Option::is_none);
+        let slot = (self.next_slot..self.depth).chain(0..self.next_slot.min(self.depth)).find(is_free).unwrap_or(SLOTS);
+        (slot, slot)
+    }
+
+    /// The job at `place` came out.
+    #[inline]
+    fn is_out(&mut self, place: usize) {
+        self.len -= 1;
+        if place == self.oldest {
+            self.oldest = if place + 1 >= SLOTS { 0 } else { place + 1 };
+        }
+        self.begin_anew();
+    }
+
+    /// A stopped queue that is empty starts from slot 0 (`Driver`, 11).
+    #[inline]
+    fn begin_anew(&mut self) {
+        if self.state == State::Stopped && self.len == 0 {
+            (self.state, self.oldest, self.next_slot) = (State::AtWork, 0, 0);
+        }
+    }
+
+    /// The channel cannot go on: it is stopped, and the jobs stay inside.
+    #[cold]
+    fn fault(&mut self, cause: Error, site: Site) -> JobError<Buffers<'p, T, OPERANDS>> {
+        let stopped = if self.state == State::Stopped { Ok(()) } else { self.stop() };
+        trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
+        JobError::leaked(stopped.err().unwrap_or(cause), cause)
+    }
+
+    /// A simulated board hears what the device is given. Apart from the fast path.
+    #[cold]
+    #[inline(never)]
+    fn tell_given(&self, buffers: &[DevBuf<'_, T>]) {
+        buffers.iter().zip(self.driver.operands()).for_each(|(buf, spec)| buf.is_given(&self.port, spec.direction));
+    }
+}
+
+/// A simulated board hears that no device has the buffers any more. Apart from the fast path.
+#[cold]
+#[inline(never)]
+fn at_rest<T>(buffers: &[DevBuf<'_, T>]) {
+    buffers.iter().for_each(DevBuf::at_rest);
+}
+
+impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Drop for Queue<'_, D, SLOTS, OPERANDS, T> {
+    /// Stops the device and gives the buffers back, or leaks them.
+    fn drop(&mut self) {
+        if self.len == 0 {
+            return;
+        }
+        if self.state == State::Stopped || self.stop().is_ok() {
+            // SAFETY: `drop` runs once, and the device is stopped.
+            unsafe { ManuallyDrop::drop(&mut self.places) }
+        } else {
+            let len_bytes = self.places.iter().flatten().flat_map(|job| &job.buffers).map(DevBuf::handed_over_bytes).sum();
+            trace::happened(Event::Leak { len_bytes }, Site::NONE);
+        }
+    }
+}
+
+forward_as_fd!({'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T} Queue<'p, D, SLOTS, OPERANDS, T>, driver: D);
+
+impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> fmt::Debug for Queue<'_, D, SLOTS, OPERANDS, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue")
+            .field("driver", &self.driver.name())
+            .field("port", &self.port.name)
+            .field("in_flight", &self.len)
+            .field("depth", &self.depth)
+            .field("state", &self.state)
+            .field("counts", &self.counts())
+            .finish()
+    }
+}
