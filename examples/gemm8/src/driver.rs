@@ -12,7 +12,7 @@
 //! | C | `m` rows of `n` int8 or int32 | `m·n` or `4·m·n` | from the device |
 
 use crate::regs;
-use contigo::{Accelerator, DevSlice, Device, Direction, Error, Port, StopProgram, StopStep, Result, Timeout, poll_until};
+use contigo::{Accelerator, DevSlice, Device, Direction, Error, Port, Result, StopProgram, StopStep, Timeout, poll_until};
 
 /// How long `quiesce` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
 /// 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others congest.

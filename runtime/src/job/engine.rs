@@ -1,7 +1,10 @@
 #![allow(unsafe_code, reason = "the doorbell is rung here, for operands that were just handed over")]
 //! One accelerator and its job.
 
-use super::{Done, Driver, JobError, Running, TypedDriver, prepare::{About, most_bytes, prepare}};
+use super::{
+    Done, Driver, JobError, Running, TypedDriver,
+    prepare::{About, most_bytes, prepare},
+};
 use crate::{
     mem::{DevBuf, DevSlice, Operand, Port},
     trace::{self, Event, Site},

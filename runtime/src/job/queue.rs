@@ -230,7 +230,11 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// As [`push`](Self::push).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn push_words(&mut self, operands: [Operand<'p, T>; OPERANDS], args: &[u32]) -> Result<usize, JobError<[Operand<'p, T>; OPERANDS]>> {
+    pub fn push_words(
+        &mut self,
+        operands: [Operand<'p, T>; OPERANDS],
+        args: &[u32],
+    ) -> Result<usize, JobError<[Operand<'p, T>; OPERANDS]>> {
         let site = Site::here();
         let mut slices = [DevSlice::EMPTY; OPERANDS];
         if let Err((operand, error)) = self.ready(&operands, &mut slices, args, site) {
@@ -438,7 +442,13 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
 
     /// Puts a job into its place, and rings the doorbell. `ready` succeeded.
     #[inline]
-    fn launch(&mut self, buffers: Buffers<'p, T, OPERANDS>, slices: &[DevSlice], args: &[u32], site: Site) -> Result<usize, JobError<Buffers<'p, T, OPERANDS>>> {
+    fn launch(
+        &mut self,
+        buffers: Buffers<'p, T, OPERANDS>,
+        slices: &[DevSlice],
+        args: &[u32],
+        site: Site,
+    ) -> Result<usize, JobError<Buffers<'p, T, OPERANDS>>> {
         let (place, slot) = self.free();
         if self.port.is_simulated() {
             self.tell_given(&buffers);

@@ -97,9 +97,8 @@ impl StopProgram {
     pub(crate) fn of(steps: impl Iterator<Item = StopStep>) -> Result<Self, Error> {
         let mut program = Self::NONE;
         for step in steps {
-            let (StopStep::Write { mask, value, .. }
-            | StopStep::PollUntil { mask, value, .. }
-            | StopStep::PollWhile { mask, value, .. }) = step;
+            let (StopStep::Write { mask, value, .. } | StopStep::PollUntil { mask, value, .. } | StopStep::PollWhile { mask, value, .. }) =
+                step;
             if mask == 0 || value & !mask != 0 {
                 let (value, max) = (value.into(), mask.into());
                 return Err(Error::Argument { name: "value of a quiesce step, within its mask", value, min: 0, max, multiple_of: 1 });

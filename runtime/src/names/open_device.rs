@@ -32,7 +32,7 @@ use core::{
 /// // SAFETY: the model is a ZDMA.
 /// let mut engine = Engine::new(unsafe { Zdma::simple(device.attach(Attach::default())?)? })?;
 /// let [from, to] = [region.carve(4096, Align::LINE)?.into_buf(), region.carve(4096, Align::LINE)?.into_buf()];
-/// let [_from, _to] = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(contigo::Timeout::ms(20))?;
+/// let [_from, _to] = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(contigo::Timeout::ms(20))?.buffers;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct OpenDevice {
@@ -271,7 +271,7 @@ impl OpenDevice {
                 Ok(Registered::Vfio(VfioDevice::open(vfio, how.window, interrupt)?))
             }
             #[cfg(feature = "sim")]
-            What::Simulated(board, models) => Ok(Registered::Simulated(super::simulated::Simulated::new(board, models, port)?)),
+            What::Simulated(board, models) => Ok(Registered::Simulated(super::simulated::attach(board, models, port)?)),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             What::Gpu(_) => Err(Error::NotFound { what: "window of registers of a GPU", among: 0 }),
         }

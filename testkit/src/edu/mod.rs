@@ -23,9 +23,7 @@ pub use self::{
     model::EduModel,
 };
 
-use contigo::{
-    Accelerator, DevSlice, Device, Direction, Error, Port, StopProgram, StopStep, Result, Timeout, irq::poll_every, poll_until,
-};
+use contigo::{Accelerator, DevSlice, Device, Direction, Error, Port, Result, StopProgram, StopStep, Timeout, irq::poll_every, poll_until};
 
 /// How long `quiesce` waits: the 100 ms of one transfer, and as much again for an emulator on a busy machine, twice.
 const QUIESCE_US: u32 = 400_000;

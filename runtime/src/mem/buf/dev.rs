@@ -71,7 +71,17 @@ impl<'p, T> DevBuf<'p, T> {
     pub(super) fn new(cpu: CpuBuf<'p, T>, span: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
         let cpu_span = cpu.span();
         let written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
-        Self { chunk: cpu.into_chunk(), cpu_span, span, last: span, addr, written, coherent: port.coherent, fresh: true, thread: PhantomData }
+        Self {
+            chunk: cpu.into_chunk(),
+            cpu_span,
+            span,
+            last: span,
+            addr,
+            written,
+            coherent: port.coherent,
+            fresh: true,
+            thread: PhantomData,
+        }
     }
 
     /// The same buffer handed over again, maybe through another port.
