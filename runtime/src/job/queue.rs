@@ -431,7 +431,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     ///
     /// # Errors
     /// What the interrupt's file says.
-    pub fn arm_irq(&mut self) -> Result<Option<i32>> {
+    pub fn arm_irq(&self) -> Result<Option<i32>> {
         self.driver.arm_irq()
     }
 
