@@ -26,6 +26,7 @@ mod prepare;
 mod queue;
 mod running;
 mod stop_program;
+mod stream;
 
 pub use completion::Completion;
 pub use done::Done;
@@ -37,3 +38,4 @@ pub use prepare::MAX_OPERANDS;
 pub use queue::{Cancelled, Queue, QueueCounts};
 pub use running::{Attempt, Running};
 pub use stop_program::{StopProgram, StopStep};
+pub use stream::{Frame, Frames, Stream};
