@@ -1,6 +1,6 @@
 //! Drivers, a folder a core: its registers, its driver, and with the feature `sim` its model.
 //!
-//! Each is an [`Accelerator`](crate::Accelerator) over a [`Device`](crate::Device). To open one
+//! Each is a [`Driver`](crate::Driver) over a [`Device`](crate::Device). To open one
 //! over registers is unsafe, because only the program knows which core is there. To open one over
 //! its own model (`open_simulated`) is safe: the type of the window names the model.
 //!

@@ -32,7 +32,7 @@ use core::{
 /// // SAFETY: the model is a ZDMA.
 /// let mut engine = Engine::new(unsafe { Zdma::simple(device.attach(Attach::default())?)? })?;
 /// let [from, to] = [region.carve(4096, Align::LINE)?.into_buf(), region.carve(4096, Align::LINE)?.into_buf()];
-/// let [_from, _to] = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(contigo::Timeout::ms(20))?;
+/// let [_from, _to] = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(contigo::Timeout::ms(20))?.buffers;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct OpenDevice {

@@ -18,7 +18,7 @@ use core::{
 use fastrand::Rng;
 use spin::Mutex;
 
-/// A model of an IP core: what its registers do, and what it does to memory. [`Accelerator`](crate::Accelerator) has an example.
+/// A model of an IP core: what its registers do, and what it does to memory. [`Driver`](crate::Driver) has an example.
 ///
 /// It is a state machine over virtual time. [`advance`](Self::advance) is called before every register access and after every
 /// wait, with the clock as it stands then.
@@ -28,7 +28,7 @@ use spin::Mutex;
 ///
 /// # Implementation safety
 /// The model touches only memory that its registers were told of, and none of it between saying that it is finished and the next
-/// start: what [`Accelerator`](crate::Accelerator) promises of a device, the model must keep. A model that is stuck says so, by
+/// start: what [`Driver`](crate::Driver) promises of a device, the model must keep. A model that is stuck says so, by
 /// never being finished.
 pub unsafe trait Model: Send {
     /// The size of its register window, in bytes.

@@ -152,7 +152,7 @@ impl<'p, D: Device> Pl330<'p, D> {
     }
 
     /// Runs a program of one's own on this driver's channel: `code` as the controller fetches it (Arm DDI 0424C, chapter 4). Wait for
-    /// its end with [`poll`](Accelerator::poll), and stop it with [`stop`](Accelerator::quiesce).
+    /// its end with [`poll`](Driver::poll), and stop it with [`stop`](Driver::stop).
     ///
     /// A program is done when it has raised this driver's event (`DMAWMB`, `DMASEV`) and has ended (`DMAEND`). One that ends without
     /// the event looks as if it ran for ever.

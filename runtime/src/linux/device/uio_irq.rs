@@ -38,7 +38,7 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 /// let [_, to] = loop {
 ///     bell.arm()?;
 ///     match job.try_wait()? {
-///         Attempt::Done(buffers) => break buffers,
+///         Attempt::Done(done) => break done.buffers,
 ///         Attempt::Pending(running) => job = running,
 ///     }
 ///     if sleeps_left == 0 {
