@@ -4,7 +4,20 @@
 //! over registers is unsafe, because only the program knows which core is there. To open one over
 //! its own model (`open_simulated`) is safe: the type of the window names the model.
 //!
+//! **A new driver is a folder, and its name in the two lists here.** `row.rs` in the folder says how
+//! C, Python and the tool open it by its name ([`names::DriverRow`](crate::names::DriverRow)).
+//!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`, `sim`.
 
 pub mod pl330;
 pub mod zdma;
+
+/// Hands the folder of each driver to the macro `$table`.
+#[cfg(all(feature = "linux", target_os = "linux"))]
+macro_rules! each_driver {
+    ($table:ident) => {
+        $table! { pl330 zdma }
+    };
+}
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use each_driver;

@@ -16,24 +16,28 @@
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`.
 
+mod any_driver;
 mod completion;
 mod done;
 mod driver;
 mod engine;
 mod job_error;
 mod operand_spec;
+mod parts;
 mod prepare;
 mod queue;
 mod running;
 mod stop_program;
 mod stream;
 
+pub use any_driver::AnyDriver;
 pub use completion::Completion;
 pub use done::Done;
 pub use driver::{Driver, TypedDriver, fixed};
 pub use engine::{Engine, JobCounts};
 pub use job_error::JobError;
 pub use operand_spec::OperandSpec;
+pub use parts::{Parts, Settings};
 pub use prepare::MAX_OPERANDS;
 pub use queue::{Cancelled, Queue, QueueCounts};
 pub use running::{Attempt, Running};

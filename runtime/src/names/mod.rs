@@ -14,7 +14,9 @@
 //! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of
 //! the conformance suite, and its documentation: the tool, C and Python name no kind.
 //!
-//! Imports: `types`, `mem`, `hw`, `sim`, `drivers`, `linux`, `cuda`.
+//! [`row`] finds a driver by its name, and [`register`] adds one's own.
+//!
+//! Imports: `types`, `mem`, `hw`, `job`, `sim`, `drivers`, `linux`, `cuda`.
 
 mod any_device;
 mod any_memory;
@@ -30,6 +32,7 @@ mod inventory;
 mod memory;
 mod name;
 mod open_device;
+mod registry;
 mod rows;
 #[cfg(feature = "sim")]
 mod simulated;
@@ -44,4 +47,5 @@ pub use self::{
     inventory::{Entry, Inventory},
     memory::MemoryName,
     open_device::{Attach, OpenDevice},
+    registry::{DriverRow, MAX_REGISTERED, Open, each_row, register, row},
 };

@@ -271,7 +271,7 @@ impl OpenDevice {
                 Ok(Registered::Vfio(VfioDevice::open(vfio, how.window, interrupt)?))
             }
             #[cfg(feature = "sim")]
-            What::Simulated(board, models) => Ok(Registered::Simulated(super::simulated::Simulated::new(board, models, port)?)),
+            What::Simulated(board, models) => Ok(Registered::Simulated(super::simulated::attach(board, models, port)?)),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             What::Gpu(_) => Err(Error::NotFound { what: "window of registers of a GPU", among: 0 }),
         }

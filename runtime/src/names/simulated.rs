@@ -1,14 +1,10 @@
 #![allow(unsafe_code, reason = "registers of a device, and a model that is another one in every method")]
-//! The devices of a simulated board that have names.
+//! The devices of a simulated board that have names: those of the registry that have a model.
 
-use super::{DeviceName, files::Files};
+use super::{DeviceName, files::Files, registry};
 use crate::{
-    drivers::{
-        pl330::{Pl330Model, Pl330Spec},
-        zdma::ZdmaModel,
-    },
     mem::Port,
-    sim::{Model, SimBoard, SimBus, SimDevice},
+    sim::{AnyModel, Model, SimBoard, SimBus, SimDevice},
     types::Error,
     types::lock,
 };
@@ -17,40 +13,47 @@ use spin::{Mutex, MutexGuard};
 /// The seed of a board, where none is said.
 const SEED: u64 = 1;
 
-/// Every model, and `board` for a board with memory alone.
-const NAMES: [&str; 3] = ["board", "pl330", "zdma"];
+/// A board with memory alone.
+const BOARD: &str = "board";
 
 /// Gives `each` the name of every model.
 pub(super) fn models(_: Files<'_>, each: &mut dyn FnMut(&str)) {
-    NAMES.into_iter().for_each(each);
+    each(BOARD);
+    registry::each_row(|row| {
+        if row.model.is_some() {
+            each(row.name);
+        }
+    });
 }
 
-/// The model of an opened board.
-#[allow(clippy::large_enum_variant, reason = "it is part of an opening, and there is no heap")]
-pub(super) enum Models {
-    None,
-    Pl330(Mutex<Pl330Model>),
-    Zdma(Mutex<ZdmaModel>),
-}
+/// The model of an opened board; `None`: it has memory alone.
+pub(super) type Models = Option<Mutex<AnyModel>>;
 
 /// The board and the model that `name` says.
 pub(super) fn open(name: &DeviceName) -> Result<(SimBoard, Models), Error> {
-    let models = match name.argument() {
-        "board" => Models::None,
-        "pl330" => Models::Pl330(Mutex::new(Pl330Model::new(Pl330Spec::default()))),
-        "zdma" => Models::Zdma(Mutex::new(ZdmaModel::new())),
-        _ => return Err(Error::NotFound { what: "model of a simulated device", among: 3 }),
+    let model = match name.argument() {
+        BOARD => None,
+        driver => {
+            let mut among = 1;
+            registry::each_row(|row| among += u32::from(row.model.is_some()));
+            let none = Error::NotFound { what: "model of a simulated device", among };
+            let make = registry::row(driver).ok().and_then(|row| row.model).ok_or(none)?;
+            Some(Mutex::new(make()))
+        }
     };
-    Ok((SimBoard::new(name.seed().unwrap_or(SEED)), models))
+    Ok((SimBoard::new(name.seed().unwrap_or(SEED)), model))
 }
 
 /// A model that its opening lends to one driver.
-pub(super) struct Lent<'o, M>(MutexGuard<'o, M>);
+pub(super) struct Lent<'o>(MutexGuard<'o, AnyModel>);
 
 // SAFETY: every method is the model's own.
-unsafe impl<M: Model> Model for Lent<'_, M> {
-    const WINDOW_BYTES: usize = M::WINDOW_BYTES;
+unsafe impl Model for Lent<'_> {
+    const WINDOW_BYTES: usize = AnyModel::WINDOW_BYTES;
 
+    fn window_bytes(&self) -> usize {
+        self.0.window_bytes()
+    }
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         self.0.advance(bus);
     }
@@ -69,60 +72,12 @@ unsafe impl<M: Model> Model for Lent<'_, M> {
 }
 
 /// A device of a simulated board, which nobody else has.
-pub(super) enum Simulated<'o> {
-    Pl330(SimDevice<'o, Lent<'o, Pl330Model>>),
-    Zdma(SimDevice<'o, Lent<'o, ZdmaModel>>),
-}
+pub(super) type Simulated<'o> = SimDevice<'o, Lent<'o>>;
 
-/// Does the same with whatever it is.
-macro_rules! with {
-    ($device:expr, |$each:ident| $act:expr) => {
-        match $device {
-            Simulated::Pl330($each) => $act,
-            Simulated::Zdma($each) => $act,
-        }
-    };
-}
-
-impl<'o> Simulated<'o> {
-    /// The device, as after power-on, behind `port`.
-    pub(super) fn new(board: &'o SimBoard, models: &'o Models, port: Port) -> Result<Self, Error> {
-        match models {
-            Models::None => Err(Error::NotFound { what: "device of a board with memory alone", among: 0 }),
-            Models::Pl330(model) => Ok(Self::Pl330(SimDevice::with_model(board, port, lend(model)?))),
-            Models::Zdma(model) => Ok(Self::Zdma(SimDevice::with_model(board, port, lend(model)?))),
-        }
-    }
-
-    pub(super) const fn len_bytes(&self) -> usize {
-        match self {
-            Self::Pl330(_) => Pl330Model::WINDOW_BYTES,
-            Self::Zdma(_) => ZdmaModel::WINDOW_BYTES,
-        }
-    }
-
-    pub(super) fn read32(&self, offset: usize) -> u32 {
-        with!(self, |device| device.read32(offset))
-    }
-
-    /// # Safety
-    /// As [`Mmio::write32`](crate::Mmio::write32).
-    pub(super) unsafe fn write32(&self, offset: usize, value: u32) {
-        // SAFETY: the caller's promise; the opening lends the model to one driver.
-        with!(self, |device| unsafe { device.write32(offset, value) });
-    }
-
-    pub(super) fn now_us(&self) -> u64 {
-        with!(self, |device| device.now_us())
-    }
-
-    pub(super) fn wait(&self, timeout_us: u32) -> Result<(), Error> {
-        with!(self, |device| device.wait(timeout_us))
-    }
-}
-
-fn lend<M: Model>(model: &Mutex<M>) -> Result<Lent<'_, M>, Error> {
+/// The device, as after power-on, behind `port`.
+pub(super) fn attach<'o>(board: &'o SimBoard, models: &'o Models, port: Port) -> Result<Simulated<'o>, Error> {
+    let model = models.as_ref().ok_or(Error::NotFound { what: "device of a board with memory alone", among: 0 })?;
     let mut lent = Lent(lock::acquire(model)?);
     lent.reset();
-    Ok(lent)
+    Ok(SimDevice::with_model(board, port, lent))
 }

@@ -34,6 +34,11 @@ pub unsafe trait Model: Send {
     /// The size of its register window, in bytes.
     const WINDOW_BYTES: usize;
 
+    /// The size of this one's, where models of one type differ in it. It never changes.
+    fn window_bytes(&self) -> usize {
+        Self::WINDOW_BYTES
+    }
+
     /// Does what is due by now.
     fn advance(&mut self, bus: &mut SimBus<'_>);
 
@@ -118,6 +123,7 @@ impl SimBus<'_> {
 pub struct SimDevice<'b, M> {
     board: &'b SimBoard,
     port: Port,
+    window_bytes: usize,
     model: Mutex<M>,
     /// A driver has the window.
     driven: AtomicBool,
@@ -141,9 +147,16 @@ impl<'b, M: Model> SimDevice<'b, M> {
     }
 
     /// `model` on `board`, reaching memory through `port`, whatever bus that says.
-    pub const fn with_model(board: &'b SimBoard, port: Port, model: M) -> Self {
+    pub fn with_model(board: &'b SimBoard, port: Port, model: M) -> Self {
         let port = Port { bus: board.bus(), ..port };
-        Self { board, port, model: Mutex::new(model), driven: AtomicBool::new(false), gone: AtomicBool::new(false) }
+        Self {
+            board,
+            port,
+            window_bytes: model.window_bytes(),
+            model: Mutex::new(model),
+            driven: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+        }
     }
 
     /// Its registers and interrupt, for one driver at a time.
@@ -175,9 +188,14 @@ impl<'b, M: Model> SimDevice<'b, M> {
         })
     }
 
+    /// As its window's [`Mmio::len_bytes`].
+    pub(crate) const fn len_bytes(&self) -> usize {
+        self.window_bytes
+    }
+
     /// As its window's [`Mmio::read32`].
     pub(crate) fn read32(&self, offset: usize) -> u32 {
-        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES || self.gone.load(Ordering::Relaxed) {
+        if !offset.is_multiple_of(4) || offset >= self.window_bytes || self.gone.load(Ordering::Relaxed) {
             return u32::MAX;
         }
         let read = self.with(|model, bus| {
@@ -193,7 +211,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// # Safety
     /// As [`Mmio::write32`]; and one driver has the device.
     pub(crate) unsafe fn write32(&self, offset: usize, value: u32) {
-        if !offset.is_multiple_of(4) || offset >= M::WINDOW_BYTES || self.gone.load(Ordering::Relaxed) {
+        if !offset.is_multiple_of(4) || offset >= self.window_bytes || self.gone.load(Ordering::Relaxed) {
             return;
         }
         let written = self.with(|model, bus| {
@@ -243,7 +261,7 @@ impl<M> Drop for SimWindow<'_, M> {
 // driver takes for one that is finished. 2. `SimDevice::window` gives out one at a time.
 unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
     fn len_bytes(&self) -> usize {
-        M::WINDOW_BYTES
+        self.device.window_bytes
     }
 
     fn read32(&self, offset: usize) -> u32 {

@@ -23,6 +23,7 @@
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`.
 
+mod any_model;
 mod block;
 mod board;
 mod device;
@@ -32,6 +33,7 @@ mod memory;
 mod on_board;
 
 pub use crate::mem::Holder;
+pub use any_model::AnyModel;
 pub use board::{BusError, SimBoard, SimConfig, SimCounts};
 pub use device::{Model, SimBus, SimDevice, SimWindow};
 pub use faults::Faults;

@@ -27,6 +27,8 @@ mod microcode;
 #[cfg(feature = "sim")]
 mod model;
 pub mod regs;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) mod row;
 
 #[cfg(feature = "sim")]
 pub use self::model::{Pl330Model, Pl330Spec, SimPl330};

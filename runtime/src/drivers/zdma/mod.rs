@@ -34,6 +34,8 @@ mod list;
 #[cfg(feature = "sim")]
 mod model;
 pub mod regs;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) mod row;
 
 #[cfg(feature = "sim")]
 pub use self::model::{SimZdma, ZdmaModel};

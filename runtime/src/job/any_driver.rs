@@ -1,0 +1,93 @@
+#![allow(unsafe_code, reason = "a driver of any type lies in a fixed place, and is found by what its type left behind")]
+//! A driver of any type as one type.
+
+use super::Driver;
+use core::{
+    fmt,
+    marker::PhantomData,
+    mem::{self, MaybeUninit},
+    ptr,
+};
+
+/// Where the driver lies.
+#[repr(C, align(16))]
+struct Place([MaybeUninit<u8>; AnyDriver::MAX_BYTES]);
+
+/// Finds the driver in its place.
+type Find<'a> = unsafe fn(*mut Place) -> *mut (dyn Driver + Send + 'a);
+
+/// **A driver of any type, which it owns**, in a place of fixed size: so that C, Python and the tool
+/// have one type for all drivers, with no heap.
+///
+/// ```
+/// use contigo::{AnyDriver, Driver, Queue, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
+/// let board = SimBoard::new(1);
+/// let channel = SimZdma::new(&board, board.port());
+/// let driver = AnyDriver::new(Zdma::simple_simulated(channel.window()?)?);
+/// assert_eq!((driver.name(), driver.operands().len()), ("zdma", 2));
+/// let queue: Queue<'_, _, 4, 2> = Queue::new(driver)?;
+/// # let _ = queue;
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct AnyDriver<'a> {
+    place: Place,
+    find: Find<'a>,
+    /// It owns what `find` finds.
+    owns: PhantomData<&'a mut (dyn Driver + Send)>,
+}
+
+impl<'a> AnyDriver<'a> {
+    /// The largest driver: that of an HLS kernel holds the map of 16 pointers and 16 scalars.
+    pub const MAX_BYTES: usize = 4096;
+
+    /// `driver`, in a fixed place. A driver that is too large, or aligned to more than 16 bytes, is
+    /// refused by the compiler.
+    #[must_use]
+    pub fn new<D: Driver + Send + 'a>(driver: D) -> Self {
+        const { assert!(mem::size_of::<D>() <= Self::MAX_BYTES, "AnyDriver::MAX_BYTES is the largest driver") };
+        const { assert!(mem::align_of::<D>() <= mem::align_of::<Place>(), "16 is the largest alignment") };
+        let mut place = Place([MaybeUninit::uninit(); Self::MAX_BYTES]);
+        // SAFETY: the place is large enough and aligned for a `D`, and holds nothing yet.
+        unsafe { (&raw mut place).cast::<D>().write(driver) };
+        Self { place, find: find::<'a, D>, owns: PhantomData }
+    }
+
+    fn driver(&self) -> &(dyn Driver + Send + 'a) {
+        // SAFETY: `new` put a driver there, `find` is of its type, and it moves with its place. It
+        // is borrowed as `self` is.
+        unsafe { &*(self.find)((&raw const self.place).cast_mut()) }
+    }
+
+    fn driver_mut(&mut self) -> &mut (dyn Driver + Send + 'a) {
+        // SAFETY: as in `driver`.
+        unsafe { &mut *(self.find)(&raw mut self.place) }
+    }
+}
+
+/// # Safety
+/// `place` holds a `D`. (It is called for nothing else, and only makes a pointer.)
+unsafe fn find<'a, D: Driver + Send + 'a>(place: *mut Place) -> *mut (dyn Driver + Send + 'a) {
+    place.cast::<D>()
+}
+
+impl Drop for AnyDriver<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `drop` runs once, and the driver is not used after it.
+        unsafe { ptr::drop_in_place((self.find)(&raw mut self.place)) }
+    }
+}
+
+// SAFETY: what is in the place is `Send` (`new`), and nothing else is here.
+unsafe impl Send for AnyDriver<'_> {}
+
+// SAFETY: every method is the driver's own, which stays in its place.
+unsafe impl Driver for AnyDriver<'_> {
+    crate::types::forward::forward!(|this| *this.driver() => name, port, addr_bits, operands, depth, in_order, check, stop_program, ran_dry);
+    crate::types::forward::forward!(|this| *this.driver_mut() => submit, poll, stop, arm_irq);
+}
+
+impl fmt::Debug for AnyDriver<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyDriver").field(&self.name()).finish()
+    }
+}

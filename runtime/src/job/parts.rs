@@ -1,0 +1,73 @@
+//! What a driver is opened with, whatever it drives.
+
+use crate::{
+    mem::CpuBuf,
+    types::{Error, Result},
+};
+
+/// What a driver of the registry is opened with: the same for every driver, so that C and Python
+/// open each by its name.
+#[derive(Debug)]
+pub struct Parts<'a, D> {
+    /// The device: it was claimed to be this driver's.
+    pub device: D,
+    /// Memory of the driver's own, for descriptors or microcode: as much as its row asks for, or
+    /// more.
+    pub memory: Option<CpuBuf<'a>>,
+    /// Settings that no register tells.
+    pub settings: Settings<'a>,
+    /// The description of a kernel, as its tool wrote it: for `ap_ctrl`.
+    pub map: Option<&'a [u8]>,
+}
+
+/// Settings as text: `name=number`, separated by commas, each once.
+///
+/// ```
+/// use contigo::Settings;
+/// let settings = Settings("channel=2,event=0x3");
+/// assert_eq!(settings.number("channel", 0, 7)?, Some(2));
+/// assert_eq!(settings.number("width", 0, 64)?, None);
+/// assert!(settings.number("event", 0, 1).is_err(), "more than it may be");
+/// assert!(settings.only(&["channel"]).is_err(), "nobody knows `event`");
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings<'a>(pub &'a str);
+
+impl<'a> Settings<'a> {
+    /// The number called `name`, from `min` to `max`; `None` where it is not there.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: it is no number, or outside.
+    pub fn number(&self, name: &'static str, min: u64, max: u64) -> Result<Option<u64>> {
+        let Some((_, text)) = self.each().find(|(key, _)| *key == name) else { return Ok(None) };
+        let value = match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => text.parse(),
+        };
+        match value {
+            Ok(value) if (min..=max).contains(&value) => Ok(Some(value)),
+            Ok(value) => Err(Error::Argument { name, value, min, max, multiple_of: 1 }),
+            Err(_) => Err(Error::Argument { name, value: u64::MAX, min, max, multiple_of: 1 }),
+        }
+    }
+
+    /// Are there settings of these names alone?
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`] with the number of the setting that nobody knows, from 1.
+    pub fn only(&self, names: &[&str]) -> Result<()> {
+        match self.each().position(|(key, _)| !names.contains(&key)) {
+            None => Ok(()),
+            Some(index) => {
+                let fix = "it has no such setting: the driver's documentation lists them";
+                Err(Error::Unsuitable { name: "the driver's setting number", value: index as u64 + 1, fix })
+            }
+        }
+    }
+
+    fn each(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let settings = self.0.split(',').map(str::trim).filter(|setting| !setting.is_empty());
+        settings.map(|setting| setting.split_once('=').map_or((setting, ""), |(key, value)| (key.trim(), value.trim())))
+    }
+}

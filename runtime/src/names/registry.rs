@@ -1,0 +1,156 @@
+#![allow(unsafe_code, reason = "which core is behind registers is the program's word")]
+//! Drivers by their names: the same in Rust, C, Python and the tool.
+
+use super::AnyDevice;
+#[cfg(feature = "sim")]
+use crate::sim::AnyModel;
+use crate::{
+    drivers,
+    job::{AnyDriver, Parts},
+    types::{Error, Result, lock},
+};
+use core::fmt;
+use spin::Mutex;
+
+/// **A driver that every language opens by its name**: a row of the table, built in
+/// ([`drivers`](crate::drivers)) or a program's own ([`register`]).
+///
+/// A row of one's own, for a driver in another crate: a program links both, registers the row, and
+/// C and Python open it as they open a built-in one.
+///
+/// ```
+/// use contigo::{AnyDriver, Parts, Result, drivers::zdma::Zdma, names::{AnyDevice, DriverRow, register, row}};
+///
+/// /// # Safety
+/// /// The device is a ZDMA channel, and nobody else drives it.
+/// unsafe fn open<'a>(parts: Parts<'a, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+///     parts.settings.only(&[])?;
+///     // SAFETY: the caller's promise.
+///     Ok(AnyDriver::new(unsafe { Zdma::simple(parts.device)? }))
+/// }
+/// static MY_COPIER: DriverRow = DriverRow::new("my-copier", "copies, one job at a time", open);
+///
+/// register(&MY_COPIER)?;
+/// assert_eq!(row("my-copier")?.help, "copies, one job at a time");
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct DriverRow {
+    /// Its name.
+    pub name: &'static str,
+    /// One sentence: what it drives, and what its jobs are.
+    pub help: &'static str,
+    /// What a node in the device tree says for it (`compatible`), for whoever looks for the device.
+    pub compatible: &'static [&'static str],
+    /// How many bytes of memory the driver itself needs; 0: none.
+    pub memory_bytes: usize,
+    /// Opens it.
+    ///
+    /// # Safety
+    /// The device is the one that the driver is for, as it is described, and nobody else drives it
+    /// while the driver lives.
+    pub open: Open,
+    /// Makes its model, for `sim:NAME`.
+    #[cfg(feature = "sim")]
+    pub model: Option<fn() -> AnyModel>,
+}
+
+/// What opens a driver.
+pub type Open = for<'a> unsafe fn(Parts<'a, AnyDevice<'a>>) -> Result<AnyDriver<'a>>;
+
+impl DriverRow {
+    /// The row of a driver that needs no memory of its own.
+    #[must_use]
+    pub const fn new(name: &'static str, help: &'static str, open: Open) -> Self {
+        Self {
+            name,
+            help,
+            compatible: &[],
+            memory_bytes: 0,
+            open,
+            #[cfg(feature = "sim")]
+            model: None,
+        }
+    }
+
+    /// The same, for nodes of the device tree that say one of `compatible`.
+    #[must_use]
+    pub const fn compatible(self, compatible: &'static [&'static str]) -> Self {
+        Self { compatible, ..self }
+    }
+
+    /// The same, of a driver that needs `memory_bytes` bytes of its own.
+    #[must_use]
+    pub const fn memory(self, memory_bytes: usize) -> Self {
+        Self { memory_bytes, ..self }
+    }
+
+    /// The same, with a model for `sim:NAME`.
+    #[cfg(feature = "sim")]
+    #[must_use]
+    pub const fn model(self, model: fn() -> AnyModel) -> Self {
+        Self { model: Some(model), ..self }
+    }
+}
+
+impl fmt::Debug for DriverRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DriverRow").field("name", &self.name).field("memory_bytes", &self.memory_bytes).finish_non_exhaustive()
+    }
+}
+
+/// The rows of the drivers' folders.
+macro_rules! built_in {
+    ($($(#[$condition:meta])* $folder:ident)*) => {
+        &[$($(#[$condition])* DriverRow {
+            name: drivers::$folder::row::NAME,
+            help: drivers::$folder::row::HELP,
+            compatible: drivers::$folder::row::COMPATIBLE,
+            memory_bytes: drivers::$folder::row::MEMORY_BYTES,
+            // SAFETY: `DriverRow::open`'s caller promises the same.
+            open: |parts| unsafe { drivers::$folder::row::open(parts) },
+            #[cfg(feature = "sim")]
+            model: drivers::$folder::row::MODEL,
+        }),*]
+    };
+}
+
+/// The drivers of this crate.
+static BUILT_IN: &[DriverRow] = drivers::each_driver!(built_in);
+
+/// How many rows a program registers at most: a bitstream has a handful of cores.
+pub const MAX_REGISTERED: usize = 32;
+
+static REGISTERED: Mutex<heapless::Vec<&'static DriverRow, MAX_REGISTERED>> = Mutex::new(heapless::Vec::new());
+
+/// Adds a row, for the rest of the process's life.
+///
+/// # Errors
+/// [`Error::InUse`]: there is one of that name. [`Error::TooMany`]: 32 were registered.
+pub fn register(row: &'static DriverRow) -> Result<()> {
+    let mut registered = lock::acquire(&REGISTERED)?;
+    if registered.iter().copied().chain(BUILT_IN).any(|known| known.name == row.name) {
+        return Err(Error::InUse { errno: 0 });
+    }
+    registered.push(row).map_err(|_| Error::TooMany { what: "registered drivers", most: MAX_REGISTERED as u64 })
+}
+
+/// The row called `name`.
+///
+/// # Errors
+/// [`Error::NotFound`], with how many there are ([`each_row`] lists them).
+pub fn row(name: &str) -> Result<&'static DriverRow> {
+    let registered = lock::acquire(&REGISTERED)?;
+    let among = BUILT_IN.len() + registered.len();
+    let found = BUILT_IN.iter().chain(registered.iter().copied()).find(|row| row.name == name);
+    found.ok_or(Error::NotFound { what: "driver", among: u32::try_from(among).unwrap_or(u32::MAX) })
+}
+
+/// Shows every row to `each`, the built-in ones first.
+pub fn each_row(mut each: impl FnMut(&'static DriverRow)) {
+    BUILT_IN.iter().for_each(&mut each);
+    // What others register meanwhile is not shown.
+    let registered = lock::acquire(&REGISTERED).map(|registered| registered.clone()).unwrap_or_default();
+    registered.iter().copied().for_each(each);
+}
