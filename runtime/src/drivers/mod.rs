@@ -9,6 +9,7 @@
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`, `sim`.
 
+pub mod ap_ctrl;
 pub mod pl330;
 pub mod zdma;
 
