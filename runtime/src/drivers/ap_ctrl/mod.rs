@@ -35,6 +35,8 @@ mod map_error;
 mod model;
 mod name;
 pub mod regs;
+#[cfg(all(feature = "describe", feature = "linux", target_os = "linux"))]
+pub(crate) mod row;
 
 pub use argument::{Pointer, Scalar};
 pub use builder::MapBuilder;
