@@ -104,6 +104,8 @@ extern crate std;
 pub mod cuda;
 pub mod dlpack;
 pub mod drivers;
+#[cfg(feature = "sim")]
+pub mod guide;
 mod hw;
 mod job;
 #[cfg(all(feature = "linux", target_os = "linux"))]
