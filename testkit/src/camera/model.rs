@@ -31,7 +31,7 @@ pub struct CameraConfig {
     pub error_at: Option<u32>,
     /// Each packet of this number and its multiples is shorter: a third, in whole words.
     pub short_every: Option<u32>,
-    /// It does not stop before its reset line is pulled.
+    /// Once it runs it does not stop before its reset line is pulled.
     pub stuck: bool,
 }
 
@@ -236,8 +236,7 @@ impl CameraModel {
         if at % pg021::BD_ALIGN != 0 || bus.read(DevAddr(at), &mut bytes).is_err() {
             return Err(pg021::SR_SG_DEC_ERR);
         }
-        let word =
-            |index: usize| bytes.chunks_exact(4).nth(index).map_or(0, |word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        let word = |index: usize| bytes.as_chunks().0.get(index).map_or(0, |word| u32::from_le_bytes(*word));
         if word(7) & pg021::BD_CMPLT != 0 {
             return Err(pg021::SR_SG_INT_ERR);
         }
@@ -316,8 +315,8 @@ impl CameraModel {
         if value & pg021::CR_RESET != 0 || value & pg021::CR_RS == 0 && ran {
             // What is under way ends first.
             let written_ns = self.posted.map_or(0, |(at_ns, _)| at_ns);
-            let sticks = self.config.stuck || ran && bus.strikes(bus.faults().stuck);
-            if !sticks {
+            self.config.stuck |= ran && bus.strikes(bus.faults().stuck);
+            if !(ran && self.config.stuck) {
                 self.halts_at_ns = Some((now_ns + HALT_NS).max(written_ns));
             }
         } else if value & pg021::CR_RS != 0 && !ran {
