@@ -118,6 +118,7 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
         "pci:0000:00:02.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
         "vfio:0000:00:01.0",
         NO_CUDA,
+        "sim:ap_ctrl",
         "sim:board",
         "sim:pl330",
         "sim:zdma",
@@ -146,7 +147,7 @@ fn an_empty_machine_says_why_of_each_kind() {
     let inventory = Inventory::under(tree.root());
     let (memories, devices) = (lines(inventory.memories()), lines(inventory.devices()));
     assert!(memories[..5].iter().chain(&devices[..5]).all(|line| line.starts_with("no ") && line.contains(": ")), "{memories:?}");
-    assert_eq!((memories.len(), memories[5].as_str(), devices.len()), (6, "sim", 8));
+    assert_eq!((memories.len(), memories[5].as_str(), devices.len()), (6, "sim", 9));
     let nowhere = Inventory::under("/nowhere");
     assert_eq!(lines(nowhere.memories()), memories);
 }
@@ -169,7 +170,7 @@ fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
     assert_eq!((opened.port(), opened.name()), (None, &device("uio:dma-controller")));
     assert_eq!(opened.attach(POLLED).map(|_| ()).map_err(|error| error.to_string().contains("name its port")), Err(true));
     for how in [POLLED, Attach::default()] {
-        let mut driver = wired(&opened, how).unwrap();
+        let driver = wired(&opened, how).unwrap();
         assert_eq!((driver.read32(0), driver.len_bytes(), driver.port()), (0x1001, 0x1000, &PORT));
         assert_eq!((driver.interrupt().is_some(), driver.wait(0)), (how.interrupt, Ok(())));
         // SAFETY: no device.

@@ -115,8 +115,8 @@ impl<'m> Stream<'m> {
         let Some((slot, event)) = self.in_flight.front().and_then(|slot| Some((*slot, *self.events.get(*slot)?))) else {
             return Ok(None);
         };
-        let (gpu, mut clock, mut answer) = (self.module.gpu, self.clock, Ok(NOT_READY));
-        poll_until(&mut clock, timeout, |_| {
+        let (gpu, clock, mut answer) = (self.module.gpu, self.clock, Ok(NOT_READY));
+        poll_until(&clock, timeout, |_| {
             // SAFETY: the event is this context's.
             answer = gpu.within(|api| Ok(unsafe { (api.event_query)(event) }));
             answer != Ok(NOT_READY)
@@ -158,9 +158,9 @@ impl<'m> Stream<'m> {
 
     /// Waits until the stream is empty, and keeps in mind where it is not. `Err` is the last answer.
     fn ended(&mut self, timeout: Timeout) -> Result<(), CuResult> {
-        let (gpu, stream, mut clock) = (self.module.gpu, self.stream, self.clock);
+        let (gpu, stream, clock) = (self.module.gpu, self.stream, self.clock);
         let mut answer = NOT_READY;
-        let waited = poll_until(&mut clock, timeout, |_| {
+        let waited = poll_until(&clock, timeout, |_| {
             // SAFETY: the stream is this context's.
             answer = gpu.within(|api| Ok(unsafe { (api.stream_query)(stream) })).unwrap_or_else(|error| match error {
                 Error::Cuda { code, .. } => code,

@@ -12,12 +12,16 @@
 //!                       Stream   frames of exactly the bytes received
 //! ```
 //!
+//! Several channels of one device, each with a driver: a [`Core`] gives out [`CoreChannel`]s.
 //! A [`StopProgram`] stops the device when the program that drives it is gone.
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`.
 
 mod any_driver;
+mod baton;
+mod channel;
 mod completion;
+mod core;
 mod done;
 mod driver;
 mod engine;
@@ -28,8 +32,11 @@ mod prepare;
 mod queue;
 mod running;
 mod stop_program;
+mod stream;
 
+pub use self::core::{Core, CoreLock};
 pub use any_driver::AnyDriver;
+pub use channel::CoreChannel;
 pub use completion::Completion;
 pub use done::Done;
 pub use driver::{Driver, TypedDriver, fixed};
@@ -41,3 +48,4 @@ pub use prepare::MAX_OPERANDS;
 pub use queue::{Cancelled, Queue, QueueCounts};
 pub use running::{Attempt, Running};
 pub use stop_program::{StopProgram, StopStep};
+pub use stream::{Frame, Frames, Stream};

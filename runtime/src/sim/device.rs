@@ -177,6 +177,14 @@ impl<'b, M: Model> SimDevice<'b, M> {
         Ok(())
     }
 
+    /// Looks at the model, for what no register tells: how many packets a camera lost.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn model<R>(&self, look: impl FnOnce(&M) -> R) -> Result<R> {
+        Ok(look(&*lock::acquire(&self.model)?))
+    }
+
     /// Lets `time_us` of virtual time pass, with the device doing what it does, and nobody looking.
     ///
     /// # Errors
@@ -251,6 +259,16 @@ impl<'b, M: Model> SimDevice<'b, M> {
     }
 }
 
+impl<M: Model> SimWindow<'_, M> {
+    /// What the model behind it says of itself.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub(crate) fn ask<R>(&self, act: impl FnOnce(&M) -> R) -> Result<R> {
+        Ok(act(&*lock::acquire(&self.device.model)?))
+    }
+}
+
 impl<M> Drop for SimWindow<'_, M> {
     fn drop(&mut self) {
         self.device.driven.store(false, Ordering::Release);
@@ -279,7 +297,7 @@ impl<M: Model> Irq for SimWindow<'_, M> {
         self.device.now_us()
     }
 
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
         self.device.wait(timeout_us)
     }
 }
