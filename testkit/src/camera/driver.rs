@@ -214,7 +214,7 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
             return Ok(Some(self.completed(status)));
         }
         let mut found = Ok(None);
-        poll_until(&mut self.device, timeout, |device| {
+        poll_until(&self.device, timeout, |device| {
             let channel = regs::DMASR.read(device);
             if channel != u32::MAX && channel & regs::IRQS != 0 {
                 // SAFETY: acknowledging moves no data.
@@ -243,14 +243,14 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
         // SAFETY: a channel that does not run starts nothing.
         unsafe { regs::DMACR.write(&self.device, 0) };
         // An interrupt's file that fails only ends the waiting; what counts is the reset's end.
-        let _ = poll_every(&mut self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
+        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
             status = regs::DMASR.read(device);
             status & (regs::HALTED | regs::RESERVED) == regs::HALTED
         });
         // SAFETY: as above.
         unsafe { regs::DMACR.write(&self.device, regs::RESET) };
         let mut halted = false;
-        let _ = poll_every(&mut self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
+        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
             status = regs::DMASR.read(device);
             halted = regs::CONTROL.read(device) & regs::RESET == 0 && status & (regs::HALTED | regs::RESERVED) == regs::HALTED;
             halted
