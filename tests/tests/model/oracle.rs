@@ -22,12 +22,11 @@ pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
     }
     let operand = |(index, part)| operand(index, part, job);
     let arguments = || arguments(&job.gemm);
-    let sizes =
-        || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need, job.base));
+    let sizes = || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need));
     job.parts.iter().enumerate().find_map(operand).or_else(arguments).or_else(sizes)
 }
 
-/// One operand against the port.
+/// One operand against the port, and against what the driver says of it.
 fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
     let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
     if part.direction != expected {
@@ -42,7 +41,9 @@ fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
         return Some(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
     }
     let writes = expected == Direction::FromDevice;
-    (writes && !job.coherent).then(|| shared_line(&part.absolute(), &part.extent, job.line_bytes)).flatten()
+    let shared = (writes && !job.coherent).then(|| shared_line(&part.absolute(), &part.extent, job.line_bytes)).flatten();
+    let addr = job.base + part.absolute().start as u64;
+    shared.or_else(|| (!addr.is_multiple_of(64)).then_some(Error::BufferAlign { index, addr, align_bytes: 64 }))
 }
 
 /// Does rounding these bytes out to lines leave the buffer's own?
@@ -67,12 +68,8 @@ fn arguments(gemm: &Gemm) -> Option<Error> {
     dimension("m", gemm.m, 1).or_else(|| dimension("n", gemm.n, 16)).or_else(|| dimension("k", gemm.k, 16)).or(shift)
 }
 
-/// Large enough, and at a multiple of 64 on the bus.
-fn size(index: usize, part: &Part, need_bytes: usize, base: u64) -> Option<Error> {
+/// Large enough.
+fn size(index: usize, part: &Part, need_bytes: usize) -> Option<Error> {
     let have_bytes = part.range.len();
-    if have_bytes < need_bytes {
-        return Some(Error::BufferSize { index, need_bytes: need_bytes as u64, have_bytes });
-    }
-    let addr = base + part.absolute().start as u64;
-    (!addr.is_multiple_of(64)).then_some(Error::BufferAlign { index, addr, align_bytes: 64 })
+    (have_bytes < need_bytes).then_some(Error::BufferSize { index, need_bytes: need_bytes as u64, have_bytes })
 }
