@@ -20,7 +20,10 @@ pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
     if job.busy {
         return Some(Error::Busy);
     }
-    let operand = |(index, part)| operand(index, part, job);
+    let operand = |(index, part)| {
+        let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
+        operand(index, part, expected, job.coherent, job.line_bytes)
+    };
     let arguments = || arguments(&job.gemm);
     let sizes =
         || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need, job.base));
@@ -28,8 +31,7 @@ pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
 }
 
 /// One operand against the port.
-fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
-    let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
+pub(crate) fn operand(index: usize, part: &Part, expected: Direction, coherent: bool, line_bytes: usize) -> Option<Error> {
     if part.direction != expected {
         return Some(Error::WrongDirection { index, expected });
     }
@@ -42,7 +44,7 @@ fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
         return Some(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
     }
     let writes = expected == Direction::FromDevice;
-    (writes && !job.coherent).then(|| shared_line(&part.absolute(), &part.extent, job.line_bytes)).flatten()
+    (writes && !coherent).then(|| shared_line(&part.absolute(), &part.extent, line_bytes)).flatten()
 }
 
 /// Does rounding these bytes out to lines leave the buffer's own?
