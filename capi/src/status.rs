@@ -177,6 +177,19 @@ pub const CONTIGO_E_NOT_BUILT_IN: contigo_status = -150;
 /// The memory belongs to a device: open that one, and the memory from it (`contigo_device_memory`).
 pub const CONTIGO_E_NEEDS_DEVICE: contigo_status = -151;
 
+// ---- Queues.
+/// An operand is longer than the device takes in one job. Cut it.
+pub const CONTIGO_E_OPERAND_TOO_LONG: contigo_status = -152;
+/// As many jobs are in flight as the queue or the device holds. Take one that ended out first.
+pub const CONTIGO_E_QUEUE_FULL: contigo_status = -153;
+/// The queue was stopped with jobs in it. Take them back first.
+pub const CONTIGO_E_QUEUE_STOPPED: contigo_status = -154;
+/// The device tells of a job that it does not have, or claims more bytes than it was given. It was
+/// stopped, and the buffers are back.
+pub const CONTIGO_E_BAD_COMPLETION: contigo_status = -155;
+/// Another channel of the same core reset it, which ended this channel's jobs. Start them again.
+pub const CONTIGO_E_ENDED_BY_RESET: contigo_status = -156;
+
 /// A refusal that is newer than this list. The text says what.
 pub const CONTIGO_E_OTHER: contigo_status = -999;
 
@@ -269,6 +282,11 @@ const fn of_runtime(error: Error) -> contigo_status {
         Error::Forked { .. } => CONTIGO_E_FORKED,
         Error::NotBuiltIn { .. } => CONTIGO_E_NOT_BUILT_IN,
         Error::NeedsDevice { .. } => CONTIGO_E_NEEDS_DEVICE,
+        Error::OperandTooLong { .. } => CONTIGO_E_OPERAND_TOO_LONG,
+        Error::QueueFull { .. } => CONTIGO_E_QUEUE_FULL,
+        Error::QueueStopped { .. } => CONTIGO_E_QUEUE_STOPPED,
+        Error::BadCompletion { .. } => CONTIGO_E_BAD_COMPLETION,
+        Error::EndedByReset { .. } => CONTIGO_E_ENDED_BY_RESET,
         _ => CONTIGO_E_OTHER,
     }
 }
@@ -350,6 +368,11 @@ const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_WRONG_DEVICE, c"CONTIGO_E_WRONG_DEVICE"),
     (CONTIGO_E_NOT_BUILT_IN, c"CONTIGO_E_NOT_BUILT_IN"),
     (CONTIGO_E_NEEDS_DEVICE, c"CONTIGO_E_NEEDS_DEVICE"),
+    (CONTIGO_E_OPERAND_TOO_LONG, c"CONTIGO_E_OPERAND_TOO_LONG"),
+    (CONTIGO_E_QUEUE_FULL, c"CONTIGO_E_QUEUE_FULL"),
+    (CONTIGO_E_QUEUE_STOPPED, c"CONTIGO_E_QUEUE_STOPPED"),
+    (CONTIGO_E_BAD_COMPLETION, c"CONTIGO_E_BAD_COMPLETION"),
+    (CONTIGO_E_ENDED_BY_RESET, c"CONTIGO_E_ENDED_BY_RESET"),
     (CONTIGO_E_OTHER, c"CONTIGO_E_OTHER"),
 ];
 

@@ -28,9 +28,11 @@ pub(crate) fn raised_as(error: Error, text: String) -> PyErr {
         Error::Os { errno, .. } => PyOSError::new_err((errno, text)),
         Error::Timeout { .. } => PyTimeoutError::new_err(text),
         Error::Tensor { .. } | Error::TensorOut => PyBufferError::new_err(text),
-        Error::Argument { .. } | Error::NotPowerOfTwo { .. } | Error::OutOfRange { .. } | Error::BadName { .. } => {
-            PyValueError::new_err(text)
-        }
+        Error::Argument { .. }
+        | Error::NotPowerOfTwo { .. }
+        | Error::OutOfRange { .. }
+        | Error::BadName { .. }
+        | Error::OperandTooLong { .. } => PyValueError::new_err(text),
         Error::Forked { .. } => ForkedError::new_err(text),
         _ => ContigoError::new_err(text),
     }

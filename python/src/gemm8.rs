@@ -6,7 +6,7 @@ use crate::{
     mine::Mine,
     region::Memory,
 };
-use contigo::{Accelerator, CpuBuf, Engine, Timeout, names::OpenDevice, sim::SimWindow};
+use contigo::{CpuBuf, Engine, Timeout, TypedDriver, names::OpenDevice, sim::SimWindow};
 use contigo_gemm8::{Gemm, Gemm8 as Driver, Gemm8Model, Output, SimGemm8};
 use pyo3::{exceptions::PyBufferError, prelude::*};
 use std::sync::{Mutex, PoisonError};
@@ -88,7 +88,7 @@ impl Gemm8 {
 }
 
 /// All four buffers are taken, or none; they come back, but for what a device keeps that does not stop.
-fn product<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, buffers: [&Inner; 4], args: &Gemm, timeout: Timeout) -> PyResult<()> {
+fn product<D: TypedDriver<4, Args = Gemm>>(engine: &mut Engine<D, 4>, buffers: [&Inner; 4], args: &Gemm, timeout: Timeout) -> PyResult<()> {
     let len_bytes = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let mut taken: Vec<CpuBuf<'static>> = Vec::with_capacity(4);
     for (index, buffer) in buffers.iter().enumerate() {
@@ -116,8 +116,8 @@ fn product<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, buffers: [
         }
     };
     match job.wait(timeout) {
-        Ok(back) => {
-            buffers.iter().zip(back).for_each(|(buffer, buf)| buffer.put(buf));
+        Ok(done) => {
+            buffers.iter().zip(done.buffers).for_each(|(buffer, buf)| buffer.put(buf));
             Ok(())
         }
         Err(failed) => {

@@ -27,8 +27,9 @@ mod measured {
         cuEventRecord, cuMemAlloc_v2, cuMemcpyAsync, cuStreamCreate, cuStreamSynchronize,
     };
     use contigo::{
-        Accelerator, Align, Backend, DevSlice, Direction, Engine, Error, Pool, Region, Result, Timeout,
+        Align, Backend, DevSlice, Engine, Error, OperandSpec, Pool, Region, Result, Timeout, TypedDriver,
         cuda::{CopyingKernel, Cuda, CudaHost, CudaKernel, Gpu, Kernel, Launch, Log, code_name},
+        fixed,
     };
     use contigo_gemm8::cuda::Gemm8Module;
     use std::{
@@ -49,22 +50,28 @@ mod measured {
     // SAFETY: `examples/gemm8/kernels/gemm8.cu`: reads `len` bytes at the second operand, writes as
     // many at the first.
     unsafe impl Kernel<2> for CopyBytes {
-        type Args = usize;
+        type Args = u32;
+        type Words = [u32; 1];
         const NAME: &'static str = "copy_bytes";
         const ENTRY: &'static CStr = c"copy_bytes";
-        const DIRECTIONS: [Direction; 2] = [Direction::FromDevice, Direction::ToDevice];
-        fn check(buffers: &[DevSlice; 2], len_bytes: &usize) -> Result<()> {
+        const OPERANDS: [OperandSpec; 2] = [OperandSpec::from_device(), OperandSpec::to_device()];
+        fn words(len_bytes: &u32) -> [u32; 1] {
+            [*len_bytes]
+        }
+        fn check(buffers: &[DevSlice; 2], words: &[u32]) -> Result<()> {
+            let [len_bytes] = fixed(words)?;
             for (index, buffer) in buffers.iter().enumerate() {
-                if buffer.len_bytes < *len_bytes {
-                    return Err(Error::BufferSize { index, need_bytes: *len_bytes as u64, have_bytes: buffer.len_bytes });
+                if buffer.len_bytes < *len_bytes as usize {
+                    return Err(Error::BufferSize { index, need_bytes: (*len_bytes).into(), have_bytes: buffer.len_bytes });
                 }
             }
             Ok(())
         }
-        fn launch(len_bytes: &usize) -> Launch {
+        fn launch(words: &[u32]) -> Result<Launch> {
+            let [len_bytes] = fixed(words)?;
             // Enough threads to keep any link busy, 16 bytes each at a time.
-            let blocks = u32::try_from(len_bytes.div_ceil(16 * 256)).unwrap_or(u32::MAX).clamp(1, 1024);
-            Launch { grid: [blocks, 1, 1], block: [256, 1, 1], shared_bytes: 0, scalars: [*len_bytes as u64].into_iter().collect() }
+            let blocks = len_bytes.div_ceil(16 * 256).clamp(1, 1024);
+            Ok(Launch { grid: [blocks, 1, 1], block: [256, 1, 1], shared_bytes: 0, scalars: [u64::from(*len_bytes)].into_iter().collect() })
         }
     }
 
@@ -82,13 +89,20 @@ mod measured {
     }
 
     /// Jobs of `len_bytes` on `engine`.
-    fn jobs_us<A: Accelerator<2, Args = usize>>(engine: &mut Engine<A, 2>, pool: &Pool<'_, 2>, len_bytes: usize) -> f64 {
+    fn jobs_us<D: TypedDriver<2, Args = u32>>(engine: &mut Engine<D, 2>, pool: &Pool<'_, 2>, len_bytes: usize) -> f64 {
         let mut source = pool.take().unwrap();
         source.view_mut::<u8>().unwrap().iter_mut().zip((0..=250).cycle()).for_each(|(to, from)| *to = from);
         let mut held = Some([pool.take().unwrap(), source]);
         let time_us = shortest_us(|| {
             let [to, from] = held.take().unwrap();
-            held = Some(engine.start([to.from_device(..len_bytes), from.to_device(..len_bytes)], &len_bytes).unwrap().wait(LIMIT).unwrap());
+            held = Some(
+                engine
+                    .start([to.from_device(..len_bytes), from.to_device(..len_bytes)], &u32::try_from(len_bytes).unwrap())
+                    .unwrap()
+                    .wait(LIMIT)
+                    .unwrap()
+                    .buffers,
+            );
         });
         let [to, from] = held.unwrap();
         assert_eq!(to.view_at::<u8>(..len_bytes).unwrap(), from.view_at::<u8>(..len_bytes).unwrap());

@@ -4,8 +4,8 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a benchmark stops where something is wrong")]
 
 use contigo::{
-    Accelerator, Align, Arena, Backend, BaseAddr, Bus, CpuBuf, DevSlice, Direction, Engine, Error, LocalPool, Mapping, OneThread, PhysAddr,
-    Pool, Port, Region, SyncScope, Timeout,
+    Align, Arena, Backend, BaseAddr, Bus, Completion, CpuBuf, DevSlice, Direction, Driver, Engine, Error, LocalPool, Mapping, OneThread,
+    OperandSpec, PhysAddr, Pool, Port, Region, SyncScope, Timeout, TypedDriver,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     sim::{Sim, SimBoard, SimSpec},
 };
@@ -113,32 +113,47 @@ fn translation(c: &mut Criterion) {
     c.bench_function("host_ptr_of", |b| b.iter(|| region.host_ptr_of(&port, black_box(addr)).unwrap()));
 }
 
-/// An accelerator that is done at once: what is left is the runtime's share of a job.
-struct Instant(Port);
+/// A device that is done at once: what is left is the runtime's share of a job.
+struct Instant<const N: usize>(Port);
 
 // SAFETY: it touches no memory.
-unsafe impl<const N: usize> Accelerator<N> for Instant {
-    type Args = ();
-    const NAME: &'static str = "instant";
-    const ADDR_BITS: u32 = 32;
-    const DIRECTIONS: [Direction; N] = [Direction::FromDevice; N];
+unsafe impl<const N: usize> Driver for Instant<N> {
+    fn name(&self) -> &'static str {
+        "instant"
+    }
+    fn addr_bits(&self) -> u32 {
+        32
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::from_device(); N] }
+    }
     fn port(&self) -> &Port {
         &self.0
     }
-    fn check(&self, buffers: &[DevSlice; N], (): &()) -> Result<(), Error> {
+    fn check(&self, buffers: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         black_box(buffers);
         Ok(())
     }
-    unsafe fn start(&mut self, buffers: &[DevSlice; N], (): &()) -> Result<(), Error> {
+    unsafe fn submit(&mut self, _: usize, buffers: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         black_box(buffers);
         Ok(())
     }
-    fn poll(&mut self, _timeout: Timeout) -> Result<bool, Error> {
-        Ok(true)
+    fn poll(&mut self, _timeout: Timeout) -> Result<Option<Completion>, Error> {
+        Ok(Some(Completion::of(0)))
     }
-    fn quiesce(&mut self) -> Result<(), Error> {
+    fn stop(&mut self) -> Result<(), Error> {
         Ok(())
     }
+}
+
+impl<const N: usize> TypedDriver<N> for Instant<N> {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 /// Memory that no simulated board counts the accesses to, as on a board that is real.
@@ -176,16 +191,16 @@ fn jobs(c: &mut Criterion) {
     let region = Region::new(plain).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
     let port = Port { name: "plain", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: true };
-    let mut one = Engine::<Instant, 1>::new(Instant(port)).unwrap();
+    let mut one = Engine::<Instant<1>, 1>::new(Instant(port)).unwrap();
     c.bench_function("job with 1 operand: take, start, wait, drop", |b| {
         b.iter(|| one.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Timeout::NOW).unwrap());
     });
-    let mut four = Engine::<Instant, 4>::new(Instant(port)).unwrap();
+    let mut four = Engine::<Instant<4>, 4>::new(Instant(port)).unwrap();
     let mut bufs = Some([(); 4].map(|()| pool.take().unwrap()));
     c.bench_function("job with 4 operands: start, wait", |b| {
         b.iter(|| {
             let operands = bufs.take().unwrap().map(|buf| buf.from_device(..));
-            bufs = Some(four.start(operands, &()).unwrap().wait(Timeout::NOW).unwrap());
+            bufs = Some(four.start(operands, &()).unwrap().wait(Timeout::NOW).unwrap().buffers);
         });
     });
     drop(bufs);

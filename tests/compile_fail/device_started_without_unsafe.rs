@@ -1,13 +1,13 @@
 // error: E0133
 // A device is started by an engine, which knows that its buffers were handed over.
 use contigo::{
-    Accelerator, DevSlice,
+    Driver, DevSlice,
     sim::SimWindow,
 };
-use contigo_gemm8::{Gemm, Gemm8, Gemm8Model};
+use contigo_gemm8::{Gemm8, Gemm8Model};
 
-fn by_hand(gemm: &mut Gemm8<SimWindow<'_, Gemm8Model>>, slices: &[DevSlice; 4], args: &Gemm) {
-    let _ = gemm.start(slices, args);
+fn by_hand(gemm: &mut Gemm8<SimWindow<'_, Gemm8Model>>, slices: &[DevSlice], args: &[u32]) {
+    let _ = gemm.submit(0, slices, args);
 }
 
 fn main() {}

@@ -1,5 +1,5 @@
 // error: E0277
-// An engine cannot claim another number of buffers than its accelerator has.
+// An engine cannot claim another number of buffers than its driver has.
 use contigo::{
     Engine,
     sim::SimWindow,

@@ -11,7 +11,7 @@ type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
 fn two<'p>(engine: &mut GemmEngine<'_>, one: [Operand<'p>; 4], two: [Operand<'p>; 4], gemm: &Gemm) {
     let first = engine.start(one, gemm).unwrap();
     let second = engine.start(two, gemm).unwrap();
-    let _: [CpuBuf<'p>; 4] = first.wait(Timeout::NOW).unwrap();
+    let _: [CpuBuf<'p>; 4] = first.wait(Timeout::NOW).unwrap().buffers;
     drop(second);
 }
 

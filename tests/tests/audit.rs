@@ -105,7 +105,7 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     let synced = [(0, 16), (256, 256), (512, 64), (768, 64)].map(|part| (for_device(part), line));
     assert_eq!(started[..4], synced);
     assert_eq!(started[4..], [(Event::Submit { port, job: 1 }, line)]);
-    let ([a, b, bias, c], ended) = facts(|| job.wait_device(Timeout::ms(1)).unwrap());
+    let ([a, b, bias, c], ended) = facts(|| job.wait_device(Timeout::ms(1)).unwrap().buffers);
     assert_eq!(ended, [(Event::Complete { port, job: 1 }, Some(line!() - 1))]);
     let (c, seen) = facts(|| c.into_cpu().unwrap());
     assert_eq!(seen, [(for_cpu((768, 64)), Some(line!() - 1))]);
@@ -113,7 +113,7 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     // Chained on, and waited for by the CPU.
     let operands = [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)];
     let (job, _) = facts(|| engine.start(operands, &GEMM).unwrap());
-    let ([a, b, bias, c], ended) = facts(|| job.wait(Timeout::ms(1)).unwrap());
+    let ([a, b, bias, c], ended) = facts(|| job.wait(Timeout::ms(1)).unwrap().buffers);
     let line = Some(line!() - 1);
     assert_eq!(ended, [(Event::Complete { port, job: 2 }, line), (for_cpu((768, 64)), line)]);
     let ((), released) = facts(|| [a, b, bias, c].into_iter().for_each(drop));

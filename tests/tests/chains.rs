@@ -84,11 +84,11 @@ fn device_turn<'p>(rng: &mut Rng, engines: &mut Engines<'_>, pool: &'p Pool<'_, 
         let job = engine.start([other.to_device(..), b, bias, operand], &GEMM).unwrap();
         model.0[range.clone()].fill(None);
         model.0[range.start..range.start + STEP].fill(Some(value));
-        let [.., c] = job.wait_device(Timeout::ms(5)).unwrap();
+        let [.., c] = job.wait_device(Timeout::ms(5)).unwrap().buffers;
         return Held::Dev(c, given);
     }
     let job = engine.start([operand, b, bias, other.from_device(..64)], &GEMM).unwrap();
-    let [a, _, _, c] = job.wait_device(Timeout::ms(5)).unwrap();
+    let [a, _, _, c] = job.wait_device(Timeout::ms(5)).unwrap().buffers;
     model.check(&c.into_cpu().unwrap().view::<u8>().unwrap()[..STEP], range.start, "the device reads");
     Held::Dev(a, given)
 }

@@ -9,8 +9,8 @@
 )]
 
 use contigo::{
-    Accelerator, Align, Backend, BaseAddr, DevSlice, Device, Direction, DmaHeap, Engine, Error, Irq, Mapping, Mmio, PhysAddr, Pool, Port,
-    Region, Result, Spin, SyncScope, Timeout, Wired,
+    Align, Backend, BaseAddr, Completion, DevSlice, Device, DmaHeap, Driver, Engine, Error, Irq, Mapping, Mmio, OperandSpec, PhysAddr,
+    Pool, Port, Region, Result, Spin, SyncScope, Timeout, TypedDriver, Wired,
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
@@ -48,9 +48,9 @@ fn a_part_line_that_was_read_is_cleaned_before_it_is_written() {
         a.view_mut::<u8>().unwrap().fill(0);
         a.view_mut::<u8>().unwrap()[16..64].fill(0x55); // the CPU's own, in the same line, not handed over
         let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM).unwrap();
-        let [a, b, bias, c] = job.wait_device(LIMIT).unwrap();
+        let [a, b, bias, c] = job.wait_device(LIMIT).unwrap().buffers;
         let job = engine.start([c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..16)], &GEMM).unwrap();
-        let [_, _, _, a] = job.wait(LIMIT).unwrap();
+        let [_, _, _, a] = job.wait(LIMIT).unwrap().buffers;
         let view = a.view::<u8>().unwrap();
         assert_eq!(view[16..64], [0x55; 48], "seed {seed}: the CPU's bytes");
         assert_eq!(view[..16], [3; 16], "seed {seed}: the device's bytes");
@@ -72,7 +72,7 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
     let mut engine = engine(&device);
     let [a, b, bias] = [0; 3].map(|_| pool.take().unwrap());
     let job = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(64..128)], &GEMM).unwrap();
-    let [_, _, _, c] = job.wait(LIMIT).unwrap();
+    let [_, _, _, c] = job.wait(LIMIT).unwrap().buffers;
     let view = c.view::<u8>().unwrap();
     assert_eq!((view[0], view[64], view[80], view[4095]), (0x55, 0, 0x55, 0x55));
 }
@@ -81,30 +81,44 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
 #[test]
 fn a_start_that_fails_late_gives_the_devices_side_back() {
     struct HalfStart<'d>(&'d SimGemm8<'d>, Gemm8<SimWindow<'d, Gemm8Model>>);
-    // SAFETY: all of it is Gemm8's; that `start` fails after the doorbell is what its errors are for.
-    unsafe impl Accelerator<4> for HalfStart<'_> {
-        type Args = Gemm;
-        const NAME: &'static str = "half";
-        const ADDR_BITS: u32 = 64;
-        const DIRECTIONS: [Direction; 4] = <Gemm8<SimWindow<'static, Gemm8Model>> as Accelerator<4>>::DIRECTIONS;
+    // SAFETY: all of it is Gemm8's; that `submit` fails after the doorbell is what its errors are for.
+    unsafe impl Driver for HalfStart<'_> {
+        fn name(&self) -> &'static str {
+            "half"
+        }
+        fn addr_bits(&self) -> u32 {
+            64
+        }
+        fn operands(&self) -> &[OperandSpec] {
+            self.1.operands()
+        }
         fn port(&self) -> &Port {
             self.1.port()
         }
-        fn check(&self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
-            self.1.check(buffers, args)
+        fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+            self.1.check(operands, args)
         }
-        unsafe fn start(&mut self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
+        unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
             // SAFETY: the caller's promise.
-            unsafe { self.1.start(buffers, args)? };
+            unsafe { self.1.submit(slot, operands, args)? };
             self.0.run_for(1000)?;
             Err(Error::Fault { device: "half", status: 1, what: "late" })
         }
-        fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+        fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
             self.1.poll(timeout)
         }
-        fn quiesce(&mut self) -> Result<()> {
-            self.1.quiesce()
+        fn stop(&mut self) -> Result<()> {
+            self.1.stop()
         }
+    }
+    impl TypedDriver<4> for HalfStart<'_> {
+        type Args = Gemm;
+        type Words = [u32; 4];
+        type Report = ();
+        fn words(args: &Gemm) -> [u32; 4] {
+            args.words()
+        }
+        fn report(&self, _: &Completion) {}
     }
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
@@ -194,8 +208,8 @@ fn an_interrupt_that_fails_leaves_no_abort_behind() {
 #[test]
 fn all_ones_is_neither_done_nor_idle() {
     let mut driver = scripted(|| u32::MAX, |_| (), Spin);
-    assert_eq!(driver.poll(Timeout::us(50)), Ok(false));
-    assert!(matches!(driver.quiesce(), Err(Error::WillNotStop { status: u32::MAX, .. })));
+    assert_eq!(driver.poll(Timeout::us(50)), Ok(None));
+    assert!(matches!(driver.stop(), Err(Error::WillNotStop { status: u32::MAX, .. })));
 }
 
 /// Two boards had memory at the same addresses, and an engine took buffers of the other one.
@@ -247,26 +261,40 @@ fn a_device_has_one_driver() {
 fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
     struct Idle(Port);
     // SAFETY: it touches no memory.
-    unsafe impl Accelerator<2> for Idle {
-        type Args = ();
-        const NAME: &'static str = "idle";
-        const ADDR_BITS: u32 = 64;
-        const DIRECTIONS: [Direction; 2] = [Direction::FromDevice; 2];
+    unsafe impl Driver for Idle {
+        fn name(&self) -> &'static str {
+            "idle"
+        }
+        fn addr_bits(&self) -> u32 {
+            64
+        }
+        fn operands(&self) -> &[OperandSpec] {
+            const { &[OperandSpec::from_device(); 2] }
+        }
         fn port(&self) -> &Port {
             &self.0
         }
-        fn check(&self, _: &[DevSlice; 2], (): &()) -> Result<()> {
+        fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<()> {
             Ok(())
         }
-        unsafe fn start(&mut self, _: &[DevSlice; 2], (): &()) -> Result<()> {
+        unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<()> {
             Ok(())
         }
-        fn poll(&mut self, _: Timeout) -> Result<bool> {
-            Ok(true)
+        fn poll(&mut self, _: Timeout) -> Result<Option<Completion>> {
+            Ok(Some(Completion::of(0)))
         }
-        fn quiesce(&mut self) -> Result<()> {
+        fn stop(&mut self) -> Result<()> {
             Ok(())
         }
+    }
+    impl TypedDriver<2> for Idle {
+        type Args = ();
+        type Words = [u32; 0];
+        type Report = ();
+        fn words((): &()) -> [u32; 0] {
+            []
+        }
+        fn report(&self, _: &Completion) {}
     }
     let board = SimBoard::new(1);
     // Two syncs are the region's first touch, the third is the first output's.

@@ -49,7 +49,7 @@ fn operands<'p, const SLOTS: usize>(pool: &'p Pool<'_, SLOTS>) -> [CpuBuf<'p>; 4
 /// One job of [`GEMM`] over four buffers, and the buffers back.
 fn run<'p, T>(engine: &mut GemmEngine<'_>, [a, b, bias, c]: [CpuBuf<'p, T>; 4]) -> [CpuBuf<'p, T>; 4] {
     let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM).unwrap();
-    job.wait(LIMIT).unwrap()
+    job.wait(LIMIT).unwrap().buffers
 }
 
 fn result<T>(c: &CpuBuf<'_, T>) -> Vec<i32> {
@@ -135,7 +135,7 @@ fn one_half_is_a_devices_while_the_other_is_viewed() {
     let [a, b, bias, c] = {
         let job = engine.start([a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..)], &GEMM).unwrap();
         view[0] = 0x5B; // a live view beside the device's line
-        let buffers = job.wait(LIMIT).unwrap();
+        let buffers = job.wait(LIMIT).unwrap().buffers;
         view[1] = 0x5C;
         buffers
     };
@@ -159,13 +159,13 @@ fn one_engines_output_is_the_next_ones_input() {
     let (mut first, mut second) = (engine(&first), engine(&second));
     let [a, b, bias, c] = operands(&pool);
     let job = first.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)], &narrow).unwrap();
-    let [a, b, bias, c] = job.wait_device(LIMIT).unwrap();
+    let [a, b, bias, c] = job.wait_device(LIMIT).unwrap().buffers;
     let d = pool.take().unwrap();
     let job = first.start([c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], &GEMM).unwrap();
-    let [c, b, bias, d] = job.wait_device(LIMIT).unwrap();
+    let [c, b, bias, d] = job.wait_device(LIMIT).unwrap().buffers;
     // The same again through a port of the other kind, into the buffer that a device holds already.
     let job = second.start([c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], &GEMM).unwrap();
-    let [c, b, bias, d] = job.wait_device(LIMIT).unwrap();
+    let [c, b, bias, d] = job.wait_device(LIMIT).unwrap().buffers;
     let d = d.into_cpu().unwrap();
     assert_eq!(result(&d), [16 * 127 * 2 + 100; 16]);
     drop((a, b, bias, c, d));

@@ -299,7 +299,7 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     let (c_at, line) = (c.offset_bytes(), region.line().bytes());
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
     let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &args).unwrap();
-    let [_, _, _, c] = job.wait_device(Timeout::ms(20)).unwrap();
+    let [_, _, _, c] = job.wait_device(Timeout::ms(20)).unwrap().buffers;
     let bus = board.port().dev_addr(region.base(), region.len_bytes()).unwrap().0 + c_at as u64;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16]).unwrap());
     let Err(Refused { error, returned: c }) = TENSORS.lend(c, &TensorSpec { contract: Contract::TVM, ..spec }) else { panic!("TVM") };

@@ -29,7 +29,7 @@ fn every_length_is_copied_and_nothing_beside_it() {
         to.view_mut::<u8>().unwrap().fill(0xEE);
         // Where the device writes must be whole lines on a port that does not snoop.
         let job = engine.start([from.to_device(at..at + len), to.from_device(64..64 + 4096)], &()).unwrap();
-        let [_, to] = job.wait(SECOND).unwrap();
+        let [_, to] = job.wait(SECOND).unwrap().buffers;
         let seen = to.view::<u8>().unwrap();
         assert_eq!(seen[64..64 + len], pattern, "{len} bytes at {at}");
         assert!(seen[..64].iter().chain(&seen[64 + len..]).all(|byte| *byte == 0xEE), "{len} bytes at {at}");

@@ -9,7 +9,8 @@
 )]
 
 use contigo::{
-    Accelerator, Align, BaseAddr, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, DriverBuf, Engine, Error, Port, Refused, Region, Timeout,
+    Align, BaseAddr, Completion, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, Driver, DriverBuf, Engine, Error, OperandSpec, Port,
+    Refused, Region, Timeout, TypedDriver,
     dlpack::{ByteOffset, DataType, Lent, Shape, TensorSpec, TensorTable},
     sim::{SimBoard, SimSpec},
 };
@@ -62,9 +63,9 @@ fn address_and_length_stay_together_along_a_chain() {
     let buf = region.carve(4096, Align::PAGE).unwrap().into_buf();
     let (at, BaseAddr::Phys(base)) = (buf.offset_bytes(), region.base()) else { panic!("physical") };
     let first = base.0 + at as u64;
-    let [whole] = engine.start([buf.in_out(..)], &1).unwrap().wait_device(LIMIT).unwrap();
+    let [whole] = engine.start([buf.in_out(..)], &1).unwrap().wait_device(LIMIT).unwrap().buffers;
     assert_eq!(whole.slice(), DevSlice { addr: DevAddr(first), offset_bytes: 0, len_bytes: 4096 });
-    let [part] = engine.start([whole.in_out(1024..2048)], &1).unwrap().wait_device(LIMIT).unwrap();
+    let [part] = engine.start([whole.in_out(1024..2048)], &1).unwrap().wait_device(LIMIT).unwrap().buffers;
     assert_eq!(part.slice(), DevSlice { addr: DevAddr(first + 1024), offset_bytes: 0, len_bytes: 1024 });
     assert_eq!(part.handed_over_bytes(), 4096);
 
@@ -77,7 +78,7 @@ fn address_and_length_stay_together_along_a_chain() {
     assert_eq!(told(&mut lent), (base.0, at as u64 + 1024, 1024));
     // And on to a job on all of it again.
     let part = lent.take_back().unwrap();
-    let [whole] = engine.start([part.in_out(..)], &1).unwrap().wait_device(LIMIT).unwrap();
+    let [whole] = engine.start([part.in_out(..)], &1).unwrap().wait_device(LIMIT).unwrap().buffers;
     assert_eq!(whole.slice().len_bytes, 4096);
 }
 
@@ -220,7 +221,7 @@ fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
     let failed = engine.start([buf.in_out(..65)], &0).unwrap_err();
     assert_eq!((failed.error, failed.operand), (refused(65), Some(0)));
     let [operand] = failed.buffers.unwrap();
-    let [buf] = engine.start([operand.into_buf().unwrap().in_out(..64)], &0).unwrap().wait(LIMIT).unwrap();
+    let [buf] = engine.start([operand.into_buf().unwrap().in_out(..64)], &0).unwrap().wait(LIMIT).unwrap().buffers;
 
     // The same end, by the width of a register: 2^28 is where this board's memory begins, so no
     // buffer of its own crosses it.
@@ -308,13 +309,13 @@ fn an_engine_that_overruns_or_stops_too_late_is_seen() {
         let bufs = || [(); 2].map(|()| region.carve(256, Align::LINE).unwrap().into_buf());
         let [input, output] = bufs();
         let mut engine = Engine::<_, 2>::new(Xor::new(&harness).with_overrun(64)).unwrap();
-        let [input, output] = engine.start([input.to_device(..64), output.from_device(..64)], &0).unwrap().wait(LIMIT).unwrap();
+        let [input, output] = engine.start([input.to_device(..64), output.from_device(..64)], &0).unwrap().wait(LIMIT).unwrap().buffers;
         assert_eq!(unowned(), 1, "64 bytes more than the operand");
 
         let mut engine = Engine::<_, 2>::new(Xor::new(&harness).that_lies_of_its_end()).unwrap();
         drop(engine.start([input.to_device(..), output.from_device(..)], &0).unwrap());
         let before = unowned();
-        engine.accelerator().run_on();
+        engine.driver().run_on();
         assert!(unowned() > before, "a write after it said that it had stopped");
     }
 }
@@ -323,37 +324,53 @@ fn an_engine_that_overruns_or_stops_too_late_is_seen() {
 struct Scripted {
     port: Port,
     start: Result<(), Error>,
-    poll: Result<bool, Error>,
+    poll: Result<Option<Completion>, Error>,
 }
 
 // SAFETY: it touches no memory.
-unsafe impl Accelerator<1> for Scripted {
-    type Args = ();
-    const NAME: &'static str = "scripted";
-    const ADDR_BITS: u32 = 64;
-    const DIRECTIONS: [Direction; 1] = [Direction::Bidirectional];
+unsafe impl Driver for Scripted {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::in_out()] }
+    }
     fn port(&self) -> &Port {
         &self.port
     }
-    fn check(&self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         Ok(())
     }
-    unsafe fn start(&mut self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+    unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         self.start
     }
-    fn poll(&mut self, _: Timeout) -> Result<bool, Error> {
+    fn poll(&mut self, _: Timeout) -> Result<Option<Completion>, Error> {
         self.poll
     }
-    fn quiesce(&mut self) -> Result<(), Error> {
+    fn stop(&mut self) -> Result<(), Error> {
         Ok(())
     }
+}
+
+impl TypedDriver<1> for Scripted {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 /// A device that goes on after its job is seen at once, not when the buffer goes back to the CPU.
 #[test]
 fn whichever_way_a_job_ends_its_bytes_are_no_devices_any_more() {
     const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };
-    let ways = [(Ok(()), Ok(true)), (Ok(()), Ok(false)), (Ok(()), Err(FAULT)), (Err(FAULT), Ok(true))];
+    const ENDED: Result<Option<Completion>, Error> = Ok(Some(Completion::of(0)));
+    let ways = [(Ok(()), ENDED), (Ok(()), Ok(None)), (Ok(()), Err(FAULT)), (Err(FAULT), ENDED)];
     for (port, (start, poll)) in BOTH.into_iter().flat_map(|port| ways.map(|way| (port, way))) {
         let board = SimBoard::new(1);
         let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
@@ -367,7 +384,7 @@ fn whichever_way_a_job_ends_its_bytes_are_no_devices_any_more() {
         let ended = match engine.start([buf.in_out(..)], &()) {
             Ok(job) => {
                 assert_eq!(unowned(), 0, "it runs");
-                job.wait_device(LIMIT).or_else(|failed| failed.buffers.ok_or(failed.error))
+                job.wait_device(LIMIT).map(|done| done.buffers).or_else(|failed| failed.buffers.ok_or(failed.error))
             }
             Err(refused) => Ok(refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap_err())),
         };

@@ -10,7 +10,7 @@
 )]
 
 use contigo::{
-    Accelerator as _, Align, Backend, BaseAddr, Bus, DevAddr, Device, Direction, DmaBuf, DmaHeap, Engine, Error, Irq, KernelPort, Mmio,
+    Align, Backend, BaseAddr, Bus, DevAddr, Device, Direction, DmaBuf, DmaHeap, Driver as _, Engine, Error, Irq, KernelPort, Mmio,
     PhysAddr, Port, Region, Spin, StopProgram, StopStep, SyncScope, Wired,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},

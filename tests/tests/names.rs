@@ -340,9 +340,11 @@ fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
         let operands = [from.to_device(..), to.from_device(..)];
         let [_, to] = match opened.name().argument() {
             // SAFETY: the model is a PL330.
-            "pl330" => Engine::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? })?.start(operands, &())?.wait(Timeout::ms(20))?,
+            "pl330" => {
+                Engine::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? })?.start(operands, &())?.wait(Timeout::ms(20))?.buffers
+            }
             // SAFETY: the model is a ZDMA.
-            _ => Engine::new(unsafe { Zdma::simple(attached)? })?.start(operands, &())?.wait(Timeout::ms(20))?,
+            _ => Engine::new(unsafe { Zdma::simple(attached)? })?.start(operands, &())?.wait(Timeout::ms(20))?.buffers,
         };
         assert_eq!(copied(&to), Ok(true), "{name} {text}");
     }

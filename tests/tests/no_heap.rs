@@ -14,8 +14,8 @@
 mod counting;
 
 use contigo::{
-    Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Engine, Error, HugeTlb, JobError, KernelPort, LocalPool, OneThread, Pool,
-    Port, Region, Result, Timeout, UDmaBuf,
+    Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Done, Engine, Error, HugeTlb, JobError, KernelPort, LocalPool, OneThread,
+    Pool, Port, Region, Result, Timeout, UDmaBuf,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     drivers::zdma::Zdma,
     linux::memory::u_dma_buf::seam::Roots,
@@ -122,13 +122,13 @@ struct Tally {
 }
 
 type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
-type Ended<'p> = Result<[DevBuf<'p>; 4], JobError<[DevBuf<'p>; 4]>>;
+type Ended<'p> = Result<Done<[DevBuf<'p>; 4], ()>, JobError<[DevBuf<'p>; 4]>>;
 
 impl Tally {
     /// The buffers of a job that worked out; after one that did not, the engine works again.
     fn settle<'p>(&mut self, ended: Ended<'p>, device: &SimGemm8<'_>, engine: &mut GemmEngine<'_>) -> Result<Option<[DevBuf<'p>; 4]>> {
         match ended {
-            Ok(buffers) => return Ok(Some(buffers)),
+            Ok(done) => return Ok(Some(done.buffers)),
             Err(JobError { buffers: Some(_), .. }) => self.failed += 1,
             Err(JobError { buffers: None, .. }) => {
                 self.leaked += 1;

@@ -179,10 +179,10 @@ fn two_jobs<B: Backend, const SLOTS: usize>(
     let (c, rest) = c.split_at(64)?;
     let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), CpuBuf::from(c).from_device(..16)];
     let Attempt::Pending(job) = engine.start(operands, &GEMM)?.try_wait()? else { return Err(Error::Busy) };
-    let [a, b, bias, c] = job.wait_device(LIMIT)?;
+    let [a, b, bias, c] = job.wait_device(LIMIT)?.buffers;
     drop(rest);
     let operands = [c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..)];
-    let [c, _, _, a] = engine.start(operands, &GEMM)?.wait(LIMIT)?;
+    let [c, _, _, a] = engine.start(operands, &GEMM)?.wait(LIMIT)?.buffers;
     let right = c.view_at::<i8>(..16)? == [35; 16] && a.view_at::<i8>(..16)? == [127; 16];
     if right { Ok(()) } else { Err(Error::Busy) }
 }

@@ -9,8 +9,8 @@
 )]
 
 use contigo::{
-    Accelerator, Align, Attempt, BaseAddr, CpuBuf, DevAddr, DevSlice, Device, Engine, Error, Irq, JobError, Mmio, PhysAddr, Pool, Refused,
-    Region, Result, Timeout,
+    Align, Attempt, BaseAddr, Completion, CpuBuf, DevAddr, DevSlice, Device, Done, Driver, Engine, Error, Irq, JobError, Mmio, PhysAddr,
+    Pool, Refused, Region, Result, Timeout,
     drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
     sim::{Faults, Sim, SimBoard, SimConfig, SimCounts},
@@ -86,7 +86,7 @@ fn copies<D: Device>(engine: &mut Engine<Pl330<'_, D>, 2>, data: &Pool<'_, 4>, r
         let mut expected = scribble(rng, &mut target);
         let (from, to, len) = copy(rng, longest);
         let running = engine.start([source.to_device(from..from + len), target.from_device(to..to + len)], &()).unwrap();
-        [source, target] = running.wait(WAIT).unwrap();
+        [source, target] = running.wait(WAIT).unwrap().buffers;
         expected[to..to + len].copy_from_slice(&bytes[from..from + len]);
         assert!(target.view::<u8>().unwrap() == expected, "job {job}: {len} bytes from {from} to {to}");
         assert!(source.view::<u8>().unwrap() == bytes, "job {job}: the source changed");
@@ -155,7 +155,7 @@ fn the_same_seed_takes_the_same_time() {
 fn works<D: Device>(engine: &mut Engine<Pl330<'_, D>, 2>, data: &Pool<'_, 4>) {
     let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
     from.view_mut::<u8>().unwrap().fill(0x5A);
-    let [_, to] = engine.start([from.to_device(3..103), to.from_device(10..110)], &()).unwrap().wait(WAIT).unwrap();
+    let [_, to] = engine.start([from.to_device(3..103), to.from_device(10..110)], &()).unwrap().wait(WAIT).unwrap().buffers;
     assert_eq!(to.view_at::<u8>(10..110).unwrap(), [0x5A; 100]);
 }
 
@@ -278,9 +278,10 @@ fn what_cannot_be_copied_is_refused_before_anything_is_touched() {
     assert_eq!(engine.jobs().started, 0);
     assert_eq!(to.view_at::<u8>(..64).unwrap(), [0; 64]);
     // The most, and more at addresses that agree in more bits.
-    let [from, to] = engine.start([from.to_device(1..=most), to.from_device(..most)], &()).unwrap().wait(Timeout::ms(500)).unwrap();
+    let [from, to] = engine.start([from.to_device(1..=most), to.from_device(..most)], &()).unwrap().wait(Timeout::ms(500)).unwrap().buffers;
     assert!(to.view_at::<u8>(..most).unwrap().iter().all(|&byte| byte == 3));
-    let [_, to] = engine.start([from.to_device(..most + 999), to.from_device(..most + 999)], &()).unwrap().wait(Timeout::ms(500)).unwrap();
+    let [_, to] =
+        engine.start([from.to_device(..most + 999), to.from_device(..most + 999)], &()).unwrap().wait(Timeout::ms(500)).unwrap().buffers;
     assert!(to.view_at::<u8>(..most + 999).unwrap().iter().all(|&byte| byte == 3));
 
     // The numbers that only a direct call can bring, past the engine's own checks.
@@ -291,8 +292,8 @@ fn what_cannot_be_copied_is_refused_before_anything_is_touched() {
     let slice = |addr, len_bytes| DevSlice { addr: DevAddr(addr), offset_bytes: 0, len_bytes };
     let last = u64::from(u32::MAX);
     let unreachable = Error::Unreachable { port: "sim-hp0", addr: 1 << 32, len_bytes: 8, first: 0, last };
-    assert_eq!(driver.check(&[slice(1 << 32, 8), slice(0, 8)], &()), Err(unreachable));
-    assert_eq!(driver.check(&[slice(0, 8), slice(1 << 32, 8)], &()), Err(unreachable));
+    assert_eq!(driver.check(&[slice(1 << 32, 8), slice(0, 8)], &[]), Err(unreachable));
+    assert_eq!(driver.check(&[slice(0, 8), slice(1 << 32, 8)], &[]), Err(unreachable));
 }
 
 // ---- Programs of one's own, and what goes wrong in them.
@@ -315,7 +316,7 @@ fn one_byte(from: u32, to: u32, ccr: u32) -> Vec<u8> {
 }
 
 /// What `code` comes to on a controller as `spec` says; then the driver stops it, and copies as if nothing had been.
-fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) -> Result<bool> {
+fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) -> Result<Option<Completion>> {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
@@ -332,7 +333,7 @@ fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) 
         // SAFETY: as above.
         assert_eq!(unsafe { driver.run_program(&code) }, Err(Error::Busy), "a channel that faults is not stopped");
     }
-    driver.quiesce().unwrap();
+    driver.stop().unwrap();
     works(&mut Engine::new(driver).unwrap(), &data);
     outcome
 }
@@ -357,7 +358,7 @@ fn every_fault_of_a_program_is_decoded_and_the_next_job_works() {
     for half in [BYTE, BYTE | 1 << 9, BYTE | 1 << 23] {
         assert_eq!(outcome(nonsecure, first, |_| mov(1, half)), fault(1 << 7, ccr));
     }
-    assert_eq!(outcome(nonsecure, first, |base| one_byte(base, base, BYTE | 1 << 9 | 1 << 23)), Ok(true));
+    assert_eq!(outcome(nonsecure, first, |base| one_byte(base, base, BYTE | 1 << 9 | 1 << 23)), Ok(Some(Completion::of(0))));
 
     // No memory is at address 0.
     let reading = "a bus error while reading";
@@ -378,13 +379,13 @@ fn every_fault_of_a_program_is_decoded_and_the_next_job_works() {
     let locked_up = "that its channel locked up: its data buffer is full, or never empty";
     assert_eq!(outcome(small, first, full), fault(1 << 31, locked_up));
 
-    assert_eq!(outcome(zynq, first, |_| WAIT_FOR_EVER.to_vec()), Ok(false));
-    assert_eq!(outcome(zynq, first, |_| vec![END]), Ok(false), "an end without the event");
-    assert_eq!(outcome(zynq, first, |_| vec![0x34, 1 << 3, END]), Ok(false), "another event");
+    assert_eq!(outcome(zynq, first, |_| WAIT_FOR_EVER.to_vec()), Ok(None));
+    assert_eq!(outcome(zynq, first, |_| vec![END]), Ok(None), "an end without the event");
+    assert_eq!(outcome(zynq, first, |_| vec![0x34, 1 << 3, END]), Ok(None), "another event");
     let raised_and_waits = [[0x34, 0], WAIT_FOR_EVER].concat();
-    assert_eq!(outcome(zynq, first, |_| raised_and_waits.clone()), Ok(false), "the event before the end");
-    assert_eq!(outcome(zynq, first, |_| vec![0x34, 0, END]), Ok(true));
-    assert_eq!(outcome(zynq, first, |base| one_byte(base, base, BYTE)), Ok(true));
+    assert_eq!(outcome(zynq, first, |_| raised_and_waits.clone()), Ok(None), "the event before the end");
+    assert_eq!(outcome(zynq, first, |_| vec![0x34, 0, END]), Ok(Some(Completion::of(0))));
+    assert_eq!(outcome(zynq, first, |base| one_byte(base, base, BYTE)), Ok(Some(Completion::of(0))));
 }
 
 #[test]
@@ -428,17 +429,17 @@ fn a_program_that_does_not_fit_or_comes_too_early_is_refused() {
     unsafe { driver.run_program(&code).unwrap() };
     // SAFETY: as above.
     assert_eq!(unsafe { driver.run_program(&WAIT_FOR_EVER) }, Err(Error::Busy), "the channel is stopped still, and about to fetch");
-    assert_eq!(driver.poll(WAIT), Ok(true));
-    assert_eq!(driver.poll(WAIT), Ok(false), "its event was taken back");
+    assert_eq!(driver.poll(WAIT), Ok(Some(Completion::of(0))));
+    assert_eq!(driver.poll(WAIT), Ok(None), "its event was taken back");
     // SAFETY: as above.
     unsafe { driver.run_program(&WAIT_FOR_EVER).unwrap() };
-    assert_eq!(driver.poll(Timeout::us(50)), Ok(false));
+    assert_eq!(driver.poll(Timeout::us(50)), Ok(None));
     // SAFETY: as above.
     assert_eq!(unsafe { driver.run_program(&code) }, Err(Error::Busy));
-    driver.quiesce().unwrap();
+    driver.stop().unwrap();
     // SAFETY: as above.
     unsafe { driver.run_program(&code).unwrap() };
-    assert_eq!(driver.poll(WAIT), Ok(true));
+    assert_eq!(driver.poll(WAIT), Ok(Some(Completion::of(0))));
 }
 
 /// Between the two registers that a look reads, anything may happen: here the channel starts and raises its event, and runs on.
@@ -461,10 +462,10 @@ fn an_event_between_two_reads_is_not_the_end() {
     unsafe { driver.run_program(&[&[0x34, 0], &WAIT_FOR_EVER[..]].concat()).unwrap() };
     slow.set(true);
     for _ in 0..3 {
-        assert_eq!(driver.poll(Timeout::NOW), Ok(false), "it runs for ever");
+        assert_eq!(driver.poll(Timeout::NOW), Ok(None), "it runs for ever");
     }
     slow.set(false);
-    driver.quiesce().unwrap();
+    driver.stop().unwrap();
     works(&mut Engine::new(driver).unwrap(), &data);
 }
 
@@ -486,7 +487,7 @@ fn faults_strike_often_and_every_job_ends_well_or_with_its_error() {
             let range = to..to + len;
             let running = engine.start([source.to_device(from..from + len), target.from_device(range.clone())], &()).unwrap();
             let target = match running.wait(Timeout::ms(5)) {
-                Ok([_, target]) => {
+                Ok(Done { buffers: [_, target], .. }) => {
                     expected[range.clone()].copy_from_slice(&bytes[from..from + len]);
                     good += 1;
                     target
@@ -555,7 +556,7 @@ fn a_stuck_controller_leaks_what_it_may_write_and_works_after_a_reset() {
         let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(7);
         match engine.start([from.to_device(..900), to.from_device(..900)], &()).unwrap().wait(Timeout::ms(3)) {
-            Ok([_, to]) => {
+            Ok(Done { buffers: [_, to], .. }) => {
                 assert_eq!(to.view_at::<u8>(..900).unwrap(), [7; 900]);
                 good += 1;
             }
@@ -590,7 +591,7 @@ fn a_driver_gives_its_program_back_only_if_its_controller_stopped() {
     let mut driver = open();
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&WAIT_FOR_EVER).unwrap() };
-    assert_eq!(driver.poll(Timeout::us(100)), Ok(false));
+    assert_eq!(driver.poll(Timeout::us(100)), Ok(None));
     drop(driver);
     assert_eq!(programs.taken(), 0);
 
@@ -611,7 +612,7 @@ fn a_program_that_waits_for_ever_is_killed_by_whoever_comes_next() {
     let mut crashed = open_with(crashed, programs.take().unwrap(), Pl330Config { channel: 2, event: 7 }).unwrap();
     // SAFETY: it touches no memory.
     unsafe { crashed.run_program(&WAIT_FOR_EVER).unwrap() };
-    assert_eq!(crashed.poll(Timeout::us(100)), Ok(false));
+    assert_eq!(crashed.poll(Timeout::us(100)), Ok(None));
     // Its process dies: nothing that it does reaches the controller any more.
     gone.set(true);
     drop(crashed);

@@ -6,7 +6,7 @@ use crate::{
     object::buf::{BUFS, Buf, Held},
     table::{Guard, JobHold},
 };
-use contigo::{Accelerator, Attempt, DevBuf, Direction, Engine, Error, JobError, Operand, Running, Timeout};
+use contigo::{Attempt, DevBuf, Direction, Engine, Error, JobError, Operand, Running, Timeout, TypedDriver};
 use heapless::Vec;
 
 /// Which bytes of which buffer.
@@ -27,20 +27,20 @@ pub(crate) enum End {
 }
 
 /// A job under way. Nobody but it reaches the entries of its buffers.
-pub(super) struct Flight<A: Accelerator<N> + 'static, const N: usize> {
-    running: Running<'static, 'static, A, N>,
+pub(super) struct Flight<D: TypedDriver<N> + 'static, const N: usize> {
+    running: Running<'static, 'static, D, N>,
     holds: [JobHold<Buf>; N],
 }
 
-impl<A: Accelerator<N>, const N: usize> Flight<A, N> {
+impl<D: TypedDriver<N>, const N: usize> Flight<D, N> {
     /// Starts a job. Where it is refused, every buffer stays as it was, or is lost with a device that would not stop.
-    pub(super) fn start(engine: &'static mut Engine<A, N>, parts: &[Part; N], args: &A::Args) -> Result<Self, Fault> {
+    pub(super) fn start(engine: &'static mut Engine<D, N>, parts: &[Part; N], args: &D::Args) -> Result<Self, Fault> {
         let mut guards = lock_all(parts)?;
         let mut operands = Vec::<Operand<'static>, N>::new();
-        for ((guard, part), direction) in guards.iter_mut().zip(parts).zip(A::DIRECTIONS) {
+        for ((guard, part), spec) in guards.iter_mut().zip(parts).zip(engine.driver().operands()) {
             let held = guard.value().ok_or(Misuse::Stale { kind: Kind::Buf })?.take();
             // `lock_all` found it there, and there are N of them.
-            if let Some(operand) = operand(held, part, direction) {
+            if let Some(operand) = operand(held, part, spec.direction) {
                 let _ = operands.push(operand);
             }
         }
@@ -82,11 +82,11 @@ impl<A: Accelerator<N>, const N: usize> Flight<A, N> {
         let ended = match how {
             End::Poll => match running.try_wait() {
                 Ok(Attempt::Pending(running)) => return Ok(Some(Self { running, holds })),
-                Ok(Attempt::Done(buffers)) => Ok(buffers.map(Held::Cpu)),
+                Ok(Attempt::Done(done)) => Ok(done.buffers.map(Held::Cpu)),
                 Err(failed) => Err(failed),
             },
-            End::Wait { timeout, to_cpu: true } => running.wait(timeout).map(|buffers| buffers.map(Held::Cpu)),
-            End::Wait { timeout, to_cpu: false } => running.wait_device(timeout).map(|buffers| buffers.map(Held::Dev)),
+            End::Wait { timeout, to_cpu: true } => running.wait(timeout).map(|done| done.buffers.map(Held::Cpu)),
+            End::Wait { timeout, to_cpu: false } => running.wait_device(timeout).map(|done| done.buffers.map(Held::Dev)),
         };
         match ended {
             Ok(buffers) => {

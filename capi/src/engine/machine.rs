@@ -135,6 +135,6 @@ impl Machine {
     }
 }
 
-fn engine<A: contigo::Accelerator<N>, const N: usize>(accelerator: A) -> Result<Engine<A, N>, Fault> {
-    Ok(Engine::new(accelerator)?)
+fn engine<D: contigo::TypedDriver<N>, const N: usize>(driver: D) -> Result<Engine<D, N>, Fault> {
+    Ok(Engine::new(driver)?)
 }

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "implementing `Accelerator` is a promise about the hardware")]
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! A self-test of a broken engine must fail, and say enough to meet the failure again.
 
 use super::{
@@ -8,8 +8,9 @@ use super::{
 };
 use crate::failure::Failure;
 use contigo::{
-    Accelerator, DevSlice, Device, Direction, Engine, Port, Region, Result, Timeout,
+    Completion, DevSlice, Device, Driver, Engine, OperandSpec, Port, Region, Result, Timeout, TypedDriver,
     drivers::zdma::{SimZdma, Zdma},
+    fixed,
     names::NameError,
     sim::SimBoard,
 };
@@ -30,19 +31,24 @@ enum How {
 }
 
 // SAFETY: the inner engine, on fewer bytes.
-unsafe impl<D: Device> Accelerator<2> for Broken<Zdma<'_, D>> {
-    type Args = ();
-    const NAME: &'static str = "broken";
-    const ADDR_BITS: u32 = 32;
-    const DIRECTIONS: [Direction; 2] = [Direction::ToDevice, Direction::FromDevice];
-
+unsafe impl<D: Device> Driver for Broken<Zdma<'_, D>> {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+    fn addr_bits(&self) -> u32 {
+        32
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        self.inner.operands()
+    }
     fn port(&self) -> &Port {
         self.inner.port()
     }
-    fn check(&self, buffers: &[DevSlice; 2], args: &()) -> Result<()> {
-        self.inner.check(buffers, args)
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        self.inner.check(operands, args)
     }
-    unsafe fn start(&mut self, [from, to]: &[DevSlice; 2], args: &()) -> Result<()> {
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
         self.jobs += 1;
         if self.jobs == 10 && self.how == How::Allocates {
             drop(std::hint::black_box(Box::new(self.jobs)));
@@ -50,14 +56,24 @@ unsafe impl<D: Device> Accelerator<2> for Broken<Zdma<'_, D>> {
         let left = usize::from(self.how == How::Short && self.jobs >= 10 && from.len_bytes > 1);
         let from = DevSlice { len_bytes: from.len_bytes - left, ..*from };
         // SAFETY: the caller's promise, for fewer bytes.
-        unsafe { self.inner.start(&[from, *to], args) }
+        unsafe { self.inner.submit(slot, &[from, *to], args) }
     }
-    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         self.inner.poll(timeout)
     }
-    fn quiesce(&mut self) -> Result<()> {
-        self.inner.quiesce()
+    fn stop(&mut self) -> Result<()> {
+        self.inner.stop()
     }
+}
+
+impl<D: Device> TypedDriver<2> for Broken<Zdma<'_, D>> {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 fn outcome(how: How, task: &Task) -> Result<Outcome, Failure> {

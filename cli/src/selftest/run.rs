@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{alloc_counter, failure::Failure, memory};
 use contigo::{
-    Accelerator, Align, Backend, BaseAddr, Device, Engine, Error, Port, Region, Timeout,
+    Align, Backend, BaseAddr, Device, Engine, Error, Port, Region, Timeout, TypedDriver,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
@@ -176,9 +176,9 @@ unsafe fn with_driver<B: Backend, D: Device>(
 }
 
 /// Every mode, one after the other, on the same slots.
-pub(crate) fn drive<B: Backend, A>(region: &Region<B>, mut engine: Engine<A, 2>, line: &Line<'_>, task: &Task) -> Result<Outcome, Failure>
+pub(crate) fn drive<B: Backend, D>(region: &Region<B>, mut engine: Engine<D, 2>, line: &Line<'_>, task: &Task) -> Result<Outcome, Failure>
 where
-    A: Accelerator<2, Args = ()>,
+    D: TypedDriver<2, Args = ()>,
 {
     let mut ground = Ground::new(region)?;
     let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, task.seed)?;

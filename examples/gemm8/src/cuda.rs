@@ -1,10 +1,11 @@
 #![allow(unsafe_code, reason = "implementing `Kernel` is a promise about the code of a kernel")]
 //! `gemm8` as a CUDA kernel: the same arguments, the same arithmetic bit for bit, on a GPU.
 
-use crate::{Gemm, Output};
+use crate::{Gemm, Output, driver::OPERANDS};
 use contigo::{
-    DevSlice, Direction, Result,
+    DevSlice, OperandSpec, Result,
     cuda::{CopyingKernel, CudaKernel, Gpu, Image, Kernel, Launch, Log, Module},
+    fixed,
 };
 use core::ffi::CStr;
 
@@ -29,7 +30,7 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 /// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.carve(len, Align::LINE));
 /// let operands = [a?.into_buf().to_device(..), b?.into_buf().to_device(..), bias?.into_buf().to_device(..), c?.into_buf().from_device(..)];
 /// let args = Gemm { m: 64, n: 64, k: 64, output: Output::Int32 { relu: false } };
-/// let [_, _, _, c] = engine.start(operands, &args)?.wait(Timeout::ms(100))?;
+/// let [_, _, _, c] = engine.start(operands, &args)?.wait(Timeout::ms(100))?.buffers;
 /// println!("{:?}", c.view::<i32>()?);
 /// # Ok::<(), contigo::Error>(())
 /// ```
@@ -84,15 +85,21 @@ const MAX_BLOCKS: u64 = 1 << 16;
 // writes elements of C, all of them inside what `operand_bytes` says, which `check` compares with the operands.
 unsafe impl Kernel<4> for Gemm8Kernel {
     type Args = Gemm;
+    type Words = [u32; 4];
     const NAME: &'static str = "gemm8 (CUDA)";
     const ENTRY: &'static CStr = c"gemm8";
-    const DIRECTIONS: [Direction; 4] = [Direction::ToDevice, Direction::ToDevice, Direction::ToDevice, Direction::FromDevice];
+    const OPERANDS: [OperandSpec; 4] = OPERANDS;
 
-    fn check(buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
-        args.check(buffers)
+    fn words(args: &Gemm) -> [u32; 4] {
+        args.words()
     }
 
-    fn launch(args: &Gemm) -> Launch {
+    fn check(operands: &[DevSlice; 4], words: &[u32]) -> Result<()> {
+        Gemm::from_words(fixed(words)?).check(operands)
+    }
+
+    fn launch(words: &[u32]) -> Result<Launch> {
+        let args = Gemm::from_words(fixed(words)?);
         const RELU: u32 = 1;
         const INT8: u32 = 2;
         const SHIFT_AT: u32 = 8;
@@ -102,6 +109,6 @@ unsafe impl Kernel<4> for Gemm8Kernel {
         };
         let blocks = (u64::from(args.m) * u64::from(args.n)).div_ceil(THREADS.into()).clamp(1, MAX_BLOCKS);
         let scalars = [args.m, args.n, args.k, flags].map(u64::from).into_iter().collect();
-        Launch { grid: [u32::try_from(blocks).unwrap_or(1), 1, 1], block: [THREADS, 1, 1], shared_bytes: 0, scalars }
+        Ok(Launch { grid: [u32::try_from(blocks).unwrap_or(1), 1, 1], block: [THREADS, 1, 1], shared_bytes: 0, scalars })
     }
 }

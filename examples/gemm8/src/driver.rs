@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "implementing `Accelerator` is a promise about the hardware")]
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! `gemm8`, an int8 matrix engine: C = A·B + bias, then optional ReLU and right shift to int8, or raw int32.
 //!
 //! The hardware's contract (registers, limits, errors) is `examples/gemm8/README.md`. Four
@@ -12,13 +12,19 @@
 //! | C | `m` rows of `n` int8 or int32 | `m·n` or `4·m·n` | from the device |
 
 use crate::regs;
-use contigo::{Accelerator, DevSlice, Device, Direction, Error, Port, Result, StopProgram, StopStep, Timeout, poll_until};
+use contigo::{
+    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, Timeout, TypedDriver, fixed, poll_until,
+};
 
-/// How long `quiesce` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
+/// How long `stop` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
 /// 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others congest.
-const QUIESCE_US: u32 = 10_000;
+const STOP_US: u32 = 10_000;
 /// Between two looks while it waits: no interrupt announces the end of an abort.
-const QUIESCE_STEP_US: u32 = 50;
+const STOP_STEP_US: u32 = 50;
+
+/// A, B, bias and C, for every driver of a gemm8.
+pub(crate) const OPERANDS: [OperandSpec; 4] =
+    [OperandSpec::to_device(), OperandSpec::to_device(), OperandSpec::to_device(), OperandSpec::from_device()];
 
 /// One matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +73,31 @@ impl Gemm {
     pub const fn operand_bytes(&self) -> [u64; 4] {
         let (m, n, k) = (self.m as u64, self.n as u64, self.k as u64);
         [m * k, k * n, 4 * n, (m * n).saturating_mul(self.output.element_bytes())]
+    }
+
+    /// As argument words: m, n, k, and what `MODE` is given (`examples/gemm8/README.md`).
+    #[must_use]
+    pub const fn words(&self) -> [u32; 4] {
+        let mode = match self.output {
+            // One that is no shift stays none, and leaves the bits above it alone.
+            Output::Int8 { relu, shift } => {
+                (if shift < regs::MODE_RELU { shift } else { regs::MODE_RELU - 1 }) | if relu { regs::MODE_RELU } else { 0 }
+            }
+            Output::Int32 { relu } => regs::MODE_RAW | if relu { regs::MODE_RELU } else { 0 },
+        };
+        [self.m, self.n, self.k, mode]
+    }
+
+    /// The arguments that these words are.
+    #[must_use]
+    pub const fn from_words(words: &[u32; 4]) -> Self {
+        let [m, n, k, mode] = *words;
+        let relu = mode & regs::MODE_RELU != 0;
+        let output = match mode & regs::MODE_RAW {
+            0 => Output::Int8 { relu, shift: mode & !regs::MODE_RELU },
+            _ => Output::Int32 { relu },
+        };
+        Self { m, n, k, output }
     }
 
     /// Do the operands suit the arguments, and the arguments the engine
@@ -158,66 +189,70 @@ impl<D: std::os::fd::AsFd> std::os::fd::AsFd for Gemm8<D> {
 // from A, B and bias, and writes the bytes of C, which `check` compared with the operands; nothing
 // else. 2. AP_DONE and AP_IDLE rise after the last write response has arrived, and ABORT raises
 // AP_IDLE only then. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6.
-// ABORT starts nothing, and AP_IDLE without AP_START is what `quiesce` believes.
-unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
-    type Args = Gemm;
-    const NAME: &'static str = "gemm8";
-    const ADDR_BITS: u32 = 64;
-    const DIRECTIONS: [Direction; 4] = [Direction::ToDevice, Direction::ToDevice, Direction::ToDevice, Direction::FromDevice];
+// ABORT starts nothing, and AP_IDLE without AP_START is what `stop` believes.
+unsafe impl<D: Device> Driver for Gemm8<D> {
+    fn name(&self) -> &'static str {
+        "gemm8"
+    }
+
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        &OPERANDS
+    }
 
     fn port(&self) -> &Port {
         self.device.port()
     }
 
-    fn check(&self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
-        args.check(buffers)
+    fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        Gemm::from_words(fixed(words)?).check(fixed(operands)?)
     }
 
-    unsafe fn start(&mut self, buffers: &[DevSlice; 4], args: &Gemm) -> Result<()> {
-        let device = &self.device;
-        let mode = match args.output {
-            Output::Int8 { relu, shift } => shift | if relu { regs::MODE_RELU } else { 0 },
-            Output::Int32 { relu } => regs::MODE_RAW | if relu { regs::MODE_RELU } else { 0 },
-        };
+    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        let (device, words) = (&self.device, fixed(words)?);
+        let ([m, n, k, mode], args) = (*words, Gemm::from_words(words));
         let [_, _, _, c_bytes] = args.operand_bytes();
         self.expected_bytes = c_bytes;
         // SAFETY: the caller handed these operands over, and `check` found them large enough for
         // these arguments, so the job that AP_START starts stays inside them
         // (examples/gemm8/README.md, "What the engine promises", 1).
         unsafe {
-            for (pointer, buffer) in regs::POINTERS.iter().zip(buffers) {
+            for (pointer, buffer) in regs::POINTERS.iter().zip(operands) {
                 pointer.write(device, buffer.addr);
             }
-            regs::M.write(device, args.m);
-            regs::N.write(device, args.n);
-            regs::K.write(device, args.k);
+            regs::M.write(device, m);
+            regs::N.write(device, n);
+            regs::K.write(device, k);
             regs::MODE.write(device, mode);
             regs::CTRL.write(device, regs::AP_START);
         }
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         // AP_DONE clears when it is read, so one read both sees it and uses it.
         let done = poll_until(&mut self.device, timeout, |device| regs::is_done(regs::CTRL.read_and_clear(device)))?;
         if done {
             self.acknowledge();
             self.verdict()?;
         }
-        Ok(done)
+        Ok(done.then_some(Completion::of(0)))
     }
 
-    fn quiesce(&mut self) -> Result<()> {
+    fn stop(&mut self) -> Result<()> {
         let status = regs::CTRL.read_and_clear(&self.device);
         let mut stopped = Ok(());
         if !regs::is_idle(status) {
             // SAFETY: ABORT ends transfers and starts none.
-            stopped = unsafe { self.stop_program().run(&mut self.device, QUIESCE_STEP_US) };
+            stopped = unsafe { self.stop_program().run(&mut self.device, STOP_STEP_US) };
             // SAFETY: as above. The program ends at a poll that is not met.
             unsafe { regs::ABORT.write(&self.device, 0) };
         }
         self.acknowledge();
-        stopped.map_err(|status| Error::WillNotStop { device: "gemm8", status, waited_us: QUIESCE_US })?;
+        stopped.map_err(|status| Error::WillNotStop { device: "gemm8", status, waited_us: STOP_US })?;
         // Also after a reset from outside, which turned them off.
         // SAFETY: interrupt enables move no data.
         unsafe {
@@ -231,11 +266,21 @@ unsafe impl<D: Device> Accelerator<4> for Gemm8<D> {
     fn stop_program(&self) -> StopProgram {
         const STEPS: [StopStep; 3] = [
             StopStep::write(regs::ABORT.offset(), u32::MAX, 1),
-            StopStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, QUIESCE_US),
+            StopStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, STOP_US),
             StopStep::write(regs::ABORT.offset(), u32::MAX, 0),
         ];
         StopProgram::new(&STEPS).unwrap_or_default()
     }
+}
+
+impl<D: Device> TypedDriver<4> for Gemm8<D> {
+    type Args = Gemm;
+    type Words = [u32; 4];
+    type Report = ();
+    fn words(args: &Gemm) -> [u32; 4] {
+        args.words()
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 fn argument(name: &'static str, value: u32, min: u32, max: u32, multiple_of: u32) -> Result<()> {

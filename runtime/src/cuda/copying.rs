@@ -1,12 +1,12 @@
-#![allow(unsafe_code, reason = "an accelerator, and the driver's functions are called")]
+#![allow(unsafe_code, reason = "a driver, and the driver's functions are called")]
 //! A kernel that works in the GPU's own memory.
 
 use super::{CudaKernel, Kernel, Module, abi::CuDevicePtr, driver::check};
 use crate::{
-    job::Accelerator,
+    job::{Completion, Driver, OperandSpec, TypedDriver, fixed},
     mem::{DevSlice, Port},
     trace::{self, Event, Site},
-    types::{Direction, Error, Result, Timeout},
+    types::{Error, Result, Timeout},
 };
 use core::fmt;
 
@@ -18,7 +18,7 @@ use core::fmt;
 /// Its memory is allocated once, when it is made.
 ///
 /// An operand that the kernel writes is copied back whole: what the kernel leaves out is what the GPU's memory held, which for
-/// [`Direction::FromDevice`] is an earlier job's; [`Direction::Bidirectional`] keeps it.
+/// [`Direction::FromDevice`](crate::Direction::FromDevice) is an earlier job's; [`Direction::Bidirectional`](crate::Direction::Bidirectional) keeps it.
 ///
 /// ```no_run
 /// # use contigo::{Engine, cuda::{CopyingKernel, Kernel, Module}};
@@ -65,27 +65,35 @@ impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CopyingKernel<'m, K, BUFFERS>
 
 // SAFETY: 1. The kernel touches this value's memory, the copies the operands, each inside its length and in its direction: `check` compared the
 // two. 2. As `CudaKernel`: the event is behind the last copy, and the stream holds them all. 3. to 5. As `CudaKernel`.
-unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for CopyingKernel<'_, K, BUFFERS> {
-    type Args = K::Args;
-    const NAME: &'static str = K::NAME;
-    const ADDR_BITS: u32 = 64;
-    const DIRECTIONS: [Direction; BUFFERS] = K::DIRECTIONS;
+unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Driver for CopyingKernel<'_, K, BUFFERS> {
+    fn name(&self) -> &'static str {
+        self.kernel.name()
+    }
+
+    fn addr_bits(&self) -> u32 {
+        self.kernel.addr_bits()
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        self.kernel.operands()
+    }
 
     fn port(&self) -> &Port {
         self.kernel.port()
     }
 
-    fn check(&self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
-        for (buffer, capacity_bytes) in buffers.iter().zip(self.capacity_bytes) {
+    fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        for (buffer, capacity_bytes) in operands.iter().zip(self.capacity_bytes) {
             if buffer.len_bytes > capacity_bytes {
                 return Err(Error::Exhausted { need_bytes: buffer.len_bytes, capacity_bytes });
             }
         }
-        self.kernel.check(buffers, args)
+        self.kernel.check(operands, words)
     }
 
-    unsafe fn start(&mut self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
-        let (kernel, own, mut copied, launch) = (&self.kernel, self.own, 0_u64, K::launch(args));
+    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        let (buffers, launch): (&[DevSlice; BUFFERS], _) = (fixed(operands)?, K::launch(words)?);
+        let (kernel, own, mut copied) = (&self.kernel, self.own, 0_u64);
         let stream = kernel.stream();
         let done = kernel.gpu().within(|api| {
             let mut copy = |to: CuDevicePtr, from: CuDevicePtr, len_bytes: usize| {
@@ -95,7 +103,7 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
                 trace::happened(Event::CopyBytes { len_bytes }, Site::NONE);
                 Ok::<_, Error>(())
             };
-            let operands = || buffers.iter().zip(own).zip(K::DIRECTIONS);
+            let operands = || buffers.iter().zip(own).zip(K::OPERANDS.map(|spec| spec.direction));
             for ((buffer, own), _) in operands().filter(|(_, direction)| direction.device_reads()) {
                 copy(own, buffer.addr.0, buffer.len_bytes)?;
             }
@@ -110,13 +118,23 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
         done
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         self.kernel.poll(timeout)
     }
 
-    fn quiesce(&mut self) -> Result<()> {
-        self.kernel.quiesce()
+    fn stop(&mut self) -> Result<()> {
+        self.kernel.stop()
     }
+}
+
+impl<K: Kernel<BUFFERS>, const BUFFERS: usize> TypedDriver<BUFFERS> for CopyingKernel<'_, K, BUFFERS> {
+    type Args = K::Args;
+    type Words = K::Words;
+    type Report = ();
+    fn words(args: &K::Args) -> K::Words {
+        K::words(args)
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Drop for CopyingKernel<'_, K, BUFFERS> {

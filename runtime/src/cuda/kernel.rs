@@ -1,5 +1,5 @@
-#![allow(unsafe_code, reason = "an accelerator, and a kernel that may write anywhere")]
-//! A kernel as an accelerator.
+#![allow(unsafe_code, reason = "a driver, and a kernel that may write anywhere")]
+//! A kernel as a driver.
 
 use super::{
     Gpu, Module,
@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     hw::{Irq, irq::poll_until},
-    job::Accelerator,
+    job::{Completion, Driver, OperandSpec, TypedDriver, fixed},
     linux::Spin,
     mem::{DevSlice, Port},
-    types::{Direction, Error, Result, Timeout},
+    types::{Error, Result, Timeout},
 };
 use core::{
     ffi::{CStr, c_void},
@@ -39,7 +39,7 @@ pub struct Launch {
 /// The kernel's first parameters are the `BUFFERS` operands' addresses, in their order; the others are [`Launch::scalars`].
 ///
 /// ```
-/// use contigo::{DevSlice, Direction, Error, Result, cuda::{Kernel, Launch}};
+/// use contigo::{DevSlice, Error, OperandSpec, Result, cuda::{Kernel, Launch}, fixed};
 /// use core::ffi::CStr;
 ///
 /// /// `__global__ void scale(const float *from, float *to, unsigned count, float by)`
@@ -49,11 +49,14 @@ pub struct Launch {
 /// // SAFETY: a thread reads `from[i]` and writes `to[i]`, where `i < count`.
 /// unsafe impl Kernel<2> for Scale {
 ///     type Args = By;
+///     type Words = [u32; 2];
 ///     const NAME: &'static str = "scale";
 ///     const ENTRY: &'static CStr = c"scale";
-///     const DIRECTIONS: [Direction; 2] = [Direction::ToDevice, Direction::FromDevice];
-///     fn check([from, to]: &[DevSlice; 2], args: &By) -> Result<()> {
-///         let need_bytes = u64::from(args.count) * 4;
+///     const OPERANDS: [OperandSpec; 2] = [OperandSpec::to_device(), OperandSpec::from_device()];
+///     fn words(args: &By) -> [u32; 2] { [args.count, args.by.to_bits()] }
+///     fn check([from, to]: &[DevSlice; 2], words: &[u32]) -> Result<()> {
+///         let [count, _] = fixed(words)?;
+///         let need_bytes = u64::from(*count) * 4;
 ///         for (index, buffer) in [from, to].into_iter().enumerate() {
 ///             if (buffer.len_bytes as u64) < need_bytes {
 ///                 return Err(Error::BufferSize { index, need_bytes, have_bytes: buffer.len_bytes });
@@ -61,9 +64,10 @@ pub struct Launch {
 ///         }
 ///         Ok(())
 ///     }
-///     fn launch(args: &By) -> Launch {
-///         let scalars = [u64::from(args.count), args.by.to_bits().into()].into_iter().collect();
-///         Launch { grid: [args.count.div_ceil(256), 1, 1], block: [256, 1, 1], shared_bytes: 0, scalars }
+///     fn launch(words: &[u32]) -> Result<Launch> {
+///         let [count, by] = fixed(words)?;
+///         let scalars = [*count, *by].map(u64::from).into_iter().collect();
+///         Ok(Launch { grid: [count.div_ceil(256), 1, 1], block: [256, 1, 1], shared_bytes: 0, scalars })
 ///     }
 /// }
 /// ```
@@ -72,32 +76,40 @@ pub struct Launch {
 /// Callers owe nothing.
 ///
 /// # Implementation safety
-/// With operands and arguments that passed `check`, launched as `launch` says, the kernel called `ENTRY` has these parameters, touches no bytes
+/// With operands and words that passed `check`, launched as `launch` says, the kernel called `ENTRY` has these parameters, touches no bytes
 /// but the operands', and writes only those whose direction says so. No parameter is longer than eight bytes.
 pub unsafe trait Kernel<const BUFFERS: usize> {
     /// What a job needs to know beside its operands.
     type Args;
+    /// The same as words: an array of them.
+    type Words: AsRef<[u32]>;
     /// For messages.
     const NAME: &'static str;
     /// The kernel's name in its module: mangled, unless it is `extern "C"`.
     const ENTRY: &'static CStr;
     /// What the kernel does with each operand.
-    const DIRECTIONS: [Direction; BUFFERS];
+    const OPERANDS: [OperandSpec; BUFFERS];
+
+    /// `args` as words.
+    fn words(args: &Self::Args) -> Self::Words;
 
     /// Are these operands and arguments what the kernel takes?
     ///
     /// # Errors
     /// [`Error::BufferSize`], [`Error::BufferAlign`], [`Error::Argument`].
-    fn check(buffers: &[DevSlice; BUFFERS], args: &Self::Args) -> Result<()>;
+    fn check(operands: &[DevSlice; BUFFERS], words: &[u32]) -> Result<()>;
 
-    /// How it is launched for these arguments.
-    fn launch(args: &Self::Args) -> Launch;
+    /// How it is launched for these words.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: there are more words, or fewer.
+    fn launch(words: &[u32]) -> Result<Launch>;
 }
 
-/// A kernel on a stream of its own, as an [`Accelerator`] for an [`Engine`](crate::Engine): a launch is its doorbell, an event says that it
+/// A kernel on a stream of its own, as a [`Driver`] for an [`Engine`](crate::Engine): a launch is its doorbell, an event says that it
 /// is finished.
 ///
-/// A kernel cannot be stopped. [`quiesce`](Accelerator::quiesce) waits for its end, [`STOP_MS`](Self::STOP_MS) at most; one that goes on, or a context
+/// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end, [`STOP_MS`](Self::STOP_MS) at most; one that goes on, or a context
 /// that is lost (by a fault: code 700 to 799), is [`Error::WillNotStop`], and the job's buffers stay with the GPU for ever: the driver would
 /// free all pinned memory of the context by resetting it, under whoever has a view of it.
 pub struct CudaKernel<'m, K, const BUFFERS: usize> {
@@ -141,7 +153,7 @@ impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CudaKernel<'m, K, BUFFERS> {
     /// Puts the kernel into the stream, with its operands at `addrs`. The context is current.
     ///
     /// # Safety
-    /// The bytes at `addrs` are the kernel's as [`Accelerator::start`] says, until the stream is empty; `launch` is the kernel's for its arguments.
+    /// The bytes at `addrs` are the kernel's as [`Driver::submit`] says, until the stream is empty; `launch` is the kernel's for its arguments.
     pub(super) unsafe fn launch(&self, api: &Api, mut addrs: [u64; BUFFERS], launch: Launch) -> Result<()> {
         let Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, mut scalars } = launch;
         let mut parameters = heapless::Vec::<*mut c_void, 32>::new();
@@ -204,32 +216,39 @@ impl<K, const BUFFERS: usize> CudaKernel<'_, K, BUFFERS> {
 }
 
 // SAFETY: 1. The kernel touches the operands only (`Kernel`'s contract). 2. `poll` says `true` when the event behind the kernel has happened, and
-// `quiesce` returns `Ok` when the stream is empty: what the kernel wrote is then in memory, and it runs no more (CUDA Driver API, "Stream
+// `stop` returns `Ok` when the stream is empty: what the kernel wrote is then in memory, and it runs no more (CUDA Driver API, "Stream
 // Management"). 3. `check` calls the kernel's check only. 4. Addresses are the GPU's, on its bus. 5. The stream is this value's.
-unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for CudaKernel<'_, K, BUFFERS> {
-    type Args = K::Args;
-    const NAME: &'static str = K::NAME;
-    const ADDR_BITS: u32 = 64;
-    const DIRECTIONS: [Direction; BUFFERS] = K::DIRECTIONS;
+unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Driver for CudaKernel<'_, K, BUFFERS> {
+    fn name(&self) -> &'static str {
+        K::NAME
+    }
+
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        const { &K::OPERANDS }
+    }
 
     fn port(&self) -> &Port {
         &self.port
     }
 
-    fn check(&self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
-        K::check(buffers, args)
+    fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        K::check(fixed(operands)?, words)
     }
 
-    unsafe fn start(&mut self, buffers: &[DevSlice; BUFFERS], args: &K::Args) -> Result<()> {
-        let launch = K::launch(args);
+    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        let (operands, launch) = (fixed(operands)?, K::launch(words)?);
         self.module.gpu.within(|api| {
             // SAFETY: the operands are handed over (this function's contract), at these addresses.
-            unsafe { self.launch(api, buffers.map(|buffer| buffer.addr.0), launch)? };
+            unsafe { self.launch(api, operands.map(|operand| operand.addr.0), launch)? };
             self.record(api)
         })
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         let (gpu, event, mut clock) = (self.module.gpu, self.event, self.clock);
         let mut answer = Ok(NOT_READY);
         poll_until(&mut clock, timeout, |_| {
@@ -238,18 +257,28 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Accelerator<BUFFERS> for C
             answer != Ok(NOT_READY)
         })?;
         match answer? {
-            NOT_READY => Ok(false),
-            code => check("cuEventQuery", code).map(|()| true),
+            NOT_READY => Ok(None),
+            code => check("cuEventQuery", code).map(|()| Some(Completion::of(0))),
         }
     }
 
-    fn quiesce(&mut self) -> Result<()> {
+    fn stop(&mut self) -> Result<()> {
         let since_us = self.clock.now_us();
         self.ended(Timeout::ms(Self::STOP_MS)).map_err(|code| {
             let waited_us = u32::try_from(self.clock.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
             Error::WillNotStop { device: K::NAME, status: status(code), waited_us }
         })
     }
+}
+
+impl<K: Kernel<BUFFERS>, const BUFFERS: usize> TypedDriver<BUFFERS> for CudaKernel<'_, K, BUFFERS> {
+    type Args = K::Args;
+    type Words = K::Words;
+    type Report = ();
+    fn words(args: &K::Args) -> K::Words {
+        K::words(args)
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 /// Is the context lost, so that no later answer is another? Faults of kernels and of the machine are; a call that is forbidden at this moment (900:

@@ -174,7 +174,7 @@ impl MmioWindow {
 }
 
 // SAFETY: the window is plain device memory, reached only by single volatile accesses, which any thread may do. What two
-// threads do to one device is the driver's business: `Accelerator`'s methods take `&mut self`.
+// threads do to one device is the driver's business: `Driver`'s methods take `&mut self`.
 unsafe impl Send for MmioWindow {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for MmioWindow {}

@@ -70,7 +70,7 @@ impl StopStep {
     }
 }
 
-/// Steps that stop a device, in order; they end at a poll that is not met. What a driver's `quiesce` runs, and what the kernel runs where
+/// Steps that stop a device, in order; they end at a poll that is not met. What a driver's `stop` runs, and what the kernel runs where
 /// nobody is left to call that (`Engine::arm`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopProgram {

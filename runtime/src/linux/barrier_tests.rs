@@ -9,7 +9,7 @@
 )]
 
 use crate::{
-    job::{Accelerator, Attempt, Engine, JobError, Running},
+    job::{Attempt, Completion, Driver, Engine, JobError, OperandSpec, Running, TypedDriver},
     mem::{CpuBuf, DevSlice, DriverBuf, Port, Region},
     sim::SimBoard,
     types::{
@@ -29,53 +29,70 @@ const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked 
 struct Scripted {
     port: Port,
     start: Result<(), Error>,
-    poll: Result<bool, Error>,
+    poll: Result<Option<Completion>, Error>,
 }
 
 // SAFETY: it touches no memory.
-unsafe impl Accelerator<1> for Scripted {
-    type Args = ();
-    const NAME: &'static str = "scripted";
-    const ADDR_BITS: u32 = 64;
-    const DIRECTIONS: [Direction; 1] = [Direction::FromDevice];
+unsafe impl Driver for Scripted {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::from_device()] }
+    }
     fn port(&self) -> &Port {
         &self.port
     }
-    fn check(&self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         Ok(())
     }
-    unsafe fn start(&mut self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+    unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         AT_THE_START.set(DOORBELLS.get());
         self.start
     }
-    fn poll(&mut self, _: Timeout) -> Result<bool, Error> {
+    fn poll(&mut self, _: Timeout) -> Result<Option<Completion>, Error> {
         the_end_is_seen();
         self.poll
     }
-    fn quiesce(&mut self) -> Result<(), Error> {
+    fn stop(&mut self) -> Result<(), Error> {
         the_end_is_seen();
         Ok(())
     }
 }
 
+impl TypedDriver<1> for Scripted {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn report(&self, _: &Completion) {}
+}
+
+const ENDED: Result<Option<Completion>, Error> = Ok(Some(Completion::of(0)));
+
 type Job<'e, 'p> = Running<'e, 'p, Scripted, 1>;
-type Way = (&'static str, Result<(), Error>, Result<bool, Error>, fn(Job<'_, '_>));
+type Way = (&'static str, Result<(), Error>, Result<Option<Completion>, Error>, fn(Job<'_, '_>));
 
 fn failed<B>(failed: &JobError<B>) {
     assert!(failed.buffers.is_some());
 }
 
-/// By a job: what `start` and `poll` answer, and how it ends.
+/// By a job: what `submit` and `poll` answer, and how it ends.
 const JOBS: [Way; 9] = [
-    ("wait", Ok(()), Ok(true), |job| drop(job.wait(Timeout::NOW).unwrap())),
-    ("wait_device", Ok(()), Ok(true), |job| core::mem::forget(job.wait_device(Timeout::NOW).unwrap())),
-    ("try_wait", Ok(()), Ok(true), |job| assert!(matches!(job.try_wait(), Ok(Attempt::Done(_))))),
-    ("try_wait_device", Ok(()), Ok(true), |job| core::mem::forget(job.try_wait_device().unwrap())),
-    ("a timeout", Ok(()), Ok(false), |job| core::mem::forget(job.wait(Timeout::NOW).inspect_err(failed).unwrap_err())),
+    ("wait", Ok(()), ENDED, |job| drop(job.wait(Timeout::NOW).unwrap())),
+    ("wait_device", Ok(()), ENDED, |job| core::mem::forget(job.wait_device(Timeout::NOW).unwrap())),
+    ("try_wait", Ok(()), ENDED, |job| assert!(matches!(job.try_wait(), Ok(Attempt::Done(_))))),
+    ("wait_device_for", Ok(()), ENDED, |job| core::mem::forget(job.wait_device_for(Timeout::NOW).unwrap())),
+    ("a timeout", Ok(()), Ok(None), |job| core::mem::forget(job.wait(Timeout::NOW).inspect_err(failed).unwrap_err())),
     ("a fault", Ok(()), Err(FAULT), |job| core::mem::forget(job.wait_device(Timeout::NOW).inspect_err(failed).unwrap_err())),
     ("a fault that one look finds", Ok(()), Err(FAULT), |job| core::mem::forget(job.try_wait().inspect_err(failed).unwrap_err())),
-    ("a job that is dropped", Ok(()), Ok(true), |job| drop(job)),
-    ("a start that fails", Err(FAULT), Ok(true), |_| panic!("it fails")),
+    ("a job that is dropped", Ok(()), ENDED, |job| drop(job)),
+    ("a start that fails", Err(FAULT), ENDED, |_| panic!("it fails")),
 ];
 
 #[test]
@@ -123,7 +140,7 @@ fn every_way_to_a_device_has_a_barrier() {
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     let buf = || region.carve(64, Align::LINE).unwrap().into_buf();
     for port in [board.port(), board.coherent_port()] {
-        let mut engine = Engine::new(Scripted { port, start: Ok(()), poll: Ok(true) }).unwrap();
+        let mut engine = Engine::new(Scripted { port, start: Ok(()), poll: ENDED }).unwrap();
         let before = DOORBELLS.get();
         drop(engine.start([buf().from_device(..)], &()).unwrap());
         assert!(AT_THE_START.get() > before, "a job, {}", port.name);

@@ -26,7 +26,7 @@ pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
     for _ in 0..ROUNDS {
         let bytes = scribble(&mut rng, &mut input)?;
         let job = engine.start([input.to_device(..), output.from_device(..)], &0)?;
-        let [dev_input, dev_output] = job.wait_device(WAIT)?;
+        let [dev_input, dev_output] = job.wait_device(WAIT)?.buffers;
         // Looked at from the bus: no return to the CPU is involved.
         let mut seen = vec![0; bytes.len()];
         harness.probe(dev_input.slice().addr, &mut seen)?;
@@ -54,7 +54,7 @@ pub fn the_cpu_sees_what_the_device_wrote<H: Harness>(harness: &H) -> Verdict {
             scribble(&mut rng, &mut output)?;
         }
         let job = engine.start([input.to_device(..), output.from_device(..)], &0x77)?;
-        [input, output] = job.wait(WAIT)?;
+        [input, output] = job.wait(WAIT)?.buffers;
         expect("the output", &output, &keyed(&bytes, 0x77))?;
         expect("the output, looked at again", &output, &keyed(&bytes, 0x77))?;
     }
@@ -73,7 +73,7 @@ pub fn in_out_goes_both_ways<H: Harness>(harness: &H) -> Verdict {
     for round in 0..ROUNDS {
         let mut bytes = scribble(&mut rng, &mut buffer)?;
         let range = if round % 4 == 0 { 0..bytes.len() } else { some_range(&mut rng, bytes.len()) };
-        [buffer] = engine.start([buffer.in_out(range.clone())], &0xC3)?.wait(WAIT)?;
+        [buffer] = engine.start([buffer.in_out(range.clone())], &0xC3)?.wait(WAIT)?.buffers;
         for byte in bytes.get_mut(range.clone()).unwrap_or_default() {
             *byte ^= 0xC3;
         }
@@ -111,20 +111,20 @@ fn neighbours<H: Harness>(harness: &H, device_writes: bool) -> Verdict {
         let others = scribble(&mut rng, &mut other)?;
         // The device has written the right neighbour, and the CPU's caches do not know it.
         let theirs = keyed(&scribble(&mut rng, &mut right)?, 0x99);
-        let [held] = owner.start([right.in_out(..)], &0x99)?.wait_device(WAIT)?;
+        let [held] = owner.start([right.in_out(..)], &0x99)?.wait_device(WAIT)?.buffers;
 
         let range = some_range(&mut rng, bytes.len());
         let what = format!("a job on bytes {range:?} of the {}", if device_writes { "output" } else { "input" });
         let part = bytes.get(range.clone()).unwrap_or_default().to_vec();
         if device_writes {
             let job = engine.start([other.to_device(..range.len()), used.from_device(range.clone())], &0x3C)?;
-            [other, used] = job.wait(WAIT)?;
+            [other, used] = job.wait(WAIT)?.buffers;
             let written = keyed(others.get(..range.len()).unwrap_or_default(), 0x3C);
             bytes.get_mut(range.clone()).unwrap_or_default().copy_from_slice(&written);
             expect(&format!("{what}: the other operand"), &other, &others)?;
         } else {
             let job = engine.start([used.to_device(range.clone()), other.from_device(..range.len())], &0x3C)?;
-            [used, other] = job.wait(WAIT)?;
+            [used, other] = job.wait(WAIT)?.buffers;
             expect_bytes(&format!("{what}: the result"), other.view_at::<u8>(..range.len())?, &keyed(&part, 0x3C))?;
             let rest = others.get(range.len()..).unwrap_or_default();
             expect_bytes(&format!("{what}: behind the result"), other.view_at::<u8>(range.len()..)?, rest)?;
@@ -154,7 +154,7 @@ pub fn partly_written_lines_keep_the_rest<H: Harness>(harness: &H) -> Verdict {
         let bytes = scribble(&mut rng, &mut input)?;
         let mut expected = scribble(&mut rng, &mut output)?;
         let job = engine.start([input.to_device(..len), output.from_device(..len)], &5)?;
-        [input, output] = job.wait(WAIT)?;
+        [input, output] = job.wait(WAIT)?.buffers;
         let written = keyed(bytes.get(..len).unwrap_or_default(), 5);
         expected.get_mut(..len).unwrap_or_default().copy_from_slice(&written);
         expect(&format!("an output of {len} bytes"), &output, &expected)?;
@@ -183,7 +183,7 @@ pub fn every_cut_through_a_line_keeps_the_rest<H: Harness>(harness: &H) -> Verdi
             Ok(job) => {
                 ensure!(coherent || cut % line == 0, "a cut at byte {cut} was accepted");
                 let written = scribble(&mut rng, &mut mine)?;
-                let [theirs] = job.wait(WAIT)?;
+                let [theirs] = job.wait(WAIT)?.buffers;
                 expect(&format!("the CPU's half, cut at {cut}"), &mine, &written)?;
                 expect(&format!("the device's half, cut at {cut}"), &theirs, &keyed(after, 0x42))?;
                 drop(mine);
@@ -229,7 +229,7 @@ pub fn half_a_line_can_be_read<H: Harness>(harness: &H) -> Verdict {
         let (theirs, mut mine, read) = if rng.bool() { (left, right, before) } else { (right, left, after) };
         let job = engine.start([theirs.to_device(..), output.from_device(..read.len())], &0x24)?;
         let written = scribble(&mut rng, &mut mine)?;
-        let [theirs, back] = job.wait(WAIT)?;
+        let [theirs, back] = job.wait(WAIT)?.buffers;
         output = back;
         expect_bytes(&format!("{} bytes beside a cut at {cut}", read.len()), output.view_at(..read.len())?, &keyed(read, 0x24))?;
         expect(&format!("the half that was read, cut at {cut}"), &theirs, read)?;

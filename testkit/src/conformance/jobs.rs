@@ -25,7 +25,7 @@ pub fn three_operands<H: Harness>(harness: &H) -> Verdict {
     for _ in 0..16 {
         let (first, second) = (scribble(&mut rng, &mut left)?, scribble(&mut rng, &mut right)?);
         let job = engine.start([left.to_device(..), right.to_device(..), output.from_device(..)], &1)?;
-        [left, right, output] = job.wait(WAIT)?;
+        [left, right, output] = job.wait(WAIT)?.buffers;
         expect("the output of two inputs", &output, &xor(&first, &second, 1))?;
         expect("the first input", &left, &first)?;
         expect("the second input", &right, &second)?;
@@ -47,10 +47,10 @@ pub fn chaining_needs_no_sync<H: Harness>(harness: &H) -> Verdict {
         let bytes = scribble(&mut rng, &mut input)?;
         scribble(&mut rng, &mut middle)?;
         let before = rig.syncs();
-        let [dev_input, dev_middle] = first.start([input.to_device(..), middle.from_device(..)], &0x0F)?.wait_device(WAIT)?;
+        let [dev_input, dev_middle] = first.start([input.to_device(..), middle.from_device(..)], &0x0F)?.wait_device(WAIT)?.buffers;
         let handed_over = rig.syncs();
         ensure!(handed_over == before + 2 * per_sync, "{} syncs for two operands", handed_over - before);
-        let [dev_middle, dev_output] = second.start([dev_middle.to_device(..), output.from_device(..)], &0xF0)?.wait_device(WAIT)?;
+        let [dev_middle, dev_output] = second.start([dev_middle.to_device(..), output.from_device(..)], &0xF0)?.wait_device(WAIT)?.buffers;
         let chained = rig.syncs();
         ensure!(chained == handed_over + per_sync, "{} syncs for one new operand", chained - handed_over);
         input = dev_input.into_cpu()?;
@@ -81,18 +81,18 @@ pub fn chained_buffers_change_their_part<H: Harness>(harness: &H) -> Verdict {
         // First the device reads it, or writes it; then it writes other parts of what it was given.
         let (mut held, dev_other): (DevBuf<'_>, DevBuf<'_>) = if rng.bool() {
             let job = copier.start([buffer.to_device(start..start + len), other.from_device(..len)], &0)?;
-            let [held, other] = job.wait_device(WAIT)?;
+            let [held, other] = job.wait_device(WAIT)?.buffers;
             (held, other)
         } else {
             let job = copier.start([other.to_device(..len), buffer.from_device(start..start + len)], &0)?;
-            let [other, held] = job.wait_device(WAIT)?;
+            let [other, held] = job.wait_device(WAIT)?.buffers;
             copy(&mut bytes, start, others.get(..len).unwrap_or_default());
             (held, other)
         };
         for key in [0x21, 0x43] {
             let from = rng.usize(..len);
             let to = rng.usize(from..len) + 1;
-            [held] = engine.start([held.in_out(from..to)], &key)?.wait_device(WAIT)?;
+            [held] = engine.start([held.in_out(from..to)], &key)?.wait_device(WAIT)?.buffers;
             let part = keyed(bytes.get(start + from..start + to).unwrap_or_default(), key);
             copy(&mut bytes, start + from, &part);
         }
@@ -123,7 +123,7 @@ pub fn a_start_that_fails_leaves_no_stale_line<H: Harness>(harness: &H) -> Verdi
         let operands = if round % 2 == 0 {
             [input.to_device(..), output.from_device(..)]
         } else {
-            let [input, output] = works.start([input.to_device(..), output.from_device(..)], &2)?.wait_device(WAIT)?;
+            let [input, output] = works.start([input.to_device(..), output.from_device(..)], &2)?.wait_device(WAIT)?.buffers;
             [input.to_device(..), output.from_device(..)]
         };
         let Err(failed) = fails.start(operands, &4) else { return Err(Failure::Wrong("a start that fails did not".into())) };
@@ -161,7 +161,7 @@ pub fn a_thousand_jobs<H: Harness>(harness: &H) -> Verdict {
         let key = rng.u8(..);
         let mut expected = scribble(&mut rng, &mut output)?;
         let job = engine.start([input.to_device(from..from + len), output.from_device(to..to + len)], &key)?;
-        [input, output] = job.wait(WAIT)?;
+        [input, output] = job.wait(WAIT)?.buffers;
         copy(&mut expected, to, &keyed(bytes.get(from..from + len).unwrap_or_default(), key));
         expect(&format!("job {number}, {len} bytes from {from} to {to}"), &output, &expected)?;
     }
@@ -224,7 +224,7 @@ pub fn two_threads_at_once<H: Harness>(harness: &H) -> Verdict {
             let bytes = scribble(&mut rng, &mut input)?;
             scribble(&mut rng, &mut output)?;
             let job = engine.start([input.to_device(..), output.from_device(..)], &0x18)?;
-            let [input, output] = job.wait(WAIT)?;
+            let [input, output] = job.wait(WAIT)?.buffers;
             expect("an input beside another thread", &input, &bytes)?;
             expect("an output beside another thread", &output, &keyed(&bytes, 0x18))?;
             expect_bytes("the same, again", output.view()?, &keyed(&bytes, 0x18))?;

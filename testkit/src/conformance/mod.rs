@@ -3,7 +3,7 @@
 //! ```text
 //!   Harness ── open() ──► Backend ──► Region ──► CpuBuf ──► Engine::start ──► Running ──► wait
 //!      │                                                        │
-//!      └── device_read(), device_write(): a bus master ◄── Xor, the smallest accelerator
+//!      └── device_read(), device_write(): a bus master ◄── Xor, the smallest driver
 //! ```
 //!
 //! A [`Harness`] opens blocks of one kind of memory, and is a bus master that sees them as a device does. One list of checks
@@ -12,7 +12,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `xor.rs`, `rig.rs` | an accelerator with one, two or three operands; its buffers, filled and compared |
+//! | `xor.rs`, `rig.rs` | a driver with one, two or three operands; its buffers, filled and compared |
 //! | `memory.rs`, `caches.rs`, `jobs.rs` | the checks |
 //! | `boards.rs` | harnesses on the simulated board: its own memory, and any other backend's |
 //! | `fakes.rs` | harnesses on the fakes of the kernel's interfaces |

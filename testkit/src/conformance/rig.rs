@@ -2,7 +2,7 @@
 
 use super::{Failure, Harness, Verdict, xor::Xor};
 use crate::ensure;
-use contigo::{Accelerator, Align, CpuBuf, Engine, Region, Requirements, SyncScope};
+use contigo::{Align, CpuBuf, Engine, Region, Requirements, SyncScope};
 
 /// Some regions and the buffers in them: neighbours in one block, or one block each where a sync covers all of it.
 #[derive(Debug)]
@@ -44,10 +44,7 @@ impl<'h, H: Harness> Rig<'h, H> {
     ///
     /// # Errors
     /// What `Engine::new` says.
-    pub fn engine<const N: usize>(&self) -> Verdict<Engine<Xor<'h, H>, N>>
-    where
-        Xor<'h, H>: Accelerator<N, Args = u8>,
-    {
+    pub fn engine<const N: usize>(&self) -> Verdict<Engine<Xor<'h, H, N>, N>> {
         Ok(Engine::new(Xor::new(self.harness))?)
     }
 
@@ -55,10 +52,7 @@ impl<'h, H: Harness> Rig<'h, H> {
     ///
     /// # Errors
     /// What `Engine::new` says.
-    pub fn engine_that_fails<const N: usize>(&self) -> Verdict<Engine<Xor<'h, H>, N>>
-    where
-        Xor<'h, H>: Accelerator<N, Args = u8>,
-    {
+    pub fn engine_that_fails<const N: usize>(&self) -> Verdict<Engine<Xor<'h, H, N>, N>> {
         Ok(Engine::new(Xor::with_a_start_that_fails(self.harness))?)
     }
 

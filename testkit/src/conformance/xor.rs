@@ -1,15 +1,15 @@
-//! The smallest accelerator: the last operand becomes the exclusive or of all operands that it reads, and a key.
-#![allow(unsafe_code, reason = "implementing `Accelerator` is a promise about the hardware")]
+//! The smallest driver: the last operand becomes the exclusive or of all operands that it reads, and a key.
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 
 use super::Harness;
-use contigo::{Accelerator, DevSlice, Direction, Error, Port, Result, Timeout};
+use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, Timeout, TypedDriver, fixed};
 
 /// With one operand it works in place, with two it copies, with three it mixes.
 #[derive(Debug)]
-pub struct Xor<'h, H> {
+pub struct Xor<'h, H, const OPERANDS: usize> {
     device: &'h H,
     port: Port,
-    job: Option<(Vec<DevSlice>, u8)>,
+    job: Option<(Vec<DevSlice>, u32)>,
     start_fails: bool,
     /// Bytes that it writes behind its output.
     overrun_bytes: usize,
@@ -17,18 +17,19 @@ pub struct Xor<'h, H> {
     lies: bool,
 }
 
-impl<'h, H: Harness> Xor<'h, H> {
-    /// An accelerator whose memory accesses `device` makes.
+impl<'h, H: Harness, const OPERANDS: usize> Xor<'h, H, OPERANDS> {
+    /// A driver whose memory accesses `device` makes.
     pub fn new(device: &'h H) -> Self {
         Self::behind(device, device.port())
     }
 
     /// One that says that it is behind `port`.
     pub fn behind(device: &'h H, port: Port) -> Self {
+        const { assert!(1 <= OPERANDS && OPERANDS <= 3, "it works in place, copies, or mixes") };
         Self { device, port, job: None, start_fails: false, overrun_bytes: 0, lies: false }
     }
 
-    /// An accelerator whose `start` reports a fault when all of its job is done already: the doorbell was rung.
+    /// One whose `submit` reports a fault when all of its job is done already: the doorbell was rung.
     pub fn with_a_start_that_fails(device: &'h H) -> Self {
         Self { start_fails: true, ..Self::new(device) }
     }
@@ -39,7 +40,7 @@ impl<'h, H: Harness> Xor<'h, H> {
         Self { overrun_bytes, ..self }
     }
 
-    /// One whose `quiesce` says that it has stopped while it has not: [`run_on`](Self::run_on).
+    /// One whose `stop` says that it has stopped while it has not: [`run_on`](Self::run_on).
     #[must_use]
     pub fn that_lies_of_its_end(self) -> Self {
         Self { lies: true, ..self }
@@ -53,11 +54,12 @@ impl<'h, H: Harness> Xor<'h, H> {
     }
 
     /// What the device does when it runs: as late as it can, in the poll that finds it done.
-    fn run(&self, operands: &[DevSlice], key: u8) -> Result<()> {
+    #[allow(clippy::cast_possible_truncation, reason = "the key is a byte")]
+    fn run(&self, operands: &[DevSlice], key: u32) -> Result<()> {
         let fault = |status, what| move |_| Error::Fault { device: "xor", status, what };
         let Some((output, inputs)) = operands.split_last() else { return Ok(()) };
         let inputs = if inputs.is_empty() { operands } else { inputs };
-        let mut result = vec![key; output.len_bytes + self.overrun_bytes];
+        let mut result = vec![key as u8; output.len_bytes + self.overrun_bytes];
         for input in inputs {
             let mut bytes = vec![0; input.len_bytes];
             self.device.device_read(input.addr, &mut bytes).map_err(fault(1, "a bus error while reading"))?;
@@ -67,66 +69,73 @@ impl<'h, H: Harness> Xor<'h, H> {
         }
         self.device.device_write(output.addr, &result).map_err(fault(2, "a bus error while writing"))
     }
+}
 
-    fn check(operands: &[DevSlice]) -> Result<()> {
+/// What a start that fails says.
+pub const START_FAILED: Error = Error::Fault { device: "xor", status: 3, what: "a doorbell that was answered with an error" };
+
+// SAFETY: 1. `run` touches the operands' bytes and no others, and writes only the last. 2. It runs inside `poll`, and not after
+// `stop`, which takes the job away. 4. `check` compares numbers. 5. The port is the harness's.
+unsafe impl<H: Harness, const OPERANDS: usize> Driver for Xor<'_, H, OPERANDS> {
+    fn name(&self) -> &'static str {
+        "xor"
+    }
+
+    fn port(&self) -> &Port {
+        &self.port
+    }
+
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        const READ: OperandSpec = OperandSpec::to_device();
+        const WRITE: OperandSpec = OperandSpec::from_device();
+        match OPERANDS {
+            1 => const { &[OperandSpec::in_out()] },
+            2 => const { &[READ, WRITE] },
+            _ => const { &[READ, READ, WRITE] },
+        }
+    }
+
+    fn check(&self, operands: &[DevSlice], _key: &[u32]) -> Result<()> {
         let Some((output, inputs)) = operands.split_last() else { return Ok(()) };
         match inputs.iter().zip(0..).find(|(input, _)| input.len_bytes != output.len_bytes) {
             Some((input, index)) => Err(Error::BufferSize { index, need_bytes: output.len_bytes as u64, have_bytes: input.len_bytes }),
             None => Ok(()),
         }
     }
-}
 
-/// What a start that fails says.
-pub const START_FAILED: Error = Error::Fault { device: "xor", status: 3, what: "a doorbell that was answered with an error" };
-const READ: Direction = Direction::ToDevice;
-const WRITE: Direction = Direction::FromDevice;
-
-macro_rules! operands {
-    ($($count:literal: $directions:expr;)*) => {$(
-        // SAFETY: 1. `run` touches the operands' bytes and no others, and writes only the last. 2. It runs inside `poll`,
-        // and not after `quiesce`, which takes the job away. 3. `check` compares numbers. 4. The port is the harness's.
-        unsafe impl<H: Harness> Accelerator<$count> for Xor<'_, H> {
-            type Args = u8;
-            const NAME: &'static str = "xor";
-            const ADDR_BITS: u32 = 64;
-            const DIRECTIONS: [Direction; $count] = $directions;
-
-            fn port(&self) -> &Port {
-                &self.port
-            }
-
-            fn check(&self, buffers: &[DevSlice; $count], _key: &u8) -> Result<()> {
-                Self::check(buffers)
-            }
-
-            unsafe fn start(&mut self, buffers: &[DevSlice; $count], key: &u8) -> Result<()> {
-                if self.start_fails {
-                    self.run(buffers, *key)?;
-                    return Err(START_FAILED);
-                }
-                self.job = Some((buffers.to_vec(), *key));
-                Ok(())
-            }
-
-            fn poll(&mut self, _timeout: Timeout) -> Result<bool> {
-                if let Some((operands, key)) = self.job.take() {
-                    self.run(&operands, key)?;
-                }
-                Ok(true)
-            }
-
-            fn quiesce(&mut self) -> Result<()> {
-                if !self.lies {
-                    self.job = None;
-                }
-                Ok(())
-            }
+    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], key: &[u32]) -> Result<()> {
+        let [key] = *fixed(key)?;
+        if self.start_fails {
+            self.run(operands, key)?;
+            return Err(START_FAILED);
         }
-    )*};
+        self.job = Some((operands.to_vec(), key));
+        Ok(())
+    }
+
+    fn poll(&mut self, _timeout: Timeout) -> Result<Option<Completion>> {
+        let Some((operands, key)) = self.job.take() else { return Ok(None) };
+        self.run(&operands, key).map(|()| Some(Completion::of(0)))
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        if !self.lies {
+            self.job = None;
+        }
+        Ok(())
+    }
 }
-operands! {
-    1: [Direction::Bidirectional];
-    2: [READ, WRITE];
-    3: [READ, READ, WRITE];
+
+impl<H: Harness, const OPERANDS: usize> TypedDriver<OPERANDS> for Xor<'_, H, OPERANDS> {
+    type Args = u8;
+    type Words = [u32; 1];
+    type Report = ();
+    fn words(key: &u8) -> [u32; 1] {
+        [u32::from(*key)]
+    }
+    fn report(&self, _: &Completion) {}
 }

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "implementing `Accelerator` is a promise about the hardware")]
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! `edu`, QEMU's educational PCI device (1234:11e8), as a copy engine: two operands, `from` (to the device) and `to` (from the
 //! device).
 //!
@@ -7,7 +7,7 @@
 //!
 //! | what edu does not have | what follows |
 //! |---|---|
-//! | an abort | `quiesce` waits for the end of the transfer under way, at most 100 ms; registers that are written before are ignored |
+//! | an abort | `stop` waits for the end of the transfer under way, at most 100 ms; registers that are written before are ignored |
 //! | registers that take an address in two halves | the upper half is ignored, and a write of the lower half clears it: addresses of 32 bits, at most |
 //! | a register that tells its `dma_mask` | `ADDR_BITS` is the program's word; edu cuts larger addresses without a word, so they are refused before the doorbell |
 //! | an error bit | a transfer that the bus refuses ends like any other: see [`FaultWatch`] |
@@ -23,12 +23,15 @@ pub use self::{
     model::EduModel,
 };
 
-use contigo::{Accelerator, DevSlice, Device, Direction, Error, Port, Result, StopProgram, StopStep, Timeout, irq::poll_every, poll_until};
+use contigo::{
+    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, Timeout, TypedDriver, fixed,
+    irq::poll_every, poll_until,
+};
 
-/// How long `quiesce` waits: the 100 ms of one transfer, and as much again for an emulator on a busy machine, twice.
-const QUIESCE_US: u32 = 400_000;
+/// How long `stop` waits: the 100 ms of one transfer, and as much again for an emulator on a busy machine, twice.
+const STOP_US: u32 = 400_000;
 /// Between two looks while it waits.
-const QUIESCE_STEP_US: u32 = 1_000;
+const STOP_STEP_US: u32 = 1_000;
 /// How long the kernel's report of a refused access may come after the end of the transfer: it is printed by a thread that the
 /// IOMMU's interrupt wakes (`arm_smmu_evtq_thread`), within a millisecond or two under QEMU.
 const REPORT_US: u32 = 50_000;
@@ -141,17 +144,25 @@ const fn low(value: u64) -> u32 {
 // 2. RUN clears after the last byte was moved, and `poll` starts the second transfer before it says anything; without RUN nothing
 // is moved. 3. `check` reads no register. 4. The port is the device's. 5. The device is owned. 6. The program
 // only waits for RUN to clear.
-unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Accelerator<2> for Edu<D, ADDR_BITS, W> {
-    type Args = ();
-    const NAME: &'static str = "edu";
-    const ADDR_BITS: u32 = ADDR_BITS;
-    const DIRECTIONS: [Direction; 2] = [Direction::ToDevice, Direction::FromDevice];
+unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, ADDR_BITS, W> {
+    fn name(&self) -> &'static str {
+        "edu"
+    }
+
+    fn addr_bits(&self) -> u32 {
+        ADDR_BITS
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
+    }
 
     fn port(&self) -> &Port {
         self.device.port()
     }
 
-    fn check(&self, [from, to]: &[DevSlice; 2], (): &()) -> Result<()> {
+    fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
         let (need_bytes, max) = (from.len_bytes as u64, u64::from(regs::TRANSFER_BYTES));
         if need_bytes > max {
             return Err(Error::Argument { name: "the length of a copy", value: need_bytes, min: 1, max, multiple_of: 1 });
@@ -162,7 +173,8 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Accelerator<2> for E
         Ok(())
     }
 
-    unsafe fn start(&mut self, [from, to]: &[DevSlice; 2], (): &()) -> Result<()> {
+    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
         self.watch.forget()?;
         let count = low(from.len_bytes as u64);
         self.leg = Leg::In { to: DevSlice { len_bytes: from.len_bytes, ..*to } };
@@ -171,41 +183,41 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Accelerator<2> for E
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         let deadline_us = self.device.now_us().saturating_add(timeout.as_us().into());
         // Two transfers, so at most two rounds.
         for _ in 0..2 {
             let left_us = deadline_us.saturating_sub(self.device.now_us());
             let left = Timeout::us(u32::try_from(left_us).unwrap_or(u32::MAX).min(timeout.as_us()));
             if !poll_until(&mut self.device, left, is_idle)? {
-                return Ok(false);
+                return Ok(None);
             }
             self.acknowledge();
             match self.leg {
-                Leg::Idle => return Ok(true),
+                Leg::Idle => return Ok(None),
                 Leg::In { to } => {
                     self.verdict()?;
                     self.leg = Leg::Out;
-                    // SAFETY: `start`'s caller handed `to` over, and `check` found it long enough for what `start` put here.
+                    // SAFETY: `submit`'s caller handed `to` over, and `check` found it long enough for what `submit` put here.
                     unsafe { self.transfer(regs::BUFFER, low(to.addr.0), low(to.len_bytes as u64), regs::FROM_EDU) };
                 }
                 Leg::Out => {
                     self.leg = Leg::Idle;
                     self.verdict()?;
-                    return Ok(true);
+                    return Ok(Some(Completion::of(0)));
                 }
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
-    fn quiesce(&mut self) -> Result<()> {
+    fn stop(&mut self) -> Result<()> {
         self.leg = Leg::Idle;
         // An interrupt's file that fails only ends the waiting: what counts is RUN.
-        let _ = poll_every(&mut self.device, QUIESCE_STEP_US, Timeout::us(QUIESCE_US), is_idle);
+        let _ = poll_every(&mut self.device, STOP_STEP_US, Timeout::us(STOP_US), is_idle);
         if !is_idle(&self.device) {
             let status = regs::COMMAND.read(&self.device);
-            return Err(Error::WillNotStop { device: "edu", status, waited_us: QUIESCE_US });
+            return Err(Error::WillNotStop { device: "edu", status, waited_us: STOP_US });
         }
         self.acknowledge();
         Ok(())
@@ -213,6 +225,16 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Accelerator<2> for E
 
     /// edu has no abort: waits for the end of the transfer under way. All ones, of a device that is gone, have RUN set.
     fn stop_program(&self) -> StopProgram {
-        StopProgram::new(&[StopStep::poll_while(regs::COMMAND.offset(), regs::RUN, regs::RUN, QUIESCE_US)]).unwrap_or_default()
+        StopProgram::new(&[StopStep::poll_while(regs::COMMAND.offset(), regs::RUN, regs::RUN, STOP_US)]).unwrap_or_default()
     }
+}
+
+impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> TypedDriver<2> for Edu<D, ADDR_BITS, W> {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn report(&self, _: &Completion) {}
 }

@@ -7,7 +7,7 @@ use super::{
     places::{Blamed, Places, Way},
     tally::{Budget, Job, Mode, Stopped, Tally},
 };
-use contigo::{Accelerator, Attempt, CpuBuf, DevBuf, Direction, Engine, Error, Result, Running, Timeout};
+use contigo::{Attempt, CpuBuf, DevBuf, Direction, Engine, Error, Result, Running, Timeout, TypedDriver};
 use core::{hint, ops::Range};
 use fastrand::Rng;
 use std::time::Instant;
@@ -72,11 +72,11 @@ impl<'g> Exerciser<'g> {
     ///
     /// # Errors
     /// The first job that was refused or failed; this exerciser cannot run again, because that job's slots are lost.
-    pub fn run<A>(&mut self, engine: &mut Engine<A, 2>, mode: Mode<'_>, budget: Budget) -> Result<(), Stopped>
+    pub fn run<D>(&mut self, engine: &mut Engine<D, 2>, mode: Mode<'_>, budget: Budget) -> Result<(), Stopped>
     where
-        A: Accelerator<2, Args = ()>,
+        D: TypedDriver<2, Args = ()>,
     {
-        let way = Way { port: *engine.port(), addr_bits: A::ADDR_BITS };
+        let way = Way { port: *engine.port(), addr_bits: engine.driver().addr_bits() };
         let mut job = Job::none(self.tally.jobs);
         let seed = self.seed;
         let stopped = |job: Job, error: Error| Stopped { seed, job, error };
@@ -137,9 +137,9 @@ impl<'g> Exerciser<'g> {
     }
 
     /// Fresh bytes by the CPU, the copy, the same copy in the shadow, and the comparison.
-    fn step<A>(&mut self, engine: &mut Engine<A, 2>, mode: Mode<'_>, way: Way, job: &Job) -> Result<()>
+    fn step<D>(&mut self, engine: &mut Engine<D, 2>, mode: Mode<'_>, way: Way, job: &Job) -> Result<()>
     where
-        A: Accelerator<2, Args = ()>,
+        D: TypedDriver<2, Args = ()>,
     {
         self.cpu_s_turn(job)?;
         let (from, from_room) = self.places.operand(job.from.0, &job.source(), Direction::ToDevice)?;
@@ -211,9 +211,9 @@ impl<'g> Ended<'g> {
 }
 
 /// Waits for the end of a job as `mode` says; its buffers stay the device's where `kept`.
-fn finish<'g, A>(mut running: Running<'_, 'g, A, 2>, mode: Mode<'_>, kept: bool) -> Result<[Ended<'g>; 2]>
+fn finish<'g, D>(mut running: Running<'_, 'g, D, 2>, mode: Mode<'_>, kept: bool) -> Result<[Ended<'g>; 2]>
 where
-    A: Accelerator<2, Args = ()>,
+    D: TypedDriver<2, Args = ()>,
 {
     let mut timeout = Timeout::NOW;
     match mode {
@@ -225,13 +225,13 @@ where
         Mode::Polled => {
             for _ in 0..LOOKS_MAX {
                 running = if kept {
-                    match running.try_wait_device()? {
-                        Attempt::Done(bufs) => return Ok(bufs.map(Ended::Dev)),
+                    match running.wait_device_for(Timeout::NOW)? {
+                        Attempt::Done(done) => return Ok(done.buffers.map(Ended::Dev)),
                         Attempt::Pending(running) => running,
                     }
                 } else {
                     match running.try_wait()? {
-                        Attempt::Done(bufs) => return Ok(bufs.map(Ended::Cpu)),
+                        Attempt::Done(done) => return Ok(done.buffers.map(Ended::Cpu)),
                         Attempt::Pending(running) => running,
                     }
                 };
@@ -240,5 +240,5 @@ where
         }
     }
     // When polled in vain, this is the last look: it stops the device.
-    Ok(if kept { running.wait_device(timeout)?.map(Ended::Dev) } else { running.wait(timeout)?.map(Ended::Cpu) })
+    Ok(if kept { running.wait_device(timeout)?.buffers.map(Ended::Dev) } else { running.wait(timeout)?.buffers.map(Ended::Cpu) })
 }

@@ -39,13 +39,13 @@ fn results_are_the_same_and_every_copy_is_counted() {
             c.view_mut::<u8>().unwrap().fill(0xEE);
             let right = expected(&GEMM, a.view_at(..a_bytes).unwrap(), b.view_at(..b_bytes).unwrap(), bias.view_at(..bias_bytes).unwrap());
             let given = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
-            let [.., c] = engine.start(given, &GEMM).unwrap().wait(LIMIT).unwrap();
+            let [.., c] = engine.start(given, &GEMM).unwrap().wait(LIMIT).unwrap().buffers;
             let (result, rest) = c.view::<u8>().unwrap().split_at(c_bytes);
             assert_eq!(result, right);
             assert!(rest.iter().all(|byte| *byte == 0xEE), "nothing behind the operand is copied");
         }
         let each: u64 = GEMM.operand_bytes().iter().sum();
-        assert_eq!((engine.accelerator().bytes_copied(), engine.jobs().completed), (20 * each, 20));
+        assert_eq!((engine.driver().bytes_copied(), engine.jobs().completed), (20 * each, 20));
     });
     done.unwrap();
     assert_eq!(controls.counters().calls(Function::cuMemcpyAsync), 20 * 4);
@@ -61,7 +61,7 @@ fn an_operand_that_does_not_fit_is_refused() {
         let refused = engine.start(operands(pool), &Gemm { n: 17, ..GEMM }).unwrap_err();
         assert!(matches!(refused.error, Error::Exhausted { .. }), "{refused:?}");
         drop(refused);
-        assert_eq!((pool.taken(), engine.accelerator().bytes_copied()), (0, 0));
+        assert_eq!((pool.taken(), engine.driver().bytes_copied()), (0, 0));
     });
     done.unwrap();
     clean(&controls);

@@ -2,7 +2,7 @@
 
 use super::{block, clean, clean_but_for, code, driver};
 use contigo::{
-    Accelerator, Align, Attempt, CpuBuf, Engine, Error, Pool, Region, Timeout,
+    Align, Attempt, CpuBuf, Driver, Engine, Error, Pool, Region, Timeout,
     cuda::{Cuda, CudaKernel, Gpu, Image, Log, Module},
     sim::SimBoard,
 };
@@ -60,7 +60,7 @@ fn a_thousand_jobs_are_right_bit_for_bit() {
         bias.view_at_mut::<i32>(..bias_bytes).unwrap().fill_with(|| rng.i32(..));
         let right = expected(&args, a.view_at(..a_bytes).unwrap(), b.view_at(..b_bytes).unwrap(), bias.view_at(..bias_bytes).unwrap());
         let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
-        let [.., c] = engine.start(operands, &args).unwrap().wait(LIMIT).unwrap();
+        let [.., c] = engine.start(operands, &args).unwrap().wait(LIMIT).unwrap().buffers;
         assert_eq!(c.view_at::<u8>(..c_bytes).unwrap(), right, "{args:?}");
     }
     assert_eq!((engine.jobs().completed, region.stats().bytes_copied, region.stats().syncs), (1_000, 0, 0));
@@ -99,7 +99,7 @@ fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
         let mut looks = 0;
         let [.., c] = loop {
             match job.try_wait().unwrap() {
-                Attempt::Done(buffers) => break buffers,
+                Attempt::Done(done) => break done.buffers,
                 Attempt::Pending(still) => job = still,
             }
             looks += 1;
@@ -314,13 +314,17 @@ struct Panics;
 // SAFETY: it is never launched.
 unsafe impl contigo::cuda::Kernel<1> for Panics {
     type Args = ();
+    type Words = [u32; 0];
     const NAME: &'static str = "panics";
     const ENTRY: &'static std::ffi::CStr = c"gemm8";
-    const DIRECTIONS: [contigo::Direction; 1] = [contigo::Direction::ToDevice];
-    fn check(_: &[contigo::DevSlice; 1], (): &()) -> contigo::Result<()> {
+    const OPERANDS: [contigo::OperandSpec; 1] = [contigo::OperandSpec::to_device()];
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn check(_: &[contigo::DevSlice; 1], _: &[u32]) -> contigo::Result<()> {
         Ok(())
     }
-    fn launch((): &()) -> contigo::cuda::Launch {
+    fn launch(_: &[u32]) -> contigo::Result<contigo::cuda::Launch> {
         panic!("provoked")
     }
 }
@@ -350,7 +354,7 @@ fn operands_and_arguments_are_checked_as_the_fpga_s_are() {
         drop(refused);
         let refused = engine.start(operands(pool), &Gemm { m: 4, ..GEMM }).unwrap_err();
         assert!(matches!(refused.error, Error::BufferSize { index: 0, need_bytes: 192, have_bytes: 144 }), "{refused:?}");
-        assert_eq!(CudaKernel::<Gemm8Kernel, 4>::NAME, "gemm8 (CUDA)");
+        assert_eq!(engine.driver().name(), "gemm8 (CUDA)");
     });
     clean(&controls);
 }
@@ -369,7 +373,7 @@ fn engines_work_on_other_threads_each_with_a_stream_of_its_own() {
                 let pool = &pool;
                 scope.spawn(move || {
                     for _ in 0..100 {
-                        let [a, ..]: [CpuBuf<'_>; 4] = engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap();
+                        let [a, ..]: [CpuBuf<'_>; 4] = engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap().buffers;
                         drop(a);
                     }
                 });

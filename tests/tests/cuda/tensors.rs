@@ -40,7 +40,7 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
     let args = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
     let [a, b, bias] = [(); 3].map(|()| region.carve(256, Align::LINE).unwrap().into_buf());
     let operands = [a.to_device(..), b.to_device(..), bias.to_device(..64), buf.from_device(..1024)];
-    let [.., c] = engine.start(operands, &args).unwrap().wait_device(Timeout::ms(100)).unwrap();
+    let [.., c] = engine.start(operands, &args).unwrap().wait_device(Timeout::ms(100)).unwrap().buffers;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16, 16]).unwrap());
     let mut lent = TENSORS.lend(c, &spec).unwrap();
     let tensor = lent.tensor().unwrap();

@@ -6,7 +6,7 @@ use super::{
     say,
 };
 use contigo::{
-    Accelerator, Align, Engine, Error, Pool, Region, Timeout,
+    Align, Engine, Error, Pool, Region, Timeout, TypedDriver,
     cuda::{CudaHost, Gpu, Log},
 };
 use contigo_gemm8::cuda::Gemm8Module;
@@ -21,7 +21,7 @@ const OPERAND_BYTES: usize = 16_384;
 const POOL_BYTES: usize = 4 * OPERAND_BYTES;
 
 /// Random products on `engine`, every element compared.
-fn products<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, pool: &Pool<'_, 4>, jobs: u32, seed: u64) {
+fn products<D: TypedDriver<4, Args = Gemm>>(engine: &mut Engine<D, 4>, pool: &Pool<'_, 4>, jobs: u32, seed: u64) {
     let mut rng = Rng::with_seed(seed);
     for job in 0..jobs {
         let output = match job % 3 {
@@ -39,7 +39,7 @@ fn products<A: Accelerator<4, Args = Gemm>>(engine: &mut Engine<A, 4>, pool: &Po
         b.view_at_mut::<i8>(..b_bytes).unwrap().copy_from_slice(&right);
         bias.view_at_mut::<i32>(..bias_bytes).unwrap().copy_from_slice(&add);
         let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
-        let [.., c] = engine.start(operands, &args).unwrap().wait(LIMIT).unwrap();
+        let [.., c] = engine.start(operands, &args).unwrap().wait(LIMIT).unwrap().buffers;
         let (n, k, element_bytes) = (args.n as usize, args.k as usize, usize::try_from(output.element_bytes()).unwrap());
         for (index, found) in c.view_at::<u8>(..c_bytes).unwrap().chunks(element_bytes).enumerate() {
             let (row, column) = (index / n, index % n);

@@ -6,7 +6,7 @@ use crate::{
     oracle::{Attempted, refusal},
     reference,
 };
-use contigo::{Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Engine, Error, JobError, OneThread, Running, Timeout, sim::SimWindow};
+use contigo::{Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Done, Engine, Error, JobError, OneThread, Running, Timeout, sim::SimWindow};
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8};
 use contigo_testkit::{
     conformance::{Failure, Verdict},
@@ -126,7 +126,7 @@ impl<'p> Machine<'p> {
     fn try_often<'e, 'd>(&mut self, mut job: Job<'e, 'd, 'p>, device: &SimGemm8<'_>) -> Verdict<Ended<'p>> {
         for _ in 0..20 {
             match job.try_wait() {
-                Ok(Attempt::Done(buffers)) => return Ok(Ended::Done(buffers)),
+                Ok(Attempt::Done(done)) => return Ok(Ended::Done(done.buffers)),
                 Ok(Attempt::Pending(still)) => job = still,
                 Err(failed) => return Ok(on_cpu(Err(failed))),
             }
@@ -281,16 +281,16 @@ impl<'p> Machine<'p> {
     }
 }
 
-fn on_device<'p>(ended: Result<Lents<'p>, JobError<Lents<'p>>>) -> Ended<'p> {
+fn on_device<'p>(ended: Result<Done<Lents<'p>, ()>, JobError<Lents<'p>>>) -> Ended<'p> {
     match ended {
-        Ok(buffers) => Ended::DoneOnDevice(buffers),
+        Ok(done) => Ended::DoneOnDevice(done.buffers),
         Err(failed) => failure(failed),
     }
 }
 
-fn on_cpu<'p>(ended: Result<[CpuBuf<'p, OneThread>; 4], JobError<Lents<'p>>>) -> Ended<'p> {
+fn on_cpu<'p>(ended: Result<Done<[CpuBuf<'p, OneThread>; 4], ()>, JobError<Lents<'p>>>) -> Ended<'p> {
     match ended {
-        Ok(buffers) => Ended::Done(buffers),
+        Ok(done) => Ended::Done(done.buffers),
         Err(failed) => failure(failed),
     }
 }

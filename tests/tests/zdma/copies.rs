@@ -38,7 +38,7 @@ fn copy(engine: &mut ZdmaEngine<'_, '_>, buffers: &mut Vec<Known<'_>>, rng: &mut
     let (at, into) = (rng.usize(..=SLOT - len), rng.usize(..=SLOT - len));
     let job = engine.start([from.buf.to_device(at..at + len), to.buf.from_device(into..into + len)], &()).unwrap();
     let (result, [from_back, to_back]) = match job.wait(LIMIT) {
-        Ok(back) => (Ok(()), back),
+        Ok(done) => (Ok(()), done.buffers),
         Err(failed) => {
             let error = failed.error;
             (Err(error), failed.buffers.unwrap_or_else(|| panic!("{error}")).map(|buf| buf.into_cpu().unwrap()))
@@ -119,7 +119,7 @@ fn a_long_copy_with_more_room_for_descriptors_than_a_list_has() {
     let mut from = carve!(region)(LONG);
     Rng::with_seed(6).fill(from.view_mut::<u8>().unwrap());
     let job = engine.start([from.to_device(..), carve!(region)(LONG).from_device(..)], &()).unwrap();
-    let [from, to] = job.wait(LIMIT).unwrap();
+    let [from, to] = job.wait(LIMIT).unwrap().buffers;
     assert_eq!(from.view::<u8>().unwrap(), to.view::<u8>().unwrap());
 }
 
@@ -134,7 +134,9 @@ fn a_copy_into_its_own_neighbour_and_a_job_that_is_looked_at_once() {
     let job = engine.start([from.to_device(1..8192), to.from_device(..8191)], &()).unwrap();
     let contigo::Attempt::Pending(job) = job.try_wait().unwrap() else { panic!("8 KiB take longer than one look") };
     channel.run_for(1000).unwrap();
-    let contigo::Attempt::Done([_from, to]) = job.try_wait().unwrap() else { panic!("a millisecond is enough") };
+    let contigo::Attempt::Done(contigo::Done { buffers: [_from, to], .. }) = job.try_wait().unwrap() else {
+        panic!("a millisecond is enough")
+    };
     assert_eq!(to.view_at::<u8>(..8191).unwrap(), [9; 8191]);
     assert_eq!(to.view_at::<u8>(8191..).unwrap(), [0]);
     let job = engine.start([to.to_device(..), carve!(region)(8192).from_device(..)], &()).unwrap();

@@ -3,7 +3,8 @@
 
 use super::{LIMIT, MODES, Mode, carve};
 use contigo::{
-    Accelerator, Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Engine, Error, Mapping, PhysAddr, Port, Region, SyncScope,
+    Align, Backend, BaseAddr, Bus, DevAddr, DevSlice, Direction, Driver, Engine, Error, Mapping, PhysAddr, Port, Region, SyncScope,
+    TypedDriver,
     drivers::zdma::{SimZdma, Zdma, regs},
     sim::{Faults, SimBoard, SimConfig, SimSpec},
 };
@@ -59,10 +60,10 @@ fn fault(bit: u32) -> Error {
 }
 
 /// A good copy, to see that the channel works.
-fn good(engine: &mut Engine<impl Accelerator<2, Args = ()>, 2>, region: &Region<impl Backend>) {
+fn good(engine: &mut Engine<impl TypedDriver<2, Args = ()>, 2>, region: &Region<impl Backend>) {
     let (mut from, to) = (carve!(region)(LEN), carve!(region)(LEN));
     from.view_mut::<u8>().unwrap().fill(0x5A);
-    let [_from, to] = engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT).unwrap();
+    let [_from, to] = engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT).unwrap().buffers;
     assert_eq!(to.view::<u8>().unwrap(), [0x5A; LEN]);
 }
 
@@ -114,10 +115,10 @@ fn every_error_of_the_channel_has_its_name() {
     for round in 0..200_u8 {
         from.view_mut::<u8>().unwrap().fill(round);
         let back = match engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT) {
-            Ok(back) => {
-                assert_eq!(back[1].view::<u8>().unwrap(), [round; LEN]);
+            Ok(done) => {
+                assert_eq!(done.buffers[1].view::<u8>().unwrap(), [round; LEN]);
                 good += 1;
-                back
+                done.buffers
             }
             Err(failed) => {
                 let (_, seen) = bits.iter_mut().find(|(bit, _)| failed.error == fault(*bit)).unwrap_or_else(|| panic!("{}", failed.error));
@@ -139,7 +140,7 @@ fn copies_that_no_channel_can_do() {
     for (mode, max) in largest {
         let channel = SimZdma::new(&board, board.port());
         let zdma = mode.open(channel.window().unwrap(), carve!(region));
-        let refusal = |from, to| zdma.check(&[slice(from), slice(to)], &());
+        let refusal = |from, to| zdma.check(&[slice(from), slice(to)], &[]);
         assert_eq!((refusal(max, max), refusal(1, usize::MAX)), (Ok(()), Ok(())));
         let argument = |value| Error::Argument { name: "bytes to copy", value, min: 1, max: max as u64, multiple_of: 1 };
         // On a 32-bit processor no buffer is longer than the longest list.

@@ -35,10 +35,10 @@ fn a_channel_that_hangs_is_stopped_and_works_again() {
         for round in 0..40_u8 {
             buffers[0].view_mut::<u8>().unwrap().fill(round);
             buffers = match start(&mut engine, buffers).wait(Timeout::ms(2)) {
-                Ok(back) => {
+                Ok(done) => {
                     good += 1;
-                    assert_eq!(back[1].view::<u8>().unwrap(), [round; LEN]);
-                    back
+                    assert_eq!(done.buffers[1].view::<u8>().unwrap(), [round; LEN]);
+                    done.buffers
                 }
                 Err(JobError { error, buffers, .. }) => {
                     hung += 1;
@@ -152,6 +152,6 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     drop(lent);
     let mut from = carve!(region)(LEN);
     from.view_mut::<u8>().unwrap().fill(3);
-    let [_from, to] = start(&mut engine, [from, carve!(region)(LEN)]).wait(Timeout::ms(2)).unwrap();
+    let [_from, to] = start(&mut engine, [from, carve!(region)(LEN)]).wait(Timeout::ms(2)).unwrap().buffers;
     assert_eq!(to.view::<u8>().unwrap(), [3; LEN]);
 }

@@ -150,7 +150,7 @@ fn a_transfer_in_registers() {
         notes.answer(0x188, 77);
         notes.ending.set((regs::INT_DONE, 0, 100));
         let base = addr_of(&region, &board, &from);
-        let [_, _] = engine.start([from.to_device(3..103), to.from_device(7..)], &()).unwrap().wait(LIMIT).unwrap();
+        let [_, _] = engine.start([from.to_device(3..103), to.from_device(7..)], &()).unwrap().wait(LIMIT).unwrap().buffers;
         let started = [(0x100, 0xFFF), (0x188, 77), (0x110, 0)];
         let source = [(0x128, base + 3), (0x12C, 0), (0x130, 100), (0x134, coherent)];
         let destination = [(0x138, base + 256 + 7), (0x13C, 0), (0x140, 100), (0x144, coherent)];
@@ -173,7 +173,7 @@ fn a_list_in_memory_and_where_it_begins() {
     let (from, to) = (carve!(region)(8192), carve!(region)(8192));
     notes.written();
     notes.ending.set((regs::INT_DONE, 0, 8192));
-    let [_, _] = engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT).unwrap();
+    let [_, _] = engine.start([from.to_device(..), to.from_device(..)], &()).unwrap().wait(LIMIT).unwrap().buffers;
     let started = [(0x100, 0xFFF), (0x188, 0), (0x110, 0x40)];
     let lists = [(0x158, base), (0x15C, 0), (0x160, base + 32), (0x164, 0)];
     assert_eq!(notes.written(), [&started[..], &lists, &[(0x200, 1), (0x100, regs::INT_DONE)]].concat());

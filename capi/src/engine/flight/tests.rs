@@ -7,7 +7,7 @@
 
 use super::*;
 use crate::*;
-use contigo::{DevSlice, Port};
+use contigo::{Completion, DevSlice, Driver, OperandSpec, Port};
 
 /// What a call answers by its last argument.
 fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) -> T {
@@ -25,27 +25,42 @@ struct Dead {
 const FAULT: Error = Error::Fault { device: "dead", status: 1, what: "asked for" };
 
 // SAFETY: it touches no memory.
-unsafe impl Accelerator<1> for Dead {
-    type Args = ();
-    const NAME: &'static str = "dead";
-    const ADDR_BITS: u32 = 64;
-    const DIRECTIONS: [Direction; 1] = [Direction::FromDevice];
+unsafe impl Driver for Dead {
+    fn name(&self) -> &'static str {
+        "dead"
+    }
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::from_device()] }
+    }
     fn port(&self) -> &Port {
         &self.port
     }
-    fn check(&self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         Ok(())
     }
-    unsafe fn start(&mut self, _: &[DevSlice; 1], (): &()) -> Result<(), Error> {
+    unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         Err(FAULT)
     }
-    fn poll(&mut self, _: Timeout) -> Result<bool, Error> {
-        Ok(false)
+    fn poll(&mut self, _: Timeout) -> Result<Option<Completion>, Error> {
+        Ok(None)
     }
-    fn quiesce(&mut self) -> Result<(), Error> {
+    fn stop(&mut self) -> Result<(), Error> {
         self.stops += 1;
-        if self.stops == 1 { Ok(()) } else { Err(Error::WillNotStop { device: Self::NAME, status: 1, waited_us: 1 }) }
+        if self.stops == 1 { Ok(()) } else { Err(Error::WillNotStop { device: "dead", status: 1, waited_us: 1 }) }
     }
+}
+
+impl TypedDriver<1> for Dead {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 #[test]

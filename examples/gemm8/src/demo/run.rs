@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Gemm, Gemm8, SimGemm8};
 use contigo::{
-    Accelerator, Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout, sim::SimBoard,
+    Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout, TypedDriver, sim::SimBoard,
 };
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -106,9 +106,9 @@ pub fn stream_on_gpu<B: Backend>(
 }
 
 /// Streams the images through `engine`, whichever `gemm8` it is.
-fn classify<B: Backend, A: Accelerator<4, Args = Gemm>>(
+fn classify<B: Backend, D: TypedDriver<4, Args = Gemm>>(
     memory: B,
-    mut engine: Engine<A, 4>,
+    mut engine: Engine<D, 4>,
     timeout: Timeout,
     tasks: &[Task],
     outcomes: &mut [Outcome],
@@ -136,7 +136,7 @@ fn classify<B: Backend, A: Accelerator<4, Args = Gemm>>(
         let Some((image, since)) = parsed.take() else { break };
 
         let running = engine.start([image.to_device(..INPUTS), weights1, bias1, hidden], &job1)?;
-        let [image, weights, bias, between] = running.wait_device(timeout)?;
+        let [image, weights, bias, between] = running.wait_device(timeout)?.buffers;
         drop(image); // its slot is free for another
         (weights1, bias1) = (weights.to_device(..), bias.to_device(..));
 
@@ -144,7 +144,7 @@ fn classify<B: Backend, A: Accelerator<4, Args = Gemm>>(
         let scores = pool.take()?.from_device(..SCORE_BYTES);
         let running = engine.start([between.to_device(..), weights2, bias2, scores], &job2)?;
         parsed = upcoming.next().map(parse).transpose()?; // the next image, while the device works
-        let [between, weights, bias, scores] = running.wait_device(timeout)?;
+        let [between, weights, bias, scores] = running.wait_device(timeout)?.buffers;
         (hidden, weights2, bias2) = (between.from_device(..), weights.to_device(..), bias.to_device(..));
 
         let scores = scores.into_cpu()?;
@@ -162,7 +162,7 @@ fn classify<B: Backend, A: Accelerator<4, Args = Gemm>>(
         port: *engine.port(),
         stats: region.stats(),
         jobs: engine.jobs(),
-        engine: A::NAME,
+        engine: engine.driver().name(),
         device_ns: None,
     })
 }

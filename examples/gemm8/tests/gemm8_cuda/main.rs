@@ -63,7 +63,7 @@ fn simulated_jobs() -> Vec<Job> {
         }
         let [a, b, bias, c] = bufs;
         let operands = [a.to_device(..lens[0]), b.to_device(..lens[1]), bias.to_device(..lens[2]), c.from_device(..lens[3])];
-        bufs = engine.start(operands, &args).unwrap().wait(Timeout::ms(100)).unwrap();
+        bufs = engine.start(operands, &args).unwrap().wait(Timeout::ms(100)).unwrap().buffers;
         let c: &[u8] = bufs[3].view_at(..lens[3]).unwrap();
         jobs.push(product.job_with(c.to_vec(), output, GRIDS[rng.usize(..GRIDS.len())]));
     }

@@ -14,7 +14,7 @@ use crate::types::Error;
 ///     // device: impl Device …
 /// }
 /// impl MyDriver {
-///     /// What `Accelerator::quiesce` does.
+///     /// What `Driver::stop` does.
 ///     fn quiesce(&mut self) -> Result<(), Error> {
 ///         self.master.disable() // and then reset the device by its registers
 ///     }

@@ -220,7 +220,7 @@ impl<'p, T> CpuBuf<'p, T> {
         // buffer borrows it, and which is initialised (`Backend`, 2). 2. No other handle holds
         // these bytes (`Chunk`'s invariant), and `&self` keeps `view_mut` away. 3. No device holds
         // their address: an address exists only in a `DevBuf`, which this is not, and `DevBuf`
-        // becomes this only after the device has stopped: an accelerator said so (`Accelerator`,
+        // becomes this only after the device has stopped: its driver said so (`Driver`,
         // 2), or whoever called `hand_over` promised it.
         unsafe { NonNull::slice_from_raw_parts(self.start(), self.span.len).as_ref() }
     }

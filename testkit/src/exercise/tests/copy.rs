@@ -1,8 +1,9 @@
-#![allow(unsafe_code, reason = "an accelerator and a model of it are promises about hardware")]
+#![allow(unsafe_code, reason = "a driver and a model of it are promises about hardware")]
 //! A copy engine that is as simple as one can be, its model on the simulated board, and what can be wrong with it.
 
 use contigo::{
-    Accelerator, Backend, DevAddr, DevSlice, Device, Direction, Error, Port, Result, Timeout, forward,
+    Backend, Completion, DevAddr, DevSlice, Device, Direction, Driver, Error, OperandSpec, Port, Result, Timeout, TypedDriver, fixed,
+    forward,
     mmio::{Pointer, ReadClears, ReadWrite, Register},
     poll_until,
     sim::{Model, SimBus},
@@ -44,24 +45,33 @@ impl<D: Device> Copy<D> {
 // SAFETY: the model reads `LEN` bytes at `FROM` and writes as many at `TO` before it says that it is done. Those with a bug
 // touch what they were not given: their memory is one block of the simulated board, of which no reference is alive while a
 // job runs, and the block behind the caches is no Rust memory that anybody looks at.
-unsafe impl<D: Device> Accelerator<2> for Copy<D> {
-    type Args = ();
-    const NAME: &'static str = "copy";
-    const ADDR_BITS: u32 = 64;
-    const DIRECTIONS: [Direction; 2] = [Direction::ToDevice, Direction::FromDevice];
+unsafe impl<D: Device> Driver for Copy<D> {
+    fn name(&self) -> &'static str {
+        "copy"
+    }
+
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
+    }
 
     fn port(&self) -> &Port {
         &self.port
     }
 
-    fn check(&self, [from, to]: &[DevSlice; 2], (): &()) -> Result<()> {
+    fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
         if to.len_bytes < from.len_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes: from.len_bytes as u64, have_bytes: to.len_bytes });
         }
         Ok(())
     }
 
-    unsafe fn start(&mut self, [from, to]: &[DevSlice; 2], (): &()) -> Result<()> {
+    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
         // SAFETY: both operands were handed over, and `check` found the second large enough.
         unsafe {
             FROM.write(&self.device, from.addr);
@@ -72,11 +82,12 @@ unsafe impl<D: Device> Accelerator<2> for Copy<D> {
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<bool> {
-        poll_until(&mut self.device, timeout, |device| matches!(CTRL.read_and_clear(device), ctrl if ctrl & DONE != 0 && ctrl != u32::MAX))
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+        let is_done = |device: &D| matches!(CTRL.read_and_clear(device), ctrl if ctrl & DONE != 0 && ctrl != u32::MAX);
+        Ok(poll_until(&mut self.device, timeout, is_done)?.then_some(Completion::of(0)))
     }
 
-    fn quiesce(&mut self) -> Result<()> {
+    fn stop(&mut self) -> Result<()> {
         let mut status = 0;
         let idle = poll_until(&mut self.device, Timeout::ms(100), |device| {
             status = CTRL.read_and_clear(device);
@@ -84,6 +95,16 @@ unsafe impl<D: Device> Accelerator<2> for Copy<D> {
         })?;
         if idle { Ok(()) } else { Err(Error::WillNotStop { device: "copy", status, waited_us: 100_000 }) }
     }
+}
+
+impl<D: Device> TypedDriver<2> for Copy<D> {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
+    }
+    fn report(&self, _: &Completion) {}
 }
 
 /// Memory whose hand-over to the CPU throws no line away where it is one of a job's: only whole slots, of which no job here is one.

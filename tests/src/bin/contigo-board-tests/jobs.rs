@@ -5,7 +5,7 @@ use crate::{
     row::{Name, Row, Status},
     setup::{Bench, Line, Place},
 };
-use contigo::{Accelerator, Backend, Engine, Error, Region, Timeout};
+use contigo::{Backend, Engine, Error, Region, Timeout, TypedDriver};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode, Stopped, Tally};
 use std::time::Instant;
@@ -80,7 +80,7 @@ pub(crate) fn refused(name: &Name, error: Error) -> Row {
 impl Bench for Jobs {
     type Out = Result<Outcome, Error>;
 
-    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<A, 2>, line: &Line<'_>) -> Self::Out {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: &Line<'_>) -> Self::Out {
         let mut ground = Ground::new(region)?;
         let mut exerciser = Exerciser::new(&mut ground, self.limits, self.seed)?;
         let mode = match (self.interrupt, line) {

@@ -3,7 +3,7 @@
 
 use crate::machine::{Engine, Memory};
 use contigo::{
-    Accelerator, Align, Backend, Bus, Device, Error, Port, Region, Result,
+    Align, Backend, Bus, Device, Driver, Error, Port, Region, Result, TypedDriver,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
@@ -99,7 +99,7 @@ pub(crate) trait Bench {
     type Out;
 
     /// Does it.
-    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, region: &Region<B>, engine: contigo::Engine<A, 2>, line: &Line<'_>) -> Self::Out;
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, engine: contigo::Engine<D, 2>, line: &Line<'_>) -> Self::Out;
 
     /// The same, for what needs to know that the engine is a PL330.
     ///
@@ -171,7 +171,7 @@ struct Task<'p, H> {
 
 impl<H: Bench> Task<'_, H> {
     /// An engine that was stopped; then what stops it is left with the kernel, before its first job, and only then may it master the bus.
-    fn engine<A: Accelerator<2>>(&self, driver: A) -> Result<contigo::Engine<A, 2>> {
+    fn engine<D: TypedDriver<2>>(&self, driver: D) -> Result<contigo::Engine<D, 2>> {
         let engine = contigo::Engine::new(driver)?;
         if let Some(guard) = self.device.guard().filter(|_| self.place.armed) {
             // SAFETY: the guard was found by the address of this engine's registers, which are its
@@ -184,7 +184,7 @@ impl<H: Bench> Task<'_, H> {
     }
 
     /// The same for a driver that goes on without an engine.
-    fn arm(&self, driver: &impl Accelerator<2>) -> Result<()> {
+    fn arm(&self, driver: &impl Driver) -> Result<()> {
         match self.device.guard().filter(|_| self.place.armed) {
             None => Ok(()),
             // SAFETY: as in `engine`; the driver's steps only stop it.

@@ -10,8 +10,9 @@ mod spin;
 use self::spin::{BEGUN, ENDED, GAVE_UP, PTX};
 use super::{libcuda::cuDeviceGetAttribute, say};
 use contigo::{
-    Align, Backend, DevSlice, Direction, Error, Result,
+    Align, Backend, DevSlice, Error, OperandSpec, Result,
     cuda::{CudaHost, Gpu, Image, Kernel, Launch, Log, Module},
+    fixed,
 };
 use std::{
     ffi::{CStr, c_int},
@@ -32,14 +33,20 @@ struct Spin;
 // CPU reads and writes as an atomic.
 unsafe impl Kernel<1> for Spin {
     type Args = u64;
+    type Words = [u32; 2];
     const NAME: &'static str = "spin";
     const ENTRY: &'static CStr = c"spin";
-    const DIRECTIONS: [Direction; 1] = [Direction::FromDevice];
-    fn check([out]: &[DevSlice; 1], _flag: &u64) -> Result<()> {
+    const OPERANDS: [OperandSpec; 1] = [OperandSpec::from_device()];
+    fn words(flag: &u64) -> [u32; 2] {
+        [*flag as u32, (*flag >> 32) as u32]
+    }
+    fn check([out]: &[DevSlice; 1], _flag: &[u32]) -> Result<()> {
         if out.len_bytes < 4 { Err(Error::BufferSize { index: 0, need_bytes: 4, have_bytes: out.len_bytes }) } else { Ok(()) }
     }
-    fn launch(flag: &u64) -> Launch {
-        Launch { grid: [1, 1, 1], block: [1, 1, 1], shared_bytes: 0, scalars: [*flag].into_iter().collect() }
+    fn launch(flag: &[u32]) -> Result<Launch> {
+        let [low, high] = *fixed(flag)?;
+        let flag = u64::from(low) | u64::from(high) << 32;
+        Ok(Launch { grid: [1, 1, 1], block: [1, 1, 1], shared_bytes: 0, scalars: [flag].into_iter().collect() })
     }
 }
 

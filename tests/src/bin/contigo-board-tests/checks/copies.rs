@@ -5,7 +5,7 @@ use crate::{
     jobs::JOB_TIMEOUT,
     setup::{Bench, Line},
 };
-use contigo::{Accelerator, Align, Backend, CpuBuf, Engine, Region};
+use contigo::{Align, Backend, CpuBuf, Engine, Region, TypedDriver};
 
 /// How many bytes are copied, from an odd address to another.
 const LEN: usize = 1000;
@@ -18,7 +18,7 @@ pub(super) struct OneCopy;
 impl Bench for OneCopy {
     type Out = Verdict;
 
-    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<A, 2>, _line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: &Line<'_>) -> Verdict {
         let [from, to] = buffers(region)?;
         drop(one(&mut engine, from, to, 0x35)?);
         Ok("copied".into())
@@ -32,8 +32,8 @@ pub(super) fn buffers<B: Backend>(region: &Region<B>) -> Result<[CpuBuf<'_>; 2],
 }
 
 /// Copies a pattern from one to the other, waits, compares all of the destination, and gives both back.
-pub(super) fn one<'r, A: Accelerator<2, Args = ()>>(
-    engine: &mut Engine<A, 2>,
+pub(super) fn one<'r, D: TypedDriver<2, Args = ()>>(
+    engine: &mut Engine<D, 2>,
     mut from: CpuBuf<'r>,
     mut to: CpuBuf<'r>,
     mark: u8,
@@ -41,7 +41,7 @@ pub(super) fn one<'r, A: Accelerator<2, Args = ()>>(
     ok(from.view_mut::<u8>())?.fill(mark);
     ok(to.view_mut::<u8>())?.fill(!mark);
     let job = ok(engine.start([from.to_device(3..3 + LEN), to.from_device(5..5 + LEN)], &()))?;
-    let [from, to] = ok(job.wait(JOB_TIMEOUT))?;
+    let [from, to] = ok(job.wait(JOB_TIMEOUT))?.buffers;
     let right = ok(to.view::<u8>())?.iter().enumerate().all(|(at, &byte)| byte == if (5..5 + LEN).contains(&at) { mark } else { !mark });
     ensure(right, "the copy is wrong")?;
     Ok([from, to])

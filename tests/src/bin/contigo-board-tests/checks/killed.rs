@@ -8,7 +8,7 @@ use crate::{
     map::Map,
     setup::{Bench, Line, Place},
 };
-use contigo::{Accelerator, Align, Attempt, Backend, Engine, Error, HugeTlb, Region, names::MemoryName};
+use contigo::{Align, Attempt, Backend, Engine, Error, HugeTlb, Region, TypedDriver, names::MemoryName};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use nix::{
     libc,
@@ -48,7 +48,7 @@ struct InFlight(PipeWriter);
 impl Bench for InFlight {
     type Out = Verdict;
 
-    fn on<B: Backend, A: Accelerator<2, Args = ()>>(mut self, region: &Region<B>, mut engine: Engine<A, 2>, _line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(mut self, region: &Region<B>, mut engine: Engine<D, 2>, _line: &Line<'_>) -> Verdict {
         let len = TRANSFER_BYTES as usize;
         let (mut from, to) = (ok(region.carve(SLOT, Align::PAGE))?.into_buf(), ok(region.carve(SLOT, Align::PAGE))?.into_buf());
         ok(from.view_mut::<u8>())?.fill(MARK);

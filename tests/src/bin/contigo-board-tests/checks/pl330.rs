@@ -8,7 +8,7 @@ use super::{
     ensure, ok,
 };
 use crate::setup::{Bench, Line};
-use contigo::{Accelerator, Backend, Device, Engine, Error, Region, Result, Timeout, drivers::pl330::Pl330};
+use contigo::{Backend, Device, Driver, Engine, Error, Region, Result, Timeout, TypedDriver, drivers::pl330::Pl330};
 
 /// Arm DDI 0424C, chapter 4: no instruction begins with this byte.
 const UNDEFINED: u8 = 0x5F;
@@ -26,13 +26,13 @@ pub(super) enum Trial {
 impl Bench for Trial {
     type Out = Verdict;
 
-    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, region: &Region<B>, engine: Engine<A, 2>, line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, engine: Engine<D, 2>, line: &Line<'_>) -> Verdict {
         OneCopy.on(region, engine, line)?;
         Err(Wrong::Failed("this engine is no PL330".into()))
     }
 
     fn on_pl330<'r, B: Backend, D: Device>(self, region: &'r Region<B>, mut driver: Pl330<'r, D>, _line: &Line<'_>) -> Result<Verdict> {
-        driver.quiesce()?;
+        driver.stop()?;
         let seen = match self {
             Self::Fault => fault(&mut driver),
             Self::Killed => killed(&mut driver),
@@ -51,7 +51,7 @@ fn fault<D: Device>(driver: &mut Pl330<'_, D>) -> Verdict {
     ok(unsafe { driver.run_program(&[UNDEFINED]) })?;
     match driver.poll(Timeout::ms(1_000)) {
         Err(error @ Error::Fault { device: "pl330", .. }) => {
-            ok(driver.quiesce())?;
+            ok(driver.stop())?;
             Ok(error.to_string())
         }
         other => Err(Wrong::Failed(format!("it ended as: {other:?}"))),
@@ -62,7 +62,7 @@ fn killed<D: Device>(driver: &mut Pl330<'_, D>) -> Verdict {
     // SAFETY: it waits, and touches nothing.
     ok(unsafe { driver.run_program(&WAIT_FOR_NOBODY) })?;
     let ended = driver.poll(Timeout::ms(50));
-    ensure(ended == Ok(false), format!("it ended as: {ended:?}"))?;
-    ok(driver.quiesce())?;
+    ensure(ended == Ok(None), format!("it ended as: {ended:?}"))?;
+    ok(driver.stop())?;
     Ok("it ran for 50 ms and was killed".into())
 }

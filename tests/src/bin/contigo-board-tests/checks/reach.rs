@@ -6,7 +6,7 @@ use super::{
     ensure, ok,
 };
 use crate::setup::{Bench, Line};
-use contigo::{Accelerator, Backend, Engine, Error, Region, names::DeviceName};
+use contigo::{Backend, Engine, Error, Region, TypedDriver, names::DeviceName};
 
 /// A job whose bytes the engine does not reach.
 pub(super) struct Unreachable;
@@ -14,7 +14,7 @@ pub(super) struct Unreachable;
 impl Bench for Unreachable {
     type Out = Verdict;
 
-    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<A, 2>, _line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: &Line<'_>) -> Verdict {
         let [mut from, mut to] = buffers(region)?;
         ok(from.view_mut::<u8>())?.fill(0x11);
         ok(to.view_mut::<u8>())?.fill(0x22);

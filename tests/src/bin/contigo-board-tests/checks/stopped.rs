@@ -8,7 +8,7 @@ use crate::{
     setup::{Bench, Line, Place},
 };
 use contigo::{
-    Accelerator, Backend, Device, Region, Result, Timeout,
+    Backend, Device, Driver, Region, Result, Timeout, TypedDriver,
     drivers::pl330::{Pl330, regs},
     names::Attach,
 };
@@ -24,15 +24,15 @@ struct Endless(PipeWriter);
 impl Bench for Endless {
     type Out = Verdict;
 
-    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, _: &Region<B>, _: contigo::Engine<A, 2>, _: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, _: &Region<B>, _: contigo::Engine<D, 2>, _: &Line<'_>) -> Verdict {
         Err(Wrong::Failed("this engine is no PL330".into()))
     }
 
     fn on_pl330<'r, B: Backend, D: Device>(mut self, _: &'r Region<B>, mut driver: Pl330<'r, D>, _: &Line<'_>) -> Result<Verdict> {
-        driver.quiesce()?;
+        driver.stop()?;
         // SAFETY: it waits, and touches nothing.
         unsafe { driver.run_program(&WAIT_FOR_NOBODY)? };
-        if driver.poll(Timeout::ms(20))? {
+        if driver.poll(Timeout::ms(20))?.is_some() {
             return Ok(Err(Wrong::Failed("it was over too soon".into())));
         }
         let _ = self.0.write_all(&[1]);

@@ -6,7 +6,7 @@ use super::{
     ensure, ok,
 };
 use crate::setup::{Bench, Line};
-use contigo::{Accelerator, Backend, Engine, Error, Region, Timeout};
+use contigo::{Backend, Engine, Error, Region, Timeout, TypedDriver};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::refresh;
 use std::{thread::sleep, time::Duration};
@@ -22,7 +22,7 @@ pub(super) struct Timeouts {
 impl Bench for Timeouts {
     type Out = Verdict;
 
-    fn on<B: Backend, A: Accelerator<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<A, 2>, _line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: &Line<'_>) -> Verdict {
         let [mut from, mut to] = buffers(region)?;
         ok(from.view_mut::<u8>())?.fill(0x44);
         ok(to.view_mut::<u8>())?.fill(0xBB);
@@ -38,7 +38,7 @@ impl Bench for Timeouts {
         let (from, to) = (ok(from.into_cpu())?, ok(to.into_cpu())?);
         let then = ok(to.view::<u8>())?.to_vec();
         sleep(AFTERWARDS);
-        let to = ok(refresh(to, engine.port(), A::ADDR_BITS))?;
+        let to = ok(refresh(to, engine.port(), engine.driver().addr_bits()))?;
         let written = ok(to.view::<u8>())?.iter().zip(&then).filter(|(now, then)| now != then).count();
         ensure(written == 0, format!("{written} bytes were written after the engine was stopped"))?;
         drop(one(&mut engine, from, to, 0x66)?);

@@ -187,7 +187,7 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
     from.view_mut::<u8>()?.fill(0x99);
     to.view_mut::<u8>()?.fill(0x11);
     let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?)?;
-    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?;
+    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
     outcome.mismatches += to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x99).count() as u64;
     outcome.jobs += 1;
     outcome.bytes += LEN as u64;
@@ -217,9 +217,9 @@ impl<D: contigo::Device> Engines<D> {
     }
 }
 
-fn run<'p, A: contigo::Accelerator<2, Args = ()>>(engine: &mut Engine<A, 2>, operands: [contigo::Operand<'p>; 2]) -> Ended<'p> {
+fn run<'p, D: contigo::TypedDriver<2, Args = ()>>(engine: &mut Engine<D, 2>, operands: [contigo::Operand<'p>; 2]) -> Ended<'p> {
     let job = engine.start(operands, &()).map_err(|refused| (refused.error, None))?;
-    job.wait(LIMIT).map_err(|failed| {
+    job.wait(LIMIT).map(|done| done.buffers).map_err(|failed| {
         let back = failed.buffers.map(|buffers| buffers.map(|buffer| buffer.into_cpu()));
         match back {
             Some([Ok(first), Ok(second)]) => (failed.error, Some([first, second])),
@@ -284,7 +284,7 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     vfio.revoke(taken)?;
     let late = started.elapsed() >= if writes { SECOND_ENDS } else { FIRST_ENDS };
     let again = vfio.revoke(taken);
-    let [from, to] = job.wait(LIMIT)?;
+    let [from, to] = job.wait(LIMIT)?.buffers;
     if late {
         return Ok(None);
     }
@@ -322,7 +322,7 @@ pub(super) fn closed_while_running(address: &str) -> Result<Outcome> {
     let (mut from, to) = (region.carve(4096, Align::PAGE)?.into_buf(), region.carve(4096, Align::PAGE)?.into_buf());
     from.view_mut::<u8>()?.fill(0x42);
     let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?)?;
-    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?;
+    let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
     let mismatches = to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x42).count() as u64;
     let detail = "nothing was written after the device was closed; it opened again, and the next job was right";
     Ok(Outcome { jobs: 2, bytes: LEN as u64, mismatches, canary_hits: changed, ..Outcome::shown(detail) })

@@ -54,7 +54,7 @@ fn run<const BITS: u32>(address: &str, interrupt: Interrupt) -> Result<Outcome> 
         expected[target..target + len].copy_from_slice(&from.view::<u8>()?[at..at + len]);
         let source = from.view::<u8>()?.to_vec();
         let job = engine.start([from.to_device(at..at + len), to.from_device(target..target + len)], &())?;
-        let [from, to] = job.wait(LIMIT)?;
+        let [from, to] = job.wait(LIMIT)?.buffers;
         for (index, (seen, wanted)) in to.view::<u8>()?.iter().zip(&expected).enumerate() {
             let inside = (target..target + len).contains(&index);
             outcome.mismatches += u64::from(inside && seen != wanted);

@@ -24,7 +24,7 @@ pub(super) fn opened_again(address: &str) -> Result<Outcome> {
         let mark = 0x30 + u8::try_from(round).unwrap_or(0);
         from.view_mut::<u8>()?.fill(mark);
         let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Any, Unwatched)?)?;
-        let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?;
+        let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
         outcome.mismatches += to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != mark).count() as u64;
         outcome.jobs += 1;
         outcome.bytes += LEN as u64;
