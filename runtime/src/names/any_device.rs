@@ -139,6 +139,14 @@ impl Irq for AnyDevice<'_> {
         }
     }
 
+    fn arm_irq(&mut self) -> Result<Option<i32>, Error> {
+        match &mut self.registered {
+            Registered::Plain { irq: Some(irq), .. } => irq.arm_irq(),
+            Registered::Vfio(device) => device.arm_irq(),
+            _ => Ok(None),
+        }
+    }
+
     fn looks_before_clock(&self) -> u32 {
         match &self.registered {
             Registered::Plain { irq: None, .. } => Spin.looks_before_clock(),

@@ -146,6 +146,11 @@ impl Irq for UioIrq {
             Err(errno) => Err(Error::Os { call: "ppoll(/dev/uio)", errno }),
         }
     }
+
+    fn arm_irq(&mut self) -> Result<Option<i32>, Error> {
+        self.arm()?;
+        Ok(Some(self.file.raw()))
+    }
 }
 
 impl AsFd for UioIrq {
