@@ -27,7 +27,7 @@
 //! | [`trace`](trace/index.html) | what a run allocated, copied and synchronised, by the line that asked for it |
 //! | `mem/` | memory, and who owns it: [`Backend`], [`Region`], [`Pool`], [`Arena`], [`CpuBuf`], [`DevBuf`] |
 //! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`irq`]), its [`Port`] |
-//! | `job/` | [`Driver`], all that a driver author writes; [`Engine`], [`Queue`], [`Running`] |
+//! | `job/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //! | [`drivers`] | a folder a core: its registers, its driver, its model |
 //! | `linux/` | the kernel: memory, devices, VFIO, and the module that stops a device after a crash |
@@ -51,7 +51,7 @@
 //! let mut input = frames.take()?;                         // one atomic: no system call, no heap
 //! input.view_at_mut::<i32>(..128)?.fill(2);
 //! let job = copy.start([input.to_device(..128), output.from_device(..128)], &())?;
-//! let [_, output] = job.wait(Timeout::ms(20))?.buffers;   // interrupt or poll, always bounded
+//! let [_, output] = job.wait(Timeout::ms(20))?.buffers;         // interrupt or poll, always bounded
 //! assert_eq!(output.view_at::<i32>(..128)?, [2; 32]);
 //! # Ok::<(), contigo::Error>(())
 //! ```

@@ -3,10 +3,10 @@
 
 use super::{
     Done, Driver, JobError, Running, TypedDriver,
-    prepare::{About, most_bytes, prepare},
+    prepare::{About, prepare, tell_given},
 };
 use crate::{
-    mem::{DevBuf, DevSlice, Operand, Port},
+    mem::{DevSlice, Operand, Port},
     trace::{self, Event, Site},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result, barrier},
@@ -86,30 +86,30 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn start<'e, 'p, T>(
         &'e mut self,
-        operands: [Operand<'p, T>; OPERANDS],
+        mut operands: [Operand<'p, T>; OPERANDS],
         args: &D::Args,
     ) -> Result<Running<'e, 'p, D, OPERANDS, T>, JobError<[Operand<'p, T>; OPERANDS]>> {
         let (site, args) = (Site::here(), D::words(args));
-        let slices = match self.prepare(&operands, args.as_ref(), site) {
-            Ok(slices) => slices,
+        let mut slices = [DevSlice::EMPTY; OPERANDS];
+        match self.prepare(&operands, &mut slices, args.as_ref(), site) {
+            Ok(most_bytes) => self.most_bytes = most_bytes,
             Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, operands) }),
-        };
+        }
         barrier::before_doorbell();
         // From here on the device may have the addresses: nothing is given back, not even by a panic in the driver,
         // before it has been stopped.
-        let mut addrs = slices.iter().map(|slice| slice.addr);
-        let port = self.port;
-        let buffers = operands.map(|operand| operand.into_dev(&port, addrs.next().unwrap_or(DevSlice::EMPTY.addr)));
-        let buffers = ManuallyDrop::new(buffers);
-        if port.is_simulated() {
-            self.tell_given(&buffers);
+        for (operand, slice) in operands.iter_mut().zip(&slices) {
+            operand.give(&self.port, slice.addr);
+        }
+        let operands = ManuallyDrop::new(operands);
+        if self.port.is_simulated() {
+            tell_given(&self.port, &*operands);
         }
         self.busy = true;
         self.jobs.started += 1;
-        self.most_bytes = most_bytes(self.driver.operands(), &slices);
         // SAFETY: 1. `prepare` ran `check` on these slices and arguments. 2. The engine was not
-        // busy, so that no job is in flight. 3. The operands are `DevBuf`s inside a `ManuallyDrop`:
-        // no view of them exists, their region keeps them mapped while they are not dropped, and
+        // busy, so that no job is in flight. 3. The operands lie in a `ManuallyDrop`: no view of
+        // them exists, their region keeps them mapped while they are not dropped, and
         // they come out only in `Running`, after `poll` or `stop`, or below, after `stop`.
         let started = unsafe { self.driver.submit(0, &slices, args.as_ref()) };
         if let Err(cause) = started {
@@ -117,29 +117,34 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
             trace::happened(Event::Stop { port: self.port.name, job: self.jobs.started }, site);
             return Err(match stopped {
                 Ok(()) => {
-                    buffers.iter().for_each(DevBuf::at_rest);
-                    JobError::gave_back(cause, ManuallyDrop::into_inner(buffers).map(Operand::refused))
+                    operands.iter().for_each(|operand| operand.given().at_rest());
+                    let operands = ManuallyDrop::into_inner(operands);
+                    JobError::gave_back(cause, operands.map(|operand| Operand::refused(operand.into_dev())))
                 }
                 Err(error) => {
-                    let len_bytes = buffers.iter().map(DevBuf::handed_over_bytes).sum();
+                    let len_bytes = operands.iter().map(|operand| operand.given().handed_over_bytes()).sum();
                     trace::happened(Event::Leak { len_bytes }, site);
                     JobError::leaked(error, cause)
                 }
             });
         }
         trace::happened(Event::Submit { port: self.port.name, job: self.jobs.started }, site);
-        Ok(Running::new(self, ManuallyDrop::into_inner(buffers)))
+        Ok(Running::new(self, operands))
     }
 
     /// Everything that can be refused, then the caches. An error says which operand it is about.
     #[inline]
-    fn prepare<T>(&self, operands: &[Operand<'_, T>; OPERANDS], args: &[u32], site: Site) -> Result<[DevSlice; OPERANDS], About> {
+    fn prepare<T>(
+        &self,
+        operands: &[Operand<'_, T>; OPERANDS],
+        slices: &mut [DevSlice; OPERANDS],
+        args: &[u32],
+        site: Site,
+    ) -> Result<usize, About> {
         if self.busy {
             return Err((None, Error::Busy));
         }
-        let mut slices = [DevSlice::EMPTY; OPERANDS];
-        prepare(&self.driver, &self.port, operands, &mut slices, args, site)?;
-        Ok(slices)
+        prepare(&self.driver, &self.port, operands, slices, args, site)
     }
 
     /// What the driver makes of a job's end.
@@ -158,13 +163,6 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
         self.driver.stop()?;
         self.busy = false;
         Ok(())
-    }
-
-    /// A simulated board hears what the device is given. Apart from the fast path.
-    #[cold]
-    #[inline(never)]
-    fn tell_given<T>(&self, buffers: &[DevBuf<'_, T>; OPERANDS]) {
-        buffers.iter().zip(self.driver.operands()).for_each(|(buf, spec)| buf.is_given(&self.port, spec.direction));
     }
 
     /// Stops the device after a job went wrong. Nothing that follows is done before the look that

@@ -2,7 +2,7 @@
 
 use super::{Driver, OperandSpec};
 use crate::{
-    mem::{DevBuf, DevSlice, Operand, Port},
+    mem::{DevSlice, Operand, Port},
     trace::Site,
     types::{Error, Result},
 };
@@ -15,7 +15,8 @@ pub const MAX_OPERANDS: usize = 16;
 pub(super) type About = (Option<usize>, Error);
 
 /// Everything that can be refused, then the caches. `slices`, as many as operands, says where the
-/// device finds them.
+/// device finds them. Returns how many bytes the job may write; where it writes none, how many it
+/// reads.
 #[inline]
 pub(super) fn prepare<D: Driver, T>(
     driver: &D,
@@ -24,23 +25,29 @@ pub(super) fn prepare<D: Driver, T>(
     slices: &mut [DevSlice],
     args: &[u32],
     site: Site,
-) -> Result<(), About> {
+) -> Result<usize, About> {
     let (specs, addr_bits) = (driver.operands(), driver.addr_bits());
     if specs.len() != operands.len() {
         let (value, n) = (operands.len() as u64, specs.len() as u64);
         return Err((None, Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 }));
     }
+    let (mut reads, mut writes) = (0_usize, 0_usize);
     for (index, ((operand, slice), spec)) in operands.iter().zip(&mut *slices).zip(specs).enumerate() {
-        *slice = one(operand, index, spec, port, addr_bits).map_err(|error| (Some(index), error))?;
+        *slice = match one(operand, index, spec, port, addr_bits) {
+            Ok(slice) => slice,
+            Err(error) => return Err((Some(index), error)),
+        };
+        let sum = if spec.direction.device_writes() { &mut writes } else { &mut reads };
+        *sum = sum.saturating_add(slice.len_bytes);
     }
     driver.check(slices, args).map_err(|error| (None, error))?;
     for (index, operand) in operands.iter().enumerate() {
         operand.prepare(port, site).map_err(|error| (Some(index), error))?;
     }
-    Ok(())
+    Ok(if writes == 0 { reads } else { writes })
 }
 
-#[inline]
+#[inline(always)]
 fn one<T>(operand: &Operand<'_, T>, index: usize, spec: &OperandSpec, port: &Port, addr_bits: u32) -> Result<DevSlice> {
     if operand.direction() != spec.direction {
         return Err(Error::WrongDirection { index, expected: spec.direction });
@@ -50,25 +57,26 @@ fn one<T>(operand: &Operand<'_, T>, index: usize, spec: &OperandSpec, port: &Por
     Ok(slice)
 }
 
-/// How many bytes a job may write; where it writes none, how many it reads.
-#[inline]
-pub(super) fn most_bytes(specs: &[OperandSpec], slices: &[DevSlice]) -> usize {
-    let sum = |writes: bool| {
-        let of = specs.iter().zip(slices).filter(|(spec, _)| spec.direction.device_writes() == writes);
-        of.map(|(_, slice)| slice.len_bytes).fold(0, usize::saturating_add)
-    };
-    match sum(true) {
-        0 => sum(false),
-        written => written,
-    }
+/// A simulated board hears what the device is given. Apart from the fast path.
+#[cold]
+#[inline(never)]
+pub(super) fn tell_given<T>(port: &Port, operands: &[Operand<'_, T>]) {
+    operands.iter().for_each(|operand| operand.given().is_given(port, operand.direction()));
+}
+
+/// It hears that no device has the buffers any more.
+#[cold]
+#[inline(never)]
+pub(super) fn at_rest<T>(operands: &[Operand<'_, T>]) {
+    operands.iter().for_each(|operand| operand.given().at_rest());
 }
 
 /// The device wrote only the first `bytes` of the one operand that it writes: no more is
 /// invalidated. Where it writes several, each counts as written whole (`Completion::bytes`).
 #[inline]
-pub(super) fn received<T>(specs: &[OperandSpec], buffers: &mut [DevBuf<'_, T>], bytes: usize) {
-    let mut written = buffers.iter_mut().zip(specs).filter(|(_, spec)| spec.direction.device_writes());
-    if let (Some((buf, _)), None) = (written.next(), written.next()) {
-        buf.received(bytes);
+pub(super) fn received<T>(operands: &mut [Operand<'_, T>], bytes: usize) {
+    let mut written = operands.iter_mut().filter(|operand| operand.direction().device_writes());
+    if let (Some(operand), None) = (written.next(), written.next()) {
+        operand.given_mut().received(bytes);
     }
 }

@@ -2,8 +2,8 @@
 //! Several jobs in flight.
 
 use super::{
-    Done, Driver, JobError, TypedDriver,
-    prepare::{most_bytes, prepare, received},
+    Completion, Done, Driver, JobError, TypedDriver,
+    prepare::{at_rest, prepare, received, tell_given},
 };
 use crate::{
     mem::{AnyThread, CpuBuf, DevBuf, DevSlice, Operand, Port},
@@ -14,8 +14,10 @@ use crate::{
 use core::{fmt, mem::ManuallyDrop};
 use heapless::Vec;
 
-/// The buffers of one job in flight, on the device's side.
+/// The buffers of one job, on the device's side.
 type Buffers<'p, T, const OPERANDS: usize> = Vec<DevBuf<'p, T>, OPERANDS>;
+/// The same in flight.
+type Given<'p, T, const OPERANDS: usize> = Vec<Operand<'p, T>, OPERANDS>;
 
 /// **It owns the buffers of its jobs in flight**: up to `SLOTS` of them, and no more than the device
 /// takes at once.
@@ -86,7 +88,8 @@ pub struct Queue<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize = 1, T
 }
 
 struct InFlight<'p, const OPERANDS: usize, T> {
-    buffers: Buffers<'p, T, OPERANDS>,
+    /// Given to the device.
+    operands: Given<'p, T, OPERANDS>,
     slot: usize,
     /// Which push it was, to take jobs back in their order.
     serial: u64,
@@ -160,12 +163,17 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
         &mut self,
         timeout: Timeout,
     ) -> Result<Option<Done<[CpuBuf<'p, T>; OPERANDS], D::Report>>, JobError<Buffers<'p, T, OPERANDS>>> {
-        match self.next_device(timeout)? {
-            Some(done) => match done.buffers.iter().try_for_each(|buf| buf.sync_for_cpu(Site::here())) {
-                Ok(()) => Ok(Some(done.map(|buffers| buffers.map(DevBuf::reclaim)))),
-                Err(error) => Err(JobError::gave_back(error, done.buffers.into_iter().collect())),
-            },
-            None => Ok(None),
+        let Some((operands, completion)) = self.end(timeout, Site::here())? else { return Ok(None) };
+        let mut synced = Ok(());
+        for operand in &operands {
+            synced = synced.and_then(|()| operand.given().sync_for_cpu(Site::here()));
+        }
+        match (synced, operands.into_array()) {
+            (Ok(()), Ok(operands)) => Ok(Some(self.done(operands.map(|operand: Operand<'p, T>| operand.into_dev().reclaim()), completion))),
+            (synced, operands) => {
+                let operands = operands.map_or_else(|operands| operands, Vec::from_array);
+                Err(JobError::gave_back(synced.err().unwrap_or(Error::Busy), buffers(operands)))
+            }
         }
     }
 
@@ -180,13 +188,16 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
         &mut self,
         timeout: Timeout,
     ) -> Result<Option<Done<[DevBuf<'p, T>; OPERANDS], D::Report>>, JobError<Buffers<'p, T, OPERANDS>>> {
-        let Some(Done { buffers, completion, .. }) = self.next_words(timeout)? else { return Ok(None) };
-        let report = self.driver.report(&completion);
-        match buffers.into_array() {
-            Ok(buffers) => Ok(Some(Done { buffers, report, completion })),
+        let Some((operands, completion)) = self.end(timeout, Site::here())? else { return Ok(None) };
+        match operands.into_array() {
+            Ok(operands) => Ok(Some(self.done(operands.map(Operand::into_dev), completion))),
             // `prepare` compared the count with the driver's, which never changes.
-            Err(buffers) => Err(JobError::gave_back(Error::Busy, buffers)),
+            Err(operands) => Err(JobError::gave_back(Error::Busy, buffers(operands))),
         }
+    }
+
+    fn done<B>(&self, buffers: B, completion: Completion) -> Done<B, D::Report> {
+        Done { buffers, report: self.driver.report(&completion), completion }
     }
 }
 
@@ -235,19 +246,10 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         operands: [Operand<'p, T>; OPERANDS],
         args: &[u32],
     ) -> Result<usize, JobError<[Operand<'p, T>; OPERANDS]>> {
-        let site = Site::here();
-        let mut slices = [DevSlice::EMPTY; OPERANDS];
-        if let Err((operand, error)) = self.ready(&operands, &mut slices, args, site) {
-            return Err(JobError { operand, ..JobError::gave_back(error, operands) });
-        }
-        let mut buffers = Vec::new();
-        for (operand, slice) in operands.into_iter().zip(&slices) {
-            // There is room for `OPERANDS`.
-            let _ = buffers.push(operand.into_dev(&self.port, slice.addr));
-        }
-        self.launch(buffers, &slices, args, site).map_err(|failed| match failed.buffers.map(Vec::into_array) {
-            Some(Ok(buffers)) => JobError::gave_back(failed.cause, buffers.map(Operand::refused)),
-            _ => JobError::leaked(failed.error, failed.cause),
+        self.push_vec(Vec::from_array(operands), args).map_err(|failed| {
+            // They are as many as they were.
+            let buffers = failed.buffers.and_then(|operands| operands.into_array().ok());
+            JobError { error: failed.error, cause: failed.cause, operand: failed.operand, buffers }
         })
     }
 
@@ -259,21 +261,20 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn push_vec(
         &mut self,
-        operands: Vec<Operand<'p, T>, OPERANDS>,
+        mut operands: Vec<Operand<'p, T>, OPERANDS>,
         args: &[u32],
     ) -> Result<usize, JobError<Vec<Operand<'p, T>, OPERANDS>>> {
         let site = Site::here();
         let mut slices = [DevSlice::EMPTY; OPERANDS];
-        let count = operands.len();
-        let (slices, _) = slices.split_at_mut(count.min(OPERANDS));
-        if let Err((operand, error)) = self.ready(&operands, slices, args, site) {
-            return Err(JobError { operand, ..JobError::gave_back(error, operands) });
+        let (slices, _) = slices.split_at_mut(operands.len().min(OPERANDS));
+        let most_bytes = match self.ready(&operands, slices, args, site) {
+            Ok(most_bytes) => most_bytes,
+            Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, operands) }),
+        };
+        for (operand, slice) in operands.iter_mut().zip(&*slices) {
+            operand.give(&self.port, slice.addr);
         }
-        let buffers = operands.into_iter().zip(&*slices).map(|(operand, slice)| operand.into_dev(&self.port, slice.addr)).collect();
-        self.launch(buffers, slices, args, site).map_err(|failed| match failed.buffers {
-            Some(buffers) => JobError::gave_back(failed.cause, buffers.into_iter().map(Operand::refused).collect()),
-            None => JobError::leaked(failed.error, failed.cause),
-        })
+        self.launch(operands, most_bytes, slices, args, site)
     }
 
     /// As [`next_device`](Self::next_device), with what the device said as it is.
@@ -283,10 +284,20 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next_words(&mut self, timeout: Timeout) -> Result<Option<Done<Buffers<'p, T, OPERANDS>>>, JobError<Buffers<'p, T, OPERANDS>>> {
+        let Some((operands, completion)) = self.end(timeout, Site::here())? else { return Ok(None) };
+        Ok(Some(Done { buffers: buffers(operands), report: completion, completion }))
+    }
+
+    /// The next job that ended.
+    #[inline]
+    fn end(
+        &mut self,
+        timeout: Timeout,
+        site: Site,
+    ) -> Result<Option<(Given<'p, T, OPERANDS>, Completion)>, JobError<Buffers<'p, T, OPERANDS>>> {
         if self.len == 0 {
             return Ok(None);
         }
-        let site = Site::here();
         let timeout = if self.state == State::Stopped { Timeout::NOW } else { timeout };
         let completion = match self.driver.poll(timeout) {
             Ok(Some(completion)) => completion,
@@ -295,30 +306,33 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         };
         let place = if self.in_order { self.oldest } else { completion.slot };
         let job = self.places.get_mut(place);
-        let most_bytes = job.as_ref().and_then(|job| job.as_ref()).filter(|job| job.slot == completion.slot).map(|job| job.most_bytes);
+        let most_bytes = match &job {
+            Some(Some(job)) if job.slot == completion.slot => Some(job.most_bytes),
+            _ => None,
+        };
         if let Err(error) = completion.distrust(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0)) {
             return Err(self.fault(error, site));
         }
         barrier::after_completion();
-        let Some(InFlight { mut buffers, .. }) = job.and_then(Option::take) else { return Ok(None) };
+        let Some(InFlight { mut operands, .. }) = job.and_then(Option::take) else { return Ok(None) };
         if self.port.is_simulated() {
-            at_rest(&buffers);
+            at_rest(&operands);
         }
         self.is_out(place);
         trace::happened(Event::Complete { port: self.port.name, job: self.counts.pushed }, site);
         if let Some(bytes) = completion.bytes {
-            received(self.driver.operands(), &mut buffers, bytes);
+            received(&mut operands, bytes);
         }
         if let Some(what) = completion.failed {
             self.counts.failed += 1;
             let device = self.driver.name();
-            return Err(JobError::gave_back(Error::Fault { device, status: completion.status, what }, buffers));
+            return Err(JobError::gave_back(Error::Fault { device, status: completion.status, what }, buffers(operands)));
         }
         self.counts.completed += 1;
         if self.len == 0 {
             self.counts.ran_dry += 1;
         }
-        Ok(Some(Done { buffers, report: completion, completion }))
+        Ok(Some((operands, completion)))
     }
 
     /// Stops the device, whatever it is doing. Jobs that had ended still come out by
@@ -336,7 +350,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         barrier::after_completion();
         self.state = State::Stopped;
         if self.port.is_simulated() {
-            self.places.iter().flatten().for_each(|job| at_rest(&job.buffers));
+            self.places.iter().flatten().for_each(|job| at_rest(&job.operands));
         }
         self.begin_anew();
         Ok(())
@@ -350,10 +364,10 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         }
         let jobs = self.places.iter_mut().enumerate().filter_map(|(place, job)| job.as_ref().map(|job| (job.serial, place)));
         let (_, place) = jobs.min()?;
-        let InFlight { buffers, slot, .. } = self.places.get_mut(place).and_then(Option::take)?;
+        let InFlight { operands, slot, .. } = self.places.get_mut(place).and_then(Option::take)?;
         self.is_out(place);
         self.counts.cancelled += 1;
-        Some(Cancelled { slot, buffers })
+        Some(Cancelled { slot, buffers: buffers(operands) })
     }
 
     /// Stops the device and drops every job's buffers, which gives them back to their pools.
@@ -417,7 +431,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     ///
     /// # Errors
     /// What the interrupt's file says.
-    pub fn arm_irq(&mut self) -> Result<Option<i32>> {
+    pub fn arm_irq(&self) -> Result<Option<i32>> {
         self.driver.arm_irq()
     }
 
@@ -428,38 +442,44 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
 
     /// Everything that can be refused, then the caches and the barrier before the doorbell.
     #[inline]
-    fn ready(&self, operands: &[Operand<'_, T>], slices: &mut [DevSlice], args: &[u32], site: Site) -> Result<(), super::prepare::About> {
+    fn ready(
+        &self,
+        operands: &[Operand<'_, T>],
+        slices: &mut [DevSlice],
+        args: &[u32],
+        site: Site,
+    ) -> Result<usize, super::prepare::About> {
         if self.state != State::AtWork {
             return Err((None, Error::QueueStopped { in_flight: self.len }));
         }
         if self.is_full() {
             return Err((None, Error::QueueFull { depth: self.depth }));
         }
-        prepare(&self.driver, &self.port, operands, slices, args, site)?;
+        let most_bytes = prepare(&self.driver, &self.port, operands, slices, args, site)?;
         barrier::before_doorbell();
-        Ok(())
+        Ok(most_bytes)
     }
 
     /// Puts a job into its place, and rings the doorbell. `ready` succeeded.
     #[inline]
     fn launch(
         &mut self,
-        buffers: Buffers<'p, T, OPERANDS>,
+        operands: Given<'p, T, OPERANDS>,
+        most_bytes: usize,
         slices: &[DevSlice],
         args: &[u32],
         site: Site,
-    ) -> Result<usize, JobError<Buffers<'p, T, OPERANDS>>> {
+    ) -> Result<usize, JobError<Given<'p, T, OPERANDS>>> {
         let (place, slot) = self.free();
         if self.port.is_simulated() {
-            self.tell_given(&buffers);
+            tell_given(&self.port, &operands);
         }
-        let most_bytes = most_bytes(self.driver.operands(), slices);
         // From here on the device may have the addresses: the buffers are in their place, also when
         // the driver panics.
         match self.places.get_mut(place) {
-            Some(empty @ None) => *empty = Some(InFlight { buffers, slot, serial: self.counts.pushed, most_bytes }),
+            Some(empty @ None) => *empty = Some(InFlight { operands, slot, serial: self.counts.pushed, most_bytes }),
             // `free` found it empty, and it was not full.
-            _ => return Err(JobError::gave_back(Error::QueueFull { depth: self.depth }, buffers)),
+            _ => return Err(JobError::gave_back(Error::QueueFull { depth: self.depth }, operands)),
         }
         self.len += 1;
         self.counts.pushed += 1;
@@ -475,7 +495,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
                     self.len -= 1;
                     self.counts.pushed -= 1;
                     self.begin_anew();
-                    JobError::gave_back(cause, job.buffers)
+                    JobError::gave_back(cause, job.operands.into_iter().map(|operand| Operand::refused(operand.into_dev())).collect())
                 }
                 (stopped, job) => {
                     // Will not stop: it stays inside.
@@ -528,20 +548,12 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
         JobError::leaked(stopped.err().unwrap_or(cause), cause)
     }
-
-    /// A simulated board hears what the device is given. Apart from the fast path.
-    #[cold]
-    #[inline(never)]
-    fn tell_given(&self, buffers: &[DevBuf<'_, T>]) {
-        buffers.iter().zip(self.driver.operands()).for_each(|(buf, spec)| buf.is_given(&self.port, spec.direction));
-    }
 }
 
-/// A simulated board hears that no device has the buffers any more. Apart from the fast path.
-#[cold]
-#[inline(never)]
-fn at_rest<T>(buffers: &[DevBuf<'_, T>]) {
-    buffers.iter().for_each(DevBuf::at_rest);
+/// The buffers of a job, still on the device's side.
+#[inline]
+fn buffers<'p, T, const OPERANDS: usize>(operands: Given<'p, T, OPERANDS>) -> Buffers<'p, T, OPERANDS> {
+    operands.into_iter().map(Operand::into_dev).collect()
 }
 
 impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Drop for Queue<'_, D, SLOTS, OPERANDS, T> {
@@ -554,7 +566,8 @@ impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Drop for Queue<'_,
             // SAFETY: `drop` runs once, and the device is stopped.
             unsafe { ManuallyDrop::drop(&mut self.places) }
         } else {
-            let len_bytes = self.places.iter().flatten().flat_map(|job| &job.buffers).map(DevBuf::handed_over_bytes).sum();
+            let all = self.places.iter().flatten().flat_map(|job| &job.operands);
+            let len_bytes = all.map(|operand| operand.given().handed_over_bytes()).sum();
             trace::happened(Event::Leak { len_bytes }, Site::NONE);
         }
     }

@@ -1,15 +1,16 @@
 //! A job under way.
 
-use super::{Completion, Done, JobError, TypedDriver, engine::Engine};
+use super::{
+    Completion, Done, JobError, TypedDriver,
+    engine::Engine,
+    prepare::{at_rest, received},
+};
 use crate::{
-    mem::{CpuBuf, DevBuf, buf::AnyThread},
+    mem::{CpuBuf, DevBuf, Operand, buf::AnyThread},
     trace::{self, Event, Site},
     types::{Error, Timeout, barrier},
 };
-use core::{
-    fmt,
-    mem::{self, ManuallyDrop},
-};
+use core::{fmt, mem::ManuallyDrop};
 
 /// A job under way: the device has its buffers, and nobody else.
 ///
@@ -17,8 +18,9 @@ use core::{
 #[must_use = "dropping a running job stops it"]
 pub struct Running<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T = AnyThread> {
     engine: &'e mut Engine<D, OPERANDS>,
-    /// `None` only while the job is being consumed. Never dropped by itself: only `failed` knows whether the device stopped.
-    buffers: ManuallyDrop<Option<[DevBuf<'p, T>; OPERANDS]>>,
+    /// The buffers, given to the device. `None` only while the job is being consumed. Never dropped by
+    /// itself: only `failed` knows whether the device stopped.
+    operands: Option<ManuallyDrop<[Operand<'p, T>; OPERANDS]>>,
 }
 
 /// A job's buffers in its error, on the device's side.
@@ -40,8 +42,9 @@ type Ended<'p, D, const OPERANDS: usize, T> = Done<[DevBuf<'p, T>; OPERANDS], <D
 type EndedOnCpu<'p, D, const OPERANDS: usize, T> = Done<[CpuBuf<'p, T>; OPERANDS], <D as TypedDriver<OPERANDS>>::Report>;
 
 impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p, D, OPERANDS, T> {
-    pub(super) fn new(engine: &'e mut Engine<D, OPERANDS>, buffers: [DevBuf<'p, T>; OPERANDS]) -> Self {
-        Self { engine, buffers: ManuallyDrop::new(Some(buffers)) }
+    #[inline]
+    pub(super) const fn new(engine: &'e mut Engine<D, OPERANDS>, operands: ManuallyDrop<[Operand<'p, T>; OPERANDS]>) -> Self {
+        Self { engine, operands: Some(operands) }
     }
 
     /// Waits for the end of the job, at most for `timeout`, and gives the buffers back to the CPU: what the device wrote is
@@ -52,8 +55,11 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     /// in the error, still on the device's side ([`DevBuf::into_cpu`]); with [`Error::WillNotStop`] they are leaked.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn wait(self, timeout: Timeout) -> Result<EndedOnCpu<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
-        reclaim(self.wait_device(timeout)?, Site::here())
+    pub fn wait(mut self, timeout: Timeout) -> Result<EndedOnCpu<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
+        match self.look(timeout, Site::here()) {
+            Ok(Some(completion)) => self.reclaim(completion, Site::here()),
+            looked => Err(self.failed(looked.err().unwrap_or(Error::Timeout { timeout_us: timeout.as_us() }), Site::here())),
+        }
     }
 
     /// Waits as [`wait`](Self::wait) does, and leaves the buffers on the device's side, for the next job to use with no cache
@@ -64,9 +70,9 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn wait_device(mut self, timeout: Timeout) -> Result<Ended<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
-        match self.look(timeout, Site::here())? {
-            Some(ended) => Ok(ended),
-            None => Err(self.failed(Error::Timeout { timeout_us: timeout.as_us() }, Site::here())),
+        match self.look(timeout, Site::here()) {
+            Ok(Some(completion)) => self.release(completion),
+            looked => Err(self.failed(looked.err().unwrap_or(Error::Timeout { timeout_us: timeout.as_us() }), Site::here())),
         }
     }
 
@@ -78,9 +84,10 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn wait_for(mut self, timeout: Timeout) -> Result<Attempt<'e, 'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
-        match self.look(timeout, Site::here())? {
-            Some(ended) => reclaim(ended, Site::here()).map(Attempt::Done),
-            None => Ok(Attempt::Pending(self)),
+        match self.look(timeout, Site::here()) {
+            Ok(Some(completion)) => self.reclaim(completion, Site::here()).map(Attempt::Done),
+            Ok(None) => Ok(Attempt::Pending(self)),
+            Err(error) => Err(self.failed(error, Site::here())),
         }
     }
 
@@ -91,10 +98,11 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn wait_device_for(mut self, timeout: Timeout) -> Result<Attempt<'e, 'p, D, OPERANDS, T, DevBuf<'p, T>>, Failed<'p, OPERANDS, T>> {
-        Ok(match self.look(timeout, Site::here())? {
-            Some(ended) => Attempt::Done(ended),
-            None => Attempt::Pending(self),
-        })
+        match self.look(timeout, Site::here()) {
+            Ok(Some(completion)) => self.release(completion).map(Attempt::Done),
+            Ok(None) => Ok(Attempt::Pending(self)),
+            Err(error) => Err(self.failed(error, Site::here())),
+        }
     }
 
     /// Looks once, without waiting and without a system call: `wait_for(Timeout::NOW)`.
@@ -111,84 +119,88 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         &self.engine.driver
     }
 
-    /// One wait of the driver's. `None`: the job goes on.
+    /// One wait of the driver's. `None`: the job goes on. After a completion the device is finished
+    /// (`Driver`, 2), and the buffers are still here; after an error the caller stops the device.
     #[inline]
-    fn look(&mut self, timeout: Timeout, site: Site) -> Result<Option<Ended<'p, D, OPERANDS, T>>, Failed<'p, OPERANDS, T>> {
-        let completion = match self.engine.driver.poll(timeout) {
-            Ok(Some(completion)) => completion,
-            Ok(None) => return Ok(None),
-            Err(error) => return Err(self.failed(error, site)),
-        };
-        let name = self.engine.driver.name();
-        if let Err(error) = completion.distrust(name, completion.slot == 0, self.engine.most_bytes) {
-            return Err(self.failed(error, site));
-        }
+    fn look(&mut self, timeout: Timeout, site: Site) -> Result<Option<Completion>, Error> {
+        let engine = &mut *self.engine;
+        let Some(completion) = engine.driver.poll(timeout)? else { return Ok(None) };
+        completion.distrust(engine.driver.name(), completion.slot == 0, engine.most_bytes)?;
         if let Some(what) = completion.failed {
-            return Err(self.failed(Error::Fault { device: name, status: completion.status, what }, site));
+            return Err(Error::Fault { device: engine.driver.name(), status: completion.status, what });
         }
-        let buffers = self.completed(&completion, site)?;
-        Ok(Some(self.engine.done(buffers, completion)))
-    }
-
-    /// The device said that it is finished (`Driver`, 2).
-    #[inline]
-    fn completed(&mut self, completion: &Completion, site: Site) -> Result<[DevBuf<'p, T>; OPERANDS], Failed<'p, OPERANDS, T>> {
         barrier::after_completion();
-        self.engine.busy = false;
-        self.engine.jobs.completed += 1;
-        trace::happened(Event::Complete { port: self.engine.port.name, job: self.engine.jobs.started }, site);
-        if self.engine.port.is_simulated() {
+        engine.busy = false;
+        engine.jobs.completed += 1;
+        trace::happened(Event::Complete { port: engine.port.name, job: engine.jobs.started }, site);
+        if engine.port.is_simulated() {
             self.at_rest();
         }
-        let mut buffers = self.buffers.take().ok_or_else(|| JobError::leaked(Error::Busy, Error::Busy))?;
-        if let Some(bytes) = completion.bytes {
-            super::prepare::received(self.engine.driver.operands(), &mut buffers, bytes);
+        if let (Some(bytes), Some(operands)) = (completion.bytes, &mut self.operands) {
+            received(&mut **operands, bytes);
         }
-        Ok(buffers)
+        Ok(Some(completion))
     }
 
-    /// A simulated board hears that no device has the buffers any more. Apart from the fast path.
-    #[cold]
-    #[inline(never)]
+    /// The buffers, still on the device's side. `look` saw the end.
+    #[inline]
+    fn release(mut self, completion: Completion) -> Result<Ended<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
+        match self.take() {
+            Some(operands) => Ok(self.engine.done(operands.map(Operand::into_dev), completion)),
+            None => Err(JobError::leaked(Error::Busy, Error::Busy)),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<[Operand<'p, T>; OPERANDS]> {
+        self.operands.take().map(ManuallyDrop::into_inner)
+    }
+
+    /// The CPU's again, all of them or none: a view of a buffer whose caches are stale could change
+    /// under its reader. `look` saw the end.
+    #[inline]
+    fn reclaim(mut self, completion: Completion, site: Site) -> Result<EndedOnCpu<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
+        let mut synced = Ok(());
+        for operand in self.operands.iter().flat_map(|operands| operands.iter()) {
+            synced = synced.and_then(|()| operand.given().sync_for_cpu(site));
+        }
+        match (synced, self.take()) {
+            (Ok(()), Some(operands)) => Ok(self.engine.done(operands.map(|operand| operand.into_dev().reclaim()), completion)),
+            (Err(error), Some(operands)) => Err(JobError::gave_back(error, operands.map(Operand::into_dev))),
+            (_, None) => Err(JobError::leaked(Error::Busy, Error::Busy)),
+        }
+    }
+
+    /// A simulated board hears that no device has the buffers any more.
     fn at_rest(&self) {
-        self.buffers.iter().flatten().for_each(DevBuf::at_rest);
+        self.operands.iter().for_each(|operands| at_rest(&**operands));
     }
 
     /// Stops the device; the buffers come back only when it has stopped.
+    #[cold]
     fn failed(&mut self, cause: Error, site: Site) -> Failed<'p, OPERANDS, T> {
         let stopped = self.engine.stop();
         trace::happened(Event::Stop { port: self.engine.port.name, job: self.engine.jobs.started }, site);
         match stopped {
             Ok(()) => {
                 self.at_rest();
-                JobError { error: cause, cause, operand: None, buffers: self.buffers.take() }
+                JobError { error: cause, cause, operand: None, buffers: self.take().map(|operands| operands.map(Operand::into_dev)) }
             }
             Err(error) => {
                 // The device may still write: leak, never free.
-                let len_bytes = self.buffers.iter().flatten().map(DevBuf::handed_over_bytes).sum();
+                let all = self.operands.iter().flat_map(|operands| operands.iter());
+                let len_bytes = all.map(|operand| operand.given().handed_over_bytes()).sum();
                 trace::happened(Event::Leak { len_bytes }, site);
-                mem::forget(self.buffers.take());
+                self.operands = None;
                 JobError::leaked(error, cause)
             }
         }
     }
 }
 
-/// The CPU's again, all of them or none: a view of a buffer whose caches are stale could change under its reader.
-#[inline]
-fn reclaim<R, const OPERANDS: usize, T>(
-    ended: Done<[DevBuf<'_, T>; OPERANDS], R>,
-    site: Site,
-) -> Result<Done<[CpuBuf<'_, T>; OPERANDS], R>, Failed<'_, OPERANDS, T>> {
-    match ended.buffers.iter().try_for_each(|buf| buf.sync_for_cpu(site)) {
-        Ok(()) => Ok(ended.map(|buffers| buffers.map(DevBuf::reclaim))),
-        Err(error) => Err(JobError::gave_back(error, ended.buffers)),
-    }
-}
-
 impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Drop for Running<'_, '_, D, OPERANDS, T> {
     fn drop(&mut self) {
-        if self.buffers.is_some() {
+        if self.operands.is_some() {
             drop(self.failed(Error::Busy, Site::NONE));
         }
     }
@@ -196,6 +208,6 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Drop for Running<'_, '_
 
 impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> fmt::Debug for Running<'_, '_, D, OPERANDS, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("engine", &self.engine).field("buffers", &self.buffers).finish()
+        f.debug_struct("Running").field("engine", &self.engine).field("operands", &self.operands).finish()
     }
 }

@@ -57,6 +57,16 @@ pub(crate) struct Part {
 }
 
 impl Part {
+    /// Which bytes of `whole` they are, and true; or, where they are not inside, the first and the
+    /// last one as they were asked for, and false.
+    #[inline]
+    pub(crate) fn within(self, whole: Span) -> (Span, bool) {
+        match whole.part(self) {
+            Ok(span) => (span, true),
+            Err(_) => (Span::new(self.start, self.end.unwrap_or(whole.len)), false),
+        }
+    }
+
     pub(crate) fn of(range: impl RangeBounds<usize>) -> Self {
         // `saturating_add`: `usize::MAX` as a bound is out of every block, and stays so.
         let start = match range.start_bound() {

@@ -129,8 +129,8 @@ impl Irq for AnyDevice<'_> {
         }
     }
 
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
-        match &mut self.registered {
+    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
+        match &self.registered {
             Registered::Plain { irq: Some(irq), .. } => irq.wait(timeout_us),
             Registered::Plain { irq: None, .. } => Spin.wait(timeout_us),
             Registered::Vfio(device) => device.wait(timeout_us),

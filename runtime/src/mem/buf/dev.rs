@@ -67,32 +67,32 @@ pub struct DevBuf<'p, T = AnyThread> {
 }
 
 impl<'p, T> DevBuf<'p, T> {
-    /// After the hand-over: `span` was cleaned (or the port is coherent), and `port` reaches it.
-    pub(super) fn new(cpu: CpuBuf<'p, T>, span: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
-        let cpu_span = cpu.span();
-        let written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
-        Self {
-            chunk: cpu.into_chunk(),
-            cpu_span,
-            span,
-            last: span,
-            addr,
-            written,
-            coherent: port.coherent,
-            fresh: true,
-            thread: PhantomData,
-        }
+    /// In this shape, and no device knows of it yet: the CPU's, until `first`.
+    #[inline]
+    pub(super) fn unsent(cpu: CpuBuf<'p, T>) -> Self {
+        let (cpu_span, addr) = (cpu.span(), DevSlice::EMPTY.addr);
+        let written = Span::new(cpu_span.start, 0);
+        let (span, last) = (cpu_span, cpu_span);
+        Self { chunk: cpu.into_chunk(), cpu_span, span, last, addr, written, coherent: false, fresh: true, thread: PhantomData }
+    }
+
+    /// After the first hand-over: `span` was cleaned (or the port is coherent), and `port` reaches
+    /// it.
+    #[inline]
+    pub(super) fn first(&mut self, span: Span, direction: Direction, port: &Port, addr: DevAddr) {
+        (self.span, self.last, self.addr, self.coherent) = (span, span, addr, port.coherent);
+        self.written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
     }
 
     /// The same buffer handed over again, maybe through another port.
-    pub(super) fn again(mut self, part: Span, direction: Direction, port: &Port, addr: DevAddr) -> Self {
+    #[inline]
+    pub(super) fn again(&mut self, part: Span, direction: Direction, port: &Port, addr: DevAddr) {
         if self.coherent != port.coherent {
             // Caches and memory agree: `change_port`.
             self.written.len = 0;
         }
         (self.last, self.addr, self.coherent, self.fresh) = (part, addr, port.coherent, self.written.len == 0);
         self.will_be_written(part, direction);
-        self
     }
 
     /// A simulated board hears that a device behind `port` has what the last hand-over named, and

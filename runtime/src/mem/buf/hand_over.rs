@@ -30,7 +30,8 @@ pub(super) fn check(
     if span.len == 0 {
         return Err(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
     }
-    let (state, mapping) = (chunk.state(), &chunk.state().mapping);
+    let state = chunk.state();
+    let mapping = &state.mapping;
     if mapping.bus != port.bus {
         return Err(Error::WrongBus { port: port.name, memory: mapping.bus });
     }
@@ -47,10 +48,20 @@ pub(super) fn check(
             SyncScope::Whole => state.shared_with_others(chunk.extent).map_or(Ok(()), Err)?,
             SyncScope::Range { .. } => {}
         }
-        before_device(span, direction, chunk.extent, chunk.line())?;
+        before_device(span, direction, chunk.extent, state.line)?;
     }
     let addr = port.dev_addr_within(mapping.base.plus(span.start), span.len, addr_bits)?;
     Ok(DevSlice { addr, offset_bytes: 0, len_bytes: span.len })
+}
+
+/// What the caches need before a device uses `span` of a chunk that was the CPU's. `check` passed.
+#[inline]
+pub(super) fn prepare(chunk: &Chunk<'_>, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+    if port.coherent {
+        return Ok(());
+    }
+    let state = chunk.state();
+    state.sync_for_device(chunk.backend(), &before_device(span, direction, chunk.extent, state.line)?, site)
 }
 
 /// The checks, the caches, and the barrier before a doorbell: what a job does for its operands, for
@@ -119,25 +130,16 @@ impl<'p, T> CpuBuf<'p, T> {
         direction: Direction,
     ) -> Result<DevBuf<'p, T>, Refused<Self>> {
         let (part, site) = (self.span().part(Part::of(range)), Site::here());
-        let prepare = |span| self.prepare(span, direction, port, site);
+        let prepare = |span| prepare(self.chunk(), span, direction, port, site);
         match ready(self.chunk(), part, direction, (port, addr_bits), prepare) {
             Ok((span, addr)) => {
-                let buf = DevBuf::new(self, span, direction, port, addr);
+                let mut buf = DevBuf::unsent(self);
+                buf.first(span, direction, port, addr);
                 buf.is_given(port, direction);
                 Ok(buf)
             }
             Err(error) => Err(Refused::new(error, self)),
         }
-    }
-
-    /// What the caches need before a device uses `span`. `check` passed.
-    #[inline]
-    pub(super) fn prepare(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
-        if port.coherent {
-            return Ok(());
-        }
-        let (chunk, state) = (self.chunk(), self.chunk().state());
-        state.sync_for_device(chunk.backend(), &before_device(span, direction, chunk.extent, state.line)?, site)
     }
 }
 
@@ -153,7 +155,7 @@ impl<T> DevBuf<'_, T> {
     /// As [`CpuBuf::hand_over`]; and the device that had it before has stopped.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn hand_over(
-        self,
+        mut self,
         port: &Port,
         addr_bits: u32,
         range: impl RangeBounds<usize>,
@@ -163,9 +165,9 @@ impl<T> DevBuf<'_, T> {
         let prepare = |span| self.prepare(span, direction, port, site);
         match ready(self.chunk(), part, direction, (port, addr_bits), prepare) {
             Ok((span, addr)) => {
-                let buf = self.again(span, direction, port, addr);
-                buf.is_given(port, direction);
-                Ok(buf)
+                self.again(span, direction, port, addr);
+                self.is_given(port, direction);
+                Ok(self)
             }
             Err(error) => Err(Refused::new(error, self)),
         }

@@ -1,6 +1,7 @@
+#![allow(unsafe_code, reason = "a buffer is taken out of an operand that is not dropped then")]
 //! A buffer on its way into a job.
 
-use super::{AnyThread, Chunk, CpuBuf, DevBuf, DevSlice, hand_over::check};
+use super::{AnyThread, Chunk, CpuBuf, DevBuf, DevSlice, hand_over};
 use crate::{
     mem::{
         Port,
@@ -9,7 +10,7 @@ use crate::{
     trace::Site,
     types::{DevAddr, Direction, Error},
 };
-use core::fmt;
+use core::{fmt, mem::ManuallyDrop};
 
 /// A buffer on its way into a job: which bytes of it, and what the device does with them. It has no view and no address.
 ///
@@ -17,25 +18,28 @@ use core::fmt;
 /// operands have passed. Dropped without a job, it gives its buffer back.
 #[must_use = "an operand does nothing until a job starts"]
 pub struct Operand<'p, T = AnyThread> {
-    held: Held<'p, T>,
-    part: Part,
+    /// In the shape of a device's from the start, so that a job changes it where it lies: an array
+    /// of operands is moved as seldom as can be.
+    buf: ManuallyDrop<DevBuf<'p, T>>,
+    /// Which bytes; where they are not all there, the first and the last one asked for.
+    asked: Span,
+    inside: bool,
     direction: Direction,
-}
-
-enum Held<'p, T> {
-    /// The CPU's until now: its caches need maintenance.
-    Cpu(CpuBuf<'p, T>),
-    /// A device's already.
-    Dev(DevBuf<'p, T>),
+    /// The CPU's until the job starts: its caches need maintenance, and no device knows of it.
+    is_cpus: bool,
 }
 
 impl<'p, T> Operand<'p, T> {
+    #[inline]
     pub(super) fn from_cpu(buf: CpuBuf<'p, T>, part: Part, direction: Direction) -> Self {
-        Self { held: Held::Cpu(buf), part, direction }
+        let (asked, inside) = part.within(buf.span());
+        Self { buf: ManuallyDrop::new(DevBuf::unsent(buf)), asked, inside, direction, is_cpus: true }
     }
 
+    #[inline]
     pub(super) fn from_dev(buf: DevBuf<'p, T>, part: Part, direction: Direction) -> Self {
-        Self { held: Held::Dev(buf), part, direction }
+        let (asked, inside) = part.within(buf.span());
+        Self { buf: ManuallyDrop::new(buf), asked, inside, direction, is_cpus: false }
     }
 
     /// All of a buffer whose job was refused by the device itself: it may have been written.
@@ -45,6 +49,7 @@ impl<'p, T> Operand<'p, T> {
 
     /// What the device does with it.
     #[must_use]
+    #[inline]
     pub const fn direction(&self) -> Direction {
         self.direction
     }
@@ -54,60 +59,83 @@ impl<'p, T> Operand<'p, T> {
     /// # Errors
     /// None: `Err` is the other kind of buffer.
     pub fn into_buf(self) -> Result<CpuBuf<'p, T>, DevBuf<'p, T>> {
-        match self.held {
-            Held::Cpu(buf) => Ok(buf),
-            Held::Dev(buf) => Err(buf),
-        }
+        if self.is_cpus { Ok(self.into_dev().reclaim()) } else { Err(self.into_dev()) }
     }
 
     /// Every check of memory against port, and where the device will find the bytes. Touches nothing.
     #[inline]
     pub(crate) fn check(&self, index: usize, port: &Port, addr_bits: u32) -> Result<DevSlice, Error> {
-        check(self.chunk(), self.span()?, self.direction, index, port, addr_bits)
+        if !self.inside {
+            let (start, end) = (self.asked.start, self.asked.len);
+            return Err(Error::OutOfRange { start, end, len_bytes: self.buf.span().len });
+        }
+        hand_over::check(self.chunk(), self.asked, self.direction, index, port, addr_bits)
     }
 
     /// Makes the bytes ready for the device. `check` passed.
     #[inline(always)]
     pub(crate) fn prepare(&self, port: &Port, site: Site) -> Result<(), Error> {
         // The fast path: no line to maintain.
-        if port.coherent && matches!(self.held, Held::Cpu(_)) { Ok(()) } else { self.maintain(port, site) }
+        if port.coherent && self.is_cpus { Ok(()) } else { self.maintain(port, site) }
     }
 
     fn maintain(&self, port: &Port, site: Site) -> Result<(), Error> {
-        match &self.held {
-            Held::Cpu(buf) => buf.prepare(self.span()?, self.direction, port, site),
-            Held::Dev(buf) => buf.prepare(self.span()?, self.direction, port, site),
+        if self.is_cpus {
+            hand_over::prepare(self.chunk(), self.asked, self.direction, port, site)
+        } else {
+            self.buf.prepare(self.asked, self.direction, port, site)
         }
     }
 
     /// The device's now. `prepare` succeeded, and `addr` is what `check` found.
     #[inline]
-    pub(crate) fn into_dev(self, port: &Port, addr: DevAddr) -> DevBuf<'p, T> {
-        // `check` passed, so the part lies inside; were it not so, all of the buffer would count as the device's.
-        let span = self.span().unwrap_or(self.chunk().extent);
-        match self.held {
-            Held::Cpu(buf) => DevBuf::new(buf, span, self.direction, port, addr),
-            Held::Dev(buf) => buf.again(span, self.direction, port, addr),
+    pub(crate) fn give(&mut self, port: &Port, addr: DevAddr) {
+        if self.is_cpus {
+            self.buf.first(self.asked, self.direction, port, addr);
+        } else {
+            self.buf.again(self.asked, self.direction, port, addr);
         }
+        self.is_cpus = false;
     }
 
-    fn span(&self) -> Result<Span, Error> {
-        match &self.held {
-            Held::Cpu(buf) => buf.span().part(self.part),
-            Held::Dev(buf) => buf.span().part(self.part),
-        }
+    /// The device's side of it, once it was given.
+    #[inline]
+    pub(crate) fn given(&self) -> &DevBuf<'p, T> {
+        &self.buf
     }
 
+    /// As `given`.
+    #[inline]
+    pub(crate) fn given_mut(&mut self) -> &mut DevBuf<'p, T> {
+        &mut self.buf
+    }
+
+    /// The buffer, in the shape of a device's.
+    #[inline]
+    pub(crate) fn into_dev(self) -> DevBuf<'p, T> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not dropped and not used after this, so that the buffer is taken once.
+        unsafe { ManuallyDrop::take(&mut this.buf) }
+    }
+
+    #[inline]
     fn chunk(&self) -> &Chunk<'p> {
-        match &self.held {
-            Held::Cpu(buf) => buf.chunk(),
-            Held::Dev(buf) => buf.chunk(),
+        self.buf.chunk()
+    }
+}
+
+impl<T> Drop for Operand<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: `drop` runs once, and the buffer is not used after it.
+        let buf = unsafe { ManuallyDrop::take(&mut self.buf) };
+        if self.is_cpus {
+            drop(buf.reclaim());
         }
     }
 }
 
 impl<T> fmt::Debug for Operand<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Operand").field("direction", &self.direction).field("span", &self.span()).finish()
+        f.debug_struct("Operand").field("direction", &self.direction).field("asked", &self.asked).field("inside", &self.inside).finish()
     }
 }
