@@ -117,8 +117,8 @@ mod types;
 
 pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
 pub use job::{
-    Attempt, Cancelled, Completion, Done, Driver, Engine, JobCounts, JobError, MAX_OPERANDS, OperandSpec, Queue, QueueCounts, Running,
-    StopProgram, StopStep, TypedDriver, fixed,
+    Attempt, Cancelled, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, JobCounts, JobError, MAX_OPERANDS, OperandSpec,
+    Queue, QueueCounts, Running, StopProgram, StopStep, TypedDriver, fixed,
 };
 pub use mem::{
     AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Holder, LocalPool, Mapping, OneThread, Operand, Pool, Port,
