@@ -117,8 +117,8 @@ mod types;
 
 pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
 pub use job::{
-    AnyDriver, Attempt, Cancelled, Completion, Done, Driver, Engine, JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts, Queue,
-    QueueCounts, Running, Settings, StopProgram, StopStep, TypedDriver, fixed,
+    AnyDriver, Attempt, Cancelled, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, JobCounts, JobError, MAX_OPERANDS,
+    OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, TypedDriver, fixed,
 };
 pub use mem::{
     AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Holder, LocalPool, Mapping, OneThread, Operand, Pool, Port,
