@@ -51,7 +51,7 @@
 //! let mut input = frames.take()?;                         // one atomic: no system call, no heap
 //! input.view_at_mut::<i32>(..128)?.fill(2);
 //! let job = copy.start([input.to_device(..128), output.from_device(..128)], &())?;
-//! let [_, output] = job.wait(Timeout::ms(20))?.buffers;         // interrupt or poll, always bounded
+//! let [_, output] = job.wait(Timeout::ms(20))?.buffers;   // interrupt or poll, always bounded
 //! assert_eq!(output.view_at::<i32>(..128)?, [2; 32]);
 //! # Ok::<(), contigo::Error>(())
 //! ```
@@ -117,8 +117,8 @@ mod types;
 
 pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
 pub use job::{
-    AnyDriver, Attempt, Cancelled, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, JobCounts, JobError, MAX_OPERANDS,
-    OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, TypedDriver, fixed,
+    AnyDriver, Attempt, Cancelled, Completion, Done, Driver, Engine, Frame, Frames, JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts,
+    Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream, TypedDriver, fixed,
 };
 pub use mem::{
     AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Holder, LocalPool, Mapping, OneThread, Operand, Pool, Port,

@@ -263,7 +263,7 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
     }
 
     /// `examples/gemm8/README.md`, "A job, as the driver does it".
-    fn arm_irq(&mut self) -> Result<Option<i32>> {
+    fn arm_irq(&self) -> Result<Option<i32>> {
         self.device.arm_irq()
     }
 

@@ -32,6 +32,7 @@ mod prepare;
 mod queue;
 mod running;
 mod stop_program;
+mod stream;
 
 pub use any_driver::AnyDriver;
 pub use self::core::{Core, CoreLock};
@@ -47,3 +48,4 @@ pub use prepare::MAX_OPERANDS;
 pub use queue::{Cancelled, Queue, QueueCounts};
 pub use running::{Attempt, Running};
 pub use stop_program::{StopProgram, StopStep};
+pub use stream::{Frame, Frames, Stream};

@@ -32,7 +32,7 @@ type Given<'p, T, const OPERANDS: usize> = Vec<Operand<'p, T>, OPERANDS>;
 /// | at work | a job more; [`Error::QueueFull`] | the next end, or `None` after the timeout | `None` |
 /// | stopped, jobs inside | [`Error::QueueStopped`] | what had ended before, then `None` | the oldest |
 /// | stopped, empty | starts the device | `None` | `None` |
-/// | will not stop | [`Error::QueueStopped`] | as at work | `None`, until [`stop`](Self::stop) succeeds |
+/// | will not stop, or the driver panicked | [`Error::QueueStopped`] | as at work | `None`, until [`stop`](Self::stop) succeeds |
 ///
 /// A fault of the channel stops the device. What will not stop keeps its buffers inside: reset it
 /// from outside, and call `stop` again. Dropping the queue stops the device and gives the buffers
@@ -101,7 +101,9 @@ struct InFlight<'p, const OPERANDS: usize, T> {
 enum State {
     AtWork,
     Stopped,
-    WillNotStop,
+    /// It would not stop; or its driver panicked where it starts or stops, and nobody knows what the
+    /// device does. `stop` comes first.
+    MustStop,
 }
 
 /// What became of a queue's jobs.
@@ -318,6 +320,10 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         if self.port.is_simulated() {
             at_rest(&operands);
         }
+        // The last one, and no other was given: where that is a stop's doing, nothing is lost.
+        if self.len == 1 && self.state != State::Stopped {
+            self.counts.ran_dry += 1;
+        }
         self.is_out(place);
         trace::happened(Event::Complete { port: self.port.name, job: self.counts.pushed }, site);
         if let Some(bytes) = completion.bytes {
@@ -329,9 +335,6 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             return Err(JobError::gave_back(Error::Fault { device, status: completion.status, what }, buffers(operands)));
         }
         self.counts.completed += 1;
-        if self.len == 0 {
-            self.counts.ran_dry += 1;
-        }
         Ok(Some((operands, completion)))
     }
 
@@ -343,10 +346,8 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// again.
     pub fn stop(&mut self) -> Result<()> {
         self.counts.stopped += 1;
-        if let Err(error) = self.driver.stop() {
-            self.state = State::WillNotStop;
-            return Err(error);
-        }
+        self.state = State::MustStop;
+        self.driver.stop()?;
         barrier::after_completion();
         self.state = State::Stopped;
         if self.port.is_simulated() {
@@ -410,6 +411,11 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// What became of its jobs.
     pub fn counts(&self) -> QueueCounts {
         QueueCounts { ran_dry: self.driver.ran_dry().unwrap_or(self.counts.ran_dry), ..self.counts }
+    }
+
+    /// How often the device was stopped.
+    pub(super) const fn stops(&self) -> u64 {
+        self.counts.stopped
     }
 
     /// The driver, to read what it reports of itself.
@@ -483,11 +489,15 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         }
         self.len += 1;
         self.counts.pushed += 1;
+        // A driver that panics leaves the slot in use, and `next_slot` at it.
+        self.state = State::MustStop;
         // SAFETY: 1. `ready` ran `check` on these slices and arguments. 2. `slot` is free and below
         // the driver's depth (`free`). 3. The buffers are `DevBuf`s in their place: no view of them
         // exists, their region keeps them mapped while they are not dropped, and they come out only
         // after `poll` told this slot's end, or after `stop`.
-        if let Err(cause) = unsafe { self.driver.submit(slot, slices, args) } {
+        let submitted = unsafe { self.driver.submit(slot, slices, args) };
+        self.state = State::AtWork;
+        if let Err(cause) = submitted {
             let stopped = self.stop();
             trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
             return Err(match (stopped, self.places.get_mut(place).and_then(Option::take)) {

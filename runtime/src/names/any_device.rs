@@ -139,8 +139,8 @@ impl Irq for AnyDevice<'_> {
         }
     }
 
-    fn arm_irq(&mut self) -> Result<Option<i32>, Error> {
-        match &mut self.registered {
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        match &self.registered {
             Registered::Plain { irq: Some(irq), .. } => irq.arm_irq(),
             Registered::Vfio(device) => device.arm_irq(),
             _ => Ok(None),

@@ -102,14 +102,52 @@ impl SimBlock {
         })
     }
 
-    /// `sync_for_device`: cleans what the device reads, throws away or cleans what it writes.
-    pub(super) fn for_device(&self, range: Range<usize>, direction: Direction) {
-        let Some(behind) = self.behind else { return };
+    /// `sync_for_device`: cleans what the device reads, throws away or cleans what it writes. Returns
+    /// over how many lines of a device's something that it wrote was lost.
+    pub(super) fn for_device(&self, range: Range<usize>, direction: Direction) -> u64 {
+        let Some(behind) = self.behind else { return 0 };
         match direction {
-            Direction::ToDevice => self.clean(behind, self.clip(behind, range)),
+            Direction::ToDevice => {
+                let lost = self.clean_shared(behind, &range);
+                self.clean(behind, self.clip(behind, range));
+                return lost;
+            }
             Direction::FromDevice => self.invalidate(behind, self.lines(behind, range)),
             Direction::Bidirectional => self.clean(behind, self.lines(behind, range)),
         }
+        0
+    }
+
+    /// A driver publishes `words` of memory that its device may write at any time. Their lines are
+    /// dirty, also where a word is what it was, and are written back whole: what the device wrote
+    /// beside them since caches and memory agreed is lost.
+    fn clean_shared(&self, behind: Behind, words: &Range<usize>) -> u64 {
+        let Some(marks) = self.marks.filter(|_| !words.is_empty()) else { return 0 };
+        let mut lost = 0;
+        for start in self.ranged_lines(behind, words.clone()).step_by(behind.line.bytes()) {
+            // SAFETY: the first of the words in this line, inside the block; marks are the board's,
+            // whose lock is held.
+            if !Mark(unsafe { marks.add(start.max(words.start)).read() }).is_written() {
+                continue;
+            }
+            let mut line_lost = false;
+            for at in start..start + behind.line.bytes() {
+                // SAFETY: `at` lies inside the block, so each memory has that byte. The marks and all
+                // but the CPU's view belong to the board, whose lock is held. Of a byte that a device
+                // may write nobody has a view, and the driver that writes there is the caller.
+                unsafe {
+                    if !Mark(marks.add(at).read()).is_written() {
+                        continue;
+                    }
+                    let (seen, held) = (self.cpu.add(at).read(), behind.bus.add(at).read());
+                    line_lost |= !words.contains(&at) && held != behind.clean.add(at).read();
+                    behind.bus.add(at).write(seen);
+                    behind.clean.add(at).write(seen);
+                }
+            }
+            lost += u64::from(line_lost);
+        }
+        lost
     }
 
     /// `sync_for_cpu`: what the caches hold of lines that the device wrote is thrown away. A line that is dirty by now should
@@ -205,9 +243,15 @@ impl SimBlock {
         }
     }
 
-    /// The lines that `range` touches.
+    /// The lines that `range` touches, or all of them where the block can only be synchronised as a
+    /// whole.
     fn lines(&self, behind: Behind, range: Range<usize>) -> Range<usize> {
-        let clipped = self.clip(behind, range);
+        self.ranged_lines(behind, self.clip(behind, range))
+    }
+
+    /// The lines that `range` touches, never outside the block.
+    fn ranged_lines(&self, behind: Behind, range: Range<usize>) -> Range<usize> {
+        let clipped = range.start.min(self.len_bytes)..range.end.min(self.len_bytes).max(range.start.min(self.len_bytes));
         let end = behind.line.round_up(clipped.end).unwrap_or(self.len_bytes);
         behind.line.round_down(clipped.start)..end.min(self.len_bytes)
     }

@@ -16,6 +16,11 @@ impl Mark {
         Self(Self::DEVICE | if writes { Self::WRITES } else { 0 } | number << 2)
     }
 
+    /// May any device write?
+    pub(super) fn is_written(self) -> bool {
+        self.0 & Self::WRITES != 0
+    }
+
     /// May a device behind port number `port` read, or write?
     pub(super) fn allows(self, port: Option<usize>, writes: bool) -> bool {
         let mine = self.0 >> 2 == 0 || Some(usize::from(self.0 >> 2)) == port.map(|port| port + 1);

@@ -107,7 +107,8 @@ impl<'b> Sim<'b> {
 // `SimBlock::over`, and the first quarter is written by nobody but its holder and, for bytes handed
 // over, the simulated devices and caches.
 // 3. `SimBlock::for_device` and `for_cpu` touch the range, rounded out to lines where the device writes, and for
-// `ToDevice` exactly the range. 4. `segment` says where `SimBlock::find` finds the bytes.
+// `ToDevice` exactly the range; of its lines also the bytes that a device may write, of which no
+// view exists. 4. `segment` says where `SimBlock::find` finds the bytes.
 unsafe impl Backend for Sim<'_> {
     fn name(&self) -> &'static str {
         "sim"
@@ -135,8 +136,8 @@ unsafe impl Backend for Sim<'_> {
     }
 
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
-        let _held = self.board.lock()?;
-        self.block.for_device(range, direction);
+        let mut board = self.board.lock()?;
+        board.counts.lost_writes += self.block.for_device(range, direction);
         Ok(())
     }
 

@@ -337,7 +337,7 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
 
     /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is disabled no source says. EN is set from
     /// the doorbell on, also while the channel pauses, and in what a device reads as that is gone.
-    fn arm_irq(&mut self) -> Result<Option<i32>> {
+    fn arm_irq(&self) -> Result<Option<i32>> {
         self.device.arm_irq()
     }
 

@@ -150,7 +150,7 @@ impl Irq for UioIrq {
         }
     }
 
-    fn arm_irq(&mut self) -> Result<Option<i32>, Error> {
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
         self.arm()?;
         Ok(Some(self.file.raw()))
     }

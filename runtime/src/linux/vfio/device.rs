@@ -181,7 +181,7 @@ impl Irq for VfioDevice<'_> {
     fn wait(&self, timeout_us: u32) -> Result<(), Error> {
         self.signal.wait(&self.vfio.kernel, &self.vfio.device, timeout_us)
     }
-    fn arm_irq(&mut self) -> Result<Option<i32>, Error> {
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
         self.signal.arm(&self.vfio.kernel, &self.vfio.device)
     }
 }

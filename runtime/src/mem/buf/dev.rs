@@ -224,6 +224,17 @@ impl<'p, T> DevBuf<'p, T> {
         self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
     }
 
+    /// Invalidates the lines of `len_bytes` from `offset_bytes` of what was handed over, so that the
+    /// CPU sees what the device wrote there.
+    pub(super) fn look_again(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
+        if self.coherent || len_bytes == 0 {
+            return Ok(());
+        }
+        let part = self.span.part(Part::of(offset_bytes..offset_bytes + len_bytes))?;
+        let what = after_device(part, self.chunk.extent, self.chunk.line())?;
+        self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)
+    }
+
     /// The CPU's address of the first byte that was handed over first.
     pub(super) fn cpu_ptr(&self) -> NonNull<u8> {
         // SAFETY: the span lies in the block (`Chunk`'s invariant), which is one mapping.
