@@ -34,8 +34,8 @@ mod running;
 mod stop_program;
 mod stream;
 
-pub use any_driver::AnyDriver;
 pub use self::core::{Core, CoreLock};
+pub use any_driver::AnyDriver;
 pub use channel::CoreChannel;
 pub use completion::Completion;
 pub use done::Done;
