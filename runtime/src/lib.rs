@@ -27,7 +27,7 @@
 //! | [`trace`](trace/index.html) | what a run allocated, copied and synchronised, by the line that asked for it |
 //! | `mem/` | memory, and who owns it: [`Backend`], [`Region`], [`Pool`], [`Arena`], [`CpuBuf`], [`DevBuf`] |
 //! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`irq`]), its [`Port`] |
-//! | `job/` | [`Accelerator`], all that a driver author writes; [`Engine`], [`Running`] |
+//! | `job/` | [`Driver`], all that a driver author writes; [`Engine`], [`Queue`], [`Running`] |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //! | [`drivers`] | a folder a core: its registers, its driver, its model |
 //! | `linux/` | the kernel: memory, devices, VFIO, and the module that stops a device after a crash |
@@ -103,6 +103,8 @@ extern crate std;
 pub mod cuda;
 pub mod dlpack;
 pub mod drivers;
+#[cfg(feature = "sim")]
+pub mod guide;
 mod hw;
 mod job;
 #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -538,6 +538,6 @@ fn a_driver_without_a_program_is_not_armed() {
     let engine: Engine<_, 2> = Engine::new(Xor::new(&harness)).unwrap();
     // SAFETY: the fake has no device.
     let refused = unsafe { engine.arm(&port, 0) }.unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { name: "this driver's count of quiesce steps", .. }), "{refused:?}");
+    assert!(matches!(refused, Error::Unsuitable { name: "this driver's count of steps that stop it", .. }), "{refused:?}");
     assert_eq!(kernel.log(), []);
 }
