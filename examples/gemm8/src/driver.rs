@@ -243,7 +243,7 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
         stopped
     }
 
-    /// `examples/gemm8/README.md`, "A job, as the driver does it".
+
     fn stop_program(&self) -> StopProgram {
         const STEPS: [StopStep; 3] = [
             StopStep::write(regs::ABORT.offset(), u32::MAX, 1),

@@ -74,7 +74,7 @@ unsafe impl<W: Mmio, I> Mmio for Wired<W, I> {
 }
 
 impl<W, I: Irq> Irq for Wired<W, I> {
-    forward!(|this| this.irq => now_us, wait, looks_before_clock);
+    forward!(|this| this.irq => now_us, wait, arm_irq, looks_before_clock);
 }
 
 // SAFETY: `new`'s caller promised it.

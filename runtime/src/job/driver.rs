@@ -160,7 +160,8 @@ use crate::{
 ///    else. It writes only operands whose [`OperandSpec`] says so.
 /// 2. Once `poll` has returned a [`Completion`], the device touches none of that slot's bytes. After
 ///    `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A write
-///    that is still under way in the interconnect counts as touching.
+///    that is still under way in the interconnect counts as touching. So an end of before a stop is
+///    never told after the next `submit`, which would take it for its own.
 /// 3. Where a completion says `bytes`, the device wrote no byte of that operand behind them.
 /// 4. `check` starts nothing. `poll` starts no job except one that was submitted and that the device
 ///    could not take yet.
@@ -177,7 +178,7 @@ use crate::{
 /// These are for results, and no safety rests on them; the caller defends itself where they are
 /// broken:
 /// 9. Each job's end is told once. Where [`in_order`](Self::in_order) says so, the oldest comes
-///    first, and slots are numbered in a circle.
+///    first, and slots are numbered in a circle of `depth`.
 /// 10. Jobs that ended before a fault are told first, then `poll` returns the error.
 /// 11. After `stop`, `poll` tells of jobs that had ended before it, and then of none. The next
 ///     `submit` names slot 0 and starts the device anew.
@@ -194,12 +195,12 @@ pub unsafe trait Driver {
     /// What each operand of a job is, in their order: 1 to 16 ([`MAX_OPERANDS`](crate::MAX_OPERANDS)).
     fn operands(&self) -> &[OperandSpec];
 
-    /// How many jobs the device takes at once, 1 at least. Slots are 0 to one less.
+    /// How many jobs the device takes at once, 1 at least. Slots are 0 to one less. The default: 1.
     fn depth(&self) -> usize {
         1
     }
 
-    /// Do jobs end in the order in which they were submitted?
+    /// Do jobs end in the order in which they were submitted? The default: yes.
     fn in_order(&self) -> bool {
         true
     }
@@ -231,7 +232,7 @@ pub unsafe trait Driver {
     /// Has a job ended? Looks at least once, and waits at most for `timeout`.
     /// [`Timeout::NOW`] makes no system call. `None`: no job has ended, and all of them go on.
     ///
-    /// With no job in flight the answer is `None`.
+    /// With no job in flight the answer is `None`, at once or after the timeout.
     ///
     /// # Errors
     /// The channel as a whole cannot go on: [`Error::Fault`], or what the interrupt's file says. The
@@ -252,8 +253,8 @@ pub unsafe trait Driver {
     }
 
     /// Forgets an interrupt that came before, lets the next one come, and says which file descriptor
-    /// poll(2) finds readable then: for an event loop. `None`: this device has none, and a program
-    /// looks again and again.
+    /// poll(2) finds readable then: for an event loop. `None`, the default: this device has none, and
+    /// a program looks again and again.
     ///
     /// # Errors
     /// What the interrupt's file says.

@@ -3,7 +3,7 @@
 
 use super::{
     Done, Driver, JobError, Running, TypedDriver,
-    prepare::{About, prepare, tell_given},
+    prepare::{About, forget_ends, prepare, tell_given},
 };
 use crate::{
     mem::{DevSlice, Operand, Port},
@@ -63,7 +63,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// [`Error::WillNotStop`], with the driver back.
     pub fn new(mut driver: D) -> Result<Self, Refused<D>> {
         const { assert!(1 <= OPERANDS && OPERANDS <= super::MAX_OPERANDS, "a job has 1 to 16 operands") };
-        match driver.stop() {
+        match driver.stop().inspect(|()| forget_ends(&mut driver)) {
             Ok(()) => Ok(Self { port: *driver.port(), driver, busy: false, most_bytes: 0, jobs: JobCounts::default() }),
             Err(error) => Err(Refused::new(error, driver)),
         }
@@ -161,6 +161,7 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// [`Error::WillNotStop`]: the engine stays busy.
     pub fn recover(&mut self) -> Result<()> {
         self.driver.stop()?;
+        forget_ends(&mut self.driver);
         self.busy = false;
         Ok(())
     }
@@ -170,6 +171,7 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     pub(super) fn stop(&mut self) -> Result<()> {
         self.jobs.stopped += 1;
         self.driver.stop()?;
+        forget_ends(&mut self.driver);
         barrier::after_completion();
         self.busy = false;
         Ok(())

@@ -3,7 +3,15 @@
 use crate::types::Error;
 use core::fmt;
 
-/// A job that did not work out: why, and its buffers. The device has been stopped, unless `buffers` is `None`.
+/// A job that did not work out: why, and its buffers.
+///
+/// | from | buffers | then |
+/// |---|---|---|
+/// | [`Engine`](crate::Engine), refused | there | nothing was started |
+/// | `Engine`, after the doorbell | there | the device has been stopped |
+/// | `Engine`, after the doorbell | `None` | the device would not stop: they are leaked |
+/// | [`Queue`](crate::Queue) | there | this job was refused, or failed alone: the others go on |
+/// | `Queue` | `None` | the channel failed: the buffers are in the queue, to be taken back |
 ///
 /// `?` turns it into its [`Error`] and drops the buffers, which returns them to their pools.
 pub struct JobError<B> {
@@ -13,7 +21,7 @@ pub struct JobError<B> {
     pub cause: Error,
     /// Which operand was refused, where one was.
     pub operand: Option<usize>,
-    /// The job's buffers, in their order. `None`: the device would not stop, so they are leaked, not freed.
+    /// The job's buffers, in their order. `None`: see the table.
     pub buffers: Option<B>,
 }
 
@@ -24,6 +32,11 @@ impl<B> JobError<B> {
 
     pub(crate) const fn leaked(error: Error, cause: Error) -> Self {
         Self { error, cause, operand: None, buffers: None }
+    }
+
+    /// The same with what `act` makes of the buffers.
+    pub(super) fn map<C>(self, act: impl FnOnce(B) -> C) -> JobError<C> {
+        JobError { error: self.error, cause: self.cause, operand: self.operand, buffers: self.buffers.map(act) }
     }
 }
 

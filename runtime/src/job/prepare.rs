@@ -4,7 +4,7 @@ use super::{Driver, OperandSpec};
 use crate::{
     mem::{DevSlice, Operand, Port},
     trace::Site,
-    types::{Error, Result},
+    types::{Error, Result, Timeout},
 };
 
 /// The most operands of a job: an `s_axilite` block of 4 KiB holds more pointers than that, and a
@@ -78,5 +78,15 @@ pub(super) fn received<T>(operands: &mut [Operand<'_, T>], bytes: usize) {
     let mut written = operands.iter_mut().filter(|operand| operand.direction().device_writes());
     if let (Some(operand), None) = (written.next(), written.next()) {
         operand.given_mut().received(bytes);
+    }
+}
+
+/// The device is stopped, and its driver may keep the ends of jobs that had ended before
+/// (`Driver`, 11). Nobody asks for these any more. There are as many as slots at most.
+pub(super) fn forget_ends<D: Driver>(driver: &mut D) {
+    for _ in 0..driver.depth() {
+        if !matches!(driver.poll(Timeout::NOW), Ok(Some(_))) {
+            return;
+        }
     }
 }

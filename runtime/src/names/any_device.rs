@@ -170,6 +170,14 @@ impl Irq for AnyDevice<'_> {
         waited
     }
 
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        match &self.registered {
+            Registered::Plain { irq: Some(irq), .. } => irq.arm_irq(),
+            Registered::Vfio(device) => device.arm_irq(),
+            _ => Ok(None),
+        }
+    }
+
     fn looks_before_clock(&self) -> u32 {
         match &self.registered {
             Registered::Plain { irq: None, .. } => Spin.looks_before_clock(),

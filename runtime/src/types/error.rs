@@ -236,7 +236,8 @@ pub enum Error {
         depth: usize,
     },
     /// The queue was stopped with jobs in it. Take them out first (`Queue::next` for those that had
-    /// ended, then `Queue::take_back`); then it takes new ones.
+    /// ended, then `Queue::take_back`); then it takes new ones. Where its device would not stop, reset
+    /// it from outside and call `Queue::stop` before that.
     QueueStopped {
         /// How many are in it.
         in_flight: usize,
@@ -534,13 +535,22 @@ impl fmt::Display for Error {
             }
             Self::QueueFull { depth } => write!(f, "all {depth} places of the queue are in flight: take a job that ended out first"),
             Self::QueueStopped { in_flight } => {
-                write!(f, "the queue was stopped with {in_flight} jobs in it: take them back first")
+                write!(
+                    f,
+                    "the queue has {in_flight} jobs of before a stop: take them back (where the device would not stop: reset it, stop the queue)"
+                )
             }
             Self::BadCompletion { device, slot, bytes, most_bytes: 0 } => {
-                write!(f, "{device} says that job {slot} ended ({bytes} bytes), and it has no such job")
+                write!(
+                    f,
+                    "{device} says that job {slot} ended ({bytes} bytes), and it has no such job: is it this core, and this driver right?"
+                )
             }
             Self::BadCompletion { device, slot, bytes, most_bytes } => {
-                write!(f, "{device} says that job {slot} wrote {bytes} bytes, and it was given {most_bytes}")
+                write!(
+                    f,
+                    "{device} says that job {slot} wrote {bytes} bytes, and it was given {most_bytes}: is it this core, and this driver right?"
+                )
             }
             Self::EndedByReset { device } => {
                 write!(f, "another channel reset {device}, which ended this channel's jobs: start them again")
@@ -550,7 +560,7 @@ impl fmt::Display for Error {
             }
             Self::WillNotStop { device, status, waited_us } => write!(
                 f,
-                "{device} did not stop within {waited_us} us (control {status:#010x}); its buffers stay leaked, reset it from outside"
+                "{device} did not stop within {waited_us} us (control {status:#010x}); its buffers stay out of reach: reset it from outside, then recover the engine, or stop the queue and take them back"
             ),
             Self::RegisterWindow { device, need_bytes, have_bytes } => {
                 write!(f, "{device} needs a register window of {need_bytes} bytes, this one has {have_bytes}")

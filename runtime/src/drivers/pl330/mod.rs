@@ -443,6 +443,10 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
 
     /// Kills this driver's channel, which also stops the manager's DMAGO from taking effect later; a channel that ends its transfers after a
     /// fault is waited for first, as in `stop`. No other channel runs, or the program says so: a driver of another channel has not armed.
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+
     fn stop_program(&self) -> StopProgram {
         let channel = u32::from(self.config.channel);
         let csr = self.registers().map_or(0, |channel| channel.csr.offset());

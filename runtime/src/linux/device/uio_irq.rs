@@ -149,6 +149,11 @@ impl Irq for UioIrq {
             Err(errno) => Err(Error::Os { call: "ppoll(/dev/uio)", errno }),
         }
     }
+
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        self.arm()?;
+        Ok(Some(self.file.raw()))
+    }
 }
 
 impl AsFd for UioIrq {

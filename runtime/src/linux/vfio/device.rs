@@ -181,6 +181,9 @@ impl Irq for VfioDevice<'_> {
     fn wait(&self, timeout_us: u32) -> Result<(), Error> {
         self.signal.wait(&self.vfio.kernel, &self.vfio.device, timeout_us)
     }
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        self.signal.arm(&self.vfio.kernel, &self.vfio.device)
+    }
 }
 
 // SAFETY: every address that the device puts on its bus is translated by the IOMMU's table of this address space, or refused: the
