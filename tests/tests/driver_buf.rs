@@ -104,7 +104,7 @@ fn the_driver_reads_what_the_device_wrote_last() {
         let device = SimDevice::with_model(&board, port(&board), Fetcher::default());
         let window = device.window().unwrap();
         let region = Region::new(board.memory(4096).unwrap()).unwrap();
-        let ring = DriverBuf::new(region.carve(256, Align::LINE).unwrap().into_buf(), window.port(), 32).unwrap();
+        let mut ring = DriverBuf::new(region.carve(256, Align::LINE).unwrap().into_buf(), window.port(), 32).unwrap();
         for round in 0..100_u32 {
             let offset_bytes = (round as usize % 63) * 4;
             store(&window, ring.addr_at(offset_bytes), round);
@@ -124,7 +124,7 @@ fn words_that_are_not_there_are_not_read() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     for port in [board.port(), board.coherent_port()] {
-        let ring = DriverBuf::new(region.carve(64, Align::LINE).unwrap().into_buf(), &port, 32).unwrap();
+        let mut ring = DriverBuf::new(region.carve(64, Align::LINE).unwrap().into_buf(), &port, 32).unwrap();
         let mut words = [7; 2];
         assert_eq!(ring.read(60, &mut words), Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 }));
         assert_eq!(ring.read(usize::MAX - 2, &mut words), Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 }));

@@ -243,7 +243,6 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
         stopped
     }
 
-
     fn stop_program(&self) -> StopProgram {
         const STEPS: [StopStep; 3] = [
             StopStep::write(regs::ABORT.offset(), u32::MAX, 1),

@@ -19,7 +19,7 @@ use crate::{
 ///
 /// # Implementation safety
 /// Every address that this device puts on its bus goes through [`port`](Self::port): its offset, its window and its
-/// coherency are true of this device.
+/// coherency are true of this device, and `port` answers the same for ever.
 pub unsafe trait Device: Mmio + Irq {
     /// The port of its bus master.
     fn port(&self) -> &Port;

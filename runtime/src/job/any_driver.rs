@@ -3,18 +3,22 @@
 
 use super::Driver;
 use core::{
+    cell::UnsafeCell,
     fmt,
     marker::PhantomData,
     mem::{self, MaybeUninit},
     ptr,
 };
 
-/// Where the driver lies.
+/// Where the driver lies. A driver may have cells, which change through a shared reference: so the
+/// place is one.
 #[repr(C, align(16))]
-struct Place([MaybeUninit<u8>; AnyDriver::MAX_BYTES]);
+struct Place(UnsafeCell<Bytes>);
+
+type Bytes = [MaybeUninit<u8>; AnyDriver::MAX_BYTES];
 
 /// Finds the driver in its place.
-type Find<'a> = unsafe fn(*mut Place) -> *mut (dyn Driver + Send + 'a);
+type Find<'a> = unsafe fn(*mut Bytes) -> *mut (dyn Driver + Send + 'a);
 
 /// **A driver of any type, which it owns**, in a place of fixed size: so that C, Python and the tool
 /// have one type for all drivers, with no heap.
@@ -46,34 +50,34 @@ impl<'a> AnyDriver<'a> {
     pub fn new<D: Driver + Send + 'a>(driver: D) -> Self {
         const { assert!(mem::size_of::<D>() <= Self::MAX_BYTES, "AnyDriver::MAX_BYTES is the largest driver") };
         const { assert!(mem::align_of::<D>() <= mem::align_of::<Place>(), "16 is the largest alignment") };
-        let mut place = Place([MaybeUninit::uninit(); Self::MAX_BYTES]);
+        let place = Place(UnsafeCell::new([MaybeUninit::uninit(); Self::MAX_BYTES]));
         // SAFETY: the place is large enough and aligned for a `D`, and holds nothing yet.
-        unsafe { (&raw mut place).cast::<D>().write(driver) };
+        unsafe { place.0.get().cast::<D>().write(driver) };
         Self { place, find: find::<'a, D>, owns: PhantomData }
     }
 
     fn driver(&self) -> &(dyn Driver + Send + 'a) {
         // SAFETY: `new` put a driver there, `find` is of its type, and it moves with its place. It
         // is borrowed as `self` is.
-        unsafe { &*(self.find)((&raw const self.place).cast_mut()) }
+        unsafe { &*(self.find)(self.place.0.get()) }
     }
 
     fn driver_mut(&mut self) -> &mut (dyn Driver + Send + 'a) {
         // SAFETY: as in `driver`.
-        unsafe { &mut *(self.find)(&raw mut self.place) }
+        unsafe { &mut *(self.find)(self.place.0.get()) }
     }
 }
 
 /// # Safety
 /// `place` holds a `D`. (It is called for nothing else, and only makes a pointer.)
-unsafe fn find<'a, D: Driver + Send + 'a>(place: *mut Place) -> *mut (dyn Driver + Send + 'a) {
+unsafe fn find<'a, D: Driver + Send + 'a>(place: *mut Bytes) -> *mut (dyn Driver + Send + 'a) {
     place.cast::<D>()
 }
 
 impl Drop for AnyDriver<'_> {
     fn drop(&mut self) {
         // SAFETY: `drop` runs once, and the driver is not used after it.
-        unsafe { ptr::drop_in_place((self.find)(&raw mut self.place)) }
+        unsafe { ptr::drop_in_place((self.find)(self.place.0.get())) }
     }
 }
 

@@ -160,8 +160,8 @@ use crate::{
 ///    else. It writes only operands whose [`OperandSpec`] says so.
 /// 2. Once `poll` has returned a [`Completion`], the device touches none of that slot's bytes. After
 ///    `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A write
-///    that is still under way in the interconnect counts as touching. So an end of before a stop is
-///    never told after the next `submit`, which would take it for its own.
+///    that is still under way in the interconnect counts as touching. A completion is of the job that
+///    was submitted last in its slot: `submit` forgets an end that was not told.
 /// 3. Where a completion says `bytes`, the device wrote no byte of that operand behind them.
 /// 4. `check` starts nothing. `poll` starts no job except one that was submitted and that the device
 ///    could not take yet.
@@ -174,12 +174,13 @@ use crate::{
 /// 7. The steps of `stop_program` start nothing, whenever they are run. Where all of them are met, 2
 ///    holds.
 /// 8. Every method ends in bounded time. `poll` ends soon after its timeout.
+/// 9. Rules 1 to 3 hold also after a method has panicked.
 ///
 /// These are for results, and no safety rests on them; the caller defends itself where they are
 /// broken:
-/// 9. Each job's end is told once. Where [`in_order`](Self::in_order) says so, the oldest comes
-///    first, and slots are numbered in a circle of `depth`.
-/// 10. Jobs that ended before a fault are told first, then `poll` returns the error.
+/// 10. Each job's end is told once. Where [`in_order`](Self::in_order) says so, the oldest comes
+///     first.
+/// 11. Jobs that ended before a fault are told first, then `poll` returns the error.
 /// 11. After `stop`, `poll` tells of jobs that had ended before it, and then of none. The next
 ///     `submit` names slot 0 and starts the device anew.
 pub unsafe trait Driver {
@@ -223,7 +224,9 @@ pub unsafe trait Driver {
     /// # Safety
     /// For callers:
     /// 1. `check` has passed for the same operands and arguments.
-    /// 2. No job is in flight in `slot`, which is less than `depth`.
+    /// 2. No job is in flight in `slot`, which is less than `depth`. Where jobs end in order, slots go
+    ///    in a circle of `depth`, and the first one after a `stop` is 0: a ring's descriptors follow
+    ///    each other.
     /// 3. The operands' bytes belong to the device alone from now until `poll` tells this slot's end
     ///    or `stop` returns `Ok(())`: they are mapped at their addresses on this device's port, and
     ///    nobody holds a reference to them. Where neither happens, that is for ever.

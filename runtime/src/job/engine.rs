@@ -41,6 +41,10 @@ pub struct Engine<D, const OPERANDS: usize> {
     pub(super) busy: bool,
     /// What the job under way may write.
     pub(super) most_bytes: usize,
+    /// The slot of the job under way, or else of the next one: in a circle, from 0 after a stop.
+    pub(super) slot: usize,
+    /// The device was stopped, and its driver may keep ends of before.
+    forget: bool,
     pub(super) jobs: JobCounts,
 }
 
@@ -63,8 +67,10 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// [`Error::WillNotStop`], with the driver back.
     pub fn new(mut driver: D) -> Result<Self, Refused<D>> {
         const { assert!(1 <= OPERANDS && OPERANDS <= super::MAX_OPERANDS, "a job has 1 to 16 operands") };
-        match driver.stop().inspect(|()| forget_ends(&mut driver)) {
-            Ok(()) => Ok(Self { port: *driver.port(), driver, busy: false, most_bytes: 0, jobs: JobCounts::default() }),
+        match driver.stop() {
+            Ok(()) => {
+                Ok(Self { port: *driver.port(), driver, busy: false, most_bytes: 0, slot: 0, forget: true, jobs: JobCounts::default() })
+            }
             Err(error) => Err(Refused::new(error, driver)),
         }
     }
@@ -89,9 +95,11 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
         mut operands: [Operand<'p, T>; OPERANDS],
         args: &D::Args,
     ) -> Result<Running<'e, 'p, D, OPERANDS, T>, JobError<[Operand<'p, T>; OPERANDS]>> {
-        let (site, args) = (Site::here(), D::words(args));
+        let (site, words) = (Site::here(), D::words(args));
+        // Once: `check` and `submit` see the same words.
+        let args = words.as_ref();
         let mut slices = [DevSlice::EMPTY; OPERANDS];
-        match self.prepare(&operands, &mut slices, args.as_ref(), site) {
+        match self.prepare(&operands, &mut slices, args, site) {
             Ok(most_bytes) => self.most_bytes = most_bytes,
             Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, operands) }),
         }
@@ -108,10 +116,11 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
         self.busy = true;
         self.jobs.started += 1;
         // SAFETY: 1. `prepare` ran `check` on these slices and arguments. 2. The engine was not
-        // busy, so that no job is in flight. 3. The operands lie in a `ManuallyDrop`: no view of
+        // busy, so that no job is in flight. 4. `slot` counts in the circle of `depth`, from 0 after a
+        // stop (`Running::look`, `was_stopped`). 3. The operands lie in a `ManuallyDrop`: no view of
         // them exists, their region keeps them mapped while they are not dropped, and
         // they come out only in `Running`, after `poll` or `stop`, or below, after `stop`.
-        let started = unsafe { self.driver.submit(0, &slices, args.as_ref()) };
+        let started = unsafe { self.driver.submit(self.slot, &slices, args) };
         if let Err(cause) = started {
             let stopped = self.stop();
             trace::happened(Event::Stop { port: self.port.name, job: self.jobs.started }, site);
@@ -135,7 +144,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// Everything that can be refused, then the caches. An error says which operand it is about.
     #[inline]
     fn prepare<T>(
-        &self,
+        &mut self,
         operands: &[Operand<'_, T>; OPERANDS],
         slices: &mut [DevSlice; OPERANDS],
         args: &[u32],
@@ -143,6 +152,10 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     ) -> Result<usize, About> {
         if self.busy {
             return Err((None, Error::Busy));
+        }
+        if self.forget {
+            forget_ends(&mut self.driver);
+            self.forget = false;
         }
         prepare(&self.driver, &self.port, operands, slices, args, site)
     }
@@ -161,9 +174,12 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// [`Error::WillNotStop`]: the engine stays busy.
     pub fn recover(&mut self) -> Result<()> {
         self.driver.stop()?;
-        forget_ends(&mut self.driver);
-        self.busy = false;
+        self.was_stopped();
         Ok(())
+    }
+
+    fn was_stopped(&mut self) {
+        (self.busy, self.slot, self.forget) = (false, 0, true);
     }
 
     /// Stops the device after a job went wrong. Nothing that follows is done before the look that
@@ -171,9 +187,8 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     pub(super) fn stop(&mut self) -> Result<()> {
         self.jobs.stopped += 1;
         self.driver.stop()?;
-        forget_ends(&mut self.driver);
         barrier::after_completion();
-        self.busy = false;
+        self.was_stopped();
         Ok(())
     }
 }
@@ -197,8 +212,10 @@ impl<D, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// The driver, for commands of its own between two jobs.
     ///
     /// # Safety
-    /// It stays where it is: it is not exchanged for another driver (`mem::swap`, an assignment),
-    /// whose port and device would be others.
+    /// 1. It stays where it is: it is not exchanged for another driver (`mem::swap`, an assignment),
+    ///    whose port and device would be others.
+    /// 2. No job and no program is submitted through it, unless its end was told before the next job.
+    /// 3. Jobs in flight are neither stopped nor looked for through it.
     pub const unsafe fn driver_mut(&mut self) -> &mut D {
         &mut self.driver
     }

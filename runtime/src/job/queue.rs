@@ -543,8 +543,10 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// The driver, for commands of its own.
     ///
     /// # Safety
-    /// It stays where it is: it is not exchanged for another driver (`mem::swap`, an assignment),
-    /// whose port and device would be others.
+    /// 1. It stays where it is: it is not exchanged for another driver (`mem::swap`, an assignment),
+    ///    whose port and device would be others.
+    /// 2. No job and no program is submitted through it, unless its end was told before the next job.
+    /// 3. Jobs in flight are neither stopped nor looked for through it.
     pub const unsafe fn driver_mut(&mut self) -> &mut D {
         &mut self.driver
     }
@@ -668,7 +670,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         self.begin_anew();
     }
 
-    /// A stopped queue that is empty starts from slot 0 (`Driver`, 11).
+    /// A stopped queue that is empty starts from slot 0 (`Driver`, 12).
     #[inline]
     fn begin_anew(&mut self) {
         if self.state == State::Stopped && self.len == 0 {

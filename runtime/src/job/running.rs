@@ -125,12 +125,13 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     fn look(&mut self, timeout: Timeout, site: Site) -> Result<Option<Completion>, Error> {
         let engine = &mut *self.engine;
         let Some(completion) = engine.driver.poll(timeout)? else { return Ok(None) };
-        completion.distrust(engine.driver.name(), completion.slot == 0, engine.most_bytes)?;
+        completion.distrust(engine.driver.name(), completion.slot == engine.slot, engine.most_bytes)?;
         if let Some(what) = completion.failed {
             return Err(Error::Fault { device: engine.driver.name(), status: completion.status, what });
         }
         barrier::after_completion();
         engine.busy = false;
+        engine.slot = if engine.slot + 1 < engine.driver.depth() { engine.slot + 1 } else { 0 };
         engine.jobs.completed += 1;
         trace::happened(Event::Complete { port: engine.port.name, job: engine.jobs.started }, site);
         if engine.port.is_simulated() {

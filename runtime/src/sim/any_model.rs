@@ -3,14 +3,18 @@
 
 use super::{Model, SimBus};
 use core::{
+    cell::UnsafeCell,
     fmt,
     mem::{self, MaybeUninit},
     ptr,
 };
 
-/// Where the model lies.
+type Bytes = [MaybeUninit<u8>; AnyModel::MAX_BYTES];
+
+/// Where the model lies. A model may have cells, which change through a shared reference: so the
+/// place is one.
 #[repr(C, align(16))]
-struct Place([MaybeUninit<u8>; AnyModel::MAX_BYTES]);
+struct Place(UnsafeCell<Bytes>);
 
 /// What of a [`Model`] can be called without its type.
 trait Untyped: Send {
@@ -43,7 +47,7 @@ impl<M: Model> Untyped for M {
 /// `sim:NAME`.
 pub struct AnyModel {
     place: Place,
-    find: unsafe fn(*mut Place) -> *mut (dyn Untyped + 'static),
+    find: unsafe fn(*mut Bytes) -> *mut (dyn Untyped + 'static),
     window_bytes: usize,
 }
 
@@ -57,33 +61,33 @@ impl AnyModel {
     pub fn new<M: Model + 'static>(model: M) -> Self {
         const { assert!(mem::size_of::<M>() <= Self::MAX_BYTES, "AnyModel::MAX_BYTES is the largest model") };
         const { assert!(mem::align_of::<M>() <= mem::align_of::<Place>(), "16 is the largest alignment") };
-        let mut place = Place([MaybeUninit::uninit(); Self::MAX_BYTES]);
+        let place = Place(UnsafeCell::new([MaybeUninit::uninit(); Self::MAX_BYTES]));
         // SAFETY: the place is large enough and aligned for an `M`, and holds nothing yet.
-        unsafe { (&raw mut place).cast::<M>().write(model) };
+        unsafe { place.0.get().cast::<M>().write(model) };
         Self { place, find: find::<M>, window_bytes: M::WINDOW_BYTES }
     }
 
     fn model(&self) -> &dyn Untyped {
         // SAFETY: `new` put a model there, `find` is of its type, and it moves with its place.
-        unsafe { &*(self.find)((&raw const self.place).cast_mut()) }
+        unsafe { &*(self.find)(self.place.0.get()) }
     }
 
     fn model_mut(&mut self) -> &mut dyn Untyped {
         // SAFETY: as in `model`.
-        unsafe { &mut *(self.find)(&raw mut self.place) }
+        unsafe { &mut *(self.find)(self.place.0.get()) }
     }
 }
 
 /// # Safety
 /// `place` holds an `M`. (It is called for nothing else, and only makes a pointer.)
-unsafe fn find<M: Model + 'static>(place: *mut Place) -> *mut (dyn Untyped + 'static) {
+unsafe fn find<M: Model + 'static>(place: *mut Bytes) -> *mut (dyn Untyped + 'static) {
     place.cast::<M>()
 }
 
 impl Drop for AnyModel {
     fn drop(&mut self) {
         // SAFETY: `drop` runs once, and the model is not used after it.
-        unsafe { ptr::drop_in_place((self.find)(&raw mut self.place)) }
+        unsafe { ptr::drop_in_place((self.find)(self.place.0.get())) }
     }
 }
 

@@ -198,7 +198,7 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
         }
         let (runs, oldest) = (self.runs, self.addr(self.oldest));
         let at = self.oldest * self.stride + regs::STATUS_AT;
-        let Some(ring) = &self.ring else { return Ok(None) };
+        let Some(ring) = &mut self.ring else { return Ok(None) };
         let mut look = || {
             let mut words = [0];
             self.looks += 1;

@@ -142,7 +142,7 @@ const fn low(value: u64) -> u32 {
 // SAFETY: hw/misc/edu.c: 1. a transfer moves the count's bytes between its buffer and the address, which lie inside the operands by
 // `check` (the mask of `ADDR_BITS` bits cuts nothing off: the engine refused what it would), reading `from` and writing `to`.
 // 2. RUN clears after the last byte was moved, and `poll` starts the second transfer before it says anything; without RUN nothing
-// is moved. 3. `check` reads no register. 4. The port is the device's. 5. The device is owned. 6. The program
+// is moved. 3. No bytes are told. 4. `check` reads no register. 5. The port is the device's. 6. The device is owned. 7. The program
 // only waits for RUN to clear.
 unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, ADDR_BITS, W> {
     fn name(&self) -> &'static str {

@@ -164,7 +164,7 @@ impl<'p, D: Device> Pl330<'p, D> {
     /// [`open`](Self::open) was given; the backend's sync; [`Error::Fault`] where the controller takes no instruction: stop it then.
     ///
     /// # Safety
-    /// The program touches only memory that belongs to the device alone until it has ended: until `poll` has returned `Ok(true)`, or
+    /// The program touches only memory that belongs to the device alone until it has ended: until `poll` has told its end, or
     /// `stop` `Ok(())`.
     pub unsafe fn run_program(&mut self, code: &[u8]) -> Result<()> {
         /// So many bytes are written at once: a cache line.
@@ -359,7 +359,8 @@ forward_as_fd!({'p, D: Device} Pl330<'p, D>, device: D);
 // Stopped, and `stop` only when all channels are: a channel that has ended its program or was killed is Completing or Killing until
 // its transfers are answered (Arm DDI 0424C, "Operating states"), the program's DMAWMB has waited for the answers before that, and
 // no write is bufferable, so that an answered one has arrived. No instruction that could start a channel is left in the debug
-// interface: it is idle. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. The program's only instruction is
+// interface: it is idle. 3. No bytes are told. 4. `check` reads no register. 5. The port is the device's.
+// 6. What made it promised it. 8. Each poll has a limit. 9. `unsettled` is set before DMAGO is given. 7. The program's only instruction is
 // DMAKILL, and its last polls are what `stop` believes: Stopped, of every channel.
 unsafe impl<D: Device> Driver for Pl330<'_, D> {
     fn name(&self) -> &'static str {

@@ -242,8 +242,8 @@ fn is_zdma(device: &impl Device) -> Result<()> {
 // leaves its busy state only when all data is in the destination's memory ("Channel Disabled"), and each write has been answered
 // then ("Total Transferred Bytes Overflow"). Without snooping the answer comes from memory, as AWCACHE asks; with it, from the
 // interconnect that snoops, behind which every observer sees the write. One that was disabled because it did not end is believed by
-// the same register (`halt`). 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6. The program writes an interrupt mask, and
-// waits for what ends a job: EN, which the channel clears at its end, and STATUS.
+// the same register (`halt`). 3. No bytes are told. 4. `check` reads no register. 5. The port is the
+// device's. 6. What made it promised it. 7. The program writes an interrupt mask, and waits for what ends a job: EN, which the channel clears at its end, and STATUS. 8. Each poll has a limit. 9. Its fields say no more than registers do.
 unsafe impl<D: Device> Driver for Zdma<'_, D> {
     fn name(&self) -> &'static str {
         "zdma"

@@ -131,7 +131,7 @@ impl<'p> DriverBuf<'p> {
     /// [`Error::OutOfRange`], [`Error::Misaligned`], or what the backend's sync says: nothing was
     /// read.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn read(&self, offset_bytes: usize, words: &mut [u32]) -> Result<(), Error> {
+    pub fn read(&mut self, offset_bytes: usize, words: &mut [u32]) -> Result<(), Error> {
         self.check(offset_bytes, words.len())?;
         barrier::after_completion();
         self.buf.look_again(offset_bytes, 4 * words.len(), Site::here())?;
