@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 enum Core {
     Sim(Engine<Driver<SimWindow<'static, Gemm8Model>>, 4>),
     #[cfg(target_pointer_width = "64")]
-    Gpu(Engine<contigo::cuda::CudaKernel<'static, contigo_gemm8::cuda::Gemm8Kernel, 4>, 4>),
+    Gpu(Engine<contigo_gemm8::cuda::Gemm8Kernel<contigo::cuda::CudaFunction<'static>>, 4>),
 }
 
 /// A matrix engine, int8 times int8 (`examples/gemm8/README.md`): of the simulated board, or a

@@ -104,8 +104,6 @@ extern crate std;
 pub mod cuda;
 pub mod dlpack;
 pub mod drivers;
-#[cfg(feature = "sim")]
-pub mod guide;
 mod hw;
 mod job;
 #[cfg(all(feature = "linux", target_os = "linux"))]
@@ -118,10 +116,23 @@ pub mod sim;
 pub mod trace;
 mod types;
 
+/// Pages for people: how to write a driver, and how a program holds what it opened.
+#[cfg(feature = "sim")]
+pub mod guide {
+    #[doc = include_str!("../guide/write-a-driver.md")]
+    pub mod write_a_driver {}
+    #[doc = include_str!("../guide/one-struct.md")]
+    pub mod one_struct {}
+    #[doc = include_str!("../guide/threads.md")]
+    pub mod threads {}
+    #[doc = include_str!("../guide/event-loop.md")]
+    pub mod event_loop {}
+}
+
 pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
 pub use job::{
-    AnyDriver, Attempt, Cancelled, Completion, Done, Driver, Engine, Frame, Frames, JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts,
-    Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream, TypedDriver, fixed,
+    AnyDriver, Attempt, Cancelled, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, Frame, Frames, JobCounts, JobError,
+    MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream, TypedDriver, fixed,
 };
 pub use mem::{
     AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Holder, LocalPool, Mapping, OneThread, Operand, Pool, Port,

@@ -23,6 +23,13 @@ use crate::{
 pub unsafe trait Device: Mmio + Irq {
     /// The port of its bus master.
     fn port(&self) -> &Port;
+
+    /// A number that changes when somebody else reset the device, which ended its jobs: a channel's
+    /// sibling ([`Core::reset`](crate::Core::reset)). Asked after registers were read, it tells
+    /// whether they can be believed. Always the same where one driver has the device to itself.
+    fn reset_epoch(&self) -> u32 {
+        0
+    }
 }
 
 /// A real device: a register window and an interrupt from the kernel, and the port by the program's word.

@@ -195,6 +195,13 @@ macro_rules! forward {
         }
     };
 
+    // ---- Device.
+    (@ reset_epoch $to:tt) => {
+        fn reset_epoch(&self) -> u32 {
+            $crate::forward!(@@ self $to inner => inner.reset_epoch())
+        }
+    };
+
     // ---- Device and Driver.
     (@ port $to:tt) => {
         fn port(&self) -> &$crate::Port {

@@ -20,15 +20,20 @@ pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
     if job.busy {
         return Some(Error::Busy);
     }
-    let operand = |(index, part)| operand(index, part, job);
+    let operand = |(index, part): (usize, &Part)| {
+        let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
+        // What the driver says of each operand comes after what the port says of it.
+        let addr = job.base + part.absolute().start as u64;
+        let misaligned = || (!addr.is_multiple_of(64)).then_some(Error::BufferAlign { index, addr, align_bytes: 64 });
+        operand(index, part, expected, job.coherent, job.line_bytes).or_else(misaligned)
+    };
     let arguments = || arguments(&job.gemm);
     let sizes = || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need));
     job.parts.iter().enumerate().find_map(operand).or_else(arguments).or_else(sizes)
 }
 
-/// One operand against the port, and against what the driver says of it.
-fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
-    let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
+/// One operand against the port.
+pub(crate) fn operand(index: usize, part: &Part, expected: Direction, coherent: bool, line_bytes: usize) -> Option<Error> {
     if part.direction != expected {
         return Some(Error::WrongDirection { index, expected });
     }
@@ -41,9 +46,7 @@ fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
         return Some(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
     }
     let writes = expected == Direction::FromDevice;
-    let shared = (writes && !job.coherent).then(|| shared_line(&part.absolute(), &part.extent, job.line_bytes)).flatten();
-    let addr = job.base + part.absolute().start as u64;
-    shared.or_else(|| (!addr.is_multiple_of(64)).then_some(Error::BufferAlign { index, addr, align_bytes: 64 }))
+    (writes && !coherent).then(|| shared_line(&part.absolute(), &part.extent, line_bytes)).flatten()
 }
 
 /// Does rounding these bytes out to lines leave the buffer's own?
