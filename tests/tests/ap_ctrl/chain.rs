@@ -2,8 +2,8 @@
 #![allow(unsafe_code, reason = "a stop program is run on a device that its driver still has")]
 
 use contigo::{
-    Align, CpuBuf, Driver, Error, Irq, Mmio, Pool, Queue, Region, Timeout,
-    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, SimApCtrl, regs},
+    Align, CpuBuf, Driver, Error, Irq, Mmio, OperandSpec, Pool, Queue, Region, Timeout,
+    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
     forward,
     sim::{Faults, SimBoard, SimConfig, SimWindow},
 };
@@ -18,7 +18,7 @@ fn with_copier<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApC
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * BYTES, Align::LINE).unwrap(), BYTES).unwrap();
-    let kernel = SimApCtrl::<contigo::drivers::ap_ctrl::KernelFn>::new(&board, board.port());
+    let kernel = SimApCtrl::<KernelFn>::new(&board, board.port());
     let result = act(&board, &kernel, &pool);
     assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
     result
@@ -87,6 +87,7 @@ fn the_kernel_has_taken_both() {
         for byte in [1, 2] {
             assert!(queue.next(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [byte; BYTES]);
         }
+        assert_eq!(regs::ISR.read(queue.driver().device()), 0, "both interrupts were taken back");
         assert_eq!(queue.counts().ran_dry, 1);
     });
 }
@@ -132,6 +133,7 @@ fn a_stop_lets_what_was_taken_end_and_gives_back_what_waits() {
             // It starts anew, with nothing left over.
             push(&mut queue, pool, 9);
             assert!(queue.next(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [9; BYTES]);
+            assert!(regs::is_idle(kernel_ctrl(&queue)));
         });
     }
     assert!(ends[0] > 0 && ends[1] > 0, "some waited, some were taken: {ends:?}");
@@ -187,4 +189,44 @@ fn a_hang_keeps_both_jobs_inside_until_a_reset() {
         assert!(queue.next(LIMIT).unwrap().is_none());
         assert!(queue.take_back().is_some() && queue.take_back().is_some() && queue.is_empty());
     });
+}
+
+/// `copy` without interrupt registers.
+const QUIET: KernelMap = {
+    let map = KernelMap::named("copy", Protocol::Chain)
+        .pointer("from", 0x10, OperandSpec::to_device(), "n")
+        .pointer("to", 0x1C, OperandSpec::from_device(), "n")
+        .scalar("n", 0x28, 32);
+    match map.build() {
+        Ok(map) => map,
+        Err(_) => panic!("the table is wrong"),
+    }
+};
+
+#[test]
+fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
+    let board = SimBoard::new(6);
+    let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * BYTES, Align::LINE).unwrap(), BYTES).unwrap();
+    let copy: KernelFn = |call| {
+        let mut bytes = [0; BYTES];
+        call.read(0, 0, &mut bytes)?;
+        call.write(1, 0, &bytes)?;
+        Ok([0; 4])
+    };
+    let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(QUIET, copy).unwrap());
+    let mut queue = CopyQueue::<2>::new(open(&kernel)).unwrap();
+    for round in 0..20 {
+        push(&mut queue, &pool, round);
+        push(&mut queue, &pool, round + 100);
+        for byte in [round, round + 100] {
+            let done = loop {
+                if let Some(done) = queue.next(Timeout::us(1)).unwrap() {
+                    break done;
+                }
+            };
+            assert!(done.buffers[1].view::<u8>().unwrap() == [byte; BYTES], "round {round}");
+        }
+    }
+    assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
 }

@@ -3,7 +3,7 @@
 use super::SCALE;
 use contigo::{
     Align, Device, Driver, Engine, Error, Mmio, Pool, Region, Timeout,
-    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, SimApCtrl, regs},
+    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, SimApCtrl, regs},
     sim::{BusError, Faults, SimBoard, SimConfig},
 };
 
@@ -26,7 +26,7 @@ fn with_kernel<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApC
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
-    let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(SCALE, scale as _).unwrap());
+    let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(SCALE, scale as KernelFn).unwrap());
     let result = act(&board, &kernel, &pool);
     assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
     result
@@ -103,7 +103,12 @@ fn an_interrupt_that_comes_late_or_never_costs_time_and_no_result() {
 
 #[test]
 fn the_interrupt_ends_a_wait_and_is_taken_back() {
-    with_kernel(Faults::NONE, 4, |board, kernel, pool| {
+    let board = SimBoard::new(4);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let toggles = ApCtrlModel::new(SCALE, scale as KernelFn).unwrap();
+    for model in [toggles, ApCtrlModel::new(SCALE, scale as KernelFn).unwrap().clears_on_read()] {
+        let kernel = SimApCtrl::with_model(&board, board.port(), model);
         let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
         for _ in 0..3 {
             let before_ns = board.now_ns();
@@ -112,7 +117,7 @@ fn the_interrupt_ends_a_wait_and_is_taken_back() {
             assert!(board.now_ns() - before_ns < 10_000, "a job takes some microseconds, the limit 20,000");
             assert_eq!(regs::ISR.read(engine.driver().device()), 0);
         }
-    });
+    }
 }
 
 #[test]
@@ -168,4 +173,30 @@ fn the_stop_program_waits_for_the_end() {
         engine.recover().unwrap();
         assert_eq!(engine.driver().device().port().name, engine.port().name);
     });
+}
+
+/// A kernel's function that is wrong: what it was answered, one bit each.
+fn strays(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
+    let mut bytes = [0; 4];
+    let answers = [
+        call.write(0, 0, &bytes).is_err(),
+        call.read(1, 0, &mut bytes).is_err(),
+        call.read(0, 57, &mut bytes).is_err(),
+        call.write(1, u64::MAX - 1, &bytes).is_err(),
+        call.read(2, 0, &mut bytes).is_err(),
+        call.read(0, 56, &mut bytes).is_ok() && call.write(1, 56, &bytes).is_ok(),
+    ];
+    Ok([answers.iter().fold(0, |bits, answer| bits << 1 | u32::from(*answer)), 0, 0, 0])
+}
+
+#[test]
+fn a_function_that_leaves_its_operands_reaches_nothing() {
+    let board = SimBoard::new(8);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(SCALE, strays as KernelFn).unwrap());
+    let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+    let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
+    assert_eq!(job.unwrap().wait(LIMIT).unwrap().report[0], 0b11_1111);
+    assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
 }

@@ -21,8 +21,8 @@ use heapless::{Deque, Vec};
 /// How long stopping waits for the end of the jobs under way, unless the program says: 200 MB take so
 /// long at the slowest port here (Zynq HP at 100 MHz, 0.4 GB/s).
 const STOP_US: u32 = 500_000;
-/// The polls of a stop program may last a second together; the longest here has five.
-const PROGRAM_US: u32 = 1_000_000 / 5;
+/// The polls of a stop program may last a second together; the longest here has three.
+const PROGRAM_US: u32 = 1_000_000 / 3;
 /// Between two looks while it waits: a job that hangs raises no interrupt.
 const STOP_STEP_US: u32 = 50;
 /// The most jobs in flight: one that was taken, and one that waits behind it.
@@ -94,8 +94,6 @@ pub struct ApCtrl<D> {
     slots: Deque<usize, CHAIN>,
     /// A job whose registers cannot be written yet: the kernel has not taken the one before.
     waiting: Option<Waiting>,
-    /// AP_DONE was read, and the end is not told yet.
-    done: bool,
     /// What ended while the kernel was being stopped.
     ended: Deque<Completion, CHAIN>,
 }
@@ -128,7 +126,7 @@ impl<D: Device> ApCtrl<D> {
             return Err(Error::RegisterWindow { device: "ap_ctrl", need_bytes, have_bytes });
         }
         let (slots, ended) = (Deque::new(), Deque::new());
-        Ok(Self { device, map, name: "ap_ctrl", stop_us: STOP_US, slots, waiting: None, done: false, ended })
+        Ok(Self { device, map, name: "ap_ctrl", stop_us: STOP_US, slots, waiting: None, ended })
     }
 
     /// The same, by this name in messages.
@@ -164,7 +162,6 @@ impl<D: Device> ApCtrl<D> {
 
     /// The oldest job is done: what it left, and the kernel may end the next one.
     fn end(&mut self) -> Option<Completion> {
-        self.done = false;
         let completion = Completion { words: results(&self.device, &self.map), ..Completion::of(self.slots.pop_front()?) };
         release(&self.device, &self.map);
         Some(completion)
@@ -286,15 +283,14 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         if first {
             // What nobody asked for after a stop.
             self.ended.clear();
-            self.done = false;
         }
-        if self.slots.push_back(slot).is_err() {
+        if self.slots.len() >= self.most() || self.slots.push_back(slot).is_err() {
             return Err(Error::QueueFull { depth: self.most() });
         }
         let addrs = operands.iter().map(|slice| slice.addr);
         if !first {
+            // A chain's AP_DONE is not cleared by that.
             let ctrl = regs::CTRL.read_and_clear(&self.device);
-            self.done |= regs::is_done(ctrl);
             if ctrl & regs::AP_START != 0 {
                 // `check` found as many as the map has.
                 self.waiting =
@@ -314,15 +310,14 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         if self.slots.is_empty() {
             return Ok(None);
         }
-        let Self { device, map, waiting, done, .. } = self;
+        let Self { device, map, waiting, .. } = self;
         let ended = poll_until(&*device, timeout, |device| {
             let ctrl = regs::CTRL.read_and_clear(device);
             if let Some(job) = waiting.take_if(|_| ctrl & regs::AP_START == 0) {
                 // SAFETY: it was submitted, and its end is not told. AP_START says that the job before it was taken.
                 unsafe { start(device, map, job.addrs.iter().copied(), &job.words) };
             }
-            *done |= regs::is_done(ctrl);
-            *done
+            regs::is_done(ctrl)
         })?;
         Ok(if ended { self.end() } else { None })
     }
@@ -332,19 +327,17 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             let _ = self.slots.pop_back();
         }
         let (mut status, mut idle) = (0, false);
-        let Self { device, map, slots, done, ended, .. } = self;
+        let Self { device, map, slots, ended, .. } = self;
         // An interrupt's file that fails only ends the waiting: what counts is what CTRL says.
         let _ = poll_every(&*device, STOP_STEP_US, Timeout::us(self.stop_us), |device| {
             status = regs::CTRL.read_and_clear(device);
-            let one_ended = regs::is_done(status) || core::mem::take(done);
-            if one_ended {
+            if regs::is_done(status) {
                 let words = results(device, map);
                 // As many as slots have room.
                 let _ = slots.pop_front().map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
                 release(device, map);
             }
-            // AP_DONE of a chain keeps a job that waits from ending.
-            idle = regs::is_idle(status) && !(one_ended && map.protocol() == Protocol::Chain);
+            idle = regs::is_idle(status);
             idle
         });
         if !idle {
@@ -370,18 +363,18 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     }
 
     /// Waits for the end of the jobs under way, with the interrupt off: a kernel cannot be aborted. In a
-    /// chain each end must be seen before the next job can end: two jobs, and two looks more, because
-    /// AP_DONE may be read once again right after AP_CONTINUE.
+    /// chain the first job's end must be seen before the second can end. It is looked for twice,
+    /// because the program may have died right after an AP_CONTINUE, when AP_DONE is read once more.
     fn stop_program(&self) -> StopProgram {
         let ctrl = regs::CTRL.offset();
         let limit_us = self.stop_us.min(PROGRAM_US);
-        let mut steps = Vec::<_, { 2 * 2 * CHAIN + 2 }>::new();
+        let mut steps = Vec::<_, { 2 * CHAIN + 2 }>::new();
         // There is room for all.
         if self.map.has_interrupt() {
             let _ = steps.push(StopStep::write(regs::GIE.offset(), u32::MAX, 0));
         }
         if self.map.protocol() == Protocol::Chain {
-            for _ in 0..2 * CHAIN {
+            for _ in 0..CHAIN {
                 let _ = steps.push(StopStep::poll_while(ctrl, regs::AP_DONE | regs::AP_IDLE, 0, limit_us));
                 let _ = steps.push(StopStep::write(ctrl, u32::MAX, regs::AP_CONTINUE));
             }

@@ -118,3 +118,18 @@ const fn index_of(name: &str, scalars: &[Scalar]) -> Option<u8> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drivers::ap_ctrl::name::Name;
+
+    #[test]
+    fn a_length_that_is_no_number_is_the_largest_one() {
+        let n = Scalar { name: Name::clipped("n"), ..Scalar::FILLER };
+        let Ok(length) = Length::parse("4*n*n*n", &[n]) else { panic!("it is a rule") };
+        assert_eq!(length.bytes(&[3]), 108);
+        assert_eq!(length.bytes(&[1 << 22]), u64::MAX, "2^68, whose low 64 bits are 0");
+        assert_eq!(length.bytes(&[0]), 0);
+    }
+}

@@ -69,6 +69,10 @@ pub struct ApCtrlModel<F = KernelFn> {
     isr: u32,
     done: bool,
     ready: bool,
+    /// AP_CONTINUE was written, and nothing was read since: AP_DONE of before may be seen once more.
+    stale: bool,
+    /// ISR clears when it is read, as HLS builds it where it is asked to.
+    clears: bool,
     /// AP_START, and when the kernel takes that job: until then its registers count.
     start: Option<u64>,
     /// The jobs that were taken, the oldest first.
@@ -145,6 +149,8 @@ impl<F> ApCtrlModel<F> {
             isr: 0,
             done: false,
             ready: false,
+            stale: false,
+            clears: false,
             start: None,
             jobs: [None; STAGES],
             raise: [(u64::MAX, 0); 2],
@@ -166,6 +172,13 @@ where
             return Err(Error::RegisterWindow { device: "ap_ctrl", need_bytes, have_bytes });
         }
         Ok(Self::as_reset(map, compute))
+    }
+
+    /// The same; its ISR clears when it is read, and toggles all the same (`COR/TOW` in the header, in
+    /// place of `Read/TOW`).
+    #[must_use]
+    pub fn clears_on_read(self) -> Self {
+        Self { clears: true, ..self }
     }
 
     /// How many jobs are in the kernel: taken and not ended.
@@ -326,16 +339,18 @@ where
 
     fn read32(&mut self, offset: usize, _bus: &mut SimBus<'_>) -> u32 {
         let bit = |set: bool, mask: u32| if set { mask } else { 0 };
+        let stale = mem::take(&mut self.stale);
         match offset {
             regs::AP_CTRL => {
                 let busy = self.start.is_some() || self.jobs_inside() > 0;
-                let done = if self.chain() { self.done } else { mem::take(&mut self.done) };
+                let done = if self.chain() { self.done || stale } else { mem::take(&mut self.done) };
                 let ready = mem::take(&mut self.ready);
                 bit(self.start.is_some(), regs::START) | bit(done, regs::DONE) | bit(!busy, regs::IDLE) | bit(ready, regs::READY)
             }
             _ if offset <= regs::ISR && !self.map.has_interrupt() => 0,
             regs::GIE => self.gie,
             regs::IER => self.ier,
+            regs::ISR if self.clears => mem::take(&mut self.isr),
             regs::ISR => self.isr,
             _ => match self.argument(offset) {
                 #[allow(clippy::cast_possible_truncation, reason = "one half")]
@@ -352,7 +367,7 @@ where
                     self.rings(bus);
                 }
                 if value & regs::CONTINUE != 0 && self.chain() {
-                    self.done = false;
+                    (self.done, self.stale) = (false, true);
                 }
             }
             _ if offset <= regs::ISR && !self.map.has_interrupt() => {}
@@ -390,7 +405,7 @@ where
         self.pointers = [u64::MAX; MAX_OPERANDS];
         (self.scalars, self.results) = ([0; MAX_SCALARS], [0; MAX_RESULTS]);
         (self.gie, self.ier, self.isr) = (0, 0, 0);
-        (self.done, self.ready, self.start) = (false, false, None);
+        (self.done, self.ready, self.stale, self.start) = (false, false, false, None);
         (self.jobs, self.raise) = ([None; STAGES], [(u64::MAX, 0); 2]);
     }
 }
