@@ -8,6 +8,9 @@
     reason = "a test that panics has failed, which is its purpose; programs and windows are promises"
 )]
 
+#[path = "pl330/channels.rs"]
+mod channels;
+
 use contigo::{
     Align, Attempt, BaseAddr, Completion, CpuBuf, DevAddr, DevSlice, Device, Done, Driver, Engine, Error, Irq, JobError, Mmio, PhysAddr,
     Pool, Refused, Region, Result, Timeout,

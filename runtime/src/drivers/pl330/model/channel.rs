@@ -62,6 +62,8 @@ pub(super) struct Shared {
     pub(super) nonsecure_events: u32,
     /// How much of the data buffer there is, in bytes.
     pub(super) buffer_bytes: usize,
+    /// How much of it the other channels' loads leave to this one.
+    pub(super) room_bytes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -121,6 +123,11 @@ impl Channel {
     pub(super) fn go(&mut self, at_ns: u64, pc: u32, nonsecure: bool, fate: Fate, irq_delay_ns: Option<u64>) {
         let next_at_ns = at_ns + INSTRUCTION_NS;
         *self = Self { status: regs::EXECUTING, pc, nonsecure, next_at_ns, fate, irq_delay_ns, ..Self::new() };
+    }
+
+    /// How much of the data buffer it takes.
+    pub(super) fn buffered_bytes(&self) -> usize {
+        self.buffer.len()
     }
 
     /// DMAKILL: what is under way is waited for, everything else forgotten.
@@ -280,8 +287,8 @@ impl Channel {
         if len > shared.buffer_bytes.min(BURST_BYTES) {
             return self.fault(regs::FAULT_BUFFER);
         }
-        if self.buffer.len() + len > shared.buffer_bytes {
-            // Only this channel's own stores could make room.
+        if self.buffer.len() + len > shared.room_bytes {
+            // Only stores could make room, and each channel may be waiting for the others'.
             return self.fault(regs::FAULT_LOCKUP);
         }
         let mut bytes = [0; BURST_BYTES];

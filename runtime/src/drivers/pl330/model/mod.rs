@@ -8,7 +8,7 @@
 //! was busy.
 //!
 //! Not modelled: peripherals and the instructions for them, DMASTZ, DMAADDH, DMAADNH (all undefined here), endian swaps (an invalid
-//! operand here), and channels that compete for the data buffer. Of [`Faults`](super::Faults), `short` does nothing: a DMA-330
+//! operand here). Of channels that compete for the data buffer, one that finds no room locks up at once, and does not wait. Of [`Faults`](super::Faults), `short` does nothing: a DMA-330
 //! that says it is done has moved every byte.
 
 mod channel;
@@ -21,7 +21,7 @@ use self::{
 };
 use crate::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
 use crate::{
-    drivers::pl330::{Pl330, regs},
+    drivers::pl330::{Controller, Pl330, regs},
     mem::{CpuBuf, Port},
     types::{Refused, Result},
 };
@@ -32,8 +32,8 @@ const DEBUG_NS: u64 = 300;
 /// After so much more the instruction has its effect: the manual does not say that a channel has left Stopped when the debug
 /// interface is idle again, so here it has not.
 const EFFECT_NS: u64 = 600;
-/// The most instructions that were given and have had no effect yet: one is had while the next is given.
-const GIVEN: usize = 2;
+/// The most instructions that were given and have had no effect yet: one is given each `DEBUG_NS`, and has it `EFFECT_NS` later.
+const GIVEN: usize = 4;
 /// Faults strike within so many instructions: the beginning of the copy, mostly.
 const STRIKES_WITHIN: u32 = 40;
 /// The most that an interrupt is late.
@@ -61,6 +61,17 @@ impl<'p, 'd> Pl330<'p, SimWindow<'d, Pl330Model>> {
     }
 }
 
+impl<'d> Controller<SimWindow<'d, Pl330Model>> {
+    /// As [`open`](Controller::open), and safe: the type of the window says that a DMA-330 is behind it.
+    ///
+    /// # Errors
+    /// As [`open`](Controller::open).
+    pub fn open_simulated(window: SimWindow<'d, Pl330Model>) -> Result<Self> {
+        // SAFETY: as in `Pl330::open_simulated`.
+        unsafe { Self::open(window) }
+    }
+}
+
 /// How a controller is built. The default is Zynq-7000's, in the state in which Linux runs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pl330Spec {
@@ -70,7 +81,7 @@ pub struct Pl330Spec {
     pub events: u32,
     /// The width of its bus in bytes: 4, 8 or 16.
     pub bus_bytes: u32,
-    /// How many words of that width its data buffer holds: 1 to 1,024. The model uses the first 1,024 bytes.
+    /// How many words of that width its data buffer holds: 1 to 1,024. Each channel of the model uses 1,024 bytes at most.
     pub buffer_words: u32,
     /// The manager, and with it all channels, is in the Non-secure state.
     pub nonsecure: bool,
@@ -100,8 +111,8 @@ pub struct Pl330Model {
     busy_until_ns: u64,
     /// The instructions that were given to it, and when they have their effects.
     given: Deque<(u64, [u32; 2]), GIVEN>,
-    /// When the interrupt of what runs will rise.
-    predicted_ns: Option<u64>,
+    /// When the interrupt of what runs on each channel will rise.
+    predicted_ns: [Option<u64>; regs::CHANNELS_MAX],
 }
 
 impl Pl330Model {
@@ -116,19 +127,25 @@ impl Pl330Model {
             debug: [0; 2],
             busy_until_ns: 0,
             given: Deque::new(),
-            predicted_ns: None,
+            predicted_ns: [None; regs::CHANNELS_MAX],
         }
     }
 
-    fn shared(&self) -> Shared {
+    /// What the channels have in common, where others take `taken_bytes` of the data buffer.
+    fn shared(&self, taken_bytes: usize) -> Shared {
         let Pl330Spec { events, nonsecure_events, bus_bytes, buffer_words, .. } = self.spec;
-        Shared { events, nonsecure_events, buffer_bytes: BUFFER_BYTES.min(bus_bytes.saturating_mul(buffer_words) as usize) }
+        let all_bytes = bus_bytes.saturating_mul(buffer_words) as usize;
+        let room_bytes = all_bytes.saturating_sub(taken_bytes).min(BUFFER_BYTES);
+        Shared { events, nonsecure_events, buffer_bytes: all_bytes.min(BUFFER_BYTES), room_bytes }
     }
 
     fn channels_until(&mut self, until_ns: u64, bus: &mut SimBus<'_>) {
-        let shared = self.shared();
-        for channel in &mut self.channels {
-            channel.advance(until_ns, &shared, &mut self.events, bus);
+        for index in 0..self.channels.len() {
+            let taken = self.channels.iter().enumerate().filter(|(other, _)| *other != index);
+            let shared = self.shared(taken.map(|(_, channel)| channel.buffered_bytes()).sum());
+            if let Some(channel) = self.channels.get_mut(index) {
+                channel.advance(until_ns, &shared, &mut self.events, bus);
+            }
         }
     }
 
@@ -138,10 +155,11 @@ impl Pl330Model {
         let by_channel = inst0 & 1 == 1;
         match (opcode, by_channel) {
             (0x01, true) => {
-                if let Some(channel) = self.channels.get_mut(inst0 as usize >> 8 & 7) {
+                let number = inst0 as usize >> 8 & 7;
+                if let (Some(channel), Some(predicted_ns)) = (self.channels.get_mut(number), self.predicted_ns.get_mut(number)) {
                     channel.kill();
+                    *predicted_ns = None;
                 }
-                self.predicted_ns = None;
             }
             (0x01, false) => self.ftrd = 0,
             // A manager that faults executes nothing before it was killed.
@@ -157,7 +175,7 @@ impl Pl330Model {
     }
 
     fn go(&mut self, at_ns: u64, nonsecure: bool, number: u32, pc: u32, bus: &mut SimBus<'_>) {
-        let shared = self.shared();
+        let shared = self.shared(0);
         let channel = self.channels.get_mut(number as usize).filter(|_| number < self.spec.channels);
         let Some(channel) = channel.filter(|channel| channel.status == regs::STOPPED) else {
             self.ftrd = regs::FAULT_OPERAND | regs::FAULT_DEBUG;
@@ -186,7 +204,9 @@ impl Pl330Model {
             Some(0)
         };
         channel.go(at_ns, pc, nonsecure, fate, irq_delay_ns);
-        self.predicted_ns = channel.predict(&shared, &self.events, bus);
+        if let Some(predicted_ns) = self.predicted_ns.get_mut(number as usize) {
+            *predicted_ns = channel.predict(&shared, &self.events, bus);
+        }
     }
 
     /// A register of one channel.
@@ -236,7 +256,7 @@ unsafe impl Model for Pl330Model {
         }
         self.channels_until(now_ns, bus);
         // By now it was raised, or something came between.
-        self.predicted_ns = self.predicted_ns.filter(|&at_ns| at_ns > now_ns);
+        self.predicted_ns = self.predicted_ns.map(|predicted_ns| predicted_ns.filter(|&at_ns| at_ns > now_ns));
     }
 
     fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
@@ -277,11 +297,9 @@ unsafe impl Model for Pl330Model {
     }
 
     fn irq_at_ns(&self) -> Option<u64> {
-        if self.events.interrupts() != 0 {
-            return self.events.delivered_at_ns();
-        }
         // Before DMAGO has had its effect nothing is known of the program, so the wait ends there once.
-        self.given.front().map(|&(at_ns, _)| at_ns).or(self.predicted_ns)
+        let given = self.given.front().map(|&(at_ns, _)| at_ns);
+        self.predicted_ns.into_iter().chain([given, self.events.delivered_at_ns()]).flatten().min()
     }
 
     fn reset(&mut self) {

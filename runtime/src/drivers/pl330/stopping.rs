@@ -1,0 +1,135 @@
+#![allow(unsafe_code, reason = "an instruction for the debug interface is a register write")]
+//! How channels are stopped, and what one look at a channel says.
+
+use super::{fault, regs};
+use crate::{
+    hw::{Device, Mmio, irq::poll_every},
+    types::{Error, Result, Timeout},
+};
+use core::ops::Range;
+
+/// How long stopping waits for the transfers under way to end: those of 256 bytes take 2 µs at the slowest memory here; five
+/// thousand times that, for an interconnect that others congest.
+pub(super) const STOP_US: u32 = 10_000;
+/// Between two looks while it waits: no interrupt announces the end of a kill. After so long an
+/// instruction that left the debug interface has had its effect.
+const STOP_STEP_US: u32 = 50;
+/// DMAKILL, byte 0 (Arm DDI 0424C, 4.3.6).
+pub(super) const DMAKILL: u32 = 0x01;
+
+/// Gives one instruction to the debug interface, which is idle: its first two bytes, and the other four. `thread`: DBGINST0's
+/// lower half, 0 for the manager.
+///
+/// # Safety
+/// As [`Mmio::write32`]: DMAKILL ends transfers, DMAGO starts a program.
+pub(super) unsafe fn debug_instruction(device: &impl Mmio, thread: u32, [byte0, byte1]: [u32; 2], rest: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        regs::DBGINST0.write(device, byte1 << 24 | byte0 << 16 | thread);
+        regs::DBGINST1.write(device, rest);
+        regs::DBGCMD.write(device, 0);
+    }
+}
+
+/// Kills `thread` by the debug interface, which is idle and this caller's alone.
+pub(super) fn kill(device: &impl Mmio, thread: u32) {
+    // SAFETY: DMAKILL starts no transfer.
+    unsafe { debug_instruction(device, thread, [DMAKILL, 0], 0) }
+}
+
+/// What one look at a job found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    Running,
+    Done,
+    Failed(Error),
+}
+
+impl Look {
+    /// Done is a channel that is stopped *and* has raised its event. Each alone can be seen too early: a channel is stopped until the
+    /// manager has executed DMAGO, and the event comes before DMAEND. So the event is read first: a channel that is stopped after its
+    /// event was seen has ended, and not yet to begin.
+    pub(super) fn at(device: &impl Mmio, channel: &regs::Channel, event_bit: u32) -> Self {
+        let raised = regs::INT_EVENT_RIS.read(device) & event_bit != 0;
+        let csr = channel.csr.read(device);
+        match csr & regs::STATUS {
+            regs::FAULTING | regs::FAULTING_COMPLETING => Self::Failed(fault::of_channel(channel.ftr.read(device))),
+            regs::STOPPED if raised => Self::Done,
+            regs::STOPPED if regs::FSRD.read(device) & regs::FSRD_MANAGER != 0 => Self::Failed(fault::of_manager(regs::FTRD.read(device))),
+            _ => Self::Running,
+        }
+    }
+}
+
+/// What stopping channels has come to.
+#[derive(Clone, Debug)]
+pub(super) struct Stopping {
+    /// Which ones.
+    channels: Range<u32>,
+    /// A channel that may be about to start: its DMAGO is done with in the debug interface, and maybe not yet in the channel. DMAKILL
+    /// comes after it, and does no harm to a channel that is stopped (Altera HWLIB, `alt_dma_channel_kill`).
+    unsettled: Option<u32>,
+    /// Until then the last instruction may have its effect.
+    settles_at_us: u64,
+    /// What keeps it from being stopped: DBGSTATUS, CSRn or FTRD.
+    last: u32,
+}
+
+/// What comes next.
+enum Next {
+    Stopped,
+    Wait,
+    /// DMAKILL for this thread, as DBGINST0 names it.
+    Kill(u32),
+}
+
+impl Stopping {
+    pub(super) const fn new(channels: Range<u32>, unsettled: Option<u32>) -> Self {
+        Self { channels, unsettled, settles_at_us: 0, last: 0 }
+    }
+
+    /// Stops them. `kill` gives DMAKILL for a thread, and says whether it could.
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`].
+    pub(super) fn run<D: Device>(mut self, device: &D, kill: impl Fn(&D, u32) -> bool) -> Result<()> {
+        let mut stopped = false;
+        // An interrupt's file that fails only ends the waiting: what counts is what the registers say.
+        let _ = poll_every(device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
+            match self.next(device) {
+                Next::Stopped => stopped = true,
+                Next::Wait => {}
+                Next::Kill(thread) => {
+                    if kill(device, thread) {
+                        self.unsettled = None;
+                        self.settles_at_us = device.now_us().saturating_add(STOP_STEP_US.into());
+                    }
+                }
+            }
+            stopped
+        });
+        if stopped { Ok(()) } else { Err(Error::WillNotStop { device: fault::DEVICE, status: self.last, waited_us: STOP_US }) }
+    }
+
+    /// Waits for what will end by itself, and kills one thread that will not. Stopped: all these channels are, the manager does not
+    /// fault, and no instruction is on its way that could start one.
+    fn next(&mut self, device: &impl Device) -> Next {
+        self.last = regs::DBGSTATUS.read(device);
+        if self.last & regs::DBG_BUSY != 0 {
+            return Next::Wait;
+        }
+        for (thread, channel) in (0..).zip(&regs::CHANNELS).filter(|(thread, _)| self.channels.contains(thread)) {
+            self.last = channel.csr.read(device);
+            match self.last & regs::STATUS {
+                regs::STOPPED if self.unsettled != Some(thread) => {}
+                regs::KILLING | regs::COMPLETING | regs::FAULTING_COMPLETING => return Next::Wait,
+                _ => return Next::Kill(thread << 8 | 1),
+            }
+        }
+        if regs::FSRD.read(device) & regs::FSRD_MANAGER != 0 {
+            self.last = regs::FTRD.read(device);
+            return Next::Kill(0);
+        }
+        if device.now_us() < self.settles_at_us { Next::Wait } else { Next::Stopped }
+    }
+}

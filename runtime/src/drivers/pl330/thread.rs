@@ -1,0 +1,219 @@
+#![allow(unsafe_code, reason = "a program is started here, for operands that were handed over")]
+//! One channel's thread of execution: its program, and how it is started and looked at. Its device
+//! is a whole controller, or a channel of a core.
+
+use super::{
+    ADDR_BITS, PROGRAM_BYTES, Pl330Config, fault,
+    microcode::{self, BLOCKS_MAX, Core},
+    regs,
+    stopping::{DMAKILL, Look, STOP_US, debug_instruction},
+};
+use crate::{
+    hw::{Device, irq::poll_every},
+    job::{Completion, StopStep, fixed},
+    mem::{CpuBuf, DevSlice, DriverBuf, Port},
+    types::{Align, Error, Refused, Result, Timeout},
+};
+use core::mem::ManuallyDrop;
+
+/// How long the debug interface may be busy with one instruction. Linux waits as long (`_until_dmac_idle`).
+const DEBUG_US: u32 = 5_000;
+/// Between two looks at it: an instruction takes some hundred cycles.
+const DEBUG_STEP_US: u32 = 1;
+/// The longest time between two looks at a job. A fault raises the line `irq_abort` and not the event's, and uio delivers one
+/// line of a device only: so a fault is found after this time.
+const FAULT_STEP_US: u32 = 1_000;
+
+/// DMAGO, byte 0 (Arm DDI 0424C, 4.3.5); bit 1 makes the channel Non-secure.
+const DMAGO: u32 = 0xA0;
+const DMAGO_NONSECURE: u32 = 0x02;
+
+#[derive(Debug)]
+pub(super) struct Thread<'p> {
+    /// Leaked by whoever drops it where the channel will not stop: it would execute what the next owner writes.
+    program: ManuallyDrop<DriverBuf<'p>>,
+    pub(super) core: Core,
+    pub(super) config: Pl330Config,
+    /// DMAGO was given, and the end of its program was not seen.
+    unsettled: bool,
+    /// The device's reset epoch when it was given.
+    epoch: u32,
+}
+
+impl<'p> Thread<'p> {
+    /// Its programs lie in `program`, on `port`.
+    ///
+    /// # Errors
+    /// `program` comes back with [`Error::BlockSize`], or what [`DriverBuf::new`] says.
+    pub(super) fn new(program: CpuBuf<'p>, port: &Port, core: Core, config: Pl330Config) -> Result<Self, Refused<CpuBuf<'p>>> {
+        if program.len_bytes() < PROGRAM_BYTES {
+            let (len_bytes, line_bytes) = (program.len_bytes(), Align::LINE.bytes());
+            return Err(Refused::new(Error::BlockSize { len_bytes, need_bytes: PROGRAM_BYTES, line_bytes }, program));
+        }
+        let program = ManuallyDrop::new(DriverBuf::new(program, port, ADDR_BITS)?);
+        Ok(Self { program, core, config, unsettled: false, epoch: 0 })
+    }
+
+    /// Its registers. `Found::core` has checked that there are some.
+    pub(super) fn registers(&self) -> Option<&'static regs::Channel> {
+        regs::CHANNELS.get(usize::from(self.config.channel))
+    }
+
+    /// Its event as a bit.
+    pub(super) const fn event_bit(&self) -> u32 {
+        1 << self.config.event
+    }
+
+    /// Its number where it may be about to start.
+    pub(super) fn unsettled(&self) -> Option<u32> {
+        self.unsettled.then_some(self.config.channel.into())
+    }
+
+    /// It was seen to be stopped, whatever it had been given.
+    pub(super) const fn is_stopped(&mut self) {
+        self.unsettled = false;
+    }
+
+    /// As [`Driver::check`](crate::Driver::check).
+    pub(super) fn check(&self, port: &Port, operands: &[DevSlice]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
+        let need_bytes = from.len_bytes as u64;
+        if (to.len_bytes as u64) < need_bytes {
+            return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
+        }
+        let [from_addr, to_addr] = [addr32(port, from.addr.0, from.len_bytes)?, addr32(port, to.addr.0, to.len_bytes)?];
+        let max = u64::from(BLOCKS_MAX) * u64::from(self.core.block_bytes(from_addr, to_addr));
+        if (1..=max).contains(&need_bytes) {
+            return Ok(());
+        }
+        Err(Error::Argument { name: "bytes to copy", value: need_bytes, min: 1, max, multiple_of: 1 })
+    }
+
+    /// Writes the program of a copy.
+    ///
+    /// # Safety
+    /// The channel is stopped.
+    pub(super) unsafe fn load_copy(&mut self, port: &Port, operands: &[DevSlice]) -> Result<()> {
+        let [from, to] = fixed(operands)?;
+        let [from_addr, to_addr] = [addr32(port, from.addr.0, from.len_bytes)?, addr32(port, to.addr.0, to.len_bytes)?];
+        let len_bytes = addr32(port, from.len_bytes as u64, from.len_bytes)?;
+        let program = microcode::copy(&self.core, from_addr, to_addr, len_bytes)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.program.write(0, program.words()) }
+    }
+
+    /// Writes a program of somebody's own.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], or [`Error::Busy`] where the channel is not stopped for certain.
+    pub(super) fn load_code(&mut self, device: &impl Device, code: &[u8]) -> Result<()> {
+        /// So many bytes are written at once: a cache line.
+        const CHUNK: usize = 64;
+        let end = code.len().next_multiple_of(4);
+        if end > self.program.len_bytes() {
+            return Err(Error::OutOfRange { start: 0, end, len_bytes: self.program.len_bytes() });
+        }
+        // A channel whose DMAGO was given may still be stopped, and about to fetch.
+        if self.unsettled || self.registers().is_some_and(|channel| channel.csr.read(device) & regs::STATUS != regs::STOPPED) {
+            return Err(Error::Busy);
+        }
+        for (offset_bytes, chunk) in (0..).step_by(CHUNK).zip(code.chunks(CHUNK)) {
+            let mut words = [0; CHUNK / 4];
+            for (word, bytes) in words.iter_mut().zip(chunk.chunks(4)) {
+                *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte));
+            }
+            // SAFETY: the channel is stopped, and no other channel fetches from this memory: it is this driver's.
+            unsafe { self.program.write(offset_bytes, words.get(..chunk.len().div_ceil(4)).unwrap_or_default())? }
+        }
+        Ok(())
+    }
+
+    /// Starts it at the beginning of its program. `others`: INTEN's bits that stay.
+    ///
+    /// # Safety
+    /// The buffer holds a program, the channel is stopped, and what the program touches was handed over. The debug interface and
+    /// INTEN are this caller's alone until it returns.
+    pub(super) unsafe fn go(&mut self, device: &impl Device, others: u32) -> Result<()> {
+        let mut status = 0;
+        let idle = poll_every(device, DEBUG_STEP_US, Timeout::us(DEBUG_US), |device| {
+            status = regs::DBGSTATUS.read(device);
+            status & regs::DBG_BUSY == 0
+        })?;
+        if !idle {
+            return Err(fault::of_debug_interface(status));
+        }
+        self.epoch = device.reset_epoch();
+        self.acknowledge(device, others);
+        let security = if self.core.nonsecure { DMAGO_NONSECURE } else { 0 };
+        let program = addr32(device.port(), self.program.addr_at(0).0, self.program.len_bytes())?;
+        self.unsettled = true;
+        // SAFETY: the caller's promise.
+        unsafe { debug_instruction(device, 0, [DMAGO | security, u32::from(self.config.channel)], program) }
+        Ok(())
+    }
+
+    /// Makes its event an interrupt, and takes it back: it is taken back only while INTEN makes it one.
+    pub(super) fn acknowledge(&self, device: &impl Device, others: u32) {
+        // SAFETY: an event that is nobody's yet, or was seen, moves no data.
+        unsafe {
+            regs::INTEN.write(device, others | self.event_bit());
+            regs::INTCLR.write(device, self.event_bit());
+        }
+    }
+
+    /// As [`Driver::poll`](crate::Driver::poll).
+    pub(super) fn poll(&mut self, device: &impl Device, timeout: Timeout) -> Result<Option<Completion>> {
+        let (mut found, mut reset, event_bit) = (Look::Running, false, self.event_bit());
+        let Some(channel) = self.registers() else { return Ok(None) };
+        poll_every(device, FAULT_STEP_US, timeout, |device| {
+            found = Look::at(device, channel, event_bit);
+            // After the registers: what they said before a reset counts.
+            reset = self.unsettled && device.reset_epoch() != self.epoch;
+            reset || found != Look::Running
+        })?;
+        match found {
+            _ if reset => Err(Error::EndedByReset { device: fault::DEVICE }),
+            Look::Running => Ok(None),
+            Look::Done => {
+                self.unsettled = false;
+                // SAFETY: as in `acknowledge`; a bit that is another channel's stays as it is.
+                unsafe { regs::INTCLR.write(device, event_bit) };
+                Ok(Some(Completion::of(0)))
+            }
+            Look::Failed(error) => Err(error),
+        }
+    }
+
+    /// Steps that kill it, which also stops the manager's DMAGO from taking effect later; a channel that ends its transfers after a
+    /// fault is waited for first.
+    pub(super) fn stop_steps(&self) -> [StopStep; 7] {
+        let channel = u32::from(self.config.channel);
+        let csr = self.registers().map_or(0, |channel| channel.csr.offset());
+        [
+            StopStep::poll_while(csr, regs::STATUS, regs::FAULTING_COMPLETING, STOP_US),
+            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            StopStep::write(regs::DBGINST0.offset(), u32::MAX, DMAKILL << 16 | channel << 8 | 1),
+            StopStep::write(regs::DBGINST1.offset(), u32::MAX, 0),
+            StopStep::write(regs::DBGCMD.offset(), u32::MAX, 0),
+            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            StopStep::poll_until(csr, regs::STATUS, regs::STOPPED, STOP_US),
+        ]
+    }
+
+    /// Gives the program's memory back.
+    ///
+    /// # Safety
+    /// It is called once, nothing uses the program after it, and the channel is stopped.
+    pub(super) unsafe fn release(&mut self) {
+        // SAFETY: the caller's promise.
+        let program = unsafe { ManuallyDrop::take(&mut self.program) };
+        // SAFETY: the channel is stopped, and only a driver starts it, by a program of its own.
+        drop(unsafe { program.release() });
+    }
+}
+
+/// An address as the controller's registers hold it. `ADDR_BITS` has kept others from getting here.
+fn addr32(port: &Port, addr: u64, len_bytes: usize) -> Result<u32> {
+    let last = u64::from(u32::MAX);
+    u32::try_from(addr).map_err(|_| Error::Unreachable { port: port.name, addr, len_bytes, first: 0, last })
+}
