@@ -9,7 +9,7 @@
 )]
 
 use crate::{
-    job::{Attempt, Completion, Driver, Engine, JobError, OperandSpec, Running, TypedDriver},
+    job::{Attempt, Completion, Driver, Engine, JobError, OperandSpec, Queue, Running, TypedDriver},
     mem::{CpuBuf, DevSlice, DriverBuf, Port, Region},
     sim::SimBoard,
     types::{
@@ -120,11 +120,22 @@ fn every_way_back_has_a_barrier() {
         passed("into_cpu");
         drop(handed_over());
         passed("a device's buffer that is dropped");
+        let mut queue: Queue<'_, _, 1> = Queue::new(Scripted { port, start: Ok(()), poll: ENDED }).unwrap();
+        queue.push([buf().from_device(..)], &()).unwrap();
+        core::mem::forget(queue.next_device(Timeout::NOW).unwrap());
+        passed("a queue's next");
+        queue.push([buf().from_device(..)], &()).unwrap();
+        queue.stop().unwrap();
+        core::mem::forget(queue.take_back().unwrap());
+        passed("a job that is taken back");
         let other = if port.coherent { board.port() } else { board.coherent_port() };
         // SAFETY: as above.
         let _dev = unsafe { handed_over().hand_over(&other, 64, .., Direction::ToDevice) }.unwrap();
         passed("on to a port of the other kind");
         let memory = DriverBuf::new(buf(), &port, 64).unwrap();
+        the_end_is_seen();
+        memory.read(0, &mut [0]).unwrap();
+        passed("a look at a driver's memory");
         the_end_is_seen();
         // SAFETY: nothing is told the address.
         let _cpu: CpuBuf<'_> = unsafe { memory.release() }.into_cpu().unwrap();
@@ -144,6 +155,11 @@ fn every_way_to_a_device_has_a_barrier() {
         let before = DOORBELLS.get();
         drop(engine.start([buf().from_device(..)], &()).unwrap());
         assert!(AT_THE_START.get() > before, "a job, {}", port.name);
+
+        let mut queue: Queue<'_, _, 1> = Queue::new(Scripted { port, start: Ok(()), poll: ENDED }).unwrap();
+        let before = DOORBELLS.get();
+        queue.push([buf().from_device(..)], &()).unwrap();
+        assert!(AT_THE_START.get() > before, "a queue, {}", port.name);
 
         let before = DOORBELLS.get();
         // SAFETY: nothing is told the address.
