@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, CpuBuf, Driver as _, Error, LocalPool, Pool, Port, Queue, Region, Stream, Timeout,
+    Align, CpuBuf, Driver as _, Engine, Error, LocalPool, Pool, Port, Queue, Region, Stream, Timeout,
     sim::{Faults, Sim, SimBoard, SimConfig, SimDevice, SimSpec, SimWindow},
 };
 use contigo_testkit::camera::{Camera, CameraConfig, CameraModel, manual, packet, regs};
@@ -421,5 +421,23 @@ fn what_does_not_fit_is_refused_before_anything_is_started() {
         matches!(error, Error::Fault { what: "internal error of the data mover: a length of 0, or a buffer too short", .. }),
         "{error}"
     );
+    assert_eq!(board.counts().unowned_accesses, 0);
+}
+
+/// A ring's descriptors follow each other: an engine names them in a circle too, one job at a time.
+#[test]
+fn an_engine_over_a_ring_goes_round_it() {
+    let board = SimBoard::new(3);
+    let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
+    let pool = Pool::<2>::new(frames.carve(2 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
+    let device = camera(CameraConfig { gap_ns: 50_000, ..CameraConfig::default() }, &board, board.port());
+    let driver = Camera::open_simulated(device.window().unwrap(), ring(&descriptors, 4), 4).unwrap();
+    let mut engine = Engine::new(driver).unwrap();
+    for number in 0..10 {
+        let done = engine.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Timeout::ms(1)).unwrap();
+        let [frame] = done.buffers;
+        assert_eq!(done.completion.slot, number % 4);
+        assert!(packet::number(frame.view::<u8>().unwrap()).is_some());
+    }
     assert_eq!(board.counts().unowned_accesses, 0);
 }

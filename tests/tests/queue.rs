@@ -9,12 +9,12 @@
 )]
 
 use contigo::{
-    Align, Completion, CpuBuf, DevSlice, Direction, Done, Driver, Error, LocalPool, OneThread, OperandSpec, Port, Queue, Region, Result,
-    Stream, Timeout, TypedDriver,
+    Align, Attempt, Completion, CpuBuf, DevSlice, Direction, Done, Driver, Engine, Error, LocalPool, OneThread, OperandSpec, Port, Queue,
+    Region, Result, Stream, Timeout, TypedDriver,
     sim::{Sim, SimBoard},
 };
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
@@ -398,4 +398,68 @@ fn a_stream_says_why_it_cannot_begin_or_go_on() {
     assert!(stream.next(Timeout::NOW).unwrap().is_none());
     script.borrow_mut().submit = None;
     assert_eq!(stream.start(), Ok(4));
+}
+
+/// A driver may keep the ends of jobs that had ended before a stop. Nobody takes them for the end of
+/// a job that came after it.
+#[test]
+fn an_end_of_before_a_stop_is_no_later_jobs() {
+    let rig = Rig::new();
+    let (driver, script) = rig.driver(1, true);
+    let mut engine = Engine::new(driver).unwrap();
+    drop(engine.start([rig.pool.take().unwrap().from_device(..)], &()).unwrap());
+    script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0))));
+    let job = engine.start([rig.pool.take().unwrap().from_device(..)], &()).unwrap();
+    assert!(matches!(job.try_wait(), Ok(Attempt::Pending(_))), "the end was of the job before");
+
+    let (driver, script) = rig.driver(4, true);
+    let mut queue: Jobs<'_> = Queue::new(driver).unwrap();
+    for _ in 0..2 {
+        queue.push([rig.pool.take().unwrap().from_device(..)], &()).unwrap();
+    }
+    queue.stop().unwrap();
+    script.borrow_mut().polls.extend([0, 1].map(|slot| Ok(Some(Completion::of(slot)))));
+    assert_eq!(queue.take_back().unwrap().slot, 0, "also where the driver knows that it had ended");
+    assert_eq!(queue.next_words(Timeout::NOW).unwrap().unwrap().completion.slot, 1);
+    script.borrow_mut().polls.push_back(Ok(Some(Completion::of(1))));
+    assert_eq!(queue.push([rig.pool.take().unwrap().from_device(..)], &()).unwrap(), 0);
+}
+
+/// A driver's words that are others at the second look: `check` and `submit` see the same.
+#[test]
+fn a_jobs_words_are_looked_at_once() {
+    struct Fickle(Cell<bool>);
+    impl AsRef<[u32]> for Fickle {
+        fn as_ref(&self) -> &[u32] {
+            if self.0.replace(true) { &[2] } else { &[1] }
+        }
+    }
+    struct Words<'c>(Scripted, &'c RefCell<Vec<u32>>);
+    // SAFETY: as `Scripted`.
+    unsafe impl Driver for Words<'_> {
+        contigo::forward!(|this| this.0 => name, port, addr_bits, operands, depth, poll, stop);
+        fn check(&self, _: &[DevSlice], words: &[u32]) -> Result<()> {
+            self.1.borrow_mut().extend(words);
+            Ok(())
+        }
+        unsafe fn submit(&mut self, _: usize, _: &[DevSlice], words: &[u32]) -> Result<()> {
+            self.1.borrow_mut().extend(words);
+            Ok(())
+        }
+    }
+    impl TypedDriver<1> for Words<'_> {
+        type Args = ();
+        type Words = Fickle;
+        type Report = ();
+        fn words((): &()) -> Fickle {
+            Fickle(Cell::new(false))
+        }
+        fn report(&self, _: &Completion) {}
+    }
+    let (rig, seen) = (Rig::new(), RefCell::new(Vec::new()));
+    let mut engine = Engine::new(Words(rig.driver(1, true).0, &seen)).unwrap();
+    drop(engine.start([rig.pool.take().unwrap().from_device(..)], &()).unwrap());
+    let mut queue: Queue<'_, _, 1, 1, OneThread> = Queue::new(Words(rig.driver(1, true).0, &seen)).unwrap();
+    queue.push([rig.pool.take().unwrap().from_device(..)], &()).unwrap();
+    assert_eq!(*seen.borrow(), [1; 4]);
 }

@@ -36,6 +36,10 @@ pub(super) const CHANNELS_MAX: usize = 32;
 ///    sibling's reset ended the jobs, whatever the registers said: answer [`Error::EndedByReset`].
 /// 5. Acknowledge this channel's interrupt only, and only after its end was seen.
 /// 6. Stop this channel only, and leave the siblings at work.
+/// 7. Where a reset clears this channel's registers, write all registers of a job and its doorbell
+///    under one [`lock`](Self::lock). Compare the epoch under it, before the doorbell, and refuse with
+///    [`Error::EndedByReset`] where it changed. Otherwise a sibling's reset between the two starts a
+///    job with cleared pointers.
 ///
 /// # For callers
 /// 1. A channel that ended its job, and that nobody asks, may keep the interrupt's line up. Then
@@ -142,16 +146,13 @@ impl<D: Device> Core<D> {
     /// [`Error::Contended`], or what `act` says.
     pub fn reset<R>(&self, act: impl FnOnce(&D) -> Result<R>) -> Result<R> {
         let locked = self.lock()?;
-        // Twice: a job that is looked at while the registers change, and one that is started then,
-        // have both been ended.
+        // Twice: a job that is looked at while the registers change has been ended, and so has one
+        // whose doorbell came before the lock was taken. A driver compares once more under the lock.
         self.epoch.fetch_add(1, Ordering::AcqRel);
         barrier::before_doorbell();
-        let done = act(locked.device);
-        barrier::before_doorbell();
-        self.epoch.fetch_add(1, Ordering::AcqRel);
-        drop(locked);
-        self.baton.wake();
-        done
+        // Dropped in any case, before the lock: siblings hear of a reset that panicked too.
+        let _ends = Ends(self);
+        act(locked.device)
     }
 
     /// The device, to read what its registers say of all channels.
@@ -178,6 +179,17 @@ impl<D> Core<D> {
     /// The device, when no channel of it is left.
     pub fn into_device(self) -> D {
         self.device
+    }
+}
+
+/// The end of a reset.
+struct Ends<'c, D>(&'c Core<D>);
+
+impl<D> Drop for Ends<'_, D> {
+    fn drop(&mut self) {
+        barrier::before_doorbell();
+        self.0.epoch.fetch_add(1, Ordering::AcqRel);
+        self.0.baton.wake();
     }
 }
 

@@ -132,7 +132,7 @@ fn every_way_back_has_a_barrier() {
         // SAFETY: as above.
         let _dev = unsafe { handed_over().hand_over(&other, 64, .., Direction::ToDevice) }.unwrap();
         passed("on to a port of the other kind");
-        let memory = DriverBuf::new(buf(), &port, 64).unwrap();
+        let mut memory = DriverBuf::new(buf(), &port, 64).unwrap();
         the_end_is_seen();
         memory.read(0, &mut [0]).unwrap();
         passed("a look at a driver's memory");
