@@ -1,4 +1,5 @@
-//! Kernels that HLS made, from data: their maps, the files they come from, and the driver on its model.
+//! Kernels that HLS made, from data: their maps, the files they come from, and the driver on its
+//! model.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 #[path = "ap_ctrl/chain.rs"]
@@ -15,7 +16,8 @@ use contigo::{
     drivers::ap_ctrl::{KernelMap, Protocol},
 };
 
-/// `long scale(const int *from, int *to, int m, int n, long factor)`: `m` rows of `n`, times `factor`.
+/// `long scale(const int *from, int *to, int m, int n, long factor)`: `m` rows of `n`, times
+/// `factor`.
 const SCALE: KernelMap = {
     let words = match Align::new(4) {
         Ok(align) => align,

@@ -399,3 +399,33 @@ fn none_for_tensors_there_and_back() {
     assert!(last.unwrap().is_some());
     assert_eq!(allocations, 0);
 }
+
+#[test]
+fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
+    use contigo::drivers::ap_ctrl::{SimApCtrl, describe};
+    const HEADER: &[u8] = include_bytes!("ap_ctrl/xfilter_hw.h");
+    const HWH: &[u8] = include_bytes!("ap_ctrl/system.hwh");
+    let mut text = String::with_capacity(4096);
+    let ((), allocations) = count(|| {
+        let map = describe::any(HEADER, "").unwrap().length("to_r", "4*n").build().unwrap();
+        write!(text, "{map}").unwrap();
+        assert_eq!(describe::any(text.as_bytes(), "").unwrap().build().unwrap(), map);
+        assert!(describe::any(HWH, "filter_0").unwrap().build().is_ok());
+        assert!(describe::any(&HWH[..5_000], "filter_0").is_err());
+        let board = SimBoard::new(1);
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+        let kernel = <SimApCtrl<'_>>::new(&board, board.port());
+        let mut queue =
+            Queue::<_, 2, 2>::new(contigo::drivers::ap_ctrl::ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        for _ in 0..100 {
+            for _ in 0..2 {
+                queue.push([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[64]).unwrap();
+            }
+            for _ in 0..2 {
+                assert!(queue.next(Timeout::ms(1)).unwrap().is_some());
+            }
+        }
+    });
+    assert_eq!(allocations, 0);
+}

@@ -191,10 +191,10 @@ fn a_hang_keeps_both_jobs_inside_until_a_reset() {
     });
 }
 
-/// `copy` without interrupt registers.
+/// `copy` without interrupt registers, and with a pointer of 32 bits.
 const QUIET: KernelMap = {
     let map = KernelMap::named("copy", Protocol::Chain)
-        .pointer("from", 0x10, OperandSpec::to_device(), "n")
+        .pointer32("from", 0x10, OperandSpec::to_device(), "n")
         .pointer("to", 0x1C, OperandSpec::from_device(), "n")
         .scalar("n", 0x28, 32);
     match map.build() {

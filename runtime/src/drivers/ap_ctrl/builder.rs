@@ -104,8 +104,8 @@ impl<'a> MapBuilder<'a> {
         self
     }
 
-    /// A pointer of 64 bits whose low word is at `offset` bytes. `length`: the rule for its operand's
-    /// bytes, as `4*n`; an empty one leaves the length to the program's claim.
+    /// A pointer of 64 bits whose low word is at `offset` bytes. `length`: the rule for its
+    /// operand's bytes, as `4*n`; an empty one leaves the length to the program's claim.
     pub const fn pointer(self, name: &'a str, offset: u32, spec: OperandSpec, length: &'a str) -> Self {
         self.argument(name, offset, 64, Kind::Pointer(spec, length))
     }

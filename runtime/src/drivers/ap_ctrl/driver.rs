@@ -18,8 +18,8 @@ use crate::{
 };
 use heapless::{Deque, Vec};
 
-/// How long stopping waits for the end of the jobs under way, unless the program says: 200 MB take so
-/// long at the slowest port here (Zynq HP at 100 MHz, 0.4 GB/s).
+/// How long stopping waits for the end of the jobs under way, unless the program says: 200 MB take
+/// so long at the slowest port here (Zynq HP at 100 MHz, 0.4 GB/s).
 const STOP_US: u32 = 500_000;
 /// The polls of a stop program may last a second together; the longest here has three.
 const PROGRAM_US: u32 = 1_000_000 / 3;
@@ -106,8 +106,8 @@ struct Waiting {
 }
 
 impl<D: Device> ApCtrl<D> {
-    /// The driver of `device`, whose registers are `map`'s. No register says which kernel it is, and
-    /// none is read or written here.
+    /// The driver of `device`, whose registers are `map`'s. No register says which kernel it is,
+    /// and none is read or written here.
     ///
     /// # Errors
     /// [`Error::RegisterWindow`] where the window is smaller than the map's.
@@ -115,9 +115,10 @@ impl<D: Device> ApCtrl<D> {
     /// # Safety
     /// 1. The device is a kernel that HLS made, and `map` is its own: protocol, offsets and widths,
     ///    and no pointer is left out or called a scalar.
-    /// 2. The kernel reads and writes only through its pointers, in the direction that the map says,
-    ///    and stays inside the operands of each job that the map lets pass: the bytes from the address
-    ///    on, for every value of its scalars. For an operand without a rule, the program sees to that.
+    /// 2. The kernel reads and writes only through its pointers, in the direction that the map
+    ///    says, and stays inside the operands of each job that the map lets pass: the bytes from
+    ///    the address on, for every value of its scalars. For an operand without a rule, the
+    ///    program sees to that.
     /// 3. AP_DONE and AP_IDLE rise after its last write was answered, as HLS makes them.
     /// 4. Nobody else drives it while this value lives.
     pub unsafe fn open(device: D, map: KernelMap) -> Result<Self> {
@@ -178,8 +179,8 @@ fn results<D: Device>(device: &D, map: &KernelMap) -> [u32; MAX_RESULTS] {
     words
 }
 
-/// An end was seen: AP_CONTINUE and the interrupt. The read that follows AP_CONTINUE is answered after
-/// it has arrived, so that AP_DONE of this job is not taken for the next one's.
+/// An end was seen: AP_CONTINUE and the interrupt. The read that follows AP_CONTINUE is answered
+/// after it has arrived, so that AP_DONE of this job is not taken for the next one's.
 fn release<D: Device>(device: &D, map: &KernelMap) {
     let chain = map.protocol() == Protocol::Chain;
     if chain {
@@ -193,8 +194,8 @@ fn release<D: Device>(device: &D, map: &KernelMap) {
     }
 }
 
-/// Takes back a raised interrupt. Reading ISR clears it in some kernels, and writing toggles it in the
-/// others: only what is still set is written.
+/// Takes back a raised interrupt. Reading ISR clears it in some kernels, and writing toggles it in
+/// the others: only what is still set is written.
 fn acknowledge<D: Device>(device: &D) {
     if regs::ISR.read(device) == 0 {
         return;
@@ -212,8 +213,8 @@ fn acknowledge<D: Device>(device: &D) {
 /// As [`Driver::submit`]; and the kernel has taken the job before.
 #[inline]
 unsafe fn start<D: Device>(device: &D, map: &KernelMap, addrs: impl Iterator<Item = DevAddr>, words: &[u32]) {
-    // SAFETY: the caller handed the operands over, and `check` compared them with the map's rules; by
-    // 2 of `ApCtrl::open` the job that AP_START starts stays inside them.
+    // SAFETY: the caller handed the operands over, and `check` compared them with the map's rules;
+    // by 2 of `ApCtrl::open` the job that AP_START starts stays inside them.
     unsafe {
         for (pointer, addr) in map.pointers().iter().zip(addrs) {
             if pointer.bits() == u64::BITS {
@@ -231,12 +232,12 @@ unsafe fn start<D: Device>(device: &D, map: &KernelMap, addrs: impl Iterator<Ite
     }
 }
 
-// SAFETY: by what `open` asks for: 1. the kernel touches its operands alone, and `check` compared them
-// with the map. 2. AP_DONE says that the oldest job is done with its memory, AP_IDLE that all are;
-// AP_IDLE counts only without AP_START. 4. `check` reads no register; `poll` starts only what was
-// submitted and waits. 5. The port is the device's, and the map never changes. 7. AP_CONTINUE starts
-// nothing that was not submitted, and the program ends at AP_IDLE without AP_START. 8. Every wait has
-// a limit.
+// SAFETY: by what `open` asks for: 1. the kernel touches its operands alone, and `check` compared
+// them with the map. 2. AP_DONE says that the oldest job is done with its memory, AP_IDLE that all
+// are; AP_IDLE counts only without AP_START. 4. `check` reads no register; `poll` starts only what
+// was submitted and waits. 5. The port is the device's, and the map never changes. 7. AP_CONTINUE
+// starts nothing that was not submitted, and the program ends at AP_IDLE without AP_START. 8. Every
+// wait has a limit.
 unsafe impl<D: Device> Driver for ApCtrl<D> {
     fn name(&self) -> &'static str {
         self.name
@@ -314,7 +315,8 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         let ended = poll_until(&*device, timeout, |device| {
             let ctrl = regs::CTRL.read_and_clear(device);
             if let Some(job) = waiting.take_if(|_| ctrl & regs::AP_START == 0) {
-                // SAFETY: it was submitted, and its end is not told. AP_START says that the job before it was taken.
+                // SAFETY: it was submitted, and its end is not told. AP_START says that the job
+                // before it was taken.
                 unsafe { start(device, map, job.addrs.iter().copied(), &job.words) };
             }
             regs::is_done(ctrl)
@@ -362,9 +364,10 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         self.device.arm_irq()
     }
 
-    /// Waits for the end of the jobs under way, with the interrupt off: a kernel cannot be aborted. In a
-    /// chain the first job's end must be seen before the second can end. It is looked for twice,
-    /// because the program may have died right after an AP_CONTINUE, when AP_DONE is read once more.
+    /// Waits for the end of the jobs under way, with the interrupt off: a kernel cannot be aborted.
+    /// In a chain the first job's end must be seen before the second can end. It is looked for
+    /// twice, because the program may have died right after an AP_CONTINUE, when AP_DONE is read
+    /// once more.
     fn stop_program(&self) -> StopProgram {
         let ctrl = regs::CTRL.offset();
         let limit_us = self.stop_us.min(PROGRAM_US);

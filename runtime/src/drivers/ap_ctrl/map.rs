@@ -47,8 +47,8 @@ impl Protocol {
 /// It is right in itself: no two arguments share a register, and all lie in the window. Whether it
 /// is this core's is the program's claim ([`ApCtrl::open`](super::ApCtrl::open)).
 ///
-/// It comes from a table in Rust, as here, or from a file ([`describe`](super::describe)). Its text
-/// is JSON, which [`describe::json`](super::describe::json) reads again.
+/// It comes from a table in Rust, as here, or from a file (`describe`, a feature). Its text
+/// is JSON, which `describe::json` reads again.
 ///
 /// ```
 /// use contigo::{Align, OperandSpec, drivers::ap_ctrl::{KernelMap, Protocol}};
@@ -139,7 +139,8 @@ impl KernelMap {
         self.results.as_slice()
     }
 
-    /// How many argument words a job takes: one for each scalar, two where it has more than 32 bits.
+    /// How many argument words a job takes: one for each scalar, two where it has more than 32
+    /// bits.
     #[must_use]
     pub fn words(&self) -> usize {
         self.scalars().iter().map(Scalar::words).sum()

@@ -8,15 +8,16 @@
 //! | jobs in flight | 1 with `ap_ctrl_hs`, 2 with `ap_ctrl_chain`; they end in their order |
 //!
 //! A map is a table in Rust ([`KernelMap`]), or what the tools write anyway: JSON, HLS'
-//! `x<name>_hw.h`, Vivado's `.hwh` ([`describe`]).
+//! `x<name>_hw.h`, Vivado's `.hwh` (`describe`, a feature).
 //!
-//! **Lengths.** A kernel believes its scalars. A rule such as `4*n` in the map keeps a job whose operand
-//! is too short from starting. Without a rule, that every job stays inside its operands is the program's claim.
+//! **Lengths.** A kernel believes its scalars. A rule such as `4*n` in the map keeps a job whose
+//! operand is too short from starting. Without a rule, that every job stays inside its operands is
+//! the program's claim.
 //!
 //! **No errors.** A kernel does not tell that a read or a write was answered with an error.
 //!
-//! **Stopping.** A kernel cannot be aborted. Stopping waits for the end of the jobs under way, at most as
-//! long as [`ApCtrl::stops_within`] says; then only the reset line helps.
+//! **Stopping.** A kernel cannot be aborted. Stopping waits for the end of the jobs under way, at
+//! most as long as [`ApCtrl::stops_within`] says; then only the reset line helps.
 //!
 //! # References
 //! UG1399, "S_AXILITE Control Register Map" and "Block-Level Control Protocols"; the control block

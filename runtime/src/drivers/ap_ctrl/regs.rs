@@ -3,8 +3,8 @@
 
 use crate::hw::mmio::{ReadClears, ReadWrite, Register, WriteOneToggles};
 
-/// Control. `ap_ctrl_hs`: AP_DONE and AP_READY clear when read. `ap_ctrl_chain`: AP_DONE stays until
-/// AP_CONTINUE is written.
+/// Control. `ap_ctrl_hs`: AP_DONE and AP_READY clear when read. `ap_ctrl_chain`: AP_DONE stays
+/// until AP_CONTINUE is written.
 pub const CTRL: Register<ReadClears> = Register::at(0x00);
 /// Global interrupt enable, bit 0.
 pub const GIE: Register<ReadWrite> = Register::at(0x04);

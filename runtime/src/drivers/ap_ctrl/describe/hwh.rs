@@ -1,9 +1,9 @@
-//! A kernel's map from Vivado's hardware hand-off, `<design>.hwh`: the XML file beside a bitstream that
-//! PYNQ reads.
+//! A kernel's map from Vivado's hardware hand-off, `<design>.hwh`: the XML file beside a bitstream
+//! that PYNQ reads.
 //!
 //! Of all of a design it is the registers of one instance: `MODULE` with that `INSTANCE`, its
-//! `ADDRESSBLOCK`, and in it each `REGISTER` with the properties `DESCRIPTION`, `ADDRESS_OFFSET` and
-//! `ACCESS` and the widths of its `FIELD`s. A register is an argument where its description is
+//! `ADDRESSBLOCK`, and in it each `REGISTER` with the properties `DESCRIPTION`, `ADDRESS_OFFSET`
+//! and `ACCESS` and the widths of its `FIELD`s. A register is an argument where its description is
 //! `Data signal of x`, and a result where it is read-only. As with the
 //! [header](super::header), 64 bits are a pointer, and directions and lengths are the program's.
 //!
@@ -61,12 +61,12 @@ struct Register<'a> {
     field: Option<&'a str>,
 }
 
-/// The map of the instance `instance` from `source`, the text of a `.hwh` file. An empty name is the
-/// first kernel that HLS made (`VLNV="xilinx.com:hls:…"`).
+/// The map of the instance `instance` from `source`, the text of a `.hwh` file. An empty name is
+/// the first kernel that HLS made (`VLNV="xilinx.com:hls:…"`).
 ///
 /// # Errors
-/// [`MapError`]: there is no such instance or it has no registers, or what is not supported, and the
-/// line.
+/// [`MapError`]: there is no such instance or it has no registers, or what is not supported, and
+/// the line.
 pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapError> {
     let mut text = super::text(source)?;
     let mut map = loop {

@@ -1,4 +1,4 @@
-//! A kernel's map as JSON: what [`KernelMap`](super::super::KernelMap) prints.
+//! A kernel's map as JSON: what [`KernelMap`] prints.
 //!
 //! | key | what | where nothing is said |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | `pointers` | a list; each has `name`, `offset`, `bits` (32 or 64), `direction` (`in`: the kernel reads, `out`, `inout`), `align`, `min` and `max` in bytes, and `bytes`, the rule for its length | 64 bits, `inout`, 64, 1, none, none |
 //! | `scalars`, `results` | lists; each has `name`, `offset`, `bits` (1 to 64) | 32 bits |
 //!
-//! Numbers are whole, or C's hexadecimal in quotes (`"0x10"`). Another key, a string with an escape, and
-//! text behind the last `}` are refused.
+//! Numbers are whole, or C's hexadecimal in quotes (`"0x10"`). Another key, a string with an
+//! escape, and text behind the last `}` are refused.
 //!
 //! ```
 //! use contigo::{Direction, drivers::ap_ctrl::describe::json};

@@ -6,15 +6,15 @@
 //! | [`header`]: HLS' `x<name>_hw.h` | offsets, widths, protocol, results | directions, lengths, which 32-bit argument is a pointer |
 //! | [`hwh`]: Vivado's `.hwh` | the same, and the window | the same |
 //!
-//! Each gives a [`MapBuilder`](super::MapBuilder), which borrows names from the text. The program adds
+//! Each gives a [`MapBuilder`], which borrows names from the text. The program adds
 //! what the file does not say, and [`build`](super::MapBuilder::build) compares everything. An
 //! argument of 64 bits counts as a pointer, in-out and aligned to 64 bytes, until the program says
 //! more; a narrower one as a scalar.
 //!
-//! They read each byte a fixed number of times, need no heap, and refuse what they do not know, with
-//! the line.
-//! They are the runtime's own: JSON for no heap is `serde-json-core`, whose errors have no place, and
-//! XML has no such crate.
+//! They read each byte a fixed number of times, need no heap, and refuse what they do not know,
+//! with the line.
+//! They are the runtime's own: JSON for no heap is `serde-json-core`, whose errors have no place,
+//! and XML has no such crate.
 
 pub mod header;
 pub mod hwh;
@@ -30,8 +30,8 @@ const MAX_BYTES: usize = 32 << 20;
 /// An argument of so many bits is a pointer until the program says something else.
 const POINTER_BITS: u32 = 64;
 
-/// A map from a file of any of the three kinds: JSON begins with `{`, a `.hwh` with `<`. `instance` is
-/// which kernel of a `.hwh`, as [`hwh::map`] has it.
+/// A map from a file of any of the three kinds: JSON begins with `{`, a `.hwh` with `<`. `instance`
+/// is which kernel of a `.hwh`, as [`hwh::map`] has it.
 ///
 /// # Errors
 /// As [`json::map`], [`hwh::map`] and [`header::map`].

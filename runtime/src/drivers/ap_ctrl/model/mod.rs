@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of any kernel that HLS made: the control block by its table ([`numbers`]), and a function
-//! for what the kernel computes.
+//! A model of any kernel that HLS made: the control block by its table ([`numbers`]), and a
+//! function for what the kernel computes.
 
 mod call;
 mod numbers;
@@ -29,7 +29,8 @@ const GARBAGE: u8 = 0xEE;
 /// The jobs that a chain works on: one that was taken and ends, and one that is being taken.
 const STAGES: usize = 2;
 
-/// What a simulated kernel computes: it reads and writes its operands, and answers its results' words.
+/// What a simulated kernel computes: it reads and writes its operands, and answers its results'
+/// words.
 pub type KernelFn = fn(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError>;
 
 /// A simulated kernel.
@@ -39,15 +40,15 @@ impl<'d, F> ApCtrl<SimWindow<'d, ApCtrlModel<F>>>
 where
     F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
 {
-    /// As [`open`](ApCtrl::open), and safe: the type of the window says what is behind it, and the map
-    /// is the model's.
+    /// As [`open`](ApCtrl::open), and safe: the type of the window says what is behind it, and the
+    /// map is the model's.
     ///
     /// # Errors
     /// [`Error::Contended`].
     pub fn open_simulated(window: SimWindow<'d, ApCtrlModel<F>>) -> Result<Self> {
         let map = window.ask(|model| model.map.clone())?;
-        // SAFETY: 1. The map is the model's own. 2. `KernelCall` keeps its function inside what the map's
-        // rules say, which `check` compares with the operands. 3. The model's contract. 4.
+        // SAFETY: 1. The map is the model's own. 2. `KernelCall` keeps its function inside what the
+        // map's rules say, which `check` compares with the operands. 3. The model's contract. 4.
         // `SimDevice::window` gives one window at a time.
         unsafe { Self::open(window, map) }
     }
@@ -69,7 +70,8 @@ pub struct ApCtrlModel<F = KernelFn> {
     isr: u32,
     done: bool,
     ready: bool,
-    /// AP_CONTINUE was written, and nothing was read since: AP_DONE of before may be seen once more.
+    /// AP_CONTINUE was written, and nothing was read since: AP_DONE of before may be seen once
+    /// more.
     stale: bool,
     /// ISR clears when it is read, as HLS builds it where it is asked to.
     clears: bool,
@@ -98,8 +100,8 @@ const COPIER: KernelMap = {
 const BURST_BYTES: usize = 256;
 
 impl Default for ApCtrlModel {
-    /// `int copy(const char *from, char *to, unsigned n)`, a chain that copies `n` bytes and returns
-    /// `n`. Its operands are `from` and `to`, its argument word is `n`.
+    /// `int copy(const char *from, char *to, unsigned n)`, a chain that copies `n` bytes and
+    /// returns `n`. Its operands are `from` and `to`, its argument word is `n`.
     fn default() -> Self {
         Self::as_reset(COPIER, |call| {
             let len_bytes = call.len_bytes(0);
@@ -124,6 +126,16 @@ struct Job {
     scalars: [u64; MAX_SCALARS],
     ends_at_ns: u64,
     fate: Fate,
+}
+
+/// One register of an argument.
+struct Word<'m> {
+    /// The whole argument.
+    word: &'m mut u64,
+    /// It is the upper half.
+    high: bool,
+    /// It has two registers.
+    wide: bool,
 }
 
 /// How a job will end.
@@ -174,8 +186,8 @@ where
         Ok(Self::as_reset(map, compute))
     }
 
-    /// The same; its ISR clears when it is read, and toggles all the same (`COR/TOW` in the header, in
-    /// place of `Read/TOW`).
+    /// The same; its ISR clears when it is read, and toggles all the same (`COR/TOW` in the header,
+    /// in place of `Read/TOW`).
     #[must_use]
     pub fn clears_on_read(self) -> Self {
         Self { clears: true, ..self }
@@ -197,8 +209,8 @@ where
         LATENCY_NS.saturating_add(bytes.fold(0, u64::saturating_add) / BYTES_PER_NS)
     }
 
-    /// AP_START was written. A chain takes a job in a quarter of the time that it works on one; otherwise
-    /// a job is taken when it ends.
+    /// AP_START was written. A chain takes a job in a quarter of the time that it works on one;
+    /// otherwise a job is taken when it ends.
     fn rings(&mut self, bus: &mut SimBus<'_>) {
         if self.start.is_some() {
             return;
@@ -277,13 +289,13 @@ where
         self.map.operands().iter().position(|spec| spec.direction.device_writes())
     }
 
-    /// The word of an argument at `offset`: its value, and whether it is the upper half.
-    fn argument(&mut self, offset: usize) -> Option<(&mut u64, bool)> {
+    /// The word of an argument at `offset`.
+    fn argument(&mut self, offset: usize) -> Option<Word<'_>> {
         let pointers = self.map.pointers().iter().map(|each| (each.offset(), each.bits())).zip(&mut self.pointers);
         let scalars = self.map.scalars().iter().map(|each| (each.offset(), each.bits())).zip(&mut self.scalars);
-        pointers.chain(scalars).find_map(|((at, bits), value)| match offset.checked_sub(at)? {
-            0 => Some((value, false)),
-            4 if bits > 32 => Some((value, true)),
+        pointers.chain(scalars).find_map(|((at, bits), word)| match (offset.checked_sub(at)?, bits > 32) {
+            (0, wide) => Some(Word { word, high: false, wide }),
+            (4, true) => Some(Word { word, high: true, wide: true }),
             _ => None,
         })
     }
@@ -303,9 +315,9 @@ where
     }
 }
 
-// SAFETY: it touches memory in `run`, where `KernelCall` keeps it inside its operands, and while it is
-// stuck, a byte of one of them. `DONE` rises after `run`, and `IDLE` is there without a job; nothing is
-// touched without one.
+// SAFETY: it touches memory in `run`, where `KernelCall` keeps it inside its operands, and while it
+// is stuck, a byte of one of them. `DONE` rises after `run`, and `IDLE` is there without a job;
+// nothing is touched without one.
 unsafe impl<F> Model for ApCtrlModel<F>
 where
     F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
@@ -354,7 +366,7 @@ where
             regs::ISR => self.isr,
             _ => match self.argument(offset) {
                 #[allow(clippy::cast_possible_truncation, reason = "one half")]
-                Some((value, high)) => (if high { *value >> 32 } else { *value }) as u32,
+                Some(Word { word, high, .. }) => (if high { *word >> 32 } else { *word }) as u32,
                 None => self.result(offset),
             },
         }
@@ -375,9 +387,13 @@ where
             regs::IER => self.ier = value & (regs::CHANNEL_DONE | regs::CHANNEL_READY),
             regs::ISR => self.isr ^= value & (regs::CHANNEL_DONE | regs::CHANNEL_READY),
             _ => {
-                if let Some((word, high)) = self.argument(offset) {
+                if let Some(Word { word, high, wide }) = self.argument(offset) {
                     let value = u64::from(value);
-                    *word = if high { *word & 0xFFFF_FFFF | value << 32 } else { *word & !0xFFFF_FFFF | value };
+                    *word = match (high, wide) {
+                        (true, _) => *word & 0xFFFF_FFFF | value << 32,
+                        (false, true) => *word & !0xFFFF_FFFF | value,
+                        (false, false) => value,
+                    };
                 }
             }
         }
@@ -390,8 +406,8 @@ where
         if self.isr & self.ier != 0 {
             return Some(0);
         }
-        // What will raise ISR by itself: what happened and is late, the end of the oldest job, and the
-        // taking of the next.
+        // What will raise ISR by itself: what happened and is late, the end of the oldest job, and
+        // the taking of the next.
         let raised = self.raise.iter().filter(|(_, bits)| self.ier & bits != 0).map(|(at, _)| *at);
         let ends = match self.jobs {
             [Some(Job { fate: Fate::Good, ends_at_ns, .. }), _] if !(self.chain() && self.done) => Some(ends_at_ns),
