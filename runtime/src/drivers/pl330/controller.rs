@@ -120,7 +120,7 @@ impl<D: Device> Controller<D> {
 
     /// How many channels can have drivers: all that there are, where each finds a word of the data
     /// buffer.
-    pub const fn channels(&self) -> u32 {
+    pub const fn usable_channels(&self) -> u32 {
         self.found.usable
     }
 

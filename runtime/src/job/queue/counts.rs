@@ -1,0 +1,31 @@
+//! What became of the jobs of a queue.
+
+/// What became of a queue's jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct QueueCounts {
+    /// Jobs that the device was given.
+    pub pushed: u64,
+    /// Jobs that ended well.
+    pub completed: u64,
+    /// Jobs that failed alone, while the others went on.
+    pub failed: u64,
+    /// Jobs that were taken back after a stop.
+    pub cancelled: u64,
+    /// How often the device was stopped: by a fault, or by [`Queue::stop`].
+    pub stopped: u64,
+    /// How often the device was left without a job: for a stream, loss. The hardware's own count
+    /// where it has one ([`Driver::ran_dry`]); otherwise how often the last job ended before the
+    /// next one was pushed.
+    pub ran_dry: u64,
+}
+
+/// A job that had not ended when the device was stopped.
+#[derive(Debug)]
+#[must_use = "it holds the job's buffers"]
+pub struct Cancelled<B> {
+    /// Which slot it was in.
+    pub slot: usize,
+    /// Its buffers: the device may have written them in part.
+    pub buffers: B,
+}

@@ -1,0 +1,124 @@
+//! A queue without types: for `&mut dyn Driver`, and for bindings that know a job's operands only at
+//! run time.
+
+use super::{
+    Queue,
+    flight::{Buffers, Given, Look, buffers},
+};
+use crate::{
+    job::{Completion, Done, Driver, JobError},
+    mem::{DevBuf, DevSlice, Operand},
+    trace::Site,
+    types::{Result, Timeout},
+};
+use heapless::Vec;
+
+impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
+    /// As [`push`](Self::push), with the words that the driver's documentation names: for a driver
+    /// without types, such as `&mut dyn Driver`.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn push_words(
+        &mut self,
+        operands: [Operand<'p, T>; OPERANDS],
+        args: &[u32],
+    ) -> Result<usize, JobError<[Operand<'p, T>; OPERANDS]>> {
+        self.push_vec(Vec::from_array(operands), args).map_err(|failed| {
+            // They are as many as they were.
+            let buffers = failed.buffers.and_then(|operands| operands.into_array().ok());
+            JobError { error: failed.error, cause: failed.cause, operand: failed.operand, buffers }
+        })
+    }
+
+    /// As [`push_words`](Self::push_words), with as many operands as the driver's jobs have, for a
+    /// caller that knows their count only at run time.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn push_vec(
+        &mut self,
+        mut operands: Vec<Operand<'p, T>, OPERANDS>,
+        args: &[u32],
+    ) -> Result<usize, JobError<Vec<Operand<'p, T>, OPERANDS>>> {
+        let site = Site::here();
+        let mut slices = [DevSlice::EMPTY; OPERANDS];
+        let (slices, _) = slices.split_at_mut(operands.len().min(OPERANDS));
+        match self.ready(&mut operands, slices, args, site) {
+            Ok(most_bytes) => {
+                let launched = self.launch(|there| *there = operands, 0, most_bytes, slices, args, site);
+                launched.map_err(|refused| {
+                    refused.map(|job| job.operands.into_iter().map(|operand| Operand::refused(operand.into_dev())).collect())
+                })
+            }
+            Err((operand, error)) => Err(JobError { operand, ..JobError::gave_back(error, operands) }),
+        }
+    }
+
+    /// As [`push_vec`](Self::push_vec), and no more is moved than the operands that there are: from
+    /// the caller's list into their place. The job's end has its `tag`
+    /// ([`next_each`](Self::next_each)), by which a caller finds what it keeps for the job.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push). Where the error has buffers, all operands are in the list again.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn push_list(&mut self, operands: &mut Vec<Operand<'p, T>, OPERANDS>, args: &[u32], tag: usize) -> Result<usize, JobError<()>> {
+        let site = Site::here();
+        let mut slices = [DevSlice::EMPTY; OPERANDS];
+        let (slices, _) = slices.split_at_mut(operands.len().min(OPERANDS));
+        let most_bytes = match self.ready(operands, slices, args, site) {
+            Ok(most_bytes) => most_bytes,
+            Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, ()) }),
+        };
+        // There is room for `OPERANDS` on both sides.
+        let fill = |there: &mut Given<'p, T, OPERANDS>| operands.drain(..).for_each(|operand| drop(there.push(operand)));
+        self.launch(fill, tag, most_bytes, slices, args, site).map_err(|refused| {
+            refused.map(|job| {
+                let back = job.operands.into_iter().map(|operand| Operand::refused(operand.into_dev()));
+                back.for_each(|operand| drop(operands.push(operand)));
+            })
+        })
+    }
+
+    /// As [`next_device`](Self::next_device), with what the device said as it is.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn next_words(&mut self, timeout: Timeout) -> Look<'p, Done<Buffers<'p, T, OPERANDS>>, T, OPERANDS> {
+        let Some((operands, completion)) = self.end(timeout, Site::here())? else { return Ok(None) };
+        Ok(Some(Done { buffers: buffers(operands), report: completion, completion }))
+    }
+
+    /// As [`next_words`](Self::next_words), and each buffer goes from its place to `each`, with its
+    /// job's tag and its number. The answer is the tag and what the device said; a job that failed
+    /// alone is one whose `failed` says why.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next), for the channel as a whole.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn next_each(
+        &mut self,
+        timeout: Timeout,
+        each: impl FnMut(usize, usize, DevBuf<'p, T>),
+    ) -> Result<Option<(usize, Completion)>, JobError<()>> {
+        match self.ended(timeout, Site::here()) {
+            Ok(Some((place, completion))) => Ok(self.hand_out(place, each).map(|tag| (tag, completion))),
+            Ok(None) => Ok(None),
+            Err(failed) => Err(failed.map(drop)),
+        }
+    }
+
+    /// As [`take_back`](Self::take_back), and each buffer goes from its place to `each`. The answer
+    /// is the job's tag.
+    pub fn take_back_each(&mut self, each: impl FnMut(usize, usize, DevBuf<'p, T>)) -> Option<usize> {
+        let place = self.to_take_back()?;
+        self.counts.cancelled += 1;
+        self.hand_out(place, each)
+    }
+}
