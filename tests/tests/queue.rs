@@ -32,6 +32,7 @@ struct Script {
     stop: Option<Error>,
     panics_in: Option<&'static str>,
     slots: Vec<usize>,
+    timeouts: Vec<Timeout>,
     stops: u32,
 }
 
@@ -83,8 +84,9 @@ unsafe impl Driver for Scripted {
         script.panic_in("submit");
         script.submit.map_or(Ok(()), Err)
     }
-    fn poll(&mut self, _: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         let mut script = self.script.borrow_mut();
+        script.timeouts.push(timeout);
         script.panic_in("poll");
         script.polls.pop_front().unwrap_or(Ok(None))
     }
@@ -163,13 +165,15 @@ fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
     assert_eq!((queue.depth(), rig.push(&mut queue, 3).len(), queue.is_full()), (3, 3, true));
     for slot in 0..7 {
         script.borrow_mut().polls.push_back(Ok(Some(Completion::of(slot % 3))));
-        drop(queue.next(Timeout::NOW).unwrap().unwrap());
+        drop(queue.next(Timeout::us(9)).unwrap().unwrap());
         rig.push(&mut queue, 1);
     }
+    assert_eq!(script.borrow().timeouts, [Timeout::us(9); 7]);
     assert_eq!(script.borrow().slots, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(queue.counts().ran_dry, 0);
-    // A circle that is stopped in its middle: the oldest comes back first.
+    // A circle that is stopped in its middle: nobody waits for it, and the oldest comes back first.
     queue.stop().unwrap();
+    assert!(queue.next(Timeout::ms(1)).unwrap().is_none() && script.borrow().timeouts.ends_with(&[Timeout::NOW]));
     assert_eq!(queue.take_back().unwrap().slot, 1);
     assert_eq!([queue.take_back().unwrap().slot, queue.take_back().unwrap().slot], [2, 0]);
     rig.push(&mut queue, 1);
