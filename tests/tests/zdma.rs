@@ -7,6 +7,8 @@ mod copies;
 mod failures;
 #[path = "zdma/lifetimes.rs"]
 mod lifetimes;
+#[path = "zdma/queue.rs"]
+mod queue;
 #[path = "zdma/registers.rs"]
 mod registers;
 

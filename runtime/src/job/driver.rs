@@ -163,8 +163,8 @@ use crate::{
 ///    that is still under way in the interconnect counts as touching. A completion is of the job that
 ///    was submitted last in its slot: `submit` forgets an end that was not told.
 /// 3. Where a completion says `bytes`, the device wrote no byte of that operand behind them.
-/// 4. `check` starts nothing. `poll` starts no job except one that was submitted and that the device
-///    could not take yet.
+/// 4. `check` starts nothing. `poll` starts no job except those that were submitted and that the
+///    device could not take yet.
 /// 5. The device reaches memory through `port`, and no other way. Port, address width, operands and
 ///    depth never change.
 /// 6. The device is the one that this driver is for, and nobody else drives this channel while this

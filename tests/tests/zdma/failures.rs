@@ -14,7 +14,7 @@ use std::{ops::Range, ptr::NonNull};
 const LEN: usize = 8192;
 
 /// Memory that the CPU sees, at an address of the board's bus where nothing answers.
-struct Hole {
+pub(super) struct Hole {
     cpu: NonNull<u8>,
     bus: Bus,
 }
@@ -22,7 +22,7 @@ struct Hole {
 impl Hole {
     const BASE: u64 = 0xF000_0000;
 
-    fn new(board: &SimBoard) -> Self {
+    pub(super) fn new(board: &SimBoard) -> Self {
         #[repr(align(4096))]
         #[derive(Clone, Copy)]
         struct Page(#[allow(dead_code, reason = "its size and alignment are used")] [u8; 4096]);
@@ -136,7 +136,12 @@ fn copies_that_no_channel_can_do() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let slice = |len_bytes| DevSlice { addr: DevAddr(0x1000), offset_bytes: 0, len_bytes };
-    let largest = [(Mode::Simple, (1 << 30) - 1), (Mode::Linked(128), 1 << 29), (Mode::Linked(64 * 64), u32::MAX as usize)];
+    let largest = [
+        (Mode::Simple, (1 << 30) - 1),
+        (Mode::Linked(128), 1 << 29),
+        (Mode::Linked(4096), 7 << 29),
+        (Mode::Linked(8 * 9 * 64), u32::MAX as usize),
+    ];
     for (mode, max) in largest {
         let channel = SimZdma::new(&board, board.port());
         let zdma = mode.open(channel.window().unwrap(), carve!(region));

@@ -70,7 +70,7 @@ impl<D: Device> Controller<D> {
     /// channel of it lives. An ID that is right is a hint, and no proof.
     pub unsafe fn open(device: D) -> Result<Self> {
         let found = Found::at(&device)?.shared();
-        Stopping::new(0..found.channels, None).run(&device, |device, thread| {
+        Stopping::new(0..found.all_channels, None).run(&device, |device, thread| {
             kill(device, thread);
             true
         })?;
@@ -120,8 +120,8 @@ impl<D: Device> Controller<D> {
 
     /// How many channels can have drivers: all that there are, where each finds a word of the data
     /// buffer.
-    pub const fn usable_channels(&self) -> u32 {
-        self.found.usable
+    pub const fn channels(&self) -> u32 {
+        self.found.channels
     }
 
     /// Resets the controller by `pull`, from outside: its reset line, which no register of its own

@@ -9,9 +9,9 @@ use crate::{
 /// A DMA-330 that was found.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
-    pub(super) channels: u32,
+    pub(super) all_channels: u32,
     /// How many of them have drivers.
-    pub(super) usable: u32,
+    pub(super) channels: u32,
     events: u32,
     bus_bytes: u32,
     buffer_words: u32,
@@ -40,8 +40,8 @@ impl Found {
         }
         let (cr0, crd) = (regs::CR0.read(device), regs::CRD.read(device));
         Ok(Self {
+            all_channels: regs::channels(cr0),
             channels: regs::channels(cr0),
-            usable: regs::channels(cr0),
             events: regs::events(cr0),
             bus_bytes: regs::bus_bytes(crd).ok_or(Error::AttributeNonsense { name: "pl330's CRD register", value: crd.into() })?,
             buffer_words: regs::buffer_words(crd),
@@ -57,13 +57,13 @@ impl Found {
     /// (`drivers/dma/pl330.c`, `get_burst_len`). A buffer of fewer words than channels serves as
     /// many channels as it has words.
     pub(super) fn shared(self) -> Self {
-        let usable = self.channels.min(self.buffer_words);
-        Self { buffer_words: self.buffer_words.checked_div(usable).unwrap_or(1), usable, ..self }
+        let channels = self.all_channels.min(self.buffer_words);
+        Self { buffer_words: self.buffer_words.checked_div(channels).unwrap_or(1), channels, ..self }
     }
 
     /// What the assembler must know, where this controller has what `config` asks for.
     pub(super) fn core(&self, config: Pl330Config) -> Result<Core> {
-        for (name, value, count) in [("channel", config.channel, self.usable), ("event", config.event, self.events)] {
+        for (name, value, count) in [("channel", config.channel, self.channels), ("event", config.event, self.events)] {
             if u32::from(value) >= count {
                 let (value, max) = (u64::from(value), u64::from(count - 1));
                 return Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 });

@@ -131,7 +131,7 @@ impl<'p, D: Device> Pl330<'p, D> {
             Err(error) => return Err(Refused::new(error, program)),
         };
         let thread = Thread::new(program, device.port(), core, config)?;
-        Ok(Self { device, thread, channels: found.channels })
+        Ok(Self { device, thread, channels: found.all_channels })
     }
 
     /// Which channel and event it uses.

@@ -91,18 +91,19 @@ pub(super) struct List {
 }
 
 impl List {
-    /// The list of `pieces`, for a device that finds it at `at`.
+    /// The list of `pieces`, for a device that finds it at `at`. `then`: where the next job's begins, which the channel is to walk
+    /// too; `None` ends the list.
     ///
     /// A 256-bit descriptor (UG1085, table "Buffer Descriptor Format"): address, size, control, the next one's address, two words
     /// that are reserved. The last of each side names the first as its next: STOP ends the source's list, the destination's
     /// has no such command, and a channel that reads ahead then reads the driver's own bytes and no others.
-    pub(super) fn new(pieces: Pieces, at: DevAddr, coherent: bool) -> Self {
+    pub(super) fn new(pieces: Pieces, at: DevAddr, then: Option<DevAddr>, coherent: bool) -> Self {
         let mut list = Self { words: [0; PAIRS_MAX * PAIR_WORDS], used: 0 };
         let control = regs::WORD3_LINKED | if coherent { regs::WORD3_COHERENT } else { 0 };
         for (pair, piece) in list.words.as_chunks_mut::<PAIR_WORDS>().0.iter_mut().zip(pieces) {
             list.used += PAIR_WORDS;
-            let next = if piece.last { at.0 } else { at.0.wrapping_add(4 * list.used as u64) };
-            let stop = if piece.last { regs::WORD3_STOP } else { 0 };
+            let next = if piece.last { then.unwrap_or(at).0 } else { at.0.wrapping_add(4 * list.used as u64) };
+            let stop = if piece.last && then.is_none() { regs::WORD3_STOP } else { 0 };
             let [from, to] = [words(piece.from), words(piece.to)];
             let [source, destination] = [words(next), words(next.wrapping_add(regs::DESCRIPTOR_BYTES as u64))];
             *pair = [
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn descriptors_are_as_the_manual_draws_them() {
         let (from, to, at) = (DevAddr(0x1_2345_6789), DevAddr(0x8_0000_0FFE), DevAddr(0x4_0000_0040));
-        let list = List::new(Pieces::new(from, to, 4100, 8).unwrap(), at, true);
+        let list = List::new(Pieces::new(from, to, 4100, 8).unwrap(), at, None, true);
         let [stop, linked, coherent] = [1 << 4, 1 << 1, 1];
         let expected: [[u32; 8]; 6] = [
             [0x2345_6789, 1, 2, linked | coherent, 0x80, 4, 0, 0],
@@ -206,7 +207,12 @@ mod tests {
             [0x0000_2000, 8, 2, linked | coherent, 0x60, 4, 0, 0],
         ];
         assert_eq!(list.words(), expected.as_flattened());
-        let plain = List::new(Pieces::new(from, to, 1, 8).unwrap(), at, false);
+        let plain = List::new(Pieces::new(from, to, 1, 8).unwrap(), at, None, false);
         assert_eq!((plain.words()[3], plain.words()[11], plain.words().len()), (stop | linked, linked, 16));
+        // With a job behind it: no end, and both sides go on there.
+        let then = Some(DevAddr(0x4_0000_0800));
+        let chained = List::new(Pieces::new(from, to, 1, 8).unwrap(), at, then, false);
+        let expected = [0x2345_6789, 1, 1, linked, 0x800, 4, 0, 0, 0x0000_0FFE, 8, 1, linked, 0x820, 4, 0, 0];
+        assert_eq!(chained.words(), expected);
     }
 }

@@ -10,6 +10,13 @@
 //! **Two modes.** [`Zdma::simple`] keeps the one transfer in registers: up to 1 GiB - 1 B. [`Zdma::linked`] writes a list of
 //! descriptors into memory of its own and lets the channel walk it: up to 4 GiB - 1 B.
 //!
+//! **Several jobs in flight.** In linked mode the driver takes up to eight. A list that the channel walks is never changed: the
+//! channel may have fetched its next descriptor already (UG1085, "Buffer Descriptor Summary"), and writes none back that would tell.
+//! So jobs that come meanwhile wait, chained into one list, which starts when the channel is idle. Linux does the same
+//! (`zynqmp_dma_tx_submit`, `zynqmp_dma_start_transfer`). A pause at a list's end, continued by CTRL0's CONT, would save only the
+//! writes of the start addresses. The jobs of one list end together: only an idle channel says that every write was answered.
+//! Linux counts descriptors by IRQ_DST_ACCT instead, and the manuals do not say that their writes are answered in order.
+//!
 //! **Alignment.** None: a payload may start and end anywhere (UG1085, "DMA Controller Functional Description"). Where a copy's end is
 //! no multiple of the bus (16 bytes on GDMA, 8 on ADMA), the channel would read up to the end of the bus word; this driver
 //! turns that off, so that no byte of a neighbour is read, and the last bytes are read one by one ("Over Fetch"). So a length
@@ -30,6 +37,7 @@
 //! # References
 //! UG1085, chapter "DMA Controller"; UG1087, module ZDMA; Linux' `drivers/dma/xilinx/zynqmp_dma.c`; embeddedsw's `zdma`.
 
+mod jobs;
 mod list;
 #[cfg(feature = "sim")]
 mod model;
@@ -47,9 +55,10 @@ use crate::{
     job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver, fixed},
     mem::{CpuBuf, DevBuf, DevSlice, DriverBuf, Port},
     types::platform::forward_as_fd,
-    types::{Error, Refused, Result, Timeout},
+    types::{DevAddr, Error, Refused, Result, Timeout},
 };
-use list::{List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces};
+use jobs::{Jobs, Launch};
+use list::{PAIR_BYTES, PAIRS_MIN};
 
 /// How long stopping waits for a channel's end, beside its copy, and once more after EN was cleared: 4 KiB, all that the channels' common
 /// buffer holds, take 5 µs at 1 GB/s; a thousand times that and more, for an interconnect that others congest.
@@ -83,10 +92,9 @@ const IDLE_LOOKS: u32 = 2;
 #[derive(Debug)]
 pub struct Zdma<'p, D: Device> {
     device: D,
-    /// The descriptors' memory in linked mode. `None`: simple mode.
-    descriptors: Option<DriverBuf<'p>>,
-    /// What the last job must have written when it is done.
-    expected_bytes: u32,
+    jobs: Jobs<'p>,
+    /// The last call was `stop`, or `new`.
+    stopped: bool,
 }
 
 impl<'p, D: Device> Zdma<'p, D> {
@@ -102,12 +110,13 @@ impl<'p, D: Device> Zdma<'p, D> {
     /// value lives.
     pub unsafe fn simple(device: D) -> Result<Self> {
         is_zdma(&device)?;
-        Ok(Self { device, descriptors: None, expected_bytes: 0 })
+        Ok(Self { device, jobs: Jobs::new(None), stopped: true })
     }
 
     /// The driver of `device`, with lists of descriptors in `descriptors`: 64 bytes for each piece of a copy, at least
-    /// 128; more than 4 KiB are not used. A copy is cut at multiples of 4 KiB of its destination, where an AXI burst ends anyway, and
-    /// at larger powers of two where the list would be too short.
+    /// 128. With 256, 512, or 1,024 bytes and more it takes 2, 4, or 8 jobs at once, each with an equal part of them; more than 32 KiB
+    /// are not used. A copy is cut at multiples of 4 KiB of its destination, where an AXI burst ends anyway, and at larger powers of
+    /// two where its part would be too short: with 128 bytes for a job it has up to 512 MiB, with 576 bytes up to 4 GiB - 1 B.
     ///
     /// The memory is the driver's until it is dropped. Dropping it stops the channel and gives the memory back; where the
     /// channel will not stop, the memory is leaked.
@@ -133,27 +142,85 @@ impl<'p, D: Device> Zdma<'p, D> {
             let buf = unsafe { descriptors.release() };
             return Err(Refused::new(Error::Misaligned { addr, align_bytes }, DevBuf::reclaim(buf)));
         }
-        Ok(Self { device, descriptors: Some(descriptors), expected_bytes: 0 })
+        Ok(Self { device, jobs: Jobs::new(Some(descriptors)), stopped: true })
     }
 
-    /// How many pieces a copy can have.
-    fn pairs(&self) -> Option<usize> {
-        self.descriptors.as_ref().map(|descriptors| (descriptors.len_bytes() / PAIR_BYTES).min(PAIRS_MAX))
+    /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or it
+    /// goes on.
+    fn list_ended(&mut self, timeout: Timeout) -> Result<bool> {
+        if !self.jobs.are_running() {
+            return Ok(false);
+        }
+        let (mut isr, mut status) = (0, regs::STATE_BUSY);
+        // An error ends the waiting at once, and the engine stops the channel. DMA_DONE is not enough: STATUS must agree.
+        let ended = poll_until(&self.device, timeout, |device| {
+            isr = regs::ISR.read(device);
+            if isr == u32::MAX || isr & (regs::INT_DONE | regs::INT_FATAL) == 0 {
+                return false;
+            }
+            status = regs::STATUS.read(device);
+            isr & regs::INT_FATAL != 0 || regs::is_idle(status)
+        })?;
+        if ended {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::ISR.write(&self.device, isr & regs::INT_ALL) };
+            match self.verdict(isr, status) {
+                Ok(()) => self.jobs.all_ended(),
+                Err(fault) => self.jobs.failed(fault, self.done_for_certain(isr, status)),
+            }
+        }
+        Ok(ended)
     }
 
-    /// The most bytes of one copy.
-    fn longest(&self) -> u64 {
-        self.pairs().map_or(u64::from(regs::SIZE_MAX), list::longest)
+    /// How many bytes at the beginning of a list that failed are where they belong. TOTAL_BYTE counts also after an error, and in no
+    /// order that a manual tells. Only where the error was at the reading side is all that it counts the beginning; and only an idle
+    /// channel has come to its end.
+    fn done_for_certain(&self, isr: u32, status: u32) -> u32 {
+        let of_reading = regs::INT_READ | regs::INT_SRC_DESCRIPTOR;
+        let certain = regs::is_idle(status) && isr & of_reading != 0 && isr & regs::INT_FATAL & !of_reading == 0;
+        if certain { regs::TOTAL_BYTE.read(&self.device) } else { 0 }
     }
 
-    /// What the finished job says of itself. Registers of a device are distrusted: they are compared, not used.
+    /// Starts the jobs that wait, where the channel is idle.
+    fn launch(&mut self) -> Result<()> {
+        let coherent = self.device.port().coherent;
+        let Some(Launch { from, to, bytes, list }) = self.jobs.launch(coherent)? else { return Ok(()) };
+        let device = &self.device;
+        let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
+        // SAFETY: the operands of every job that waits were handed over (`submit`), and `check` found the second one of each large
+        // enough for all of the first; so the transfers that EN starts stay inside them, whether the registers describe one or
+        // the list does.
+        unsafe {
+            regs::ISR.write(device, regs::INT_ALL);
+            // Whatever it counted so far. Writing 1 clears a bit (UG1087), as AMD's own driver does it.
+            regs::TOTAL_BYTE.write(device, regs::TOTAL_BYTE.read(device));
+            if let Some(DevAddr(list)) = list {
+                regs::CTRL0.write(device, regs::POINT_TYPE_MEMORY);
+                regs::SRC_START.write(device, DevAddr(list));
+                regs::DST_START.write(device, DevAddr(list.wrapping_add(regs::DESCRIPTOR_BYTES as u64)));
+            } else {
+                regs::CTRL0.write(device, 0);
+                regs::SRC_ADDR.write(device, from);
+                regs::SRC_SIZE.write(device, bytes);
+                regs::SRC_WORD3.write(device, word3);
+                regs::DST_ADDR.write(device, to);
+                regs::DST_SIZE.write(device, bytes);
+                regs::DST_WORD3.write(device, word3);
+            }
+            regs::CTRL2.write(device, regs::ENABLE);
+        }
+        Ok(())
+    }
+
+    /// What the finished list says of itself. Registers of a device are distrusted: they are compared, not used.
     fn verdict(&self, isr: u32, status: u32) -> Result<()> {
         if isr & regs::INT_FATAL != 0 || status & regs::STATE == regs::STATE_FAILED {
             return Err(Error::Fault { device: "zdma", status: isr, what: regs::describe(isr) });
         }
         let done_bytes = regs::TOTAL_BYTE.read(&self.device);
-        if done_bytes != self.expected_bytes {
-            return Err(Error::ShortTransfer { need_bytes: u64::from(self.expected_bytes), done_bytes: u64::from(done_bytes) });
+        let need_bytes = self.jobs.running_bytes();
+        if done_bytes != need_bytes {
+            return Err(Error::ShortTransfer { need_bytes: u64::from(need_bytes), done_bytes: u64::from(done_bytes) });
         }
         Ok(())
     }
@@ -166,7 +233,7 @@ impl<'p, D: Device> Zdma<'p, D> {
     fn halt(&mut self) -> Result<()> {
         // SAFETY: masking moves no data.
         unsafe { regs::IDS.write(&self.device, regs::INT_ALL) };
-        let copy_us = STOP_US + self.expected_bytes / STOP_BYTES_PER_US;
+        let copy_us = STOP_US + self.jobs.running_bytes() / STOP_BYTES_PER_US;
         let mut left_over = self.not_idle(copy_us);
         // SAFETY: clearing EN starts nothing; CONT with EN at 0 leads from the paused state to the disabled one.
         unsafe {
@@ -261,9 +328,13 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
         const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
     }
 
+    fn depth(&self) -> usize {
+        self.jobs.depth()
+    }
+
     fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let [from, to] = fixed(operands)?;
-        let (value, max) = (from.len_bytes as u64, self.longest());
+        let (value, max) = (from.len_bytes as u64, self.jobs.longest());
         if to.len_bytes < from.len_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes });
         }
@@ -273,65 +344,38 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
         Ok(())
     }
 
-    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let [from, to] = fixed(operands)?;
-        let (pairs, coherent) = (self.pairs(), self.device.port().coherent);
-        let too_long = Error::Argument { name: "bytes to copy", value: from.len_bytes as u64, min: 1, max: self.longest(), multiple_of: 1 };
-        let size = u32::try_from(from.len_bytes).map_err(|_| too_long)?;
-        if let (Some(descriptors), Some(pairs)) = (&mut self.descriptors, pairs) {
-            let pieces = Pieces::new(from.addr, to.addr, u64::from(size), pairs).ok_or(too_long)?;
-            let list = List::new(pieces, descriptors.addr_at(0), coherent);
-            // SAFETY: the channel is stopped: the job before this one is done, or was quiesced.
-            unsafe { descriptors.write(0, list.words())? };
+        if core::mem::take(&mut self.stopped) {
+            self.jobs.begin_anew();
         }
-        self.expected_bytes = size;
-        let device = &self.device;
-        let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
-        // SAFETY: the caller handed these operands over, and `check` found the second one large enough for all of the first; so the
-        // transfer that EN starts stays inside them, whether the registers describe it or the list above.
-        unsafe {
-            regs::ISR.write(device, regs::INT_ALL);
-            // Whatever it counted so far. Writing 1 clears a bit (UG1087), as AMD's own driver does it.
-            regs::TOTAL_BYTE.write(device, regs::TOTAL_BYTE.read(device));
-            if let Some(descriptors) = &self.descriptors {
-                regs::CTRL0.write(device, regs::POINT_TYPE_MEMORY);
-                regs::SRC_START.write(device, descriptors.addr_at(0));
-                regs::DST_START.write(device, descriptors.addr_at(regs::DESCRIPTOR_BYTES));
-            } else {
-                regs::CTRL0.write(device, 0);
-                regs::SRC_ADDR.write(device, from.addr);
-                regs::SRC_SIZE.write(device, size);
-                regs::SRC_WORD3.write(device, word3);
-                regs::DST_ADDR.write(device, to.addr);
-                regs::DST_SIZE.write(device, size);
-                regs::DST_WORD3.write(device, word3);
-            }
-            regs::CTRL2.write(device, regs::ENABLE);
-        }
-        Ok(())
+        self.jobs.push(slot, *from, *to, self.device.port().coherent)?;
+        self.launch()
     }
 
     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
-        let (mut isr, mut status) = (0, regs::STATE_BUSY);
-        // An error ends the waiting at once, and the engine stops the channel. DMA_DONE is not enough: STATUS must agree.
-        let ended = poll_until(&self.device, timeout, |device| {
-            isr = regs::ISR.read(device);
-            if isr == u32::MAX || isr & (regs::INT_DONE | regs::INT_FATAL) == 0 {
-                return false;
-            }
-            status = regs::STATUS.read(device);
-            isr & regs::INT_FATAL != 0 || regs::is_idle(status)
-        })?;
-        if ended {
-            // SAFETY: acknowledging moves no data.
-            unsafe { regs::ISR.write(&self.device, isr & regs::INT_ALL) };
-            self.verdict(isr, status)?;
+        if let Some(slot) = self.jobs.tell() {
+            return Ok(Some(Completion::of(slot)));
         }
-        Ok(ended.then_some(Completion::of(0)))
+        if self.list_ended(timeout)?
+            && let Err(error) = self.launch()
+        {
+            self.jobs.failed(error, 0);
+        }
+        match (self.jobs.tell(), self.jobs.fault()) {
+            (Some(slot), _) => Ok(Some(Completion::of(slot))),
+            (None, Some(fault)) => Err(fault),
+            (None, None) => Ok(None),
+        }
     }
 
+    /// Jobs of a list that had ended before are told still.
     fn stop(&mut self) -> Result<()> {
+        // An interrupt's file that fails: the channel is stopped all the same.
+        let _ = self.list_ended(Timeout::NOW);
         self.halt()?;
+        self.jobs.stopped();
+        self.stopped = true;
         self.configure()
     }
 
@@ -368,7 +412,7 @@ impl<D: Device> Drop for Zdma<'_, D> {
     fn drop(&mut self) {
         if self.halt().is_ok() {
             // SAFETY: STATUS says that the channel is disabled, and it fetches descriptors only while it is enabled.
-            drop(self.descriptors.take().map(|descriptors| unsafe { descriptors.release() }));
+            drop(self.jobs.take_memory().map(|descriptors| unsafe { descriptors.release() }));
         }
     }
 }

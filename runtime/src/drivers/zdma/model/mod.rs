@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of one ZDMA channel, by the sources that [`regs`] names: what its registers do, and what it does to memory.
+//! A model of one ZDMA channel, by the sources that [`regs`] names: what its registers do, and what it does to memory. A list that
+//! changes while the channel walks it is an error.
 
 mod descriptor;
 
@@ -77,8 +78,19 @@ struct Job {
     fate: Fate,
     /// Where the first byte goes; where nothing is, if that cannot be read.
     to: u64,
+    /// What [`ZdmaModel::length`] found when it started.
+    list: Option<Length>,
     /// EN was cleared while it hung: what it has not moved is dropped.
     dropped: bool,
+}
+
+/// A list as its source's side describes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Length {
+    bytes: u64,
+    descriptors: u32,
+    /// Of all their words.
+    sum: u64,
 }
 
 /// How the job will end.
@@ -145,15 +157,19 @@ impl ZdmaModel {
         Some(if self.in_memory() { first } else { Descriptor { left: u32::MAX, ..first } })
     }
 
-    /// How many bytes the source's list has, and how many descriptors. `None`: it has no end.
-    fn length(&self, bus: &mut SimBus<'_>) -> Option<(u64, u32)> {
-        let (mut bytes, mut descriptor) = (0, self.source(bus));
+    /// How long the source's list is. `None`: it has no end.
+    fn length(&self, bus: &mut SimBus<'_>) -> Option<Length> {
+        let (mut length, mut descriptor) = (Length::default(), self.source(bus));
         for count in 1..=DESCRIPTORS_MAX {
+            length.descriptors = count;
             // One that cannot be fetched ends the list when the transfer comes to it.
-            let Some(one) = descriptor else { return Some((bytes, count)) };
-            bytes += u64::from(one.left);
+            let Some(one) = descriptor else { return Some(length) };
+            length.bytes += u64::from(one.left);
+            for word in [one.addr, u64::from(one.left), u64::from(one.word3), one.next] {
+                length.sum = length.sum.rotate_left(7) ^ word;
+            }
             if one.ends() {
-                return Some((bytes, count));
+                return Some(length);
             }
             descriptor = Descriptor::fetch(bus, one.next);
         }
@@ -162,7 +178,7 @@ impl ZdmaModel {
 
     fn start(&mut self, bus: &mut SimBus<'_>) {
         let length = self.length(bus);
-        let (bytes, descriptors) = length.unwrap_or((0, 0));
+        let Length { bytes, descriptors, .. } = length.unwrap_or_default();
         let busy_ns = LATENCY_NS + u64::from(descriptors) * DESCRIPTOR_NS + bytes / BYTES_PER_NS;
         let faults = *bus.faults();
         let fate = if bus.strikes(faults.stuck) {
@@ -187,7 +203,7 @@ impl ZdmaModel {
         let jitter_ns = bus.rng().u64(..=busy_ns / 8);
         let to = self.destination(bus).map_or(u64::MAX, |first| first.addr);
         self.state = regs::STATE_BUSY;
-        self.job = Some(Job { ends_at_ns: bus.now_ns() + busy_ns + jitter_ns, irq_delay_ns, fate, to, dropped: false });
+        self.job = Some(Job { ends_at_ns: bus.now_ns() + busy_ns + jitter_ns, irq_delay_ns, fate, to, list: length, dropped: false });
     }
 
     /// EN was cleared under a job: one that hangs is dropped, the others come to their end.
@@ -214,7 +230,12 @@ impl ZdmaModel {
             Fate::Error(_) => 0,
             _ => u32::MAX,
         };
-        let ended = if let Fate::Error(bit) = job.fate { Err(bit) } else { self.copy(limit, bus) };
+        let ended = match job.fate {
+            Fate::Error(bit) => Err(bit),
+            // Which of the old descriptors and the new ones it has fetched, nobody knows.
+            _ if self.length(bus) != job.list => Err(regs::INT_SRC_DESCRIPTOR),
+            _ => self.copy(limit, bus),
+        };
         match ended {
             Ok(regs::WORD3_PAUSE) => self.finish(job, regs::INT_PAUSE, regs::STATE_PAUSED),
             Ok(_) => self.finish(job, regs::INT_DONE, regs::STATE_DONE),
