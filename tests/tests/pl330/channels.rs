@@ -140,14 +140,15 @@ fn channels_are_driven_by_several_threads() {
             for number in 0..threads {
                 let mut driver = controller.channel(config(number), programs.take().unwrap()).unwrap();
                 may_go_anywhere(&driver);
-                scope.spawn(|| {
+                let data = &data;
+                scope.spawn(move || {
                     // Started and killed, beside those that copy already.
                     for _ in 0..emulated::fewer(50) * (number as u64 % 2) {
                         // SAFETY: it touches no memory.
                         unsafe { driver.run_program(&WAIT_FOR_EVER).unwrap() };
                         driver.stop().unwrap();
                     }
-                    copies(driver, &data, emulated::fewer(100));
+                    copies(driver, data, emulated::fewer(100));
                 });
             }
         });

@@ -199,7 +199,8 @@ fn a_list_that_never_ends_is_stopped_and_one_that_will_not_stop_keeps_its_jobs()
 fn whatever_goes_wrong_no_byte_is_touched_that_was_not_given() {
     for seed in 0..emulated::fewer(60) {
         let board = SimBoard::with(SimConfig { seed, faults: Faults { stuck: 0, ..Faults::OFTEN } });
-        setting!(board, [256, 1024, 4096][seed as usize % 3] => region, pool, channel, queue);
+        let len_bytes = [256, 1024, 4096][usize::try_from(seed % 3).unwrap()];
+        setting!(board, len_bytes => region, pool, channel, queue);
         let (mut rng, mut pushed) = (Rng::with_seed(seed), VecDeque::new());
         for _ in 0..200 {
             match rng.u8(..20) {
