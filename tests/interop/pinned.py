@@ -1,4 +1,4 @@
-"""Memory that CUDA pins, from Python: the CPU's view, the GPU's, and gemm8 on the GPU. interop.py runs it in a process of its own, with
+"""Memory that CUDA pins, from Python: the CPU's view, and the GPU's. interop.py runs it in a process of its own, with
 libcuda.so.1 a driver that stands in for NVIDIA's; on a machine with a GPU it runs by itself."""
 
 import ctypes
@@ -91,36 +91,9 @@ def another_device_s_view():
         refused("no streams", lambda: handover.__dlpack__(stream=1))
 
 
-def products_on_the_gpu(heap):
-    engine, (m, n, k) = heap.gemm8(), (8, 32, 48)
-    rng = np.random.default_rng(7)
-    shapes = {"a": ((m, k), "int8"), "b": ((k, n), "int8"), "bias": ((n,), "int32"), "c": ((m, n), "int32")}
-    bufs = {name: heap.allocate(*shape) for name, shape in shapes.items()}
-    values = {name: rng.integers(-128, 128, shape).astype(dtype) for name, (shape, dtype) in shapes.items()}
-    for name in ("a", "b", "bias"):
-        np.asarray(bufs[name])[:] = values[name]
-    view = np.asarray(bufs["b"])
-    refused("1 view(s)", lambda: engine.run(**bufs, m=m, n=n, k=k))
-    del view
-    engine.run(**bufs, m=m, n=n, k=k)
-    expected = values["a"].astype("int32") @ values["b"].astype("int32") + values["bias"]
-    assert np.array_equal(np.asarray(bufs["c"]), expected)
-    engine.run(**bufs, m=m, n=n, k=k, shift=7, relu=True)
-    shifted = np.clip((np.maximum(expected, 0) + 64) >> 7, -128, 127).astype("int8")
-    assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[:m * n].reshape(m, n), shifted)
-    elsewhere = contigo.open_memory("sim", 1 << 16).allocate((m, k), "int8")
-    refused("another region", lambda: engine.run(**(bufs | {"a": elsewhere}), m=m, n=n, k=k))
-    refused("one buffer as two operands", lambda: engine.run(**(bufs | {"bias": bufs["c"]}), m=m, n=n, k=k))
-    assert all(buf.owner == "cpu" for buf in bufs.values())
-    # Engines of one heap share its kernels.
-    assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[:m * n].reshape(m, n), shifted)
-    heap.gemm8().run(**bufs, m=m, n=n, k=k)
-    assert np.array_equal(np.asarray(bufs["c"]), expected)
-
-
 def main():
     heap = contigo.open_memory("cuda", 1 << 20)
-    for test in (the_cpu_s_view, the_gpu_s_view, products_on_the_gpu):
+    for test in (the_cpu_s_view, the_gpu_s_view):
         test(heap)
     another_device_s_view()
     stats = heap.stats()
