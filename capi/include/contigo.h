@@ -1044,6 +1044,32 @@ typedef struct {
 #define CONTIGO_E_NEEDS_DEVICE -151
 
 /**
+ * An operand is longer than the device takes in one job. Cut it.
+ */
+#define CONTIGO_E_OPERAND_TOO_LONG -152
+
+/**
+ * As many jobs are in flight as the queue or the device holds. Take one that ended out first.
+ */
+#define CONTIGO_E_QUEUE_FULL -153
+
+/**
+ * The queue was stopped with jobs in it. Take them back first.
+ */
+#define CONTIGO_E_QUEUE_STOPPED -154
+
+/**
+ * The device tells of a job that it does not have, or claims more bytes than it was given. It was
+ * stopped, and the buffers are back.
+ */
+#define CONTIGO_E_BAD_COMPLETION -155
+
+/**
+ * Another channel of the same core reset it, which ended this channel's jobs. Start them again.
+ */
+#define CONTIGO_E_ENDED_BY_RESET -156
+
+/**
  * A refusal that is newer than this list. The text says what.
  */
 #define CONTIGO_E_OTHER -999

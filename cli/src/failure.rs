@@ -56,12 +56,12 @@ impl fmt::Display for Failure {
                 write!(f, "--device {name}: {}{}", Inventory::here().device_error(name, *error), Meaning(error))
             }
             Self::NoSuchEngine { engine } => {
-                write!(f, "--engine {engine}: no device here is known to be one; {}", Inventory::here().device_answer())
+                write!(f, "--driver {engine}: no device here is known to be one; {}", Inventory::here().device_answer())
             }
             Self::Engine { engine, error: error @ Error::CannotSync { .. } } => {
-                write!(f, "--engine {engine}: {error} (in an emulator, which has no caches, --lab-port)")
+                write!(f, "--driver {engine}: {error} (in an emulator, which has no caches, --lab-port)")
             }
-            Self::Engine { engine, error } => write!(f, "--engine {engine}: {error}{}", Meaning(error)),
+            Self::Engine { engine, error } => write!(f, "--driver {engine}: {error}{}", Meaning(error)),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Self::Image { error, log } => write!(f, "{error}; the driver says: {log}"),
             Self::NoMemory => write!(f, "there is no memory here whose address a device could use: contigo info says what is missing"),

@@ -346,14 +346,14 @@ fn an_engine_that_is_not_there_is_answered_with_what_is() -> Outcome {
         assert!(message.contains("no such UIO device") && message.ends_with("sim:board; sim:pl330; sim:zdma\n"), "{message}");
     }
     let cases: &[(&[&str], &str)] = &[
-        (&["selftest", "--dev-mem", "0xf8003000"], "--dev-mem ADDR needs --engine pl330 or --engine zdma"),
-        (&["selftest", "--engine", "pl330", "--dev-mem", "0x12345000"], "name its port with --port"),
+        (&["selftest", "--dev-mem", "0xf8003000"], "--dev-mem ADDR needs --driver NAME, and no device"),
+        (&["selftest", "--driver", "pl330", "--dev-mem", "0x12345000"], "name its port with --port"),
         (&["selftest", "--engine", "pl330", "--dev-mem", "0xf8003000", "--port", "hp9"], "there are cyclone-v-acp, "),
         (&["selftest", "--engine", "pl330", "--dev-mem", "0xf8003000", "--memory", "sim"], "does not see --memory sim"),
         (&["selftest", "--memory", "dma-heap:no-such-heap"], "open(/dev/dma_heap/) failed: errno 2; this machine has "),
         (&["selftest", "--engine", "zdma"], "no device here is known to be one"),
         (&["selftest", "--memory", "vfio:ffff:1f:1f.7"], "--device vfio:ffff:1f:1f.7: "),
-        (&["selftest", "--device", "sim:board"], "say with --engine what it is"),
+        (&["selftest", "--device", "sim:board"], "say with --driver what it is: pl330, zdma"),
     ];
     for (args, said) in cases {
         let run = Run::of(args)?;
@@ -390,7 +390,7 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
         (&["demo", "--images", "0"], "a number from 1 to 897"),
         (&["demo", "--images", "many"], "a number from 1 to 897"),
         (&["demo", "--seed", "-1"], "for '--seed <S>'"),
-        (&["selftest", "--engine", "gpu"], "write pl330 or zdma, and --device NAME"),
+        (&["selftest", "--engine", "gpu"], "pl330@NODE name both (pl330, zdma)"),
         (&["selftest", "--engine", "pl330@"], "pl330@NODE"),
         (&["selftest", "--dev-mem", "f8003000"], "write an address as 0xf8003000"),
         (&["selftest", "--seconds", "0"], "1..=86400"),

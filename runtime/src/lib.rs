@@ -103,6 +103,8 @@ extern crate std;
 pub mod cuda;
 pub mod dlpack;
 pub mod drivers;
+#[cfg(feature = "sim")]
+pub mod guide;
 mod hw;
 mod job;
 #[cfg(all(feature = "linux", target_os = "linux"))]
@@ -117,8 +119,8 @@ mod types;
 
 pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
 pub use job::{
-    AnyDriver, Attempt, Cancelled, Completion, Done, Driver, Engine, Frame, Frames, JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts,
-    Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream, TypedDriver, fixed,
+    AnyDriver, Attempt, Cancelled, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, Frame, Frames, JobCounts, JobError,
+    MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream, TypedDriver, fixed,
 };
 pub use mem::{
     AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Holder, LocalPool, Mapping, OneThread, Operand, Pool, Port,

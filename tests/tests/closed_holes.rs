@@ -194,7 +194,7 @@ fn an_interrupt_that_fails_leaves_no_abort_behind() {
         fn now_us(&self) -> u64 {
             0
         }
-        fn wait(&mut self, _: u32) -> Result<()> {
+        fn wait(&self, _: u32) -> Result<()> {
             Err(Error::Os { call: "read", errno: 5 })
         }
     }

@@ -18,6 +18,8 @@ mod jobs;
 mod memory;
 #[path = "errors/moved.rs"]
 mod moved;
+#[path = "errors/queues.rs"]
+mod queues;
 #[path = "errors/tensors.rs"]
 mod tensors;
 
@@ -28,13 +30,14 @@ use std::{
 };
 
 /// Every section; each returns what it provoked.
-const SECTIONS: [fn() -> Vec<Error>; 10] = [
+const SECTIONS: [fn() -> Vec<Error>; 11] = [
     memory::numbers,
     memory::blocks,
     memory::carves_and_addresses,
     memory::pools_and_arenas,
     jobs::memory_against_port,
     jobs::operands_refused,
+    queues::that_refuse,
     devices::that_fail,
     devices::that_will_not_stop,
     devices::that_are_not_there,

@@ -400,7 +400,7 @@ unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
 
 impl<D: Irq> Irq for Shared<'_, D> {
     forward!(|this| this.0 => now_us);
-    fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {
+    fn wait(&self, _timeout_us: u32) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -427,11 +427,11 @@ fn a_program_stops_a_channel_that_never_ends() {
     device.run_for(5_000).unwrap();
     let steps = driver.stop_program();
     std::mem::forget(driver);
-    let mut window = Shared(&window);
+    let window = Shared(&window);
     let csr = |window: &_| pl330::CHANNELS[0].csr.read(window) & pl330::STATUS;
     assert_ne!(csr(&window), pl330::STOPPED, "it runs for ever");
     // SAFETY: DMAKILL starts nothing.
-    assert_eq!(unsafe { steps.run(&mut window, 50) }, Ok(()));
+    assert_eq!(unsafe { steps.run(&window, 50) }, Ok(()));
     assert_eq!(csr(&window), pl330::STOPPED);
 }
 
@@ -454,7 +454,7 @@ impl Irq for AllOnes {
         static NOW: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         NOW.fetch_add(1_000, std::sync::atomic::Ordering::Relaxed)
     }
-    fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {
+    fn wait(&self, _timeout_us: u32) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -473,7 +473,7 @@ fn a_device_that_is_gone_meets_no_program() {
     ];
     for program in programs {
         // SAFETY: there is no device.
-        assert_eq!(unsafe { program.run(&mut AllOnes, 1_000) }, Err(u32::MAX), "{program:?}");
+        assert_eq!(unsafe { program.run(&AllOnes, 1_000) }, Err(u32::MAX), "{program:?}");
     }
 }
 
@@ -488,7 +488,7 @@ fn zdmas_program_waits_for_the_copy() {
     let driver = unsafe { Zdma::simple(Shared(&window)) }.unwrap();
     let program = driver.stop_program();
     let mut engine = Engine::new(driver).unwrap();
-    let mut window = Shared(&window);
+    let window = Shared(&window);
     // SAFETY: it starts nothing.
     let run = |window: &mut _| unsafe { program.run(window, 50) };
     assert_eq!(run(&mut window), Ok(()), "before any job");
@@ -511,7 +511,7 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
     }
     let board = SimBoard::new(1);
     let device = SimGemm8::new(&board, board.port());
-    let mut window = device.window().unwrap();
+    let window = device.window().unwrap();
     // SAFETY: MODE starts nothing.
     unsafe { gemm8::MODE.write(&window, 0x0F) };
     let id = gemm8::ID.read(&window);
@@ -523,11 +523,11 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
         StopStep::write(gemm8::MODE.offset(), u32::MAX, 0),
     ];
     // SAFETY: as above.
-    assert_eq!(unsafe { StopProgram::new(&steps).unwrap().run(&mut window, 1) }, Err(id), "what the register says");
+    assert_eq!(unsafe { StopProgram::new(&steps).unwrap().run(&window, 1) }, Err(id), "what the register says");
     assert_eq!(gemm8::MODE.read(&window), 0x5F, "the masked bits, and no step after the one that is not met");
     let never = StopProgram::new(&[StopStep::poll_until(gemm8::ID.offset(), u32::MAX, !id, 20)]).unwrap();
     // SAFETY: as above.
-    assert_eq!(unsafe { never.run(&mut window, 1) }, Err(id));
+    assert_eq!(unsafe { never.run(&window, 1) }, Err(id));
 }
 
 #[test]
@@ -538,6 +538,6 @@ fn a_driver_without_a_program_is_not_armed() {
     let engine: Engine<_, 2> = Engine::new(Xor::new(&harness)).unwrap();
     // SAFETY: the fake has no device.
     let refused = unsafe { engine.arm(&port, 0) }.unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { name: "this driver's count of quiesce steps", .. }), "{refused:?}");
+    assert!(matches!(refused, Error::Unsuitable { name: "this driver's count of steps that stop it", .. }), "{refused:?}");
     assert_eq!(kernel.log(), []);
 }

@@ -176,7 +176,7 @@ fn what_was_taken_is_not_given_back_by_an_interrupt() {
     let _line = bind(&tree, 0);
     let function = tree.open_pci(EDU).unwrap();
     let master = function.bus_master().unwrap();
-    let mut bell = function.uio_irq().unwrap();
+    let bell = function.uio_irq().unwrap();
     let start = Instant::now();
     std::thread::scope(|scope| {
         // Two threads change one register, as a driver and an event loop do.
@@ -284,7 +284,7 @@ fn the_interrupt_comes_through_uio_pci_generic() {
     let mut line = bind(&tree, 12);
     let function = tree.open_pci(EDU).unwrap();
     // SAFETY: no driver is made of it.
-    let mut device = unsafe { function.wired(0, PORT) }.unwrap();
+    let device = unsafe { function.wired(0, PORT) }.unwrap();
 
     let start = Instant::now();
     assert_eq!(device.wait(20_000), Ok(()));
@@ -308,7 +308,7 @@ fn an_event_loop_has_a_handle_of_its_own() {
     let mut line = bind(&tree, 0);
     let function = tree.open_pci(EDU).unwrap();
     let irq = function.uio_irq().unwrap();
-    let mut bell: UioIrq = irq.try_clone().unwrap();
+    let bell: UioIrq = irq.try_clone().unwrap();
     // SAFETY: no driver is made of it.
     let device = unsafe { contigo::Wired::new(function.bar(0).unwrap(), irq, PORT) };
     let master = function.bus_master().unwrap();

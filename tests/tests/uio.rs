@@ -222,7 +222,7 @@ impl Irq for Clock {
         self.asked.set(self.asked.get() + 1);
         self.asked.get()
     }
-    fn wait(&mut self, _: u32) -> Result<(), Error> {
+    fn wait(&self, _: u32) -> Result<(), Error> {
         self.waits.set(self.waits.get() + 1);
         Ok(())
     }
@@ -234,9 +234,9 @@ impl Irq for Clock {
 #[test]
 fn looks_come_before_the_clock_where_the_clock_is_dear() {
     for (before, looks_needed, clock_calls) in [(100, 100, 0), (100, 101, 0), (100, 1, 0), (100, 102, 2), (0, 1, 0), (0, 2, 2)] {
-        let mut irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before };
+        let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before };
         let mut looks = 0;
-        let done = contigo::poll_until(&mut irq, contigo::Timeout::ms(1), |_| {
+        let done = contigo::poll_until(&irq, contigo::Timeout::ms(1), |_| {
             looks += 1;
             looks >= looks_needed
         });
@@ -247,16 +247,16 @@ fn looks_come_before_the_clock_where_the_clock_is_dear() {
         );
     }
     // The limit begins after them: so many looks longer, and no more.
-    let mut irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
-    assert_eq!(contigo::poll_until(&mut irq, contigo::Timeout::us(10), |_| false), Ok(false));
+    let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
+    assert_eq!(contigo::poll_until(&irq, contigo::Timeout::us(10), |_| false), Ok(false));
     assert_eq!((irq.asked.get(), irq.waits.get()), (11, 100 + 9), "1 us a call");
     // However many an interrupt asks for.
-    let mut irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: u32::MAX };
-    assert_eq!(contigo::poll_until(&mut irq, contigo::Timeout::us(1), |_| false), Ok(false));
+    let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: u32::MAX };
+    assert_eq!(contigo::poll_until(&irq, contigo::Timeout::us(1), |_| false), Ok(false));
     assert_eq!((irq.asked.get(), irq.waits.get()), (2, 10_000));
     // One look is one look.
-    let mut irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
-    assert_eq!(contigo::poll_until(&mut irq, contigo::Timeout::NOW, |_| false), Ok(false));
+    let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
+    assert_eq!(contigo::poll_until(&irq, contigo::Timeout::NOW, |_| false), Ok(false));
     assert_eq!((irq.asked.get(), irq.waits.get()), (0, 0));
     // A device passes on what its interrupt says.
     // SAFETY: no driver is made of it.

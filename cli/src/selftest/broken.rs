@@ -2,7 +2,7 @@
 //! A self-test of a broken engine must fail, and say enough to meet the failure again.
 
 use super::{
-    engine::{Chosen, Registers},
+    engine::{Chosen, Registers, copier},
     report::Report,
     run::{Line, Outcome, Task, drive},
 };
@@ -14,7 +14,6 @@ use contigo::{
     names::NameError,
     sim::SimBoard,
 };
-use contigo_boards::DmaKind;
 
 /// An engine that leaves the last byte of every copy but the shortest, from the tenth on; or one whose driver asks the heap for
 /// something, in its tenth job.
@@ -87,7 +86,7 @@ fn outcome(how: How, task: &Task) -> Result<Outcome, Failure> {
 fn report(how: How, jobs: u64) -> Result<Report, Failure> {
     let name = |error: NameError| Failure::Runtime(error.into());
     let registers = Registers::Device("sim:zdma".parse().map_err(name)?);
-    let chosen = Chosen { kind: DmaKind::Zdma, registers, addr: None, port: None, lab_port: false, why: String::new() };
+    let chosen = Chosen { driver: copier("zdma")?, registers, addr: None, port: None, lab_port: false, why: String::new() };
     let task = Task { seed: 3, jobs, time: None };
     Ok(Report::new(&"sim".parse().map_err(name)?, &chosen, &task, &outcome(how, &task)?))
 }

@@ -1,21 +1,21 @@
-//! The engine that `--engine` and `--device` name, or that a self-test finds by itself.
+//! The engine that `--driver` and `--device` name, or that a self-test finds by itself.
 
 use crate::failure::Failure;
 use contigo::{
     Error, Port,
-    names::{DeviceName, MemoryName},
+    names::{DeviceName, DriverRow, MemoryName, each_row, row},
 };
-use contigo_boards::{ALL, DmaEngine, DmaKind, SOCS};
+use contigo_boards::{ALL, DmaEngine, SOCS};
 use contigo_testkit::uio::{FoundEngine, soc};
 use std::{fmt, str::FromStr};
 
-/// What to write after `--engine`.
-const SYNTAX: &str = "pl330 or zdma, and --device NAME; sim, sim-pl330 and pl330@NODE name both";
+/// What to write after `--driver`.
+const SYNTAX: &str = "a driver's name, and --device NAME; sim, sim-pl330 and pl330@NODE name both";
 
-/// What `--engine` says. The forms of 0.1 stay for this release: `sim`, `sim-pl330`, `pl330@NODE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What `--driver` says, or `--engine`, as it was called. The forms of 0.1 stay for this release: `sim`, `sim-pl330`, `pl330@NODE`.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct EngineName {
-    pub(crate) kind: DmaKind,
+    pub(crate) driver: &'static DriverRow,
     /// The device, where the text says one.
     pub(crate) device: Option<DeviceName>,
 }
@@ -23,7 +23,7 @@ pub(crate) struct EngineName {
 /// The engine that is tested, with all that is needed to open it.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
-    pub(crate) kind: DmaKind,
+    pub(crate) driver: &'static DriverRow,
     pub(crate) registers: Registers,
     /// Where the board has its registers, where that said what it is.
     pub(crate) addr: Option<u64>,
@@ -58,7 +58,7 @@ impl Chosen {
     /// A simulated ZDMA, and why.
     fn simulated(why: String) -> Result<Self, Failure> {
         let device = "sim:zdma".parse().map_err(|error| Failure::Runtime(Error::from(error)))?;
-        Ok(Self { kind: DmaKind::Zdma, registers: Registers::Device(device), addr: None, port: None, lab_port: false, why })
+        Ok(Self { driver: copier("zdma")?, registers: Registers::Device(device), addr: None, port: None, lab_port: false, why })
     }
 
     /// Instead of a real engine: no memory here is any that it could use.
@@ -81,7 +81,7 @@ impl Chosen {
 
     /// What it is called in messages.
     pub(crate) fn label(&self) -> String {
-        let kind = self.kind.name();
+        let kind = self.driver.name;
         match self.registers {
             Registers::Device(device) => format!("{kind}@{}", device.argument()),
             Registers::DevMem(addr) => format!("{kind} at {addr:#x}"),
@@ -93,54 +93,55 @@ impl Asked<'_> {
     /// The engine: what was asked for, or the first real one, or the simulated one.
     pub(crate) fn choose(&self, memory: Option<&MemoryName>) -> Result<Chosen, Failure> {
         if let Some(addr) = self.dev_mem {
-            let (Some(EngineName { kind, device: None }), None) = (self.engine, self.device) else {
-                let needs = "--dev-mem ADDR needs --engine pl330 or --engine zdma, and no device";
+            let (Some(EngineName { driver, device: None }), None) = (self.engine, self.device) else {
+                let needs = "--dev-mem ADDR needs --driver NAME, and no device";
                 return Err(Failure::Usage(needs.into()));
             };
-            return self.real(kind, Registers::DevMem(addr), boards_engine(addr).filter(|engine| engine.kind == kind));
+            return self.real(driver, Registers::DevMem(addr), boards_engine(addr).filter(|engine| engine.kind.name() == driver.name));
         }
         let device = self.device.or(self.engine.and_then(|engine| engine.device));
         // Memory of a device is for that device.
         let device = device.or_else(|| memory.and_then(MemoryName::device).filter(|owner| owner.kind() != "sim"));
-        let kind = self.engine.map(|engine| engine.kind);
-        match (device, kind) {
-            (Some(device), kind) => self.named(device, kind),
+        let driver = self.engine.map(|engine| engine.driver);
+        match (device, driver) {
+            (Some(device), driver) => self.named(device, driver),
             (None, None) if memory.is_some_and(|memory| memory.kind() == "sim") => {
                 Chosen::simulated("a real engine does not see the simulated memory".into())
             }
-            (None, kind) => {
-                let found = FoundEngine::all("").into_iter().find(|found| kind.is_none_or(|kind| kind == found.engine.kind));
-                match (found, kind) {
-                    (Some(found), _) => self.real(found.engine.kind, Registers::Device(found.device), Some(&found.engine)),
-                    (None, Some(kind)) => Err(Failure::NoSuchEngine { engine: kind.name().into() }),
+            (None, driver) => {
+                let suits = |found: &FoundEngine| driver.is_none_or(|driver| driver.name == found.engine.kind.name());
+                match (FoundEngine::all("").into_iter().find(suits), driver) {
+                    (Some(found), _) => self.real(copier(found.engine.kind.name())?, Registers::Device(found.device), Some(&found.engine)),
+                    (None, Some(driver)) => Err(Failure::NoSuchEngine { engine: driver.name.into() }),
                     (None, None) => Chosen::simulated(none_here()),
                 }
             }
         }
     }
 
-    /// The engine that is `device`: a `kind`, or what its model or the board says.
-    fn named(&self, device: DeviceName, kind: Option<DmaKind>) -> Result<Chosen, Failure> {
+    /// The engine that is `device`: that driver's, or what its model or the board says.
+    fn named(&self, device: DeviceName, driver: Option<&'static DriverRow>) -> Result<Chosen, Failure> {
         let registers = Registers::Device(device);
-        let unknown = || Failure::Usage(format!("--device {device}: say with --engine what it is, pl330 or zdma"));
+        let unknown = || Failure::Usage(format!("--device {device}: say with --driver what it is: {}", copiers()));
         if device.kind() == "sim" {
-            let model = KINDS.into_iter().find(|kind| kind.name() == device.argument()).ok_or_else(unknown)?;
-            return Ok(Chosen { kind: model, registers, addr: None, port: None, lab_port: false, why: String::new() });
+            let driver = copier(device.argument()).map_err(|_| unknown())?;
+            return Ok(Chosen { driver, registers, addr: None, port: None, lab_port: false, why: String::new() });
         }
         // It is closed again: the test opens it once its memory is known.
         let opened = device.open().map_err(|error| Failure::Device { name: device, error })?;
         let known = opened.addr().and_then(|addr| boards_engine(addr.0));
-        let kind = kind.or(known.map(|engine| engine.kind)).ok_or_else(unknown)?;
+        let known_driver = known.and_then(|engine| copier(engine.kind.name()).ok());
+        let driver = driver.or(known_driver).ok_or_else(unknown)?;
         match opened.port() {
-            Some(_) => Ok(Chosen { kind, registers, addr: None, port: None, lab_port: false, why: String::new() }),
-            None => self.real(kind, registers, known.filter(|engine| engine.kind == kind)),
+            Some(_) => Ok(Chosen { driver, registers, addr: None, port: None, lab_port: false, why: String::new() }),
+            None => self.real(driver, registers, known.filter(|engine| engine.kind.name() == driver.name)),
         }
     }
 
     /// With the port that was named, or else the board's.
-    fn real(&self, kind: DmaKind, registers: Registers, known: Option<&DmaEngine>) -> Result<Chosen, Failure> {
+    fn real(&self, driver: &'static DriverRow, registers: Registers, known: Option<&DmaEngine>) -> Result<Chosen, Failure> {
         let addr = known.map(|engine| engine.registers);
-        let chosen = Chosen { kind, registers, addr, port: None, lab_port: self.lab_port, why: String::new() };
+        let chosen = Chosen { driver, registers, addr, port: None, lab_port: self.lab_port, why: String::new() };
         let port = match self.port {
             Some(name) => Some(port_called(name)?),
             None => known.map(|engine| engine.port),
@@ -153,8 +154,20 @@ impl Asked<'_> {
     }
 }
 
-/// Every kind that has a driver here.
-const KINDS: [DmaKind; 2] = [DmaKind::Pl330, DmaKind::Zdma];
+/// The driver of that name, whose jobs are copies.
+pub(super) fn copier(name: &str) -> Result<&'static DriverRow, Failure> {
+    match row(name) {
+        Ok(row) if row.copies => Ok(row),
+        _ => Err(Failure::Usage(format!("no driver is called {name} and copies memory; there are {}", copiers()))),
+    }
+}
+
+/// Their names.
+fn copiers() -> String {
+    let mut names = Vec::new();
+    each_row(|row| names.extend(row.copies.then_some(row.name)));
+    names.join(", ")
+}
 
 /// What a board says of the engine whose registers are at `addr`.
 fn boards_engine(addr: u64) -> Option<&'static DmaEngine> {
@@ -195,19 +208,19 @@ impl FromStr for EngineName {
     fn from_str(text: &str) -> Result<Self, String> {
         let refused = || format!("write {SYNTAX}");
         let device = |text: String| text.parse().map(Some).map_err(|error| format!("{error}; {}", refused()));
-        let (kind, node) = match text {
-            "sim" | "sim-zdma" => return Ok(Self { kind: DmaKind::Zdma, device: device("sim:zdma".into())? }),
-            "sim-pl330" => return Ok(Self { kind: DmaKind::Pl330, device: device("sim:pl330".into())? }),
-            text => text.split_once('@').map_or((text, None), |(kind, node)| (kind, Some(node))),
+        let driver = |name| copier(name).map_err(|_| format!("{} ({})", refused(), copiers()));
+        let (name, node) = match text {
+            "sim" | "sim-zdma" => return Ok(Self { driver: driver("zdma")?, device: device("sim:zdma".into())? }),
+            "sim-pl330" => return Ok(Self { driver: driver("pl330")?, device: device("sim:pl330".into())? }),
+            text => text.split_once('@').map_or((text, None), |(name, node)| (name, Some(node))),
         };
-        let kind = KINDS.into_iter().find(|known| known.name() == kind).ok_or_else(refused)?;
-        Ok(Self { kind, device: node.map_or(Ok(None), |node| device(format!("uio:{node}")))? })
+        Ok(Self { driver: driver(name)?, device: node.map_or(Ok(None), |node| device(format!("uio:{node}")))? })
     }
 }
 
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = self.kind.name();
+        let kind = self.driver.name;
         match self.registers {
             Registers::Device(_) if self.is_simulated() && self.why.is_empty() => write!(f, "simulated {kind}"),
             Registers::Device(_) if self.is_simulated() => write!(f, "simulated {kind}: {}", self.why),

@@ -55,11 +55,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_parser = memory::device_name)]
     device: Option<DeviceName>,
 
-    /// What the device is, pl330 or zdma, where the board does not say it; alone, the first of that
-    /// kind
+    /// The driver, by its name, where the board does not say which: pl330, zdma; alone, the first
+    /// device of that kind
     ///
     /// sim, sim-pl330 and pl330@NODE name the device too.
-    #[arg(long, value_name = "ENGINE")]
+    #[arg(long = "driver", alias = "engine", value_name = "DRIVER")]
     engine: Option<EngineName>,
 
     /// Decides every job; the same seed gives the same jobs
@@ -155,7 +155,7 @@ fn measure(name: &MemoryName, engine: &Chosen, task: &Task) -> Result<Outcome, F
     }
     let memory = memory::open(name, &device, REGION_BYTES)?;
     match (device.get(), engine.port) {
-        (Some(device), _) if engine.is_simulated() => run::simulated(memory, device, engine.kind, task),
+        (Some(device), _) if engine.is_simulated() => run::simulated(memory, device, engine.driver, task),
         (device, port) => run::real(memory, engine, device, port, task),
     }
     .map_err(|failure| match failure {

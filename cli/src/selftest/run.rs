@@ -7,16 +7,11 @@ use super::{
 };
 use crate::{alloc_counter, failure::Failure, memory};
 use contigo::{
-    Align, Backend, BaseAddr, Device, Engine, Error, Port, Region, Timeout, TypedDriver,
-    drivers::{
-        pl330::{PROGRAM_BYTES, Pl330},
-        zdma::Zdma,
-    },
-    names::{AnyMemory, OpenDevice},
+    Align, AnyDriver, Backend, BaseAddr, Completion, Driver, Engine, Error, Parts, Port, Region, Settings, Timeout, TypedDriver, forward,
+    names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
     sim::OnBoard,
 };
-use contigo_boards::DmaKind;
-use contigo_testkit::exercise::{Budget, Counted, Exerciser, Ground, Limits, Mode, Stopped, Tally, Tried, UioEvents};
+use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode, Stopped, Tally, Tried, UioEvents};
 use std::{
     os::fd::AsFd,
     sync::atomic::{AtomicU64, Ordering},
@@ -93,24 +88,20 @@ impl Line<'_> {
 
 /// A simulated engine, on its board's memory, or on real memory, which goes on the board's bus at
 /// its own address.
-pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, kind: DmaKind, task: &Task) -> Result<Outcome, Failure> {
-    let mapping = memory.mapping();
+pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, driver: &DriverRow, task: &Task) -> Result<Outcome, Failure> {
+    let (mapping, came) = (memory.mapping(), AtomicU64::new(0));
     match device.board() {
         Some(board) if mapping.bus != board.bus() => {
-            let memory = OnBoard::new(board, memory)?;
-            on_model(memory, device, memory::simulated_port(&mapping), kind, task)
+            let region = Region::new(OnBoard::new(board, memory)?)?;
+            let device = wiring::attach(device, Some(memory::simulated_port(&mapping)))?;
+            with_driver(&region, &came, device, driver, task)
         }
-        Some(board) => on_model(memory, device, board.port(), kind, task),
+        Some(board) => {
+            let region = Region::new(memory)?;
+            with_driver(&region, &came, wiring::attach(device, Some(board.port()))?, driver, task)
+        }
         None => Err(Error::NotFound { what: "simulated board", among: 0 }.into()),
     }
-}
-
-fn on_model<B: Backend>(memory: B, device: &OpenDevice, port: Port, kind: DmaKind, task: &Task) -> Result<Outcome, Failure> {
-    let region = Region::new(memory)?;
-    let came = AtomicU64::new(0);
-    let device = wiring::attach(device, Some(port))?;
-    // SAFETY: the model is a `kind`: its name says so.
-    unsafe { with_driver(&region, Counted::new(device, &came), kind, &Line::Counted(&came), task) }
 }
 
 /// A real engine.
@@ -121,29 +112,14 @@ pub(crate) fn real(
     port: Option<Port>,
     task: &Task,
 ) -> Result<Outcome, Failure> {
-    let region = Region::new(memory)?;
+    let (region, came) = (Region::new(memory)?, AtomicU64::new(0));
     let failed = |error| Failure::Engine { engine: engine.label(), error };
     let done = match (engine.registers, device, port) {
         (Registers::DevMem(addr), _, Some(port)) => {
-            let device = wiring::dev_mem(addr, port).map_err(failed)?;
-            // SAFETY: --dev-mem is the user's word that the engine is there, and nobody else drives
-            // it.
-            unsafe { with_driver(&region, device, engine.kind, &Line::None, task) }
+            let registers = wiring::dev_mem(addr).map_err(failed)?;
+            with_driver(&region, &came, wiring::of_registers(&registers, port), engine.driver, task)
         }
-        (_, Some(opened), port) => {
-            let device = wiring::attach(opened, port).map_err(failed)?;
-            let came = AtomicU64::new(0);
-            match device.uio_irq().map_err(failed)? {
-                Some(irq) => {
-                    let events = UioEvents::new(irq.as_fd()).map_err(failed)?;
-                    // SAFETY: `kind` is what its node or its address says, or the user's word; an
-                    // opened device is locked.
-                    unsafe { with_driver(&region, device, engine.kind, &Line::Events(&events), task) }
-                }
-                // SAFETY: as above.
-                None => unsafe { with_driver(&region, Counted::new(device, &came), engine.kind, &Line::Counted(&came), task) },
-            }
-        }
+        (_, Some(opened), port) => with_driver(&region, &came, wiring::attach(opened, port).map_err(failed)?, engine.driver, task),
         _ => Err(Failure::NoMemory),
     };
     // From here on the memory is open, so what is wrong is the engine, or the two together.
@@ -154,25 +130,48 @@ pub(crate) fn real(
 }
 
 /// The engine's driver, and then the jobs.
-///
-/// # Safety
-/// `device` is a `kind`, and nobody else drives it.
-unsafe fn with_driver<B: Backend, D: Device>(
-    region: &Region<B>,
-    device: D,
-    kind: DmaKind,
-    line: &Line<'_>,
+fn with_driver<'a, B: Backend>(
+    region: &'a Region<B>,
+    came: &'a AtomicU64,
+    mut device: AnyDevice<'a>,
+    driver: &DriverRow,
     task: &Task,
 ) -> Result<Outcome, Failure> {
-    match kind {
-        DmaKind::Pl330 => {
-            let program = region.carve(PROGRAM_BYTES, Align::PAGE)?.into_buf();
-            // SAFETY: the caller's promise.
-            drive(region, Engine::new(unsafe { Pl330::open(device, program)? })?, line, task)
-        }
-        // SAFETY: the caller's promise.
-        DmaKind::Zdma => drive(region, Engine::new(unsafe { Zdma::simple(device)? })?, line, task),
+    let irq = device.uio_irq()?;
+    let events = irq.as_ref().map(|irq| UioEvents::new(irq.as_fd())).transpose()?;
+    let line = match &events {
+        Some(events) => Line::Events(events),
+        None if device.has_interrupt() => Line::Counted(came),
+        None => Line::None,
+    };
+    device.count_in(came);
+    let memory = match driver.memory_bytes {
+        0 => None,
+        bytes => Some(region.carve(bytes, Align::PAGE)?.into_buf()),
+    };
+    let parts = Parts { device, memory, settings: Settings::default(), map: None };
+    // SAFETY: the device is this driver's: the name of its model, its node, its address or the user
+    // says so; an opened one is locked.
+    let opened = unsafe { (driver.open)(parts)? };
+    drive(region, Engine::new(Copier(opened))?, &line, task)
+}
+
+/// A driver whose jobs are copies.
+struct Copier<'a>(AnyDriver<'a>);
+
+// SAFETY: every method is the driver's own.
+unsafe impl Driver for Copier<'_> {
+    forward!(|this| this.0 => name, port, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+}
+
+impl TypedDriver<2> for Copier<'_> {
+    type Args = ();
+    type Words = [u32; 0];
+    type Report = ();
+    fn words((): &()) -> [u32; 0] {
+        []
     }
+    fn report(&self, _: &Completion) {}
 }
 
 /// Every mode, one after the other, on the same slots.

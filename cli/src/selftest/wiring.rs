@@ -2,7 +2,7 @@
 //! Engines, wired to the ports that their boards' constants or the user name.
 
 use contigo::{
-    PhysAddr, Port, Registers, Result, Spin, Wired,
+    PhysAddr, Port, Registers, Result,
     names::{AnyDevice, Attach, OpenDevice},
 };
 
@@ -20,10 +20,14 @@ pub(crate) fn attach(device: &OpenDevice, port: Option<Port>) -> Result<AnyDevic
     }
 }
 
-/// The engine whose registers are at `addr`, through `/dev/mem`: polled.
-pub(crate) fn dev_mem(addr: u64, port: Port) -> Result<Wired<Registers, Spin>> {
+/// The registers at `addr`, through `/dev/mem`.
+pub(crate) fn dev_mem(addr: u64) -> Result<Registers> {
     // SAFETY: --dev-mem is the user's word that the registers of this engine are there, and that nobody else drives it.
-    let registers = unsafe { Registers::from_dev_mem(PhysAddr(addr), WINDOW_BYTES)? };
-    // SAFETY: as in `attach`.
-    Ok(unsafe { Wired::new(registers, Spin, port) })
+    unsafe { Registers::from_dev_mem(PhysAddr(addr), WINDOW_BYTES) }
+}
+
+/// The engine that has them: polled.
+pub(crate) const fn of_registers(registers: &Registers, port: Port) -> AnyDevice<'_> {
+    // SAFETY: as in `attach`, and as in `dev_mem`.
+    unsafe { AnyDevice::of_registers(registers, port) }
 }

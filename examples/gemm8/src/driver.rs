@@ -234,7 +234,7 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
 
     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         // AP_DONE clears when it is read, so one read both sees it and uses it.
-        let done = poll_until(&mut self.device, timeout, |device| regs::is_done(regs::CTRL.read_and_clear(device)))?;
+        let done = poll_until(&self.device, timeout, |device| regs::is_done(regs::CTRL.read_and_clear(device)))?;
         if done {
             self.acknowledge();
             self.verdict()?;
@@ -247,7 +247,7 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
         let mut stopped = Ok(());
         if !regs::is_idle(status) {
             // SAFETY: ABORT ends transfers and starts none.
-            stopped = unsafe { self.stop_program().run(&mut self.device, STOP_STEP_US) };
+            stopped = unsafe { self.stop_program().run(&self.device, STOP_STEP_US) };
             // SAFETY: as above. The program ends at a poll that is not met.
             unsafe { regs::ABORT.write(&self.device, 0) };
         }
@@ -263,6 +263,10 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
     }
 
     /// `examples/gemm8/README.md`, "A job, as the driver does it".
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+
     fn stop_program(&self) -> StopProgram {
         const STEPS: [StopStep; 3] = [
             StopStep::write(regs::ABORT.offset(), u32::MAX, 1),

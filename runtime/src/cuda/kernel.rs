@@ -191,9 +191,9 @@ impl<K, const BUFFERS: usize> CudaKernel<'_, K, BUFFERS> {
 
     /// Waits until the stream is empty, and keeps in mind where it is not. `Err` is the last answer.
     fn ended(&mut self, timeout: Timeout) -> Result<(), CuResult> {
-        let (gpu, stream, mut clock) = (self.module.gpu, self.stream, self.clock);
+        let (gpu, stream, clock) = (self.module.gpu, self.stream, self.clock);
         let mut answer = NOT_READY;
-        let waited = poll_until(&mut clock, timeout, |_| {
+        let waited = poll_until(&clock, timeout, |_| {
             // SAFETY: the stream is this context's.
             answer = gpu.within(|api| Ok(unsafe { (api.stream_query)(stream) })).unwrap_or_else(|error| match error {
                 Error::Cuda { code, .. } => code,
@@ -249,9 +249,9 @@ unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Driver for CudaKernel<'_, 
     }
 
     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
-        let (gpu, event, mut clock) = (self.module.gpu, self.event, self.clock);
+        let (gpu, event, clock) = (self.module.gpu, self.event, self.clock);
         let mut answer = Ok(NOT_READY);
-        poll_until(&mut clock, timeout, |_| {
+        poll_until(&clock, timeout, |_| {
             // SAFETY: the event is this context's.
             answer = gpu.within(|api| Ok(unsafe { (api.event_query)(event) }));
             answer != Ok(NOT_READY)

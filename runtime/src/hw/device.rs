@@ -23,6 +23,13 @@ use crate::{
 pub unsafe trait Device: Mmio + Irq {
     /// The port of its bus master.
     fn port(&self) -> &Port;
+
+    /// A number that changes when somebody else reset the device, which ended its jobs: a channel's
+    /// sibling ([`Core::reset`](crate::Core::reset)). Asked after registers were read, it tells
+    /// whether they can be believed. Always the same where one driver has the device to itself.
+    fn reset_epoch(&self) -> u32 {
+        0
+    }
 }
 
 /// A real device: a register window and an interrupt from the kernel, and the port by the program's word.
@@ -67,7 +74,7 @@ unsafe impl<W: Mmio, I> Mmio for Wired<W, I> {
 }
 
 impl<W, I: Irq> Irq for Wired<W, I> {
-    forward!(|this| this.irq => now_us, wait, looks_before_clock);
+    forward!(|this| this.irq => now_us, wait, arm_irq, looks_before_clock);
 }
 
 // SAFETY: `new`'s caller promised it.

@@ -4,6 +4,9 @@ use crate::types::{Error, Timeout};
 
 /// One device's interrupt line, with the clock that bounds the wait for it.
 ///
+/// It is waited for through a shared reference, so that threads whose channels share one line
+/// ([`Core`](crate::Core)) can wait side by side.
+///
 /// `Spin` has no interrupt and looks again after a short pause. `UioIrq` is a real one. The simulated board's is in its
 /// `sim::SimWindow`.
 pub trait Irq {
@@ -16,14 +19,14 @@ pub trait Irq {
     ///
     /// # Errors
     /// What the kernel says of the interrupt's file.
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error>;
+    fn wait(&self, timeout_us: u32) -> Result<(), Error>;
 
     /// Forgets an interrupt that came before, lets the next one come, and says which file descriptor
     /// poll(2) finds readable then. `None`: there is none to wait for by an event loop.
     ///
     /// # Errors
     /// What the kernel says of the interrupt's file.
-    fn arm_irq(&mut self) -> Result<Option<i32>, Error> {
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
         Ok(None)
     }
 
@@ -48,7 +51,7 @@ const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 ///
 /// # Errors
 /// What the interrupt says.
-pub fn poll_until<I: Irq>(irq: &mut I, timeout: Timeout, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+pub fn poll_until<I: Irq>(irq: &I, timeout: Timeout, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
     poll_every(irq, u32::MAX, timeout, done)
 }
 
@@ -56,7 +59,7 @@ pub fn poll_until<I: Irq>(irq: &mut I, timeout: Timeout, done: impl FnMut(&I) ->
 ///
 /// # Errors
 /// What the interrupt says.
-pub fn poll_every<I: Irq>(irq: &mut I, step_us: u32, timeout: Timeout, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+pub fn poll_every<I: Irq>(irq: &I, step_us: u32, timeout: Timeout, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
     if done(irq) {
         return Ok(true);
     }

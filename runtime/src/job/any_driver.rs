@@ -82,8 +82,8 @@ unsafe impl Send for AnyDriver<'_> {}
 
 // SAFETY: every method is the driver's own, which stays in its place.
 unsafe impl Driver for AnyDriver<'_> {
-    crate::types::forward::forward!(|this| *this.driver() => name, port, addr_bits, operands, depth, in_order, check, stop_program, ran_dry);
-    crate::types::forward::forward!(|this| *this.driver_mut() => submit, poll, stop, arm_irq);
+    crate::types::forward::forward!(|this| *this.driver() => name, port, addr_bits, operands, depth, in_order, check, stop_program, arm_irq, ran_dry);
+    crate::types::forward::forward!(|this| *this.driver_mut() => submit, poll, stop);
 }
 
 impl fmt::Debug for AnyDriver<'_> {

@@ -72,12 +72,12 @@ use crate::{
 ///     }
 ///     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
 ///         // All ones is what a device that is gone answers.
-///         let done = poll_until(&mut self.0, timeout, |core| matches!(CTRL.read_and_clear(core), ctrl if ctrl & 2 != 0 && ctrl != u32::MAX))?;
+///         let done = poll_until(&self.0, timeout, |core| matches!(CTRL.read_and_clear(core), ctrl if ctrl & 2 != 0 && ctrl != u32::MAX))?;
 ///         Ok(done.then_some(Completion::of(0)))
 ///     }
 ///     fn stop(&mut self) -> Result<()> {
 ///         let mut status = 0; // this core cannot be aborted: wait for its end
-///         let idle = poll_until(&mut self.0, Timeout::ms(1), |core| {
+///         let idle = poll_until(&self.0, Timeout::ms(1), |core| {
 ///             status = CTRL.read_and_clear(core);
 ///             status & 4 != 0 && status != u32::MAX
 ///         })?;
@@ -256,7 +256,7 @@ pub unsafe trait Driver {
     ///
     /// # Errors
     /// What the interrupt's file says.
-    fn arm_irq(&mut self) -> Result<Option<i32>> {
+    fn arm_irq(&self) -> Result<Option<i32>> {
         Ok(None)
     }
 

@@ -25,6 +25,11 @@ impl<B> JobError<B> {
     pub(crate) const fn leaked(error: Error, cause: Error) -> Self {
         Self { error, cause, operand: None, buffers: None }
     }
+
+    /// The same with what `act` makes of the buffers.
+    pub(super) fn map<C>(self, act: impl FnOnce(B) -> C) -> JobError<C> {
+        JobError { error: self.error, cause: self.cause, operand: self.operand, buffers: self.buffers.map(act) }
+    }
 }
 
 impl<B> From<JobError<B>> for Error {

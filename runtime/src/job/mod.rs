@@ -12,12 +12,16 @@
 //!                       Stream   frames of exactly the bytes received
 //! ```
 //!
+//! Several channels of one device, each with a driver: a [`Core`] gives out [`CoreChannel`]s.
 //! A [`StopProgram`] stops the device when the program that drives it is gone.
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`.
 
 mod any_driver;
+mod baton;
+mod channel;
 mod completion;
+mod core;
 mod done;
 mod driver;
 mod engine;
@@ -30,7 +34,9 @@ mod running;
 mod stop_program;
 mod stream;
 
+pub use self::core::{Core, CoreLock};
 pub use any_driver::AnyDriver;
+pub use channel::CoreChannel;
 pub use completion::Completion;
 pub use done::Done;
 pub use driver::{Driver, TypedDriver, fixed};

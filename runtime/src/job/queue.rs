@@ -11,7 +11,10 @@ use crate::{
     types::platform::forward_as_fd,
     types::{Error, Refused, Result, Timeout, barrier},
 };
-use core::{fmt, mem::ManuallyDrop};
+use core::{
+    fmt,
+    mem::{ManuallyDrop, MaybeUninit},
+};
 use heapless::Vec;
 
 /// The buffers of one job, on the device's side.
@@ -91,6 +94,8 @@ struct InFlight<'p, const OPERANDS: usize, T> {
     /// Given to the device.
     operands: Given<'p, T, OPERANDS>,
     slot: usize,
+    /// What the caller calls it.
+    tag: usize,
     /// Which push it was, to take jobs back in their order.
     serial: u64,
     /// What the device may write.
@@ -210,7 +215,19 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// # Errors
     /// The driver comes back with [`Error::WillNotStop`], or [`Error::Argument`] where its jobs have
     /// more than `OPERANDS` operands.
-    pub fn new(mut driver: D) -> Result<Self, Refused<D>> {
+    pub fn new(driver: D) -> Result<Self, Refused<D>> {
+        let mut place = MaybeUninit::uninit();
+        Self::new_in(&mut place, driver)?;
+        // SAFETY: `new_in` made it.
+        Ok(unsafe { place.assume_init() })
+    }
+
+    /// As [`new`](Self::new), in the caller's memory: for a deep queue, which no stack holds. The
+    /// caller drops it there (`assume_init_drop`), or forgets it, which leaks its buffers.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); there is no queue in `place` then.
+    pub fn new_in(place: &mut MaybeUninit<Self>, mut driver: D) -> Result<&mut Self, Refused<D>> {
         const { assert!(1 <= SLOTS, "a queue has a place at least") };
         const { assert!(1 <= OPERANDS && OPERANDS <= super::MAX_OPERANDS, "a job has 1 to 16 operands") };
         let (value, max) = (driver.operands().len() as u64, OPERANDS as u64);
@@ -221,19 +238,25 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             return Err(Refused::new(error, driver));
         }
         let slots = driver.depth().max(1);
-        Ok(Self {
-            port: *driver.port(),
-            in_order: driver.in_order(),
-            depth: slots.min(SLOTS),
-            slots,
-            driver,
-            places: ManuallyDrop::new([const { None }; SLOTS]),
-            oldest: 0,
-            len: 0,
-            next_slot: 0,
-            state: State::AtWork,
-            counts: QueueCounts::default(),
-        })
+        let (port, in_order) = (*driver.port(), driver.in_order());
+        let queue = place.as_mut_ptr();
+        // SAFETY: every field is written once, and none is read; `queue` is `place`, which is
+        // borrowed alone. A place is written as none, one after the other.
+        unsafe {
+            (&raw mut (*queue).port).write(port);
+            (&raw mut (*queue).in_order).write(in_order);
+            (&raw mut (*queue).depth).write(slots.min(SLOTS));
+            (&raw mut (*queue).slots).write(slots);
+            (&raw mut (*queue).driver).write(driver);
+            let places = (&raw mut (*queue).places).cast::<Option<InFlight<'p, OPERANDS, T>>>();
+            (0..SLOTS).for_each(|at| places.add(at).write(None));
+            (&raw mut (*queue).oldest).write(0);
+            (&raw mut (*queue).len).write(0);
+            (&raw mut (*queue).next_slot).write(0);
+            (&raw mut (*queue).state).write(State::AtWork);
+            (&raw mut (*queue).counts).write(QueueCounts::default());
+            Ok(place.assume_init_mut())
+        }
     }
 
     /// As [`push`](Self::push), with the words that the driver's documentation names: for a driver
@@ -269,14 +292,40 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         let site = Site::here();
         let mut slices = [DevSlice::EMPTY; OPERANDS];
         let (slices, _) = slices.split_at_mut(operands.len().min(OPERANDS));
-        let most_bytes = match self.ready(&operands, slices, args, site) {
-            Ok(most_bytes) => most_bytes,
-            Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, operands) }),
-        };
-        for (operand, slice) in operands.iter_mut().zip(&*slices) {
-            operand.give(&self.port, slice.addr);
+        match self.ready(&mut operands, slices, args, site) {
+            Ok(most_bytes) => {
+                let launched = self.launch(|there| *there = operands, 0, most_bytes, slices, args, site);
+                launched.map_err(|refused| {
+                    refused.map(|job| job.operands.into_iter().map(|operand| Operand::refused(operand.into_dev())).collect())
+                })
+            }
+            Err((operand, error)) => Err(JobError { operand, ..JobError::gave_back(error, operands) }),
         }
-        self.launch(operands, most_bytes, slices, args, site)
+    }
+
+    /// As [`push_vec`](Self::push_vec), and no more is moved than the operands that there are: from
+    /// the caller's list into their place. The job's end has its `tag`
+    /// ([`next_each`](Self::next_each)), by which a caller finds what it keeps for the job.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push). Where the error has buffers, all operands are in the list again.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn push_list(&mut self, operands: &mut Vec<Operand<'p, T>, OPERANDS>, args: &[u32], tag: usize) -> Result<usize, JobError<()>> {
+        let site = Site::here();
+        let mut slices = [DevSlice::EMPTY; OPERANDS];
+        let (slices, _) = slices.split_at_mut(operands.len().min(OPERANDS));
+        let most_bytes = match self.ready(operands, slices, args, site) {
+            Ok(most_bytes) => most_bytes,
+            Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, ()) }),
+        };
+        // There is room for `OPERANDS` on both sides.
+        let fill = |there: &mut Given<'p, T, OPERANDS>| operands.drain(..).for_each(|operand| drop(there.push(operand)));
+        self.launch(fill, tag, most_bytes, slices, args, site).map_err(|refused| {
+            refused.map(|job| {
+                let back = job.operands.into_iter().map(|operand| Operand::refused(operand.into_dev()));
+                back.for_each(|operand| drop(operands.push(operand)));
+            })
+        })
     }
 
     /// As [`next_device`](Self::next_device), with what the device said as it is.
@@ -290,6 +339,26 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         Ok(Some(Done { buffers: buffers(operands), report: completion, completion }))
     }
 
+    /// As [`next_words`](Self::next_words), and each buffer goes from its place to `each`, with its
+    /// job's tag and its number. The answer is the tag and what the device said; a job that failed
+    /// alone is one whose `failed` says why.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next), for the channel as a whole.
+    #[inline]
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn next_each(
+        &mut self,
+        timeout: Timeout,
+        each: impl FnMut(usize, usize, DevBuf<'p, T>),
+    ) -> Result<Option<(usize, Completion)>, JobError<()>> {
+        match self.ended(timeout, Site::here()) {
+            Ok(Some((place, completion))) => Ok(self.hand_out(place, each).map(|tag| (tag, completion))),
+            Ok(None) => Ok(None),
+            Err(failed) => Err(failed.map(drop)),
+        }
+    }
+
     /// The next job that ended.
     #[inline]
     fn end(
@@ -297,6 +366,19 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         timeout: Timeout,
         site: Site,
     ) -> Result<Option<(Given<'p, T, OPERANDS>, Completion)>, JobError<Buffers<'p, T, OPERANDS>>> {
+        let Some((place, completion)) = self.ended(timeout, site)? else { return Ok(None) };
+        let Some(InFlight { operands, .. }) = self.places.get_mut(place).and_then(Option::take) else { return Ok(None) };
+        self.is_out(place);
+        if let Some(what) = completion.failed {
+            let device = self.driver.name();
+            return Err(JobError::gave_back(Error::Fault { device, status: completion.status, what }, buffers(operands)));
+        }
+        Ok(Some((operands, completion)))
+    }
+
+    /// A job's end, and the place where its operands still are.
+    #[inline]
+    fn ended(&mut self, timeout: Timeout, site: Site) -> Result<Option<(usize, Completion)>, JobError<Buffers<'p, T, OPERANDS>>> {
         if self.len == 0 {
             return Ok(None);
         }
@@ -307,35 +389,41 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             Err(error) => return Err(self.fault(error, site)),
         };
         let place = if self.in_order { self.oldest } else { completion.slot };
-        let job = self.places.get_mut(place);
-        let most_bytes = match &job {
-            Some(Some(job)) if job.slot == completion.slot => Some(job.most_bytes),
-            _ => None,
-        };
+        let job = self.places.get_mut(place).and_then(Option::as_mut).filter(|job| job.slot == completion.slot);
+        let most_bytes = job.as_ref().map(|job| job.most_bytes);
         if let Err(error) = completion.distrust(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0)) {
             return Err(self.fault(error, site));
         }
         barrier::after_completion();
-        let Some(InFlight { mut operands, .. }) = job.and_then(Option::take) else { return Ok(None) };
+        let Some(InFlight { operands, .. }) = job else { return Ok(None) };
         if self.port.is_simulated() {
-            at_rest(&operands);
+            at_rest(operands);
         }
         // The last one, and no other was given: where that is a stop's doing, nothing is lost.
         if self.len == 1 && self.state != State::Stopped {
             self.counts.ran_dry += 1;
         }
-        self.is_out(place);
         trace::happened(Event::Complete { port: self.port.name, job: self.counts.pushed }, site);
         if let Some(bytes) = completion.bytes {
-            received(&mut operands, bytes);
+            received(operands, bytes);
         }
-        if let Some(what) = completion.failed {
-            self.counts.failed += 1;
-            let device = self.driver.name();
-            return Err(JobError::gave_back(Error::Fault { device, status: completion.status, what }, buffers(operands)));
+        match completion.failed {
+            Some(_) => self.counts.failed += 1,
+            None => self.counts.completed += 1,
         }
-        self.counts.completed += 1;
-        Ok(Some((operands, completion)))
+        Ok(Some((place, completion)))
+    }
+
+    /// Gives the buffers at `place` to `each`; the job's tag. The device does not have them.
+    #[inline]
+    fn hand_out(&mut self, place: usize, mut each: impl FnMut(usize, usize, DevBuf<'p, T>)) -> Option<usize> {
+        let there = self.places.get_mut(place)?;
+        let InFlight { operands, tag, .. } = there.as_mut()?;
+        let tag = *tag;
+        operands.drain(..).enumerate().for_each(|(index, operand)| each(tag, index, operand.into_dev()));
+        *there = None;
+        self.is_out(place);
+        Some(tag)
     }
 
     /// Stops the device, whatever it is doing. Jobs that had ended still come out by
@@ -360,15 +448,28 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// The oldest job that a stopped device has not ended, with its buffers still on the device's
     /// side. `None`: there is none, or the device is at work.
     pub fn take_back(&mut self) -> Option<Cancelled<Buffers<'p, T, OPERANDS>>> {
-        if self.state != State::Stopped {
-            return None;
-        }
-        let jobs = self.places.iter_mut().enumerate().filter_map(|(place, job)| job.as_ref().map(|job| (job.serial, place)));
-        let (_, place) = jobs.min()?;
+        let place = self.to_take_back()?;
         let InFlight { operands, slot, .. } = self.places.get_mut(place).and_then(Option::take)?;
         self.is_out(place);
         self.counts.cancelled += 1;
         Some(Cancelled { slot, buffers: buffers(operands) })
+    }
+
+    /// As [`take_back`](Self::take_back), and each buffer goes from its place to `each`. The answer
+    /// is the job's tag.
+    pub fn take_back_each(&mut self, each: impl FnMut(usize, usize, DevBuf<'p, T>)) -> Option<usize> {
+        let place = self.to_take_back()?;
+        self.counts.cancelled += 1;
+        self.hand_out(place, each)
+    }
+
+    /// The place of the oldest job that a stopped device has not ended.
+    fn to_take_back(&self) -> Option<usize> {
+        if self.state != State::Stopped {
+            return None;
+        }
+        let jobs = self.places.iter().enumerate().filter_map(|(place, job)| job.as_ref().map(|job| (job.serial, place)));
+        jobs.min().map(|(_, place)| place)
     }
 
     /// Stops the device and drops every job's buffers, which gives them back to their pools.
@@ -437,7 +538,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     ///
     /// # Errors
     /// What the interrupt's file says.
-    pub fn arm_irq(&mut self) -> Result<Option<i32>> {
+    pub fn arm_irq(&self) -> Result<Option<i32>> {
         self.driver.arm_irq()
     }
 
@@ -446,11 +547,12 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         &self.port
     }
 
-    /// Everything that can be refused, then the caches and the barrier before the doorbell.
+    /// Everything that can be refused, then the caches and the barrier before the doorbell. The
+    /// operands are the device's then.
     #[inline]
     fn ready(
         &self,
-        operands: &[Operand<'_, T>],
+        operands: &mut [Operand<'_, T>],
         slices: &mut [DevSlice],
         args: &[u32],
         site: Site,
@@ -463,29 +565,33 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         }
         let most_bytes = prepare(&self.driver, &self.port, operands, slices, args, site)?;
         barrier::before_doorbell();
+        for (operand, slice) in operands.iter_mut().zip(&*slices) {
+            operand.give(&self.port, slice.addr);
+        }
         Ok(most_bytes)
     }
 
-    /// Puts a job into its place, and rings the doorbell. `ready` succeeded.
+    /// Puts a job into its place by `fill`, and rings the doorbell. `ready` succeeded. Where the
+    /// device did not take it and was stopped, the job is in the error.
     #[inline]
     fn launch(
         &mut self,
-        operands: Given<'p, T, OPERANDS>,
+        fill: impl FnOnce(&mut Given<'p, T, OPERANDS>),
+        tag: usize,
         most_bytes: usize,
         slices: &[DevSlice],
         args: &[u32],
         site: Site,
-    ) -> Result<usize, JobError<Given<'p, T, OPERANDS>>> {
+    ) -> Result<usize, JobError<InFlight<'p, OPERANDS, T>>> {
         let (place, slot) = self.free();
-        if self.port.is_simulated() {
-            tell_given(&self.port, &operands);
-        }
+        // `free` found it, empty: the queue was not full.
+        let Some(there) = self.places.get_mut(place) else { return Err(JobError::leaked(Error::Busy, Error::Busy)) };
         // From here on the device may have the addresses: the buffers are in their place, also when
         // the driver panics.
-        match self.places.get_mut(place) {
-            Some(empty @ None) => *empty = Some(InFlight { operands, slot, serial: self.counts.pushed, most_bytes }),
-            // `free` found it empty, and it was not full.
-            _ => return Err(JobError::gave_back(Error::QueueFull { depth: self.depth }, operands)),
+        let job = there.insert(InFlight { operands: Vec::new(), slot, tag, serial: self.counts.pushed, most_bytes });
+        fill(&mut job.operands);
+        if self.port.is_simulated() {
+            tell_given(&self.port, &job.operands);
         }
         self.len += 1;
         self.counts.pushed += 1;
@@ -498,27 +604,30 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         let submitted = unsafe { self.driver.submit(slot, slices, args) };
         self.state = State::AtWork;
         if let Err(cause) = submitted {
-            let stopped = self.stop();
-            trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
-            return Err(match (stopped, self.places.get_mut(place).and_then(Option::take)) {
-                (Ok(()), Some(job)) => {
-                    self.len -= 1;
-                    self.counts.pushed -= 1;
-                    self.begin_anew();
-                    JobError::gave_back(cause, job.operands.into_iter().map(|operand| Operand::refused(operand.into_dev())).collect())
-                }
-                (stopped, job) => {
-                    // Will not stop: it stays inside.
-                    if let (Some(job), Some(place)) = (job, self.places.get_mut(place)) {
-                        *place = Some(job);
-                    }
-                    JobError::leaked(stopped.err().unwrap_or(cause), cause)
-                }
-            });
+            return Err(self.not_launched(place, cause, site));
         }
         self.next_slot = if slot + 1 >= self.slots { 0 } else { slot + 1 };
         trace::happened(Event::Submit { port: self.port.name, job: self.counts.pushed }, site);
         Ok(slot)
+    }
+
+    /// The device did not take the job at `place`: it is stopped, or the job stays inside.
+    #[cold]
+    fn not_launched(&mut self, place: usize, cause: Error, site: Site) -> JobError<InFlight<'p, OPERANDS, T>> {
+        let stopped = self.stop();
+        trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
+        if let Err(error) = stopped {
+            return JobError::leaked(error, cause);
+        }
+        match self.places.get_mut(place).and_then(Option::take) {
+            Some(job) => {
+                self.len -= 1;
+                self.counts.pushed -= 1;
+                self.begin_anew();
+                JobError::gave_back(cause, job)
+            }
+            None => JobError::leaked(cause, cause),
+        }
     }
 
     /// A free place and its slot. The queue is not full.

@@ -119,7 +119,7 @@ impl StopProgram {
     ///
     /// # Safety
     /// The steps start nothing: no write among them makes the device access memory.
-    pub unsafe fn run(&self, device: &mut (impl Mmio + Irq), step_us: u32) -> Result<(), u32> {
+    pub unsafe fn run(&self, device: &(impl Mmio + Irq), step_us: u32) -> Result<(), u32> {
         for step in &self.steps {
             let (offset_bytes, mask, value, timeout_us, until) = match *step {
                 StopStep::Write { offset_bytes, mask, value } => {

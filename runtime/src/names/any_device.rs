@@ -16,7 +16,7 @@ use crate::{
 };
 use core::{
     fmt,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 /// A device of whatever kind, for one driver: registers, interrupt and port.
@@ -26,8 +26,10 @@ use core::{
 pub struct AnyDevice<'o> {
     registered: Registered<'o>,
     port: Port,
+    /// Where interrupts are counted, where somebody wants that.
+    interrupts: Option<&'o AtomicU64>,
     /// Dropped last.
-    _attached: Attached<'o>,
+    _attached: Option<Attached<'o>>,
 }
 
 /// Registers of whatever kind.
@@ -54,7 +56,29 @@ impl Drop for Attached<'_> {
 impl<'o> AnyDevice<'o> {
     /// `attached` was set for it.
     pub(super) const fn new(registered: Registered<'o>, port: Port, attached: &'o AtomicBool) -> Self {
-        Self { registered, port, _attached: Attached(attached) }
+        Self { registered, port, interrupts: None, _attached: Some(Attached(attached)) }
+    }
+
+    /// A device of which a program has nothing but registers
+    /// ([`Registers::from_dev_mem`](crate::Registers::from_dev_mem)): it is polled.
+    ///
+    /// # Safety
+    /// As [`Wired::new`](crate::Wired::new); and nobody else drives these registers while it lives.
+    #[must_use]
+    pub const unsafe fn of_registers(registers: &'o Registers, port: Port) -> Self {
+        Self { registered: Registered::Plain { registers, irq: None }, port, interrupts: None, _attached: None }
+    }
+
+    /// Counts interrupts in `interrupts` from now on: each wait that was over before its time. A
+    /// driver that finds its job done at the first look never waits, so it is the least number.
+    pub const fn count_in(&mut self, interrupts: &'o AtomicU64) {
+        self.interrupts = Some(interrupts);
+    }
+
+    /// Has it an interrupt to wait for? A simulated one has.
+    #[must_use]
+    pub const fn has_interrupt(&self) -> bool {
+        !matches!(&self.registered, Registered::Plain { irq: None, .. })
     }
 
     /// The file of its interrupt, to wait for beside others, as [`UioIrq`] and
@@ -129,13 +153,28 @@ impl Irq for AnyDevice<'_> {
         }
     }
 
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
-        match &mut self.registered {
+    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
+        let end_us = self.interrupts.map(|_| self.now_us().saturating_add(u64::from(timeout_us)));
+        let waited = match &self.registered {
             Registered::Plain { irq: Some(irq), .. } => irq.wait(timeout_us),
             Registered::Plain { irq: None, .. } => Spin.wait(timeout_us),
             Registered::Vfio(device) => device.wait(timeout_us),
             #[cfg(feature = "sim")]
             Registered::Simulated(device) => device.wait(timeout_us),
+        };
+        if let (Some(interrupts), Some(end_us)) = (self.interrupts, end_us)
+            && self.now_us() < end_us
+        {
+            interrupts.fetch_add(1, Ordering::Relaxed);
+        }
+        waited
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        match &self.registered {
+            Registered::Plain { irq: Some(irq), .. } => irq.arm_irq(),
+            Registered::Vfio(device) => device.arm_irq(),
+            _ => Ok(None),
         }
     }
 

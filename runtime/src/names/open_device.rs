@@ -1,6 +1,8 @@
 #![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
 //! A device that was opened once, for its registers and its memory.
 
+#[cfg(feature = "sim")]
+use super::text::Text;
 use super::{
     DeviceName, MemoryName,
     any_device::{AnyDevice, Registered},
@@ -50,7 +52,7 @@ enum What {
     Guarded(Guarded),
     Vfio(Vfio),
     #[cfg(feature = "sim")]
-    Simulated(crate::sim::SimBoard, super::simulated::Models),
+    Simulated(super::simulated::Board, super::simulated::Models),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Gpu(crate::cuda::Gpu<'static>),
 }
@@ -119,6 +121,33 @@ impl OpenDevice {
         Ok(Self::new(name, What::Simulated(board, models)))
     }
 
+    /// What `driver` drives, as its model on a board of the program's: with faults, and beside other
+    /// devices.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: no driver of that name has a model. [`Error::BadName`].
+    #[cfg(feature = "sim")]
+    pub fn on_board(board: &'static crate::sim::SimBoard, driver: &str) -> Result<Self, Error> {
+        let model = super::simulated::model(driver)?;
+        let long = Error::BadName { len_bytes: driver.len(), max_bytes: Text::MAX_BYTES };
+        let name = Text::join(&["sim:", driver]).ok_or(long)?;
+        let what = What::Simulated(super::simulated::Board::Shared(board), Some(spin::Mutex::new(model)));
+        Ok(Self::new(&name.as_str().parse()?, what))
+    }
+
+    /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck. A
+    /// real device's is the board's business, or [`vfio`](Self::vfio)'s.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: it is no simulated device. [`Error::Contended`].
+    #[cfg(feature = "sim")]
+    pub fn reset_simulated(&self) -> Result<(), Error> {
+        match &self.what {
+            What::Simulated(_, models) => super::simulated::reset(models),
+            _ => Err(Error::NotFound { what: "reset line of a device that is not simulated", among: 0 }),
+        }
+    }
+
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     pub(super) fn cuda(name: &DeviceName, _root: &str) -> Result<Self, Error> {
         Ok(Self::new(name, What::Gpu(super::gpu::open(name.number().unwrap_or(0))?)))
@@ -138,7 +167,7 @@ impl OpenDevice {
             What::Plain(_) | What::Guarded(_) => None,
             What::Vfio(vfio) => Some(vfio.port()),
             #[cfg(feature = "sim")]
-            What::Simulated(board, _) => Some(board.port()),
+            What::Simulated(board, _) => Some(board.get().port()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             What::Gpu(gpu) => Some(gpu.port()),
         }
@@ -151,7 +180,7 @@ impl OpenDevice {
         match &self.what {
             What::Guarded(guarded) => guarded.guard.seen_through(port),
             #[cfg(feature = "sim")]
-            What::Simulated(board, _) => Port { bus: board.bus(), ..port },
+            What::Simulated(board, _) => Port { bus: board.get().bus(), ..port },
             _ => self.port().unwrap_or(port),
         }
     }
@@ -189,7 +218,7 @@ impl OpenDevice {
         }
         match &self.what {
             #[cfg(feature = "sim")]
-            What::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.seed()),
+            What::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.get().seed()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             What::Gpu(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
             What::Guarded(Guarded { device, .. }) => super::beside::is_called(device, owner.argument()),
@@ -322,7 +351,7 @@ impl OpenDevice {
     #[must_use]
     pub const fn board(&self) -> Option<&crate::sim::SimBoard> {
         match &self.what {
-            What::Simulated(board, _) => Some(board),
+            What::Simulated(board, _) => Some(board.get()),
             _ => None,
         }
     }

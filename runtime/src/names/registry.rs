@@ -45,6 +45,9 @@ pub struct DriverRow {
     pub compatible: &'static [&'static str],
     /// How many bytes of memory the driver itself needs; 0: none.
     pub memory_bytes: usize,
+    /// Do its jobs copy operand 0 to operand 1, without arguments? Then `contigo selftest` proves
+    /// memory, addresses and caches with it.
+    pub copies: bool,
     /// Opens it.
     ///
     /// # Safety
@@ -68,6 +71,7 @@ impl DriverRow {
             help,
             compatible: &[],
             memory_bytes: 0,
+            copies: false,
             open,
             #[cfg(feature = "sim")]
             model: None,
@@ -84,6 +88,12 @@ impl DriverRow {
     #[must_use]
     pub const fn memory(self, memory_bytes: usize) -> Self {
         Self { memory_bytes, ..self }
+    }
+
+    /// The same, of a driver whose jobs copy operand 0 to operand 1.
+    #[must_use]
+    pub const fn copies(self) -> Self {
+        Self { copies: true, ..self }
     }
 
     /// The same, with a model for `sim:NAME`.
@@ -108,6 +118,7 @@ macro_rules! built_in {
             help: drivers::$folder::row::HELP,
             compatible: drivers::$folder::row::COMPATIBLE,
             memory_bytes: drivers::$folder::row::MEMORY_BYTES,
+            copies: drivers::$folder::row::COPIES,
             // SAFETY: `DriverRow::open`'s caller promises the same.
             open: |parts| unsafe { drivers::$folder::row::open(parts) },
             #[cfg(feature = "sim")]

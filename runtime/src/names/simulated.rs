@@ -8,7 +8,7 @@ use crate::{
     types::Error,
     types::lock,
 };
-use spin::{Mutex, MutexGuard};
+use spin::Mutex;
 
 /// The seed of a board, where none is said.
 const SEED: u64 = 1;
@@ -26,48 +26,83 @@ pub(super) fn models(_: Files<'_>, each: &mut dyn FnMut(&str)) {
     });
 }
 
+/// The board of an opening.
+#[allow(clippy::large_enum_variant, reason = "a program opens a handful of boards")]
+pub(super) enum Board {
+    /// Its own.
+    Own(SimBoard),
+    /// The program's, which has more on it.
+    Shared(&'static SimBoard),
+}
+
+impl Board {
+    pub(super) const fn get(&self) -> &SimBoard {
+        match self {
+            Self::Own(board) => board,
+            Self::Shared(board) => board,
+        }
+    }
+}
+
 /// The model of an opened board; `None`: it has memory alone.
 pub(super) type Models = Option<Mutex<AnyModel>>;
 
 /// The board and the model that `name` says.
-pub(super) fn open(name: &DeviceName) -> Result<(SimBoard, Models), Error> {
-    let model = match name.argument() {
+pub(super) fn open(name: &DeviceName) -> Result<(Board, Models), Error> {
+    let models = match name.argument() {
         BOARD => None,
-        driver => {
-            let mut among = 1;
-            registry::each_row(|row| among += u32::from(row.model.is_some()));
-            let none = Error::NotFound { what: "model of a simulated device", among };
-            let make = registry::row(driver).ok().and_then(|row| row.model).ok_or(none)?;
-            Some(Mutex::new(make()))
-        }
+        driver => Some(Mutex::new(model(driver)?)),
     };
-    Ok((SimBoard::new(name.seed().unwrap_or(SEED)), model))
+    Ok((Board::Own(SimBoard::new(name.seed().unwrap_or(SEED))), models))
 }
 
-/// A model that its opening lends to one driver.
-pub(super) struct Lent<'o>(MutexGuard<'o, AnyModel>);
+/// The model that stands for what `driver` drives.
+pub(super) fn model(driver: &str) -> Result<AnyModel, Error> {
+    let mut among = 1;
+    registry::each_row(|row| among += u32::from(row.model.is_some()));
+    let none = Error::NotFound { what: "model of a simulated device", among };
+    Ok(registry::row(driver).ok().and_then(|row| row.model).ok_or(none)?())
+}
 
-// SAFETY: every method is the model's own.
+/// A model that its opening lends to one driver, and whose reset line the opening keeps.
+pub(super) struct Lent<'o> {
+    model: &'o Mutex<AnyModel>,
+    window_bytes: usize,
+    /// A write got lost: it answers nothing more before the next driver has it.
+    gone: bool,
+}
+
+impl Lent<'_> {
+    fn with<R>(&mut self, act: impl FnOnce(&mut AnyModel) -> R) -> Option<R> {
+        match lock::acquire(self.model) {
+            Ok(mut model) if !self.gone => Some(act(&mut model)),
+            _ => None,
+        }
+    }
+}
+
+// SAFETY: every method is the model's own, or does nothing.
 unsafe impl Model for Lent<'_> {
     const WINDOW_BYTES: usize = AnyModel::WINDOW_BYTES;
 
     fn window_bytes(&self) -> usize {
-        self.0.window_bytes()
+        self.window_bytes
     }
     fn advance(&mut self, bus: &mut SimBus<'_>) {
-        self.0.advance(bus);
+        self.with(|model| model.advance(bus));
     }
     fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
-        self.0.read32(offset, bus)
+        self.with(|model| model.read32(offset, bus)).unwrap_or(u32::MAX)
     }
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
-        self.0.write32(offset, value, bus);
+        // The next write might start a job with an old pointer.
+        self.gone |= self.with(|model| model.write32(offset, value, bus)).is_none();
     }
     fn irq_at_ns(&self) -> Option<u64> {
-        self.0.irq_at_ns()
+        lock::acquire(self.model).ok()?.irq_at_ns()
     }
     fn reset(&mut self) {
-        self.0.reset();
+        self.with(Model::reset);
     }
 }
 
@@ -75,9 +110,17 @@ unsafe impl Model for Lent<'_> {
 pub(super) type Simulated<'o> = SimDevice<'o, Lent<'o>>;
 
 /// The device, as after power-on, behind `port`.
-pub(super) fn attach<'o>(board: &'o SimBoard, models: &'o Models, port: Port) -> Result<Simulated<'o>, Error> {
-    let model = models.as_ref().ok_or(Error::NotFound { what: "device of a board with memory alone", among: 0 })?;
-    let mut lent = Lent(lock::acquire(model)?);
-    lent.reset();
-    Ok(SimDevice::with_model(board, port, lent))
+pub(super) fn attach<'o>(board: &'o Board, models: &'o Models, port: Port) -> Result<Simulated<'o>, Error> {
+    let model = models.as_ref().ok_or(NO_DEVICE)?;
+    reset(models)?;
+    let window_bytes = lock::acquire(model)?.window_bytes();
+    Ok(SimDevice::with_model(board.get(), port, Lent { model, window_bytes, gone: false }))
 }
+
+/// Pulls the reset line.
+pub(super) fn reset(models: &Models) -> Result<(), Error> {
+    lock::acquire(models.as_ref().ok_or(NO_DEVICE)?)?.reset();
+    Ok(())
+}
+
+const NO_DEVICE: Error = Error::NotFound { what: "device of a board with memory alone", among: 0 };

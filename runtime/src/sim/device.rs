@@ -279,7 +279,7 @@ impl<M: Model> Irq for SimWindow<'_, M> {
         self.device.now_us()
     }
 
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
         self.device.wait(timeout_us)
     }
 }

@@ -6,10 +6,11 @@
 ///
 /// ```
 /// use contigo::{Error, Irq, Mmio, forward};
+/// use core::sync::atomic::{AtomicU32, Ordering};
 /// /// A device whose waits are counted.
 /// struct Counted<D> {
 ///     device: D,
-///     waits: u32,
+///     waits: AtomicU32,
 /// }
 /// // SAFETY: every access is the device's own, and nobody else has it.
 /// unsafe impl<D: Mmio> Mmio for Counted<D> {
@@ -17,8 +18,8 @@
 /// }
 /// impl<D: Irq> Irq for Counted<D> {
 ///     forward!(|this| this.device => now_us, looks_before_clock);
-///     fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
-///         self.waits += 1;
+///     fn wait(&self, timeout_us: u32) -> Result<(), Error> {
+///         self.waits.fetch_add(1, Ordering::Relaxed);
 ///         self.device.wait(timeout_us)
 ///     }
 /// }
@@ -124,8 +125,8 @@ macro_rules! forward {
         }
     };
     (@ wait $to:tt) => {
-        fn wait(&mut self, timeout_us: u32) -> $crate::Result<()> {
-            $crate::forward!(@@@ self $to inner => inner.wait(timeout_us))
+        fn wait(&self, timeout_us: u32) -> $crate::Result<()> {
+            $crate::forward!(@@ self $to inner => inner.wait(timeout_us))
         }
     };
     (@ looks_before_clock $to:tt) => {
@@ -189,8 +190,15 @@ macro_rules! forward {
 
     // ---- Driver and Irq.
     (@ arm_irq $to:tt) => {
-        fn arm_irq(&mut self) -> $crate::Result<Option<i32>> {
-            $crate::forward!(@@@ self $to inner => inner.arm_irq())
+        fn arm_irq(&self) -> $crate::Result<Option<i32>> {
+            $crate::forward!(@@ self $to inner => inner.arm_irq())
+        }
+    };
+
+    // ---- Device.
+    (@ reset_epoch $to:tt) => {
+        fn reset_epoch(&self) -> u32 {
+            $crate::forward!(@@ self $to inner => inner.reset_epoch())
         }
     };
 

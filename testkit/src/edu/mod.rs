@@ -189,7 +189,7 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
         for _ in 0..2 {
             let left_us = deadline_us.saturating_sub(self.device.now_us());
             let left = Timeout::us(u32::try_from(left_us).unwrap_or(u32::MAX).min(timeout.as_us()));
-            if !poll_until(&mut self.device, left, is_idle)? {
+            if !poll_until(&self.device, left, is_idle)? {
                 return Ok(None);
             }
             self.acknowledge();
@@ -214,7 +214,7 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
     fn stop(&mut self) -> Result<()> {
         self.leg = Leg::Idle;
         // An interrupt's file that fails only ends the waiting: what counts is RUN.
-        let _ = poll_every(&mut self.device, STOP_STEP_US, Timeout::us(STOP_US), is_idle);
+        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(STOP_US), is_idle);
         if !is_idle(&self.device) {
             let status = regs::COMMAND.read(&self.device);
             return Err(Error::WillNotStop { device: "edu", status, waited_us: STOP_US });

@@ -27,7 +27,7 @@ unsafe impl<D: Device> Mmio for Counted<'_, D> {
 
 impl<D: Device> Irq for Counted<'_, D> {
     forward!(|this| this.device => now_us, looks_before_clock);
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
         let end_us = self.device.now_us().saturating_add(u64::from(timeout_us));
         self.device.wait(timeout_us)?;
         if self.device.now_us() < end_us {

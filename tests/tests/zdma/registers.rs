@@ -94,7 +94,7 @@ impl Irq for Noted {
     fn now_us(&self) -> u64 {
         self.now_us.get()
     }
-    fn wait(&mut self, timeout_us: u32) -> Result<()> {
+    fn wait(&self, timeout_us: u32) -> Result<()> {
         self.now_us.set(self.now_us.get() + u64::from(timeout_us.min(1000)));
         Ok(())
     }
@@ -271,7 +271,7 @@ fn windows_that_no_zdma_has() {
         fn now_us(&self) -> u64 {
             self.0.now_us()
         }
-        fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+        fn wait(&self, timeout_us: u32) -> Result<(), Error> {
             self.0.wait(timeout_us)
         }
     }

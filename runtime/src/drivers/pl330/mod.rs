@@ -205,7 +205,7 @@ impl<'p, D: Device> Pl330<'p, D> {
     /// The buffer holds a program, the channel is stopped, and what the program touches was handed over.
     unsafe fn go(&mut self) -> Result<()> {
         let mut status = 0;
-        let idle = poll_every(&mut self.device, DEBUG_STEP_US, Timeout::us(DEBUG_US), |device| {
+        let idle = poll_every(&self.device, DEBUG_STEP_US, Timeout::us(DEBUG_US), |device| {
             status = regs::DBGSTATUS.read(device);
             status & regs::DBG_BUSY == 0
         })?;
@@ -408,7 +408,7 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         let (mut found, event_bit) = (Look::Running, self.event_bit());
         let Some(channel) = self.registers() else { return Ok(None) };
-        poll_every(&mut self.device, FAULT_STEP_US, timeout, |device| {
+        poll_every(&self.device, FAULT_STEP_US, timeout, |device| {
             found = Look::at(device, channel, event_bit);
             found != Look::Running
         })?;
@@ -427,7 +427,7 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
         let unsettled = self.unsettled.then_some(self.config.channel);
         let (mut stopping, mut stopped) = (Stopping { channels: self.channels, unsettled, last: 0 }, false);
         // An interrupt's file that fails only ends the waiting: what counts is what the registers say.
-        let _ = poll_every(&mut self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
+        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
             stopped = stopping.step(device);
             stopped
         });
@@ -443,6 +443,10 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
 
     /// Kills this driver's channel, which also stops the manager's DMAGO from taking effect later; a channel that ends its transfers after a
     /// fault is waited for first, as in `stop`. No other channel runs, or the program says so: a driver of another channel has not armed.
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+
     fn stop_program(&self) -> StopProgram {
         let channel = u32::from(self.config.channel);
         let csr = self.registers().map_or(0, |channel| channel.csr.offset());

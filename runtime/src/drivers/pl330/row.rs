@@ -15,6 +15,7 @@ pub(crate) const HELP: &str = "Arm's DMA-330, one channel of it: copies operand 
 /// Linux `Documentation/devicetree/bindings/dma/arm,pl330.yaml`.
 pub(crate) const COMPATIBLE: &[&str] = &["arm,pl330"];
 pub(crate) const MEMORY_BYTES: usize = super::PROGRAM_BYTES;
+pub(crate) const COPIES: bool = true;
 #[cfg(feature = "sim")]
 pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::Pl330Model::new(super::Pl330Spec::default())));
 

@@ -190,7 +190,7 @@ impl<'p, D: Device> Zdma<'p, D> {
     fn not_idle(&mut self, limit_us: u32) -> Option<u32> {
         let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
         // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
-        let _ = poll_every(&mut self.device, STOP_STEP_US, Timeout::us(limit_us), |device| {
+        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(limit_us), |device| {
             status = regs::STATUS.read(device);
             idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
             idle_looks >= IDLE_LOOKS
@@ -314,7 +314,7 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         let (mut isr, mut status) = (0, regs::STATE_BUSY);
         // An error ends the waiting at once, and the engine stops the channel. DMA_DONE is not enough: STATUS must agree.
-        let ended = poll_until(&mut self.device, timeout, |device| {
+        let ended = poll_until(&self.device, timeout, |device| {
             isr = regs::ISR.read(device);
             if isr == u32::MAX || isr & (regs::INT_DONE | regs::INT_FATAL) == 0 {
                 return false;
@@ -337,6 +337,10 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
 
     /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is disabled no source says. EN is set from
     /// the doorbell on, also while the channel pauses, and in what a device reads as that is gone.
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+
     fn stop_program(&self) -> StopProgram {
         StopProgram::new(&[
             StopStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),

@@ -8,6 +8,7 @@ use crate::{
     types::Error,
     types::platform::{AsFd, BorrowedFd},
 };
+use core::sync::atomic::{AtomicUsize, Ordering};
 use nix::libc::{EAGAIN, EIO, ENOSYS};
 
 /// A UIO device's interrupt. The kernel masks it when it comes, because it cannot know how to silence the device; so each
@@ -27,7 +28,7 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 /// let region = Region::new(UDmaBuf::open("udmabuf0")?)?;
 /// let [from, to] = [0; 2].map(|_| region.carve(4096, Align::PAGE).map(|carve| carve.into_buf()));
 /// let (registers, irq) = Uio::find("dma@fd500000")?.into_parts();
-/// let mut bell = irq.try_clone()?;
+/// let bell = irq.try_clone()?;
 /// // SAFETY: GDMA's master reaches memory so, and no IOMMU is on.
 /// let device = unsafe { Wired::new(registers, irq, GDMA) };
 /// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
@@ -60,13 +61,13 @@ pub struct UioIrq {
     file: Fd,
     /// Of the PCI function whose INTx this is.
     config: Option<Config>,
-    interrupts: u64,
+    interrupts: AtomicUsize,
 }
 
 impl UioIrq {
     /// `file` does not block.
     pub(super) const fn new(file: Fd, config: Option<Config>) -> Self {
-        Self { file, config, interrupts: 0 }
+        Self { file, config, interrupts: AtomicUsize::new(0) }
     }
 
     /// A second handle on the same interrupt, for an event loop: what one of them reads or unmasks, the other has read and
@@ -84,22 +85,24 @@ impl UioIrq {
     /// # Errors
     /// [`Error::Unsuitable`] where the device has no interrupt: use [`Uio::polled`](crate::Uio::polled), or give its node one.
     /// [`Error::Os`] with what the file says; with `write(/dev/uio)` and EINVAL the device is gone.
-    pub fn arm(&mut self) -> Result<(), Error> {
+    pub fn arm(&self) -> Result<(), Error> {
         self.take()?;
         self.unmask()
     }
 
     /// How many interrupts this handle took, by a wait or by [`arm`](Self::arm): 0 after a job that should have raised one means
-    /// that it gets lost.
+    /// that it gets lost. On a processor of 32 bits it wraps at 2³².
     #[must_use]
-    pub const fn interrupts(&self) -> u64 {
-        self.interrupts
+    pub fn interrupts(&self) -> u64 {
+        self.interrupts.load(Ordering::Relaxed) as u64
     }
 
     /// Reads the count, where there is something new.
-    fn take(&mut self) -> Result<(), Error> {
+    fn take(&self) -> Result<(), Error> {
         match self.file.read_u32() {
-            Ok(_) => self.interrupts += 1,
+            Ok(_) => {
+                self.interrupts.fetch_add(1, Ordering::Relaxed);
+            }
             // Nothing new, or the other handle's read was faster: whoever calls looks at the device anyway.
             Err(EAGAIN) => {}
             Err(EIO) => return Err(NO_INTERRUPT),
@@ -137,7 +140,7 @@ impl Irq for UioIrq {
         Spin.now_us()
     }
 
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
         self.unmask()?;
         match self.file.wait_readable(timeout_us) {
             Ok(true) => self.take(),
@@ -145,6 +148,11 @@ impl Irq for UioIrq {
             Err(EIO) => Err(NO_INTERRUPT),
             Err(errno) => Err(Error::Os { call: "ppoll(/dev/uio)", errno }),
         }
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        self.arm()?;
+        Ok(Some(self.file.raw()))
     }
 }
 
@@ -194,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_wait_unmasks_and_takes_the_interrupt() {
-        let (mut irq, mut kernels) = pair();
+        let (irq, mut kernels) = pair();
         let start = Instant::now();
         assert_eq!(irq.wait(20_000), Ok(()));
         let waited = start.elapsed();
@@ -209,7 +217,7 @@ mod tests {
 
     #[test]
     fn arm_forgets_what_came_and_does_not_wait() {
-        let (mut irq, mut kernels) = pair();
+        let (irq, mut kernels) = pair();
         assert_eq!((irq.arm(), irq.interrupts(), unmasked(&mut kernels)), (Ok(()), 0, 1));
         kernels.write_all(&1_u32.to_ne_bytes()).unwrap();
         assert_eq!(irq.file.wait_readable(0), Ok(true));
@@ -219,8 +227,8 @@ mod tests {
 
     #[test]
     fn two_handles_have_one_interrupt() {
-        let (mut irq, mut kernels) = pair();
-        let mut bell = irq.try_clone().unwrap();
+        let (irq, mut kernels) = pair();
+        let bell = irq.try_clone().unwrap();
         kernels.write_all(&1_u32.to_ne_bytes()).unwrap();
         assert_eq!((bell.arm(), bell.interrupts()), (Ok(()), 1));
         // The other one finds nothing, which is no error.
@@ -231,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_broken_has_no_interrupt() {
-        let (mut irq, kernels) = pair();
+        let (irq, kernels) = pair();
         drop(kernels);
         assert_eq!(irq.take(), Err(NO_INTERRUPT), "nothing but its end can be read");
         // man 2 poll: the end that is written to has an error when nobody reads; nothing to read is no error.

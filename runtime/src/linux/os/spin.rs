@@ -32,7 +32,7 @@ impl Irq for Spin {
         if cfg!(target_arch = "arm") { LOOKS } else { 0 }
     }
 
-    fn wait(&mut self, _timeout_us: u32) -> Result<(), Error> {
+    fn wait(&self, _timeout_us: u32) -> Result<(), Error> {
         /// About 1 µs on the processors here: shorter than any doorbell takes to answer.
         const PAUSES: u32 = 32;
         for _ in 0..PAUSES {

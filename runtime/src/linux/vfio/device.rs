@@ -178,8 +178,11 @@ impl Irq for VfioDevice<'_> {
     fn looks_before_clock(&self) -> u32 {
         if self.signal.kind == Interrupt::Polled { Spin.looks_before_clock() } else { 0 }
     }
-    fn wait(&mut self, timeout_us: u32) -> Result<(), Error> {
+    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
         self.signal.wait(&self.vfio.kernel, &self.vfio.device, timeout_us)
+    }
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        self.signal.arm(&self.vfio.kernel, &self.vfio.device)
     }
 }
 

@@ -101,13 +101,29 @@ impl Signal {
     /// [`Error::Os`].
     pub(super) fn wait(&self, kernel: &Kernel, device: &Fd, timeout_us: u32) -> Result<(), Error> {
         let Some(event) = &self.event else { return Spin.wait(timeout_us) };
-        if self.kind == Interrupt::Intx {
-            // VFIO masks the line when it comes (`vfio_intx_handler`); by now the driver has looked at the device, which lowers it. One
-            // that is still up comes again at once.
-            let unmasked = kernel.ioctl(device, Request::SetIrqs(&IrqSet::unmask(abi::INTX)));
-            unmasked.map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))?;
-        }
+        self.unmask(kernel, device)?;
         wait_readable(event.raw(), timeout_us)
+    }
+
+    /// Takes what was counted, lets the next interrupt come, and says the eventfd's number.
+    ///
+    /// # Errors
+    /// [`Error::Os`].
+    pub(super) fn arm(&self, kernel: &Kernel, device: &Fd) -> Result<Option<i32>, Error> {
+        let Some(event) = &self.event else { return Ok(None) };
+        wait_readable(event.raw(), 0)?;
+        self.unmask(kernel, device)?;
+        Ok(Some(event.raw()))
+    }
+
+    /// VFIO masks the line when it comes (`vfio_intx_handler`); by now the driver has looked at the
+    /// device, which lowers it. One that is still up comes again at once.
+    fn unmask(&self, kernel: &Kernel, device: &Fd) -> Result<(), Error> {
+        if self.kind != Interrupt::Intx {
+            return Ok(());
+        }
+        let unmasked = kernel.ioctl(device, Request::SetIrqs(&IrqSet::unmask(abi::INTX)));
+        unmasked.map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))
     }
 }
 

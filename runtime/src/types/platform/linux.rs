@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "futex(2) has no safe name")]
 //! Linux.
 //!
 //! What waits for files waits for interrupts: `AsFd` is the only thing that this crate takes from
@@ -5,10 +6,12 @@
 
 extern crate std;
 
-use crate::types::{Error, Result};
+use crate::types::{Error, Result, atomic::AtomicU32};
 use core::time::Duration;
 use memmap2::MmapMut;
 use nix::{
+    errno::Errno,
+    libc::{self, c_int, c_long},
     sys::time::TimeSpec,
     time::{ClockId, ClockNanosleepFlags, clock_nanosleep},
 };
@@ -37,6 +40,29 @@ impl Anonymous {
 /// Sleeps for so long, or less after a signal.
 pub(crate) fn sleep(time: Duration) {
     let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty(), &TimeSpec::from_duration(time));
+}
+
+/// Sleeps while `word` holds `is`, until [`wake_all`], and at most for `timeout_us`; or less, as
+/// after a signal.
+pub(crate) fn sleep_while(word: &AtomicU32, is: u32, timeout_us: u32) {
+    /// Where the kernel has no such call (a 32-bit one built without `CONFIG_COMPAT_32BIT_TIME`).
+    const INSTEAD: Duration = Duration::from_micros(50);
+    // What this call reads on every Linux: two words as wide as the processor's. libc's `timespec`
+    // is wider on 32-bit processors with times of 64 bits.
+    #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "both are below 2^31, whatever the width of c_long is")]
+    let time = [(timeout_us / 1_000_000) as c_long, (timeout_us % 1_000_000 * 1_000) as c_long];
+    // SAFETY: the call reads the word and the time, both of which live until it returns, and writes
+    // nothing.
+    let slept = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, is, time.as_ptr()) };
+    if slept != 0 && Errno::last() == Errno::ENOSYS {
+        sleep(INSTEAD);
+    }
+}
+
+/// Wakes all that sleep in [`sleep_while`] on `word`.
+pub(crate) fn wake_all(word: &AtomicU32) {
+    // SAFETY: the call writes nothing; the word's address is a name.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, c_int::MAX) };
 }
 
 /// `AsFd` of a value whose field waits for the interrupt.

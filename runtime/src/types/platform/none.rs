@@ -1,6 +1,9 @@
 //! No operating system, or one whose memory this build does not use.
 
-use crate::types::{Error, Result};
+use crate::types::{
+    Error, Result,
+    atomic::{AtomicU32, Ordering},
+};
 use core::time::Duration;
 
 /// Can [`Anonymous::zeroed`] succeed?
@@ -27,6 +30,16 @@ impl Anonymous {
 pub(crate) fn sleep(_time: Duration) {
     core::hint::spin_loop();
 }
+
+/// A pause while `word` holds `is`: there is nobody who wakes.
+pub(crate) fn sleep_while(word: &AtomicU32, is: u32, _timeout_us: u32) {
+    if word.load(Ordering::Acquire) == is {
+        core::hint::spin_loop();
+    }
+}
+
+/// Nobody sleeps.
+pub(crate) const fn wake_all(_word: &AtomicU32) {}
 
 /// There are no files.
 macro_rules! forward_as_fd {

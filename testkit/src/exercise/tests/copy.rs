@@ -84,12 +84,12 @@ unsafe impl<D: Device> Driver for Copy<D> {
 
     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
         let is_done = |device: &D| matches!(CTRL.read_and_clear(device), ctrl if ctrl & DONE != 0 && ctrl != u32::MAX);
-        Ok(poll_until(&mut self.device, timeout, is_done)?.then_some(Completion::of(0)))
+        Ok(poll_until(&self.device, timeout, is_done)?.then_some(Completion::of(0)))
     }
 
     fn stop(&mut self) -> Result<()> {
         let mut status = 0;
-        let idle = poll_until(&mut self.device, Timeout::ms(100), |device| {
+        let idle = poll_until(&self.device, Timeout::ms(100), |device| {
             status = CTRL.read_and_clear(device);
             status & IDLE != 0 && status != u32::MAX
         })?;

@@ -1,0 +1,150 @@
+//! Every interleaving of the baton by which channels of a core share its interrupt, by the model
+//! checker loom. The runtime's own source file is built here, with loom's atomics under it.
+//!
+//! Nothing here has a time limit: a waiter that misses its wake-up hangs, which loom reports.
+#![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+
+#[path = "../../runtime/src/job/baton.rs"]
+mod baton;
+
+/// In the place of the runtime's `types`.
+mod types {
+    pub(crate) use contigo::Result;
+    pub(crate) mod atomic {
+        pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
+    }
+    /// futex(2): the comparison and the sleep are one step for whoever wakes.
+    pub(crate) mod platform {
+        use super::atomic::{AtomicU32, Ordering};
+        use loom::sync::{Condvar, Mutex};
+
+        loom::lazy_static! {
+            static ref SLEEPERS: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+        }
+
+        pub(crate) fn sleep_while(word: &AtomicU32, is: u32, _timeout_us: u32) {
+            let asleep = SLEEPERS.0.lock().unwrap();
+            if word.load(Ordering::Acquire) == is {
+                drop(SLEEPERS.1.wait(asleep).unwrap());
+            }
+        }
+
+        pub(crate) fn wake_all(_word: &AtomicU32) {
+            let _asleep = SLEEPERS.0.lock().unwrap();
+            SLEEPERS.1.notify_all();
+        }
+    }
+}
+
+use baton::Baton;
+use contigo_testkit::emulated;
+use loom::{
+    model::Builder,
+    sync::{Arc, Condvar, Mutex},
+    thread,
+};
+use types::atomic::{AtomicU32, Ordering};
+
+/// As in `bitmap_loom.rs`.
+const PREEMPTIONS: usize = 3;
+
+/// A device with two channels and one interrupt: a line that is high until somebody waits for it,
+/// and forgets how often it was raised.
+struct Device {
+    baton: Baton,
+    ended: [AtomicU32; 2],
+    raised: Mutex<bool>,
+    line: Condvar,
+    /// How many sleep in the interrupt.
+    inside: AtomicU32,
+}
+
+impl Device {
+    fn new() -> Arc<Self> {
+        let ended = [0; 2].map(AtomicU32::new);
+        let (raised, line) = (Mutex::new(false), Condvar::new());
+        Arc::new(Self { baton: Baton::new(), ended, raised, line, inside: AtomicU32::new(0) })
+    }
+
+    /// Channel `index` ends its job.
+    fn ends(&self, index: usize) {
+        self.ended[index].store(1, Ordering::Release);
+        *self.raised.lock().unwrap() = true;
+        self.line.notify_all();
+    }
+
+    fn interrupt(&self) {
+        assert_eq!(self.inside.fetch_add(1, Ordering::AcqRel), 0, "one at a time");
+        let mut raised = self.raised.lock().unwrap();
+        while !*raised {
+            raised = self.line.wait(raised).unwrap();
+        }
+        *raised = false;
+        drop(raised);
+        self.inside.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// As a driver's `poll` without a limit.
+    fn poll(&self, index: usize) {
+        let seen = self.baton.seen();
+        while self.ended[index].load(Ordering::Acquire) == 0 {
+            self.baton
+                .wait(&seen, u32::MAX, || {
+                    self.interrupt();
+                    Ok(())
+                })
+                .unwrap();
+        }
+    }
+}
+
+fn check(model: impl Fn() + Sync + Send + 'static) {
+    if emulated::finds_no_more("a model has every processor's interleavings") {
+        return;
+    }
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(PREEMPTIONS);
+    builder.check(model);
+}
+
+fn polls(device: &Arc<Device>, index: usize) -> thread::JoinHandle<()> {
+    let device = Arc::clone(device);
+    thread::spawn(move || device.poll(index))
+}
+
+#[test]
+fn both_hear_of_an_interrupt_that_is_for_both() {
+    check(|| {
+        let device = Device::new();
+        let waiters = [0, 1].map(|index| polls(&device, index));
+        device.ended[1].store(1, Ordering::Release);
+        device.ends(0);
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}
+
+#[test]
+fn whoever_ends_first_passes_the_interrupt_on() {
+    check(|| {
+        let device = Device::new();
+        let waiters = [0, 1].map(|index| polls(&device, index));
+        device.ends(1);
+        device.ends(0);
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}
+
+#[test]
+fn a_reset_wakes_who_sleeps() {
+    check(|| {
+        let device = Device::new();
+        // Who has the baton is woken by the line, the other one by whoever resets.
+        let waiters = [0, 1].map(|index| polls(&device, index));
+        device.ended.iter().for_each(|ended| ended.store(1, Ordering::Release));
+        device.baton.wake();
+        *device.raised.lock().unwrap() = true;
+        device.line.notify_all();
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}
