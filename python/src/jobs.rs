@@ -1,10 +1,11 @@
+#![allow(unsafe_code, reason = "a queue that no stack holds is made where it will be")]
 //! Jobs in flight on one driver: who started them, and what became of them.
 
 use crate::{
     buffer::{Buffer, Inner},
     error::{ContigoError, raised, raised_as},
 };
-use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts, Refused, Timeout};
+use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts, Timeout};
 use pyo3::{exceptions::PyBufferError, prelude::*};
 use std::{
     collections::VecDeque,
@@ -58,17 +59,28 @@ impl Record {
         })
     }
 
-    /// Its buffers come back, and it ended.
-    fn ends(&self, buffers: impl IntoIterator<Item = Back>, mut end: End) {
-        for (inner, buf) in self.inners().zip(buffers) {
-            match buf {
-                Ok(buf) => inner.put(buf),
-                Err(refused) => {
-                    inner.put_device(refused.returned);
-                    end = End::Failed(refused.error, format!("{}; this buffer stays the device's: sync_from_device()", refused.error));
-                }
+    /// Buffer number `index` comes back. An error: it could not be synchronised, and stays the
+    /// device's.
+    fn takes(&self, index: usize, buf: DevBuf<'static>) -> Result<(), Error> {
+        let Some(inner) = self.inners().nth(index) else { return Ok(()) };
+        match buf.into_cpu() {
+            Ok(buf) => {
+                inner.put(buf);
+                Ok(())
+            }
+            Err(refused) => {
+                inner.put_device(refused.returned);
+                Err(refused.error)
             }
         }
+    }
+
+    /// All buffers that could come back did.
+    fn ends(&self, end: End, kept: Option<Error>) {
+        let end = match kept {
+            Some(error) => End::Failed(error, format!("{error}; a buffer stays the device's: sync_from_device()")),
+            None => end,
+        };
         // Once: it was in flight until now.
         let _ = self.end.set(end);
     }
@@ -77,15 +89,12 @@ impl Record {
 /// An operand: its buffer, the bytes of it, and what the device does with them.
 pub(crate) type Given = (Py<Buffer>, Range<usize>, Direction);
 
-/// A buffer that came back, or could not be synchronised.
-type Back = Result<CpuBuf<'static>, Refused<DevBuf<'static>>>;
-
 /// A driver with its jobs.
 pub(crate) struct Jobs {
-    /// Boxed: it has room for 64 jobs of 16 operands.
+    /// In a box, and made there: it has room for 64 jobs of 16 operands.
     queue: Box<Queue>,
-    /// Those in flight, with their slots.
-    flying: VecDeque<(usize, Arc<Record>)>,
+    /// Those in flight: the queue's tag is a place here.
+    flying: Vec<Option<Arc<Record>>>,
     /// Queued ones that ended, for whoever takes them.
     ended: VecDeque<Arc<Record>>,
     /// Those that ended by a stop of the device, for whoever takes them back.
@@ -96,8 +105,11 @@ pub(crate) struct Jobs {
 
 impl Jobs {
     pub(crate) fn new(driver: AnyDriver<'static>) -> contigo::Result<Self> {
-        let queue = Box::new(Queue::new(driver).map_err(|refused| refused.error)?);
-        Ok(Self { queue, flying: VecDeque::with_capacity(SLOTS), ended: VecDeque::new(), cancelled: Vec::new(), fault: None })
+        let mut place = Box::new_uninit();
+        Queue::new_in(&mut place, driver).map_err(|refused| refused.error)?;
+        // SAFETY: `new_in` made it there.
+        let queue = unsafe { place.assume_init() };
+        Ok(Self { queue, flying: vec![None; SLOTS], ended: VecDeque::new(), cancelled: Vec::new(), fault: None })
     }
 
     pub(crate) fn specs(&self) -> Vec<OperandSpec> {
@@ -135,17 +147,21 @@ impl Jobs {
             Direction::FromDevice => buf.from_device(bytes.clone()),
             Direction::Bidirectional => buf.in_out(bytes.clone()),
         });
-        let pushed = self.queue.push_vec(operands.collect(), words);
-        let record = Record { buffers: given.into_iter().map(|(buffer, ..)| buffer).collect(), queued, end: OnceLock::new() };
+        let mut operands = operands.collect();
+        // The queue refuses a job more than there are places.
+        let tag = self.flying.iter().position(Option::is_none).unwrap_or(SLOTS);
+        let pushed = self.queue.push_list(&mut operands, words, tag);
+        let record = Arc::new(Record { buffers: given.into_iter().map(|(buffer, ..)| buffer).collect(), queued, end: OnceLock::new() });
         match pushed {
-            Ok(slot) => {
-                let record = Arc::new(record);
-                self.flying.push_back((slot, Arc::clone(&record)));
+            Ok(_) => {
+                if let Some(place) = self.flying.get_mut(tag) {
+                    *place = Some(Arc::clone(&record));
+                }
                 Ok(record)
             }
             Err(refused) => {
                 let text = refused.to_string();
-                for (inner, operand) in record.inners().zip(refused.buffers.into_iter().flatten()) {
+                for (inner, operand) in record.inners().zip(operands) {
                     match operand.into_buf().or_else(DevBuf::into_cpu) {
                         Ok(buf) => inner.put(buf),
                         Err(kept) => inner.put_device(kept.returned),
@@ -160,26 +176,12 @@ impl Jobs {
     /// Has a job ended? It has its buffers and its end then. So have all others, where the device
     /// had to be stopped.
     pub(crate) fn look(&mut self, timeout: Timeout) -> PyResult<bool> {
-        match self.queue.next_words(timeout) {
-            Ok(None) => Ok(false),
-            Ok(Some(done)) => {
-                let slot = done.completion.slot;
-                self.landed(Some(slot), done.buffers.into_iter().map(DevBuf::into_cpu), End::Done(done.completion));
-                Ok(true)
-            }
-            Err(JobError { error, buffers: Some(buffers), .. }) => {
-                let mut back: Vec<_> = buffers.into_iter().map(DevBuf::into_cpu).collect();
-                // A buffer is in one job, so it says which.
-                let first = back.iter_mut().find_map(|buf| buf.as_mut().ok()).map(CpuBuf::as_mut_ptr);
-                let is_meant = |record: &Record| record.inners().any(|inner| Some(inner.ptr()) == first);
-                let slot = self.flying.iter().find(|(_, record)| is_meant(record)).or(self.flying.front()).map(|(slot, _)| *slot);
-                self.landed(slot, back, End::Failed(error, error.to_string()));
-                Ok(true)
-            }
+        match self.landed(timeout) {
+            Ok(ended) => Ok(ended),
             Err(failed) => {
                 let text = failed.to_string();
                 self.after_a_stop(|| End::Failed(failed.cause, text.clone()));
-                if !self.flying.is_empty() {
+                if !self.queue.is_empty() {
                     return Err(raised_as(failed.error, text));
                 }
                 if self.cancelled.iter().any(|record| record.queued) {
@@ -188,6 +190,25 @@ impl Jobs {
                 Ok(true)
             }
         }
+    }
+
+    /// Has a job ended? It has its buffers and its end then.
+    fn landed(&mut self, timeout: Timeout) -> Result<bool, Box<JobError<()>>> {
+        let (flying, mut kept) = (&self.flying, None);
+        let each = |tag: usize, index, buf| kept = land(flying, tag, index, buf).err().or(kept);
+        let Some((tag, completion)) = self.queue.next_each(timeout, each)? else { return Ok(false) };
+        let failed = |what| Error::Fault { device: self.queue.driver().name(), status: completion.status, what };
+        let end = match completion.failed.map(failed) {
+            Some(error) => End::Failed(error, error.to_string()),
+            None => End::Done(completion),
+        };
+        if let Some(record) = self.flying.get_mut(tag).and_then(Option::take) {
+            record.ends(end, kept);
+            if record.queued {
+                self.ended.push_back(record);
+            }
+        }
+        Ok(true)
     }
 
     /// The next queued job that ended before. Behind the last one, the fault that ended the others.
@@ -216,35 +237,28 @@ impl Jobs {
         if !self.queue.is_stopped() {
             return;
         }
+        // A fault that comes now leaves the rest to be taken back.
         for _ in 0..SLOTS {
-            let Ok(Some(done)) = self.queue.next_words(Timeout::NOW) else { break };
-            let slot = done.completion.slot;
-            self.landed(Some(slot), done.buffers.into_iter().map(DevBuf::into_cpu), End::Done(done.completion));
+            if !matches!(self.landed(Timeout::NOW), Ok(true)) {
+                break;
+            }
         }
-        while let Some(back) = self.queue.take_back() {
-            let buffers = back.buffers.into_iter().map(DevBuf::into_cpu);
-            if let Some(record) = self.out_of_flight(Some(back.slot)) {
-                record.ends(buffers, end());
-                if record.queued {
-                    self.cancelled.push(record);
-                }
+        for _ in 0..SLOTS {
+            let (flying, mut kept) = (&self.flying, None);
+            let back = self.queue.take_back_each(|tag, index, buf| kept = land(flying, tag, index, buf).err().or(kept));
+            let Some(record) = back.and_then(|tag| self.flying.get_mut(tag)?.take()) else { break };
+            record.ends(end(), kept);
+            if record.queued {
+                self.cancelled.push(record);
             }
         }
     }
+}
 
-    /// The job in `slot` ended.
-    fn landed(&mut self, slot: Option<usize>, buffers: impl IntoIterator<Item = Back>, end: End) {
-        let Some(record) = self.out_of_flight(slot) else { return };
-        record.ends(buffers, end);
-        if record.queued {
-            self.ended.push_back(record);
-        }
-    }
-
-    fn out_of_flight(&mut self, slot: Option<usize>) -> Option<Arc<Record>> {
-        let at = self.flying.iter().position(|(its, _)| Some(*its) == slot)?;
-        self.flying.remove(at).map(|(_, record)| record)
-    }
+/// A buffer of the job in place `tag` comes back.
+fn land(flying: &[Option<Arc<Record>>], tag: usize, index: usize, buf: DevBuf<'static>) -> Result<(), Error> {
+    // A job in flight is in its place: `push`.
+    flying.get(tag).and_then(Option::as_ref).map_or(Ok(()), |record| record.takes(index, buf))
 }
 
 impl Drop for Jobs {
