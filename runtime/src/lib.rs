@@ -94,6 +94,7 @@
 //! tests and trials; firmware does not have it unless it asks. `log`, `defmt`: events as text.
 //! `cuda`: memory that CUDA pins; NVIDIA's driver is loaded at run time.
 //! `audit`: events to a listener, with the line that asked for each.
+//! `describe`: maps of HLS kernels from the files that their tools write; it needs no heap.
 #![no_std]
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`, `sim`.
 
+pub mod ap_ctrl;
 pub mod pl330;
 pub mod zdma;
 
@@ -16,7 +17,7 @@ pub mod zdma;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 macro_rules! each_driver {
     ($table:ident) => {
-        $table! { pl330 zdma }
+        $table! { #[cfg(feature = "describe")] ap_ctrl pl330 zdma }
     };
 }
 #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -162,7 +162,8 @@ use crate::{
 ///    `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A write
 ///    that is still under way in the interconnect counts as touching.
 /// 3. Where a completion says `bytes`, the device wrote no byte of that operand behind them.
-/// 4. `check` and `poll` start nothing.
+/// 4. `check` starts nothing. `poll` starts no job except one that was submitted and that the device
+///    could not take yet.
 /// 5. The device reaches memory through `port`, and no other way. Port, address width, operands and
 ///    depth never change.
 /// 6. The device is the one that this driver is for, and nobody else drives this channel while this

@@ -251,6 +251,16 @@ impl<'b, M: Model> SimDevice<'b, M> {
     }
 }
 
+impl<M: Model> SimWindow<'_, M> {
+    /// What the model behind it says of itself.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub(crate) fn ask<R>(&self, act: impl FnOnce(&M) -> R) -> Result<R> {
+        Ok(act(&*lock::acquire(&self.device.model)?))
+    }
+}
+
 impl<M> Drop for SimWindow<'_, M> {
     fn drop(&mut self) {
         self.device.driven.store(false, Ordering::Release);

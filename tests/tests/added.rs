@@ -1,7 +1,7 @@
-//! Whoever adds a kind of memory in the five files that CONTRIBUTING.md names has it in the tool,
-//! in C and in Python.
+//! Whoever adds a kind of memory in the five files that CONTRIBUTING.md names, or a driver in one
+//! folder and a list, has it in the tool, in C and in Python.
 //!
-//! It is added in a copy of this tree, and built there without a network. What is built is kept in
+//! They are added in a copy of this tree, and built there without a network. What is built is kept in
 //! `target/tmp`, so that only the first run takes its minutes.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
@@ -20,8 +20,8 @@ const PAGE: &str = "CONTRIBUTING.md";
 
 /// What goes into each file: a new one is this text; to another it is added after a line, or at the
 /// end.
-const ADDED: [(&str, After, &str); 7] = [
-    ("runtime/src/linux/memory/acme.rs", After::Nothing, include_str!("new_backend/acme.rs")),
+const ADDED: [(&str, After, &str); 11] = [
+    ("runtime/src/linux/memory/acme.rs", After::Nothing, include_str!("added/acme.rs")),
     ("runtime/src/linux/memory/mod.rs", After::All, "\nmod acme;\npub use self::acme::Acme;\n"),
     ("runtime/src/names/rows.rs", After::Line("blocks! {\n"), "    Acme(crate::linux::memory::Acme),\n"),
     ("runtime/src/names/rows.rs", After::Line("        \"\\\n"), "| `acme:x` | [`Acme::open`](crate::linux::memory::Acme::open) |\n"),
@@ -56,6 +56,10 @@ pub fn on_acme() -> OnMemory<impl Fn(usize) -> Result<contigo::names::AnyMemory<
 "#,
     ),
     ("tests/tests/conformance.rs", After::Line("\nconformance! {\n"), "    acme: conformance::fakes::on_acme();\n"),
+    ("runtime/src/drivers/widget/mod.rs", After::Nothing, include_str!("added/widget.rs")),
+    ("runtime/src/drivers/widget/row.rs", After::Nothing, include_str!("added/row.rs")),
+    ("runtime/src/drivers/mod.rs", After::Line("pub mod pl330;\n"), "pub mod widget;\n"),
+    ("runtime/src/drivers/mod.rs", After::Line("        $table! { "), "widget "),
 ];
 
 #[derive(Clone, Copy)]
@@ -98,17 +102,18 @@ except FileNotFoundError as error:
     print(region, error)
 "#;
 
-/// The files that the page's table says: the first cell of each row that names one.
+/// The files that the page's tables say: the first cell of each row that names one.
 fn of_the_page(page: &str) -> BTreeSet<PathBuf> {
-    let section = page.split("\n## ").find(|section| section.starts_with("A new memory\n")).unwrap();
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
-    rows.map(|(file, _)| file.replace("KIND", "acme").into()).collect()
+    let added = |section: &&str| section.starts_with("A new memory\n") || section.starts_with("A new driver\n");
+    let lines = page.split("\n## ").filter(added).flat_map(str::lines);
+    let rows = lines.filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    rows.map(|(file, _)| file.replace("KIND", "acme").replace("CORE", "widget").into()).collect()
 }
 
 /// Adds it. What is compiled anew is what is newer than the last run: the originals, or this test.
 fn add(copy: &Copied) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let times = ["new_backend.rs", "new_backend/acme.rs"].map(|file| fs::metadata(here.join(file)).unwrap().modified().unwrap());
+    let times = ["added.rs", "added/acme.rs", "added/widget.rs", "added/row.rs"].map(|file| fs::metadata(here.join(file)).unwrap().modified().unwrap());
     for (file, after, text) in ADDED {
         let path = copy.tree().join(file);
         let text = match after {
@@ -142,6 +147,7 @@ fn the_suite_and_the_tool(copy: &Copied) {
     for (words, succeeds, answer) in [
         ("info --json", true, "\"acme:x\""),
         ("demo --memory acme:x --images 20 --json --png ../demo.png", true, "\"heap_allocations\": 0"),
+        ("selftest --device sim:widget --memory sim --jobs 200", true, "passed"),
         ("demo --memory acme:y", false, "no such memory of Acme; 1 others are there; this machine has acme:x; "),
     ] {
         let (succeeded, said) = tool(words);
@@ -185,17 +191,17 @@ fn python(copy: &Copied) -> Result<(), &'static str> {
 }
 
 #[test]
-fn a_kind_of_memory_in_five_files_is_in_every_language() {
-    let skipped = |part: &str, why: &str| emulated::skipped(&format!("new_backend::{part}"), why);
+fn what_is_added_in_the_files_of_the_page_is_in_every_language() {
+    let skipped = |part: &str, why: &str| emulated::skipped(&format!("added::{part}"), why);
     if emulated::finds_no_more("what it builds is the same for every processor") {
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-backend");
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("added");
     let Some(copy) = Copied::new(&root, &scratch, &[]).unwrap() else { return skipped("all", "this is no git checkout") };
     add(&copy);
     let page = of_the_page(&fs::read_to_string(root.join(PAGE)).unwrap());
-    assert_eq!(page.len(), 5, "{page:?}");
+    assert_eq!(page.len(), 8, "{page:?}");
     assert_eq!(copy.changed().unwrap(), page, "what was added, and what {PAGE} says");
 
     cargo(&copy, "build --locked --package contigo-cli --package contigo-c");

@@ -1,0 +1,414 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
+//! The driver of any kernel that HLS made.
+
+use super::{
+    KernelMap, Protocol,
+    map::{MAX_RESULTS, MAX_SCALARS, MAX_WORDS},
+    regs,
+};
+use crate::{
+    hw::{
+        Device,
+        irq::{poll_every, poll_until},
+    },
+    job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, StopStep, TypedDriver},
+    mem::{DevSlice, Port},
+    types::platform::forward_as_fd,
+    types::{DevAddr, Error, Result, Timeout},
+};
+use heapless::{Deque, Vec};
+
+/// How long stopping waits for the end of the jobs under way, unless the program says: 200 MB take so
+/// long at the slowest port here (Zynq HP at 100 MHz, 0.4 GB/s).
+const STOP_US: u32 = 500_000;
+/// The polls of a stop program may last a second together; the longest here has five.
+const PROGRAM_US: u32 = 1_000_000 / 5;
+/// Between two looks while it waits: a job that hangs raises no interrupt.
+const STOP_STEP_US: u32 = 50;
+/// The most jobs in flight: one that was taken, and one that waits behind it.
+const CHAIN: usize = 2;
+/// What an error calls a scalar.
+const SCALARS: [&str; MAX_SCALARS] = [
+    "scalar 0",
+    "scalar 1",
+    "scalar 2",
+    "scalar 3",
+    "scalar 4",
+    "scalar 5",
+    "scalar 6",
+    "scalar 7",
+    "scalar 8",
+    "scalar 9",
+    "scalar 10",
+    "scalar 11",
+    "scalar 12",
+    "scalar 13",
+    "scalar 14",
+    "scalar 15",
+];
+
+/// The driver of one kernel, over a [`KernelMap`].
+///
+/// ```
+/// # #[cfg(feature = "sim")] {
+/// use contigo::{Align, Engine, OperandSpec, Pool, Region, Timeout, sim::SimBoard};
+/// use contigo::drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelMap, Protocol, SimApCtrl};
+///
+/// /// `int invert(const char *from, char *to, int n)`: it returns how many bytes it wrote.
+/// const INVERT: KernelMap = {
+///     let map = KernelMap::named("invert", Protocol::Hs)
+///         .result("ap_return", 0x10, 32)
+///         .pointer("from", 0x18, OperandSpec::to_device(), "n")
+///         .pointer("to", 0x24, OperandSpec::from_device(), "n")
+///         .scalar("n", 0x30, 32);
+///     match map.build() { Ok(map) => map, Err(_) => panic!("the table is wrong") }
+/// };
+/// let board = SimBoard::new(1);
+/// let region = Region::new(board.memory(64 * 1024)?)?;
+/// let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE)?, 1024)?;
+/// let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(INVERT, |call: &mut KernelCall<'_, '_>| {
+///     for at in 0..call.scalar(0) {
+///         let mut byte = [0];
+///         call.read(0, at, &mut byte)?;
+///         call.write(1, at, &[!byte[0]])?;
+///     }
+///     Ok([call.scalar(0) as u32, 0, 0, 0])
+/// })?);
+/// // On a board: `unsafe { ApCtrl::open(device, map)? }`.
+/// let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window()?)?)?;
+/// let mut from = pool.take()?;
+/// from.view_mut::<u8>()?.fill(1);
+/// let done = engine.start([from.to_device(..100), pool.take()?.from_device(..100)], &[100])?.wait(Timeout::ms(20))?;
+/// assert_eq!(done.buffers[1].view_at::<u8>(..100)?, [!1; 100]);
+/// assert_eq!(done.report[0], 100); // what the kernel returned
+/// # }
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ApCtrl<D> {
+    device: D,
+    map: KernelMap,
+    name: &'static str,
+    stop_us: u32,
+    /// The slots of the jobs in flight, the oldest first. One that waits in `waiting` is the last.
+    slots: Deque<usize, CHAIN>,
+    /// A job whose registers cannot be written yet: the kernel has not taken the one before.
+    waiting: Option<Registers>,
+    /// AP_DONE was read, and the end is not told yet.
+    done: bool,
+    /// What ended while the kernel was being stopped.
+    ended: Deque<Completion, CHAIN>,
+}
+
+/// What a job writes into the kernel's registers.
+#[derive(Clone, Copy, Debug)]
+struct Registers {
+    addrs: [DevAddr; MAX_OPERANDS],
+    scalars: [u64; MAX_SCALARS],
+}
+
+impl<D: Device> ApCtrl<D> {
+    /// The driver of `device`, whose registers are `map`'s. No register says which kernel it is, and
+    /// none is read or written here.
+    ///
+    /// # Errors
+    /// [`Error::RegisterWindow`] where the window is smaller than the map's.
+    ///
+    /// # Safety
+    /// 1. The device is a kernel that HLS made, and `map` is its own: protocol, offsets and widths,
+    ///    and no pointer is left out or called a scalar.
+    /// 2. The kernel reads and writes only through its pointers, in the direction that the map says,
+    ///    and stays inside the operands of each job that the map lets pass: the bytes from the address
+    ///    on, for every value of its scalars. For an operand without a rule, the program sees to that.
+    /// 3. AP_DONE and AP_IDLE rise after its last write was answered, as HLS makes them.
+    /// 4. Nobody else drives it while this value lives.
+    pub unsafe fn open(device: D, map: KernelMap) -> Result<Self> {
+        let (need_bytes, have_bytes) = (map.window_bytes(), device.len_bytes());
+        if have_bytes < need_bytes {
+            return Err(Error::RegisterWindow { device: "ap_ctrl", need_bytes, have_bytes });
+        }
+        let (slots, ended) = (Deque::new(), Deque::new());
+        Ok(Self { device, map, name: "ap_ctrl", stop_us: STOP_US, slots, waiting: None, done: false, ended })
+    }
+
+    /// The same, by this name in messages.
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    /// The same; stopping waits at most so long for the end of the jobs under way. Half a second
+    /// where nothing is said. The longest job of the kernel belongs here.
+    #[must_use]
+    pub fn stops_within(self, limit: Timeout) -> Self {
+        Self { stop_us: limit.as_us(), ..self }
+    }
+
+    /// The map.
+    pub const fn map(&self) -> &KernelMap {
+        &self.map
+    }
+
+    /// The device, to read registers that the map does not have.
+    pub const fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// How many jobs the kernel takes at once.
+    const fn most(&self) -> usize {
+        match self.map.protocol() {
+            Protocol::Hs => 1,
+            Protocol::Chain => CHAIN,
+        }
+    }
+
+    /// The oldest job is done: what it left, and the kernel may end the next one.
+    fn end(&mut self) -> Option<Completion> {
+        self.done = false;
+        let completion = Completion { words: results(&self.device, &self.map), ..Completion::of(self.slots.pop_front()?) };
+        release(&self.device, &self.map);
+        Some(completion)
+    }
+}
+
+/// What the kernel's results are now.
+fn results<D: Device>(device: &D, map: &KernelMap) -> [u32; MAX_RESULTS] {
+    let mut words = [0; MAX_RESULTS];
+    let registers = map.results().iter().flat_map(|result| [Some(result.register()), result.high_register()]);
+    for (word, register) in words.iter_mut().zip(registers.flatten()) {
+        *word = register.read(device);
+    }
+    words
+}
+
+/// An end was seen: AP_CONTINUE and the interrupt. The read that follows AP_CONTINUE is answered after
+/// it has arrived, so that AP_DONE of this job is not taken for the next one's.
+fn release<D: Device>(device: &D, map: &KernelMap) {
+    let chain = map.protocol() == Protocol::Chain;
+    if chain {
+        // SAFETY: AP_CONTINUE starts nothing: it lets a job end that was submitted.
+        unsafe { regs::CTRL.write(device, regs::AP_CONTINUE) };
+    }
+    if map.has_interrupt() {
+        acknowledge(device);
+    } else if chain {
+        let _ = regs::ISR.read(device);
+    }
+}
+
+/// Takes back a raised interrupt. Reading ISR clears it in some kernels, and writing toggles it in the
+/// others: only what is still set is written.
+fn acknowledge<D: Device>(device: &D) {
+    if regs::ISR.read(device) == 0 {
+        return;
+    }
+    let raised = regs::ISR.read(device);
+    if raised != 0 {
+        // SAFETY: ISR moves no data.
+        unsafe { regs::ISR.write(device, raised) };
+    }
+}
+
+/// Writes a job's registers, and starts it.
+///
+/// # Safety
+/// As [`Driver::submit`]; and the kernel has taken the job before.
+unsafe fn start<D: Device>(device: &D, map: &KernelMap, job: &Registers) {
+    // SAFETY: the caller handed the operands over, and `check` compared them with the map's rules; by
+    // 2 of `ApCtrl::open` the job that AP_START starts stays inside them.
+    unsafe {
+        for (pointer, addr) in map.pointers().iter().zip(job.addrs) {
+            if pointer.bits() == u64::BITS {
+                pointer.registers().write(device, addr);
+            } else {
+                #[allow(clippy::cast_possible_truncation, reason = "`addr_bits` is 32 then, and the caller compared")]
+                pointer.register().write(device, addr.0 as u32);
+            }
+        }
+        for (scalar, value) in map.scalars().iter().zip(job.scalars) {
+            #[allow(clippy::cast_possible_truncation, reason = "the low word is the low 32 bits")]
+            scalar.register().write(device, value as u32);
+            if let Some(high) = scalar.high_register() {
+                #[allow(clippy::cast_possible_truncation, reason = "the upper word is the upper 32 bits")]
+                high.write(device, (value >> 32) as u32);
+            }
+        }
+        regs::CTRL.write(device, regs::AP_START);
+    }
+}
+
+// SAFETY: by what `open` asks for: 1. the kernel touches its operands alone, and `check` compared them
+// with the map. 2. AP_DONE says that the oldest job is done with its memory, AP_IDLE that all are;
+// AP_IDLE counts only without AP_START. 4. `check` reads no register; `poll` starts only what was
+// submitted and waits. 5. The port is the device's, and the map never changes. 7. AP_CONTINUE starts
+// nothing that was not submitted, and the program ends at AP_IDLE without AP_START. 8. Every wait has
+// a limit.
+unsafe impl<D: Device> Driver for ApCtrl<D> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn port(&self) -> &Port {
+        self.device.port()
+    }
+
+    fn addr_bits(&self) -> u32 {
+        self.map.addr_bits()
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        self.map.operands()
+    }
+
+    fn depth(&self) -> usize {
+        self.most()
+    }
+
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let Some(values) = self.map.values(args) else {
+            let (value, words) = (args.len() as u64, self.map.words() as u64);
+            return Err(Error::Argument { name: "the count of argument words", value, min: words, max: words, multiple_of: 1 });
+        };
+        for ((scalar, value), name) in self.map.scalars().iter().zip(values).zip(SCALARS) {
+            let max = u64::MAX.checked_shr(u64::BITS - scalar.bits()).unwrap_or(u64::MAX);
+            if value > max {
+                return Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 });
+            }
+        }
+        for (index, slice) in operands.iter().enumerate() {
+            let need_bytes = self.map.need_bytes(index, &values);
+            if (slice.len_bytes as u64) < need_bytes {
+                return Err(Error::BufferSize { index, need_bytes, have_bytes: slice.len_bytes });
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let scalars = self.map.values(args).unwrap_or_default();
+        let mut job = Registers { addrs: [DevAddr(0); MAX_OPERANDS], scalars };
+        job.addrs.iter_mut().zip(operands).for_each(|(addr, slice)| *addr = slice.addr);
+        let first = self.slots.is_empty();
+        if first {
+            // What nobody asked for after a stop.
+            self.ended.clear();
+            self.done = false;
+        }
+        if self.slots.push_back(slot).is_err() {
+            return Err(Error::QueueFull { depth: self.most() });
+        }
+        if !first {
+            let ctrl = regs::CTRL.read_and_clear(&self.device);
+            self.done |= regs::is_done(ctrl);
+            if ctrl & regs::AP_START != 0 {
+                self.waiting = Some(job);
+                return Ok(());
+            }
+        }
+        // SAFETY: the caller's promise. No job was taken, or AP_START says that the last one is.
+        unsafe { start(&self.device, &self.map, &job) };
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+        if let Some(ended) = self.ended.pop_front() {
+            return Ok(Some(ended));
+        }
+        if self.slots.is_empty() {
+            return Ok(None);
+        }
+        let Self { device, map, waiting, done, .. } = self;
+        let ended = poll_until(&*device, timeout, |device| {
+            let ctrl = regs::CTRL.read_and_clear(device);
+            if let Some(job) = waiting.take_if(|_| ctrl & regs::AP_START == 0) {
+                // SAFETY: it was submitted, and its end is not told. AP_START says that the job before it was taken.
+                unsafe { start(device, map, &job) };
+            }
+            *done |= regs::is_done(ctrl);
+            *done
+        })?;
+        Ok(if ended { self.end() } else { None })
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        if self.waiting.take().is_some() {
+            let _ = self.slots.pop_back();
+        }
+        let (mut status, mut idle) = (0, false);
+        let Self { device, map, slots, done, ended, .. } = self;
+        // An interrupt's file that fails only ends the waiting: what counts is what CTRL says.
+        let _ = poll_every(&*device, STOP_STEP_US, Timeout::us(self.stop_us), |device| {
+            status = regs::CTRL.read_and_clear(device);
+            let one_ended = regs::is_done(status) || core::mem::take(done);
+            if one_ended {
+                let words = results(device, map);
+                // As many as slots have room.
+                let _ = slots.pop_front().map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
+                release(device, map);
+            }
+            // AP_DONE of a chain keeps a job that waits from ending.
+            idle = regs::is_idle(status) && !(one_ended && map.protocol() == Protocol::Chain);
+            idle
+        });
+        if !idle {
+            return Err(Error::WillNotStop { device: self.name, status, waited_us: self.stop_us });
+        }
+        self.slots.clear();
+        if self.map.has_interrupt() {
+            acknowledge(&self.device);
+            // AP_READY lets a job start that waits.
+            let enabled = if self.map.protocol() == Protocol::Chain { regs::INT_DONE | regs::INT_READY } else { regs::INT_DONE };
+            // Also after a reset from outside, which turned them off.
+            // SAFETY: interrupt enables move no data.
+            unsafe {
+                regs::IER.write(&self.device, enabled);
+                regs::GIE.write(&self.device, 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>> {
+        self.device.arm_irq()
+    }
+
+    /// Waits for the end of the jobs under way, with the interrupt off: a kernel cannot be aborted. In a
+    /// chain each end must be seen before the next job can end: two jobs, and two looks more, because
+    /// AP_DONE may be read once again right after AP_CONTINUE.
+    fn stop_program(&self) -> StopProgram {
+        let ctrl = regs::CTRL.offset();
+        let limit_us = self.stop_us.min(PROGRAM_US);
+        let mut steps = Vec::<_, { 2 * 2 * CHAIN + 2 }>::new();
+        // There is room for all.
+        if self.map.has_interrupt() {
+            let _ = steps.push(StopStep::write(regs::GIE.offset(), u32::MAX, 0));
+        }
+        if self.map.protocol() == Protocol::Chain {
+            for _ in 0..2 * CHAIN {
+                let _ = steps.push(StopStep::poll_while(ctrl, regs::AP_DONE | regs::AP_IDLE, 0, limit_us));
+                let _ = steps.push(StopStep::write(ctrl, u32::MAX, regs::AP_CONTINUE));
+            }
+        }
+        let _ = steps.push(StopStep::poll_until(ctrl, regs::IDLE_MASK, regs::AP_IDLE, limit_us));
+        StopProgram::new(&steps).unwrap_or_default()
+    }
+}
+
+impl<D: Device, const OPERANDS: usize> TypedDriver<OPERANDS> for ApCtrl<D> {
+    /// The scalars in the map's order, one word each, two where one has more than 32 bits.
+    type Args = [u32];
+    type Words = Vec<u32, { MAX_WORDS + 1 }>;
+    /// The results in the map's order.
+    type Report = [u32; MAX_RESULTS];
+
+    /// One word more than any map takes keeps what is too long too long.
+    fn words(args: &[u32]) -> Self::Words {
+        args.iter().copied().take(MAX_WORDS + 1).collect()
+    }
+
+    fn report(&self, completion: &Completion) -> [u32; MAX_RESULTS] {
+        completion.words
+    }
+}
+
+forward_as_fd!({D: Device} ApCtrl<D>, device: D);

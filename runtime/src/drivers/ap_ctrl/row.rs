@@ -1,0 +1,35 @@
+#![allow(unsafe_code, reason = "which core is behind registers is the program's word")]
+//! How every language opens it by its name: with the kernel's map as its tool wrote it.
+
+use super::{ApCtrl, describe};
+#[cfg(feature = "sim")]
+use crate::sim::AnyModel;
+use crate::{
+    hw::Device,
+    job::{AnyDriver, Parts},
+    types::{Error, Result, Timeout},
+};
+
+pub(crate) const NAME: &str = "ap_ctrl";
+pub(crate) const HELP: &str = "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us";
+/// HLS gives each kernel a name of its own.
+pub(crate) const COMPATIBLE: &[&str] = &[];
+pub(crate) const MEMORY_BYTES: usize = 0;
+pub(crate) const COPIES: bool = false;
+#[cfg(feature = "sim")]
+pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(<super::ApCtrlModel>::default()));
+
+/// # Safety
+/// As [`ApCtrl::open`].
+pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, D>) -> Result<AnyDriver<'a>> {
+    parts.settings.only(&["stop_us"])?;
+    let map = parts.map.ok_or(Error::NotFound { what: "map of the kernel", among: 0 })?;
+    // SAFETY: the caller's promise.
+    let driver = unsafe { ApCtrl::open(parts.device, describe::any(map, "")?.build()?)? };
+    let stop_us = parts.settings.number("stop_us", 1, u32::MAX.into())?;
+    let stop_us = stop_us.and_then(|stop_us| u32::try_from(stop_us).ok());
+    Ok(AnyDriver::new(match stop_us {
+        Some(stop_us) => driver.stops_within(Timeout::us(stop_us)),
+        None => driver,
+    }))
+}

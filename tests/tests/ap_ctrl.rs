@@ -1,0 +1,36 @@
+//! Kernels that HLS made, from data: their maps, the files they come from, and the driver on its model.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+
+#[path = "ap_ctrl/chain.rs"]
+mod chain;
+#[path = "ap_ctrl/files.rs"]
+mod files;
+#[path = "ap_ctrl/maps.rs"]
+mod maps;
+#[path = "ap_ctrl/one_job.rs"]
+mod one_job;
+
+use contigo::{
+    Align, OperandSpec,
+    drivers::ap_ctrl::{KernelMap, Protocol},
+};
+
+/// `long scale(const int *from, int *to, int m, int n, long factor)`: `m` rows of `n`, times `factor`.
+const SCALE: KernelMap = {
+    let words = match Align::new(4) {
+        Ok(align) => align,
+        Err(_) => Align::LINE,
+    };
+    let map = KernelMap::named("scale", Protocol::Hs)
+        .interrupt(true)
+        .result("ap_return", 0x10, 64)
+        .pointer("from", 0x1C, OperandSpec::to_device().aligned(words), "4*m*n")
+        .pointer("to", 0x28, OperandSpec::from_device().aligned(words), "4*m*n")
+        .scalar("m", 0x34, 32)
+        .scalar("n", 0x3C, 16)
+        .scalar("factor", 0x44, 64);
+    match map.build() {
+        Ok(map) => map,
+        Err(_) => panic!("the table is wrong"),
+    }
+};

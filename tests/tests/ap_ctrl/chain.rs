@@ -1,0 +1,190 @@
+//! `ap_ctrl_chain`: two jobs in the kernel at once.
+#![allow(unsafe_code, reason = "a stop program is run on a device that its driver still has")]
+
+use contigo::{
+    Align, CpuBuf, Driver, Error, Irq, Mmio, Pool, Queue, Region, Timeout,
+    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, SimApCtrl, regs},
+    forward,
+    sim::{Faults, SimBoard, SimConfig, SimWindow},
+};
+
+const LIMIT: Timeout = Timeout::ms(20);
+const BYTES: usize = 4096;
+
+type CopyQueue<'p, 'd, const SLOTS: usize> = Queue<'p, ApCtrl<SimWindow<'d, ApCtrlModel>>, SLOTS, 2>;
+
+/// The model's own kernel, `copy`, and buffers.
+fn with_copier<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl<'_>, &Pool<'_, 8>) -> R) -> R {
+    let board = SimBoard::with(SimConfig { seed, faults });
+    let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * BYTES, Align::LINE).unwrap(), BYTES).unwrap();
+    let kernel = SimApCtrl::<contigo::drivers::ap_ctrl::KernelFn>::new(&board, board.port());
+    let result = act(&board, &kernel, &pool);
+    assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
+    result
+}
+
+fn filled<'p>(pool: &'p Pool<'_, 8>, byte: u8) -> CpuBuf<'p> {
+    let mut buf = pool.take().unwrap();
+    buf.view_mut::<u8>().unwrap().fill(byte);
+    buf
+}
+
+fn open<'d>(kernel: &'d SimApCtrl<'_>) -> ApCtrl<SimWindow<'d, ApCtrlModel>> {
+    ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()
+}
+
+fn push<'p>(queue: &mut CopyQueue<'p, '_, 2>, pool: &'p Pool<'_, 8>, byte: u8) {
+    let bytes = u32::try_from(BYTES).unwrap();
+    queue.push([filled(pool, byte).to_device(..), filled(pool, 0).from_device(..)], &[bytes]).unwrap();
+}
+
+/// `jobs` copies with `SLOTS` in flight: how long each takes on average, in nanoseconds.
+fn pace<const SLOTS: usize>(jobs: u32) -> u64 {
+    with_copier(Faults::NONE, 1, |board, kernel, pool| {
+        let mut queue = CopyQueue::<SLOTS>::new(open(kernel)).unwrap();
+        let bytes = u32::try_from(BYTES).unwrap();
+        let begin_ns = board.now_ns();
+        let (mut pushed, mut done) = (0, 0);
+        while done < jobs {
+            while pushed < jobs && !queue.is_full() {
+                let operands = [filled(pool, pushed.to_le_bytes()[0]).to_device(..), filled(pool, 0).from_device(..)];
+                queue.push(operands, &[bytes]).unwrap();
+                pushed += 1;
+            }
+            let ended = queue.next(LIMIT).unwrap().unwrap();
+            assert_eq!(ended.report[0], bytes);
+            assert!(ended.buffers[1].view::<u8>().unwrap() == [done.to_le_bytes()[0]; BYTES], "job {done}");
+            done += 1;
+        }
+        (board.now_ns() - begin_ns) / u64::from(jobs)
+    })
+}
+
+#[test]
+fn two_jobs_in_flight_overlap() {
+    let (one, two) = (pace::<1>(200), pace::<2>(200));
+    assert!(two * 10 < one * 7, "{two} ns a job with two in flight, {one} with one");
+}
+
+#[test]
+fn the_kernel_has_taken_both() {
+    with_copier(Faults::NONE, 2, |_, kernel, pool| {
+        let mut queue = CopyQueue::<2>::new(open(kernel)).unwrap();
+        push(&mut queue, pool, 1);
+        push(&mut queue, pool, 2);
+        assert_eq!(
+            queue.push([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &[1]).unwrap_err().error,
+            Error::QueueFull { depth: 2 }
+        );
+        // The second waits until the kernel has taken the first; a look gives it.
+        kernel.run_for(2).unwrap();
+        assert!(queue.next(Timeout::NOW).unwrap().is_none(), "the first is at work");
+        kernel.run_for(2).unwrap();
+        let ctrl = queue.driver().device().read32(regs::CTRL.offset());
+        assert_eq!(ctrl & (regs::AP_START | regs::AP_DONE | regs::AP_IDLE), 0, "both were taken, and none has ended: {ctrl:#x}");
+        assert_eq!(queue.len(), 2);
+        for byte in [1, 2] {
+            assert!(queue.next(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [byte; BYTES]);
+        }
+        assert_eq!(queue.counts().ran_dry, 1);
+    });
+}
+
+#[test]
+fn interrupts_that_are_late_or_lost_keep_every_job_and_its_order() {
+    for seed in 0..40 {
+        with_copier(Faults { late_irq: 300, lost_irq: 300, ..Faults::NONE }, seed, |_, kernel, pool| {
+            let mut queue = CopyQueue::<2>::new(open(kernel)).unwrap();
+            push(&mut queue, pool, 0);
+            for job in 1..=50 {
+                push(&mut queue, pool, job);
+                assert!(queue.next(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [job - 1; BYTES]);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_stop_lets_what_was_taken_end_and_gives_back_what_waits() {
+    let mut ends = [0; 3];
+    for wait_us in 0..12 {
+        with_copier(Faults::NONE, 3, |_, kernel, pool| {
+            let mut queue = CopyQueue::<2>::new(open(kernel)).unwrap();
+            push(&mut queue, pool, 1);
+            push(&mut queue, pool, 2);
+            kernel.run_for(wait_us).unwrap();
+            let first = queue.next(Timeout::NOW).unwrap();
+            queue.stop().unwrap();
+            assert!(regs::is_idle(queue.driver().device().read32(0)));
+            let (mut told, mut back) = (0, 0);
+            while let Some(done) = queue.next(LIMIT).unwrap() {
+                let [_, to] = done.buffers;
+                assert_eq!(to.view::<u8>().unwrap()[0], to.view::<u8>().unwrap()[BYTES - 1]);
+                told += 1;
+            }
+            while queue.take_back().is_some() {
+                back += 1;
+            }
+            ends[back] += 1;
+            let before = usize::from(first.is_some());
+            assert_eq!((told + back + before, queue.counts().completed), (2, (told + before) as u64));
+            // It starts anew, with nothing left over.
+            push(&mut queue, pool, 9);
+            assert!(queue.next(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [9; BYTES]);
+        });
+    }
+    assert!(ends[0] > 0 && ends[1] > 0, "some waited, some were taken: {ends:?}");
+}
+
+#[test]
+fn the_stop_program_ends_both_jobs_with_nobody_to_see_their_ends() {
+    for wait_us in 0..12 {
+        with_copier(Faults::NONE, 4, |board, kernel, pool| {
+            let mut queue = CopyQueue::<2>::new(open(kernel)).unwrap();
+            push(&mut queue, pool, 1);
+            push(&mut queue, pool, 2);
+            kernel.run_for(wait_us).unwrap();
+            let _ = queue.next(Timeout::NOW).unwrap();
+            let program = queue.driver().stop_program();
+            // SAFETY: it is a stop program, whose steps start nothing.
+            unsafe { program.run(&Shared(queue.driver().device()), 1) }.unwrap();
+            let owned = board.counts().bytes_written;
+            kernel.run_for(1000).unwrap();
+            assert_eq!((board.counts().bytes_written, regs::is_idle(kernel_ctrl(&queue))), (owned, true), "after {wait_us} us");
+            queue.clear().unwrap();
+        });
+    }
+}
+
+fn kernel_ctrl(queue: &CopyQueue<'_, '_, 2>) -> u32 {
+    queue.driver().device().read32(regs::CTRL.offset())
+}
+
+/// A device that its driver still has.
+struct Shared<'a, D>(&'a D);
+
+// SAFETY: the registers are one device's; the driver does nothing meanwhile.
+unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
+    forward!(|this| this.0 => len_bytes, read32, write32);
+}
+
+impl<D: Irq> Irq for Shared<'_, D> {
+    forward!(|this| this.0 => now_us, wait, looks_before_clock);
+}
+
+#[test]
+fn a_hang_keeps_both_jobs_inside_until_a_reset() {
+    with_copier(Faults { hang: 1000, ..Faults::NONE }, 5, |_, kernel, pool| {
+        let mut queue = CopyQueue::<2>::new(open(kernel).stops_within(Timeout::ms(1))).unwrap();
+        push(&mut queue, pool, 1);
+        push(&mut queue, pool, 2);
+        assert!(queue.next(Timeout::ms(1)).unwrap().is_none(), "nothing came, and nothing is stopped");
+        assert!(matches!(queue.stop().unwrap_err(), Error::WillNotStop { device: "ap_ctrl", waited_us: 1_000, .. }));
+        assert!(queue.take_back().is_none() && queue.len() == 2);
+        kernel.reset().unwrap();
+        queue.stop().unwrap();
+        assert!(queue.next(LIMIT).unwrap().is_none());
+        assert!(queue.take_back().is_some() && queue.take_back().is_some() && queue.is_empty());
+    });
+}

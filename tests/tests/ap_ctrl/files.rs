@@ -1,0 +1,181 @@
+//! Files: of the shape that the tools write, cut off at every byte, and damaged at random.
+
+use contigo::{
+    Direction,
+    drivers::ap_ctrl::{
+        KernelMap, MapBuilder, MapError, MapRule, Protocol,
+        describe::{any, header, hwh, json},
+    },
+};
+use fastrand::Rng;
+
+/// The shape of Vitis HLS 2022.1 (as in yxd97/check_vitis on GitHub, `xhbm_kernel_hw.h`), with a result and an output added.
+const HEADER: &str = include_str!("xfilter_hw.h");
+/// The shape of Vivado 2018.3 (as in Xilinx/PYNQ-HelloWorld on GitHub, `resizer.hwh`), with pointers as Vitis HLS has them.
+const HWH: &str = include_str!("system.hwh");
+const JSON: &str = r#"{"name": "filter", "protocol": "ap_ctrl_chain", "window": 4096, "interrupt": true,
+  "pointers": [
+    {"name": "from", "offset": "0x18", "direction": "in", "align": 4, "bytes": "4*n"},
+    {"name": "to", "offset": 36, "bits": 64, "direction": "out", "min": 4, "max": 65536}
+  ],
+  "scalars": [{"name": "n", "offset": 48}],
+  "results": []}"#;
+
+type Read = for<'a> fn(&'a [u8]) -> Result<MapBuilder<'a>, MapError>;
+const FILES: [(&str, Read); 3] = [(JSON, json::map), (HEADER, header::map), (HWH, |text| hwh::map(text, "filter_0"))];
+
+#[test]
+fn a_header_says_what_hls_made() {
+    let read = header::map(HEADER.as_bytes()).unwrap();
+    let map = read.direction("from_r", Direction::ToDevice).length("from_r", "4*n").length("to_r", "4*n").build().unwrap();
+    assert_eq!((map.name().as_str(), map.protocol(), map.has_interrupt()), ("FILTER", Protocol::Chain, true));
+    let pointers: Vec<_> = map.pointers().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
+    assert_eq!(pointers, [("from_r", 0x18, 64), ("to_r", 0x24, 64)]);
+    assert_eq!([map.operands()[0].direction, map.operands()[1].direction], [Direction::ToDevice, Direction::Bidirectional]);
+    assert_eq!(map.operands()[0].align_bytes, 64, "what a wide port may assume");
+    let scalars: Vec<_> = map.scalars().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
+    assert_eq!(scalars, [("n", 0x30, 32), ("mode", 0x38, 3)]);
+    let results: Vec<_> = map.results().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
+    assert_eq!(results, [("ap_return", 0x10, 32), ("peak", 0x40, 16)]);
+    assert_eq!(json::map(map.to_string().as_bytes()).unwrap().build().unwrap(), map);
+}
+
+#[test]
+fn a_header_without_comments_says_nearly_as_much() {
+    let defines: String = HEADER.lines().filter(|line| line.starts_with('#')).flat_map(|line| [line, "\r\n"]).collect();
+    let map = header::map(defines.as_bytes()).unwrap().build().unwrap();
+    assert_eq!((map.name().as_str(), map.pointers().len(), map.results().len()), ("FILTER_CONTROL", 2, 1));
+    assert_eq!((map.pointers()[0].name().as_str(), map.scalars()[1].bits()), ("FROM_R", 3));
+}
+
+#[test]
+fn a_pointer_of_32_bits_is_the_programs_word() {
+    // Vivado HLS 2019.2 for a 32-bit bus (as in whbldhwj/ppcg on GitHub, xkernel0_hw.h).
+    let text = "// control\n// 0x00 : Control signals\n//        bit 0  - ap_start (Read/Write/COH)\n\
+        // 0x10 : Data signal of A_V\n//        bit 31~0 - A_V[31:0] (Read/Write)\n// 0x14 : reserved\n\
+        #define XKERNEL0_CONTROL_ADDR_A_V_DATA 0x10\n#define XKERNEL0_CONTROL_BITS_A_V_DATA 32\n";
+    let read = header::map(text.as_bytes()).unwrap();
+    assert_eq!(read.build().unwrap_err().rule, MapRule::NoPointers);
+    let map = read.as_pointer("A_V").build().unwrap();
+    assert_eq!((map.addr_bits(), map.protocol(), map.has_interrupt(), map.window_bytes()), (32, Protocol::Hs, false, 0x14));
+}
+
+#[test]
+fn a_hand_off_says_the_same_of_one_instance() {
+    let map = hwh::map(HWH.as_bytes(), "filter_0").unwrap().length("to_r", "2*n").build().unwrap();
+    assert_eq!((map.name().as_str(), map.protocol(), map.has_interrupt(), map.window_bytes()), ("filter_0", Protocol::Hs, true, 65536));
+    let pointers: Vec<_> = map.pointers().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
+    assert_eq!(pointers, [("from_r", 24, 64), ("to_r", 36, 64)]);
+    assert_eq!(map.scalars().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect::<Vec<_>>(), [("n", 48, 16)]);
+    assert_eq!(map.results().iter().map(|each| (each.name().as_str(), each.offset())).collect::<Vec<_>>(), [("ap_return", 16)]);
+    assert_eq!(hwh::map(HWH.as_bytes(), "").unwrap().build().unwrap().name().as_str(), "filter_0", "the first of HLS");
+    let missing = hwh::map(HWH.as_bytes(), "filter_9").unwrap_err();
+    assert_eq!((missing.rule, missing.name.as_str()), (MapRule::Missing("MODULE with this INSTANCE"), "filter_9"));
+    assert_eq!(hwh::map(HWH.as_bytes(), "axi_intc_0").unwrap_err().rule, MapRule::NoControl);
+}
+
+#[test]
+fn a_file_of_any_kind_is_known_by_its_first_letter() {
+    for ((text, read), name) in FILES.into_iter().zip(["filter", "FILTER", "filter_0"]) {
+        let read = read(text.as_bytes()).unwrap().build().unwrap();
+        assert_eq!(read.name().as_str(), name);
+        assert_eq!(any(text.as_bytes(), "").unwrap().build().unwrap(), read);
+    }
+}
+
+/// The rule that is broken, and the line.
+fn refused<'a>(read: Result<MapBuilder<'a>, MapError>) -> (MapRule, u32) {
+    let error = read.and_then(|map| map.build()).unwrap_err();
+    assert!(error.to_string().starts_with(&format!("line {}, byte {}: ", error.line, error.byte)), "{error}");
+    (error.rule, error.line)
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_named_with_its_line() {
+    let json = |from: &str, to: &str| refused(json::map(JSON.replace(from, to).as_bytes()));
+    assert_eq!(json("chain", "none"), (MapRule::NoControl, 1));
+    assert_eq!(json("chain", "x"), (MapRule::Expected("`ap_ctrl_hs` or `ap_ctrl_chain`"), 1));
+    assert_eq!(json("\"in\"", "\"up\""), (MapRule::Expected("`in`, `out` or `inout`"), 3));
+    assert_eq!(json(": 36", ": 38"), (MapRule::Offset, 4));
+    assert!(matches!(json(": 36", ": 28"), (MapRule::Overlaps(_), 3)));
+    assert_eq!(json("4096", "48"), (MapRule::OutsideWindow { window_bytes: 48 }, 6));
+    assert_eq!(json("4*n", "4*k").1, 3);
+    assert_eq!(json("4*n", "4*\\n"), (MapRule::Expected("a string without escapes, and its end"), 3));
+    assert_eq!(json("48}", "48.5}"), (MapRule::Expected("`,` or `}`"), 6));
+    assert_eq!(json("48}", "-48}"), (MapRule::Expected("a whole number of 32 bits"), 6));
+    assert_eq!(json("48}", "4294967296}"), (MapRule::Expected("a whole number of 32 bits"), 6));
+    assert_eq!(json("\"offset\": 48", "\"bits\": 32"), (MapRule::Missing("key `offset`"), 6));
+    assert_eq!(json("\"results\": []}", "\"results\": []} x"), (MapRule::Expected("the end"), 7));
+    assert_eq!(json("true", "1"), (MapRule::Expected("`true` or `false`"), 1));
+    assert_eq!(json("\"max\"", "\"most\""), (MapRule::Expected("one of a map's keys"), 4));
+
+    let header = |from: &str, to: &str| refused(header::map(HEADER.replace(from, to).as_bytes()));
+    let line = |text: &str| u32::try_from(HEADER.lines().position(|line| line.contains(text)).unwrap()).unwrap() + 1;
+    assert_eq!(header("BITS_N_DATA      32", "BITS_N_DATA      33"), (MapRule::Disagrees, line("BITS_N_DATA")));
+    assert_eq!(header("BITS_N_DATA ", "BITS_K_DATA "), (MapRule::NoSuchArgument, line("BITS_N_DATA")));
+    assert_eq!(header("0x44 : Control", "0x00 : Control"), (MapRule::SecondWindow, line("0x44 : Control")));
+    assert_eq!(header("XFILTER_CONTROL_ADDR_PEAK", "XFILTER_CONTROL_R_ADDR_PEAK"), (MapRule::SecondWindow, line("ADDR_PEAK_DATA")));
+    assert_eq!(header("0x44 : Control signal of peak", "0x1fff : Memory 'table' (1200 * 32b)"), (MapRule::MemoryInWindow, line("0x44 :")));
+    assert_eq!(header(" n[31:0]", " n[127:0]"), (MapRule::Disagrees, line("BITS_N_DATA")));
+    assert_eq!(header(" n[31:0]", " n[x:0]"), (MapRule::Expected("a bit's number"), line(" n[31:0]")));
+    let none = "// control\n// 0x00 : reserved\n// 0x10 : Data signal of ap_return\n//        bit 0  - ap_return[0] (Read)\n";
+    assert_eq!(refused(header::map(none.as_bytes())).0, MapRule::NoControl, "ap_ctrl_none, as Vitis HLS 2024.1 writes it");
+
+    let hwh = |from: &str, to: &str| refused(hwh::map(HWH.replace(from, to).as_bytes(), "filter_0")).0;
+    assert_eq!(hwh("NAME=\"CTRL\"", "NAME=\"CTRL_\""), MapRule::NoControl);
+    assert_eq!(hwh("</MODULE>\n  </MODULES>", ""), MapRule::Expected("the end of MODULE"));
+    assert_eq!(hwh("<REGISTER NAME=\"n\">", "</REGISTERS><REGISTERS><REGISTER NAME=\"n\">"), MapRule::SecondWindow);
+    assert_eq!(hwh("<REGISTER NAME=\"n\">", "<REGISTER NAME=\"Memory_n\">"), MapRule::MemoryInWindow);
+    assert_eq!(hwh("NAME=\"ADDRESS_OFFSET\" VALUE=\"48\"", "NAME=\"X\" VALUE=\"\""), MapRule::Missing("ADDRESS_OFFSET"));
+    assert_eq!(json::map(&vec![b' '; (32 << 20) + 1]).unwrap_err().rule, MapRule::TooLong);
+}
+
+#[test]
+fn a_file_that_is_cut_off_anywhere_is_an_error_or_a_map() {
+    for (text, read) in FILES {
+        let whole = read(text.as_bytes()).unwrap().build().unwrap();
+        for end in 0..text.len() {
+            if let Ok(map) = read(&text.as_bytes()[..end]).and_then(|map| map.build()) {
+                // What follows the last argument may be missing.
+                assert!(map.pointers().len() <= whole.pointers().len());
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_files_are_errors_or_maps_that_are_read_again() {
+    let mut rng = Rng::with_seed(1);
+    let (mut maps, mut errors) = (0, 0);
+    for round in 0..12_000 {
+        let (text, read) = FILES[round % 3];
+        let mut bytes = text.as_bytes().to_vec();
+        for _ in 0..rng.usize(1..4) {
+            let at = rng.usize(..bytes.len());
+            match rng.u8(..4) {
+                0 => bytes[at] = rng.u8(..),
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, *rng.choice(b"{}[]\",:<>/-'0123456789\n\0\xFF").unwrap()),
+                _ => {
+                    let end = rng.usize(at..bytes.len().min(at + 40));
+                    let part = bytes[at..end].to_vec();
+                    let to = rng.usize(..bytes.len());
+                    bytes.splice(to..to, part);
+                }
+            }
+        }
+        match read(&bytes).and_then(|map| map.build()) {
+            Ok(map) => {
+                again(&map);
+                maps += 1;
+            }
+            Err(_) => errors += 1,
+        }
+    }
+    assert!(maps > 500 && errors > 500, "{maps} {errors}");
+}
+
+/// What a map prints is read as the same map.
+fn again(map: &KernelMap) {
+    assert_eq!(&json::map(map.to_string().as_bytes()).unwrap().build().unwrap(), map);
+}

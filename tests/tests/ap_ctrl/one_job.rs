@@ -1,0 +1,171 @@
+//! One job at a time: what is written, what is refused, what goes wrong.
+
+use super::SCALE;
+use contigo::{
+    Align, Device, Driver, Engine, Error, Mmio, Pool, Region, Timeout,
+    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, SimApCtrl, regs},
+    sim::{BusError, Faults, SimBoard, SimConfig},
+};
+
+const LIMIT: Timeout = Timeout::ms(20);
+
+/// What the kernel computes: its sum is what it returns.
+fn scale(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
+    let mut sum = 0_u64;
+    for at in (0..call.len_bytes(0)).step_by(4) {
+        let mut word = [0; 4];
+        call.read(0, at, &mut word)?;
+        let product = u64::from(u32::from_le_bytes(word)).wrapping_mul(call.scalar(2));
+        sum = sum.wrapping_add(product);
+        call.write(1, at, &u32::try_from(product & 0xFFFF_FFFF).unwrap().to_le_bytes())?;
+    }
+    Ok([u32::try_from(sum & 0xFFFF_FFFF).unwrap(), u32::try_from(sum >> 32).unwrap(), 0, 0])
+}
+
+fn with_kernel<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl<'_>, &Pool<'_, 8>) -> R) -> R {
+    let board = SimBoard::with(SimConfig { seed, faults });
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+    let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(SCALE, scale as _).unwrap());
+    let result = act(&board, &kernel, &pool);
+    assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
+    result
+}
+
+#[test]
+fn a_kernel_computes_and_returns_64_bits() {
+    with_kernel(Faults::NONE, 1, |_, kernel, pool| {
+        let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        for round in 1..=20_u32 {
+            let (mut from, to) = (pool.take().unwrap(), pool.take().unwrap());
+            from.view_mut::<u32>().unwrap().fill(round);
+            // 3 rows of 5, times 2^33 + 7: the low half of a product is 7 times.
+            let job = engine.start([from.to_device(..60), to.from_device(..60)], &[3, 5, 7, 2]).unwrap();
+            let done = job.wait(LIMIT).unwrap();
+            assert_eq!(done.buffers[1].view_at::<u32>(..60).unwrap(), [7 * round; 15]);
+            let sum = 15 * u64::from(round) * (7 + (2 << 32));
+            assert_eq!(done.report[..2], [u32::try_from(sum & 0xFFFF_FFFF).unwrap(), u32::try_from(sum >> 32).unwrap()]);
+        }
+        assert_eq!(engine.jobs().completed, 20);
+    });
+}
+
+#[test]
+fn a_job_that_leaves_its_operands_is_refused_before_a_register_is_written() {
+    with_kernel(Faults::NONE, 2, |_, kernel, pool| {
+        let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        let mut refused = |from: usize, to: usize, args: &[u32]| {
+            let [a, b] = [pool.take().unwrap(), pool.take().unwrap()];
+            engine.start([a.to_device(..from), b.from_device(..to)], args).unwrap_err().error
+        };
+        assert_eq!(refused(60, 59, &[3, 5, 1, 0]), Error::BufferSize { index: 1, need_bytes: 60, have_bytes: 59 });
+        assert_eq!(refused(56, 60, &[3, 5, 1, 0]), Error::BufferSize { index: 0, need_bytes: 60, have_bytes: 56 });
+        let all = [u32::MAX, 0xFFFF, 1, 0];
+        let need_bytes = 4 * u64::from(u32::MAX) * 0xFFFF;
+        assert_eq!(refused(60, 60, &all), Error::BufferSize { index: 0, need_bytes, have_bytes: 60 });
+        let wide = Error::Argument { name: "scalar 1", value: 0x1_0005, min: 0, max: 0xFFFF, multiple_of: 1 };
+        assert_eq!(refused(60, 60, &[3, 0x1_0005, 1, 0]), wide, "the register has 16 bits, and would drop one");
+        for count in [0, 3, 5, 32, 33, 40] {
+            let words = |value| Error::Argument { name: "the count of argument words", value, min: 4, max: 4, multiple_of: 1 };
+            assert_eq!(refused(60, 60, &vec![1; count]), words(count.min(33) as u64));
+        }
+        let from = pool.take().unwrap().into_dev_at(2);
+        let error = engine.start([from, pool.take().unwrap().from_device(..60)], &[1, 1, 1, 0]).unwrap_err().error;
+        assert!(matches!(error, Error::BufferAlign { index: 0, align_bytes: 4, .. }), "{error}");
+        let pointer = contigo::mmio::Register::<contigo::mmio::ReadOnly>::at(0x1C);
+        assert_eq!(pointer.read(engine.driver().device()), u32::MAX, "no pointer was written");
+    });
+}
+
+/// An operand that begins at byte `at`.
+trait At<'p> {
+    fn into_dev_at(self, at: usize) -> contigo::Operand<'p>;
+}
+
+impl<'p> At<'p> for contigo::CpuBuf<'p> {
+    fn into_dev_at(self, at: usize) -> contigo::Operand<'p> {
+        self.to_device(at..at + 60)
+    }
+}
+
+#[test]
+fn an_interrupt_that_comes_late_or_never_costs_time_and_no_result() {
+    for faults in [Faults { late_irq: 1000, ..Faults::NONE }, Faults { lost_irq: 1000, ..Faults::NONE }] {
+        with_kernel(faults, 3, |_, kernel, pool| {
+            let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+            for _ in 0..50 {
+                let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
+                assert!(job.unwrap().wait(LIMIT).is_ok());
+            }
+        });
+    }
+}
+
+#[test]
+fn the_interrupt_ends_a_wait_and_is_taken_back() {
+    with_kernel(Faults::NONE, 4, |board, kernel, pool| {
+        let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        for _ in 0..3 {
+            let before_ns = board.now_ns();
+            let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
+            drop(job.unwrap().wait(LIMIT).unwrap());
+            assert!(board.now_ns() - before_ns < 10_000, "a job takes some microseconds, the limit 20,000");
+            assert_eq!(regs::ISR.read(engine.driver().device()), 0);
+        }
+    });
+}
+
+#[test]
+fn a_kernel_that_hangs_or_runs_wild_keeps_its_buffers_until_it_is_reset() {
+    for faults in [Faults { hang: 1000, ..Faults::NONE }, Faults { stuck: 1000, ..Faults::NONE }] {
+        with_kernel(faults, 5, |board, kernel, pool| {
+            let driver = ApCtrl::open_simulated(kernel.window().unwrap()).unwrap().named("scale").stops_within(Timeout::ms(3));
+            let mut engine = Engine::new(driver).unwrap();
+            let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
+            let before_ns = board.now_ns();
+            let failed = job.unwrap().wait(Timeout::ms(1)).unwrap_err();
+            assert!(matches!(failed.error, Error::WillNotStop { device: "scale", waited_us: 3_000, .. }), "{}", failed.error);
+            assert_eq!((failed.cause, failed.buffers.is_none()), (Error::Timeout { timeout_us: 1_000 }, true));
+            assert!((4_000_000..4_500_000).contains(&(board.now_ns() - before_ns)), "both limits, and not more");
+            assert!(engine.recover().is_err() && engine.is_busy());
+            kernel.reset().unwrap();
+            engine.recover().unwrap();
+            assert!(!engine.is_busy());
+        });
+    }
+}
+
+#[test]
+fn what_ends_while_it_is_stopped_is_told_once() {
+    with_kernel(Faults::NONE, 6, |_, kernel, pool| {
+        let driver = ApCtrl::open_simulated(kernel.window().unwrap()).unwrap();
+        let mut queue = contigo::Queue::<_, 1, 2>::new(driver).unwrap();
+        let operands = || [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)];
+        queue.push_words(operands(), &[3, 5, 1, 0]).unwrap();
+        queue.stop().unwrap();
+        assert!(queue.next(LIMIT).unwrap().is_some(), "the kernel cannot be aborted: it came to its end");
+        assert!(queue.next(LIMIT).unwrap().is_none() && queue.take_back().is_none());
+        // Nobody asks for what ended: the next job is not taken for it.
+        queue.push_words(operands(), &[3, 5, 1, 0]).unwrap();
+        queue.stop().unwrap();
+        drop(queue.take_back().unwrap());
+        queue.push_words(operands(), &[3, 5, 1, 0]).unwrap();
+        assert!(queue.next(Timeout::NOW).unwrap().is_none(), "it has hardly begun");
+        assert!(queue.next(LIMIT).unwrap().is_some());
+    });
+}
+
+#[test]
+fn the_stop_program_waits_for_the_end() {
+    with_kernel(Faults::NONE, 7, |_, kernel, pool| {
+        let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]).unwrap();
+        let program = job.driver().stop_program();
+        std::mem::forget(job);
+        assert_eq!(program.steps().len(), 2, "the interrupt off, and one poll");
+        kernel.run_for(1000).unwrap();
+        assert!(regs::is_idle(engine.driver().device().read32(0)));
+        engine.recover().unwrap();
+        assert_eq!(engine.driver().device().port().name, engine.port().name);
+    });
+}
