@@ -1,3 +1,4 @@
+import os
 from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Optional, Tuple, TypedDict, Union
 
 __version__: str
@@ -75,6 +76,19 @@ class Device:
         **settings: int,
     ) -> Engine:
         """The program promises that the device is the one that this driver is for, and that nobody else drives it."""
+    def kernel(
+        self,
+        source: Union[KernelMap, str, os.PathLike[str], bytes],
+        *,
+        instance: str = "",
+        directions: Optional[Mapping[str, str]] = None,
+        lengths: Optional[Mapping[str, str]] = None,
+        pointers: Iterable[str] = (),
+        scalars: Iterable[str] = (),
+        timeout: float = 1.0,
+        interrupt: bool = True,
+    ) -> Kernel:
+        """The HLS kernel that this device is. The program promises that the map is its own. `timeout`: seconds for one call."""
     def read32(self, offset: int) -> int: ...
     def write32(self, offset: int, value: int) -> None:
         """The program promises that the device touches only bytes that were handed to it, and has stopped before they are taken back."""
@@ -148,6 +162,46 @@ class Engine:
     @property
     def counts(self) -> dict[str, int]: ...
     def __enter__(self) -> Engine: ...
+    def __exit__(self, *exception: Any) -> bool: ...
+
+class KernelMap:
+    """A kernel's arguments and registers, from JSON, HLS' `x<name>_hw.h`, or Vivado's `.hwh` with the `instance`'s name.
+
+    What the file does not say, by the arguments' names: `directions` ("to_device", "from_device", "both"), `lengths` in bytes ("4*n").
+    """
+    name: str
+    json: str
+    arguments: list[str]
+    pointers: list[dict[str, Any]]
+    scalars: list[dict[str, Any]]
+    results: list[dict[str, Any]]
+    def __init__(
+        self,
+        source: Union[str, os.PathLike[str], bytes],
+        *,
+        instance: str = "",
+        directions: Optional[Mapping[str, str]] = None,
+        lengths: Optional[Mapping[str, str]] = None,
+        pointers: Iterable[str] = (),
+        scalars: Iterable[str] = (),
+    ) -> None: ...
+    @property
+    def registers(self) -> dict[str, Tuple[int, int]]: ...
+
+class Kernel:
+    """An HLS kernel, called like the C function that it was made of: `kernel(a, b, out, n=1024)`."""
+    engine: Engine
+    map: KernelMap
+    timeout: float
+    def __call__(self, *args: Union[Buffer, Operand, float], **named: Union[Buffer, Operand, float]) -> Union[int, dict[str, int], None]: ...
+    def start(self, *args: Union[Buffer, Operand, float], **named: Union[Buffer, Operand, float]) -> Job: ...
+    def job(
+        self, *args: Union[Buffer, Operand, float], **named: Union[Buffer, Operand, float]
+    ) -> Tuple[list[Union[Buffer, Operand]], list[int]]:
+        """The operands and the words, for `Queue.push(operands, *words)`."""
+    def returned(self, done: Done) -> Union[int, dict[str, int], None]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Kernel: ...
     def __exit__(self, *exception: Any) -> bool: ...
 
 class Queue:

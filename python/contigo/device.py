@@ -1,8 +1,7 @@
 """A device with the names of its registers."""
 
-from collections.abc import Mapping
-
 from . import _contigo
+from .kernel import Kernel, KernelMap
 
 
 class Registers:
@@ -87,3 +86,19 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
     def wait(self, at, value, mask=0xFFFF_FFFF, *, timeout=1.0):
         """`wait32`, of a register by its offset or its name."""
         return self.wait32(at if isinstance(at, int) else self.registers.offset(at), value, mask, timeout=timeout)
+
+    def kernel(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), timeout=1.0, interrupt=True):
+        """The HLS kernel that this device is, called like a function: `kernel(a, b, out, n=1024)`.
+
+        `source` and what the file does not say are a `KernelMap`'s, or one of these. `timeout` is
+        for one call, in seconds. After that the kernel is stopped: it cannot be aborted, so that the
+        end of its job is waited for, half a second at most. The buffers of one that does not end are
+        lost.
+
+        The program promises that the map is this kernel's, and that the kernel stays inside the
+        buffers that it is given. No register can prove that.
+        """
+        map = source
+        if not isinstance(source, KernelMap):
+            map = KernelMap(source, instance=instance, directions=directions, lengths=lengths, pointers=pointers, scalars=scalars)
+        return Kernel(self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt), map, timeout)

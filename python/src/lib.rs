@@ -11,7 +11,8 @@
 //!        │                            └── operand.rs: a part of it, for a job
 //!        └── imported.rs: a framework's array that lies there
 //! ```
-//! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs and frames.
+//! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs and
+//! frames, `contigo/kernel.py` the call of a kernel whose map `kernel.rs` reads.
 //!
 //! Python has a heap and objects live as long as somebody looks at them; so what Rust's types say at compile time is checked here when it
 //! is called, and memory that was once opened stays open until the process ends. A child of fork
@@ -26,6 +27,7 @@ mod export;
 mod handover;
 mod imported;
 mod jobs;
+mod kernel;
 mod mine;
 mod names;
 mod operand;
@@ -51,6 +53,7 @@ fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<engine::Engine>()?;
     module.add_class::<engine::Job>()?;
     module.add_class::<engine::Done>()?;
+    module.add_function(wrap_pyfunction!(kernel::_kernel_map, module)?)?;
     module.add_function(wrap_pyfunction!(region::open_memory, module)?)?;
     module.add_function(wrap_pyfunction!(names::inventory, module)?)
 }

@@ -20,6 +20,7 @@ from door import DOOR
 from forked import a_child_of_fork_gets_nothing
 from handovers import a_device_s_view_is_what_was_handed_over
 from jobs import JOBS
+from kernels import KERNELS
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
 DATA = ROOT / "examples" / "gemm8" / "data"
@@ -507,6 +508,7 @@ TESTS = [
     deleters_on_other_threads,
     *DOOR,
     *JOBS,
+    *KERNELS,
     a_child_of_fork_gets_nothing,
     cost_of_an_export,
     tvm_relax,
