@@ -171,6 +171,7 @@ class KernelMap:
     """
     name: str
     json: str
+    interrupt: bool
     arguments: list[str]
     pointers: list[dict[str, Any]]
     scalars: list[dict[str, Any]]

@@ -1,8 +1,6 @@
 """HLS kernels, from the files that their tools write."""
 
-import json
 import os
-import struct
 from operator import index
 
 from . import _contigo
@@ -22,8 +20,10 @@ class KernelMap:
             with open(source, "rb") as file:
                 source = file.read()
         self.json = _contigo._kernel_map(source, instance, directions or {}, lengths or {}, list(pointers), list(scalars))
+        import json  # here, because Debian's smallest Python has none
+
         told = json.loads(self.json)
-        self.name, self.results = told["name"], told["results"]
+        self.name, self.interrupt, self.results = told["name"], told["interrupt"], told["results"]
         self.pointers, self.scalars = told["pointers"], told["scalars"]
         #: The arguments, in C's order: HLS puts one register after the other.
         self.arguments = [each["name"] for each in sorted(self.pointers + self.scalars, key=lambda each: each["offset"])]
@@ -32,7 +32,7 @@ class KernelMap:
     def registers(self):
         """Names for `Device(name, registers=…)`: (offset in bytes, bits)."""
         table = {"CTRL": (0x00, 32)}
-        if json.loads(self.json)["interrupt"]:
+        if self.interrupt:
             table.update(GIE=(0x04, 32), IER=(0x08, 32), ISR=(0x0C, 32))
         table.update((each["name"], (each["offset"], each["bits"])) for each in self.results + self.pointers + self.scalars)
         return table
@@ -91,15 +91,16 @@ class Kernel:
 
     def returned(self, done):
         """What the kernel returned at the end of this job."""
+        results = self.map.results
+        if len(results) == 1 and results[0]["bits"] <= 32:
+            return done.words[0] & (1 << results[0]["bits"]) - 1
         values, words = {}, list(done.words)
-        for each in self.map.results:
+        for each in results:
             value = words.pop(0)
             if each["bits"] > 32:
                 value |= words.pop(0) << 32
             values[each["name"]] = value & (1 << each["bits"]) - 1
-        if len(values) > 1:
-            return values
-        return next(iter(values.values()), None)
+        return values if len(values) > 1 else next(iter(values.values()), None)
 
     def close(self):
         """Stops the kernel and lets go of its device."""
@@ -118,11 +119,15 @@ class Kernel:
 
 def _words(name, value, bits):
     """A number in the registers of one argument, the low word first."""
+    if type(value) is int and bits <= 32 and value >> bits == 0:
+        return [value]
     try:
         number = index(value)
     except TypeError:
         if bits not in (32, 64):
             raise TypeError(f"{name} has {bits} bits, and is no float") from None
+        import struct
+
         number = int.from_bytes(struct.pack("<f" if bits == 32 else "<d", value), "little")
     if not -(1 << bits - 1) <= number < 1 << bits:
         raise ValueError(f"{name}={number} does not fit its {bits} bits")

@@ -1,9 +1,10 @@
 """Several jobs in flight: their ends in a loop, and frames of a device that writes one after the other."""
 
-import asyncio
 from time import monotonic
 
 from ._contigo import ContigoError, ForkedError
+
+# asyncio is imported where it runs: Debian's smallest Python has none.
 
 #: Between two looks of an event loop at a device that has no interrupt: seconds.
 LOOKS_EVERY_S = 0.001
@@ -11,6 +12,8 @@ LOOKS_EVERY_S = 0.001
 
 async def _next(engine, timeout):
     """`engine.next`, for an event loop: it sleeps until the interrupt's file is readable, or looks every millisecond."""
+    from asyncio import sleep
+
     deadline = monotonic() + timeout
     while True:
         # Armed before the look: what ends after that makes the file readable.
@@ -20,12 +23,14 @@ async def _next(engine, timeout):
         if done is not None or left <= 0 or engine.in_flight == 0:
             return done
         if fd is None:
-            await asyncio.sleep(min(left, LOOKS_EVERY_S))
+            await sleep(min(left, LOOKS_EVERY_S))
         else:
             await _readable(fd, left)
 
 
 async def _readable(fd, timeout):
+    import asyncio
+
     loop = asyncio.get_running_loop()
     readable = loop.create_future()
     loop.add_reader(fd, lambda: readable.done() or readable.set_result(None))

@@ -1,5 +1,6 @@
 """HLS kernels, called like functions, from the files that their tools write."""
 
+import gc
 import json
 import tempfile
 from pathlib import Path
@@ -112,6 +113,24 @@ def maps_come_from_files():
     return []
 
 
+def a_device_that_will_not_stop_says_so():
+    """With a map that is not its own: as `ap_ctrl_hs` this kernel is never told to go on. Its job ends meanwhile."""
+    device = contigo.Device("sim:ap_ctrl")
+    region = device.memory("sim", 1 << 20)
+    kernel, pool = device.kernel(json.dumps({**COPY, "protocol": "ap_ctrl_hs"}).encode()), region.pool(1024, "uint8", 4)
+    assert kernel(pool.take(), pool.take(), n=1024) == 1024 and pool.free == 4
+    job = kernel.start(pool.take(), pool.take(), n=1024)
+    for stop in (kernel.engine.stop, kernel.close):
+        refused(contigo.ContigoError, stop, "did not stop within 500000 us", "reset it")
+    assert kernel.returned(job.wait()) == 1024 and owners(*job.buffers) == ["cpu"] * 2
+    refused(contigo.ContigoError, lambda: kernel(pool.take(), pool.take(), n=1024), "the queue was stopped")
+    refused(contigo.ContigoError, lambda: device.read32(0), "a driver has")
+    del job, kernel
+    gc.collect()
+    assert pool.free == 4
+    return []
+
+
 def numbers_have_c_s_bits():
     from contigo.kernel import _words
 
@@ -122,4 +141,10 @@ def numbers_have_c_s_bits():
     return []
 
 
-KERNELS = [a_kernel_is_called_like_a_function, a_kernel_s_jobs_follow_one_another, maps_come_from_files, numbers_have_c_s_bits]
+KERNELS = [
+    a_kernel_is_called_like_a_function,
+    a_kernel_s_jobs_follow_one_another,
+    a_device_that_will_not_stop_says_so,
+    maps_come_from_files,
+    numbers_have_c_s_bits,
+]
