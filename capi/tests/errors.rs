@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have fakes of the kernel for them, and
 /// `status.rs` is the same table for all.
-const BY_OTHERS: [&str; 22] = [
+const BY_OTHERS: [&str; 27] = [
     "CONTIGO_E_IN_CALL",      // threads.rs, by a race
     "CONTIGO_E_TABLE_FULL",   // limits.rs
     "CONTIGO_E_INTERNAL",     // last_error.rs
@@ -39,6 +39,11 @@ const BY_OTHERS: [&str; 22] = [
     "CONTIGO_E_PIN_LIMIT",
     "CONTIGO_E_TOO_MANY", // CONTIGO_MAX_HEAPS is as many as a simulated board takes
     "CONTIGO_E_WRONG_DEVICE",
+    "CONTIGO_E_OPERAND_TOO_LONG", // no job of C's is a queue's so far, and no driver here has a limit
+    "CONTIGO_E_QUEUE_FULL",
+    "CONTIGO_E_QUEUE_STOPPED",
+    "CONTIGO_E_BAD_COMPLETION",
+    "CONTIGO_E_ENDED_BY_RESET",
 ];
 const RARE: [&str; 2] = ["CONTIGO_E_IN_USE", "CONTIGO_E_CONTENDED"];
 

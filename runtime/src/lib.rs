@@ -104,8 +104,6 @@ extern crate std;
 pub mod cuda;
 pub mod dlpack;
 pub mod drivers;
-#[cfg(feature = "sim")]
-pub mod guide;
 mod hw;
 mod job;
 #[cfg(all(feature = "linux", target_os = "linux"))]
@@ -117,6 +115,19 @@ pub mod names;
 pub mod sim;
 pub mod trace;
 mod types;
+
+/// Pages for people: how to write a driver, and how a program holds what it opened.
+#[cfg(feature = "sim")]
+pub mod guide {
+    #[doc = include_str!("../guide/write-a-driver.md")]
+    pub mod write_a_driver {}
+    #[doc = include_str!("../guide/one-struct.md")]
+    pub mod one_struct {}
+    #[doc = include_str!("../guide/threads.md")]
+    pub mod threads {}
+    #[doc = include_str!("../guide/event-loop.md")]
+    pub mod event_loop {}
+}
 
 pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
 pub use job::{

@@ -113,7 +113,8 @@ fn of_the_page(page: &str) -> BTreeSet<PathBuf> {
 /// Adds it. What is compiled anew is what is newer than the last run: the originals, or this test.
 fn add(copy: &Copied) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let times = ["added.rs", "added/acme.rs", "added/widget.rs", "added/row.rs"].map(|file| fs::metadata(here.join(file)).unwrap().modified().unwrap());
+    let times = ["added.rs", "added/acme.rs", "added/widget.rs", "added/row.rs"]
+        .map(|file| fs::metadata(here.join(file)).unwrap().modified().unwrap());
     for (file, after, text) in ADDED {
         let path = copy.tree().join(file);
         let text = match after {

@@ -490,12 +490,12 @@ fn zdmas_program_waits_for_the_copy() {
     let mut engine = Engine::new(driver).unwrap();
     let window = Shared(&window);
     // SAFETY: it starts nothing.
-    let run = |window: &mut _| unsafe { program.run(window, 50) };
-    assert_eq!(run(&mut window), Ok(()), "before any job");
+    let run = |window: &_| unsafe { program.run(window, 50) };
+    assert_eq!(run(&window), Ok(()), "before any job");
     let buf = || region.carve(4096, Align::LINE).unwrap().into_buf();
     let job = engine.start([buf().to_device(..4096), buf().from_device(..4096)], &()).unwrap();
     assert_ne!(zdma::CTRL2.read(&window) & zdma::ENABLE, 0, "it runs");
-    assert_eq!(run(&mut window), Ok(()));
+    assert_eq!(run(&window), Ok(()));
     assert_eq!((zdma::CTRL2.read(&window) & zdma::ENABLE, zdma::STATUS.read(&window) & zdma::STATE), (0, 0), "it was waited for");
     drop(job.wait(contigo::Timeout::ms(10)).unwrap());
 }

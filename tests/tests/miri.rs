@@ -20,10 +20,11 @@ use std::{
 /// nothing shows. Left out of the unit tests: the arena's property tests (minutes each, and safe code), and what makes an ioctl,
 /// which Miri cannot. Left out of the audit: what maps a
 /// device's registers. Left out of the error paths: what takes a million splits or a second of waiting.
-const SETS: [(&[&str], &[&str], u32); 5] = [
+const SETS: [(&[&str], &[&str], u32); 6] = [
     (&["--package=contigo", "--lib"], &["span::", "arena::", "--skip", "one_block", "--skip", "few_blocks", "--skip", "many_blocks"], 10),
     (&["--package=contigo-tests", "--test=core_smoke"], &[], 8),
     (&["--package=contigo-tests", "--test=dlpack"], &[], 20),
+    (&["--package=contigo-tests", "--test=queue"], &[], 10),
     (&["--package=contigo-tests", "--test=audit"], &["--skip", "registers_are", "--skip", "an_iommu"], 10),
     (
         &["--package=contigo-tests", "--test=errors"],

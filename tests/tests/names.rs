@@ -170,7 +170,7 @@ fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
     assert_eq!((opened.port(), opened.name()), (None, &device("uio:dma-controller")));
     assert_eq!(opened.attach(POLLED).map(|_| ()).map_err(|error| error.to_string().contains("name its port")), Err(true));
     for how in [POLLED, Attach::default()] {
-        let mut driver = wired(&opened, how).unwrap();
+        let driver = wired(&opened, how).unwrap();
         assert_eq!((driver.read32(0), driver.len_bytes(), driver.port()), (0x1001, 0x1000, &PORT));
         assert_eq!((driver.interrupt().is_some(), driver.wait(0)), (how.interrupt, Ok(())));
         // SAFETY: no device.
@@ -341,12 +341,11 @@ fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
         let operands = [from.to_device(..), to.from_device(..)];
         let [_, to] = match opened.name().argument() {
             // SAFETY: the model is a PL330.
-            "pl330" => {
-                Engine::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? })?.start(operands, &())?.wait(Timeout::ms(20))?.buffers
-            }
+            "pl330" => Engine::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? })?.start(operands, &())?.wait(Timeout::ms(20))?,
             // SAFETY: the model is a ZDMA.
-            _ => Engine::new(unsafe { Zdma::simple(attached)? })?.start(operands, &())?.wait(Timeout::ms(20))?.buffers,
-        };
+            _ => Engine::new(unsafe { Zdma::simple(attached)? })?.start(operands, &())?.wait(Timeout::ms(20))?,
+        }
+        .buffers;
         assert_eq!(copied(&to), Ok(true), "{name} {text}");
     }
     assert_eq!(opened.board().unwrap().counts().unowned_accesses, 0);

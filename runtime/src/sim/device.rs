@@ -177,6 +177,14 @@ impl<'b, M: Model> SimDevice<'b, M> {
         Ok(())
     }
 
+    /// Looks at the model, for what no register tells: how many packets a camera lost.
+    ///
+    /// # Errors
+    /// [`Error::Contended`].
+    pub fn model<R>(&self, look: impl FnOnce(&M) -> R) -> Result<R> {
+        Ok(look(&*lock::acquire(&self.model)?))
+    }
+
     /// Lets `time_us` of virtual time pass, with the device doing what it does, and nobody looking.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ unsafe impl<D: Device> Driver for Widget<D> {
         if !self.busy {
             return Ok(None);
         }
-        let done = poll_until(&mut self.device, timeout, |device| is_idle(STATUS.read(device)))?;
+        let done = poll_until(&self.device, timeout, |device| is_idle(STATUS.read(device)))?;
         self.busy = !done;
         Ok(done.then_some(Completion::of(0)))
     }
@@ -88,7 +88,7 @@ unsafe impl<D: Device> Driver for Widget<D> {
         // SAFETY: it starts nothing.
         unsafe { STOP.write(&self.device, 1) };
         let mut status = 0;
-        let idle = poll_every(&mut self.device, 10, Timeout::ms(10), |device| {
+        let idle = poll_every(&self.device, 10, Timeout::ms(10), |device| {
             status = STATUS.read(device);
             is_idle(status)
         })?;

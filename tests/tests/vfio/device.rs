@@ -175,10 +175,10 @@ fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
         assert_eq!(kernel.log().contains(&Event::Unmasked), interrupt == Interrupt::Intx);
     }
     let (kernel, vfio) = opened(Machine { irqs: [1, 0, 0], ..Machine::default() });
-    let mut device = open(&vfio, Interrupt::Intx).unwrap();
+    let device = open(&vfio, Interrupt::Intx).unwrap();
     kernel.fail(Call::SetIrqs, 0, Errno::EIO);
     assert_eq!(device.wait(1), Err(Error::Os { call: "ioctl(VFIO_DEVICE_SET_IRQS)", errno: Errno::EIO as i32 }));
-    let mut polled = {
+    let polled = {
         drop(device);
         open(&vfio, Interrupt::Polled).unwrap()
     };
