@@ -32,6 +32,7 @@ class _Spec(TypedDict):
 
 class Registers:
     """Registers by their names. One with more than 32 bits is two registers, the low word first."""
+    def __init__(self, device: Device, table: Mapping[str, Union[int, Tuple[int, int]]]) -> None: ...
     def offset(self, name: str) -> int:
         """Where it is, in bytes from the first register."""
     def __getitem__(self, name: str) -> int: ...
@@ -194,6 +195,7 @@ class Kernel:
     engine: Engine
     map: KernelMap
     timeout: float
+    def __init__(self, engine: Engine, map: KernelMap, timeout: float = 1.0) -> None: ...
     def __call__(self, *args: Union[Buffer, Operand, float], **named: Union[Buffer, Operand, float]) -> Union[int, dict[str, int], None]: ...
     def start(self, *args: Union[Buffer, Operand, float], **named: Union[Buffer, Operand, float]) -> Job: ...
     def job(
@@ -351,7 +353,7 @@ Heap = Region
 
 def open_memory(name: str, bytes: Optional[int] = None, *, port: Optional[_Port] = None) -> Region:
     """Memory by its name, 16 MiB where `bytes` are not given. A device that it belongs to is opened with it."""
-def open_device(name: str) -> Device: ...
+open_device = Device
 def inventory() -> list[_Entry]:
     """What this machine has, and why it lacks the rest. `what` is "memory" or "device"; `state` "ready", "blocked", "absent"."""
 def allocate(

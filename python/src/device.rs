@@ -199,7 +199,7 @@ impl Device {
     /// Waits until the register at `offset`, of which the bits of `mask` count, is `value`: at most
     /// `timeout` seconds. It looks when the interrupt comes (`Device(name, interrupt=True)`), or
     /// again and again. Returns the whole register; `TimeoutError` says what it was at the end.
-    #[pyo3(signature = (offset, value, mask=u32::MAX, *, timeout=1.0))]
+    #[pyo3(signature = (offset, value, mask=0xFFFF_FFFF, *, timeout=1.0))]
     fn wait32(&self, py: Python<'_>, offset: usize, value: u32, mask: u32, timeout: f64) -> PyResult<u32> {
         let (opening, mut last) = (self.opening.get()?, 0);
         let found = self.registers.get()?.wait(py, limit(timeout)?, |registers, slice| {
