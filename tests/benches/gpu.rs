@@ -27,14 +27,13 @@ mod measured {
         cuEventRecord, cuMemAlloc_v2, cuMemcpyAsync, cuStreamCreate, cuStreamSynchronize,
     };
     use contigo::{
-        Align, Backend, DevSlice, Engine, Error, OperandSpec, Pool, Region, Result, Timeout, TypedDriver,
-        cuda::{CopyingKernel, Cuda, CudaHost, CudaKernel, Gpu, Kernel, Launch, Log, code_name},
-        fixed,
+        Align, Backend, Engine, OperandSpec, Pool, Region, Timeout, TypedDriver,
+        cuda::{CopyingFunction, Cuda, CudaFunction, CudaHost, Gpu, Launch, Log, Parameter, Signature, code_name},
     };
     use contigo_gemm8::cuda::Gemm8Module;
     use std::{
         env,
-        ffi::{CStr, c_int, c_void},
+        ffi::{c_int, c_void},
         fs, io, ptr,
         time::Instant,
     };
@@ -44,35 +43,12 @@ mod measured {
     const FIGURE_MS: u128 = 300;
     const LEAST: usize = 20;
 
-    /// `copy_bytes(dst, src, len)`.
-    struct CopyBytes;
-
-    // SAFETY: `examples/gemm8/kernels/gemm8.cu`: reads `len` bytes at the second operand, writes as
-    // many at the first.
-    unsafe impl Kernel<2> for CopyBytes {
-        type Args = u32;
-        type Words = [u32; 1];
-        const NAME: &'static str = "copy_bytes";
-        const ENTRY: &'static CStr = c"copy_bytes";
-        const OPERANDS: [OperandSpec; 2] = [OperandSpec::from_device(), OperandSpec::to_device()];
-        fn words(len_bytes: &u32) -> [u32; 1] {
-            [*len_bytes]
-        }
-        fn check(buffers: &[DevSlice; 2], words: &[u32]) -> Result<()> {
-            let [len_bytes] = fixed(words)?;
-            for (index, buffer) in buffers.iter().enumerate() {
-                if buffer.len_bytes < *len_bytes as usize {
-                    return Err(Error::BufferSize { index, need_bytes: (*len_bytes).into(), have_bytes: buffer.len_bytes });
-                }
-            }
-            Ok(())
-        }
-        fn launch(words: &[u32]) -> Result<Launch> {
-            let [len_bytes] = fixed(words)?;
-            // Enough threads to keep any link busy, 16 bytes each at a time.
-            let blocks = len_bytes.div_ceil(16 * 256).clamp(1, 1024);
-            Ok(Launch { grid: [blocks, 1, 1], block: [256, 1, 1], shared_bytes: 0, scalars: [u64::from(*len_bytes)].into_iter().collect() })
-        }
+    /// `copy_bytes(dst, src, len)`, with enough threads to keep any link busy, 16 bytes each at a time.
+    fn signature(len_bytes: usize) -> Signature {
+        let (to, from) = (Parameter::Operand(OperandSpec::from_device()), Parameter::Operand(OperandSpec::to_device()));
+        let blocks = u32::try_from(len_bytes.div_ceil(16 * 256)).unwrap_or(u32::MAX).clamp(1, 1024);
+        let signature = Signature::new("copy_bytes", &[to, from, Parameter::Words(2)]).unwrap().launched(Launch::of(blocks, 256));
+        signature.sized(0, 1, &[0]).and_then(|signature| signature.sized(1, 1, &[0])).unwrap()
     }
 
     /// The time of one go, in microseconds: the tenth percentile, which other programs disturb least.
@@ -89,7 +65,7 @@ mod measured {
     }
 
     /// Jobs of `len_bytes` on `engine`.
-    fn jobs_us<D: TypedDriver<2, Args = u32>>(engine: &mut Engine<D, 2>, pool: &Pool<'_, 2>, len_bytes: usize) -> f64 {
+    fn jobs_us<D: TypedDriver<2, Args = [u32]>>(engine: &mut Engine<D, 2>, pool: &Pool<'_, 2>, len_bytes: usize) -> f64 {
         let mut source = pool.take().unwrap();
         source.view_mut::<u8>().unwrap().iter_mut().zip((0..=250).cycle()).for_each(|(to, from)| *to = from);
         let mut held = Some([pool.take().unwrap(), source]);
@@ -97,7 +73,7 @@ mod measured {
             let [to, from] = held.take().unwrap();
             held = Some(
                 engine
-                    .start([to.from_device(..len_bytes), from.to_device(..len_bytes)], &u32::try_from(len_bytes).unwrap())
+                    .start([to.from_device(..len_bytes), from.to_device(..len_bytes)], &[u32::try_from(len_bytes).unwrap(), 0])
                     .unwrap()
                     .wait(LIMIT)
                     .unwrap()
@@ -229,12 +205,14 @@ mod measured {
         for len_bytes in (12..=26).step_by(2).map(|bits| 1_usize << bits) {
             let region = Region::new(CudaHost::allocate(&gpu, 2 * len_bytes, Align::PAGE).unwrap()).unwrap();
             let pool = Pool::<2>::new(region.carve(2 * len_bytes, Align::PAGE).unwrap(), len_bytes).unwrap();
-            // SAFETY: `copy_bytes` of `examples/gemm8/kernels/gemm8.cu`, which `CopyBytes`
-            // describes; so below.
-            let mut direct = Engine::new(unsafe { CudaKernel::<CopyBytes, 2>::new(module.module()) }.unwrap()).unwrap();
+            // SAFETY: `examples/gemm8/kernels/gemm8.cu`: it reads `len` bytes at the second operand,
+            // and writes as many at the first; so below.
+            let direct = unsafe { CudaFunction::new(module.module(), c"copy_bytes", signature(len_bytes)) };
+            let mut direct = Engine::new(direct.unwrap()).unwrap();
             let direct_us = jobs_us(&mut direct, &pool, len_bytes);
             // SAFETY: as above.
-            let mut copying = Engine::new(unsafe { CopyingKernel::<CopyBytes, 2>::new(module.module(), [len_bytes; 2]) }.unwrap()).unwrap();
+            let copying = unsafe { CopyingFunction::new(module.module(), c"copy_bytes", signature(len_bytes), &[len_bytes; 2]) };
+            let mut copying = Engine::new(copying.unwrap()).unwrap();
             let copying_us = jobs_us(&mut copying, &pool, len_bytes);
             let own = CudaHost::allocate(&gpu, len_bytes, Align::PAGE).unwrap();
             let driver_us = Driver::open(len_bytes).there_and_back_us(own.mapping().base.raw(), len_bytes);

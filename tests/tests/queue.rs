@@ -199,7 +199,9 @@ fn jobs_that_end_out_of_order_are_found_by_their_slot() {
 #[test]
 fn a_completion_that_lies_stops_the_device_and_loses_no_buffer() {
     let twice = |first: usize| vec![Ok(Some(Completion::of(first))), Ok(Some(Completion::of(first)))];
-    let lies: [(&str, bool, Vec<Result<Option<Completion>>>, usize, usize, usize); 8] = [
+    /// Its name, in order, what `poll` says, and what is wrong: slot, bytes, most bytes.
+    type Lie = (&'static str, bool, Vec<Result<Option<Completion>>>, usize, usize, usize);
+    let lies: [Lie; 8] = [
         ("told twice", true, twice(0), 0, 0, 0),
         ("told twice", false, twice(2), 2, 0, 0),
         ("not the oldest", true, vec![Ok(Some(Completion::of(1)))], 1, 0, 0),

@@ -12,7 +12,7 @@ use crate::{
 };
 use contigo::{
     Align, Bus, Engine, Error, Port,
-    cuda::{Cuda, CudaHost, CudaKernel, Gpu, Log},
+    cuda::{Cuda, CudaFunction, CudaHost, Gpu, Log},
     names::AnyMemory,
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
@@ -26,7 +26,7 @@ static GPUS: [OnceLock<Gpu<'static>>; limits::GPUS] = [const { OnceLock::new() }
 static GEMM8S: [OnceLock<Gemm8Module<'static>>; limits::GPUS] = [const { OnceLock::new() }; limits::GPUS];
 
 /// `gemm8` on a GPU.
-pub(crate) type Gemm8 = CudaKernel<'static, Gemm8Kernel, 4>;
+pub(crate) type Gemm8 = Gemm8Kernel<CudaFunction<'static>>;
 
 /// What `place` holds, made by `make` where it holds nothing yet.
 fn kept<T>(place: &'static OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&'static T, Error> {

@@ -1,11 +1,11 @@
-#![allow(unsafe_code, reason = "implementing `Kernel` is a promise about the code of a kernel")]
+#![allow(unsafe_code, reason = "which parameters a kernel has, and what it touches, is a promise")]
 //! `gemm8` as a CUDA kernel: the same arguments, the same arithmetic bit for bit, on a GPU.
 
-use crate::{Gemm, Output, driver::OPERANDS};
+use crate::{Gemm, driver::OPERANDS, regs};
 use contigo::{
-    DevSlice, OperandSpec, Result,
-    cuda::{CopyingKernel, CudaKernel, Gpu, Image, Kernel, Launch, Log, Module},
-    fixed,
+    Completion, DevSlice, Driver, Result, TypedDriver,
+    cuda::{CopyingFunction, CudaFunction, Gpu, Image, Launch, Log, Module, Parameter, Signature, Words},
+    fixed, forward,
 };
 use core::ffi::CStr;
 
@@ -15,8 +15,8 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
     Err(_) => c"",
 };
 
-/// `gemm8` for [`CudaKernel`]: operands and arguments are those of the FPGA's engine
-/// ([`Gemm8`](crate::Gemm8)).
+/// `gemm8` on a GPU: operands, arguments and argument words are those of the FPGA's engine
+/// ([`Gemm8`](crate::Gemm8)). `F` is the kernel: [`CudaFunction`], or [`CopyingFunction`].
 ///
 /// ```no_run
 /// use contigo::{Align, Engine, Region, Timeout};
@@ -34,8 +34,8 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 /// println!("{:?}", c.view::<i32>()?);
 /// # Ok::<(), contigo::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Gemm8Kernel;
+#[derive(Debug)]
+pub struct Gemm8Kernel<F>(F);
 
 /// [`PTX`] on a GPU.
 #[derive(Debug)]
@@ -54,19 +54,20 @@ impl<'g> Gemm8Module<'g> {
     /// `gemm8`, which reads and writes the CPU's memory.
     ///
     /// # Errors
-    /// As [`CudaKernel::new`].
-    pub fn kernel(&'g self) -> Result<CudaKernel<'g, Gemm8Kernel, 4>> {
-        // SAFETY: the module is [`PTX`], whose `gemm8` is what `Gemm8Kernel` describes.
-        unsafe { CudaKernel::new(&self.0) }
+    /// As [`CudaFunction::new`].
+    pub fn kernel(&'g self) -> Result<Gemm8Kernel<CudaFunction<'g>>> {
+        // SAFETY: the module is [`PTX`], whose `gemm8` has these parameters, and `Gemm8Kernel::check`
+        // compares what they say.
+        unsafe { CudaFunction::new(&self.0, c"gemm8", signature()?) }.map(Gemm8Kernel)
     }
 
     /// `gemm8` on the GPU's own memory, with so many bytes for each operand.
     ///
     /// # Errors
-    /// As [`CopyingKernel::new`].
-    pub fn copying(&'g self, capacity_bytes: [usize; 4]) -> Result<CopyingKernel<'g, Gemm8Kernel, 4>> {
+    /// As [`CopyingFunction::new`].
+    pub fn copying(&'g self, capacity_bytes: [usize; 4]) -> Result<Gemm8Kernel<CopyingFunction<'g>>> {
         // SAFETY: as in `kernel`.
-        unsafe { CopyingKernel::new(&self.0, capacity_bytes) }
+        unsafe { CopyingFunction::new(&self.0, c"gemm8", signature()?, &capacity_bytes) }.map(Gemm8Kernel)
     }
 
     /// The module, for its other kernels.
@@ -81,34 +82,57 @@ const THREADS: u32 = 256;
 /// Blocks at most: the kernel goes round where there are more elements.
 const MAX_BLOCKS: u64 = 1 << 16;
 
-// SAFETY: `kernels/gemm8.cu`: the parameters are the operands and these four words; a thread reads rows of A, columns of B and a word of bias, and
-// writes elements of C, all of them inside what `operand_bytes` says, which `check` compares with the operands.
-unsafe impl Kernel<4> for Gemm8Kernel {
+/// `gemm8(a, b, bias, c, m, n, k, flags)`.
+fn signature() -> Result<Signature> {
+    let [a, b, bias, c] = OPERANDS.map(Parameter::Operand);
+    const WORD: Parameter = Parameter::Words(1);
+    Signature::new("gemm8 (CUDA)", &[a, b, bias, c, WORD, WORD, WORD, WORD])
+}
+
+/// The kernel's words for the engine's: a launch for so many elements, the sizes, and `flags`.
+fn launched(words: &[u32]) -> Result<Words> {
+    const RELU: u32 = 1;
+    const INT8: u32 = 2;
+    const SHIFT_AT: u32 = 8;
+    let [m, n, k, mode] = *fixed(words)?;
+    let relu = if mode & regs::MODE_RELU == 0 { 0 } else { RELU };
+    let flags = relu | if mode & regs::MODE_RAW == 0 { INT8 | (mode & regs::MODE_SHIFT) << SHIFT_AT } else { 0 };
+    let blocks = (u64::from(m) * u64::from(n)).div_ceil(THREADS.into()).clamp(1, MAX_BLOCKS);
+    Ok(Launch::of(u32::try_from(blocks).unwrap_or(1), THREADS).with(&[m, n, k, flags]))
+}
+
+// SAFETY: all of it is the kernel's, with fewer jobs: `kernels/gemm8.cu`, a thread reads rows of A,
+// columns of B and a word of bias, and writes elements of C, all of them inside what `operand_bytes`
+// says, which `check` compares with the operands.
+unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
+    forward!(|this| this.0 => name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry);
+    forward!(|this| this.0 => poll, stop, arm_irq);
+
+    fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        self.0.check(operands, &launched(words)?)?;
+        Gemm::from_words(fixed(words)?).check(fixed(operands)?)
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        // SAFETY: the caller's promise; `check` let these words pass, too.
+        unsafe { self.0.submit(slot, operands, &launched(words)?) }
+    }
+}
+
+impl<F: Driver> TypedDriver<4> for Gemm8Kernel<F> {
     type Args = Gemm;
     type Words = [u32; 4];
-    const NAME: &'static str = "gemm8 (CUDA)";
-    const ENTRY: &'static CStr = c"gemm8";
-    const OPERANDS: [OperandSpec; 4] = OPERANDS;
-
+    type Report = ();
     fn words(args: &Gemm) -> [u32; 4] {
         args.words()
     }
+    fn report(&self, _: &Completion) {}
+}
 
-    fn check(operands: &[DevSlice; 4], words: &[u32]) -> Result<()> {
-        Gemm::from_words(fixed(words)?).check(operands)
-    }
-
-    fn launch(words: &[u32]) -> Result<Launch> {
-        let args = Gemm::from_words(fixed(words)?);
-        const RELU: u32 = 1;
-        const INT8: u32 = 2;
-        const SHIFT_AT: u32 = 8;
-        let flags = match args.output {
-            Output::Int8 { relu, shift } => INT8 | shift << SHIFT_AT | if relu { RELU } else { 0 },
-            Output::Int32 { relu } => u32::from(relu) * RELU,
-        };
-        let blocks = (u64::from(args.m) * u64::from(args.n)).div_ceil(THREADS.into()).clamp(1, MAX_BLOCKS);
-        let scalars = [args.m, args.n, args.k, flags].map(u64::from).into_iter().collect();
-        Ok(Launch { grid: [u32::try_from(blocks).unwrap_or(1), 1, 1], block: [THREADS, 1, 1], shared_bytes: 0, scalars })
+impl Gemm8Kernel<CopyingFunction<'_>> {
+    /// How many bytes were copied so far, to the GPU and back.
+    #[must_use]
+    pub const fn bytes_copied(&self) -> u64 {
+        self.0.bytes_copied()
     }
 }

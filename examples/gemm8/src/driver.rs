@@ -13,14 +13,14 @@
 
 use crate::regs;
 use contigo::{
-    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, Timeout, TypedDriver, fixed, poll_until,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep, Timeout, TypedDriver,
+    drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol},
+    fixed,
 };
 
 /// How long `stop` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
 /// 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others congest.
 const STOP_US: u32 = 10_000;
-/// Between two looks while it waits: no interrupt announces the end of an abort.
-const STOP_STEP_US: u32 = 50;
 
 /// A, B, bias and C, for every driver of a gemm8.
 pub(crate) const OPERANDS: [OperandSpec; 4] =
@@ -124,12 +124,42 @@ impl Gemm {
     }
 }
 
-/// The driver of one engine.
+/// Its registers, as `examples/gemm8/README.md` has them. C has at least `m*n` bytes, and four times
+/// as many where `MODE` says raw ([`Gemm::check`]).
+pub const MAP: KernelMap = {
+    let align = match Align::new(regs::POINTER_ALIGN) {
+        Ok(align) => align,
+        Err(_) => panic!("64 is a power of two"),
+    };
+    let [a, b, bias, c] = OPERANDS;
+    let map = KernelMap::named("gemm8", Protocol::Hs)
+        .window(0x90)
+        .interrupt(true)
+        .pointer("a", 0x10, a.aligned(align), "m*k")
+        .pointer("b", 0x1C, b.aligned(align), "k*n")
+        .pointer("bias", 0x28, bias.aligned(align), "4*n")
+        .pointer("c", 0x34, c.aligned(align), "m*n")
+        .scalar("m", 0x40, 32)
+        .scalar("n", 0x48, 32)
+        .scalar("k", 0x50, 32)
+        .scalar("mode", 0x58, 32)
+        .result("status", 0x68, 32)
+        .result("bytes_out", 0x78, 32);
+    match map.build() {
+        Ok(map) => map,
+        Err(_) => panic!("the table is wrong"),
+    }
+};
+
+/// The driver of one engine: an HLS kernel's, with what this core has beyond one. It can be aborted, and
+/// it says what went wrong.
 #[derive(Debug)]
 pub struct Gemm8<D> {
-    device: D,
+    kernel: ApCtrl<D>,
     /// What the job under way must have written when it is done.
     expected_bytes: u64,
+    /// The job under way was aborted.
+    aborted: bool,
 }
 
 impl<D: Device> Gemm8<D> {
@@ -152,114 +182,65 @@ impl<D: Device> Gemm8<D> {
             regs::ID_VALUE => {}
             found => return Err(Error::WrongDevice { device: "gemm8", register: "ID", expected: regs::ID_VALUE, found }),
         }
-        Ok(Self { device, expected_bytes: 0 })
+        // SAFETY: 1. `MAP` is the contract's table. 2. and 3. The contract, "What the engine promises"; where `MAP`
+        // asks for less than C needs, `Gemm::check` asks for all. 4. The caller's promise.
+        let kernel = unsafe { ApCtrl::open(device, MAP)? };
+        let kernel = kernel.named("gemm8").stops_within(Timeout::us(STOP_US));
+        Ok(Self { kernel, expected_bytes: 0, aborted: false })
     }
 
-    /// Takes back a raised interrupt. ISR toggles on write, so only what is set is written.
-    fn acknowledge(&self) {
-        let raised = regs::ISR.read(&self.device);
-        if raised != 0 {
-            // SAFETY: ISR moves no data.
-            unsafe { regs::ISR.write(&self.device, raised) }
-        }
-    }
-
-    /// What the finished job says of itself. Registers of a device are distrusted: they are compared, not used.
-    fn verdict(&self) -> Result<()> {
-        let status = regs::STATUS.read(&self.device);
-        if status != 0 {
-            return Err(Error::Fault { device: "gemm8", status, what: regs::describe(status) });
-        }
-        let done_bytes = u64::from(regs::BYTES_OUT.read(&self.device));
-        if done_bytes != self.expected_bytes {
-            return Err(Error::ShortTransfer { need_bytes: self.expected_bytes, done_bytes });
-        }
-        Ok(())
+    fn abort(&self, abort: bool) {
+        // SAFETY: ABORT ends transfers and starts none.
+        unsafe { regs::ABORT.write(self.kernel.device(), u32::from(abort)) }
     }
 }
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
 impl<D: std::os::fd::AsFd> std::os::fd::AsFd for Gemm8<D> {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.device.as_fd()
+        self.kernel.as_fd()
     }
 }
 
 // SAFETY: examples/gemm8/README.md, "What the engine promises": 1. it reads m·k, k·n and 4·n bytes
 // from A, B and bias, and writes the bytes of C, which `check` compared with the operands; nothing
 // else. 2. AP_DONE and AP_IDLE rise after the last write response has arrived, and ABORT raises
-// AP_IDLE only then. 3. `check` reads no register. 4. The port is the device's. 5. `Mmio`, 2. 6.
-// ABORT starts nothing, and AP_IDLE without AP_START is what `stop` believes.
+// AP_IDLE only then. 4. to 8. `ApCtrl`; ABORT starts nothing.
 unsafe impl<D: Device> Driver for Gemm8<D> {
-    fn name(&self) -> &'static str {
-        "gemm8"
-    }
-
-    fn addr_bits(&self) -> u32 {
-        64
-    }
-
-    fn operands(&self) -> &[OperandSpec] {
-        &OPERANDS
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
+    contigo::forward!(|this| this.kernel => name, port, addr_bits, operands, arm_irq);
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         Gemm::from_words(fixed(words)?).check(fixed(operands)?)
     }
 
-    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        let (device, words) = (&self.device, fixed(words)?);
-        let ([m, n, k, mode], args) = (*words, Gemm::from_words(words));
-        let [_, _, _, c_bytes] = args.operand_bytes();
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        let [_, _, _, c_bytes] = Gemm::from_words(fixed(words)?).operand_bytes();
         self.expected_bytes = c_bytes;
-        // SAFETY: the caller handed these operands over, and `check` found them large enough for
-        // these arguments, so the job that AP_START starts stays inside them
-        // (examples/gemm8/README.md, "What the engine promises", 1).
-        unsafe {
-            for (pointer, buffer) in regs::POINTERS.iter().zip(operands) {
-                pointer.write(device, buffer.addr);
-            }
-            regs::M.write(device, m);
-            regs::N.write(device, n);
-            regs::K.write(device, k);
-            regs::MODE.write(device, mode);
-            regs::CTRL.write(device, regs::AP_START);
-        }
-        Ok(())
+        self.aborted = false;
+        // SAFETY: the caller's promise; what `Gemm::check` lets pass suits `MAP`'s rules.
+        unsafe { self.kernel.submit(slot, operands, words) }
     }
 
+    /// Registers of a device are distrusted: they are compared, not used.
     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
-        // AP_DONE clears when it is read, so one read both sees it and uses it.
-        let done = poll_until(&self.device, timeout, |device| regs::is_done(regs::CTRL.read_and_clear(device)))?;
-        if done {
-            self.acknowledge();
-            self.verdict()?;
+        let Some(end) = self.kernel.poll(timeout)? else { return Ok(None) };
+        let [status, bytes_out, ..] = end.words;
+        let done_bytes = u64::from(bytes_out);
+        if status == 0 && done_bytes != self.expected_bytes {
+            return Err(Error::ShortTransfer { need_bytes: self.expected_bytes, done_bytes });
         }
-        Ok(done.then_some(Completion::of(0)))
+        // What `stop` aborted has no end.
+        let told = !(self.aborted && status & regs::STATUS_ABORTED != 0);
+        let failed = (status != 0).then(|| regs::describe(status));
+        Ok(told.then_some(Completion { status, failed, ..end }))
     }
 
     fn stop(&mut self) -> Result<()> {
-        let status = regs::CTRL.read_and_clear(&self.device);
-        let mut stopped = Ok(());
-        if !regs::is_idle(status) {
-            // SAFETY: ABORT ends transfers and starts none.
-            stopped = unsafe { self.stop_program().run(&self.device, STOP_STEP_US) };
-            // SAFETY: as above. The program ends at a poll that is not met.
-            unsafe { regs::ABORT.write(&self.device, 0) };
-        }
-        self.acknowledge();
-        stopped.map_err(|status| Error::WillNotStop { device: "gemm8", status, waited_us: STOP_US })?;
-        // Also after a reset from outside, which turned them off.
-        // SAFETY: interrupt enables move no data.
-        unsafe {
-            regs::IER.write(&self.device, regs::INT_DONE);
-            regs::GIE.write(&self.device, 1);
-        }
-        Ok(())
+        self.aborted = true;
+        self.abort(true);
+        let stopped = self.kernel.stop();
+        self.abort(false);
+        stopped
     }
 
     /// `examples/gemm8/README.md`, "A job, as the driver does it".
@@ -298,6 +279,18 @@ fn argument(name: &'static str, value: u32, min: u32, max: u32, multiple_of: u32
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_map_and_the_registers_are_one_table() {
+        let pointers = MAP.pointers().iter().map(|pointer| pointer.offset());
+        assert!(pointers.eq(regs::POINTERS.map(|pointer| pointer.offset())));
+        let scalars = MAP.scalars().iter().map(|scalar| scalar.offset());
+        assert!(scalars.eq([regs::M, regs::N, regs::K, regs::MODE].map(|register| register.offset())));
+        let results = MAP.results().iter().map(|result| result.offset());
+        assert!(results.eq([regs::STATUS, regs::BYTES_OUT].map(|register| register.offset())));
+        assert_eq!(MAP.window_bytes(), regs::WINDOW_BYTES);
+        assert_eq!(regs::CTRL.offset(), contigo::drivers::ap_ctrl::regs::CTRL.offset());
+    }
 
     #[test]
     fn sizes_that_are_no_number_are_the_largest_one() {

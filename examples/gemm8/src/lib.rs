@@ -45,6 +45,6 @@ mod model;
 pub mod regs;
 
 pub use arithmetic::requantize;
-pub use driver::{Gemm, Gemm8, Output};
+pub use driver::{Gemm, Gemm8, MAP, Output};
 #[cfg(feature = "sim")]
 pub use model::{Gemm8Model, SimGemm8};

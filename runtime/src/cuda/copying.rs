@@ -1,57 +1,75 @@
 #![allow(unsafe_code, reason = "a driver, and the driver's functions are called")]
 //! A kernel that works in the GPU's own memory.
 
-use super::{CudaKernel, Kernel, Module, abi::CuDevicePtr, driver::check};
-use crate::{
-    job::{Completion, Driver, OperandSpec, TypedDriver, fixed},
-    mem::{DevSlice, Port},
-    trace::{self, Event, Site},
-    types::{Error, Result, Timeout},
+use super::{
+    CudaFunction, Module, Signature,
+    abi::CuDevicePtr,
+    driver::check,
+    signature::{Words, collected},
 };
-use core::fmt;
+use crate::{
+    job::{Completion, Driver, MAX_OPERANDS, TypedDriver},
+    mem::DevSlice,
+    trace::{self, Event, Site},
+    types::{Error, Result},
+};
+use core::{ffi::CStr, fmt};
+use heapless::Vec;
 
-/// A kernel that works in the GPU's own memory, for a card whose kernel reads or writes an operand more than once, or at random: each of these
-/// accesses would cross the bus. What the kernel reads is copied there before it, what it writes is copied back behind it, on its stream and
-/// with nobody waiting; each copy is counted ([`bytes_copied`](Self::bytes_copied)) and an [`Event::CopyBytes`]. Nobody gets it unasked: it is a
-/// type of its own, with the jobs, the buffers and the errors of [`CudaKernel`].
+/// A kernel that works in the GPU's own memory, for a card whose kernel reads or writes an operand
+/// more than once, or at random: each of these accesses would cross the bus. What the kernel reads is
+/// copied there before it, what it writes is copied back behind it, on its stream and with nobody
+/// waiting; each copy is counted ([`bytes_copied`](Self::bytes_copied)) and an [`Event::CopyBytes`].
+/// Nobody gets it unasked: it is a type of its own, with the jobs, the buffers and the errors of
+/// [`CudaFunction`].
 ///
-/// Its memory is allocated once, when it is made.
+/// Its memory is allocated once, when it is made. Launches in the stream use it one after the other.
 ///
-/// An operand that the kernel writes is copied back whole: what the kernel leaves out is what the GPU's memory held, which for
-/// [`Direction::FromDevice`](crate::Direction::FromDevice) is an earlier job's; [`Direction::Bidirectional`](crate::Direction::Bidirectional) keeps it.
+/// An operand that the kernel writes is copied back whole: what the kernel leaves out is what the
+/// GPU's memory held, which for [`Direction::FromDevice`](crate::Direction::FromDevice) is an earlier
+/// job's; [`Direction::Bidirectional`](crate::Direction::Bidirectional) keeps it.
 ///
 /// ```no_run
-/// # use contigo::{Engine, cuda::{CopyingKernel, Kernel, Module}};
-/// # fn open<K: Kernel<2>>(module: &Module<'_>) -> contigo::Result<()> {
-/// // SAFETY: the module is K's.
-/// let engine = Engine::new(unsafe { CopyingKernel::<K, 2>::new(module, [1 << 20, 1 << 20])? })?;   // in place of CudaKernel
+/// # use contigo::{Engine, cuda::{CopyingFunction, Module, Signature}};
+/// # fn open(module: &Module<'_>, signature: Signature) -> contigo::Result<()> {
+/// // SAFETY: the kernel is what the signature says.
+/// let copying = unsafe { CopyingFunction::new(module, c"scale", signature, &[1 << 20, 1 << 20])? };
+/// let engine: Engine<_, 2> = Engine::new(copying)?; // in place of CudaFunction
 /// # drop(engine);
 /// # Ok(()) }
 /// ```
-pub struct CopyingKernel<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> {
-    kernel: CudaKernel<'m, K, BUFFERS>,
-    /// The GPU's memory for each operand; 0 before it is allocated.
-    own: [CuDevicePtr; BUFFERS],
-    capacity_bytes: [usize; BUFFERS],
+pub struct CopyingFunction<'m> {
+    function: CudaFunction<'m>,
+    /// The GPU's memory for each operand, and how many bytes it has.
+    own: Vec<(CuDevicePtr, usize), MAX_OPERANDS>,
     bytes_copied: u64,
 }
 
-impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CopyingKernel<'m, K, BUFFERS> {
-    /// The kernel `K` of `module`, with so many bytes of the GPU's memory for each operand.
+impl<'m> CopyingFunction<'m> {
+    /// The kernel called `entry` in `module`, with so many bytes of the GPU's memory for each
+    /// operand.
     ///
     /// # Errors
-    /// As [`CudaKernel::new`]. [`Error::Cuda`] with `cuMemAlloc`: 2, the GPU has no such memory; 1, an operand of no bytes.
+    /// As [`CudaFunction::new`]. [`Error::Argument`]: there are more operands, or fewer.
+    /// [`Error::Cuda`] with `cuMemAlloc`: 2, the GPU has no such memory; 1, an operand of no bytes.
     ///
     /// # Safety
-    /// As [`CudaKernel::new`].
-    pub unsafe fn new(module: &'m Module<'m>, capacity_bytes: [usize; BUFFERS]) -> Result<Self> {
+    /// As [`CudaFunction::new`].
+    pub unsafe fn new(module: &'m Module<'m>, entry: &CStr, signature: Signature, capacity_bytes: &[usize]) -> Result<Self> {
+        let (value, n) = (capacity_bytes.len() as u64, signature.operands.len() as u64);
+        if value != n {
+            return Err(Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 });
+        }
         // SAFETY: the caller's promise.
-        let kernel = unsafe { CudaKernel::new(module)? };
-        let mut this = Self { kernel, own: [0; BUFFERS], capacity_bytes, bytes_copied: 0 };
-        for (own, len_bytes) in this.own.iter_mut().zip(capacity_bytes) {
+        let function = unsafe { CudaFunction::new(module, entry, signature)? };
+        let mut this = Self { function, own: Vec::new(), bytes_copied: 0 };
+        for &len_bytes in capacity_bytes {
+            let mut own = 0;
             // SAFETY: the pointer is a reference.
-            module.gpu.within(|api| check("cuMemAlloc", unsafe { (api.device_alloc)(own, len_bytes) }))?;
+            module.gpu.within(|api| check("cuMemAlloc", unsafe { (api.device_alloc)(&raw mut own, len_bytes) }))?;
             module.gpu.took();
+            // There is room for as many as a kernel has.
+            let _ = this.own.push((own, len_bytes));
         }
         Ok(this)
     }
@@ -63,102 +81,82 @@ impl<'m, K: Kernel<BUFFERS>, const BUFFERS: usize> CopyingKernel<'m, K, BUFFERS>
     }
 }
 
-// SAFETY: 1. The kernel touches this value's memory, the copies the operands, each inside its length and in its direction: `check` compared the
-// two. 2. As `CudaKernel`: the event is behind the last copy, and the stream holds them all. 3. to 5. As `CudaKernel`.
-unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Driver for CopyingKernel<'_, K, BUFFERS> {
-    fn name(&self) -> &'static str {
-        self.kernel.name()
-    }
-
-    fn addr_bits(&self) -> u32 {
-        self.kernel.addr_bits()
-    }
-
-    fn operands(&self) -> &[OperandSpec] {
-        self.kernel.operands()
-    }
-
-    fn port(&self) -> &Port {
-        self.kernel.port()
-    }
+// SAFETY: 1. The kernel touches this value's memory, the copies the operands, each inside its length
+// and in its direction: `check` compared the two. 2. As `CudaFunction`: the event is behind the last
+// copy, and the stream holds them all. 4. to 6. As `CudaFunction`.
+unsafe impl Driver for CopyingFunction<'_> {
+    crate::types::forward::forward!(|this| this.function => name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry);
+    crate::types::forward::forward!(|this| this.function => poll, stop, arm_irq);
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        for (buffer, capacity_bytes) in operands.iter().zip(self.capacity_bytes) {
-            if buffer.len_bytes > capacity_bytes {
-                return Err(Error::Exhausted { need_bytes: buffer.len_bytes, capacity_bytes });
+        for (operand, (_, capacity_bytes)) in operands.iter().zip(&self.own) {
+            let (need_bytes, capacity_bytes) = (operand.len_bytes, *capacity_bytes);
+            if need_bytes > capacity_bytes {
+                return Err(Error::Exhausted { need_bytes, capacity_bytes });
             }
         }
-        self.kernel.check(operands, words)
+        self.function.check(operands, words)
     }
 
-    unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        let (buffers, launch): (&[DevSlice; BUFFERS], _) = (fixed(operands)?, K::launch(words)?);
-        let (kernel, own, mut copied) = (&self.kernel, self.own, 0_u64);
-        let stream = kernel.stream();
-        let done = kernel.gpu().within(|api| {
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        let CudaFunction { stream, signature, .. } = &mut self.function;
+        let (own, mut copied) = (&self.own, 0_u64);
+        let mut packed = signature.pack(own.iter().map(|(own, _)| *own), words)?;
+        let done = stream.submit(slot, |stream, api| {
             let mut copy = |to: CuDevicePtr, from: CuDevicePtr, len_bytes: usize| {
-                // SAFETY: so many bytes are at both (`check`); those of the operand are handed over (this function's contract).
-                check("cuMemcpyAsync", unsafe { (api.copy)(to, from, len_bytes, stream) })?;
+                // SAFETY: so many bytes are at both (`check`); those of the operand are handed over
+                // (this function's contract).
+                check("cuMemcpyAsync", unsafe { (api.copy)(to, from, len_bytes, stream.raw()) })?;
                 copied += len_bytes as u64;
                 trace::happened(Event::CopyBytes { len_bytes }, Site::NONE);
                 Ok::<_, Error>(())
             };
-            let operands = || buffers.iter().zip(own).zip(K::OPERANDS.map(|spec| spec.direction));
-            for ((buffer, own), _) in operands().filter(|(_, direction)| direction.device_reads()) {
-                copy(own, buffer.addr.0, buffer.len_bytes)?;
+            let operands = || operands.iter().zip(own).zip(signature.operands.iter().map(|spec| spec.direction));
+            for ((operand, (own, _)), _) in operands().filter(|(_, direction)| direction.device_reads()) {
+                copy(*own, operand.addr.0, operand.len_bytes)?;
             }
-            // SAFETY: this value's memory, which no other job has.
-            unsafe { kernel.launch(api, own, launch)? };
-            for ((buffer, own), _) in operands().filter(|(_, direction)| direction.device_writes()) {
-                copy(buffer.addr.0, own, buffer.len_bytes)?;
+            // SAFETY: the signature is the kernel's (`new`), and the memory is this value's, which
+            // the jobs before this one have left when it runs.
+            unsafe { stream.launch(api, &mut packed)? };
+            for ((operand, (own, _)), _) in operands().filter(|(_, direction)| direction.device_writes()) {
+                copy(operand.addr.0, *own, operand.len_bytes)?;
             }
-            kernel.record(api)
+            Ok(())
         });
         self.bytes_copied = self.bytes_copied.saturating_add(copied);
         done
     }
-
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
-        self.kernel.poll(timeout)
-    }
-
-    fn stop(&mut self) -> Result<()> {
-        self.kernel.stop()
-    }
 }
 
-impl<K: Kernel<BUFFERS>, const BUFFERS: usize> TypedDriver<BUFFERS> for CopyingKernel<'_, K, BUFFERS> {
-    type Args = K::Args;
-    type Words = K::Words;
+/// The argument words as they are.
+impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CopyingFunction<'_> {
+    type Args = [u32];
+    type Words = Words;
     type Report = ();
-    fn words(args: &K::Args) -> K::Words {
-        K::words(args)
+    fn words(words: &[u32]) -> Words {
+        collected(words.iter())
     }
     fn report(&self, _: &Completion) {}
 }
 
-impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Drop for CopyingKernel<'_, K, BUFFERS> {
+impl Drop for CopyingFunction<'_> {
     /// Gives the GPU's memory back; or keeps it where a kernel may still use it.
     fn drop(&mut self) {
-        let idle = self.kernel.is_idle();
-        for own in self.own.into_iter().filter(|own| *own != 0) {
+        let (idle, gpu) = (self.function.stream.is_idle(), self.function.stream.gpu());
+        for (own, _) in &self.own {
             // SAFETY: allocated in `new`, freed once, and the stream that used it is empty.
-            let free = || self.kernel.gpu().within(|api| check("cuMemFree", unsafe { (api.device_free)(own) }));
-            if idle && !self.kernel.gpu().is_hung() && free().is_ok() {
-                self.kernel.gpu().gave_back();
+            let free = || gpu.within(|api| check("cuMemFree", unsafe { (api.device_free)(*own) }));
+            if idle && !gpu.is_hung() && free().is_ok() {
+                gpu.gave_back();
             }
         }
     }
 }
 
-// SAFETY: as for `CudaKernel`; addresses are numbers.
-unsafe impl<K: Kernel<BUFFERS>, const BUFFERS: usize> Send for CopyingKernel<'_, K, BUFFERS> {}
-
-impl<K: Kernel<BUFFERS>, const BUFFERS: usize> fmt::Debug for CopyingKernel<'_, K, BUFFERS> {
+impl fmt::Debug for CopyingFunction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let capacity_bytes = &self.capacity_bytes;
-        f.debug_struct("CopyingKernel")
-            .field("capacity_bytes", capacity_bytes)
+        f.debug_struct("CopyingFunction")
+            .field("function", &self.function)
             .field("bytes_copied", &self.bytes_copied)
             .finish_non_exhaustive()
     }

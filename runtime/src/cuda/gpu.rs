@@ -133,10 +133,12 @@ impl<'c> Gpu<'c> {
     pub(super) fn within<T>(&self, act: impl FnOnce(&Api) -> Result<T>) -> Result<T> {
         // SAFETY: the context is one until this value is dropped: retained, or as `adopt`'s caller promised.
         check("cuCtxPushCurrent", unsafe { (self.cuda.api.context_push)(self.context) })?;
-        // In its `drop`, so that a panic in `act` leaves the thread what it had.
-        let pushed = Pushed(&self.cuda.api);
+        // Nobody else's code runs in `act`, so that it does not panic.
         let done = act(&self.cuda.api);
-        drop(pushed);
+        let mut popped = ptr::null_mut();
+        // What it may report is an earlier launch's failure, which the next call reports again; what was done must not be lost for that.
+        // SAFETY: the pointer is a reference, and the stack has what was pushed.
+        let _ = unsafe { (self.cuda.api.context_pop)(&raw mut popped) };
         done
     }
 
@@ -168,18 +170,6 @@ impl<'c> Gpu<'c> {
     /// Does a kernel not end? Then what waits for the whole context (freeing memory, unloading) might wait for ever, and is not called.
     pub(super) fn is_hung(&self) -> bool {
         self.hung.load(Ordering::Acquire) != 0
-    }
-}
-
-/// A context on the thread's stack.
-struct Pushed<'c>(&'c Api);
-
-impl Drop for Pushed<'_> {
-    fn drop(&mut self) {
-        let mut popped = ptr::null_mut();
-        // What it may report is an earlier launch's failure, which the next call reports again; what was done must not be lost for that.
-        // SAFETY: the pointer is a reference, and the stack has what `within` pushed.
-        let _ = unsafe { (self.0.context_pop)(&raw mut popped) };
     }
 }
 

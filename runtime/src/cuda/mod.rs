@@ -18,7 +18,7 @@
 //! a loss (CUDA C++ Best Practices Guide, "Zero Copy"). To a card every access of the kernel
 //! crosses the bus, whatever its size: what is read or written once, by neighbours together, is
 //! best left where it is; of what is read again and again (a matrix product reads each row of A n
-//! times) a copy pays, by [`CopyingKernel`]. `tests/gpu/run` measures where one becomes the other
+//! times) a copy pays, by [`CopyingFunction`]. `tests/gpu/run` measures where one becomes the other
 //! on a machine, for a kernel that touches each byte once.
 //!
 //! **The driver is loaded when [`Cuda::load`] is called,** and nothing of CUDA is needed to build. Its own functions allocate as they please; the
@@ -40,15 +40,18 @@
 mod abi;
 mod copying;
 mod driver;
+mod function;
 mod gpu;
 mod host;
-mod kernel;
 mod module;
+mod signature;
+mod stream;
 
 pub use abi::code_name;
-pub use copying::CopyingKernel;
+pub use copying::CopyingFunction;
 pub use driver::Cuda;
+pub use function::CudaFunction;
 pub use gpu::{Gpu, GpuFacts};
 pub use host::CudaHost;
-pub use kernel::{CudaKernel, Kernel, Launch};
 pub use module::{Image, Log, Module};
+pub use signature::{Launch, Parameter, Signature, Words};

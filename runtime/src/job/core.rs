@@ -31,7 +31,7 @@ pub(super) const CHANNELS_MAX: usize = 32;
 ///    and where writing 0 to a bit does nothing, needs no lock.
 /// 2. Hold the lock for a bounded time, and do not wait for a job under it.
 /// 3. Do by [`reset`](Self::reset) whatever ends a sibling's jobs.
-/// 4. Keep the device's [`reset_epoch`](Device::reset_epoch) when a stopped channel starts. In
+/// 4. Keep the device's [`reset_epoch`](Device::reset_epoch) when a channel without jobs gets one. In
 ///    `poll`, read the channel's registers first and the epoch after them. Where it has changed, a
 ///    sibling's reset ended the jobs, whatever the registers said: answer [`Error::EndedByReset`].
 /// 5. Acknowledge this channel's interrupt only, and only after its end was seen.

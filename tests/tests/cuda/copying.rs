@@ -6,13 +6,13 @@ use super::{
 };
 use contigo::{
     Align, Engine, Error, Pool, Region, Timeout,
-    cuda::{CopyingKernel, CudaHost, Gpu},
+    cuda::{CopyingFunction, CudaHost, Gpu},
 };
 use contigo_gemm8::Gemm;
 use contigo_gemm8::cuda::Gemm8Kernel;
 use fake_cuda::{Config, Controls, Function, code as answers};
 
-type Copying<'m> = Engine<CopyingKernel<'m, Gemm8Kernel, 4>, 4>;
+type Copying<'m> = Engine<Gemm8Kernel<CopyingFunction<'m>>, 4>;
 
 /// Runs `act` with an engine that copies, `capacity_bytes` for each operand.
 fn with_copies(config: &Config, capacity_bytes: usize, act: impl FnOnce(&mut Copying<'_>, &Pool<'_, 8>)) -> (Result<(), Error>, Controls) {

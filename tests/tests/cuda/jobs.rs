@@ -2,8 +2,8 @@
 
 use super::{block, clean, clean_but_for, code, driver};
 use contigo::{
-    Align, Attempt, CpuBuf, Driver, Engine, Error, Pool, Region, Timeout,
-    cuda::{Cuda, CudaKernel, Gpu, Image, Log, Module},
+    Align, Attempt, CpuBuf, Driver, Engine, Error, OperandSpec, Pool, Region, Timeout,
+    cuda::{Cuda, CudaFunction, Gpu, Image, Log, Module, Parameter, Signature},
     sim::SimBoard,
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
@@ -12,7 +12,7 @@ use fake_cuda::{Config, Function, LateError, code as answers};
 use fastrand::Rng;
 use std::{thread, time::Instant};
 
-type GpuEngine<'m> = Engine<CudaKernel<'m, Gemm8Kernel, 4>, 4>;
+type GpuEngine<'m> = Engine<Gemm8Kernel<CudaFunction<'m>>, 4>;
 
 pub(crate) const LIMIT: Timeout = Timeout::ms(1_000);
 pub(crate) const GEMM: Gemm = Gemm { m: 3, n: 32, k: 48, output: Output::Int8 { relu: true, shift: 5 } };
@@ -205,8 +205,9 @@ fn images_that_do_not_load_say_why() {
     let module =
         unsafe { Module::load(&gpu, Image::Ptx(c".version 6.0\n.target sm_53\n.visible .entry other() { ret; }"), &mut log) }.unwrap();
     assert!(log.is_empty(), "{log}");
+    let signature = Signature::new("gemm8", &[Parameter::Operand(OperandSpec::in_out())]).unwrap();
     // SAFETY: it has no such kernel.
-    let refused = unsafe { CudaKernel::<Gemm8Kernel, 4>::new(&module) }.unwrap_err();
+    let refused = unsafe { CudaFunction::new(&module, c"gemm8", signature) }.unwrap_err();
     assert_eq!(code(refused), ("cuModuleGetFunction", answers::NOT_FOUND));
     drop(module);
     drop(gpu);
@@ -306,44 +307,6 @@ fn a_call_that_is_forbidden_for_a_moment_loses_nothing() {
         assert_eq!((pool.taken(), engine.is_busy()), (0, false));
     });
     clean(&controls);
-}
-
-/// A kernel whose author's code panics, under way to the launch.
-struct Panics;
-
-// SAFETY: it is never launched.
-unsafe impl contigo::cuda::Kernel<1> for Panics {
-    type Args = ();
-    type Words = [u32; 0];
-    const NAME: &'static str = "panics";
-    const ENTRY: &'static std::ffi::CStr = c"gemm8";
-    const OPERANDS: [contigo::OperandSpec; 1] = [contigo::OperandSpec::to_device()];
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn check(_: &[contigo::DevSlice; 1], _: &[u32]) -> contigo::Result<()> {
-        Ok(())
-    }
-    fn launch(_: &[u32]) -> contigo::Result<contigo::cuda::Launch> {
-        panic!("provoked")
-    }
-}
-
-#[test]
-fn a_panic_leaves_the_thread_its_context() {
-    let (controls, cuda) = driver(&Config::default());
-    {
-        let gpu = Gpu::primary(&cuda, 0).unwrap();
-        let module = loaded(&gpu);
-        let region = Region::new(block(&gpu).unwrap()).unwrap();
-        // SAFETY: never launched.
-        let mut engine = Engine::new(unsafe { CudaKernel::<Panics, 1>::new(module.module()) }.unwrap()).unwrap();
-        let operand = region.carve(64, Align::LINE).unwrap().into_buf().to_device(..);
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(engine.start([operand], &()))));
-        assert!(panicked.is_err() && super::current().is_null());
-    }
-    // The job's buffer is leaked by the panic, with its region.
-    assert_eq!(controls.counters().host_allocs, 1);
 }
 
 #[test]

@@ -15,6 +15,7 @@
 mod conformance;
 mod copying;
 mod errors;
+mod functions;
 mod gpus;
 mod header;
 mod jobs;

@@ -1,6 +1,7 @@
 //! Jobs: started with whatever is at hand, ended in every way there is.
 
 use crate::{
+    lanes::Lane,
     machine::{Held, Lent, Machine, Part},
     operands::some_gemm,
     oracle::{Attempted, refusal},
@@ -64,12 +65,12 @@ impl<'d> Unit<'d> {
 
 impl<'p> Machine<'p> {
     /// A job from the first check to the last byte, with other steps while it runs.
-    pub(crate) fn job(&mut self, units: &mut [Unit<'_>]) -> Verdict {
+    pub(crate) fn job(&mut self, units: &mut [Unit<'_>], lane: &mut Lane<'_, 'p>) -> Verdict {
         let Some(index) = self.one_of(units.len()) else { return Ok(()) };
         units.swap(0, index);
         let Some((unit, others)) = units.split_first_mut() else { return Ok(()) };
         let gemm = some_gemm(&mut self.rng);
-        let Some((operands, parts)) = self.operands(&gemm) else { return self.step(others) };
+        let Some((operands, parts)) = self.operands(&gemm) else { return self.step(others, lane) };
         let (busy, coherent) = (unit.busy, unit.coherent);
         let expected = refusal(&Attempted { busy, coherent, line_bytes: self.line.bytes(), base: self.base, parts: &parts, gemm });
         self.note(|| format!("{gemm:?} on {:?}, coherent: {coherent}; expect {expected:?}", parts.each_ref().map(Part::absolute)));
@@ -88,7 +89,7 @@ impl<'p> Machine<'p> {
             }
         }
         for _ in 0..self.rng.u32(..3) {
-            self.step(others)?;
+            self.step(others, lane)?;
         }
         let ended = self.end_job(job, unit.device)?;
         self.settle(ended, parts, &gemm, unit)?;

@@ -2,14 +2,17 @@
 
 use crate::{
     jobs::Unit,
+    lanes::{self, Lane},
+    liar::Lie,
     world::{Home, World},
 };
 use contigo::{
     Align, Arena, Backend, CpuBuf, DevAddr, DevBuf, Direction, LocalPool, OneThread, Pool, Region,
-    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimSpec},
+    sim::{Faults, Sim, SimBoard, SimConfig, SimCounts, SimDevice, SimSpec},
 };
 use contigo_gemm8::SimGemm8;
 use contigo_testkit::{
+    camera::{CameraConfig, CameraModel},
     conformance::{
         Failure, Verdict, boards,
         mutant::{Mutant, Mutation},
@@ -32,6 +35,8 @@ pub(crate) const ARENA_BYTES: usize = 12 << 10;
 pub(crate) struct Plan {
     pub(crate) faults: Faults,
     pub(crate) mutation: Mutation,
+    /// Which rule the queue's driver breaks.
+    pub(crate) lie: Lie,
     pub(crate) steps: u32,
     /// Prints every step.
     pub(crate) trace: bool,
@@ -114,6 +119,8 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let ports = [board.port(), if rng.bool() { board.port() } else { board.coherent_port() }];
     let forgets = rng.bool();
     let devices = ports.map(|port| SimGemm8::new(&board, port));
+    let config = CameraConfig { packet_bytes: lanes::PACKET, short_every: Some(3), gap_ns: rng.u64(..2_000), ..CameraConfig::default() };
+    let camera = SimDevice::with_model(&board, ports[1], CameraModel::new(config));
     let (leaked, tally) = {
         let region = Region::new(Mutant::new(backend, plan.mutation))?;
         let mut carved: usize = 0;
@@ -124,6 +131,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
         };
         // Something before them, so that they do not begin at round addresses.
         drop(carve(line.bytes() * rng.usize(1..16))?);
+        let rings = Pool::<1>::new(carve(lanes::RING_BYTES)?.1, lanes::RING_BYTES)?;
         let (in_pool, pool) = carve(POOL_SLOTS * SLOT_BYTES)?;
         let (in_local, local) = carve(LOCAL_SLOTS * SLOT_BYTES)?;
         let (in_arena, arena) = carve(ARENA_BYTES)?;
@@ -132,6 +140,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
         let arena = Arena::<BLOCKS>::new(arena)?;
         let [first, second] = &devices;
         let mut units = [Unit::new(first, ports[0].coherent)?, Unit::new(second, ports[1].coherent)?];
+        let mut lane = Lane::new(&camera, &rings, ports[1].coherent, rng.bool(), plan.lie);
         let mut machine = Machine {
             rng,
             world: World::new(REGION_BYTES),
@@ -150,19 +159,23 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
             arena: &arena,
             territory: [in_pool, in_local, in_arena, carved..REGION_BYTES],
             carved,
-            carves: 4,
+            carves: 5,
             copied: 0,
         };
         while machine.steps_left > 0 {
-            machine.step(&mut units)?;
+            machine.step(&mut units, &mut lane)?;
         }
-        (machine.end(&units)?, machine.tally)
+        machine.end_lane(&mut lane)?;
+        let leaked = machine.end(&units)?;
+        (leaked || lane.leaked, machine.tally)
     };
     // The region is gone. A device that is stuck goes on writing: into memory that was leaked, or else astray.
     for device in &devices {
         device.run_for(1_000)?;
     }
-    let SimCounts { stray_accesses, unowned_accesses, .. } = board.counts();
+    camera.run_for(1_000)?;
+    let SimCounts { stray_accesses, unowned_accesses, lost_writes, .. } = board.counts();
+    ensure!(lost_writes == 0, "{lost_writes} statuses were overwritten");
     ensure!(stray_accesses == 0, "{stray_accesses} accesses to memory that was freed");
     ensure!(unowned_accesses == 0, "{unowned_accesses} accesses to bytes that were not handed over");
     let freed = boards::read(&board, board.port(), DevAddr(base), &mut [0; 4]).is_err();
@@ -172,7 +185,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
 
 impl<'p> Machine<'p> {
     /// One step, and the comparison after it.
-    pub(crate) fn step(&mut self, units: &mut [Unit<'_>]) -> Verdict {
+    pub(crate) fn step(&mut self, units: &mut [Unit<'_>], lane: &mut Lane<'_, 'p>) -> Verdict {
         self.steps_left = self.steps_left.saturating_sub(1);
         let step = self.steps_left;
         let (name, done) = match self.rng.u32(..100) {
@@ -185,8 +198,9 @@ impl<'p> Machine<'p> {
             52 if self.forgets => ("forget", self.forget_one()),
             52..58 => ("a buffer back from a device", self.lent_one()),
             58..63 => ("recover", self.recover(units)),
+            63..78 => ("queue", self.lane(lane)),
             _ if !self.could_start() => ("take", self.take()),
-            _ => ("job", self.job(units)),
+            _ => ("job", self.job(units, lane)),
         };
         done.and_then(|()| self.compare()).map_err(|failure| match failure {
             Failure::Wrong(what) => Failure::Wrong(format!("{name}, {step} steps before the end: {what}")),

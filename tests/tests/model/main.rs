@@ -1,5 +1,5 @@
-//! Model and faults: random sequences over a region, a pool, a local pool, an arena and two engines, on the simulated board
-//! with its faults, against a plain model of what every byte must show and which pieces are out.
+//! Model and faults: random sequences over a region, a pool, a local pool, an arena, two engines and a
+//! queue, on the simulated board with its faults, against a plain model of what every byte must show and which pieces are out.
 //!
 //! ```text
 //! CONTIGO_SEEDS=20000 cargo test -p contigo-tests --test model        # more of them
@@ -12,6 +12,9 @@
 //! | `machine.rs` | one sequence: the steps, and the comparison after each |
 //! | `buffers.rs` | take, carve, write, show, split, drop, forget |
 //! | `operands.rs`, `jobs.rs` | jobs: start, wait, try, drop, forget, chain, recover, reset |
+//! | `lanes.rs` | a queue: push, next, stop, drain, take back, drop, forget |
+//! | `streams.rs` | a stream in sequences of its own |
+//! | `liar.rs` | drivers that break one rule each, and one that ends jobs out of order |
 //! | `oracle.rs` | which refusal a job must get, if any |
 //! | `reference.rs` | gemm8 in plain integers |
 //!
@@ -20,17 +23,21 @@
 
 mod buffers;
 mod jobs;
+mod lanes;
+mod liar;
 mod machine;
 mod operands;
 mod oracle;
 mod reference;
+mod streams;
 mod world;
 
 use contigo::sim::Faults;
 use contigo_testkit::{
-    conformance::{Failure, mutant::Mutation},
+    conformance::{Failure, Verdict, mutant::Mutation},
     emulated,
 };
+use liar::Lie;
 use machine::{Plan, Tally};
 use std::{
     env,
@@ -44,11 +51,14 @@ const SEEDS: u64 = 1_000;
 const STUCK: Faults = Faults { stuck: 60, hang: 50, lost_irq: 100, ..Faults::NONE };
 
 fn plan(faults: Faults) -> Plan {
-    Plan { faults, mutation: Mutation::None, steps: 150, trace: false }
+    Plan { faults, mutation: Mutation::None, lie: Lie::None, steps: 150, trace: false }
 }
 
+/// What a seed makes: `machine::run` or `streams::run`.
+type Sequence = fn(u64, Plan) -> Verdict<Tally>;
+
 /// Runs `CONTIGO_SEED`, or all seeds; a failure says how to run its seed again.
-fn all_seeds(test: &str, plan: Plan) -> Tally {
+fn all_seeds(test: &str, sequence: Sequence, plan: Plan) -> Tally {
     let number = |name| env::var(name).ok().map(|text| text.parse::<u64>().unwrap_or_else(|_| panic!("{name}={text} is no number")));
     let (seeds, trace) = match number("CONTIGO_SEED") {
         Some(seed) => (seed..seed + 1, true),
@@ -56,7 +66,7 @@ fn all_seeds(test: &str, plan: Plan) -> Tally {
     };
     let mut total = Tally::new();
     for seed in seeds {
-        match run(seed, Plan { trace, ..plan }) {
+        match run(sequence, seed, Plan { trace, ..plan }) {
             Ok(tally) => tally.into_iter().for_each(|(what, count)| *total.entry(what).or_default() += count),
             Err(what) => panic!(
                 "seed {seed}: {what}\nrerun it with: CONTIGO_SEED={seed} cargo test -p contigo-tests --test model -- --exact {test} --nocapture"
@@ -68,8 +78,8 @@ fn all_seeds(test: &str, plan: Plan) -> Tally {
 }
 
 /// One sequence; a panic in it is a failure like any other.
-fn run(seed: u64, plan: Plan) -> Result<Tally, String> {
-    match catch_unwind(AssertUnwindSafe(|| machine::run(seed, plan))) {
+fn run(sequence: Sequence, seed: u64, plan: Plan) -> Result<Tally, String> {
+    match catch_unwind(AssertUnwindSafe(|| sequence(seed, plan))) {
         Ok(Ok(tally)) => Ok(tally),
         Ok(Err(Failure::Skipped(_))) => Ok(Tally::new()),
         Ok(Err(Failure::Wrong(what))) => Err(what),
@@ -93,11 +103,19 @@ const EVERYWHERE: &[&str] = &[
     "chained through another port",
     "done",
     "done, kept on the device",
+    "drained",
     "dropped",
     "half a line",
     "job forgotten",
     "no room in the arena",
     "no slots",
+    "not pushed",
+    "packet",
+    "packet, kept on the device",
+    "queue dropped",
+    "queue forgotten",
+    "queue full",
+    "queue stopped",
     "recovered",
     "refused: alignment",
     "refused: argument",
@@ -109,31 +127,34 @@ const EVERYWHERE: &[&str] = &[
     "region freed",
     "region leaked",
     "split",
+    "taken back",
     "timed out",
 ];
 
+const STREAMS: &[&str] = &["armed", "dry", "frame", "frame forgotten", "frame given back", "late", "lost", "taken back"];
+
 #[test]
 fn nothing_goes_wrong() {
-    reached(&all_seeds("nothing_goes_wrong", plan(Faults::NONE)), EVERYWHERE);
+    reached(&all_seeds("nothing_goes_wrong", machine::run, plan(Faults::NONE)), EVERYWHERE);
 }
 
 #[test]
 fn faults_happen_often() {
-    let total = all_seeds("faults_happen_often", plan(Faults::OFTEN));
+    let total = all_seeds("faults_happen_often", machine::run, plan(Faults::OFTEN));
     reached(&total, EVERYWHERE);
-    reached(&total, &["faulted", "fell short"]);
+    reached(&total, &["channel failed", "faulted", "fell short"]);
 }
 
 #[test]
 fn devices_get_stuck() {
-    let total = all_seeds("devices_get_stuck", plan(STUCK));
+    let total = all_seeds("devices_get_stuck", machine::run, plan(STUCK));
     reached(&total, EVERYWHERE);
-    reached(&total, &["leaked", "recovered after a reset", "would not stop"]);
+    reached(&total, &["leaked", "queue leaked", "queue would not stop", "recovered after a reset", "would not stop"]);
 }
 
 /// The seed that catches a mutation, of at most `seeds`.
 fn caught(mutation: Mutation, seeds: u64) -> Option<(u64, String)> {
-    (0..seeds).find_map(|seed| run(seed, Plan { mutation, ..plan(Faults::NONE) }).err().map(|what| (seed, what)))
+    (0..seeds).find_map(|seed| run(machine::run, seed, Plan { mutation, ..plan(Faults::NONE) }).err().map(|what| (seed, what)))
 }
 
 /// A backend that is wrong from its first sync on is caught within 20 sequences.
@@ -152,6 +173,27 @@ fn one_missing_sync_is_caught_within_100_seeds() {
         for mutation in [Mutation::NoSyncForDeviceOnce(n), Mutation::NoSyncForCpuOnce(n)] {
             let (seed, what) = caught(mutation, 100).unwrap_or_else(|| panic!("{mutation:?} was not caught"));
             println!("{mutation:?}: seed {seed}, {what}");
+        }
+    }
+}
+
+#[test]
+fn streams_lose_nothing_silently() {
+    for faults in [Faults::NONE, Faults::OFTEN, STUCK] {
+        reached(&all_seeds("streams_lose_nothing_silently", streams::run, plan(faults)), STREAMS);
+    }
+}
+
+/// A driver that breaks a rule now and then is caught within 50 sequences, below a queue and below a
+/// stream.
+#[test]
+fn drivers_that_break_a_rule_are_caught_within_50_seeds() {
+    let faults = Faults { error: 200, ..Faults::NONE };
+    for (below, sequence) in [("queue", machine::run as Sequence), ("stream", streams::run)] {
+        for lie in Lie::ALL {
+            let found = (0..50).find_map(|seed| run(sequence, seed, Plan { lie, ..plan(faults) }).err().map(|what| (seed, what)));
+            let (seed, what) = found.unwrap_or_else(|| panic!("{lie:?} below a {below} was not caught"));
+            println!("{lie:?} below a {below}: seed {seed}, {what}");
         }
     }
 }

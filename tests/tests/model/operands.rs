@@ -47,7 +47,7 @@ impl<'p> Machine<'p> {
         self.held.len() + self.lent.len() >= 4
     }
 
-    fn operand(&mut self, need_bytes: usize, direction: Direction) -> (Operand<'p, OneThread>, Part) {
+    pub(crate) fn operand(&mut self, need_bytes: usize, direction: Direction) -> (Operand<'p, OneThread>, Part) {
         let large = |len: usize| len >= need_bytes;
         let lent: Vec<_> = (0..self.lent.len()).filter(|&index| large(self.lent[index].given.len())).collect();
         let held: Vec<_> = (0..self.held.len()).filter(|&index| large(self.held[index].buf.len_bytes())).collect();

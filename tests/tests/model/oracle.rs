@@ -20,16 +20,20 @@ pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
     if job.busy {
         return Some(Error::Busy);
     }
-    let operand = |(index, part)| operand(index, part, job);
+    let operand = |(index, part): (usize, &Part)| {
+        let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
+        // What the driver says of each operand comes after what the port says of it.
+        let addr = job.base + part.absolute().start as u64;
+        let misaligned = || (!addr.is_multiple_of(64)).then_some(Error::BufferAlign { index, addr, align_bytes: 64 });
+        operand(index, part, expected, job.coherent, job.line_bytes).or_else(misaligned)
+    };
     let arguments = || arguments(&job.gemm);
-    let sizes =
-        || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need, job.base));
+    let sizes = || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need));
     job.parts.iter().enumerate().find_map(operand).or_else(arguments).or_else(sizes)
 }
 
 /// One operand against the port.
-fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
-    let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
+pub(crate) fn operand(index: usize, part: &Part, expected: Direction, coherent: bool, line_bytes: usize) -> Option<Error> {
     if part.direction != expected {
         return Some(Error::WrongDirection { index, expected });
     }
@@ -42,7 +46,7 @@ fn operand(index: usize, part: &Part, job: &Attempted<'_>) -> Option<Error> {
         return Some(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
     }
     let writes = expected == Direction::FromDevice;
-    (writes && !job.coherent).then(|| shared_line(&part.absolute(), &part.extent, job.line_bytes)).flatten()
+    (writes && !coherent).then(|| shared_line(&part.absolute(), &part.extent, line_bytes)).flatten()
 }
 
 /// Does rounding these bytes out to lines leave the buffer's own?
@@ -67,12 +71,8 @@ fn arguments(gemm: &Gemm) -> Option<Error> {
     dimension("m", gemm.m, 1).or_else(|| dimension("n", gemm.n, 16)).or_else(|| dimension("k", gemm.k, 16)).or(shift)
 }
 
-/// Large enough, and at a multiple of 64 on the bus.
-fn size(index: usize, part: &Part, need_bytes: usize, base: u64) -> Option<Error> {
+/// Large enough.
+fn size(index: usize, part: &Part, need_bytes: usize) -> Option<Error> {
     let have_bytes = part.range.len();
-    if have_bytes < need_bytes {
-        return Some(Error::BufferSize { index, need_bytes: need_bytes as u64, have_bytes });
-    }
-    let addr = base + part.absolute().start as u64;
-    (!addr.is_multiple_of(64)).then_some(Error::BufferAlign { index, addr, align_bytes: 64 })
+    (have_bytes < need_bytes).then_some(Error::BufferSize { index, need_bytes: need_bytes as u64, have_bytes })
 }

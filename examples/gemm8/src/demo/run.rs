@@ -94,7 +94,7 @@ pub fn stream<B: Backend>(
 #[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
 pub fn stream_on_gpu<B: Backend>(
     memory: B,
-    kernel: contigo::cuda::CudaKernel<'_, crate::cuda::Gemm8Kernel, 4>,
+    kernel: crate::cuda::Gemm8Kernel<contigo::cuda::CudaFunction<'_>>,
     tasks: &[Task],
     outcomes: &mut [Outcome],
     done: &AtomicUsize,

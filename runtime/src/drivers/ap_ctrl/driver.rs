@@ -93,18 +93,18 @@ pub struct ApCtrl<D> {
     /// The slots of the jobs in flight, the oldest first. One that waits in `waiting` is the last.
     slots: Deque<usize, CHAIN>,
     /// A job whose registers cannot be written yet: the kernel has not taken the one before.
-    waiting: Option<Registers>,
+    waiting: Option<Waiting>,
     /// AP_DONE was read, and the end is not told yet.
     done: bool,
     /// What ended while the kernel was being stopped.
     ended: Deque<Completion, CHAIN>,
 }
 
-/// What a job writes into the kernel's registers.
-#[derive(Clone, Copy, Debug)]
-struct Registers {
-    addrs: [DevAddr; MAX_OPERANDS],
-    scalars: [u64; MAX_SCALARS],
+/// What a job will write into the kernel's registers.
+#[derive(Clone, Debug)]
+struct Waiting {
+    addrs: Vec<DevAddr, MAX_OPERANDS>,
+    words: Vec<u32, MAX_WORDS>,
 }
 
 impl<D: Device> ApCtrl<D> {
@@ -213,11 +213,12 @@ fn acknowledge<D: Device>(device: &D) {
 ///
 /// # Safety
 /// As [`Driver::submit`]; and the kernel has taken the job before.
-unsafe fn start<D: Device>(device: &D, map: &KernelMap, job: &Registers) {
+#[inline]
+unsafe fn start<D: Device>(device: &D, map: &KernelMap, addrs: impl Iterator<Item = DevAddr>, words: &[u32]) {
     // SAFETY: the caller handed the operands over, and `check` compared them with the map's rules; by
     // 2 of `ApCtrl::open` the job that AP_START starts stays inside them.
     unsafe {
-        for (pointer, addr) in map.pointers().iter().zip(job.addrs) {
+        for (pointer, addr) in map.pointers().iter().zip(addrs) {
             if pointer.bits() == u64::BITS {
                 pointer.registers().write(device, addr);
             } else {
@@ -225,13 +226,9 @@ unsafe fn start<D: Device>(device: &D, map: &KernelMap, job: &Registers) {
                 pointer.register().write(device, addr.0 as u32);
             }
         }
-        for (scalar, value) in map.scalars().iter().zip(job.scalars) {
-            #[allow(clippy::cast_possible_truncation, reason = "the low word is the low 32 bits")]
-            scalar.register().write(device, value as u32);
-            if let Some(high) = scalar.high_register() {
-                #[allow(clippy::cast_possible_truncation, reason = "the upper word is the upper 32 bits")]
-                high.write(device, (value >> 32) as u32);
-            }
+        let registers = map.scalars().iter().flat_map(|scalar| [Some(scalar.register()), scalar.high_register()]);
+        for (register, word) in registers.flatten().zip(words) {
+            register.write(device, *word);
         }
         regs::CTRL.write(device, regs::AP_START);
     }
@@ -285,9 +282,6 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let scalars = self.map.values(args).unwrap_or_default();
-        let mut job = Registers { addrs: [DevAddr(0); MAX_OPERANDS], scalars };
-        job.addrs.iter_mut().zip(operands).for_each(|(addr, slice)| *addr = slice.addr);
         let first = self.slots.is_empty();
         if first {
             // What nobody asked for after a stop.
@@ -297,16 +291,19 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         if self.slots.push_back(slot).is_err() {
             return Err(Error::QueueFull { depth: self.most() });
         }
+        let addrs = operands.iter().map(|slice| slice.addr);
         if !first {
             let ctrl = regs::CTRL.read_and_clear(&self.device);
             self.done |= regs::is_done(ctrl);
             if ctrl & regs::AP_START != 0 {
-                self.waiting = Some(job);
+                // `check` found as many as the map has.
+                self.waiting =
+                    Some(Waiting { addrs: addrs.take(MAX_OPERANDS).collect(), words: args.iter().copied().take(MAX_WORDS).collect() });
                 return Ok(());
             }
         }
         // SAFETY: the caller's promise. No job was taken, or AP_START says that the last one is.
-        unsafe { start(&self.device, &self.map, &job) };
+        unsafe { start(&self.device, &self.map, addrs, args) };
         Ok(())
     }
 
@@ -322,7 +319,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             let ctrl = regs::CTRL.read_and_clear(device);
             if let Some(job) = waiting.take_if(|_| ctrl & regs::AP_START == 0) {
                 // SAFETY: it was submitted, and its end is not told. AP_START says that the job before it was taken.
-                unsafe { start(device, map, &job) };
+                unsafe { start(device, map, job.addrs.iter().copied(), &job.words) };
             }
             *done |= regs::is_done(ctrl);
             *done
@@ -411,4 +408,4 @@ impl<D: Device, const OPERANDS: usize> TypedDriver<OPERANDS> for ApCtrl<D> {
     }
 }
 
-forward_as_fd!({D: Device} ApCtrl<D>, device: D);
+forward_as_fd!({D} ApCtrl<D>, device: D);

@@ -1,10 +1,10 @@
 //! The runtime beside a kernel that never ends.
 
-use super::{BEGUN, ENDED, Flag, SOON, Spin, Word, forbidden, module, say, shared};
+use super::{BEGUN, ENDED, Flag, SOON, Word, forbidden, module, say, shared, spin};
 use crate::{alone, cuda, raw::Raw};
 use contigo::{
     Align, Attempt, CpuBuf, Engine, Error, Region, Timeout,
-    cuda::{CudaHost, CudaKernel, Gpu, Log},
+    cuda::{CudaFunction, CudaHost, Gpu, Log},
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
 use contigo_gemm8::{Gemm, Output};
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LIMIT: Timeout = Timeout::ms(100);
 
 /// One job of another engine.
-fn gemm(engine: &mut Engine<CudaKernel<'_, Gemm8Kernel, 4>, 4>, region: &Region<CudaHost<'_>>) -> bool {
+fn gemm(engine: &mut Engine<Gemm8Kernel<CudaFunction<'_>>, 4>, region: &Region<CudaHost<'_>>) -> bool {
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
     let [a, b, bias, c] = [16, 256, 64, 64].map(|len_bytes| region.carve(len_bytes, Align::LINE).unwrap().into_buf());
     let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)];
@@ -60,11 +60,10 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
     let raw = Raw::open();
     let block = |len_bytes| Region::new(CudaHost::allocate(gpu, len_bytes, Align::DLPACK).unwrap()).unwrap();
     let spinning = module(gpu);
-    // SAFETY: the module is `Spin`'s; so below.
-    let engine = || Engine::new(unsafe { CudaKernel::<Spin, 1>::new(spinning) }.unwrap()).unwrap();
+    let engine = || Engine::<_, 1>::new(spin(spinning)).unwrap();
     let region: &'static Region<_> = Box::leak(Box::new(block(4096)));
     let flag = Flag(Word::new(gpu));
-    let args = flag.0.addr;
+    let args = [flag.0.addr & 0xFFFF_FFFF, flag.0.addr >> 32].map(|half| u32::try_from(half).unwrap());
 
     // Once with the flag up: it ends, and everything is loaded that a driver loads late.
     flag.end();
@@ -93,7 +92,7 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
     assert!(word.becomes(BEGUN), "the kernel did not begin");
     let Attempt::Pending(job) = timed("Running::try_wait", || job.try_wait().unwrap()) else { panic!("it ended") };
     // It times out, is waited for as it is stopped, and then keeps its buffer.
-    let (since, most) = (Instant::now(), Duration::from_millis((CudaKernel::<Spin, 1>::STOP_MS).into()) + AT_ONCE + AT_ONCE);
+    let (since, most) = (Instant::now(), Duration::from_millis((CudaFunction::STOP_MS).into()) + AT_ONCE + AT_ONCE);
     let failed = job.wait(LIMIT).unwrap_err();
     say(&format!("  {:<48} {:>10} us", "Running::wait, 100 ms, and 5 s for its end", since.elapsed().as_micros()));
     assert!(since.elapsed() < most, "{:?}", since.elapsed());

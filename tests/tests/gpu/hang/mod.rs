@@ -10,12 +10,11 @@ mod spin;
 use self::spin::{BEGUN, ENDED, GAVE_UP, PTX};
 use super::{libcuda::cuDeviceGetAttribute, say};
 use contigo::{
-    Align, Backend, DevSlice, Error, OperandSpec, Result,
-    cuda::{CudaHost, Gpu, Image, Kernel, Launch, Log, Module},
-    fixed,
+    Align, Backend, OperandSpec,
+    cuda::{CudaFunction, CudaHost, Gpu, Image, Launch, Log, Module, Parameter, Signature},
 };
 use std::{
-    ffi::{CStr, c_int},
+    ffi::c_int,
     mem,
     ptr::NonNull,
     sync::atomic::{AtomicU32, Ordering},
@@ -26,28 +25,13 @@ use std::{
 /// A kernel that was launched has begun by then, and one that may end has ended: either takes microseconds.
 const SOON: Duration = Duration::from_secs(5);
 
-/// `spin`, with its one operand, and the flag's address as its argument.
-struct Spin;
-
-// SAFETY: [`PTX`]: one thread writes four bytes at the operand. It reads four more at the flag, which nobody gives back ([`Word::new`]) and which the
-// CPU reads and writes as an atomic.
-unsafe impl Kernel<1> for Spin {
-    type Args = u64;
-    type Words = [u32; 2];
-    const NAME: &'static str = "spin";
-    const ENTRY: &'static CStr = c"spin";
-    const OPERANDS: [OperandSpec; 1] = [OperandSpec::from_device()];
-    fn words(flag: &u64) -> [u32; 2] {
-        [*flag as u32, (*flag >> 32) as u32]
-    }
-    fn check([out]: &[DevSlice; 1], _flag: &[u32]) -> Result<()> {
-        if out.len_bytes < 4 { Err(Error::BufferSize { index: 0, need_bytes: 4, have_bytes: out.len_bytes }) } else { Ok(()) }
-    }
-    fn launch(flag: &[u32]) -> Result<Launch> {
-        let [low, high] = *fixed(flag)?;
-        let flag = u64::from(low) | u64::from(high) << 32;
-        Ok(Launch { grid: [1, 1, 1], block: [1, 1, 1], shared_bytes: 0, scalars: [flag].into_iter().collect() })
-    }
+/// `spin(out, flag)`, whose argument words are the flag's address.
+fn spin(module: &'static Module<'static>) -> CudaFunction<'static> {
+    let parameters = [Parameter::Operand(OperandSpec::from_device().at_least(4)), Parameter::Words(2)];
+    let signature = Signature::new("spin", &parameters).unwrap().launched(Launch::of(1, 1));
+    // SAFETY: [`PTX`]: one thread writes four bytes at the operand. It reads four more at the flag,
+    // which nobody gives back ([`Word::new`]) and which the CPU reads and writes as an atomic.
+    unsafe { CudaFunction::new(module, c"spin", signature) }.unwrap()
 }
 
 /// Loads [`PTX`], for ever: a kernel of it hangs.

@@ -1,0 +1,147 @@
+#![allow(unsafe_code, reason = "a driver, and a kernel that may write anywhere")]
+//! Any kernel as a driver.
+
+use super::{
+    Module, Signature,
+    signature::{Words, collected},
+    stream::{self, Stream},
+};
+use crate::{
+    job::{Completion, Driver, OperandSpec, TypedDriver},
+    mem::{DevSlice, Port},
+    types::{Result, Timeout},
+};
+use core::{ffi::CStr, fmt};
+
+/// **Any kernel of any module as a [`Driver`]**, on a stream of its own: a launch is its doorbell, an
+/// event behind it says that it is finished. A [`Signature`] says what the kernel takes, so that no
+/// type is written for it; a job's argument words are its launch and its scalars.
+///
+/// A [`Queue`](crate::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and they end
+/// in their order.
+///
+/// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end, [`STOP_MS`](Self::STOP_MS)
+/// at most; one that goes on, or a context that is lost (by a fault: code 700 to 799), is
+/// [`Error::WillNotStop`](crate::Error::WillNotStop), and the jobs' buffers stay with the GPU for
+/// ever: the driver would free all pinned memory of the context by resetting it, under whoever has
+/// a view of it.
+///
+/// ```no_run
+/// use contigo::{Align, OperandSpec, Pool, Queue, Region, Timeout};
+/// use contigo::cuda::{Cuda, CudaFunction, CudaHost, Gpu, Image, Launch, Log, Module, Parameter::{Operand, Words}, Signature};
+/// let cuda = Cuda::load()?;
+/// let gpu = Gpu::primary(&cuda, 0)?;
+/// # let ptx = c"";
+/// // SAFETY: it is PTX.
+/// let module = unsafe { Module::load(&gpu, Image::Ptx(ptx), &mut Log::new())? };
+/// // __global__ void scale(const float *from, float *to, unsigned count, float by)
+/// let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
+/// let signature = Signature::new("scale", &[from, to, Words(1), Words(1)])?.sized(0, 4, &[0])?.sized(1, 4, &[0])?;
+/// // SAFETY: a thread reads `from[i]` and writes `to[i]`, where `i < count`.
+/// let scale = unsafe { CudaFunction::new(&module, c"scale", signature)? };
+///
+/// let region = Region::new(CudaHost::allocate(&gpu, 1 << 20, Align::DLPACK)?)?;
+/// let pool = Pool::<16>::new(region.carve(16 * 4096, Align::DLPACK)?, 4096)?;
+/// let mut queue: Queue<'_, _, 8, 2> = Queue::new(scale)?;
+/// let (count, by) = (1_000_u32, 0.5_f32);
+/// let words = Launch::of(count.div_ceil(256), 256).with(&[count, by.to_bits()]);
+/// for _ in 0..8 {
+///     queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &words)?;
+/// }
+/// while let Some(done) = queue.next(Timeout::ms(100))? {
+///     println!("{:?}", done.buffers[1].view::<f32>()?);
+/// }
+/// # Ok::<(), contigo::Error>(())
+/// ```
+pub struct CudaFunction<'m> {
+    pub(super) stream: Stream<'m>,
+    pub(super) signature: Signature,
+    port: Port,
+}
+
+impl<'m> CudaFunction<'m> {
+    /// How many launches are in the stream at once.
+    pub const DEPTH: usize = stream::DEPTH;
+    /// How long a kernel is waited for where it should have been finished: longer than a display
+    /// driver's watchdog allows one.
+    pub const STOP_MS: u32 = stream::STOP_MS;
+
+    /// The kernel called `entry` in `module`: its name there is mangled, unless it is `extern "C"`.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleGetFunction` and 500: the module has none
+    /// of that name.
+    ///
+    /// # Safety
+    /// The kernel has the parameters of `signature`, none of them longer than there. Launched with
+    /// any operands and argument words that [`check`](Driver::check) lets pass, it touches no bytes
+    /// but the operands', and writes only those whose [`OperandSpec`] says so. Where a signature
+    /// cannot say what the kernel asks for, the program passes no other words, or wraps this driver
+    /// in one whose `check` compares them.
+    pub unsafe fn new(module: &'m Module<'m>, entry: &CStr, signature: Signature) -> Result<Self> {
+        Ok(Self { stream: Stream::new(module, entry)?, signature, port: module.gpu.port() })
+    }
+}
+
+// SAFETY: 1. The kernel touches the operands only (`new`'s contract). 2. `poll` tells of a slot when
+// the event behind its launch has happened, and `stop` returns `Ok` when the stream is empty: what the
+// kernels wrote is then in memory, and they run no more (CUDA Driver API, "Stream Management" and
+// "Event Management"). An event is looked at only where it was recorded for that job. 4. `check`
+// compares numbers. 5. Addresses are the GPU's, on its bus. 6. The stream is this value's.
+unsafe impl Driver for CudaFunction<'_> {
+    fn name(&self) -> &'static str {
+        self.signature.name
+    }
+
+    fn port(&self) -> &Port {
+        &self.port
+    }
+
+    fn addr_bits(&self) -> u32 {
+        64
+    }
+
+    fn operands(&self) -> &[OperandSpec] {
+        &self.signature.operands
+    }
+
+    fn depth(&self) -> usize {
+        Self::DEPTH
+    }
+
+    fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        self.signature.check(operands, words)
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+        let mut packed = self.signature.pack(operands.iter().map(|operand| operand.addr.0), words)?;
+        // SAFETY: the signature is the kernel's (`new`), and the operands are handed over (this
+        // function's contract), at these addresses.
+        self.stream.submit(slot, |stream, api| unsafe { stream.launch(api, &mut packed) })
+    }
+
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+        Ok(self.stream.poll(timeout)?.map(Completion::of))
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.stream.stop(self.signature.name)
+    }
+}
+
+/// The argument words as they are.
+impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CudaFunction<'_> {
+    type Args = [u32];
+    type Words = Words;
+    type Report = ();
+    fn words(words: &[u32]) -> Words {
+        collected(words.iter())
+    }
+    fn report(&self, _: &Completion) {}
+}
+
+impl fmt::Debug for CudaFunction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaFunction").field("signature", &self.signature).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,210 @@
+#![allow(unsafe_code, reason = "the driver's functions are called")]
+//! A stream with some launches in it, and an event behind each.
+
+use super::{
+    Gpu, Module,
+    abi::{Api, CuEvent, CuFunction, CuResult, CuStream, DISABLE_TIMING, NON_BLOCKING, NOT_READY},
+    driver::check,
+    signature::Packed,
+};
+use crate::{
+    hw::{Irq, irq::poll_until},
+    linux::Spin,
+    types::{Error, Result, Timeout},
+};
+use core::{
+    ffi::{CStr, c_void},
+    ptr,
+};
+use heapless::{Deque, Vec};
+
+/// How many launches are in a stream at once.
+pub(super) const DEPTH: usize = 8;
+/// How long a kernel is waited for where it should have been finished: longer than a display
+/// driver's watchdog allows one.
+pub(super) const STOP_MS: u32 = 5_000;
+/// How long the end of a kernel is waited for that nobody waits for any more: a job that was
+/// forgotten may be about to end.
+const DROP_MS: u32 = 100;
+
+/// A function on a stream of its own, with an event for each slot. Launches in it run one after the
+/// other.
+pub(super) struct Stream<'m> {
+    module: &'m Module<'m>,
+    function: CuFunction,
+    stream: CuStream,
+    /// By slot. All `DEPTH` of them once it is made.
+    events: Vec<CuEvent, DEPTH>,
+    /// The slots whose event was recorded and not told, oldest first.
+    in_flight: Deque<usize, DEPTH>,
+    /// The stream was waited for: what is in flight has ended, and the next launch begins anew.
+    stopped: bool,
+    clock: Spin,
+    /// It did not end when it should have, and nobody has seen its end since.
+    hung: bool,
+}
+
+impl<'m> Stream<'m> {
+    /// The function called `entry`.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`].
+    pub(super) fn new(module: &'m Module<'m>, entry: &CStr) -> Result<Self> {
+        let function = module.function(entry)?;
+        let mut stream = ptr::null_mut();
+        // SAFETY: the pointer is a reference.
+        module.gpu.within(|api| check("cuStreamCreate", unsafe { (api.stream_create)(&raw mut stream, NON_BLOCKING) }))?;
+        // From here on dropping gives back the stream, and the events that were made.
+        module.took();
+        let (events, in_flight) = (Vec::new(), Deque::new());
+        let mut this = Self { module, function, stream, events, in_flight, stopped: false, clock: Spin, hung: false };
+        for _ in 0..DEPTH {
+            let mut event = ptr::null_mut();
+            // SAFETY: the pointer is a reference.
+            module.gpu.within(|api| check("cuEventCreate", unsafe { (api.event_create)(&raw mut event, DISABLE_TIMING) }))?;
+            // There is room for `DEPTH`.
+            let _ = this.events.push(event);
+        }
+        Ok(this)
+    }
+
+    /// Puts a job into the stream: what `act` puts there, and the event of `slot` behind it.
+    ///
+    /// # Errors
+    /// What `act` says, and [`Error::Cuda`]. What was put there before stays there.
+    pub(super) fn submit(&mut self, slot: usize, act: impl FnOnce(&Self, &Api) -> Result<()>) -> Result<()> {
+        if self.stopped {
+            self.in_flight.clear();
+            self.stopped = false;
+        }
+        let full = Error::QueueFull { depth: DEPTH };
+        let event = self.events.get(slot).copied().filter(|_| !self.in_flight.is_full()).ok_or(full)?;
+        self.module.gpu.within(|api| {
+            act(self, api)?;
+            // SAFETY: both are this context's.
+            check("cuEventRecord", unsafe { (api.event_record)(event, self.stream) })
+        })?;
+        self.in_flight.push_back(slot).map_err(|_| full)
+    }
+
+    /// Puts the function into the stream. The context is current.
+    ///
+    /// # Safety
+    /// `packed` is what the function declares: as many parameters, none of them longer there than
+    /// here. What it then touches is its until the stream is empty, or the event behind it happened.
+    pub(super) unsafe fn launch(&self, api: &Api, packed: &mut Packed) -> Result<()> {
+        let super::Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = packed.launch;
+        let mut parameters = Vec::<*mut c_void, { super::Signature::MAX_PARAMETERS }>::new();
+        let values = packed.values.as_mut_ptr();
+        for at in &packed.at {
+            // As many as `at` has room for.
+            let _ = parameters.push(values.wrapping_add(*at).cast());
+        }
+        // SAFETY: function and stream are this context's. The parameters are the caller's promise;
+        // the driver copies them before it returns (CUDA Driver API, `cuLaunchKernel`).
+        check("cuLaunchKernel", unsafe {
+            (api.launch)(self.function, gx, gy, gz, bx, by, bz, shared_bytes, self.stream, parameters.as_mut_ptr(), ptr::null_mut())
+        })
+    }
+
+    /// The slot of the oldest job, where it has ended. `None`: it goes on, or there is none.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`].
+    pub(super) fn poll(&mut self, timeout: Timeout) -> Result<Option<usize>> {
+        let Some((slot, event)) = self.in_flight.front().and_then(|slot| Some((*slot, *self.events.get(*slot)?))) else {
+            return Ok(None);
+        };
+        let (gpu, clock, mut answer) = (self.module.gpu, self.clock, Ok(NOT_READY));
+        poll_until(&clock, timeout, |_| {
+            // SAFETY: the event is this context's.
+            answer = gpu.within(|api| Ok(unsafe { (api.event_query)(event) }));
+            answer != Ok(NOT_READY)
+        })?;
+        match answer? {
+            NOT_READY => Ok(None),
+            code => check("cuEventQuery", code).map(|()| self.in_flight.pop_front().or(Some(slot))),
+        }
+    }
+
+    /// Waits for the end of all that is in the stream: a kernel cannot be stopped.
+    ///
+    /// # Errors
+    /// [`Error::WillNotStop`].
+    pub(super) fn stop(&mut self, device: &'static str) -> Result<()> {
+        let since_us = self.clock.now_us();
+        self.ended(Timeout::ms(STOP_MS)).map_err(|code| {
+            let waited_us = u32::try_from(self.clock.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
+            Error::WillNotStop { device, status: u32::try_from(code).unwrap_or(u32::MAX), waited_us }
+        })?;
+        self.stopped = true;
+        Ok(())
+    }
+
+    /// The stream, for copies.
+    pub(super) const fn raw(&self) -> CuStream {
+        self.stream
+    }
+
+    /// The GPU.
+    pub(super) const fn gpu(&self) -> &'m Gpu<'m> {
+        self.module.gpu
+    }
+
+    /// Is nothing in the stream?
+    pub(super) fn is_idle(&mut self) -> bool {
+        self.ended(Timeout::ms(DROP_MS)).is_ok()
+    }
+
+    /// Waits until the stream is empty, and keeps in mind where it is not. `Err` is the last answer.
+    fn ended(&mut self, timeout: Timeout) -> Result<(), CuResult> {
+        let (gpu, stream, clock) = (self.module.gpu, self.stream, self.clock);
+        let mut answer = NOT_READY;
+        let waited = poll_until(&clock, timeout, |_| {
+            // SAFETY: the stream is this context's.
+            answer = gpu.within(|api| Ok(unsafe { (api.stream_query)(stream) })).unwrap_or_else(|error| match error {
+                Error::Cuda { code, .. } => code,
+                _ => NOT_READY,
+            });
+            answer == 0 || is_lost(answer)
+        });
+        let ended = waited == Ok(true) && answer == 0;
+        if self.hung == ended {
+            self.hung = !ended;
+            gpu.hangs(self.hung);
+        }
+        if ended { Ok(()) } else { Err(answer) }
+    }
+}
+
+/// Is the context lost, so that no later answer is another? Faults of kernels and of the machine
+/// are; a call that is forbidden at this moment (900: another thread captures a graph) is not.
+const fn is_lost(code: CuResult) -> bool {
+    // The driver is gone; errors of memory and of NVLink that cannot be corrected; faults of kernels.
+    matches!(code, 4 | 214 | 220 | 700..=799)
+}
+
+impl Drop for Stream<'_> {
+    /// Gives events and stream back; or keeps them, with the module and the context, where a kernel
+    /// has not ended.
+    fn drop(&mut self) {
+        if !self.is_idle() {
+            return;
+        }
+        let (events, stream) = (&self.events, self.stream);
+        let given_back = self.module.gpu.within(|api| {
+            for event in events {
+                // SAFETY: the event is one, and is destroyed once.
+                let _ = unsafe { (api.event_destroy)(*event) };
+            }
+            // SAFETY: the stream is one, and is destroyed once.
+            check("cuStreamDestroy", unsafe { (api.stream_destroy)(stream) })
+        });
+        if given_back.is_ok() {
+            self.module.gave_back();
+        }
+    }
+}
+
+// SAFETY: streams, events and functions may be used on any thread where their context is current.
+unsafe impl Send for Stream<'_> {}

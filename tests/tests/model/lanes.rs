@@ -1,0 +1,341 @@
+//! Queues: several jobs in flight of a camera, on the same buffers as everything else.
+
+use crate::{
+    liar::{Liar, Lie},
+    machine::{Held, Lent, Machine, Part},
+    oracle,
+};
+use contigo::{
+    CpuBuf, DevBuf, Direction, Error, JobError, OneThread, Operand, Pool, Queue, Timeout,
+    sim::{SimDevice, SimWindow},
+};
+use contigo_testkit::{
+    camera::{Camera, CameraModel, packet},
+    conformance::{Failure, Verdict},
+    ensure,
+};
+use std::{collections::VecDeque, mem};
+
+pub(crate) const DEPTH: usize = 3;
+/// The longest packet of the camera.
+pub(crate) const PACKET: usize = 512;
+/// A descriptor is a line at least, and lines have 128 bytes at most.
+pub(crate) const RING_BYTES: usize = DEPTH * 128;
+
+type Driver<'d, 'p> = Liar<Camera<'p, SimWindow<'d, CameraModel>>>;
+type Jobs<'d, 'p> = Queue<'p, Driver<'d, 'p>, DEPTH, 1, OneThread>;
+
+/// A queue, its device, and what the model knows of them.
+pub(crate) struct Lane<'d, 'p> {
+    /// `None`: it was dropped or forgotten.
+    queue: Option<Jobs<'d, 'p>>,
+    device: &'d SimDevice<'d, CameraModel>,
+    rings: &'p Pool<'p, 1>,
+    coherent: bool,
+    in_order: bool,
+    lie: Lie,
+    state: State,
+    /// In the order in which they were pushed.
+    inside: VecDeque<(usize, Part)>,
+    /// Packets come in order.
+    next_number: u32,
+    /// Packets that were told, among those that the model wrote.
+    told: u64,
+    untold: u64,
+    /// Its descriptors are somebody's for ever.
+    pub(crate) leaked: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    AtWork,
+    /// `drained`: all that had ended was fetched.
+    Stopped {
+        drained: bool,
+    },
+    MustStop,
+}
+
+impl<'d, 'p> Lane<'d, 'p> {
+    pub(crate) fn new(device: &'d SimDevice<'d, CameraModel>, rings: &'p Pool<'p, 1>, coherent: bool, in_order: bool, lie: Lie) -> Self {
+        let (queue, state, inside) = (None, State::AtWork, VecDeque::new());
+        Self { queue, device, rings, coherent, in_order, lie, state, inside, next_number: 0, told: 0, untold: 0, leaked: false }
+    }
+}
+
+impl<'p> Machine<'p> {
+    /// One step of a queue.
+    pub(crate) fn lane(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict {
+        if lane.queue.is_none() && !self.open(lane)? {
+            return Ok(());
+        }
+        let Some(mut queue) = lane.queue.take() else { return Ok(()) };
+        let way = self.rng.u8(..100);
+        self.note(|| format!("queue, way {way}, {:?}, {} inside", lane.state, lane.inside.len()));
+        let done = match way {
+            0..40 => self.push(lane, &mut queue),
+            40..80 => self.next(lane, &mut queue),
+            80..84 => Ok(lane.device.run_for(self.rng.u32(..20))?),
+            84..92 => self.stop(lane, &mut queue),
+            92..97 => self.take_back(lane, &mut queue),
+            97 if self.forgets => {
+                mem::forget(queue);
+                self.tally("queue forgotten");
+                self.all_leaked(lane);
+                return Ok(());
+            }
+            _ => return self.drop_queue(lane, queue),
+        };
+        done?;
+        let counts = queue.counts();
+        let (inside, ended) = (lane.inside.len() as u64, counts.completed + counts.failed + counts.cancelled);
+        ensure!(queue.len() as u64 == inside && counts.pushed == ended + inside, "{counts:?} with {inside} inside");
+        lane.queue = Some(queue);
+        Ok(())
+    }
+
+    /// A driver and a queue. `false`: the last driver keeps the device, or its descriptors.
+    fn open(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict<bool> {
+        if lane.leaked {
+            return Ok(false);
+        }
+        let camera = Camera::open_simulated(lane.device.window()?, lane.rings.take()?, DEPTH)?;
+        let driver = Liar::new(camera, lane.in_order, lane.lie, self.rng.u64(..));
+        match Queue::new(driver) {
+            Ok(queue) => {
+                (lane.queue, lane.state) = (Some(queue), State::AtWork);
+                Ok(true)
+            }
+            Err(refused) => {
+                ensure!(self.faults.stuck > 0, "a new queue: {}", refused.error);
+                lane.leaked = true;
+                Ok(false)
+            }
+        }
+    }
+
+    fn push(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
+        let Some((operand, part)) = self.one_operand() else { return Ok(()) };
+        let in_flight = lane.inside.len();
+        let expected = match lane.state {
+            State::AtWork if in_flight == DEPTH => Some(Error::QueueFull { depth: DEPTH }),
+            State::AtWork => oracle::operand(0, &part, Direction::FromDevice, lane.coherent, self.line.bytes()),
+            _ => Some(Error::QueueStopped { in_flight }),
+        };
+        self.note(|| format!("push {:?}, expect {expected:?}", part.absolute()));
+        match queue.push([operand], &()) {
+            Ok(slot) if expected.is_none() => {
+                ensure!(slot < DEPTH && lane.inside.iter().all(|(other, _)| *other != slot), "slot {slot} is in use");
+                self.tally("pushed");
+                lane.inside.push_back((slot, part));
+                Ok(())
+            }
+            Ok(_) => Err(Failure::Wrong(format!("a job was taken that must be refused: {expected:?}"))),
+            Err(refused) => self.not_pushed(refused, expected, part),
+        }
+    }
+
+    fn not_pushed(&mut self, refused: JobError<[Operand<'p, OneThread>; 1]>, expected: Option<Error>, part: Part) -> Verdict {
+        ensure!(Some(refused.error) == expected, "{refused:?} instead of {expected:?}");
+        self.tally(match refused.error {
+            Error::QueueFull { .. } => "queue full",
+            Error::QueueStopped { .. } => "queue stopped",
+            _ => "not pushed",
+        });
+        let [operand] = refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffer".into()))?;
+        let Part { claim, extent, of, held_coherent, shown, .. } = part;
+        match (operand.into_buf(), held_coherent) {
+            (Ok(buf), None) => self.held.push(Held { buf, claim, extent }),
+            (Err(buf), Some(coherent)) => self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent }),
+            _ => return Err(Failure::Wrong("a refused buffer changed sides".into())),
+        }
+        Ok(())
+    }
+
+    /// Some part of a buffer, mostly long enough for a packet.
+    fn one_operand(&mut self) -> Option<(Operand<'p, OneThread>, Part)> {
+        if self.held.is_empty() && self.lent.is_empty() {
+            return None;
+        }
+        let (operand, part) = self.operand(PACKET, Direction::FromDevice);
+        // A range that is too short is a fault of the channel; now and then is enough.
+        let (is_short, keep) = (part.range.len() < PACKET, self.rng.u8(..12) == 0);
+        if is_short && !keep {
+            let Part { claim, extent, of, held_coherent, shown, .. } = part;
+            match (operand.into_buf(), held_coherent) {
+                (Ok(buf), _) => self.held.push(Held { buf, claim, extent }),
+                (Err(buf), coherent) => self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent: coherent == Some(true) }),
+            }
+            return None;
+        }
+        Some((operand, part))
+    }
+
+    fn next(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
+        let timeout = [Timeout::NOW, Timeout::us(self.rng.u32(..8)), Timeout::us(50)][self.rng.usize(..3)];
+        if self.rng.u8(..4) == 0 {
+            return match queue.next_device(timeout) {
+                Ok(Some(done)) => {
+                    let part = self.told(lane, done.completion.slot)?;
+                    let [buf] = done.buffers;
+                    self.tally("packet, kept on the device");
+                    lane.told += 1;
+                    lane.next_number += 1;
+                    self.world.forget(part.absolute());
+                    self.back(buf, part, lane.coherent)
+                }
+                Ok(None) => self.nothing(lane),
+                Err(failed) => self.channel_failed(lane, queue, &failed),
+            };
+        }
+        match queue.next(timeout) {
+            Ok(Some(done)) => {
+                let part = self.told(lane, done.completion.slot)?;
+                let [buf] = done.buffers;
+                let bytes = done.completion.bytes.unwrap_or(usize::MAX);
+                self.packet(lane, buf, part, bytes)
+            }
+            Ok(None) => self.nothing(lane),
+            Err(failed) => self.channel_failed(lane, queue, &failed),
+        }
+    }
+
+    /// The job in `slot` was told of.
+    fn told(&mut self, lane: &mut Lane<'_, 'p>, slot: usize) -> Verdict<Part> {
+        ensure!(lane.state != State::Stopped { drained: true }, "a job was told of after the end of the others, or after the fault");
+        let found = lane.inside.iter().position(|(inside, _)| *inside == slot);
+        ensure!(found.is_some() && (!lane.in_order || found == Some(0)), "slot {slot} is told of, inside are {:?}", lane.inside);
+        let (_, part) = found.and_then(|index| lane.inside.remove(index)).ok_or(Failure::Wrong("no such slot".into()))?;
+        if lane.inside.is_empty() && lane.state != State::MustStop {
+            lane.state = State::AtWork;
+        }
+        Ok(part)
+    }
+
+    /// A packet in a buffer: the right one, all of it, and nothing beside it.
+    fn packet(&mut self, lane: &mut Lane<'_, 'p>, buf: CpuBuf<'p, OneThread>, part: Part, bytes: usize) -> Verdict {
+        let at = part.absolute().start;
+        let seen = buf.view::<u8>()?.get(at - part.shown.start..).and_then(|rest| rest.get(..bytes)).unwrap_or_default();
+        let number = packet::number(seen).ok_or(Failure::Wrong(format!("a packet of {bytes} bytes")))?;
+        ensure!(packet::is(number, seen), "packet {number} is wrong, {bytes} bytes of it");
+        ensure!(!lane.in_order || number >= lane.next_number, "packet {number} after {}", lane.next_number);
+        lane.next_number = lane.next_number.max(number + 1);
+        lane.told += 1;
+        self.tally("packet");
+        self.world.write(at, seen);
+        let Part { claim, extent, .. } = part;
+        self.held.push(Held { buf, claim, extent });
+        Ok(())
+    }
+
+    fn nothing(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict {
+        if let State::Stopped { drained } = &mut lane.state {
+            *drained = true;
+            self.tally("drained");
+            let written = lane.device.model(CameraModel::counts)?.written;
+            ensure!(written == lane.told + lane.untold, "{written} packets were written, and {} told of", lane.told + lane.untold);
+        }
+        Ok(())
+    }
+
+    fn channel_failed<B>(&mut self, lane: &mut Lane<'_, 'p>, queue: &Jobs<'_, 'p>, failed: &JobError<B>) -> Verdict {
+        let short = lane.inside.iter().any(|(_, part)| part.range.len() < PACKET);
+        let possible = match failed.error {
+            Error::Fault { .. } => self.faults.error > 0 || short,
+            Error::WillNotStop { .. } => self.faults.stuck > 0,
+            _ => false,
+        };
+        ensure!(possible && failed.buffers.is_none() && queue.is_stopped(), "the channel failed: {failed}, with {:?}", self.faults);
+        self.tally("channel failed");
+        // What came before the fault was told, and nothing comes after it.
+        lane.state = if matches!(failed.error, Error::WillNotStop { .. }) { State::MustStop } else { State::Stopped { drained: true } };
+        Ok(())
+    }
+
+    fn stop(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
+        if lane.state == State::MustStop && self.rng.bool() {
+            lane.device.reset()?;
+        }
+        match queue.stop() {
+            Ok(()) => {
+                self.tally("queue was stopped");
+                let drained = lane.state == State::Stopped { drained: true };
+                lane.state = if lane.inside.is_empty() { State::AtWork } else { State::Stopped { drained } };
+            }
+            Err(error) => {
+                ensure!(matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0, "stop: {error}");
+                self.tally("queue would not stop");
+                lane.state = State::MustStop;
+            }
+        }
+        Ok(())
+    }
+
+    /// All that a stopped device has not ended; and what it had ended, where nobody asked.
+    fn take_back(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
+        if !matches!(lane.state, State::Stopped { .. }) {
+            ensure!(queue.take_back().is_none(), "a job was taken back in state {:?}", lane.state);
+            return Ok(());
+        }
+        while let Some(mut cancelled) = queue.take_back() {
+            let (slot, part) = lane.inside.pop_front().ok_or(Failure::Wrong("more was taken back than was inside".into()))?;
+            ensure!(slot == cancelled.slot, "slot {} was taken back, not {slot}", cancelled.slot);
+            let buf = cancelled.buffers.pop().ok_or(Failure::Wrong("no buffer".into()))?;
+            self.tally("taken back");
+            self.world.forget(part.absolute());
+            self.back(buf, part, lane.coherent)?;
+        }
+        ensure!(lane.inside.is_empty(), "{} were not taken back", lane.inside.len());
+        self.count_untold(lane)?;
+        lane.state = State::AtWork;
+        Ok(())
+    }
+
+    /// Packets that were written, and that nobody will ask for any more.
+    fn count_untold(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict {
+        lane.untold = lane.device.model(CameraModel::counts)?.written - lane.told;
+        Ok(())
+    }
+
+    /// A buffer on the device's side.
+    fn back(&mut self, buf: DevBuf<'p, OneThread>, part: Part, coherent: bool) -> Verdict {
+        let given = if part.held_coherent.is_some() { part.of.clone() } else { part.absolute() };
+        ensure!(buf.handed_over_bytes() == given.len(), "{buf:?} of {given:?}");
+        let Part { claim, extent, shown, .. } = part;
+        self.lent.push(Lent { buf, claim, extent, shown, given, coherent });
+        Ok(())
+    }
+
+    fn all_leaked(&mut self, lane: &mut Lane<'_, 'p>) {
+        lane.leaked = true;
+        lane.inside.drain(..).for_each(|(_, part)| self.world.leak(part.claim));
+    }
+
+    /// Drops the queue: its device stops, or keeps everything.
+    fn drop_queue(&mut self, lane: &mut Lane<'_, 'p>, queue: Jobs<'_, 'p>) -> Verdict {
+        drop(queue);
+        let leaked = lane.rings.taken() > 0;
+        ensure!(!leaked || self.faults.stuck > 0, "a driver kept its descriptors whose device stops");
+        self.tally(if leaked { "queue leaked" } else { "queue dropped" });
+        if leaked {
+            // The driver tries once more than the queue, and a device that is stuck stays so.
+            self.all_leaked(lane);
+            return Ok(());
+        }
+        for (_, part) in mem::take(&mut lane.inside) {
+            self.world.forget(part.absolute());
+            self.world.claims[part.claim].handles -= 1;
+        }
+        self.count_untold(lane)?;
+        lane.state = State::AtWork;
+        Ok(())
+    }
+
+    /// The end of a sequence.
+    pub(crate) fn end_lane(&mut self, lane: &mut Lane<'_, 'p>) -> Verdict {
+        match lane.queue.take() {
+            Some(queue) => self.drop_queue(lane, queue),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+#![allow(unsafe_code, reason = "implementing `Driver` is a promise, which these drivers break where a test asks for it")]
+//! A driver around another: it tells ends out of order where it is asked to, or breaks one rule.
+
+use contigo::{Completion, DevSlice, Driver, OperandSpec, Port, Result, StopProgram, Timeout, TypedDriver};
+use fastrand::Rng;
+use std::collections::VecDeque;
+
+/// Which rule of `Driver`'s is broken, now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lie {
+    None,
+    /// 1: the device is told of other bytes than it was given.
+    Elsewhere,
+    /// 2: an end is told while the device is at work.
+    TooEarly,
+    /// 2: `stop` stops nothing.
+    StopLies,
+    /// 3: the device wrote more than the end says.
+    FewerBytes,
+    /// 3: an end says more than was handed over.
+    MoreBytes,
+    /// 5: the port is said to snoop, and does not.
+    WrongPort,
+    /// 9: an end is told twice.
+    Twice,
+    /// 9: an end is told of the next slot.
+    WrongSlot,
+    /// 9: an end is not told.
+    Untold,
+    /// 9: the second is told first.
+    OutOfOrder,
+    /// 10: a fault is told before the ends that came before it.
+    FaultFirst,
+    /// 11: after `stop` a job is told of that had not ended.
+    AfterStop,
+    /// 11: after `stop` a job that had ended is not told of.
+    ForgetsAtStop,
+}
+
+impl Lie {
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Elsewhere,
+        Self::TooEarly,
+        Self::StopLies,
+        Self::FewerBytes,
+        Self::MoreBytes,
+        Self::WrongPort,
+        Self::Twice,
+        Self::WrongSlot,
+        Self::Untold,
+        Self::OutOfOrder,
+        Self::FaultFirst,
+        Self::AfterStop,
+        Self::ForgetsAtStop,
+    ];
+}
+
+/// `inner`, in its order or out of it, with or without a lie.
+pub(crate) struct Liar<D> {
+    inner: D,
+    port: Port,
+    in_order: bool,
+    lie: Lie,
+    rng: Rng,
+    /// The caller's slots in flight, by the order of their submission, which is `inner`'s.
+    slots: VecDeque<usize>,
+    next_inner: usize,
+    /// Ended, and not told.
+    held: Vec<Completion>,
+    stopped: bool,
+}
+
+impl<D: Driver> Liar<D> {
+    pub(crate) fn new(inner: D, in_order: bool, lie: Lie, seed: u64) -> Self {
+        let port = Port { coherent: inner.port().coherent || lie == Lie::WrongPort, ..*inner.port() };
+        let (slots, held, rng) = (VecDeque::new(), Vec::new(), Rng::with_seed(seed));
+        Self { inner, port, in_order, lie, rng, slots, next_inner: 0, held, stopped: false }
+    }
+
+    /// In every third case.
+    fn lies(&mut self, lie: Lie) -> bool {
+        self.lie == lie && self.rng.u8(..3) == 0
+    }
+
+    /// The next end of `inner`, with the caller's slot.
+    fn ended(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+        let Some(ended) = self.inner.poll(timeout)? else { return Ok(None) };
+        Ok(self.slots.pop_front().map(|slot| Completion { slot, ..ended }))
+    }
+
+    fn honest(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+        let in_turn = self.in_order && self.lie != Lie::OutOfOrder;
+        if in_turn && self.held.is_empty() {
+            return self.ended(timeout);
+        }
+        if in_turn {
+            return Ok(Some(self.held.remove(0)));
+        }
+        // As many as have ended, and any one of them.
+        let timeout = if self.held.is_empty() { timeout } else { Timeout::NOW };
+        match self.ended(timeout) {
+            Ok(Some(ended)) => {
+                self.held.push(ended);
+                while let Ok(Some(more)) = self.ended(Timeout::NOW) {
+                    self.held.push(more);
+                }
+            }
+            // The ends before the fault come first.
+            Err(error) if self.held.is_empty() => return Err(error),
+            _ => {}
+        }
+        let one = if self.held.is_empty() { None } else { Some(self.rng.usize(..self.held.len())) };
+        Ok(one.map(|one| self.held.swap_remove(one)))
+    }
+}
+
+// SAFETY: `inner`'s, where no lie is asked for; with one it is for the simulated board, whose devices
+// reach no other memory, and whose counts show it.
+unsafe impl<D: Driver> Driver for Liar<D> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+    fn port(&self) -> &Port {
+        &self.port
+    }
+    fn addr_bits(&self) -> u32 {
+        self.inner.addr_bits()
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        self.inner.operands()
+    }
+    fn depth(&self) -> usize {
+        self.inner.depth()
+    }
+    fn in_order(&self) -> bool {
+        self.in_order
+    }
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        self.inner.check(operands, args)
+    }
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        if self.stopped {
+            self.slots.clear();
+            self.held.clear();
+            (self.next_inner, self.stopped) = (0, false);
+        }
+        let shift = if self.lies(Lie::Elsewhere) { 64 } else { 0 };
+        let mut operands = operands.to_vec();
+        operands.iter_mut().for_each(|operand| operand.addr.0 += shift);
+        // SAFETY: the caller's promise. `inner`'s slots go in a circle; this one is free, because no
+        // more than `depth` are in flight and they end in order.
+        unsafe { self.inner.submit(self.next_inner, &operands, args)? };
+        self.slots.push_back(slot);
+        self.next_inner = if self.next_inner + 1 >= self.inner.depth() { 0 } else { self.next_inner + 1 };
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+        let early = !self.stopped && self.lies(Lie::TooEarly) || self.stopped && self.lies(Lie::AfterStop);
+        if early && let Some(slot) = self.slots.pop_front() {
+            return Ok(Some(Completion::of(slot).with_bytes(64)));
+        }
+        if self.stopped && self.lies(Lie::ForgetsAtStop) {
+            let _ = self.ended(timeout)?;
+        }
+        if self.lie == Lie::FaultFirst && !self.stopped {
+            // The ends are kept until the fault has been told.
+            while let Some(ended) = self.ended(timeout)? {
+                self.held.push(ended);
+            }
+        }
+        let told = self.honest(timeout)?;
+        let Some(mut told) = told else { return Ok(None) };
+        if self.lies(Lie::Untold) {
+            return Ok(None);
+        }
+        if self.lies(Lie::Twice) {
+            self.held.insert(0, told);
+        }
+        if self.lies(Lie::WrongSlot) {
+            told.slot = if told.slot + 1 >= self.inner.depth() { 0 } else { told.slot + 1 };
+        }
+        if self.lies(Lie::MoreBytes) {
+            told.bytes = Some(1 << 20);
+        }
+        if self.lies(Lie::FewerBytes) {
+            told.bytes = told.bytes.map(|bytes| bytes / 2);
+        }
+        Ok(Some(told))
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        let lies = self.lies(Lie::StopLies);
+        if !lies {
+            self.inner.stop()?;
+        }
+        self.stopped = true;
+        Ok(())
+    }
+    fn stop_program(&self) -> StopProgram {
+        self.inner.stop_program()
+    }
+    fn ran_dry(&self) -> Option<u64> {
+        self.inner.ran_dry()
+    }
+}
+
+impl<D: TypedDriver<1>> TypedDriver<1> for Liar<D> {
+    type Args = D::Args;
+    type Words = D::Words;
+    type Report = D::Report;
+    fn words(args: &D::Args) -> D::Words {
+        D::words(args)
+    }
+    fn report(&self, completion: &Completion) -> D::Report {
+        self.inner.report(completion)
+    }
+}

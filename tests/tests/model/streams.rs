@@ -1,0 +1,238 @@
+//! A stream: frames fetched, held, given back, dropped and forgotten, with stops, faults and resets
+//! between. Every packet is in a frame or counted.
+
+use crate::{
+    liar::Liar,
+    machine::{Plan, Tally},
+};
+use contigo::{
+    Align, CpuBuf, Error, Pool, Region, Stream, Timeout,
+    sim::{SimBoard, SimConfig, SimDevice, SimSpec, SimWindow},
+};
+use contigo_testkit::{
+    camera::{Camera, CameraConfig, CameraModel, packet},
+    conformance::{Failure, Verdict, rig::random_bytes},
+    ensure,
+};
+use fastrand::Rng;
+use std::mem;
+
+const SLOTS: usize = 6;
+const PLACES: usize = 4;
+
+type Frames<'d, 'p> = Stream<'p, Liar<Camera<'p, SimWindow<'d, CameraModel>>>, &'p Pool<'p, SLOTS>, PLACES>;
+
+struct World<'d, 'p> {
+    rng: Rng,
+    plan: Plan,
+    tally: Tally,
+    stream: Frames<'d, 'p>,
+    device: &'d SimDevice<'d, CameraModel>,
+    pool: &'p Pool<'p, SLOTS>,
+    in_order: bool,
+    /// Frames that the program has, and what they must show.
+    held: Vec<(CpuBuf<'p>, Vec<u8>)>,
+    forgotten: usize,
+    next_number: u32,
+    told: u64,
+    untold: u64,
+    /// After a fault, or once all that had ended was fetched: nothing may come before a start.
+    drained: bool,
+}
+
+/// One sequence from a seed, and what must hold when it is over.
+pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
+    let mut rng = Rng::with_seed(seed);
+    let board = SimBoard::with(SimConfig { seed, faults: plan.faults });
+    let line = Align::new([32, 64, 64, 128][rng.usize(..4)])?;
+    let region = Region::new(board.memory_with(SimSpec { len_bytes: 16 << 10, line, ..SimSpec::default() })?)?;
+    let port = if rng.bool() { board.port() } else { board.coherent_port() };
+    let (places, slots, packet_bytes) = (rng.usize(1..=PLACES), rng.usize(1..=SLOTS), 4 * rng.usize(64..=128));
+    let gap_ns = if rng.bool() { 0 } else { rng.u64(..10_000) };
+    let config = CameraConfig { packet_bytes, gap_ns, short_every: Some(3), ..CameraConfig::default() };
+    let device = SimDevice::with_model(&board, port, CameraModel::new(config));
+    let rings = Pool::<1>::new(region.carve(PLACES * 128, Align::LINE)?, PLACES * 128)?;
+    let pool = Pool::<SLOTS>::with_slots(region.carve(SLOTS * 512, Align::LINE)?, 512, slots)?;
+    let (in_order, forgets) = (rng.bool(), rng.bool());
+    let tally = sequence(rng, plan, &device, &rings, &pool, places, in_order, forgets)?;
+    device.run_for(1_000)?;
+    let (counts, model) = (board.counts(), device.model(CameraModel::counts)?);
+    let seen = [counts.stray_accesses, counts.unowned_accesses, counts.evictions, counts.lost_writes];
+    ensure!(seen == [0; 4], "{counts:?}");
+    ensure!(model.written + model.lost + model.cut == u64::from(device.model(CameraModel::sent)?), "{model:?}");
+    Ok(tally)
+}
+
+#[allow(clippy::too_many_arguments, reason = "all that a seed decided")]
+fn sequence<'d, 'p>(
+    mut rng: Rng,
+    plan: Plan,
+    device: &'d SimDevice<'d, CameraModel>,
+    rings: &'p Pool<'p, 1>,
+    pool: &'p Pool<'p, SLOTS>,
+    places: usize,
+    in_order: bool,
+    forgets: bool,
+) -> Verdict<Tally> {
+    let camera = Camera::open_simulated(device.window()?, rings.take()?, places)?;
+    let stream = Frames::new(Liar::new(camera, in_order, plan.lie, rng.u64(..)), pool, &())?;
+    let held = Vec::new();
+    let (forgotten, next_number, told, untold, drained) = (0, 0, 0, 0, true);
+    let tally = Tally::new();
+    let mut world = World { rng, plan, tally, stream, device, pool, in_order, held, forgotten, next_number, told, untold, drained };
+    for step in (0..plan.steps).rev() {
+        world.step(forgets).map_err(|failure| match failure {
+            Failure::Wrong(what) => Failure::Wrong(format!("{step} steps before the end: {what}")),
+            skipped @ Failure::Skipped(_) => skipped,
+        })?;
+    }
+    let World { mut tally, stream, held, forgotten, .. } = world;
+    let counts = (stream.counts(), device.model(CameraModel::counts)?);
+    ensure!(counts.0.ran_dry <= counts.1.ran_dry, "ran dry: {counts:?}");
+    for (what, count) in [("dry", counts.0.ran_dry), ("lost", counts.1.lost)] {
+        *tally.entry(what).or_default() += count;
+    }
+    drop((stream, held));
+    let stuck = plan.faults.stuck > 0 && rings.taken() > 0;
+    ensure!(stuck || (rings.taken(), pool.taken()) == (0, forgotten), "{} buffers are out, {forgotten} forgotten", pool.taken());
+    Ok(tally)
+}
+
+impl World<'_, '_> {
+    fn tally(&mut self, what: &'static str) {
+        *self.tally.entry(what).or_default() += 1;
+    }
+
+    fn step(&mut self, forgets: bool) -> Verdict {
+        let way = self.rng.u8(..100);
+        if self.plan.trace {
+            println!("way {way}, {:?}", self.stream);
+        }
+        match way {
+            0..45 => self.next()?,
+            45..70 if !self.held.is_empty() => self.one_held(forgets)?,
+            45..78 => self.device.run_for(self.rng.u32(..6))?,
+            78..84 => self.stop()?,
+            84..88 => self.take_back()?,
+            _ => self.start()?,
+        }
+        for (buf, expected) in &self.held {
+            ensure!(buf.view::<u8>()? == expected, "a frame changed in its owner's hands");
+        }
+        let (out, inside, held) = (self.pool.taken(), self.stream.queue().len(), self.held.len() + self.forgotten);
+        ensure!(out == inside + held, "{out} buffers are out: {inside} inside, {held} held");
+        let counts = self.stream.counts();
+        ensure!(counts.pushed == counts.completed + counts.failed + counts.cancelled + inside as u64, "{counts:?}, {inside} inside");
+        ensure!(counts.completed == self.told, "{counts:?}, and {} frames", self.told);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Verdict {
+        let timeout = [Timeout::NOW, Timeout::us(self.rng.u32(..8)), Timeout::us(30)][self.rng.usize(..3)];
+        let ran = self.stream.is_running();
+        match self.stream.next(timeout) {
+            Ok(Some(frame)) => {
+                ensure!(!self.drained, "a frame came after the end of the others, or after the fault");
+                let seen = frame.buf.view::<u8>()?;
+                let number = packet::number(seen).unwrap_or(u32::MAX);
+                ensure!(packet::is(number, seen) && frame.completion.bytes == Some(seen.len()), "frame {number} is wrong: {frame:?}");
+                ensure!(frame.report.first && frame.report.last, "{frame:?}");
+                ensure!(!self.in_order || number >= self.next_number, "frame {number} after {}", self.next_number);
+                let expected = packet::bytes(number, seen.len());
+                self.next_number = self.next_number.max(number + 1);
+                self.told += 1;
+                self.held.push((frame.buf, expected));
+                self.tally("frame");
+            }
+            Ok(None) if ran => self.tally("late"),
+            Ok(None) => {
+                self.drained = true;
+                if !self.stream.queue().is_stopped() || self.plan.faults.stuck == 0 {
+                    let written = self.device.model(CameraModel::counts)?.written;
+                    ensure!(written == self.told + self.untold, "{written} were written, {} told, {} not", self.told, self.untold);
+                }
+            }
+            Err(Error::NoSlots { .. }) => ensure!(self.stream.queue().is_empty(), "the device has a buffer"),
+            Err(Error::Fault { .. }) if self.plan.faults.error > 0 => self.drained = true,
+            Err(Error::WillNotStop { .. }) if self.plan.faults.stuck > 0 => {}
+            Err(error) => ensure!(false, "next: {error}"),
+        }
+        Ok(())
+    }
+
+    /// A frame that the program has: given back, dropped, forgotten, or written over.
+    fn one_held(&mut self, forgets: bool) -> Verdict {
+        let (mut buf, _) = self.held.swap_remove(self.rng.usize(..self.held.len()));
+        match self.rng.u8(..20) {
+            0 if forgets && self.forgotten < 2 => {
+                mem::forget(buf);
+                self.forgotten += 1;
+                self.tally("frame forgotten");
+            }
+            0..4 => drop(buf),
+            4..8 => {
+                buf = buf.whole();
+                let bytes = random_bytes(&mut self.rng, buf.len_bytes());
+                buf.copy_from_slice(&bytes)?;
+                self.held.push((buf, bytes));
+            }
+            _ => {
+                self.stream.give_back(buf)?;
+                self.tally("frame given back");
+            }
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Verdict {
+        match self.stream.stop() {
+            Ok(()) => {}
+            Err(error) => {
+                ensure!(matches!(error, Error::WillNotStop { .. }) && self.plan.faults.stuck > 0, "stop: {error}");
+                if self.rng.bool() {
+                    self.device.reset()?;
+                    self.stream.stop()?;
+                }
+            }
+        }
+        ensure!(!self.stream.is_running(), "it was stopped");
+        Ok(())
+    }
+
+    fn take_back(&mut self) -> Verdict {
+        if self.stream.is_running() || self.stream.queue().is_empty() {
+            ensure!(self.stream.take_back().is_none(), "a buffer came back from a stream that runs");
+            return Ok(());
+        }
+        while let Some(job) = self.stream.take_back() {
+            drop(job.buffers.into_cpu()?);
+            self.tally("taken back");
+        }
+        if self.stream.queue().is_empty() {
+            self.drained = true;
+            self.untold = self.device.model(CameraModel::counts)?.written - self.told;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self) -> Verdict {
+        let ran = self.stream.is_running();
+        match self.stream.start() {
+            Ok(armed) => {
+                ensure!(armed == self.stream.queue().len() && armed > 0, "{armed} armed");
+                if !ran {
+                    self.untold = self.device.model(CameraModel::counts)?.written - self.told;
+                }
+                self.drained = false;
+                self.tally("armed");
+            }
+            Err(Error::NoSlots { .. }) => {
+                ensure!(self.stream.queue().is_empty(), "the device has a buffer");
+                self.untold = self.device.model(CameraModel::counts)?.written - self.told;
+                self.drained = true;
+            }
+            Err(error) => ensure!(matches!(error, Error::QueueStopped { .. }) && self.plan.faults.stuck > 0, "start: {error}"),
+        }
+        Ok(())
+    }
+}
