@@ -14,11 +14,11 @@ from ._contigo import (
     Buffer, ContigoError, Done, Engine, ForkedError, Handover, Imported, Job, Operand, Pool, Region, View, __version__, inventory, open_memory,
 )
 from .device import Device, Registers
-from .kernel import Kernel, KernelMap
+from .kernel import Function, Kernel, KernelMap
 from .queues import Queue, Stream
 
 __all__ = [
-    "Buffer", "ContigoError", "Device", "Done", "Engine", "ForkedError", "Handover", "Heap", "Imported", "Job", "Kernel", "KernelMap", "Operand",
+    "Buffer", "ContigoError", "Device", "Done", "Engine", "ForkedError", "Function", "Handover", "Heap", "Imported", "Job", "Kernel", "KernelMap", "Operand",
     "Pool", "Queue", "Region", "Registers", "Stream", "View", "__version__", "allocate", "info", "inventory", "open_device", "open_memory",
 ]
 

@@ -90,6 +90,16 @@ class Device:
         interrupt: bool = True,
     ) -> Kernel:
         """The HLS kernel that this device is. The program promises that the map is its own. `timeout`: seconds for one call."""
+    def function(
+        self,
+        image: bytes,
+        entry: str,
+        parameters: Mapping[str, Union[str, int]],
+        *,
+        lengths: Optional[Mapping[str, str]] = None,
+        timeout: float = 1.0,
+    ) -> Function:
+        """A kernel of a GPU. The program promises that these are its parameters. `timeout`: seconds for one call."""
     def read32(self, offset: int) -> int: ...
     def write32(self, offset: int, value: int) -> None:
         """The program promises that the device touches only bytes that were handed to it, and has stopped before they are taken back."""
@@ -206,6 +216,17 @@ class Kernel:
     def close(self) -> None: ...
     def __enter__(self) -> Kernel: ...
     def __exit__(self, *exception: Any) -> bool: ...
+
+class Function(Kernel):
+    """A kernel of a GPU: `scale(a, out, 1000, 0.5, grid=4, block=256)`. `grid` and `block`: one number, or three."""
+    def job(  # type: ignore[override]
+        self,
+        *args: Union[Buffer, Operand, float],
+        grid: Union[int, Tuple[int, ...]],
+        block: Union[int, Tuple[int, ...]] = 256,
+        shared_bytes: int = 0,
+        **named: Union[Buffer, Operand, float],
+    ) -> Tuple[list[Union[Buffer, Operand]], list[int]]: ...
 
 class Queue:
     """Several jobs in flight: `for done in queue`, `async for done in queue`. A loop that is left before its end stops the device.

@@ -1,7 +1,7 @@
 """A device with the names of its registers."""
 
 from . import _contigo
-from .kernel import Kernel, KernelMap
+from .kernel import Function, Kernel, KernelMap, _Signature
 
 
 class Registers:
@@ -102,3 +102,17 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         if not isinstance(source, KernelMap):
             map = KernelMap(source, instance=instance, directions=directions, lengths=lengths, pointers=pointers, scalars=scalars)
         return Kernel(self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt), map, timeout)
+
+    def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):
+        """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
+
+        `image` is PTX, a cubin or a fatbin, as bytes, and is loaded once; `entry` is the kernel's name
+        in it. `parameters` are the kernel's, in their order: {"from": "to_device", "to": "from_device",
+        "n": 32}: for a pointer what the kernel does with it, for a number its bits. `lengths` says how
+        many bytes an operand has at least: {"to": "4*n"}. `timeout` is for one call, in seconds.
+
+        The program promises that these are the kernel's parameters, and that it stays inside the
+        buffers that it is given, launched as each call says. Nothing can prove that.
+        """
+        signature = _Signature(entry, parameters, lengths or {})
+        return Function(self._function(entry, image, signature.given, signature.sizes), signature, timeout)

@@ -117,6 +117,49 @@ class Kernel:
         return f"contigo.Kernel({self.map.name}({', '.join(self.map.arguments)}))"
 
 
+class Function(Kernel):
+    """A kernel of a GPU: `scale(a, out, 1000, 0.5, grid=4, block=256)`. `device.function(…)` makes one.
+
+    As a `Kernel` it is called with buffers and numbers. `grid` is how many blocks there are and `block`
+    how many threads a block has: a number, or one for x, y and z; `shared_bytes` is a block's memory.
+    """
+
+    def job(self, *args, grid, block=256, shared_bytes=0, **named):
+        operands, words = super().job(*args, **named)
+        return operands, [*_xyz(grid), *_xyz(block), shared_bytes, *words]
+
+
+class _Signature:
+    """What `Kernel` must know of a function, by its parameters: a direction, or a number's bits."""
+
+    results = ()
+
+    def __init__(self, name, parameters, sizes):
+        self.name, self.arguments = name, list(parameters)
+        self.pointers = [{"name": each} for each, what in parameters.items() if isinstance(what, str)]
+        self.scalars = [{"name": each, "bits": what} for each, what in parameters.items() if not isinstance(what, str)]
+        #: As the runtime has them: a direction or a count of words; operand, bytes of an element, and which numbers count them.
+        self.given = [what if isinstance(what, str) else (what + 31) // 32 for what in parameters.values()]
+        self.sizes = [self._size(each, rule) for each, rule in sizes.items()]
+
+    def _size(self, name, rule):
+        pointers, scalars = ([each["name"] for each in kind] for kind in (self.pointers, self.scalars))
+        element, counts = 1, []
+        for factor in rule.split("*"):
+            if factor.strip().isdecimal():
+                element *= int(factor)
+            elif name in pointers and factor.strip() in scalars:
+                counts.append(scalars.index(factor.strip()))
+            else:
+                raise ValueError(f"{name}: {rule!r} is no product of numbers and of {', '.join(scalars)}, for one of {', '.join(pointers)}")
+        return pointers.index(name), element, counts
+
+
+def _xyz(size):
+    sizes = [size] if isinstance(size, int) else list(size)
+    return sizes + [1] * (3 - len(sizes))
+
+
 def _words(name, value, bits):
     """A number in the registers of one argument, the low word first."""
     if type(value) is int and bits <= 32 and value >> bits == 0:

@@ -171,6 +171,21 @@ impl Device {
         Ok(engine)
     }
 
+    /// The kernel called `entry` of a GPU: contigo/device.py has its documentation.
+    #[cfg(target_pointer_width = "64")]
+    fn _function(
+        &self,
+        entry: &str,
+        image: &[u8],
+        parameters: Vec<crate::function::Given>,
+        sizes: Vec<crate::function::Size>,
+    ) -> PyResult<Engine> {
+        let gpu = self.opening.get()?.for_good().gpu();
+        let gpu = gpu.ok_or_else(|| ContigoError::new_err(format!("{} is no GPU: Device(\"cuda:0\")", self.name)))?;
+        // SAFETY: the program promises it, where that documentation asks for it.
+        Engine::new(names::kept(entry), unsafe { crate::function::driver(gpu, image, entry, &parameters, &sizes)? })
+    }
+
     /// The register at `offset`, a multiple of 4 in bytes. The first use takes the device as a
     /// driver does: what is behind an IOMMU is reset, and a simulated one begins as after power-on.
     /// What the kernel cannot reset is read as it is, and may not master the bus.
