@@ -4,8 +4,8 @@
 #![allow(unsafe_code, clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a benchmark stops where something is wrong")]
 
 use contigo::{
-    Align, Arena, Backend, BaseAddr, Bus, Completion, CpuBuf, DevSlice, Direction, Driver, Engine, Error, LocalPool, Mapping, OneThread,
-    OperandSpec, PhysAddr, Pool, Port, Region, SyncScope, Timeout, TypedDriver,
+    Align, AnyDriver, Arena, Backend, BaseAddr, Bus, Completion, CpuBuf, DevSlice, Direction, Driver, Engine, Error, LocalPool, Mapping,
+    OneThread, OperandSpec, PhysAddr, Pool, Port, Queue, Region, SyncScope, Timeout, TypedDriver,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     sim::{Sim, SimBoard, SimSpec},
 };
@@ -113,8 +113,20 @@ fn translation(c: &mut Criterion) {
     c.bench_function("host_ptr_of", |b| b.iter(|| region.host_ptr_of(&port, black_box(addr)).unwrap()));
 }
 
-/// A device that is done at once: what is left is the runtime's share of a job.
-struct Instant<const N: usize>(Port);
+/// A device that is done at once, one job after the other: what is left is the runtime's share of a
+/// job.
+struct Instant<const N: usize> {
+    port: Port,
+    depth: usize,
+    /// The slot of the oldest job.
+    oldest: usize,
+}
+
+impl<const N: usize> Instant<N> {
+    const fn new(port: Port, depth: usize) -> Self {
+        Self { port, depth, oldest: 0 }
+    }
+}
 
 // SAFETY: it touches no memory.
 unsafe impl<const N: usize> Driver for Instant<N> {
@@ -128,7 +140,10 @@ unsafe impl<const N: usize> Driver for Instant<N> {
         const { &[OperandSpec::from_device(); N] }
     }
     fn port(&self) -> &Port {
-        &self.0
+        &self.port
+    }
+    fn depth(&self) -> usize {
+        self.depth
     }
     fn check(&self, buffers: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         black_box(buffers);
@@ -139,9 +154,12 @@ unsafe impl<const N: usize> Driver for Instant<N> {
         Ok(())
     }
     fn poll(&mut self, _timeout: Timeout) -> Result<Option<Completion>, Error> {
-        Ok(Some(Completion::of(0)))
+        let slot = self.oldest;
+        self.oldest = if slot + 1 == self.depth { 0 } else { slot + 1 };
+        Ok(Some(Completion::of(slot)))
     }
     fn stop(&mut self) -> Result<(), Error> {
+        self.oldest = 0;
         Ok(())
     }
 }
@@ -191,11 +209,11 @@ fn jobs(c: &mut Criterion) {
     let region = Region::new(plain).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
     let port = Port { name: "plain", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: true };
-    let mut one = Engine::<Instant<1>, 1>::new(Instant(port)).unwrap();
+    let mut one = Engine::<Instant<1>, 1>::new(Instant::new(port, 1)).unwrap();
     c.bench_function("job with 1 operand: take, start, wait, drop", |b| {
         b.iter(|| one.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Timeout::NOW).unwrap());
     });
-    let mut four = Engine::<Instant<4>, 4>::new(Instant(port)).unwrap();
+    let mut four = Engine::<Instant<4>, 4>::new(Instant::new(port, 1)).unwrap();
     let mut bufs = Some([(); 4].map(|()| pool.take().unwrap()));
     c.bench_function("job with 4 operands: start, wait", |b| {
         b.iter(|| {
@@ -204,6 +222,29 @@ fn jobs(c: &mut Criterion) {
         });
     });
     drop(bufs);
+    let mut queue = Queue::<Instant<1>, 8>::new(Instant::new(port, 64)).unwrap();
+    while !queue.is_full() {
+        queue.push([pool.take().unwrap().from_device(..)], &()).unwrap();
+    }
+    c.bench_function("queue, 8 in flight: next, push", |b| {
+        b.iter(|| {
+            let [buf] = queue.next(Timeout::NOW).unwrap().unwrap().buffers;
+            queue.push([buf.from_device(..)], &()).unwrap()
+        });
+    });
+    drop(queue);
+    let mut queue = Queue::<AnyDriver<'_>, 8>::new(AnyDriver::new(Instant::<1>::new(port, 64))).unwrap();
+    while !queue.is_full() {
+        queue.push_words([pool.take().unwrap().from_device(..)], &[]).unwrap();
+    }
+    c.bench_function("the same over AnyDriver, by words", |b| {
+        b.iter(|| {
+            let done = queue.next_words(Timeout::NOW).unwrap().unwrap();
+            let buf = done.buffers.into_iter().next().unwrap();
+            queue.push_words([buf.from_device(..)], &[]).unwrap()
+        });
+    });
+    drop(queue);
     let board = SimBoard::new(1);
     let region = self::region(&board);
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();

@@ -15,16 +15,17 @@ mod counting;
 
 use contigo::{
     Align, Arena, Attempt, Backend, CpuBuf, DevBuf, DmaHeap, Done, Engine, Error, HugeTlb, JobError, KernelPort, LocalPool, OneThread,
-    Pool, Port, Region, Result, Timeout, UDmaBuf,
+    Pool, Port, Queue, Region, Result, Stream, Timeout, UDmaBuf,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     drivers::zdma::Zdma,
     linux::memory::u_dma_buf::seam::Roots,
     names::{Attach, DeviceName, Inventory, MemoryName},
-    sim::{Faults, OnBoard, SimBoard, SimConfig, SimWindow},
+    sim::{Faults, OnBoard, SimBoard, SimConfig, SimDevice, SimWindow},
     trace::{self, Kind, Ledger},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use contigo_testkit::{
+    camera::{Camera, CameraConfig, CameraModel},
     emulated,
     fake_devices::FakeDevices,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
@@ -303,6 +304,49 @@ fn none_on_two_threads_that_share_a_pool() {
     };
     let counts = std::thread::scope(|scope| [scope.spawn(work), scope.spawn(work)].map(|thread| thread.join().unwrap()));
     assert_eq!(counts, [0, 0]);
+}
+
+#[test]
+fn none_in_a_queue_and_a_stream() {
+    for port in [SimBoard::port as fn(&SimBoard) -> Port, SimBoard::coherent_port] {
+        let board =
+            SimBoard::with(SimConfig { seed: 12, faults: Faults { late_irq: 100, lost_irq: 100, short: 100, error: 10, ..Faults::NONE } });
+        let device =
+            SimDevice::with_model(&board, port(&board), CameraModel::new(CameraConfig { packet_bytes: 512, ..CameraConfig::default() }));
+        let (done, allocations) = count(|| {
+            let region = Region::new(board.memory(64 << 10)?)?;
+            let pool = Pool::<8>::new(region.carve(8 * 512, Align::LINE)?, 512)?;
+            let camera = |descriptors| Camera::open_simulated(device.window()?, descriptors, 4);
+            let (mut packets, mut faults) = (0, 0);
+            let mut queue: Queue<'_, _, 4> = Queue::new(camera(region.carve(512, Align::LINE)?.into_buf())?)?;
+            for _ in 0..JOBS {
+                while !queue.is_full() && !queue.is_stopped() {
+                    queue.push([pool.take()?.from_device(..)], &())?;
+                }
+                match queue.next(LIMIT) {
+                    Ok(Some(_)) => packets += 1,
+                    Ok(None) => return Err(Error::Busy),
+                    Err(_) => faults += 1,
+                }
+                while queue.take_back().is_some() {}
+            }
+            drop(queue);
+            let mut stream: Stream<'_, _, _, 4> = Stream::new(camera(region.carve(512, Align::LINE)?.into_buf())?, &pool, &())?;
+            for _ in 0..JOBS {
+                if !stream.is_running() {
+                    stream.start()?;
+                }
+                match stream.next(LIMIT) {
+                    Ok(Some(frame)) => stream.give_back(frame.buf).map(|()| packets += 1)?,
+                    Ok(None) => return Err(Error::Busy),
+                    Err(_) => faults += 1,
+                }
+            }
+            stream.stop()?;
+            Ok::<_, Error>((packets > 1_900, faults > 5, packets + faults))
+        });
+        assert_eq!((done, allocations), (Ok((true, true, 2 * JOBS)), 0));
+    }
 }
 
 /// From the driver's loading on: what the driver itself asks for is its own.

@@ -13,10 +13,14 @@
 
 use contigo::{
     Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool, Port,
-    Region, Result, Spin, Timeout, Wired, forward, sim::SimBoard,
+    Queue, Region, Result, Spin, Stream, Timeout, Wired, forward,
+    sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
-use contigo_testkit::emulated;
+use contigo_testkit::{
+    camera::{Camera, CameraConfig, CameraModel},
+    emulated,
+};
 use nix::{
     sys::{
         signal::Signal,
@@ -218,6 +222,37 @@ fn child<B: Backend>(backend: B, port: impl FnOnce(&Region<B>) -> Port, report: 
     exit(DONE)
 }
 
+/// A queue and a stream, on the simulated board's camera: a push and a next for each packet.
+fn packets(report: i32) -> Result<()> {
+    let board = SimBoard::new(2);
+    let device =
+        SimDevice::with_model(&board, board.port(), CameraModel::new(CameraConfig { packet_bytes: 512, ..CameraConfig::default() }));
+    let region = Region::new(board.memory(64 << 10)?)?;
+    let pool = Pool::<8>::new(region.carve(8 * 512, Align::LINE)?, 512)?;
+    let camera = Camera::open_simulated(device.window()?, region.carve(256, Align::LINE)?.into_buf(), 4)?;
+    let mut queue: Queue<'_, _, 4> = Queue::new(camera)?;
+    let other =
+        SimDevice::with_model(&board, board.port(), CameraModel::new(CameraConfig { packet_bytes: 512, ..CameraConfig::default() }));
+    let camera = Camera::open_simulated(other.window()?, region.carve(256, Align::LINE)?.into_buf(), 4)?;
+    let mut stream: Stream<'_, _, _, 4> = Stream::new(camera, &pool, &())?;
+    give_up_system_calls();
+    let mut jobs = 0_u64;
+    stream.start()?;
+    for _ in 0..JOBS / 2 {
+        while queue.len() < 3 {
+            queue.push([pool.take()?.from_device(..)], &())?;
+        }
+        jobs += u64::from(queue.next(LIMIT)?.is_some());
+        let frame = stream.next(LIMIT)?.ok_or(Error::Busy)?;
+        stream.give_back(frame.buf)?;
+        jobs += 1;
+    }
+    // SAFETY: eight bytes of a local, to a pipe.
+    unsafe { libc::write(report, (&raw const jobs).cast(), size_of::<u64>()) };
+    // Unmapping is a system call: nothing is dropped.
+    exit(DONE)
+}
+
 /// Why a child that wanted to give up its system calls could not.
 fn no_seccomp() -> String {
     emulated::why().unwrap_or_else(|| "this kernel has no seccomp".to_owned())
@@ -292,6 +327,16 @@ fn none_on_simulated_memory() {
         exit(FAILED)
     });
     thousand_jobs_ran("the simulated board's memory", ended);
+}
+
+#[test]
+fn none_in_a_queue_and_a_stream() {
+    let Some(()) = can_be_shown_here("no_syscalls::none_in_a_queue_and_a_stream") else { return };
+    let ended = in_child(|report| {
+        let _ = packets(report);
+        exit(FAILED)
+    });
+    thousand_jobs_ran("a queue and a stream", ended);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::{manual as pg021, packet};
 use contigo::{
     DevAddr,
-    sim::{Model, SimBus},
+    sim::{BusError, Model, SimBus},
 };
 
 /// From the first run to the first packet: what a sensor's trigger takes.
@@ -13,6 +13,9 @@ const TRIGGER_NS: u64 = 1_000;
 const WRITE_NS: u64 = 150;
 /// From a cleared RS to the end of the bursts under way, and what a reset takes.
 const HALT_NS: u64 = 300;
+
+/// How much is written at once.
+const BURST_BYTES: usize = 256;
 
 /// What the camera is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +123,20 @@ struct Reception {
     next: u32,
     buffer: u64,
     fails: bool,
+}
+
+impl Reception {
+    /// Writes the first `arrived` bytes into the buffer, a burst at a time.
+    fn put(&self, arrived: usize, bus: &mut SimBus<'_>) -> Result<(), BusError> {
+        let arrived = arrived.min(self.len_bytes);
+        for (first, at) in (0..).step_by(BURST_BYTES / 4).zip((0..arrived).step_by(BURST_BYTES)) {
+            let mut burst = [0; BURST_BYTES];
+            let (burst, _) = burst.split_at_mut((arrived - at).min(BURST_BYTES));
+            packet::part(self.number, self.len_bytes, first, burst);
+            bus.write(DevAddr(self.buffer + at as u64), burst)?;
+        }
+        Ok(())
+    }
 }
 
 impl Default for CameraModel {
@@ -249,8 +266,7 @@ impl CameraModel {
 
     /// The packet's bytes, then the status of its descriptor.
     fn written(&mut self, now_ns: u64, reception: &Reception, bus: &mut SimBus<'_>) {
-        let bytes = packet::bytes(reception.number, reception.len_bytes);
-        if reception.fails || bus.write(DevAddr(reception.buffer), &bytes).is_err() {
+        if reception.fails || reception.put(reception.len_bytes, bus).is_err() {
             self.counts.cut += 1;
             return self.fail(now_ns, if reception.fails { pg021::SR_DMA_SLV_ERR } else { pg021::SR_DMA_DEC_ERR }, bus);
         }
@@ -294,10 +310,8 @@ impl CameraModel {
     /// The channel halts. What arrived of a packet until then is in its buffer.
     fn halted(&mut self, now_ns: u64, bus: &mut SimBus<'_>) {
         if let Line::Arrives { begin_ns, reception, .. } = self.line {
-            let bytes = packet::bytes(reception.number, reception.len_bytes);
             let arrived = (now_ns - begin_ns.min(now_ns)) * self.config.bytes_per_us / 1_000;
-            let arrived = usize::try_from(arrived).unwrap_or(usize::MAX).min(bytes.len());
-            let _ = bus.write(DevAddr(reception.buffer), bytes.get(..arrived).unwrap_or_default());
+            let _ = reception.put(usize::try_from(arrived).unwrap_or(usize::MAX), bus);
         }
         self.halts_at_ns = None;
         self.cut();
