@@ -244,10 +244,6 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
     }
 
     /// `examples/gemm8/README.md`, "A job, as the driver does it".
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
-    }
-
     fn stop_program(&self) -> StopProgram {
         const STEPS: [StopStep; 3] = [
             StopStep::write(regs::ABORT.offset(), u32::MAX, 1),
