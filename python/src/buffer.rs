@@ -338,9 +338,15 @@ impl Buffer {
         &self.inner
     }
 
+    /// Bytes of its elements: fewer than there are where it is a part of a frame.
+    pub(crate) fn len_bytes(&self) -> usize {
+        let element_bytes = self.dtype.dlpack.bytes();
+        element_bytes.and_then(|bytes| self.shape.len_bytes(bytes)).unwrap_or(self.inner.len_bytes)
+    }
+
     fn operand(slf: Py<Self>, nbytes: Option<usize>, offset: usize, direction: Direction) -> PyResult<Operand> {
         slf.get().inner.here()?;
-        let all = slf.get().inner.len_bytes;
+        let all = slf.get().len_bytes();
         let end = nbytes.map_or(all, |nbytes| offset.saturating_add(nbytes));
         if offset >= end || end > all {
             return Err(PyValueError::new_err(format!("bytes {offset} to {end} of a buffer of {all}")));
@@ -370,7 +376,7 @@ impl Buffer {
     /// Bytes of all elements.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.inner.len_bytes
+        self.len_bytes()
     }
 
     /// The bus address of the first element, as the region's port sees it. A number: the device may

@@ -50,7 +50,7 @@ pub(crate) fn given(object: &Bound<'_, PyAny>, index: usize, specs: &[OperandSpe
     if let Ok(buffer) = object.cast::<Buffer>() {
         // One operand too many is refused with all of them.
         let direction = specs.get(index).map_or(Direction::Bidirectional, |spec| spec.direction);
-        return Ok((buffer.clone().unbind(), 0..buffer.get().inner().len_bytes(), direction));
+        return Ok((buffer.clone().unbind(), 0..buffer.get().len_bytes(), direction));
     }
     let operand = object.cast::<Operand>().map_err(|_| {
         let kind = object.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string());

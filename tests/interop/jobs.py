@@ -303,7 +303,8 @@ def a_stream_s_loop_loses_nothing():
     buf = frames.take()
     for nbytes, shape, dtype in [(1024, (4, 64), "uint32"), (12, (3,), "uint32"), (7, (7,), "uint8"), (0, (0,), "uint32")]:
         part = buf._first(nbytes)
-        assert (part.shape, part.dtype, np.asarray(part).nbytes) == (shape, dtype, nbytes)
+        assert (part.shape, part.dtype, part.nbytes, np.asarray(part).nbytes) == (shape, dtype, nbytes, nbytes)
+    assert buf._first(7).reads().nbytes == 7 and engine.start([buf._first(7), sources.take()]).wait()
     refused(ValueError, lambda: buf._first(1025), "1025")
     return []
 
