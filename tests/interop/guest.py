@@ -51,11 +51,10 @@ def memory_alone_opens_its_device(_name, memory, port, *_rest):
 def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
     """Its registers and its interrupt, by a wait and by an event loop's file. Nothing here can look at
     the bytes: the board's own tests do."""
-    said = []
+    said, device = [], contigo.Device(name, port=port)
+    region = device.memory(memory, BYTES)
+    source, target = (region.allocate(4096, "uint8") for _ in range(2))
     for interrupt in (True, False):
-        device = contigo.Device(name, port=port)
-        region = device.memory(memory, BYTES)
-        source, target = (region.allocate(4096, "uint8") for _ in range(2))
         with device.driver(driver, memory=region, interrupt=interrupt) as engine:
             fd = engine.arm()
             assert (fd is not None) == interrupt, fd
@@ -68,7 +67,6 @@ def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
             for _ in range(100):
                 engine.start([target, source]).wait(timeout=1.0)
             said.append(f"{engine!r} with interrupt={interrupt}: {engine.counts}")
-        del source, target
     return ", ".join(said)
 
 
