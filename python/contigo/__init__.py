@@ -1,20 +1,25 @@
-"""DMA memory for FPGA and SoC accelerators: what NumPy, TVM and ONNX Runtime read is what the accelerator reads.
+"""DMA memory and devices for FPGAs and SoCs: what NumPy, TVM and ONNX Runtime read is what the accelerator reads.
 
     import contigo, numpy as np
-    region = contigo.open_memory("sim")             # or "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb", "cuda"
-    x = region.allocate((4, 16), "int8")
-    np.asarray(x)[:] = 1                            # the same memory; no copy
-    with x.to_device("to_device") as handover:      # no array of it is alive: caches cleaned
-        ip.write(0x10, handover.address)            # the bus address
+    device = contigo.Device("sim:zdma")             # or "uio:axi_dma@40400000", "guard:f8003000", "vfio:0000:01:00.0"
+    region = device.memory("sim")                   # or "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb"
+    a, b = region.allocate(16, "int32"), region.allocate(16, "int32")
+    np.asarray(a)[:] = 7                            # the same memory; no copy
+    with device.driver("zdma") as engine:           # it copies operand 0 to operand 1
+        engine.start([a, b]).wait(timeout=1.0)      # seconds; no array of them is alive
+    assert (np.asarray(b) == 7).all()
 """
 
 from ._contigo import (
-    Buffer, ContigoError, Device, ForkedError, Gemm8, Handover, Imported, Pool, Region, View, __version__, inventory, open_memory,
+    Buffer, ContigoError, Done, Engine, ForkedError, Handover, Imported, Job, Operand, Pool, Region, View, __version__, inventory, open_memory,
 )
+from .device import Device, Registers
+from .kernel import Function, Kernel, KernelMap
+from .queues import Queue, Stream
 
 __all__ = [
-    "Buffer", "ContigoError", "Device", "ForkedError", "Gemm8", "Handover", "Heap", "Imported", "Pool", "Region", "View", "__version__",
-    "allocate", "info", "inventory", "open_device", "open_memory",
+    "Buffer", "ContigoError", "Device", "Done", "Engine", "ForkedError", "Function", "Handover", "Heap", "Imported", "Job", "Kernel", "KernelMap", "Operand",
+    "Pool", "Queue", "Region", "Registers", "Stream", "View", "__version__", "allocate", "info", "inventory", "open_device", "open_memory",
 ]
 
 open_device = Device

@@ -1,4 +1,5 @@
-from typing import Any, Optional, Tuple, TypedDict, Union
+import os
+from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Optional, Tuple, TypedDict, Union
 
 __version__: str
 Shape = Union[int, Tuple[int, ...]]
@@ -22,18 +23,254 @@ class _Entry(TypedDict):
     coherent: Optional[bool]
     note: Optional[str]
 
-class Device:
-    """A device, opened once, by its name: `memory` for it, and its registers, to be read.
+class _Spec(TypedDict):
+    """What an operand of a job is: what the device does with it, and three sizes in bytes."""
+    direction: str
+    align: int
+    min: int
+    max: int
 
-    It is closed with its last handle; once memory was opened from it, or a register was read, when the process ends.
+class Registers:
+    """Registers by their names. One with more than 32 bits is two registers, the low word first."""
+    def __init__(self, device: Device, table: Mapping[str, Union[int, Tuple[int, int]]]) -> None: ...
+    def offset(self, name: str) -> int:
+        """Where it is, in bytes from the first register."""
+    def __getitem__(self, name: str) -> int: ...
+    def __setitem__(self, name: str, value: int) -> None:
+        """Writing is the program's promise: `Device.write32`."""
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def __contains__(self, name: object) -> bool: ...
+
+class Device:
+    """A device, opened once, by its name: `memory` for it, its registers, its interrupt, and a driver.
+
+    It is closed with its last handle; once memory or a driver was opened from it, or a register was used, when the process ends.
+    `port`: how it reaches memory, where no kernel says it. `window`: which registers, a PCI function's BAR. `interrupt`: the program's
+    own waits use it. `registers`: names, as {name: offset} or {name: (offset, bits)}.
     """
-    def __init__(self, name: str) -> None: ...
+    registers: Registers
+    def __init__(
+        self,
+        name: str,
+        *,
+        port: Optional[_Port] = None,
+        window: int = 0,
+        interrupt: bool = False,
+        registers: Optional[Mapping[str, Union[int, Tuple[int, int]]]] = None,
+    ) -> None: ...
     @property
     def name(self) -> str: ...
     @property
     def address(self) -> Optional[int]: ...
+    @property
+    def window_bytes(self) -> int: ...
     def memory(self, name: str, bytes: Optional[int] = None, *, port: Optional[_Port] = None) -> Region: ...
+    def driver(
+        self,
+        name: str,
+        *,
+        memory: Optional[Region] = None,
+        memory_bytes: int = 0,
+        map: Optional[bytes] = None,
+        interrupt: bool = True,
+        **settings: int,
+    ) -> Engine:
+        """The program promises that the device is the one that this driver is for, and that nobody else drives it."""
+    def kernel(
+        self,
+        source: Union[KernelMap, str, os.PathLike[str], bytes],
+        *,
+        instance: str = "",
+        directions: Optional[Mapping[str, str]] = None,
+        lengths: Optional[Mapping[str, str]] = None,
+        pointers: Iterable[str] = (),
+        scalars: Iterable[str] = (),
+        timeout: float = 1.0,
+        interrupt: bool = True,
+    ) -> Kernel:
+        """The HLS kernel that this device is. The program promises that the map is its own. `timeout`: seconds for one call."""
+    def function(
+        self,
+        image: bytes,
+        entry: str,
+        parameters: Mapping[str, Union[str, int]],
+        *,
+        lengths: Optional[Mapping[str, str]] = None,
+        timeout: float = 1.0,
+    ) -> Function:
+        """A kernel of a GPU. The program promises that these are its parameters. `timeout`: seconds for one call."""
     def read32(self, offset: int) -> int: ...
+    def write32(self, offset: int, value: int) -> None:
+        """The program promises that the device touches only bytes that were handed to it, and has stopped before they are taken back."""
+    def wait32(self, offset: int, value: int, mask: int = 0xFFFFFFFF, *, timeout: float = 1.0) -> int:
+        """Until the bits of `mask` are `value`, `timeout` seconds at most; the whole register. `TimeoutError` says what it was."""
+    def wait(self, at: Union[int, str], value: int, mask: int = 0xFFFFFFFF, *, timeout: float = 1.0) -> int:
+        """`wait32`, by an offset or a name."""
+    def __getitem__(self, at: Union[int, str]) -> int: ...
+    def __setitem__(self, at: Union[int, str], value: int) -> None: ...
+    def arm(self) -> Optional[int]:
+        """Lets the next interrupt come: the file descriptor that is readable then; None where there is none."""
+    def fileno(self) -> int: ...
+
+class Operand:
+    """A part of a buffer for a job: `buf.reads()`, `buf.writes()`, `buf.updates()`. All sizes are in bytes."""
+    @property
+    def buffer(self) -> Buffer: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def direction(self) -> str: ...
+
+class Done:
+    """A job that ended well. Its buffers are the CPU's."""
+    @property
+    def buffers(self) -> list[Buffer]: ...
+    @property
+    def nbytes(self) -> Optional[int]:
+        """How many bytes the device wrote; None where it does not tell."""
+    @property
+    def status(self) -> int: ...
+    @property
+    def words(self) -> Tuple[int, int, int, int]: ...
+
+class Job:
+    """A job that a device was given. Its buffers are the device's until it ended, or the device was stopped."""
+    def wait(self, timeout: float = 1.0) -> Done:
+        """At most `timeout` seconds; after that the device is stopped, with all jobs of its engine: `TimeoutError`."""
+    def wait_for(self, timeout: float = 0.0) -> Optional[Done]:
+        """At most `timeout` seconds: None where it goes on."""
+    def done(self) -> bool: ...
+    def cancel(self) -> None:
+        """Stops the device, with all jobs of its engine, unless this one has ended."""
+    @property
+    def buffers(self) -> list[Buffer]: ...
+
+class Engine:
+    """A driver of a device. `close()`, the end of a `with`, and the end of its last handle stop the device."""
+    def start(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job:
+        """A job: its operands, as many as the driver has, and its argument words of 32 bits."""
+    def push(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job:
+        """The same for whoever calls `next`."""
+    def next(self, timeout: float = 1.0) -> Optional[Done]:
+        """The next pushed job that ended; None where none did in `timeout` seconds. Nothing is stopped."""
+    def stop(self) -> None: ...
+    def take_back(self) -> list[Job]:
+        """The pushed jobs that had not ended when the device was stopped."""
+    def arm(self) -> Optional[int]:
+        """Readies the interrupt: the file descriptor that is readable when a job ends; None where there is none."""
+    def close(self) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def operands(self) -> list[_Spec]: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+    def __enter__(self) -> Engine: ...
+    def __exit__(self, *exception: Any) -> bool: ...
+
+class KernelMap:
+    """A kernel's arguments and registers, from JSON, HLS' `x<name>_hw.h`, or Vivado's `.hwh` with the `instance`'s name.
+
+    What the file does not say, by the arguments' names: `directions` ("to_device", "from_device", "both"), `lengths` in bytes ("4*n").
+    """
+    name: str
+    json: str
+    interrupt: bool
+    arguments: list[str]
+    pointers: list[dict[str, Any]]
+    scalars: list[dict[str, Any]]
+    results: list[dict[str, Any]]
+    def __init__(
+        self,
+        source: Union[str, os.PathLike[str], bytes],
+        *,
+        instance: str = "",
+        directions: Optional[Mapping[str, str]] = None,
+        lengths: Optional[Mapping[str, str]] = None,
+        pointers: Iterable[str] = (),
+        scalars: Iterable[str] = (),
+    ) -> None: ...
+    @property
+    def registers(self) -> dict[str, Tuple[int, int]]: ...
+
+class Kernel:
+    """An HLS kernel, called like the C function that it was made of: `kernel(a, b, out, n=1024)`."""
+    engine: Engine
+    map: KernelMap
+    timeout: float
+    def __init__(self, engine: Engine, map: KernelMap, timeout: float = 1.0) -> None: ...
+    def __call__(self, *args: Union[Buffer, Operand, float], **named: Union[Buffer, Operand, float]) -> Union[int, dict[str, int], None]: ...
+    def start(self, *args: Union[Buffer, Operand, float], **named: Union[Buffer, Operand, float]) -> Job: ...
+    def job(
+        self, *args: Union[Buffer, Operand, float], **named: Union[Buffer, Operand, float]
+    ) -> Tuple[list[Union[Buffer, Operand]], list[int]]:
+        """The operands and the words, for `Queue.push(operands, *words)`."""
+    def returned(self, done: Done) -> Union[int, dict[str, int], None]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Kernel: ...
+    def __exit__(self, *exception: Any) -> bool: ...
+
+class Function(Kernel):
+    """A kernel of a GPU: `scale(a, out, 1000, 0.5, grid=4, block=256)`. `grid` and `block`: one number, or three."""
+    def job(  # type: ignore[override]
+        self,
+        *args: Union[Buffer, Operand, float],
+        grid: Union[int, Tuple[int, ...]],
+        block: Union[int, Tuple[int, ...]] = 256,
+        shared_bytes: int = 0,
+        **named: Union[Buffer, Operand, float],
+    ) -> Tuple[list[Union[Buffer, Operand]], list[int]]: ...
+
+class Queue:
+    """Several jobs in flight: `for done in queue`, `async for done in queue`. A loop that is left before its end stops the device.
+
+    `timeout`: seconds in which a job of those in flight ends, or the loop raises `TimeoutError`.
+    """
+    timeout: float
+    def __init__(self, engine: Engine, *, timeout: float = 1.0) -> None: ...
+    def push(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job: ...
+    def next(self, timeout: Optional[float] = None) -> Optional[Done]: ...
+    def stop(self) -> None: ...
+    def take_back(self) -> list[Job]: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Done]: ...
+    def __aiter__(self) -> AsyncIterator[Done]: ...
+    def __enter__(self) -> Queue: ...
+    def __exit__(self, *exception: Any) -> bool: ...
+
+class Stream:
+    """Frames of exactly the bytes received: `for frame in stream`, `async for`. A frame is yours until the next one is taken.
+
+    However the loop is left, the device is stopped, and all buffers are the pool's. `timeout`: seconds for one frame.
+    """
+    timeout: float
+    def __init__(
+        self,
+        engine: Engine,
+        pool: Pool,
+        *words: int,
+        timeout: float = 1.0,
+        operands: Optional[Callable[[Buffer], Iterable[Union[Buffer, Operand]]]] = None,
+    ) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    @property
+    def counts(self) -> dict[str, int]: ...
+    def __iter__(self) -> Iterator[Buffer]: ...
+    def __aiter__(self) -> AsyncIterator[Buffer]: ...
+    def __enter__(self) -> Stream: ...
+    def __exit__(self, *exception: Any) -> bool: ...
 
 class Region:
     """DMA memory that was opened by its name. It stays open until the process ends.
@@ -50,7 +287,6 @@ class Region:
     def allocate(self, shape: Shape, dtype: Any, *, align: int = 256, zeroed: bool = True) -> Buffer: ...
     def pool(self, shape: Shape, dtype: Any, slots: int, *, align: int = 256) -> Pool: ...
     def from_dlpack(self, array: Any, contract: str = "any") -> Imported: ...
-    def gemm8(self) -> Gemm8: ...
     def stats(self) -> dict[str, int]: ...
 
 class Pool:
@@ -90,6 +326,10 @@ class Buffer:
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any: ...
     def to_device(self, direction: str = "both") -> Handover:
         """`direction` is what the device does: "to_device" (it reads), "from_device" (it writes), "both"."""
+    def reads(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand:
+        """An operand that the device reads: `nbytes` from `offset`, all of them where nothing is said."""
+    def writes(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand: ...
+    def updates(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand: ...
     def sync_to_device(self) -> None: ...
     def sync_from_device(self) -> None: ...
     def freebuffer(self) -> None: ...
@@ -130,28 +370,11 @@ class Handover:
     def __enter__(self) -> Handover: ...
     def __exit__(self, *exception: Any) -> bool: ...
 
-class Gemm8:
-    """int8 matrix engine of the simulated board, or of the GPU."""
-    def run(
-        self,
-        a: Buffer,
-        b: Buffer,
-        bias: Buffer,
-        c: Buffer,
-        *,
-        m: int,
-        n: int,
-        k: int,
-        shift: Optional[int] = None,
-        relu: bool = False,
-        timeout_ms: int = 1000,
-    ) -> None: ...
-
 Heap = Region
 
 def open_memory(name: str, bytes: Optional[int] = None, *, port: Optional[_Port] = None) -> Region:
     """Memory by its name, 16 MiB where `bytes` are not given. A device that it belongs to is opened with it."""
-def open_device(name: str) -> Device: ...
+open_device = Device
 def inventory() -> list[_Entry]:
     """What this machine has, and why it lacks the rest. `what` is "memory" or "device"; `state` "ready", "blocked", "absent"."""
 def allocate(

@@ -6,6 +6,7 @@ use crate::{
     export::{self, Counted},
     handover::Handover,
     mine::Mine,
+    operand::Operand,
     region::Memory,
 };
 use contigo::{
@@ -22,7 +23,7 @@ use pyo3::{
 };
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 /// What all handles of an array share: the memory goes back when the last of them is gone.
@@ -32,6 +33,8 @@ pub(crate) struct Inner {
     state: Mine<Mutex<State>>,
     /// NumPy's arrays and DLPack's tensors of it. Raised under the state's lock.
     views: AtomicUsize,
+    /// Nobody but the views wants it any more: a frame that was let go.
+    let_go: AtomicBool,
     ptr: *mut u8,
     len_bytes: usize,
     /// What a device has to know; by the region's port.
@@ -59,8 +62,17 @@ enum State {
     Cpu(CpuBuf<'static>),
     /// By which hand-over.
     Device(DevBuf<'static>, u64),
-    /// In a call that is under way, freed, or lost to a device that would not stop.
+    /// In a job; or lost to a device that would not stop.
+    Job,
+    /// Freed.
     Gone,
+}
+
+/// How many hand-overs there were.
+static HANDOVERS: AtomicU64 = AtomicU64::new(0);
+
+fn in_a_job() -> PyErr {
+    PyBufferError::new_err("this buffer is in a job: it is the CPU's again when the job has ended, or the device was stopped")
 }
 
 impl Inner {
@@ -92,7 +104,17 @@ impl Inner {
 
     pub(crate) fn view_gone(&self) {
         // Release: what the view's user did to the bytes is done before they are given away (`take`, Acquire).
-        self.views.fetch_sub(1, Ordering::Release);
+        let last = self.views.fetch_sub(1, Ordering::Release) == 1;
+        if last && self.let_go.load(Ordering::Relaxed) {
+            self.goes_home();
+        }
+    }
+
+    /// Back to where it came from, where it is the CPU's and nobody looks.
+    fn goes_home(&self) {
+        if let Ok(buf) = self.take() {
+            go_home(buf, self.home, self.memory);
+        }
     }
 
     /// Is this the process that made it?
@@ -128,15 +150,25 @@ impl Inner {
                 "a device has this buffer: take it back first (end of the `with`; after an exception in it, when the device has stopped: \
                  sync_from_device)",
             )),
-            State::Gone => Err(PyBufferError::new_err("this buffer was freed, or is in a job")),
+            State::Job => Err(in_a_job()),
+            State::Gone => Err(PyBufferError::new_err("this buffer was freed")),
         }
     }
 
     /// The buffer, out of here, when it is the CPU's and nobody looks at it.
     pub(crate) fn take(&self) -> PyResult<CpuBuf<'static>> {
+        self.taken(State::Gone)
+    }
+
+    /// The same for a job: `put` or `put_device` ends that.
+    pub(crate) fn take_for_job(&self) -> PyResult<CpuBuf<'static>> {
+        self.taken(State::Job)
+    }
+
+    fn taken(&self, left: State) -> PyResult<CpuBuf<'static>> {
         let mut state = self.lock()?;
         let views = self.views.load(Ordering::Acquire);
-        match std::mem::replace(&mut *state, State::Gone) {
+        match std::mem::replace(&mut *state, left) {
             State::Cpu(buf) if views == 0 => Ok(buf),
             State::Cpu(buf) => {
                 *state = State::Cpu(buf);
@@ -149,7 +181,14 @@ impl Inner {
                 *state = other;
                 Err(PyBufferError::new_err("a device has this buffer already"))
             }
-            State::Gone => Err(PyBufferError::new_err("this buffer was freed, or is in a job")),
+            other @ State::Job => {
+                *state = other;
+                Err(in_a_job())
+            }
+            State::Gone => {
+                *state = State::Gone;
+                Err(PyBufferError::new_err("this buffer was freed"))
+            }
         }
     }
 
@@ -159,10 +198,16 @@ impl Inner {
         }
     }
 
+    /// Back from a job, and still the device's: `take_back` tries again.
+    pub(crate) fn put_device(&self, buf: DevBuf<'static>) {
+        if let Ok(mut state) = self.lock() {
+            *state = State::Device(buf, HANDOVERS.fetch_add(1, Ordering::Relaxed));
+        }
+    }
+
     /// To a device behind the region's port; the bus address, and which hand-over it is of all that
     /// there were.
     pub(crate) fn give(&self, direction: Direction) -> PyResult<(u64, u64)> {
-        static HANDOVERS: AtomicU64 = AtomicU64::new(0);
         let port = self.memory.port.ok_or_else(no_port)?;
         // SAFETY: the device that the Python program drives is behind the region's port, touches
         // these bytes and no others, and has stopped before `take_back`: its programmer promises
@@ -208,6 +253,10 @@ impl Inner {
                     Err(raised(refused.error))
                 }
             },
+            other @ State::Job => {
+                *state = other;
+                Err(in_a_job())
+            }
             other => {
                 *state = other;
                 Err(PyBufferError::new_err(
@@ -227,7 +276,7 @@ impl Drop for Inner {
             State::Cpu(buf) => go_home(buf, self.home, self.memory),
             // Nobody said that the device has stopped: leaked, never given to the next.
             State::Device(buf, _) => std::mem::forget(buf),
-            State::Gone => {}
+            State::Job | State::Gone => {}
         }
     }
 }
@@ -272,8 +321,16 @@ impl Buffer {
         let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
         let ptr = buf.as_mut_ptr();
         let address = memory.port.and_then(|port| memory.region.dev_addr_of(&port, ptr, len_bytes).ok()).map(|address| address.0);
-        let inner =
-            Inner { memory, home, state: Mine::new(Mutex::new(State::Cpu(buf))), views: AtomicUsize::new(0), ptr, len_bytes, address };
+        let inner = Inner {
+            memory,
+            home,
+            state: Mine::new(Mutex::new(State::Cpu(buf))),
+            views: AtomicUsize::new(0),
+            let_go: AtomicBool::new(false),
+            ptr,
+            len_bytes,
+            address,
+        };
         Ok(Self { inner: Arc::new(inner), shape, dtype })
     }
 
@@ -281,12 +338,24 @@ impl Buffer {
         &self.inner
     }
 
-    pub(crate) fn layout(&self) -> (Shape, Dtype) {
-        (self.shape, self.dtype)
+    /// Bytes of its elements: fewer than there are where it is a part of a frame.
+    pub(crate) fn len_bytes(&self) -> usize {
+        let element_bytes = self.dtype.dlpack.bytes();
+        element_bytes.and_then(|bytes| self.shape.len_bytes(bytes)).unwrap_or(self.inner.len_bytes)
     }
 
-    pub(crate) fn is_of(&self, memory: &'static Memory) -> bool {
-        std::ptr::eq(self.inner.memory, memory)
+    fn operand(slf: Py<Self>, nbytes: Option<usize>, offset: usize, direction: Direction) -> PyResult<Operand> {
+        slf.get().inner.here()?;
+        let all = slf.get().len_bytes();
+        let end = nbytes.map_or(all, |nbytes| offset.saturating_add(nbytes));
+        if offset >= end || end > all {
+            return Err(PyValueError::new_err(format!("bytes {offset} to {end} of a buffer of {all}")));
+        }
+        Ok(Operand { buffer: slf, bytes: offset..end, direction })
+    }
+
+    pub(crate) fn layout(&self) -> (Shape, Dtype) {
+        (self.shape, self.dtype)
     }
 }
 
@@ -307,7 +376,7 @@ impl Buffer {
     /// Bytes of all elements.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.inner.len_bytes
+        self.len_bytes()
     }
 
     /// The bus address of the first element, as the region's port sees it. A number: the device may
@@ -319,12 +388,12 @@ impl Buffer {
         self.inner.address.ok_or_else(|| ContigoError::new_err("the region's port does not reach this buffer"))
     }
 
-    /// "cpu", "device", or "gone" (freed, or in a job).
+    /// "cpu", "device" (a job's too), or "gone" (freed).
     #[getter]
     fn owner(&self) -> PyResult<&'static str> {
         Ok(match &*self.inner.lock()? {
             State::Cpu(_) => "cpu",
-            State::Device(..) => "device",
+            State::Device(..) | State::Job => "device",
             State::Gone => "gone",
         })
     }
@@ -388,6 +457,48 @@ impl Buffer {
     #[pyo3(signature = (direction="both"))]
     fn to_device(&self, direction: &str) -> PyResult<Handover> {
         Handover::begin(self, direction)
+    }
+
+    /// An operand of a job, which the device reads: `nbytes` bytes from `offset`, all of them where
+    /// nothing is said.
+    #[pyo3(signature = (nbytes=None, *, offset=0))]
+    fn reads(slf: Py<Self>, nbytes: Option<usize>, offset: usize) -> PyResult<Operand> {
+        Self::operand(slf, nbytes, offset, Direction::ToDevice)
+    }
+
+    /// An operand of a job, which the device writes; as `reads`.
+    #[pyo3(signature = (nbytes=None, *, offset=0))]
+    fn writes(slf: Py<Self>, nbytes: Option<usize>, offset: usize) -> PyResult<Operand> {
+        Self::operand(slf, nbytes, offset, Direction::FromDevice)
+    }
+
+    /// An operand of a job, which the device reads and writes; as `reads`.
+    #[pyo3(signature = (nbytes=None, *, offset=0))]
+    fn updates(slf: Py<Self>, nbytes: Option<usize>, offset: usize) -> PyResult<Operand> {
+        Self::operand(slf, nbytes, offset, Direction::Bidirectional)
+    }
+
+    /// The first `nbytes` of it as an array: of its shape where that is all of it, otherwise of one
+    /// dimension, of its type where they are whole elements, and of bytes where they are not.
+    fn _first(&self, nbytes: usize) -> PyResult<Self> {
+        self.inner.here()?;
+        let inner = Arc::clone(&self.inner);
+        if nbytes == inner.len_bytes {
+            return Ok(Self { inner, shape: self.shape, dtype: self.dtype });
+        }
+        let element_bytes = self.dtype.dlpack.bytes().map_err(raised)?;
+        let (dtype, elements) =
+            if nbytes.is_multiple_of(element_bytes) { (self.dtype, nbytes / element_bytes) } else { (Dtype::BYTES, nbytes) };
+        if nbytes > inner.len_bytes {
+            return Err(PyValueError::new_err(format!("{nbytes} bytes of a buffer of {}", inner.len_bytes)));
+        }
+        Ok(Self { inner, shape: Shape::new(&[elements as i64]).map_err(raised)?, dtype })
+    }
+
+    /// Back to where it came from, when nobody looks at it any more: now, or with its last view.
+    fn _let_go(&self) {
+        self.inner.let_go.store(true, Ordering::Relaxed);
+        self.inner.goes_home();
     }
 
     /// PYNQ's name. Here it gives the buffer away: no array of it may be alive, and until `sync_from_device` there is none to be had.

@@ -1,33 +1,47 @@
-#![allow(unsafe_code, reason = "the port and the rest of a device of which nothing but registers is read")]
+#![allow(unsafe_code, reason = "registers, drivers and ports are the program's word, which its documentation asks for")]
 //! A device, opened by its name: one opening for its registers and its memory.
 
 use crate::{
-    error::{raised, raised_as},
+    engine::Engine,
+    error::{ContigoError, raised, raised_as},
     mine::Mine,
     names,
-    region::{Region, Wiring},
+    region::{Region, Wiring, wired},
+    shared::{Shared, limit},
 };
 use contigo::{
-    Bus, Error, Mmio, Port,
+    Bus, Error, Irq, Mmio, Parts, Port, Settings,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
-    same_process,
+    poll_until, same_process,
 };
-use pyo3::{exceptions::PyValueError, prelude::*};
-use std::sync::{Arc, Mutex, PoisonError};
+use pyo3::{
+    exceptions::{PyTimeoutError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
+use std::{
+    fmt::Write,
+    os::fd::AsRawFd,
+    sync::{Arc, OnceLock},
+};
 
 /// One opening, as long as somebody counts on it.
-pub(crate) struct Opening(Arc<OpenDevice>);
+pub(crate) struct Opening {
+    device: Arc<OpenDevice>,
+    /// Once something is made of it that stays: a count that is never given back.
+    kept: OnceLock<&'static OpenDevice>,
+}
 
 impl Opening {
     pub(crate) fn of(name: &DeviceName) -> PyResult<Self> {
         let opened = name.open().map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error))))?;
-        Ok(Self(Arc::new(opened)))
+        Ok(Self { device: Arc::new(opened), kept: OnceLock::new() })
     }
 
-    /// Open until the process ends, as what is made of it is: one count is never given back.
+    /// Open until the process ends, as what is made of it is.
     pub(crate) fn for_good(&self) -> &'static OpenDevice {
-        Box::leak(Box::new(Arc::clone(&self.0)))
+        self.kept.get_or_init(|| Box::leak(Box::new(Arc::clone(&self.device))))
     }
 }
 
@@ -35,48 +49,208 @@ impl Opening {
 /// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "sim:zdma"; `inventory()` lists those that
 /// this machine has.
 ///
-/// It is closed with its last handle. Once memory was opened from it, or a register was read, it
-/// stays open until the process ends, as the memory does.
-#[pyclass(frozen, module = "contigo")]
+/// It is closed with its last handle. Once memory or a driver was opened from it, or a register was
+/// used, it stays open until the process ends, as the memory does.
+///
+/// `port` is how it reaches memory, where no kernel says it: (name, offset, address bits, coherent).
+/// Whoever names it promises it. `window` is which registers: a PCI function's BAR. With `interrupt`
+/// the program's own waits and event loops use the device's interrupt; a driver always does, unless
+/// it is told otherwise.
+#[pyclass(frozen, subclass, module = "contigo")]
 pub(crate) struct Device {
     name: DeviceName,
+    how: Attach,
+    port: Option<Wiring>,
     opening: Mine<Opening>,
-    /// Once a register was read.
-    registers: Mine<Mutex<Option<AnyDevice<'static>>>>,
+    /// Once a register was used, and while no driver has them.
+    registers: Mine<Shared<Option<AnyDevice<'static>>>>,
+}
+
+impl Device {
+    /// What `act` does with the registers. The first use takes them as a driver does.
+    fn with<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut AnyDevice<'static>) -> PyResult<R> + Send) -> PyResult<R> {
+        let opening = self.opening.get()?;
+        self.registers.get()?.with(py, |registers| act(self.taken(opening, registers)?))
+    }
+
+    fn taken<'r>(&self, opening: &Opening, registers: &'r mut Option<AnyDevice<'static>>) -> PyResult<&'r mut AnyDevice<'static>> {
+        match registers {
+            Some(device) => Ok(device),
+            none => Ok(none.insert(self.attached(opening.for_good(), self.how).map_err(held)?)),
+        }
+    }
+
+    /// The device, for one owner at a time.
+    fn attached(&self, device: &'static OpenDevice, how: Attach) -> contigo::Result<AnyDevice<'static>> {
+        const NOBODY: Port =
+            Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+        match &self.port {
+            // SAFETY: the program named the port, and its documentation says that it promises it.
+            Some(port) => unsafe { device.attach_wired(wired(port), how) },
+            None if device.port().is_some() => device.attach(how),
+            // SAFETY: the promise is about the device's accesses to memory through the port of what
+            // is returned. Registers alone are used of it: `driver`, which would use the port, asks
+            // for one (below).
+            None => unsafe { device.attach_wired(NOBODY, how) },
+        }
+    }
+}
+
+/// What a driver has is nobody else's.
+fn held(error: Error) -> PyErr {
+    match error {
+        Error::Busy => ContigoError::new_err("a driver has this device's registers: close() gives them back"),
+        other => raised(other),
+    }
 }
 
 #[pymethods]
 impl Device {
     #[new]
-    fn new(name: &str) -> PyResult<Self> {
+    #[pyo3(signature = (name, *, port=None, window=0, interrupt=false))]
+    fn new(name: &str, port: Option<Wiring>, window: u8, interrupt: bool) -> PyResult<Self> {
         same_process().map_err(raised)?;
         let name = names::device(name)?;
-        Ok(Self { opening: Mine::new(Opening::of(&name)?), registers: Mine::new(Mutex::default()), name })
+        let how = Attach { window, interrupt };
+        Ok(Self { opening: Mine::new(Opening::of(&name)?), how, port, registers: Mine::new(Shared::new(None)), name })
     }
 
     /// Memory for this device: its own ("vfio:0000:01:00.0"), a dma-heap's block, through its guard
     /// where that is what was opened, or memory that belongs to no device. `bytes` and `port` as
-    /// `open_memory` has them; what the kernel knows of the device's way to memory goes before
-    /// `port`.
+    /// `open_memory` has them; without `port` it is the device's. What the kernel knows of the
+    /// device's way to memory goes before both.
     #[pyo3(signature = (name, bytes=None, *, port=None))]
     fn memory(&self, name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
-        Region::open(name, Some(self.opening.get()?), bytes, port)
+        Region::open(name, Some(self.opening.get()?), bytes, port.or_else(|| self.port.clone()))
     }
 
-    /// The register at `offset`, a multiple of 4 in bytes. The first read takes the device as a
+    /// Opens the driver called `name` for this device, with settings of its own as keywords. Some
+    /// drivers need memory for descriptors or microcode: `memory` is a region of it, and
+    /// `memory_bytes` how much, where more than the driver's least is wanted. `map` is a kernel's
+    /// description, as its tool wrote it.
+    ///
+    /// The program promises that the device is the one that this driver is for, and that nobody
+    /// else drives it. No register can prove that.
+    #[allow(clippy::too_many_arguments, reason = "most are keywords of Python's")]
+    #[pyo3(signature = (name, *, memory=None, memory_bytes=0, map=None, interrupt=true, **settings))]
+    fn driver(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        memory: Option<&Region>,
+        memory_bytes: usize,
+        map: Option<&[u8]>,
+        interrupt: bool,
+        settings: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Engine> {
+        let (row, opened) = (names::driver(name)?, self.opening.get()?.for_good());
+        if self.port.is_none() && opened.port().is_none() {
+            let text =
+                format!("no kernel says how {} reaches memory: Device(name, port=(name, offset, address bits, coherent))", self.name);
+            return Err(ContigoError::new_err(text));
+        }
+        let mut text = String::new();
+        for (key, value) in settings.into_iter().flatten() {
+            let (key, value): (String, u64) = (key.extract()?, value.extract()?);
+            let _ = write!(text, "{key}={value},");
+        }
+        let memory = match memory {
+            Some(region) => Some(region.memory()?.own(memory_bytes.max(row.memory_bytes).max(1))?),
+            None => None,
+        };
+        let map = map.map(names::kept_bytes);
+        // The registers are the driver's now.
+        self.registers.get()?.with(py, |registers| *registers = None);
+        let device = self.attached(opened, Attach { interrupt, ..self.how }).map_err(held)?;
+        let parts = Parts { device, memory, settings: Settings(names::kept(&text)), map };
+        // SAFETY: the program promises that the device is this driver's (above).
+        let driver = unsafe { (row.open)(parts) }.map_err(|error| raised_as(error, format!("{name}: {error} ({})", row.help)))?;
+        let engine = Engine::new(row.name, driver)?;
+        // SAFETY: its driver has stopped it (`Engine::new`), and gives it no memory but of jobs.
+        unsafe { opened.enable_bus_master().map_err(raised)? };
+        Ok(engine)
+    }
+
+    /// The kernel called `entry` of a GPU: contigo/device.py has its documentation.
+    #[cfg(target_pointer_width = "64")]
+    fn _function(
+        &self,
+        entry: &str,
+        image: &[u8],
+        parameters: Vec<crate::function::Given>,
+        sizes: Vec<crate::function::Size>,
+    ) -> PyResult<Engine> {
+        let gpu = self.opening.get()?.for_good().gpu();
+        let gpu = gpu.ok_or_else(|| ContigoError::new_err(format!("{} is no GPU: Device(\"cuda:0\")", self.name)))?;
+        // SAFETY: the program promises it, where that documentation asks for it.
+        Engine::new(names::kept(entry), unsafe { crate::function::driver(gpu, image, entry, &parameters, &sizes)? })
+    }
+
+    /// The register at `offset`, a multiple of 4 in bytes. The first use takes the device as a
     /// driver does: what is behind an IOMMU is reset, and a simulated one begins as after power-on.
     /// What the kernel cannot reset is read as it is, and may not master the bus.
-    fn read32(&self, offset: usize) -> PyResult<u32> {
-        let (opening, registers) = (self.opening.get()?, self.registers.get()?);
-        let mut registers = registers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(vfio) = opening.0.vfio().filter(|vfio| !vfio.can_reset()) {
-            return as_it_is(vfio, offset);
+    fn read32(&self, py: Python<'_>, offset: usize) -> PyResult<u32> {
+        let opening = self.opening.get()?;
+        if let Some(vfio) = opening.device.vfio().filter(|vfio| !vfio.can_reset()) {
+            return self.registers.get()?.with(py, |_| as_it_is(vfio, self.how.window, offset));
         }
-        let device = match &mut *registers {
-            Some(device) => device,
-            none => none.insert(attached(opening.for_good()).map_err(raised)?),
-        };
-        word(device, offset)
+        self.with(py, |device| word(device, offset))
+    }
+
+    /// Writes the register at `offset`, a multiple of 4 in bytes.
+    ///
+    /// Nothing can check it: a value can start a device that writes anywhere it reaches. The program
+    /// promises that the device touches only bytes that were handed to it (`buf.to_device()`), and
+    /// that it has stopped before they are taken back.
+    fn write32(&self, py: Python<'_>, offset: usize, value: u32) -> PyResult<()> {
+        self.with(py, |device| {
+            inside(device, offset)?;
+            // SAFETY: the program's promise, above.
+            unsafe { device.write32(offset, value) };
+            Ok(())
+        })
+    }
+
+    /// Waits until the register at `offset`, of which the bits of `mask` count, is `value`: at most
+    /// `timeout` seconds. It looks when the interrupt comes (`Device(name, interrupt=True)`), or
+    /// again and again. Returns the whole register; `TimeoutError` says what it was at the end.
+    #[pyo3(signature = (offset, value, mask=0xFFFF_FFFF, *, timeout=1.0))]
+    fn wait32(&self, py: Python<'_>, offset: usize, value: u32, mask: u32, timeout: f64) -> PyResult<u32> {
+        let (opening, mut last) = (self.opening.get()?, 0);
+        let found = self.registers.get()?.wait(py, limit(timeout)?, |registers, slice| {
+            let device = self.taken(opening, registers)?;
+            inside(device, offset)?;
+            let met = poll_until(device, slice, |device| {
+                last = device.read32(offset);
+                last & mask == value
+            });
+            Ok(met.map_err(raised)?.then_some(()))
+        })?;
+        match found {
+            Some(()) => Ok(last),
+            None => Err(PyTimeoutError::new_err(format!(
+                "the register at {offset:#x} is {last:#010x} after {timeout} s, and not {value:#x} in the bits of {mask:#x}"
+            ))),
+        }
+    }
+
+    /// Forgets an interrupt that came before and lets the next one come: the file descriptor that
+    /// poll(2) finds readable then, for an event loop. None: the device has no interrupt here, or
+    /// was opened without (`interrupt=True`).
+    fn arm(&self, py: Python<'_>) -> PyResult<Option<i32>> {
+        self.with(py, |device| device.arm_irq().map_err(raised))
+    }
+
+    /// The interrupt's file descriptor, for `select` and event loops: `arm()` first.
+    fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
+        let none = || ContigoError::new_err(format!("{} has no interrupt here: Device(name, interrupt=True), where it has one", self.name));
+        self.with(py, |device| device.interrupt().map(|fd| fd.as_raw_fd()).ok_or_else(none))
+    }
+
+    /// How many bytes its registers have.
+    #[getter]
+    fn window_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |device| Ok(device.len_bytes()))
     }
 
     /// Its name, as it was opened.
@@ -88,7 +262,7 @@ impl Device {
     /// Where its first register is; None where the kernel does not say it.
     #[getter]
     fn address(&self) -> PyResult<Option<u64>> {
-        Ok(self.opening.get()?.0.addr().map(|address| address.0))
+        Ok(self.opening.get()?.device.addr().map(|address| address.0))
     }
 
     fn __repr__(&self) -> String {
@@ -98,36 +272,27 @@ impl Device {
 
 /// The register at `offset`, where there is one.
 fn word(registers: &impl Mmio, offset: usize) -> PyResult<u32> {
+    inside(registers, offset)?;
+    Ok(registers.read32(offset))
+}
+
+fn inside(registers: &impl Mmio, offset: usize) -> PyResult<()> {
     let len_bytes = registers.len_bytes();
     if !offset.is_multiple_of(4) || offset >= len_bytes {
         let text = format!("no register is at {offset:#x}: they are at multiples of 4, below {len_bytes:#x}");
         return Err(PyValueError::new_err(text));
     }
-    Ok(registers.read32(offset))
+    Ok(())
 }
 
 /// The same of a device that the kernel cannot reset, while it may not master the bus.
-fn as_it_is(vfio: &Vfio, offset: usize) -> PyResult<u32> {
+fn as_it_is(vfio: &Vfio, window: u8, offset: usize) -> PyResult<u32> {
     let mut read = None;
     let look = |device: &mut VfioDevice<'_>| {
         read = Some(word(device, offset));
         Err(Error::Busy)
     };
     // SAFETY: `look` never returns Ok, so the device never may master the bus.
-    let refused = unsafe { VfioDevice::open_unreset(vfio, READ_ONLY.window, Interrupt::Polled, look) }.map(drop);
+    let refused = unsafe { VfioDevice::open_unreset(vfio, window, Interrupt::Polled, look) }.map(drop);
     read.unwrap_or_else(|| Err(raised(refused.err().unwrap_or(Error::Busy))))
-}
-
-const READ_ONLY: Attach = Attach { window: 0, interrupt: false };
-
-/// Its registers, to read them.
-fn attached(device: &'static OpenDevice) -> contigo::Result<AnyDevice<'static>> {
-    const NOBODY: Port = Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
-    if device.port().is_some() {
-        return device.attach(READ_ONLY);
-    }
-    // SAFETY: the promise is about the device's accesses to memory through the port of what is
-    // returned. `Device::read32` alone uses that: it reads registers, starts nothing, and no driver
-    // asks it for its port.
-    unsafe { device.attach_wired(NOBODY, READ_ONLY) }
 }

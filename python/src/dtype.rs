@@ -33,6 +33,8 @@ pub(crate) struct Dtype {
 }
 
 impl Dtype {
+    pub(crate) const BYTES: Self = Self { name: "uint8", dlpack: DataType::U8, typestr: "|u1" };
+
     /// Of `"float32"`, `numpy.float32`, or `numpy.dtype("float32")`.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let name: String = match object.extract::<String>() {

@@ -26,6 +26,15 @@ pub(crate) fn direction(word: &str) -> PyResult<Direction> {
     }
 }
 
+/// The same as words.
+pub(crate) const fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::ToDevice => "to_device",
+        Direction::FromDevice => "from_device",
+        Direction::Bidirectional => "both",
+    }
+}
+
 /// A buffer that is a device's: `with buf.to_device() as handover: ip.write(ADDR, handover.address); ...`. At the end of the block it is the
 /// CPU's again, with what the device wrote.
 ///

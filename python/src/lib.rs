@@ -1,14 +1,20 @@
 //! Contigo for Python: memory that NumPy, TVM and an accelerator share.
 //!
 //! ```text
-//!   names.rs: names, and what this machine has ──► device.rs: one opening of a device
-//!        ▼                                             ▼ its memory
-//!   region.rs: memory, from a name ──► pool.rs: equal arrays of it
-//!        │                               ▼
-//!        ├─────────────────────────► buffer.rs: an array, the CPU's or a device's ──► export.rs: DLPack's capsules
-//!        ▲                                   └── handover.rs, gemm8.rs: a device's for a while
+//!   names.rs: names, and what this machine has ──► device.rs: one opening of a device, its registers
+//!        ▼                                             ▼ its memory          ▼ its driver, by a name
+//!   region.rs: memory, from a name ──► pool.rs: equal arrays of it      engine.rs: jobs, for Python
+//!        │                               ▼                                   ▼
+//!        ├─────────────────────────► buffer.rs: an array, the CPU's     jobs.rs: those in flight
+//!        ▲                            │  or a device's ──► export.rs    shared.rs: how threads wait
+//!        │                            ├── handover.rs: a device's for a while, by the program's word
+//!        │                            └── operand.rs: a part of it, for a job
 //!        └── imported.rs: a framework's array that lies there
 //! ```
+//! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs and
+//! frames, `contigo/kernel.py` the call of a kernel: one of HLS, whose map `kernel.rs` reads, or a
+//! GPU's (`function.rs`).
+//!
 //! Python has a heap and objects live as long as somebody looks at them; so what Rust's types say at compile time is checked here when it
 //! is called, and memory that was once opened stays open until the process ends. A child of fork
 //! has no part in it: mine.rs.
@@ -16,15 +22,21 @@
 mod buffer;
 mod device;
 mod dtype;
+mod engine;
 mod error;
 mod export;
-mod gemm8;
+#[cfg(target_pointer_width = "64")]
+mod function;
 mod handover;
 mod imported;
+mod jobs;
+mod kernel;
 mod mine;
 mod names;
+mod operand;
 mod pool;
 mod region;
+mod shared;
 
 use pyo3::prelude::*;
 
@@ -40,7 +52,11 @@ fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<buffer::View>()?;
     module.add_class::<handover::Handover>()?;
     module.add_class::<imported::Imported>()?;
-    module.add_class::<gemm8::Gemm8>()?;
+    module.add_class::<operand::Operand>()?;
+    module.add_class::<engine::Engine>()?;
+    module.add_class::<engine::Job>()?;
+    module.add_class::<engine::Done>()?;
+    module.add_function(wrap_pyfunction!(kernel::_kernel_map, module)?)?;
     module.add_function(wrap_pyfunction!(region::open_memory, module)?)?;
     module.add_function(wrap_pyfunction!(names::inventory, module)?)
 }

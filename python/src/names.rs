@@ -1,10 +1,14 @@
 //! Names of memory and of devices, and what this machine has of both.
 
-use contigo::names::{DeviceName, Entry, Inventory, MemoryName};
+use contigo::names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, each_row, row};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyList},
+};
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
 };
 
 /// Reads a name of memory; what is none is answered with what to write, and with what this machine
@@ -16,6 +20,33 @@ pub(crate) fn memory(text: &str) -> PyResult<MemoryName> {
 /// The same for a device.
 pub(crate) fn device(text: &str) -> PyResult<DeviceName> {
     text.parse().map_err(|error| PyValueError::new_err(format!("{text}: {error}; {}", Inventory::here().device_answer())))
+}
+
+/// `text` for good; the same text once.
+pub(crate) fn kept(text: &str) -> &'static str {
+    // What was a text is one.
+    std::str::from_utf8(kept_bytes(text.as_bytes())).unwrap_or_default()
+}
+
+/// The same for bytes.
+pub(crate) fn kept_bytes(bytes: &[u8]) -> &'static [u8] {
+    static KEPT: Mutex<BTreeSet<&'static [u8]>> = Mutex::new(BTreeSet::new());
+    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(bytes) {
+        return known;
+    }
+    let new: &'static [u8] = Box::leak(bytes.into());
+    all.insert(new);
+    new
+}
+
+/// The driver called `name`; what is none is answered with those that there are.
+pub(crate) fn driver(name: &str) -> PyResult<&'static DriverRow> {
+    row(name).map_err(|_| {
+        let mut known = Vec::new();
+        each_row(|row| known.push(format!("{} ({})", row.name, row.help)));
+        PyValueError::new_err(format!("there is no driver {name:?}; there are: {}", known.join("; ")))
+    })
 }
 
 /// What this machine has, and why it lacks the rest: a dict for each memory and each device, and

@@ -5,7 +5,6 @@ use crate::{
     buffer::Buffer,
     device::Opening,
     error::{raised, raised_as},
-    gemm8::Gemm8,
     imported::Imported,
     mine::Mine,
     names,
@@ -17,14 +16,10 @@ use contigo::{
     names::{AnyMemory, Inventory, MemoryName, OpenDevice},
     same_process,
 };
-#[cfg(target_pointer_width = "64")]
-use contigo_gemm8::cuda::Gemm8Module;
 use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-#[cfg(target_pointer_width = "64")]
-use std::sync::OnceLock;
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a block, where nothing is said.
@@ -33,17 +28,20 @@ const DEFAULT_BYTES: usize = 16 << 20;
 /// How an accelerator reaches memory, as Python says it: name, offset, address bits, coherent.
 pub(crate) type Wiring = (String, u64, u32, bool);
 
+/// The port that this names.
+pub(crate) fn wired((name, offset, addr_bits, coherent): &Wiring) -> Port {
+    let (name, window) = (names::kept(name), (0, u64::MAX));
+    Port { name, bus: Bus::Soc, offset: *offset, addr_bits: *addr_bits, window, coherent: *coherent }
+}
+
 /// What every buffer of a region knows of it.
 pub(crate) struct Memory {
     pub(crate) region: contigo::Region<AnyMemory<'static>>,
-    /// The device that it was opened from.
-    pub(crate) device: Option<&'static OpenDevice>,
     pub(crate) port: Option<Port>,
     /// Buffers that came back, whole. The next one that fits is used again.
     free: Mutex<Vec<CpuBuf<'static>>>,
-    /// On a GPU: the kernels, once an engine was asked for.
-    #[cfg(target_pointer_width = "64")]
-    module: OnceLock<Gemm8Module<'static>>,
+    /// Memory of drivers' own, a slot each.
+    own: Mutex<Vec<&'static contigo::Pool<'static, 1>>>,
 }
 
 impl Memory {
@@ -58,17 +56,12 @@ impl Memory {
         };
         let region = opened.and_then(|memory| Ok(contigo::Region::new(memory)?));
         let region = region.map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error))))?;
-        let given = port.map(|(name, offset, addr_bits, coherent)| {
-            let port = Port { name: name.leak(), bus: Bus::Soc, offset, addr_bits, window: (0, u64::MAX), coherent };
-            device.map_or(port, |device| device.seen_through(port))
-        });
+        let given = port.map(|wiring| device.map_or(wired(&wiring), |device| device.seen_through(wired(&wiring))));
         Ok(Box::leak(Box::new(Self {
             region,
-            device,
             port: given.or_else(|| device.and_then(OpenDevice::port)),
             free: Mutex::default(),
-            #[cfg(target_pointer_width = "64")]
-            module: OnceLock::new(),
+            own: Mutex::default(),
         })))
     }
 
@@ -77,17 +70,18 @@ impl Memory {
         if self.region.name().starts_with("cuda") { device::CUDA_HOST } else { device::CPU }
     }
 
-    /// The kernels: those that are loaded, or what `load` makes. Two threads at once both load them, and one of the two is given back.
-    #[cfg(target_pointer_width = "64")]
-    pub(crate) fn module(
-        &'static self,
-        load: impl FnOnce() -> contigo::Result<Gemm8Module<'static>>,
-    ) -> contigo::Result<&'static Gemm8Module<'static>> {
-        if let Some(module) = self.module.get() {
-            return Ok(module);
+    /// Memory of a driver's own, `len_bytes` at least, at a multiple of 4,096: it comes back when the
+    /// driver is gone.
+    pub(crate) fn own(&'static self, len_bytes: usize) -> PyResult<CpuBuf<'static>> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(buf) = own.iter().filter(|pool| pool.slot_bytes() >= len_bytes).find_map(|pool| pool.take().ok()) {
+            return Ok(buf);
         }
-        let loaded = load()?;
-        Ok(self.module.get_or_init(|| loaded))
+        let len_bytes = len_bytes.next_multiple_of(Align::PAGE.bytes());
+        let pool = contigo::Pool::new(self.region.carve(len_bytes, Align::PAGE).map_err(raised)?, len_bytes).map_err(raised)?;
+        let pool: &'static contigo::Pool<'static, 1> = Box::leak(Box::new(pool));
+        own.push(pool);
+        pool.take().map_err(raised)
     }
 
     /// A buffer of so many bytes: one that came back, or a new piece.
@@ -140,6 +134,10 @@ pub(crate) struct Region {
 }
 
 impl Region {
+    pub(crate) fn memory(&self) -> PyResult<&'static Memory> {
+        Ok(self.memory.get()?)
+    }
+
     /// `name`, from `device`, or from the device that it belongs to, which is opened.
     pub(crate) fn open(name: &str, device: Option<&Opening>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Self> {
         // Before anything is opened: whoever asks first has the memory of this process.
@@ -199,11 +197,6 @@ impl Region {
     #[allow(clippy::wrong_self_convention, reason = "the array API's name")]
     fn from_dlpack(&self, array: &Bound<'_, PyAny>, contract: &str) -> PyResult<Imported> {
         Imported::new(self.memory.get()?, array, contract)
-    }
-
-    /// The matrix engine of the simulated board, or of the GPU.
-    fn gemm8(&self) -> PyResult<Gemm8> {
-        Gemm8::new(self.memory.get()?)
     }
 
     /// Its name, as it was opened.

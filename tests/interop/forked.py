@@ -10,14 +10,13 @@ import numpy as np
 from common import refused
 
 
-def uses(heap, buf, handover, engine, imported, device):
+def uses(heap, buf, handover, engine, imported, device, job, frames):
     """Each thing that a child could do with what it finds."""
-    run = dict(a=buf, b=buf, bias=buf, c=buf, m=1, n=16, k=16)
+    queue = contigo.Queue(engine)
     return [
         lambda: heap.allocate(16, "float32"),
         lambda: heap.size,
         heap.stats,
-        heap.gemm8,
         lambda: heap.from_dlpack(np.zeros(16, np.float32)),
         lambda: buf.owner,
         lambda: buf.device_address,
@@ -32,11 +31,32 @@ def uses(heap, buf, handover, engine, imported, device):
         handover.end,
         lambda: handover.__exit__(None, None, None),
         lambda: imported.device_address,
-        lambda: engine.run(**run),
+        lambda: engine.start([buf, buf]),
+        lambda: engine.in_flight,
+        lambda: engine.counts,
+        lambda: engine.next(0),
+        engine.arm,
+        engine.stop,
+        engine.close,
+        engine.take_back,
+        lambda: job.wait(0),
+        job.wait_for,
+        job.done,
+        job.cancel,
+        buf.reads,
+        lambda: buf._first(1),
+        lambda: next(iter(queue)),
+        lambda: next(iter(contigo.Stream(engine, frames, operands=lambda frame: [frame]))),
+        frames.take,
         lambda: contigo.open_memory("sim"),
         lambda: contigo.allocate(16),
         lambda: device.memory("sim", 1 << 16),
         lambda: device.read32(0x11C),
+        lambda: device.write32(0x11C, 0),
+        lambda: device.wait32(0x11C, 1, timeout=0),
+        device.arm,
+        device.fileno,
+        lambda: device.driver("zdma"),
         lambda: device.address,
         lambda: contigo.Device("sim:zdma"),
     ]
@@ -46,15 +66,16 @@ def uses(heap, buf, handover, engine, imported, device):
 COLLECTS = """
 import os, threading, time
 import contigo
-heap = contigo.open_memory("sim")
-bufs = [heap.allocate(1 << 14, dtype) for dtype in ("int8", "int8", "int32", "int32")]
-given, engine = heap.allocate(16, "int8"), heap.gemm8()
+device = contigo.Device("sim:zdma")
+heap = device.memory("sim")
+bufs = [heap.allocate(1 << 20, "int8") for _ in range(2)]
+given, engine = heap.allocate(16, "int8"), device.driver("zdma")
 handover = given.to_device()
 done = threading.Event()
 
 def work():
     while not done.is_set():
-        engine.run(*bufs, m=128, n=128, k=128, timeout_ms=60_000)
+        engine.start(bufs).wait(timeout=60)
 
 thread = threading.Thread(target=work)
 thread.start()
@@ -87,19 +108,20 @@ def in_a_child(things, queue):
 
 def a_child_of_fork_gets_nothing():
     assert issubclass(contigo.ForkedError, contigo.ContigoError)
-    heap = contigo.open_memory("sim:5")
-    bufs = [heap.allocate(size, dtype) for size, dtype in [(64, "int8"), (1024, "int8"), (16, "int32"), (16, "int32")]]
-    for buf, value in zip(bufs, [1, 2, 3, 0]):
-        np.asarray(buf)[:] = value
-    given, view = heap.allocate(16, "float32"), np.asarray(bufs[0])
-    engine, imported, handover = heap.gemm8(), heap.from_dlpack(np.from_dlpack(heap.allocate(16, "float32"))), given.to_device()
-    device = contigo.Device("sim:zdma")
-    device.read32(0x11C)
+    device = contigo.Device("sim:zdma@5")
+    heap, other = device.memory("sim"), contigo.Device("sim:zdma")
+    bufs = [heap.allocate(16, "int32") for _ in range(2)]
+    np.asarray(bufs[0])[:] = 2
+    given, view, frames = heap.allocate(16, "float32"), np.asarray(bufs[0]), heap.pool(16, "int32", 2)
+    engine, imported, handover = device.driver("zdma"), heap.from_dlpack(np.from_dlpack(heap.allocate(16, "float32"))), given.to_device()
+    other.read32(0x11C)
+    flying = [heap.allocate(16, "int32") for _ in range(2)]
+    job = engine.start(flying)
     before, default = heap.stats(), contigo._default
     fork = multiprocessing.get_context("fork")
     for buf in [bufs[0], heap.allocate(16, "float32")]:
         queue = fork.SimpleQueue()
-        child = fork.Process(target=in_a_child, args=([heap, buf, handover, engine, imported, device], queue))
+        child = fork.Process(target=in_a_child, args=([heap, buf, handover, engine, imported, other, job, frames], queue))
         child.start()
         said = queue.get()
         child.join(60)
@@ -113,6 +135,8 @@ def a_child_of_fork_gets_nothing():
     del view, buf
     stats = heap.stats()
     assert stats["carves"] == before["carves"] + 1, (before, stats)
-    engine.run(*bufs, m=1, n=16, k=64)
-    assert (np.asarray(bufs[3]) == 64 * 2 + 3).all()
+    job.wait()
+    assert [flew.owner for flew in flying] == ["cpu"] * 2
+    engine.start(bufs).wait()
+    assert (np.asarray(bufs[1]) == 2).all()
     return []

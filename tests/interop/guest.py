@@ -6,17 +6,18 @@ names that the tool and C take. Each check is a line `@row`.
 """
 
 import os
+import select
 import sys
 import traceback
 
 import contigo
 
-#: A device of each board, memory of it, its port where the program says it, a register, and what
-#: that reads: EDU's identification (QEMU, docs/specs/edu.rst: 0x00), and the PL330's periph_id_0
-#: (Arm DDI 0424C, chapter 3: 0xFE0).
+#: A device of each board, memory of it, its port where the program says it, a register, what that
+#: reads, and its driver: EDU's identification (QEMU, docs/specs/edu.rst: 0x00), and the PL330's
+#: periph_id_0 (Arm DDI 0424C, chapter 3: 0xFE0).
 DEVICES = {
-    "virt-smmu": ("vfio:0000:00:01.0", "vfio:0000:00:01.0", None, 0x0, 0x010000ED),
-    "zynq-6.12": ("guard:f8003000", "dma-heap:linux,cma@guard:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30),
+    "virt-smmu": ("vfio:0000:00:01.0", "vfio:0000:00:01.0", None, 0x0, 0x010000ED, None),
+    "zynq-6.12": ("guard:f8003000", "dma-heap:linux,cma@guard:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
 }
 BYTES = 1 << 20
 
@@ -32,7 +33,7 @@ def inventory_lists_the_device_and_its_memory(name, memory, *_rest):
     return ", ".join(listed)
 
 
-def one_opening_serves_registers_and_memory(name, memory, port, register, value):
+def one_opening_serves_registers_and_memory(name, memory, port, register, value, _driver):
     device = contigo.Device(name)
     region = device.memory(memory, BYTES, port=port)
     address = handed_over(region)
@@ -45,6 +46,28 @@ def one_opening_serves_registers_and_memory(name, memory, port, register, value)
 def memory_alone_opens_its_device(_name, memory, port, *_rest):
     region = contigo.open_memory(memory, BYTES, port=port)
     return f"{region!r} at {handed_over(region):#x}"
+
+
+def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
+    """Its registers and its interrupt, by a wait and by an event loop's file. Nothing here can look at
+    the bytes: the board's own tests do."""
+    said, device = [], contigo.Device(name, port=port)
+    region = device.memory(memory, BYTES)
+    source, target = (region.allocate(4096, "uint8") for _ in range(2))
+    for interrupt in (True, False):
+        with device.driver(driver, memory=region, interrupt=interrupt) as engine:
+            fd = engine.arm()
+            assert (fd is not None) == interrupt, fd
+            queue = contigo.Queue(engine)
+            queue.push([source, target])
+            if interrupt:
+                assert select.select([fd], [], [], 5.0)[0] == [fd], "no interrupt came"
+            done = list(queue)
+            assert len(done) == 1 and done[0].buffers[1] is target
+            for _ in range(100):
+                engine.start([target, source]).wait(timeout=1.0)
+            said.append(f"{engine!r} with interrupt={interrupt}: {engine.counts}")
+    return ", ".join(said)
 
 
 def handed_over(region):
@@ -76,6 +99,7 @@ CHECKS = [
     an_unknown_name_is_told_what_there_is,
     memory_alone_opens_its_device,
     one_opening_serves_registers_and_memory,
+    a_driver_copies_by_its_name,
 ]
 
 
@@ -100,6 +124,8 @@ def main():
     device = DEVICES[os.environ["CONTIGO_BOARD"]]
     failed = 0
     for check in CHECKS:
+        if check is a_driver_copies_by_its_name and device[-1] is None:
+            continue
         name = f"Python: {check.__name__.replace('_', ' ')}"
         # Each in a process of its own: a device whose memory was opened is open until that ends.
         child = os.fork()

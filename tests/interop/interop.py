@@ -19,6 +19,8 @@ from common import ROOT, Skipped, refused
 from door import DOOR
 from forked import a_child_of_fork_gets_nothing
 from handovers import a_device_s_view_is_what_was_handed_over
+from jobs import JOBS
+from kernels import KERNELS
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
 DATA = ROOT / "examples" / "gemm8" / "data"
@@ -123,33 +125,6 @@ def a_handover_is_the_device_s_until_its_own_end():
     buf.sync_from_device()
     refused(BufferError, current.end, "no device has this buffer")
     assert buf.owner == "cpu"
-    return []
-
-
-def a_job_lets_other_threads_go_on():
-    """Python's lock is not held while an engine works; an operand that is too large for any number is an error, and nothing is lost."""
-    engine, size = HEAP.gemm8(), 1024
-    shapes = {"a": "int8", "b": "int8", "bias": "int32", "c": "int8"}
-    bufs = {name: HEAP.allocate(size * (1 if name == "bias" else size), dtype) for name, dtype in shapes.items()}
-    ticks, done = [], threading.Event()
-
-    def tick():
-        while not done.wait(0.001):
-            ticks.append(time.monotonic())
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    begun = time.monotonic()
-    engine.run(**bufs, m=size, n=size, k=size, shift=7, timeout_ms=60_000)
-    ended = time.monotonic()
-    done.set()
-    thread.join()
-    meanwhile = [tick for tick in ticks if begun < tick < ended]
-    assert len(meanwhile) > (ended - begun) * 100, f"{len(meanwhile)} ticks in {ended - begun:.3f} s"
-    refused(Exception, lambda: engine.run(**bufs, m=1 << 31, n=1 << 31, k=16), "")
-    assert all(buf.owner == "cpu" for buf in bufs.values())
-    for buf in bufs.values():
-        buf.freebuffer()
     return []
 
 
@@ -309,7 +284,7 @@ def network(path):
 
 
 def digits(layer1):
-    """The demo's digits: the first layer is `layer1`'s, the second the simulated accelerator's, with nothing copied between them. The row's end."""
+    """The demo's digits: the first layer is the framework's; a simulated device fetches what it wrote. The row's end."""
     weights = network(DATA / "digits-mlp.txt")
     held_out = np.loadtxt(DATA / "optdigits.csv", delimiter=",", dtype=np.int64)[900:]
     images, labels = held_out[:, :64], held_out[:, 64]
@@ -318,33 +293,32 @@ def digits(layer1):
     # What it must be, in NumPy's integers.
     hidden = np.maximum(images @ weights["layer1.weights"] + weights["layer1.bias"], 0)
     hidden = np.clip((hidden + (1 << (shift - 1))) >> shift, -128, 127)
-    scores = hidden @ weights["layer2.weights"] + weights["layer2.bias"]
+    device = contigo.Device("sim:zdma")
+    region = device.memory("sim")
 
     def buffer(values, dtype):
-        buf = HEAP.allocate(values.shape, dtype)
+        buf = region.allocate(values.shape, dtype)
         array(buf)[:] = values
         return buf
 
     pixels, w1, b1 = buffer(images, "int8"), buffer(weights["layer1.weights"], "int8"), buffer(weights["layer1.bias"], "int32")
-    w2, b2 = buffer(weights["layer2.weights"], "int8"), buffer(weights["layer2.bias"], "int32")
-    between, out = HEAP.allocate((count, 32), "int8"), HEAP.allocate((count, 16), "int32")
-
-    engine = HEAP.gemm8()
-    with Copies() as copies:
+    between, fetched = region.allocate((count, 32), "int8"), region.allocate((count, 32), "int8")
+    before = region.stats()["bytes_copied"]
+    with device.driver("zdma") as engine:
         layer1(shift, pixels, w1, b1, between)
         written = array(between).ctypes.data
         gc.collect()
-        # The very buffer that the framework wrote is the accelerator's operand.
-        engine.run(between, w2, b2, out, m=count, n=16, k=32)
+        # The very buffer that the framework wrote is the device's operand.
+        engine.start([between, fetched]).wait()
     same = written == array(between).ctypes.data
-    assert (array(between) == hidden).all(), "the framework's layer, bit for bit"
-    assert (array(out) == scores).all(), "the accelerator's layer, bit for bit"
-    right = int((array(out)[:, :10].argmax(axis=1) == labels).sum())
+    assert (array(fetched) == hidden).all(), "the framework's layer, bit for bit"
+    scores = array(fetched) @ weights["layer2.weights"] + weights["layer2.bias"]
+    right = int((scores[:, :10].argmax(axis=1) == labels).sum())
     assert right == 869, right
-    return f"{count} digits, {right} right", 256, same, copies.bytes
+    return f"{count} digits, {right} right", 256, same, region.stats()["bytes_copied"] - before
 
 
-def digits_in_tvm_and_on_the_accelerator():
+def digits_from_tvm_to_a_device():
     import tvm
     from tvm import te
 
@@ -360,10 +334,10 @@ def digits_in_tvm_and_on_the_accelerator():
         compiled = tvm.compile(te.create_prim_func([x, w, b, rounded]), target="llvm")
         compiled(*[tvm.runtime.from_dlpack(buf) for buf in (pixels, weights, bias, out)])
 
-    return [("TVM + gemm8", *digits(layer1))]
+    return [("TVM → device", *digits(layer1))]
 
 
-def digits_in_pytorch_and_on_the_accelerator():
+def digits_from_pytorch_to_a_device():
     torch = pytorch()
 
     def layer1(shift, pixels, weights, bias, out):
@@ -371,7 +345,7 @@ def digits_in_pytorch_and_on_the_accelerator():
         sums = torch.addmm(b, x.int(), w.int()).relu_()
         y.copy_(((sums + (1 << (shift - 1))) >> shift).clamp_(max=127))
 
-    return [("PyTorch + gemm8", *digits(layer1))]
+    return [("PyTorch → device", *digits(layer1))]
 
 
 def onnx_runtime():
@@ -529,19 +503,20 @@ TESTS = [
     a_view_blocks_the_device,
     a_handover_is_the_device_s_until_its_own_end,
     a_device_s_view_is_what_was_handed_over,
-    a_job_lets_other_threads_go_on,
     memory_comes_back,
     a_pool_s_arrays_come_and_go,
     deleters_on_other_threads,
     *DOOR,
+    *JOBS,
+    *KERNELS,
     a_child_of_fork_gets_nothing,
     cost_of_an_export,
     tvm_relax,
-    digits_in_tvm_and_on_the_accelerator,
+    digits_from_tvm_to_a_device,
     onnx_runtime,
     torch_both_ways,
     torch_lets_go_on_another_thread,
-    digits_in_pytorch_and_on_the_accelerator,
+    digits_from_pytorch_to_a_device,
     memory_that_cuda_pinned,
     examples_run,
     a_wheel_for_a_board,

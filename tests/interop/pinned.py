@@ -1,8 +1,9 @@
-"""Memory that CUDA pins, from Python: the CPU's view, the GPU's, and gemm8 on the GPU. interop.py runs it in a process of its own, with
+"""Memory that CUDA pins, from Python: the CPU's view, the GPU's, and a kernel. interop.py runs it in a process of its own, with
 libcuda.so.1 a driver that stands in for NVIDIA's; on a machine with a GPU it runs by itself."""
 
 import ctypes
 import sys
+from pathlib import Path
 
 import contigo
 import numpy as np
@@ -91,8 +92,13 @@ def another_device_s_view():
         refused("no streams", lambda: handover.__dlpack__(stream=1))
 
 
-def products_on_the_gpu(heap):
-    engine, (m, n, k) = heap.gemm8(), (8, 32, 48)
+def products_on_the_gpu(device, heap):
+    """gemm8's kernel (examples/gemm8/kernels/gemm8.cu) by its parameters alone: the job layer knows no more of it."""
+    image = (Path(__file__).parents[2] / "examples" / "gemm8" / "kernels" / "gemm8.ptx").read_bytes()
+    pointers = {"a": "to_device", "b": "to_device", "bias": "to_device", "c": "from_device"}
+    lengths = {"a": "m*k", "b": "k*n", "bias": "4*n", "c": "m*n"}
+    gemm8 = device.function(image, "gemm8", {**pointers, "m": 32, "n": 32, "k": 32, "flags": 32}, lengths=lengths)
+    m, n, k = 8, 32, 48
     rng = np.random.default_rng(7)
     shapes = {"a": ((m, k), "int8"), "b": ((k, n), "int8"), "bias": ((n,), "int32"), "c": ((m, n), "int32")}
     bufs = {name: heap.allocate(*shape) for name, shape in shapes.items()}
@@ -100,27 +106,42 @@ def products_on_the_gpu(heap):
     for name in ("a", "b", "bias"):
         np.asarray(bufs[name])[:] = values[name]
     view = np.asarray(bufs["b"])
-    refused("1 view(s)", lambda: engine.run(**bufs, m=m, n=n, k=k))
+    refused("1 view(s)", lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=1))
     del view
-    engine.run(**bufs, m=m, n=n, k=k)
+    gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=1)
     expected = values["a"].astype("int32") @ values["b"].astype("int32") + values["bias"]
     assert np.array_equal(np.asarray(bufs["c"]), expected)
-    engine.run(**bufs, m=m, n=n, k=k, shift=7, relu=True)
+    # RELU, int8, and a shift of 7; by position, in a queue.
+    queue = contigo.Queue(gemm8.engine)
+    operands, words = gemm8.job(*bufs.values(), m, n, k, 1 | 2 | 7 << 8, grid=(1, 1), block=(256, 1, 1))
+    queue.push(operands, *words)
+    assert queue.depth > 1 and len(queue) == 1
+    assert [done.buffers[3] is bufs["c"] for done in queue] == [True]
     shifted = np.clip((np.maximum(expected, 0) + 64) >> 7, -128, 127).astype("int8")
-    assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[:m * n].reshape(m, n), shifted)
-    elsewhere = contigo.open_memory("sim", 1 << 16).allocate((m, k), "int8")
-    refused("another region", lambda: engine.run(**(bufs | {"a": elsewhere}), m=m, n=n, k=k))
-    refused("one buffer as two operands", lambda: engine.run(**(bufs | {"bias": bufs["c"]}), m=m, n=n, k=k))
+    assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[: m * n].reshape(m, n), shifted)
+    # What the lengths say is compared before a launch; a kernel's image is loaded once.
+    for wrong, words in [
+        (lambda: gemm8(**bufs, m=m, n=n, k=64, flags=0, grid=1), "operand 0"),
+        (lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=0), "launch"),
+        (lambda: device.function(image, "gemm9", {"a": "both"}), "cuModuleGetFunction"),
+        (lambda: device.function(b"no image", "gemm8", {"a": "both"}), "cuModuleLoadDataEx"),
+        (lambda: device.function(image, "gemm8", {"a": "both"}, lengths={"a": "4*n"}), "4*n"),
+        (lambda: contigo.Device("sim:zdma").function(image, "gemm8", {"a": "both"}), "no GPU"),
+    ]:
+        try:
+            wrong()
+        except (ValueError, contigo.ContigoError) as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(f"not refused: {words}")
     assert all(buf.owner == "cpu" for buf in bufs.values())
-    # Engines of one heap share its kernels.
-    assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[:m * n].reshape(m, n), shifted)
-    heap.gemm8().run(**bufs, m=m, n=n, k=k)
-    assert np.array_equal(np.asarray(bufs["c"]), expected)
 
 
 def main():
-    heap = contigo.open_memory("cuda", 1 << 20)
-    for test in (the_cpu_s_view, the_gpu_s_view, products_on_the_gpu):
+    device = contigo.Device("cuda")
+    heap = device.memory("cuda", 1 << 20)
+    products_on_the_gpu(device, heap)
+    for test in (the_cpu_s_view, the_gpu_s_view):
         test(heap)
     another_device_s_view()
     stats = heap.stats()

@@ -1,0 +1,118 @@
+"""A device with the names of its registers."""
+
+from . import _contigo
+from .kernel import Function, Kernel, KernelMap, _Signature
+
+
+class Registers:
+    """Registers by their names: `registers["CTRL"]` reads one, `registers["CTRL"] = 1` writes it.
+
+    A value that has 64 bits is in two registers, the low word first. Writing is the program's
+    promise, as `Device.write32` says.
+    """
+
+    def __init__(self, device, table):
+        self._device, self._table = device, {}
+        for name, at in dict(table).items():
+            offset, bits = (at, 32) if isinstance(at, int) else at
+            if not 1 <= bits <= 64:
+                raise ValueError(f"register {name}: {bits} bits, where 1 to 64 can be")
+            self._table[name] = (offset, bits)
+
+    def offset(self, name):
+        """Where it is, in bytes from the first register."""
+        return self._at(name)[0]
+
+    def _at(self, name):
+        try:
+            return self._table[name]
+        except KeyError:
+            known = ", ".join(self._table) or "none: Device(name, registers={name: offset})"
+            raise KeyError(f"no register is called {name!r}; there are: {known}") from None
+
+    def __getitem__(self, name):
+        offset, bits = self._at(name)
+        value = self._device.read32(offset)
+        return value if bits <= 32 else value | self._device.read32(offset + 4) << 32
+
+    def __setitem__(self, name, value):
+        offset, bits = self._at(name)
+        if not 0 <= value < 1 << bits:
+            raise ValueError(f"register {name} has {bits} bits, which {value:#x} is too large for")
+        self._device.write32(offset, value & 0xFFFF_FFFF)
+        if bits > 32:
+            self._device.write32(offset + 4, value >> 32)
+
+    def __iter__(self):
+        return iter(self._table)
+
+    def __len__(self):
+        return len(self._table)
+
+    def __contains__(self, name):
+        return name in self._table
+
+    def __repr__(self):
+        return f"contigo.Registers({', '.join(f'{name}={at[0]:#x}' for name, at in self._table.items())})"
+
+
+class Device(_contigo.Device):
+    __doc__ = _contigo.Device.__doc__ + """
+`registers` names registers: {name: offset}, or {name: (offset, bits)}; `device.registers["CTRL"]`,
+and `device["CTRL"]` or `device[0x10]`, read and write them.
+"""
+
+    def __new__(cls, name, *, port=None, window=0, interrupt=False, registers=None):
+        return super().__new__(cls, name, port=port, window=window, interrupt=interrupt)
+
+    def __init__(self, name, *, port=None, window=0, interrupt=False, registers=None):
+        self.registers = Registers(self, registers or {})
+
+    def __getitem__(self, at):
+        """The register at this offset in bytes, or of this name."""
+        return self.read32(at) if isinstance(at, int) else self.registers[at]
+
+    def __setitem__(self, at, value):
+        """Writes it; `write32` says what the program promises."""
+        if isinstance(at, int):
+            self.write32(at, value)
+        else:
+            self.registers[at] = value
+
+    # Not a sequence: `in` and `for` would read registers one after the other.
+    __iter__ = None
+    __contains__ = None
+
+    def wait(self, at, value, mask=0xFFFF_FFFF, *, timeout=1.0):
+        """`wait32`, of a register by its offset or its name."""
+        return self.wait32(at if isinstance(at, int) else self.registers.offset(at), value, mask, timeout=timeout)
+
+    def kernel(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), timeout=1.0, interrupt=True):
+        """The HLS kernel that this device is, called like a function: `kernel(a, b, out, n=1024)`.
+
+        `source` and what the file does not say are a `KernelMap`'s, or one of these. `timeout` is
+        for one call, in seconds. After that the kernel is stopped: it cannot be aborted, so that the
+        end of its job is waited for, half a second at most. The buffers of one that does not end are
+        lost.
+
+        The program promises that the map is this kernel's, and that the kernel stays inside the
+        buffers that it is given. No register can prove that.
+        """
+        map = source
+        if not isinstance(source, KernelMap):
+            map = KernelMap(source, instance=instance, directions=directions, lengths=lengths, pointers=pointers, scalars=scalars)
+        return Kernel(self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt), map, timeout)
+
+    def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):
+        """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
+
+        `image` is PTX, a cubin or a fatbin, as bytes, and is loaded once; `entry` is the kernel's name
+        in it. `parameters` are the kernel's, in their order: {"from": "to_device", "to": "from_device",
+        "n": 32}: for a pointer what the kernel does with it, for a number its bits. `lengths` says how
+        many bytes an operand has at least: {"to": "4*n"}. `timeout` is for one call, in seconds.
+
+        The program promises that these are the kernel's parameters, and that it stays inside the
+        buffers that it is given, launched as each call says. Nothing can prove that.
+        """
+        signature = _Signature(entry, parameters, lengths or {})
+        return Function(self._function(entry, image, signature.given, signature.sizes), signature, timeout)

@@ -1,0 +1,178 @@
+"""HLS kernels, from the files that their tools write."""
+
+import os
+from operator import index
+
+from . import _contigo
+
+
+class KernelMap:
+    """What a driver must know of a kernel: its pointers, its numbers, its results, and where each is.
+
+    `source` is a file's name, or its bytes: JSON, Vitis HLS' `x<name>_hw.h`, or Vivado's `.hwh` with
+    the `instance`'s name. What the file does not say is added by the arguments' names: `directions`
+    ("to_device", "from_device", "both"), `lengths` ("4*n": bytes, by numbers of the kernel), and which
+    are `pointers` or `scalars`. A pointer of which nothing is said is "both", in any length.
+    """
+
+    def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=()):
+        if isinstance(source, (str, os.PathLike)):
+            with open(source, "rb") as file:
+                source = file.read()
+        self.json = _contigo._kernel_map(source, instance, directions or {}, lengths or {}, list(pointers), list(scalars))
+        import json  # here, because Debian's smallest Python has none
+
+        told = json.loads(self.json)
+        self.name, self.interrupt, self.results = told["name"], told["interrupt"], told["results"]
+        self.pointers, self.scalars = told["pointers"], told["scalars"]
+        #: The arguments, in C's order: HLS puts one register after the other.
+        self.arguments = [each["name"] for each in sorted(self.pointers + self.scalars, key=lambda each: each["offset"])]
+
+    @property
+    def registers(self):
+        """Names for `Device(name, registers=…)`: (offset in bytes, bits)."""
+        table = {"CTRL": (0x00, 32)}
+        if self.interrupt:
+            table.update(GIE=(0x04, 32), IER=(0x08, 32), ISR=(0x0C, 32))
+        table.update((each["name"], (each["offset"], each["bits"])) for each in self.results + self.pointers + self.scalars)
+        return table
+
+    def __repr__(self):
+        return f"contigo.KernelMap({self.name}({', '.join(self.arguments)}))"
+
+
+class Kernel:
+    """An HLS kernel, called like the C function that it was made of: `kernel(a, b, out, n=1024)`.
+
+    `device.kernel(…)` makes one. Pointers are buffers of DMA memory, or parts of them (`a.reads(100)`);
+    numbers are numbers, and a `float` has the bits of C's `float` or `double`. A call waits `timeout`
+    seconds at most, and returns what the kernel returned: a number without sign, None, or a dict
+    where it has several results. `start` does not wait: for `Job`, and for `contigo.Queue`.
+    """
+
+    def __init__(self, engine, map, timeout=1.0):
+        self.engine, self.map, self.timeout = engine, map, timeout
+        # Where each is among the arguments.
+        at = map.arguments.index
+        self._pointers = [at(each["name"]) for each in map.pointers]
+        self._scalars = [(at(each["name"]), each["bits"]) for each in map.scalars]
+
+    def __call__(self, *args, **named):
+        return self.returned(self.start(*args, **named).wait(self.timeout))
+
+    def start(self, *args, **named):
+        """The same, as a job that is not waited for."""
+        operands, words = self.job(*args, **named)
+        return self.engine.start(operands, *words)
+
+    def job(self, *args, **named):
+        """What these arguments are for an engine or a queue: the operands, and the words."""
+        if named or len(args) != len(self.map.arguments):
+            args = self._in_order(args, named)
+        words = []
+        for at, bits in self._scalars:
+            words += _words(self.map.arguments[at], args[at], bits)
+        return [args[at] for at in self._pointers], words
+
+    def _in_order(self, args, named):
+        names = self.map.arguments
+        if len(args) > len(names):
+            raise TypeError(f"{self.map.name} takes {len(names)} arguments ({', '.join(names)}), and {len(args)} were given")
+        given = dict(zip(names, args))
+        for name, value in named.items():
+            if name in given or name not in names:
+                why = "is given twice" if name in given else f"is none of its arguments ({', '.join(names)})"
+                raise TypeError(f"{self.map.name}: {name} {why}")
+            given[name] = value
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise TypeError(f"{self.map.name} lacks {', '.join(missing)}")
+        return [given[name] for name in names]
+
+    def returned(self, done):
+        """What the kernel returned at the end of this job."""
+        results = self.map.results
+        if len(results) == 1 and results[0]["bits"] <= 32:
+            return done.words[0] & (1 << results[0]["bits"]) - 1
+        values, words = {}, list(done.words)
+        for each in results:
+            value = words.pop(0)
+            if each["bits"] > 32:
+                value |= words.pop(0) << 32
+            values[each["name"]] = value & (1 << each["bits"]) - 1
+        return values if len(values) > 1 else next(iter(values.values()), None)
+
+    def close(self):
+        """Stops the kernel and lets go of its device."""
+        self.engine.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+        return False
+
+    def __repr__(self):
+        return f"contigo.Kernel({self.map.name}({', '.join(self.map.arguments)}))"
+
+
+class Function(Kernel):
+    """A kernel of a GPU: `scale(a, out, 1000, 0.5, grid=4, block=256)`. `device.function(…)` makes one.
+
+    As a `Kernel` it is called with buffers and numbers. `grid` is how many blocks there are and `block`
+    how many threads a block has: a number, or one for x, y and z; `shared_bytes` is a block's memory.
+    """
+
+    def job(self, *args, grid, block=256, shared_bytes=0, **named):
+        operands, words = super().job(*args, **named)
+        return operands, [*_xyz(grid), *_xyz(block), shared_bytes, *words]
+
+
+class _Signature:
+    """What `Kernel` must know of a function, by its parameters: a direction, or a number's bits."""
+
+    results = ()
+
+    def __init__(self, name, parameters, sizes):
+        self.name, self.arguments = name, list(parameters)
+        self.pointers = [{"name": each} for each, what in parameters.items() if isinstance(what, str)]
+        self.scalars = [{"name": each, "bits": what} for each, what in parameters.items() if not isinstance(what, str)]
+        #: As the runtime has them: a direction or a count of words; operand, bytes of an element, and which numbers count them.
+        self.given = [what if isinstance(what, str) else (what + 31) // 32 for what in parameters.values()]
+        self.sizes = [self._size(each, rule) for each, rule in sizes.items()]
+
+    def _size(self, name, rule):
+        pointers, scalars = ([each["name"] for each in kind] for kind in (self.pointers, self.scalars))
+        element, counts = 1, []
+        for factor in rule.split("*"):
+            if factor.strip().isdecimal():
+                element *= int(factor)
+            elif name in pointers and factor.strip() in scalars:
+                counts.append(scalars.index(factor.strip()))
+            else:
+                raise ValueError(f"{name}: {rule!r} is no product of numbers and of {', '.join(scalars)}, for one of {', '.join(pointers)}")
+        return pointers.index(name), element, counts
+
+
+def _xyz(size):
+    sizes = [size] if isinstance(size, int) else list(size)
+    return sizes + [1] * (3 - len(sizes))
+
+
+def _words(name, value, bits):
+    """A number in the registers of one argument, the low word first."""
+    if type(value) is int and bits <= 32 and value >> bits == 0:
+        return [value]
+    try:
+        number = index(value)
+    except TypeError:
+        if bits not in (32, 64):
+            raise TypeError(f"{name} has {bits} bits, and is no float") from None
+        import struct
+
+        number = int.from_bytes(struct.pack("<f" if bits == 32 else "<d", value), "little")
+    if not -(1 << bits - 1) <= number < 1 << bits:
+        raise ValueError(f"{name}={number} does not fit its {bits} bits")
+    number &= (1 << bits) - 1
+    return [number] if bits <= 32 else [number & 0xFFFF_FFFF, number >> 32]

@@ -1,0 +1,332 @@
+//! A driver of a device, by its name, and the jobs that it is given.
+
+use crate::{
+    buffer::Buffer,
+    error::{ContigoError, raised},
+    handover::word,
+    jobs::{End, Jobs, Record},
+    mine::Mine,
+    operand::given,
+    shared::{Shared, limit},
+};
+use contigo::{AnyDriver, Completion, OperandSpec};
+use pyo3::{
+    exceptions::{PyTimeoutError, PyValueError},
+    prelude::*,
+    types::{PyDict, PyList, PyTuple},
+};
+use std::{sync::Arc, time::Duration};
+
+/// `None`: it was closed.
+type Core = Arc<Mine<Shared<Option<Jobs>>>>;
+
+/// A driver of a device, opened by `device.driver(name)`. It takes as many jobs at once as the
+/// device does, `depth`.
+///
+/// `close()`, the end of a `with`, and the end of its last handle stop the device. All buffers of
+/// its jobs are the CPU's then. Those of a device that will not stop are lost, and never given to
+/// anybody else.
+#[pyclass(frozen, weakref, module = "contigo")]
+pub(crate) struct Engine {
+    core: Core,
+    name: &'static str,
+    specs: Vec<OperandSpec>,
+    depth: usize,
+}
+
+impl Engine {
+    pub(crate) fn new(name: &'static str, driver: AnyDriver<'static>) -> PyResult<Self> {
+        let jobs = Jobs::new(driver).map_err(raised)?;
+        let (specs, depth) = (jobs.specs(), jobs.depth());
+        Ok(Self { core: Arc::new(Mine::new(Shared::new(Some(jobs)))), name, specs, depth })
+    }
+
+    fn submit(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>, queued: bool) -> PyResult<Job> {
+        let core = self.core.get()?;
+        let mut all = Vec::with_capacity(self.specs.len());
+        for (index, object) in operands.try_iter()?.enumerate() {
+            all.push(given(&object?, index, &self.specs)?);
+        }
+        let words = words.iter().map(|word| argument(&word)).collect::<PyResult<Vec<u32>>>()?;
+        let record = core.with(py, |jobs| open(jobs)?.push(all, &words, queued))?;
+        Ok(Job { core: Arc::clone(&self.core), record })
+    }
+}
+
+fn open(jobs: &mut Option<Jobs>) -> PyResult<&mut Jobs> {
+    jobs.as_mut().ok_or_else(|| ContigoError::new_err("this engine was closed"))
+}
+
+/// A word of 32 bits; a negative number as C has it.
+fn argument(word: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let value: i64 = word.extract()?;
+    let wrong = || PyValueError::new_err(format!("argument {value}: a job's words have 32 bits each"));
+    u32::try_from(value).or_else(|_| i32::try_from(value).map(i32::cast_unsigned)).map_err(|_| wrong())
+}
+
+#[pymethods]
+impl Engine {
+    /// Gives the device a job: `operands`, a list of buffers or of parts of them (`buf.reads()`), as
+    /// many as the driver has, and its argument words, 32 bits each. No array may look at a buffer.
+    /// A device that has all the jobs it takes is an error.
+    #[pyo3(signature = (operands, *words))]
+    fn start(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>) -> PyResult<Job> {
+        self.submit(py, operands, words, false)
+    }
+
+    /// The same for whoever calls `next`.
+    #[pyo3(signature = (operands, *words))]
+    fn push(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>) -> PyResult<Job> {
+        self.submit(py, operands, words, true)
+    }
+
+    /// The next pushed job that ended; None where none did in `timeout` seconds, or none is in
+    /// flight. Nothing is stopped. A job that failed raises, with the attribute `job`; the others go
+    /// on. Where the device had to be stopped, this raises once, and the jobs that had not ended
+    /// come from `take_back`.
+    #[pyo3(signature = (timeout=1.0))]
+    fn next(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Done>> {
+        let found = self.core.get()?.wait(py, limit(timeout)?, |jobs, slice| {
+            let jobs = open(jobs)?;
+            if let Some(ended) = jobs.next_ended()? {
+                return Ok(Some(Some(ended)));
+            }
+            if jobs.in_flight() == 0 {
+                return Ok(Some(None));
+            }
+            jobs.look(slice)?;
+            jobs.next_ended().map(|ended| ended.map(Some))
+        })?;
+        let Some(record) = found.flatten() else { return Ok(None) };
+        match record.completion() {
+            Some(Ok(completion)) => Ok(Some(Done { completion, record })),
+            Some(Err(error)) => {
+                let job = Job { core: Arc::clone(&self.core), record };
+                error.value(py).setattr("job", Bound::new(py, job)?)?;
+                Err(error)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Stops the device, whatever it is doing. Jobs that had ended stay good, the others are
+    /// cancelled, and the buffers of all are the CPU's. The next job starts the device again.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), Jobs::stop))
+    }
+
+    /// The jobs that had not ended when the device was stopped, the oldest first; each once.
+    fn take_back(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
+        let records = self.core.get()?.with(py, |jobs| open(jobs).map(Jobs::take_back))?;
+        Ok(records.into_iter().map(|record| Job { core: Arc::clone(&self.core), record }).collect())
+    }
+
+    /// Readies the interrupt: the file descriptor that poll(2) finds readable when a job ends. None:
+    /// this device has none here, and a program looks again and again. Then look (`next(0)`), and
+    /// only then sleep.
+    fn arm(&self, py: Python<'_>) -> PyResult<Option<i32>> {
+        self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
+    }
+
+    /// Stops the device and lets go of it. A device that will not stop stays open.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.core.get()?.detached(py, |jobs| {
+            jobs.as_mut().map_or(Ok(()), Jobs::stop)?;
+            *jobs = None;
+            Ok(())
+        })
+    }
+
+    /// The driver's name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// How many jobs the device takes at once.
+    #[getter]
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// How many jobs are in flight.
+    #[getter]
+    fn in_flight(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.core.get()?.with(py, |jobs| jobs.as_ref().map_or(0, Jobs::in_flight)))
+    }
+
+    /// What each operand of a job is: a dict with `direction` ("to_device", "from_device", "both"),
+    /// `align`, `min` and `max`, all three in bytes.
+    #[getter]
+    fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for spec in &self.specs {
+            let dict = PyDict::new(py);
+            dict.set_item("direction", word(spec.direction))?;
+            dict.set_item("align", spec.align_bytes)?;
+            dict.set_item("min", spec.min_bytes)?;
+            dict.set_item("max", spec.max_bytes)?;
+            list.append(dict)?;
+        }
+        Ok(list)
+    }
+
+    /// What became of the jobs: `pushed`, `completed`, `failed` (alone), `cancelled`; `stopped`, how
+    /// often the device was; `ran_dry`, how often it was left without a job.
+    #[getter]
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counts = self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.counts()))?;
+        let dict = PyDict::new(py);
+        dict.set_item("pushed", counts.pushed)?;
+        dict.set_item("completed", counts.completed)?;
+        dict.set_item("failed", counts.failed)?;
+        dict.set_item("cancelled", counts.cancelled)?;
+        dict.set_item("stopped", counts.stopped)?;
+        dict.set_item("ran_dry", counts.ran_dry)?;
+        Ok(dict)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
+        self.close(py)?;
+        Ok(false)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("contigo.Engine('{}', operands={}, depth={})", self.name, self.specs.len(), self.depth)
+    }
+}
+
+/// A job that a device was given. Its buffers are the device's until it ended, or the device was
+/// stopped; a job that nobody keeps goes on, and its buffers come back all the same.
+#[pyclass(frozen, module = "contigo")]
+pub(crate) struct Job {
+    core: Core,
+    record: Arc<Record>,
+}
+
+impl Job {
+    /// Waits, and stops nothing. The record says how it ended.
+    fn ended(&self, py: Python<'_>, timeout: Duration) -> PyResult<bool> {
+        let core = self.core.get()?;
+        if self.record.end().is_none() {
+            core.wait(py, timeout, |jobs, slice| {
+                if self.record.end().is_none() {
+                    open(jobs)?.look(slice)?;
+                }
+                Ok(self.record.end().map(drop))
+            })?;
+        }
+        Ok(self.record.end().is_some())
+    }
+
+    /// What it ended with, where it did.
+    fn result(&self, py: Python<'_>) -> PyResult<Option<Done>> {
+        if self.record.is_kept() {
+            self.core.get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.seen(&self.record)));
+        }
+        let record = Arc::clone(&self.record);
+        self.record.completion().map(|end| end.map(|completion| Done { completion, record })).transpose()
+    }
+
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), Jobs::stop))
+    }
+}
+
+#[pymethods]
+impl Job {
+    /// Waits for its end, at most `timeout` seconds. After that, and after Ctrl-C, the device is
+    /// stopped, with all other jobs of its engine, and this raises `TimeoutError`. Other threads go
+    /// on meanwhile.
+    #[pyo3(signature = (timeout=1.0))]
+    fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<Done> {
+        let ended = self.ended(py, limit(timeout)?);
+        if !matches!(ended, Ok(true)) {
+            self.stop(py)?;
+        }
+        match (ended?, self.record.end()) {
+            (false, Some(End::Cancelled) | None) => {
+                Err(PyTimeoutError::new_err(format!("the job did not end within {timeout} s; the device was stopped")))
+            }
+            _ => self.result(py)?.ok_or_else(|| ContigoError::new_err("the job has not ended")),
+        }
+    }
+
+    /// Waits for its end, at most `timeout` seconds: None where it goes on.
+    #[pyo3(signature = (timeout=0.0))]
+    fn wait_for(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Done>> {
+        if self.ended(py, limit(timeout)?)? { self.result(py) } else { Ok(None) }
+    }
+
+    /// Has it ended, well or not? Looks, and does not wait.
+    fn done(&self, py: Python<'_>) -> PyResult<bool> {
+        self.ended(py, Duration::ZERO)
+    }
+
+    /// Stops the device, with all jobs of its engine, unless this one has ended. Its buffers are the
+    /// CPU's.
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        if self.ended(py, Duration::ZERO)? { Ok(()) } else { self.stop(py) }
+    }
+
+    /// Its buffers, in their order.
+    #[getter]
+    fn buffers(&self, py: Python<'_>) -> Vec<Py<Buffer>> {
+        self.record.buffers.iter().map(|buffer| buffer.clone_ref(py)).collect()
+    }
+
+    fn __repr__(&self) -> &'static str {
+        match self.record.end() {
+            None => "contigo.Job(in flight)",
+            Some(End::Done(_)) => "contigo.Job(done)",
+            Some(End::Failed(..)) => "contigo.Job(failed)",
+            Some(End::Cancelled) => "contigo.Job(cancelled)",
+        }
+    }
+}
+
+/// A job that ended well. Its buffers are the CPU's.
+#[pyclass(frozen, module = "contigo")]
+pub(crate) struct Done {
+    completion: Completion,
+    record: Arc<Record>,
+}
+
+#[pymethods]
+impl Done {
+    /// The job's buffers, in their order.
+    #[getter]
+    fn buffers(&self, py: Python<'_>) -> Vec<Py<Buffer>> {
+        self.record.buffers.iter().map(|buffer| buffer.clone_ref(py)).collect()
+    }
+
+    /// How many bytes the device wrote, from the beginning of the operand that it writes. None: it
+    /// does not tell.
+    #[getter]
+    fn nbytes(&self) -> Option<usize> {
+        self.completion.bytes
+    }
+
+    /// What the device's status says of this job, as the driver's documentation has it.
+    #[getter]
+    fn status(&self) -> u32 {
+        self.completion.status
+    }
+
+    /// What else it says, four words: a kernel's return value, a packet's user words.
+    #[getter]
+    fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.completion.words)
+    }
+
+    fn __repr__(&self) -> String {
+        let Completion { bytes, status, words, .. } = self.completion;
+        let bytes = bytes.map_or_else(|| "None".into(), |bytes| bytes.to_string());
+        format!("contigo.Done(nbytes={bytes}, status={status:#x}, words={words:?})")
+    }
+}

@@ -1,0 +1,88 @@
+#![allow(unsafe_code, reason = "what a kernel of a GPU takes is the program's word, which its documentation asks for")]
+//! Kernels of a GPU, from an image: PTX, a cubin or a fatbin.
+
+use crate::{
+    error::{ContigoError, raised},
+    names::{kept, kept_bytes},
+};
+use contigo::{
+    AnyDriver, Error, OperandSpec,
+    cuda::{CudaFunction, Gpu, Image, Log, Module, Parameter, Signature},
+};
+use pyo3::{exceptions::PyValueError, prelude::*};
+use std::{
+    ffi::CString,
+    sync::{Mutex, PoisonError},
+};
+
+/// A pointer's direction, or the words of a number.
+#[derive(FromPyObject)]
+pub(crate) enum Given {
+    #[pyo3(transparent)]
+    Words(usize),
+    #[pyo3(transparent)]
+    Direction(String),
+}
+
+/// Operand number, bytes of an element, and the numbers whose product counts the elements.
+pub(crate) type Size = (usize, u64, Vec<usize>);
+
+/// The kernel called `entry` in `image`.
+///
+/// # Safety
+/// As [`Module::load`] and [`CudaFunction::new`].
+pub(crate) unsafe fn driver(
+    gpu: &'static Gpu<'static>,
+    image: &[u8],
+    entry: &str,
+    parameters: &[Given],
+    sizes: &[Size],
+) -> PyResult<AnyDriver<'static>> {
+    let parameter = |given: &Given| {
+        Ok(match given {
+            Given::Words(words) => Parameter::Words(*words),
+            Given::Direction(word) => Parameter::Operand(match crate::handover::direction(word)? {
+                contigo::Direction::ToDevice => OperandSpec::to_device(),
+                contigo::Direction::FromDevice => OperandSpec::from_device(),
+                contigo::Direction::Bidirectional => OperandSpec::in_out(),
+            }),
+        })
+    };
+    let parameters = parameters.iter().map(parameter).collect::<PyResult<Vec<_>>>()?;
+    let signature = Signature::new(kept(entry), &parameters).map_err(raised)?;
+    let sized = |signature: Signature, (operand, element_bytes, counts): &Size| signature.sized(*operand, *element_bytes, counts);
+    let signature = sizes.iter().try_fold(signature, sized).map_err(raised)?;
+    let entry = CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;
+    // SAFETY: the caller's promise.
+    let function = unsafe { CudaFunction::new(module(gpu, image)?, &entry, signature) };
+    Ok(AnyDriver::new(function.map_err(raised)?))
+}
+
+/// The image on the GPU: loaded once, for good.
+///
+/// # Safety
+/// As [`Module::load`].
+unsafe fn module(gpu: &'static Gpu<'static>, image: &[u8]) -> PyResult<&'static Module<'static>> {
+    type Loaded = (usize, &'static [u8], &'static Module<'static>);
+    static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let (on, image) = (std::ptr::from_ref(gpu).addr(), kept_bytes(image));
+    if let Some((.., module)) = loaded.iter().find(|(gpu, bytes, _)| *gpu == on && std::ptr::eq(*bytes, image)) {
+        return Ok(module);
+    }
+    // ELF's magic number is a cubin's, and the other a fatbin's (CUDA's fatbinary_section.h).
+    let is_binary = image.starts_with(b"\x7fELF") || image.starts_with(&0xBA55_ED50_u32.to_le_bytes());
+    let text = CString::new(image.strip_suffix(b"\0").unwrap_or(image));
+    let image_of = match &text {
+        _ if is_binary => Image::Binary(image),
+        Ok(text) => Image::Ptx(text),
+        Err(_) => return Err(PyValueError::new_err("this is no PTX, no cubin and no fatbin")),
+    };
+    let mut log = Log::new();
+    let said = |error: Error, log: &Log| ContigoError::new_err(format!("{error}; the driver's compiler says: {}", log.trim_end()));
+    // SAFETY: the caller's promise.
+    let module = unsafe { Module::load(gpu, image_of, &mut log) }.map_err(|error| said(error, &log))?;
+    let module: &'static Module<'static> = Box::leak(Box::new(module));
+    loaded.push((on, image, module));
+    Ok(module)
+}

@@ -1,0 +1,285 @@
+#![allow(unsafe_code, reason = "a queue that no stack holds is made where it will be")]
+//! Jobs in flight on one driver: who started them, and what became of them.
+
+use crate::{
+    buffer::{Buffer, Inner},
+    error::{ContigoError, raised, raised_as},
+};
+use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts, Timeout};
+use pyo3::{exceptions::PyBufferError, prelude::*};
+use std::{
+    collections::VecDeque,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+/// Jobs in flight at most: a ring of 64 frames of 1 ms is 64 ms of Python's pauses.
+pub(crate) const SLOTS: usize = 64;
+
+type Queue = contigo::Queue<'static, AnyDriver<'static>, SLOTS, { contigo::MAX_OPERANDS }>;
+
+/// A job: its buffers, and how it ended.
+pub(crate) struct Record {
+    pub(crate) buffers: Vec<Py<Buffer>>,
+    /// Is it for whoever takes the next one that ended?
+    queued: bool,
+    end: OnceLock<End>,
+}
+
+/// How a job ended. Its buffers are the CPU's then, unless synchronising one failed.
+pub(crate) enum End {
+    Done(Completion),
+    /// It failed alone, or with all others.
+    Failed(Error, String),
+    /// The program stopped the device.
+    Cancelled,
+}
+
+impl Record {
+    fn inners(&self) -> impl Iterator<Item = &Arc<Inner>> {
+        self.buffers.iter().map(|buffer| buffer.get().inner())
+    }
+
+    /// Is it kept for whoever takes the next one?
+    pub(crate) fn is_kept(&self) -> bool {
+        self.queued
+    }
+
+    pub(crate) fn end(&self) -> Option<&End> {
+        self.end.get()
+    }
+
+    /// Its completion; the exception, where it failed or was cancelled; `None` while it is in
+    /// flight.
+    pub(crate) fn completion(&self) -> Option<PyResult<Completion>> {
+        Some(match self.end.get()? {
+            End::Done(completion) => Ok(*completion),
+            End::Failed(error, text) => Err(raised_as(*error, text.clone())),
+            End::Cancelled => Err(ContigoError::new_err("cancelled: the device was stopped before this job ended")),
+        })
+    }
+
+    /// Buffer number `index` comes back. An error: it could not be synchronised, and stays the
+    /// device's.
+    fn takes(&self, index: usize, buf: DevBuf<'static>) -> Result<(), Error> {
+        let Some(inner) = self.inners().nth(index) else { return Ok(()) };
+        match buf.into_cpu() {
+            Ok(buf) => {
+                inner.put(buf);
+                Ok(())
+            }
+            Err(refused) => {
+                inner.put_device(refused.returned);
+                Err(refused.error)
+            }
+        }
+    }
+
+    /// All buffers that could come back did.
+    fn ends(&self, end: End, kept: Option<Error>) {
+        let end = match kept {
+            Some(error) => End::Failed(error, format!("{error}; a buffer stays the device's: sync_from_device()")),
+            None => end,
+        };
+        // Once: it was in flight until now.
+        let _ = self.end.set(end);
+    }
+}
+
+/// An operand: its buffer, the bytes of it, and what the device does with them.
+pub(crate) type Given = (Py<Buffer>, Range<usize>, Direction);
+
+/// A driver with its jobs.
+pub(crate) struct Jobs {
+    /// In a box, and made there: it has room for 64 jobs of 16 operands.
+    queue: Box<Queue>,
+    /// Those in flight: the queue's tag is a place here.
+    flying: Vec<Option<Arc<Record>>>,
+    /// Queued ones that ended, for whoever takes them.
+    ended: VecDeque<Arc<Record>>,
+    /// Those that ended by a stop of the device, for whoever takes them back.
+    cancelled: Vec<Arc<Record>>,
+    /// Why, where it was a fault that nobody who takes queued jobs has seen.
+    fault: Option<(Error, String)>,
+}
+
+impl Jobs {
+    pub(crate) fn new(driver: AnyDriver<'static>) -> contigo::Result<Self> {
+        let mut place = Box::new_uninit();
+        Queue::new_in(&mut place, driver).map_err(|refused| refused.error)?;
+        // SAFETY: `new_in` made it there.
+        let queue = unsafe { place.assume_init() };
+        Ok(Self { queue, flying: vec![None; SLOTS], ended: VecDeque::new(), cancelled: Vec::new(), fault: None })
+    }
+
+    pub(crate) fn specs(&self) -> Vec<OperandSpec> {
+        self.queue.driver().operands().to_vec()
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.queue.depth()
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(crate) fn counts(&self) -> QueueCounts {
+        self.queue.counts()
+    }
+
+    pub(crate) fn arm(&mut self) -> contigo::Result<Option<i32>> {
+        self.queue.arm_irq()
+    }
+
+    pub(crate) fn take_back(&mut self) -> Vec<Arc<Record>> {
+        std::mem::take(&mut self.cancelled)
+    }
+
+    /// Takes all buffers, or none, and gives the device a job.
+    pub(crate) fn push(&mut self, given: Vec<Given>, words: &[u32], queued: bool) -> PyResult<Arc<Record>> {
+        if given.len() > contigo::MAX_OPERANDS {
+            return Err(PyBufferError::new_err(format!("{} operands: a job has {} at most", given.len(), contigo::MAX_OPERANDS)));
+        }
+        let bufs = taken(&given)?;
+        let operands = bufs.into_iter().zip(&given).map(|(buf, (_, bytes, direction))| match direction {
+            Direction::ToDevice => buf.to_device(bytes.clone()),
+            Direction::FromDevice => buf.from_device(bytes.clone()),
+            Direction::Bidirectional => buf.in_out(bytes.clone()),
+        });
+        let mut operands = operands.collect();
+        // The queue refuses a job more than there are places.
+        let tag = self.flying.iter().position(Option::is_none).unwrap_or(SLOTS);
+        let pushed = self.queue.push_list(&mut operands, words, tag);
+        let record = Arc::new(Record { buffers: given.into_iter().map(|(buffer, ..)| buffer).collect(), queued, end: OnceLock::new() });
+        match pushed {
+            Ok(_) => {
+                if let Some(place) = self.flying.get_mut(tag) {
+                    *place = Some(Arc::clone(&record));
+                }
+                Ok(record)
+            }
+            Err(refused) => {
+                let text = refused.to_string();
+                for (inner, operand) in record.inners().zip(operands) {
+                    match operand.into_buf().or_else(DevBuf::into_cpu) {
+                        Ok(buf) => inner.put(buf),
+                        Err(kept) => inner.put_device(kept.returned),
+                    }
+                }
+                self.after_a_stop(|| End::Failed(refused.cause, text.clone()));
+                Err(raised_as(refused.error, text))
+            }
+        }
+    }
+
+    /// Has a job ended? It has its buffers and its end then. So have all others, where the device
+    /// had to be stopped.
+    pub(crate) fn look(&mut self, timeout: Timeout) -> PyResult<bool> {
+        match self.landed(timeout) {
+            Ok(ended) => Ok(ended),
+            Err(failed) => {
+                let text = failed.to_string();
+                self.after_a_stop(|| End::Failed(failed.cause, text.clone()));
+                if !self.queue.is_empty() {
+                    return Err(raised_as(failed.error, text));
+                }
+                if self.cancelled.iter().any(|record| record.queued) {
+                    self.fault = Some((failed.error, text));
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// Has a job ended? It has its buffers and its end then.
+    fn landed(&mut self, timeout: Timeout) -> Result<bool, Box<JobError<()>>> {
+        let (flying, mut kept) = (&self.flying, None);
+        let each = |tag: usize, index, buf| kept = land(flying, tag, index, buf).err().or(kept);
+        let Some((tag, completion)) = self.queue.next_each(timeout, each)? else { return Ok(false) };
+        let failed = |what| Error::Fault { device: self.queue.driver().name(), status: completion.status, what };
+        let end = match completion.failed.map(failed) {
+            Some(error) => End::Failed(error, error.to_string()),
+            None => End::Done(completion),
+        };
+        if let Some(record) = self.flying.get_mut(tag).and_then(Option::take) {
+            record.ends(end, kept);
+            if record.queued {
+                self.ended.push_back(record);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next queued job that ended before. Behind the last one, the fault that ended the others.
+    pub(crate) fn next_ended(&mut self) -> PyResult<Option<Arc<Record>>> {
+        match (self.ended.pop_front(), &self.fault) {
+            (None, Some(_)) => self.fault.take().map_or(Ok(None), |(error, text)| Err(raised_as(error, text))),
+            (ended, _) => Ok(ended),
+        }
+    }
+
+    /// Somebody has seen how it ended.
+    pub(crate) fn seen(&mut self, record: &Arc<Record>) {
+        self.ended.retain(|other| !Arc::ptr_eq(other, record));
+        self.cancelled.retain(|other| !Arc::ptr_eq(other, record));
+    }
+
+    /// Stops the device: jobs that had ended end well, the others are cancelled.
+    pub(crate) fn stop(&mut self) -> PyResult<()> {
+        let stopped = self.queue.stop();
+        self.after_a_stop(|| End::Cancelled);
+        stopped.map_err(raised)
+    }
+
+    /// Of a stopped device, all jobs come out. Of one that would not stop, none.
+    fn after_a_stop(&mut self, end: impl Fn() -> End) {
+        if !self.queue.is_stopped() {
+            return;
+        }
+        // A fault that comes now leaves the rest to be taken back.
+        for _ in 0..SLOTS {
+            if !matches!(self.landed(Timeout::NOW), Ok(true)) {
+                break;
+            }
+        }
+        for _ in 0..SLOTS {
+            let (flying, mut kept) = (&self.flying, None);
+            let back = self.queue.take_back_each(|tag, index, buf| kept = land(flying, tag, index, buf).err().or(kept));
+            let Some(record) = back.and_then(|tag| self.flying.get_mut(tag)?.take()) else { break };
+            record.ends(end(), kept);
+            if record.queued {
+                self.cancelled.push(record);
+            }
+        }
+    }
+}
+
+/// A buffer of the job in place `tag` comes back.
+fn land(flying: &[Option<Arc<Record>>], tag: usize, index: usize, buf: DevBuf<'static>) -> Result<(), Error> {
+    // A job in flight is in its place: `push`.
+    flying.get(tag).and_then(Option::as_ref).map_or(Ok(()), |record| record.takes(index, buf))
+}
+
+impl Drop for Jobs {
+    /// All buffers go where they came from. Of a device that does not stop, none.
+    fn drop(&mut self) {
+        let _ = self.stop();
+    }
+}
+
+/// The buffers of a job's operands: all, or none.
+fn taken(given: &[Given]) -> PyResult<Vec<CpuBuf<'static>>> {
+    let mut taken = Vec::with_capacity(given.len());
+    for (index, (buffer, ..)) in given.iter().enumerate() {
+        match buffer.get().inner().take_for_job() {
+            Ok(buf) => taken.push(buf),
+            Err(error) => {
+                given.iter().zip(taken).for_each(|((buffer, ..), buf)| buffer.get().inner().put(buf));
+                let twice = given.iter().take(index).any(|(other, ..)| Arc::ptr_eq(other.get().inner(), buffer.get().inner()));
+                return Err(if twice { PyBufferError::new_err("one buffer as two operands of a job: each takes its own") } else { error });
+            }
+        }
+    }
+    Ok(taken)
+}

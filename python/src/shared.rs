@@ -1,0 +1,92 @@
+//! What threads of Python share, and one of them waits on.
+
+use contigo::Timeout;
+use pyo3::{exceptions::PyValueError, prelude::*};
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long one look lasts at most: then other threads have their turn, and Python hears Ctrl-C.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// How long a thread that waits for a device stays away for one that waits for it.
+const GIVES_WAY: Duration = Duration::from_micros(100);
+
+/// A value behind a lock. No thread waits for the lock, or for a device, with Python's own lock.
+pub(crate) struct Shared<T> {
+    value: Mutex<T>,
+    /// How many threads want it now.
+    wanted: AtomicUsize,
+}
+
+impl<T: Send> Shared<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self { value: Mutex::new(value), wanted: AtomicUsize::new(0) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, T> {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        value
+    }
+
+    /// What `act` makes of it: something short, which calls nothing of Python's.
+    pub(crate) fn with<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
+        match self.value.try_lock() {
+            Ok(mut value) => act(&mut value),
+            Err(TryLockError::Poisoned(poisoned)) => act(&mut poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => self.detached(py, act),
+        }
+    }
+
+    /// The same for what takes longer: other threads of Python go on.
+    pub(crate) fn detached<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
+        py.detach(|| act(&mut self.lock()))
+    }
+
+    /// Looks until `look` finds something, for `timeout` at most; `None` when that is over. A
+    /// simulated device's own time counts too, where it goes faster than the clock.
+    ///
+    /// # Errors
+    /// What `look` says, or Python's signals: KeyboardInterrupt.
+    pub(crate) fn wait<R: Send>(
+        &self,
+        py: Python<'_>,
+        timeout: Duration,
+        mut look: impl FnMut(&mut T, Timeout) -> PyResult<Option<R>> + Send,
+    ) -> PyResult<Option<R>> {
+        let found = self.with(py, |value| look(value, Timeout::NOW))?;
+        if found.is_some() || timeout.is_zero() {
+            return Ok(found);
+        }
+        let (begun, mut waited) = (Instant::now(), Duration::ZERO);
+        loop {
+            let left = timeout.saturating_sub(waited.max(begun.elapsed()));
+            let slice = left.min(SLICE);
+            let found = py.detach(|| {
+                if self.wanted.load(Ordering::Relaxed) > 0 {
+                    thread::sleep(GIVES_WAY);
+                }
+                // At most 20,000.
+                look(&mut self.lock(), Timeout::us(slice.as_micros() as u32))
+            })?;
+            if found.is_some() || left.is_zero() {
+                return Ok(found);
+            }
+            waited += slice;
+            py.check_signals()?;
+        }
+    }
+}
+
+/// A limit in seconds, as Python says it: 0 is one look.
+pub(crate) fn limit(timeout_s: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(timeout_s)
+        .map_err(|_| PyValueError::new_err(format!("timeout={timeout_s}: seconds, 0 or more, and not for ever")))
+}

@@ -1,0 +1,150 @@
+"""HLS kernels, called like functions, from the files that their tools write."""
+
+import gc
+import json
+import tempfile
+from pathlib import Path
+
+import contigo
+import numpy as np
+from common import ROOT, refused
+from jobs import filled, owners
+
+#: What `sim:ap_ctrl` is: `int copy(const char *from, char *to, unsigned n)`, which returns n.
+COPY = {
+    "name": "copy",
+    "protocol": "ap_ctrl_chain",
+    "interrupt": True,
+    "pointers": [
+        {"name": "from", "offset": 0x18, "bits": 64, "direction": "in", "align": 1, "bytes": "n"},
+        {"name": "to", "offset": 0x24, "bits": 64, "direction": "out", "bytes": "n"},
+    ],
+    "scalars": [{"name": "n", "offset": 0x30, "bits": 32}],
+    "results": [{"name": "ap_return", "offset": 0x10, "bits": 32}],
+}
+SOURCE = json.dumps(COPY).encode()
+FILES = ROOT / "tests" / "tests" / "ap_ctrl"
+
+
+def kernel_of_a_board(**more):
+    device = contigo.Device("sim:ap_ctrl")
+    region = device.memory("sim", 1 << 20)
+    return device.kernel(SOURCE, **more), region
+
+
+def a_kernel_is_called_like_a_function():
+    kernel, region = kernel_of_a_board()
+    source, target = filled(region, range(64)), filled(region, [0] * 64)
+    assert repr(kernel) == "contigo.Kernel(copy(from, to, n))" and kernel.map.arguments == ["from", "to", "n"]
+    assert kernel(source, target, 256) == 256 and (np.asarray(target) == range(64)).all()
+    np.asarray(target)[:] = 0
+    assert kernel(source, target, n=np.int16(16)) == 16 and list(np.asarray(target)[:6]) == [0, 1, 2, 3, 0, 0]
+    assert kernel(n=8, to=target.writes(8, offset=64), **{"from": source.reads(8, offset=4)}) == 8
+    assert list(np.asarray(target)[15:19]) == [0, 1, 2, 0]
+    for wrong, words in [
+        (lambda: kernel(source, target), "lacks n"),
+        (lambda: kernel(source, target, 1, 2), "takes 3 arguments"),
+        (lambda: kernel(source, target, 1, n=2), "n is given twice"),
+        (lambda: kernel(source, target, size=2), "size is none of its arguments (from, to, n)"),
+        (lambda: kernel(source, np.zeros(64, np.int32), 4), "operand 1: ndarray is no buffer"),
+        (lambda: kernel(source, target, "4"), "required argument is not a float"),
+    ]:
+        refused(Exception, wrong, words)
+    refused(ValueError, lambda: kernel(source, target, 1 << 32), "32 bits")
+    # The map's rule: as many bytes as n says.
+    refused(contigo.ContigoError, lambda: kernel(source, target, 257), "257")
+    assert owners(source, target) == ["cpu"] * 2
+    kernel.close()
+    refused(contigo.ContigoError, lambda: kernel(source, target, 4), "closed")
+    return []
+
+
+def a_kernel_s_jobs_follow_one_another():
+    """A chain takes a job while the one before it goes on."""
+    kernel, region = kernel_of_a_board()
+    pairs = [(filled(region, [number] * 256), filled(region, [0] * 256)) for number in range(8)]
+    with kernel:
+        queue, left = contigo.Queue(kernel.engine), iter(pairs)
+        assert queue.depth == 2
+        for pair in (next(left), next(left)):
+            operands, words = kernel.job(*pair, n=1024)
+            queue.push(operands, *words)
+        refused(contigo.ContigoError, lambda: kernel.start(*pairs[5], n=4), "2 places of the queue")
+        seen = []
+        for done in queue:
+            assert kernel.returned(done) == 1024
+            seen.append(int(np.asarray(done.buffers[1])[255]))
+            for pair in left:
+                operands, words = kernel.job(*pair, n=1024)
+                queue.push(operands, *words)
+                break
+        assert seen == list(range(8)), seen
+        # Left in the middle, with one in flight.
+        jobs = [queue.push([pair[0], pair[1]], 1024) for pair in pairs[:2]]
+        try:
+            for done in queue:
+                raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+        assert len(queue) == 0 and all(owners(*pair) == ["cpu"] * 2 for pair in pairs)
+        assert jobs[0].done() and jobs[1].done() and kernel(*pairs[3], n=4) == 4
+    return []
+
+
+def maps_come_from_files():
+    header = contigo.KernelMap(FILES / "xfilter_hw.h", directions={"from_r": "to_device", "to_r": "from_device"}, lengths={"to_r": "2*n"})
+    assert header.name == "FILTER" and header.arguments == ["from_r", "to_r", "n", "mode"], header
+    assert [each["name"] for each in header.results] == ["ap_return", "peak"]
+    assert header.registers["to_r"] == (0x24, 64) and header.registers["CTRL"] == (0, 32) and header.registers["mode"] == (0x38, 3)
+    assert [each["direction"] for each in header.pointers] == ["in", "out"]
+    found = contigo.KernelMap((FILES / "system.hwh").read_bytes(), instance="filter_0")
+    assert set(found.arguments) >= {"n"} and found.pointers, found
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        Path(file.name).write_bytes(SOURCE)
+        assert contigo.KernelMap(file.name).json == contigo.KernelMap(SOURCE).json
+    refused(ValueError, lambda: contigo.KernelMap(b"{"), "the kernel's map")
+    refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"m": "to_device"}), "m")
+    refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"to": "out"}), "from_device")
+    refused(FileNotFoundError, lambda: contigo.KernelMap("no-such-kernel.json"))
+    # Its names are a device's.
+    device = contigo.Device("sim:ap_ctrl", registers=contigo.KernelMap(SOURCE).registers)
+    device["n"], device["to"] = 77, 0x1_2345_6780
+    assert device[0x30] == 77 == device["n"] and device["to"] == 0x1_2345_6780 and device["CTRL"] & 4
+    return []
+
+
+def a_device_that_will_not_stop_says_so():
+    """With a map that is not its own: as `ap_ctrl_hs` this kernel is never told to go on. Its job ends meanwhile."""
+    device = contigo.Device("sim:ap_ctrl")
+    region = device.memory("sim", 1 << 20)
+    kernel, pool = device.kernel(json.dumps({**COPY, "protocol": "ap_ctrl_hs"}).encode()), region.pool(1024, "uint8", 4)
+    assert kernel(pool.take(), pool.take(), n=1024) == 1024 and pool.free == 4
+    job = kernel.start(pool.take(), pool.take(), n=1024)
+    for stop in (kernel.engine.stop, kernel.close):
+        refused(contigo.ContigoError, stop, "did not stop within 500000 us", "reset it")
+    assert kernel.returned(job.wait()) == 1024 and owners(*job.buffers) == ["cpu"] * 2
+    refused(contigo.ContigoError, lambda: kernel(pool.take(), pool.take(), n=1024), "the queue was stopped")
+    refused(contigo.ContigoError, lambda: device.read32(0), "a driver has")
+    del job, kernel
+    gc.collect()
+    assert pool.free == 4
+    return []
+
+
+def numbers_have_c_s_bits():
+    from contigo.kernel import _words
+
+    assert _words("n", -1, 32) == [0xFFFF_FFFF] and _words("n", -1, 8) == [0xFF] and _words("n", 1 << 40, 64) == [0, 256]
+    assert _words("x", 1.0, 32) == [0x3F80_0000] == _words("x", np.float32(1), 32) and _words("x", 1.0, 64) == [0, 0x3FF0_0000]
+    refused(ValueError, lambda: _words("n", 8, 3), "3 bits")
+    refused(TypeError, lambda: _words("n", 0.5, 16), "no float")
+    return []
+
+
+KERNELS = [
+    a_kernel_is_called_like_a_function,
+    a_kernel_s_jobs_follow_one_another,
+    a_device_that_will_not_stop_says_so,
+    maps_come_from_files,
+    numbers_have_c_s_bits,
+]
