@@ -335,12 +335,12 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
         self.configure()
     }
 
-    /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is disabled no source says. EN is set from
-    /// the doorbell on, also while the channel pauses, and in what a device reads as that is gone.
     fn arm_irq(&self) -> Result<Option<i32>> {
         self.device.arm_irq()
     }
 
+    /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is disabled no source says. EN is set from
+    /// the doorbell on, also while the channel pauses, and in what a device reads as that is gone.
     fn stop_program(&self) -> StopProgram {
         StopProgram::new(&[
             StopStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),
