@@ -40,7 +40,7 @@ typedef struct DLManagedTensorVersioned {
     DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-enum { M = 4, N = 16, K = 64, SLOT = 4096, SLOTS = 4, FRAMES = 8, TIMEOUT_US = 20 * 1000 };
+enum { M = 4, N = 16, K = 64, FRAME_BYTES = M * N * 4, SLOT = 4096, SLOTS = 4, FRAMES = 8, TIMEOUT_US = 20 * 1000 };
 
 static void say(const char *what, contigo_status status)
 {
@@ -103,7 +103,8 @@ int main(void)
     contigo_heap heap;
     contigo_pool pool;
     contigo_engine engine;
-    contigo_buf a, b, bias, c;
+    contigo_device device;
+    contigo_buf a, c;
 
     contigo_sim_options board = {.struct_size = sizeof board, .seed = 5};
     CHECK(contigo_sim_open(&board, &sim));
@@ -111,28 +112,12 @@ int main(void)
     contigo_heap_options memory = {.struct_size = sizeof memory, .kind = CONTIGO_HEAP_SIM, .sim = sim, .len_bytes = 64 * 1024};
     CHECK(contigo_heap_open(&memory, &heap));
     CHECK(contigo_pool_open(heap, SLOT, SLOTS, 256, &pool));
-    contigo_engine_options device = {.struct_size = sizeof device, .kind = CONTIGO_ENGINE_GEMM8, .port = port, .sim = sim};
-    CHECK(contigo_engine_open(&device, &engine));
+    CHECK(contigo_sim_device(sim, "zdma", &device));
+    contigo_engine_options options = {.struct_size = sizeof options, .driver = "zdma", .device = device, .port = port};
+    CHECK(contigo_engine_open(&options, &engine));
     CHECK(contigo_pool_take(pool, &a));
-    CHECK(contigo_pool_take(pool, &b));
-    CHECK(contigo_pool_take(pool, &bias));
     CHECK(contigo_pool_take(pool, &c));
-
-    /* What the CPU prepares: B is ones, and bias the column. */
-    memset(map(b), 1, K * N);
-    int32_t *columns = map(bias);
-    for (int column = 0; column < N; column++)
-        columns[column] = column;
-    CHECK(contigo_buf_unmap(b));
-    CHECK(contigo_buf_unmap(bias));
-
-    contigo_gemm8_args args = {.struct_size = sizeof args, .m = M, .n = N, .k = K, .output = CONTIGO_GEMM8_INT32};
-    const contigo_operand operands[4] = {
-        {.buf = a, .len_bytes = M * K},
-        {.buf = b, .len_bytes = K * N},
-        {.buf = bias, .len_bytes = N * sizeof(int32_t)},
-        {.buf = c, .len_bytes = M * N * sizeof(int32_t)},
-    };
+    const contigo_operand operands[2] = {{.buf = a, .len_bytes = FRAME_BYTES}, {.buf = c, .len_bytes = FRAME_BYTES}};
     const int64_t shape[2] = {M, N};
     contigo_tensor_options as_tensor = {.struct_size = sizeof as_tensor, .shape = shape, .ndim = 2, .dtype_code = kDLInt, .dtype_bits = 32,
                                         .align_bytes = 64};
@@ -148,13 +133,13 @@ int main(void)
         int64_t row_shape[2];
         uint64_t row_addr, device_addr;
 
-        /* The CPU's turn: each row of A has a number of its own. Then the device's: it fills C. */
-        int8_t *rows = map(a);
-        for (int row = 0; row < M; row++)
-            memset(rows + row * K, frame + row, K);
+        /* The CPU's turn: what a camera would see. Then the device's: it fills C. */
+        int32_t *elements = map(a);
+        for (int at = 0; at < M * N; at++)
+            elements[at] = K * (frame + at / N) + at % N;
         CHECK(contigo_buf_unmap(a));
-        CHECK(contigo_gemm8_start(engine, &args, operands, &job));
-        CHECK(contigo_job_wait(job, TIMEOUT_US));
+        CHECK(contigo_job_start(engine, operands, 2, NULL, 0, &job));
+        CHECK(contigo_job_wait(job, TIMEOUT_US, NULL));
 
         /* The framework's turn, on the same bytes. */
         CHECK(contigo_buf_lend(c, &as_tensor, &lent));
@@ -173,7 +158,7 @@ int main(void)
         wrong += found.len_bytes != N * sizeof(int32_t);
 
         /* The device does not get it: neither in a job nor by its address. */
-        refusal = contigo_gemm8_start(engine, &args, operands, &job);
+        refusal = contigo_job_start(engine, operands, 2, NULL, 0, &job);
         wrong += refusal != CONTIGO_E_TENSOR_OUT;
         refusal = contigo_buf_to_device(c, port, 0, SLOT, CONTIGO_FROM_DEVICE, NULL);
         wrong += refusal != CONTIGO_E_TENSOR_OUT;
@@ -221,10 +206,9 @@ int main(void)
     printf("%d frames, %u wrong, bytes copied: %" PRIu64 "\n", FRAMES, wrong, stats.bytes_copied);
 
     CHECK(contigo_buf_release(a));
-    CHECK(contigo_buf_release(b));
-    CHECK(contigo_buf_release(bias));
     CHECK(contigo_buf_release(c));
     CHECK(contigo_engine_close(engine));
+    CHECK(contigo_device_close(device));
     CHECK(contigo_pool_close(pool));
     CHECK(contigo_heap_close(heap));
     CHECK(contigo_port_close(port));

@@ -54,13 +54,13 @@ static unsigned wrong_bytes(contigo_buf frame, unsigned number)
 /* One frame through the engine. A device that failed was stopped, and the frames are the CPU's again: try once more. */
 static contigo_status copy(contigo_engine engine, contigo_buf from, contigo_buf to, unsigned *retries)
 {
-    const contigo_operand source = {.buf = from, .len_bytes = FRAME}, target = {.buf = to, .len_bytes = FRAME};
+    const contigo_operand operands[2] = {{.buf = from, .len_bytes = FRAME}, {.buf = to, .len_bytes = FRAME}};
     contigo_status status = CONTIGO_OK;
     for (int attempt = 0; attempt < 10; attempt++) {
         contigo_job job;
-        status = contigo_copy_start(engine, &source, &target, &job);
+        status = contigo_job_start(engine, operands, 2, NULL, 0, &job);
         if (status == CONTIGO_OK)
-            status = contigo_job_wait(job, TIMEOUT_US);
+            status = contigo_job_wait(job, TIMEOUT_US, NULL);
         if (status != CONTIGO_E_TIMEOUT && status != CONTIGO_E_FAULT && status != CONTIGO_E_SHORT_TRANSFER)
             break;
         ++*retries;
@@ -104,6 +104,7 @@ int main(void)
     contigo_port port;
     contigo_heap heap;
     contigo_pool pool;
+    contigo_device device;
     contigo_engine engine;
 
     contigo_sim_options board = {.struct_size = sizeof board, .seed = 11, .late_irq = 100, .error = 100, .short_transfer = 100, .hang = 100};
@@ -112,8 +113,9 @@ int main(void)
     contigo_heap_options memory = {.struct_size = sizeof memory, .kind = CONTIGO_HEAP_SIM, .sim = sim, .len_bytes = 64 * 1024};
     CHECK(contigo_heap_open(&memory, &heap));
     CHECK(contigo_pool_open(heap, FRAME, SLOTS, 0, &pool));
-    contigo_engine_options device = {.struct_size = sizeof device, .kind = CONTIGO_ENGINE_ZDMA, .port = port, .sim = sim, .heap = heap};
-    CHECK(contigo_engine_open(&device, &engine));
+    CHECK(contigo_sim_device(sim, "zdma", &device));
+    contigo_engine_options options = {.struct_size = sizeof options, .driver = "zdma", .device = device, .port = port};
+    CHECK(contigo_engine_open(&options, &engine));
 
     unsigned wrong = 0, retries = 0;
     for (unsigned number = 0; number < FRAMES; number++) {
@@ -128,13 +130,14 @@ int main(void)
     }
     size_t free_slots;
     CHECK(contigo_pool_free_slots(pool, &free_slots));
-    contigo_engine_stats jobs = {.struct_size = sizeof jobs};
-    CHECK(contigo_engine_get_stats(engine, &jobs));
+    contigo_engine_info jobs = {.struct_size = sizeof jobs};
+    CHECK(contigo_engine_get_info(engine, &jobs));
     printf("%d frames, %u wrong bytes, %u retries, %zu of %d frames free\n", FRAMES, wrong, retries, free_slots, SLOTS);
-    printf("jobs: %" PRIu64 " started, %" PRIu64 " completed, %" PRIu64 " stopped\n", jobs.started, jobs.completed, jobs.stopped);
+    printf("jobs: %" PRIu64 " started, %" PRIu64 " completed, stopped %" PRIu64 " times\n", jobs.started, jobs.completed, jobs.stops);
 
     unsigned missed = misuse(pool, port);
     CHECK(contigo_engine_close(engine));
+    CHECK(contigo_device_close(device));
     CHECK(contigo_pool_close(pool));
     CHECK(contigo_heap_close(heap));
     CHECK(contigo_port_close(port));

@@ -1,9 +1,9 @@
 /* A frame loop on a Jetson, or beside a card: frames in memory that CUDA pins, gemm8 as a kernel on the GPU, and the same bytes as DLPack tensors.
  *
- *     cc -std=c11 jetson.c $(pkg-config --cflags --libs contigo) -o jetson && ./jetson
+ *     cc -std=c11 jetson.c $(pkg-config --cflags --libs contigo) -o jetson && ./jetson gemm8.ptx
  *
- * Nothing of CUDA is needed to build it. Without NVIDIA's driver, or without a GPU, it says so and ends well. What differs from gemm.c is the port,
- * the heap's kind and the engine's. */
+ * gemm8.ptx is examples/gemm8/kernels/gemm8.ptx. Nothing of CUDA is needed to build it. Without NVIDIA's driver, or without a GPU, it says so and
+ * ends well. */
 
 #include <contigo.h>
 #include <inttypes.h>
@@ -67,12 +67,14 @@ static int32_t lend(contigo_buf buf, const char *whose)
     return type;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     contigo_port port;
     contigo_heap heap;
     contigo_pool pool;
+    contigo_module module;
     contigo_engine engine;
+    static uint8_t ptx[64 * 1024];
     contigo_buf a, b, bias, c;
     contigo_job job;
     unsigned wrong = 0;
@@ -90,8 +92,21 @@ int main(void)
     contigo_heap_options memory = {.struct_size = sizeof memory, .kind = CONTIGO_HEAP_CUDA, .gpu = 0, .len_bytes = 1 << 20};
     CHECK(contigo_heap_open(&memory, &heap));
     CHECK(contigo_pool_open(heap, SLOT, SLOTS, 256, &pool));
-    contigo_engine_options device = {.struct_size = sizeof device, .kind = CONTIGO_ENGINE_GEMM8_CUDA, .port = port};
-    CHECK(contigo_engine_open(&device, &engine));
+
+    /* The program's own kernel, from a file: void gemm8(a, b, bias, c, m, n, k, flags). */
+    FILE *file = argc > 1 ? fopen(argv[1], "rb") : NULL;
+    const size_t len = file ? fread(ptx, 1, sizeof ptx - 1, file) : 0;
+    if (!file || fclose(file) || len == 0) {
+        fprintf(stderr, "name the file gemm8.ptx\n");
+        return EXIT_FAILURE;
+    }
+    CHECK(contigo_module_load(port, ptx, len + 1, &module));
+    const contigo_parameter parameters[] = {
+        {.operand = {.direction = CONTIGO_TO_DEVICE}}, {.operand = {.direction = CONTIGO_TO_DEVICE}},
+        {.operand = {.direction = CONTIGO_TO_DEVICE}}, {.operand = {.direction = CONTIGO_FROM_DEVICE}},
+        {.words = 1}, {.words = 1}, {.words = 1}, {.words = 1},
+    };
+    CHECK(contigo_engine_open_kernel(module, "gemm8", parameters, sizeof parameters / sizeof parameters[0], &engine));
     CHECK(contigo_pool_take(pool, &a));
     CHECK(contigo_pool_take(pool, &b));
     CHECK(contigo_pool_take(pool, &bias));
@@ -105,7 +120,9 @@ int main(void)
     CHECK(contigo_buf_unmap(b));
     CHECK(contigo_buf_unmap(bias));
 
-    contigo_gemm8_args args = {.struct_size = sizeof args, .m = M, .n = N, .k = K, .output = CONTIGO_GEMM8_INT32};
+    /* One block of 256 threads, no shared memory; then the kernel's own scalars. */
+    const uint32_t args[] = {1, 1, 1, 256, 1, 1, 0, M, N, K, 0};
+    const size_t words = sizeof args / sizeof args[0];
     const contigo_operand operands[4] = {
         {.buf = a, .len_bytes = M * K},
         {.buf = b, .len_bytes = K * N},
@@ -116,8 +133,8 @@ int main(void)
         /* The CPU's turn, then the GPU's, on the same bytes. */
         memset(map(a, CONTIGO_WRITE), frame, M * K);
         CHECK(contigo_buf_unmap(a));
-        CHECK(contigo_gemm8_start(engine, &args, operands, &job));
-        CHECK(contigo_job_wait(job, TIMEOUT_US));
+        CHECK(contigo_job_start(engine, operands, 4, args, words, &job));
+        CHECK(contigo_job_wait(job, TIMEOUT_US, NULL));
         const int32_t *sums = map(c, CONTIGO_READ);
         for (int at = 0; at < M * N; at++)
             wrong += sums[at] != K * frame + at % N;
@@ -127,8 +144,8 @@ int main(void)
     /* A framework gets the CPU's pointer of a buffer that is the CPU's, and the GPU's of one that is the GPU's: what a kernel of TVM or TensorRT reads next,
      * with nothing between. */
     wrong += lend(c, "the CPU's buffer") != kDLCUDAHost;
-    CHECK(contigo_gemm8_start(engine, &args, operands, &job));
-    CHECK(contigo_job_wait_device(job, TIMEOUT_US));
+    CHECK(contigo_job_start(engine, operands, 4, args, words, &job));
+    CHECK(contigo_job_wait_device(job, TIMEOUT_US, NULL));
     wrong += lend(c, "the GPU's buffer") != kDLCUDA;
     for (int at = 0; at < 4; at++)
         CHECK(contigo_buf_to_cpu(operands[at].buf));
@@ -141,6 +158,7 @@ int main(void)
     for (int at = 0; at < 4; at++)
         CHECK(contigo_buf_release(operands[at].buf));
     CHECK(contigo_engine_close(engine));
+    CHECK(contigo_module_close(module));
     CHECK(contigo_pool_close(pool));
     CHECK(contigo_heap_close(heap));
     CHECK(contigo_port_close(port));

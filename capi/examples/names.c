@@ -35,6 +35,7 @@ int main(int argc, char **argv)
     contigo_buf buf;
     void *bytes;
     uint32_t word = 0;
+    const contigo_register first = { 0, CONTIGO_READ_ONLY };
 
     if (argc < 2)
         return list();
@@ -52,7 +53,7 @@ int main(int argc, char **argv)
     printf("%s: %zu bytes at 0x%llx\n", argv[1], info.len_bytes, (unsigned long long)info.base);
     /* Only where the kernel says how the device reaches memory: elsewhere its port is the program's word. */
     if (device && !contigo_device_attach(device, 0, 0, 1, &registers)) {
-        if (contigo_registers_read(registers, 0, &word) || contigo_registers_close(registers))
+        if (contigo_registers_read(registers, first, &word) || contigo_registers_close(registers))
             return refused("the registers");
         printf("%s: its first register is 0x%08x\n", argv[2], word);
     }

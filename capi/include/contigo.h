@@ -5,7 +5,7 @@
  * A program opens a heap, takes buffers from a pool, looks at them while the CPU owns them, and gives them to an engine's job:
  *
  *     contigo_heap_open -> contigo_pool_open -> contigo_pool_take -> contigo_buf_map, contigo_buf_unmap
- *          -> contigo_gemm8_start -> contigo_job_wait -> contigo_buf_map ... -> contigo_buf_release
+ *          -> contigo_job_start -> contigo_job_wait -> contigo_buf_map ... -> contigo_buf_release
  *
  * Handles. Every object is a number. A number that is stale, of another kind, or of no kind is refused; 0 is never a handle. An object is the
  * program's from the call that made it until the call that closes or releases it.
@@ -36,1140 +36,810 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * For contigo_buf_map: to read. Several may read at once.
- */
+/// For contigo_buf_map: to read. Several may read at once.
 #define CONTIGO_READ 1
 
-/**
- * For contigo_buf_map: to read and write, alone.
- */
+/// For contigo_buf_map: to read and write, alone.
 #define CONTIGO_WRITE 2
 
-/**
- * The device only reads.
- */
+/// The device only reads.
 #define CONTIGO_TO_DEVICE 0
 
-/**
- * The device only writes; what the CPU wrote there before may be lost.
- */
+/// The device only writes; what the CPU wrote there before may be lost.
 #define CONTIGO_FROM_DEVICE 1
 
-/**
- * The device reads and writes.
- */
+/// The device reads and writes.
 #define CONTIGO_IN_OUT 2
 
-/**
- * gemm8, an int8 matrix engine: examples/gemm8/README.md.
- */
-#define CONTIGO_ENGINE_GEMM8 1
-
-/**
- * Arm's PL330 (DMA-330): copies. Needs heap.
- */
-#define CONTIGO_ENGINE_PL330 2
-
-/**
- * ZynqMP's ZDMA: copies. With heap it works by lists of descriptors, without by its registers alone.
- */
-#define CONTIGO_ENGINE_ZDMA 3
-
-/**
- * gemm8 as a CUDA kernel on the GPU whose port it is (contigo_port_find("cuda:0")): the same operands, arguments and jobs, bit for bit, in
- * memory of CONTIGO_HEAP_CUDA. Nothing is copied: the kernel reads and writes the pinned memory. It has no interrupt: look with
- * contigo_job_poll, or wait. A kernel cannot be stopped: where a job takes too long or is cancelled, its end is waited for, five seconds at
- * most. Starting it and looking at it are calls of NVIDIA's driver, which may use the heap and the kernel as it pleases.
- */
-#define CONTIGO_ENGINE_GEMM8_CUDA 4
-
-/**
- * A block of a simulated board: sim, len_bytes.
- */
+/// A block of a simulated board: sim, len_bytes.
 #define CONTIGO_HEAP_SIM 1
 
-/**
- * A u-dma-buf: name is that in /dev, whose addresses are physical ones. Its size is in the device tree.
- */
+/// A u-dma-buf: name is that in /dev, whose addresses are physical ones. Its size is in the device tree.
 #define CONTIGO_HEAP_U_DMA_BUF 2
 
-/**
- * A u-dma-buf of a node behind dma-ranges or an IOMMU: its address is the accelerator's own.
- * contigo_heap_open says what the caller promises.
- */
+/// A u-dma-buf of a node behind dma-ranges or an IOMMU: its address is the accelerator's own.
+/// contigo_heap_open says what the caller promises.
 #define CONTIGO_HEAP_U_DMA_BUF_TRANSLATED 3
 
-/**
- * A block of a dma-heap: name is that in /dev/dma_heap, len_bytes. With kernel_port its address and its caches are the kernel's
- * business; without, the kernel is older than 6.9 and the program has CAP_SYS_ADMIN.
- */
+/// A block of a dma-heap: name is that in /dev/dma_heap, len_bytes. With kernel_port its address and its caches are the kernel's
+/// business; without, the kernel is older than 6.9 and the program has CAP_SYS_ADMIN.
 #define CONTIGO_HEAP_DMA_HEAP 4
 
-/**
- * Huge pages of 2 MiB: len_bytes. Needs reserved pages and CAP_SYS_ADMIN.
- */
+/// Huge pages of 2 MiB: len_bytes. Needs reserved pages and CAP_SYS_ADMIN.
 #define CONTIGO_HEAP_HUGE_PAGES 5
 
-/**
- * Memory of the CPU's that CUDA pins and maps for a GPU: gpu, len_bytes, write_combined. Zeroed; both views begin at a multiple of 4096
- * bytes, or of align_bytes where that is more. CPU and GPU share it with no copy and no cache maintenance. Its port is
- * contigo_port_find("cuda:0").
- */
+/// Memory of the CPU's that CUDA pins and maps for a GPU: gpu, len_bytes, write_combined. Zeroed; both views begin at a multiple of 4096
+/// bytes, or of align_bytes where that is more. CPU and GPU share it with no copy and no cache maintenance. Its port is
+/// contigo_port_find("cuda:0").
 #define CONTIGO_HEAP_CUDA 6
 
-/**
- * Memory by its name, as contigo_region_open has it: name, len_bytes, and device where it
- * is for an opened device.
- */
+/// Memory by its name, as contigo_region_open has it: name, len_bytes, and device where it
+/// is for an opened device.
 #define CONTIGO_HEAP_NAMED 7
 
-/**
- * C is int8: the sums shifted right by shift with rounding half up, and saturated.
- */
-#define CONTIGO_GEMM8_INT8 0
+/// The version of this header. It grows where a program that was compiled with an older header would not work any more, and with it the
+/// number in the shared library's name; new functions, codes and fields at the end of a structure do not change it.
+#define CONTIGO_ABI_VERSION 2
 
-/**
- * C is int32: the sums as they are.
- */
-#define CONTIGO_GEMM8_INT32 1
+/// It keeps what is written, and reading changes nothing.
+#define CONTIGO_READ_WRITE 0
 
-/**
- * The version of this header. It grows where a program that was compiled with an older header would not work any more, and with it the
- * number in the shared library's name; new functions, codes and fields at the end of a structure do not change it.
- */
-#define CONTIGO_ABI_VERSION 1
+/// It is not written.
+#define CONTIGO_READ_ONLY 1
 
-/**
- * Buffers that exist at once, pools' free slots included: four pools of the largest size. A handle's index has 12 bits.
- */
+/// Reading clears its bits.
+#define CONTIGO_READ_CLEARS 2
+
+/// A bit that is written as 1 is cleared.
+#define CONTIGO_WRITE_1_CLEARS 3
+
+/// Buffers that exist at once, pools' free slots included: four pools of the largest size. A handle's index has 12 bits.
 #define CONTIGO_MAX_BUFS 4096
 
-/**
- * Slots of one pool: as many as the runtime's own Pool has at most.
- */
+/// Slots of one pool: as many as the runtime's own Pool has at most.
 #define CONTIGO_MAX_POOL_SLOTS 1024
 
-/**
- * Pools at once: one for each kind of tensor of a program with some to spare.
- */
+/// Pools at once: one for each kind of tensor of a program with some to spare.
 #define CONTIGO_MAX_POOLS 64
 
-/**
- * Heaps at once: a board has a handful of memories, and a test opens some more.
- */
+/// Heaps at once: a board has a handful of memories, and a test opens some more.
 #define CONTIGO_MAX_HEAPS 32
 
-/**
- * Engines at once: a Zynq has eight PL330 channels and a fabric with room for as many cores.
- */
+/// Engines at once, and as many maps and modules of kernels: a Zynq has eight PL330 channels and a
+/// fabric with room for as many cores.
 #define CONTIGO_MAX_ENGINES 32
 
-/**
- * Ports at once: the boards' own are two dozen.
- */
+/// Jobs of one engine at once, with those whose end nobody took: what a descriptor ring of the fabric
+/// takes at once. A driver's own depth may be less.
+#define CONTIGO_MAX_JOBS 64
+
+/// Argument words of a job: 16 scalars of 64 bits, twice over.
+#define CONTIGO_MAX_ARGS 64
+
+/// Ports at once: the boards' own are two dozen.
 #define CONTIGO_MAX_PORTS 64
 
-/**
- * Different names of ports that a program makes (contigo_port_define), from its beginning to its
- * end: errors and engines keep them.
- */
+/// Different names of ports that a program makes (contigo_port_define), from its beginning to its
+/// end: errors and engines keep them.
 #define CONTIGO_MAX_PORT_NAMES 1024
 
-/**
- * Kernel ports at once: one for each engine at most.
- */
+/// Kernel ports at once: one for each engine at most.
 #define CONTIGO_MAX_KERNEL_PORTS 32
 
-/**
- * GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
- */
+/// GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
 #define CONTIGO_MAX_GPUS 16
 
-/**
- * Devices at once, opened by their names: one for each engine at most.
- */
+/// Devices at once, opened by their names: one for each engine at most.
 #define CONTIGO_MAX_DEVICES 32
 
-/**
- * Simulated boards at once.
- */
+/// Simulated boards at once.
 #define CONTIGO_MAX_SIMS 32
 
-/**
- * Tensors of buffers that are out at once: finding a free entry looks at each.
- */
+/// Tensors of buffers that are out at once: finding a free entry looks at each.
 #define CONTIGO_MAX_TENSORS 256
 
-/**
- * Dimensions of a tensor: as many as the runtime's table has room for.
- */
+/// Dimensions of a tensor: as many as the runtime's table has room for.
 #define CONTIGO_MAX_DIMS 8
 
-/**
- * Bytes of a name, its NUL not counted.
- */
+/// Bytes of a name, its NUL not counted.
 #define CONTIGO_MAX_NAME_BYTES 127
 
-/**
- * What a call returns: CONTIGO_OK, or one of CONTIGO_E_..., which are negative. contigo_last_error has the text with the numbers.
- */
+/// What a call returns: CONTIGO_OK, or one of CONTIGO_E_..., which are negative. contigo_last_error has the text with the numbers.
 typedef int32_t contigo_status;
 
-/**
- * A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be mapped and has no bus address; a device's
- * has a bus address and cannot be mapped. One thread at a time uses it; any thread may.
- */
+/// A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be mapped and has no bus address; a device's
+/// has a bus address and cannot be mapped. One thread at a time uses it; any thread may.
 typedef uint64_t contigo_buf;
 
-/**
- * What a buffer is. Units: bytes.
- */
+/// What a buffer is. Units: bytes.
 typedef struct {
-    /**
-     * sizeof(contigo_buf_info).
-     */
+    /// sizeof(contigo_buf_info).
     size_t struct_size;
-    /**
-     * How many bytes it shows; while it is a device's, how many there are at addr.
-     */
+    /// How many bytes it shows; while it is a device's, how many there are at addr.
     size_t len_bytes;
-    /**
-     * Where the first of them is, from the beginning of the heap; 0 while it is a device's.
-     */
+    /// Where the first of them is, from the beginning of the heap; 0 while it is a device's.
     size_t offset_bytes;
-    /**
-     * The bus address of what the last hand-over named, through that port:
-     * contigo_buf_to_device's bytes, or those that the last job used. 0 while the buffer is the
-     * CPU's.
-     */
+    /// The bus address of what the last hand-over named, through that port:
+    /// contigo_buf_to_device's bytes, or those that the last job used. 0 while the buffer is the
+    /// CPU's.
     uint64_t addr;
-    /**
-     * 1 while it is a device's.
-     */
+    /// 1 while it is a device's.
     uint32_t device_owned;
-    /**
-     * Always 0.
-     */
+    /// Always 0.
     uint32_t reserved;
 } contigo_buf_info;
 
-/**
- * A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it can be closed at any time.
- */
+/// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it can be closed at any time.
 typedef uint64_t contigo_port;
 
-/**
- * A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once, when the program begins.
- */
-typedef uint64_t contigo_heap;
+/// Code that was loaded for a GPU.
+typedef uint64_t contigo_module;
 
-/**
- * A device that was opened by its name: one opening serves its registers, its engine and its
- * memory. It can be closed once all of them are.
- */
-typedef uint64_t contigo_device;
-
-/**
- * The registers and the interrupt of a device that a program drives itself.
- */
-typedef uint64_t contigo_registers;
-
-/**
- * A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is left to chance.
- */
-typedef uint64_t contigo_sim;
-
-/**
- * Which engine, and how it is reached: sim, or uio; neither for a GPU's.
- */
+/// What a driver says of one operand of its jobs.
 typedef struct {
-    /**
-     * sizeof(contigo_engine_options).
-     */
-    size_t struct_size;
-    /**
-     * CONTIGO_ENGINE_.... For a real device this is the program's word: the registers are this
-     * accelerator's. Those of another one are not always told apart by what they read as, and
-     * would be given addresses by this one's map.
-     */
-    uint32_t kind;
-    /**
-     * 1: wait without the interrupt, by looking again and again. For a real device only.
-     */
-    uint32_t polled;
-    /**
-     * The port that the device's bus master is wired to. For a real device this is the program's word: in this bitstream, on this board, the
-     * device reaches memory through this port and no other way, and nobody else drives it. A wrong port writes into other memory. A GPU's is
-     * checked: its engine takes no other, and no other engine takes it.
-     */
-    contigo_port port;
-    /**
-     * The simulated board on which a new device of this kind is made; 0: a real one, or a GPU.
-     */
-    contigo_sim sim;
-    /**
-     * The UIO device's name: its node in the device tree, with its unit address (dma-controller@f8003000) or without, or what its driver
-     * calls it. NULL with sim, and for a GPU. It is not kept.
-     */
-    const char *uio;
-    /**
-     * The heap for what the driver itself needs, carved once; 0: none.
-     */
-    contigo_heap heap;
-    /**
-     * A device that was opened by its name (contigo_device_open), in the place of sim and
-     * uio; 0: one of those. Its port may be 0 where the kernel says it, or the simulated
-     * board.
-     */
-    contigo_device device;
-} contigo_engine_options;
+    /// CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
+    uint32_t direction;
+    /// Always 0.
+    uint32_t reserved;
+    /// Its bus address is a multiple of so many bytes, a power of two; 0: of 1.
+    size_t align_bytes;
+    /// The fewest bytes; 0: 1.
+    size_t min_bytes;
+    /// The most that one job takes; 0: any.
+    size_t max_bytes;
+} contigo_operand_spec;
 
-/**
- * An engine: one accelerator behind one port, with at most one job at a time.
- */
+/// One parameter of a kernel of CUDA.
+typedef struct {
+    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer, which
+    /// gets the address of the job's next operand.
+    uint32_t words;
+    /// Always 0.
+    uint32_t reserved;
+    /// What that operand is.
+    contigo_operand_spec operand;
+} contigo_parameter;
+
+/// An engine: one channel of one device, its driver, and its jobs in flight.
 typedef uint64_t contigo_engine;
 
-/**
- * How an engine's jobs ended.
- */
-typedef struct {
-    /**
-     * sizeof(contigo_engine_stats).
-     */
-    size_t struct_size;
-    /**
-     * Jobs whose doorbell was rung.
-     */
-    uint64_t started;
-    /**
-     * Jobs whose result came back.
-     */
-    uint64_t completed;
-    /**
-     * Jobs that timed out, failed, or were cancelled.
-     */
-    uint64_t stopped;
-    /**
-     * 1: a device that would not stop keeps the engine busy.
-     */
-    uint32_t busy;
-    /**
-     * Always 0.
-     */
-    uint32_t reserved;
-} contigo_engine_stats;
+/// A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once, when the program begins.
+typedef uint64_t contigo_heap;
 
-/**
- * A bus master that is bound to the kernel module contigo.
- */
+/// A device that was opened by its name: one opening serves its registers, its engine and its
+/// memory. It can be closed once all of them are.
+typedef uint64_t contigo_device;
+
+/// Where the device finds an operand's bytes.
+typedef struct {
+    /// The bus address.
+    uint64_t addr;
+    /// How many bytes.
+    size_t len_bytes;
+} contigo_dev_slice;
+
+/// What a device said at the end of a job.
+typedef struct {
+    /// sizeof(contigo_completion).
+    size_t struct_size;
+    /// How many bytes the device wrote, from the beginning of the operand that it writes.
+    size_t bytes;
+    /// 0: it does not tell, and bytes is 0.
+    uint32_t has_bytes;
+    /// The driver's number of the job's place: 0 to one less than its depth.
+    uint32_t slot;
+    /// What the device's status says, as the driver's documentation has it.
+    uint32_t status;
+    /// 1: this job failed, and the others went on.
+    uint32_t failed;
+    /// What else it says: a return value, a cycle count, a packet's user words.
+    uint32_t words[4];
+} contigo_completion;
+
+/// A driver in C: what its jobs look like, and four functions, each of which gets context first.
+/// The library checks, cleans caches, keeps the buffers, and stops the device; the functions write
+/// and read registers (contigo_registers_..., or the program's own).
+///
+/// They answer 0, or a number that the text of the refusal has. They are called one at a time, from
+/// whichever thread calls the engine, and must not unwind or jump out. **A function that calls its own
+/// engine is refused with CONTIGO_E_IN_CALL; one that never returns cannot be interrupted**, and
+/// holds the thread and the engine for ever.
+typedef struct {
+    /// sizeof(contigo_driver_ops).
+    size_t struct_size;
+    /// The core's name, for messages. It is copied.
+    const char *name;
+    /// How many jobs the device takes at once; 0: 1. Slots are 0 to one less.
+    uint32_t depth;
+    /// 1: jobs may end in another order than they were started in.
+    uint32_t out_of_order;
+    /// How many bits the narrowest register that holds a bus address has; 0: 64.
+    uint32_t addr_bits;
+    /// How many operands a job has: 1 to 16.
+    uint32_t n_operands;
+    /// Each of them. They are copied.
+    const contigo_operand_spec *operands;
+    /// Are these operands and argument words what the hardware takes? Starts nothing. NULL: always.
+    contigo_status (*check)(void *context, const contigo_dev_slice *operands, size_t n, const uint32_t *args, size_t args_words);
+    /// Gives the device one job, which check has passed, in a free slot; a stopped device starts. On
+    /// an error the device is stopped before anything is given back.
+    contigo_status (*submit)(void *context,
+                             uint32_t slot,
+                             const contigo_dev_slice *operands,
+                             size_t n,
+                             const uint32_t *args,
+                             size_t args_words);
+    /// Has a job ended? Looks once at least, and waits at most timeout_us. ended 1 and done tell
+    /// of one, and done.slot says which; each end is told once. An error: the channel cannot go on,
+    /// and is stopped.
+    contigo_status (*poll)(void *context, uint32_t timeout_us, contigo_completion *done, uint32_t *ended);
+    /// Stops the device, in bounded time, whatever it was doing. After a 0 it touches no memory of any
+    /// job until the next submit, which names slot 0. Otherwise its buffers stay the device's.
+    contigo_status (*stop)(void *context);
+} contigo_driver_ops;
+
+/// Which driver, and of what.
+typedef struct {
+    /// sizeof(contigo_engine_options).
+    size_t struct_size;
+    /// The driver's name. contigo_inventory lists them, with their settings and jobs.
+    const char *driver;
+    /// The device (contigo_device_open, contigo_sim_device).
+    contigo_device device;
+    /// The port that its bus master is wired to; 0 where the kernel or the simulated board says it.
+    contigo_port port;
+    /// The window of its registers: a PCI function's BAR; 0 for others.
+    uint32_t window;
+    /// 1: wait without the interrupt, by looking again and again.
+    uint32_t polled;
+    /// Where memory of the driver's own is carved from, once; 0: none.
+    contigo_heap heap;
+    /// How much; 0: as much as the driver asks for.
+    size_t heap_bytes;
+    /// Settings that no register tells, name=number,name=number; NULL: none.
+    const char *settings;
+    /// The description of a kernel, as its tool wrote it, for a driver that needs one; or NULL.
+    const uint8_t *map;
+    /// Its length.
+    size_t map_bytes;
+} contigo_engine_options;
+
+/// What an engine's driver says of it, and what became of its jobs.
+typedef struct {
+    /// sizeof(contigo_engine_info).
+    size_t struct_size;
+    /// How many operands a job has.
+    uint32_t operands;
+    /// How many jobs can be in flight.
+    uint32_t depth;
+    /// How many are.
+    uint32_t in_flight;
+    /// How many have ended, and nobody has taken their end yet.
+    uint32_t ended;
+    /// 1: jobs end in the order in which they were started.
+    uint32_t in_order;
+    /// 1: the device would not stop. Reset it, then contigo_queue_stop.
+    uint32_t stopped;
+    /// Jobs that the device was given.
+    uint64_t started;
+    /// Jobs that ended well.
+    uint64_t completed;
+    /// Jobs that failed alone, while the others went on.
+    uint64_t failed;
+    /// Jobs that had not ended when the device was stopped.
+    uint64_t cancelled;
+    /// How often the device was stopped.
+    uint64_t stops;
+    /// How often the device was left without a job: for a stream, loss.
+    uint64_t ran_dry;
+} contigo_engine_info;
+
+/// A bus master that is bound to the kernel module contigo.
 typedef uint64_t contigo_kernel_port;
 
-/**
- * Which memory, and what it must be. What is 0 has its default.
- */
+/// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is left to chance.
+typedef uint64_t contigo_sim;
+
+/// Which memory, and what it must be. What is 0 has its default.
 typedef struct {
-    /**
-     * sizeof(contigo_heap_options).
-     */
+    /// sizeof(contigo_heap_options).
     size_t struct_size;
-    /**
-     * CONTIGO_HEAP_....
-     */
+    /// CONTIGO_HEAP_....
     uint32_t kind;
-    /**
-     * The block's last byte must be reachable with so many address bits; 0: 64.
-     */
+    /// The block's last byte must be reachable with so many address bits; 0: 64.
     uint32_t addr_bits;
-    /**
-     * The block's size in bytes, where it is made here; otherwise how large it must be at least.
-     */
+    /// The block's size in bytes, where it is made here; otherwise how large it must be at least.
     size_t len_bytes;
-    /**
-     * What the block's address must be a multiple of, a power of two; 0: 64.
-     */
+    /// What the block's address must be a multiple of, a power of two; 0: 64.
     size_t align_bytes;
-    /**
-     * The device's or the heap's name. It is not kept.
-     */
+    /// The device's or the heap's name. It is not kept.
     const char *name;
-    /**
-     * The simulated board.
-     */
+    /// The simulated board.
     contigo_sim sim;
-    /**
-     * For whom a dma-heap's block is; 0: for nobody.
-     */
+    /// For whom a dma-heap's block is; 0: for nobody.
     contigo_kernel_port kernel_port;
-    /**
-     * For CONTIGO_HEAP_CUDA: which GPU, as CUDA counts them (CUDA_VISIBLE_DEVICES).
-     */
+    /// For CONTIGO_HEAP_CUDA: which GPU, as CUDA counts them (CUDA_VISIBLE_DEVICES).
     uint32_t gpu;
-    /**
-     * For CONTIGO_HEAP_CUDA: 1, write-combined, for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very
-     * slowly.
-     */
+    /// For CONTIGO_HEAP_CUDA: 1, write-combined, for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very
+    /// slowly.
     uint32_t write_combined;
-    /**
-     * For CONTIGO_HEAP_NAMED: the device whose memory it is; 0: the memory is opened alone.
-     */
+    /// For CONTIGO_HEAP_NAMED: the device whose memory it is; 0: the memory is opened alone.
     contigo_device device;
 } contigo_heap_options;
 
-/**
- * What a heap is.
- */
+/// What a heap is.
 typedef struct {
-    /**
-     * sizeof(contigo_heap_info).
-     */
+    /// sizeof(contigo_heap_info).
     size_t struct_size;
-    /**
-     * The block's size in bytes.
-     */
+    /// The block's size in bytes.
     size_t len_bytes;
-    /**
-     * How many bytes can still be carved, before alignment.
-     */
+    /// How many bytes can still be carved, before alignment.
     size_t free_bytes;
-    /**
-     * The cache line: what a pool's slots must be multiples of.
-     */
+    /// The cache line: what a pool's slots must be multiples of.
     size_t line_bytes;
-    /**
-     * Where the block lies, as the memory knows it; a port may add its offset.
-     */
+    /// Where the block lies, as the memory knows it; a port may add its offset.
     uint64_t base;
 } contigo_heap_info;
 
-/**
- * What a heap has done since it was opened.
- */
+/// What a heap has done since it was opened.
 typedef struct {
-    /**
-     * sizeof(contigo_heap_stats).
-     */
+    /// sizeof(contigo_heap_stats).
     size_t struct_size;
-    /**
-     * Cache maintenance calls.
-     */
+    /// Cache maintenance calls.
     uint64_t syncs;
-    /**
-     * Bytes made visible to devices, rounded out to whole lines where devices write.
-     */
+    /// Bytes made visible to devices, rounded out to whole lines where devices write.
     uint64_t bytes_synced_for_device;
-    /**
-     * Bytes taken back for the CPU.
-     */
+    /// Bytes taken back for the CPU.
     uint64_t bytes_synced_for_cpu;
-    /**
-     * Bytes that contigo_buf_write copied: the only copy in this library.
-     */
+    /// Bytes that contigo_buf_write copied: the only copy in this library.
     uint64_t bytes_copied;
-    /**
-     * Pieces carved.
-     */
+    /// Pieces carved.
     uint64_t carves;
 } contigo_heap_stats;
 
-/**
- * One matrix product, C = A * B + bias.
- */
+/// Which bytes of which buffer a job uses. The buffer is the CPU's, or a device's from an earlier
+/// job or contigo_buf_to_device; then the bytes count from the first that was handed over. The
+/// driver says what the device does with them.
 typedef struct {
-    /**
-     * sizeof(contigo_gemm8_args).
-     */
-    size_t struct_size;
-    /**
-     * Rows of A and C: 1 to 4096.
-     */
-    uint32_t m;
-    /**
-     * Columns of B and C: 16 to 4096, a multiple of 16.
-     */
-    uint32_t n;
-    /**
-     * Columns of A, rows of B: 16 to 4096, a multiple of 16.
-     */
-    uint32_t k;
-    /**
-     * CONTIGO_GEMM8_INT8 or CONTIGO_GEMM8_INT32.
-     */
-    uint32_t output;
-    /**
-     * 1: negative sums become 0.
-     */
-    uint32_t relu;
-    /**
-     * For int8: how many bits, 0 to 31.
-     */
-    uint32_t shift;
-} contigo_gemm8_args;
-
-/**
- * Which bytes of which buffer a job uses. The buffer is the CPU's, or a device's from an earlier job or contigo_buf_to_device; then the
- * bytes count from the first that was handed over.
- */
-typedef struct {
-    /**
-     * The buffer.
-     */
+    /// The buffer.
     contigo_buf buf;
-    /**
-     * The first byte, from the first that the buffer shows.
-     */
+    /// The first byte, from the first that the buffer shows.
     size_t offset_bytes;
-    /**
-     * How many.
-     */
+    /// How many.
     size_t len_bytes;
 } contigo_operand;
 
-/**
- * A job under way. Its handle is stale once the job has ended, however it ended.
- */
+/// A job. Its handle is stale once its end was taken.
 typedef uint64_t contigo_job;
 
-/**
- * A pool: equal slots over one piece of a heap. Any number of threads may take and release at once.
- */
+/// The map of a kernel that HLS made. It opens nothing: the same bytes are map of
+/// contigo_engine_options, with the driver ap_ctrl.
+typedef uint64_t contigo_kernel;
+
+/// What a kernel takes.
+typedef struct {
+    /// sizeof(contigo_kernel_info).
+    size_t struct_size;
+    /// How many operands a job has: its pointers.
+    uint32_t operands;
+    /// How many argument words: one for each scalar, two where it has more than 32 bits.
+    uint32_t args_words;
+    /// How many words a completion has.
+    uint32_t result_words;
+    /// How many bytes its register window has at least.
+    uint32_t window_bytes;
+} contigo_kernel_info;
+
+/// A pool: equal slots over one piece of a heap. Any number of threads may take and release at once.
 typedef uint64_t contigo_pool;
 
-/**
- * A port of the program's own board.
- */
+/// A port of the program's own board.
 typedef struct {
-    /**
-     * sizeof(contigo_port_options).
-     */
+    /// sizeof(contigo_port_options).
     size_t struct_size;
-    /**
-     * The name that errors print, 1 to CONTIGO_MAX_NAME_BYTES bytes. It is copied.
-     */
+    /// The name that errors print, 1 to CONTIGO_MAX_NAME_BYTES bytes. It is copied.
     const char *name;
-    /**
-     * What a master adds: bus address = physical address + offset.
-     */
+    /// What a master adds: bus address = physical address + offset.
     uint64_t offset;
-    /**
-     * The first bus address that reaches memory.
-     */
+    /// The first bus address that reaches memory.
     uint64_t window_first;
-    /**
-     * The last bus address that reaches memory.
-     */
+    /// The last bus address that reaches memory.
     uint64_t window_last;
-    /**
-     * How many address lines the master drives: 1 to 64.
-     */
+    /// How many address lines the master drives: 1 to 64.
     uint32_t addr_bits;
-    /**
-     * 1: it snoops the CPU's caches; 0: it does not.
-     */
+    /// 1: it snoops the CPU's caches; 0: it does not.
     uint32_t coherent;
-    /**
-     * The simulated board whose bus it is on; 0: the SoC's.
-     */
+    /// The simulated board whose bus it is on; 0: the SoC's.
     contigo_sim sim;
 } contigo_port_options;
 
-/**
- * What a simulated board is made of. All zero but struct_size: nothing goes wrong, seed 0.
- *
- * Each fault strikes in so many of 1,000 jobs.
- */
+/// The registers and the interrupt of a device that a program drives itself.
+typedef uint64_t contigo_registers;
+
+/// A register of 32 bits, as the device's manual has it: write it down once, as a constant.
 typedef struct {
-    /**
-     * sizeof(contigo_sim_options).
-     */
+    /// From the window's first byte; a multiple of 4.
+    uint32_t offset_bytes;
+    /// CONTIGO_READ_WRITE, CONTIGO_READ_ONLY...
+    uint32_t access;
+} contigo_register;
+
+/// What a simulated board is made of. All zero but struct_size: nothing goes wrong, seed 0.
+///
+/// Each fault strikes in so many of 1,000 jobs.
+typedef struct {
+    /// sizeof(contigo_sim_options).
     size_t struct_size;
-    /**
-     * The seed.
-     */
+    /// The seed.
     uint64_t seed;
-    /**
-     * The interrupt comes up to ten times as late as the result.
-     */
+    /// The interrupt comes up to ten times as late as the result.
     uint16_t late_irq;
-    /**
-     * The interrupt never comes; the status register is right.
-     */
+    /// The interrupt never comes; the status register is right.
     uint16_t lost_irq;
-    /**
-     * The device ends with an error bit.
-     */
+    /// The device ends with an error bit.
     uint16_t error;
-    /**
-     * The device says that it is done, and wrote only a part.
-     */
+    /// The device says that it is done, and wrote only a part.
     uint16_t short_transfer;
-    /**
-     * The device hangs until it is told to stop.
-     */
+    /// The device hangs until it is told to stop.
     uint16_t hang;
-    /**
-     * The device hangs and does not stop before contigo_engine_reset.
-     */
+    /// The device hangs and does not stop before contigo_device_reset.
     uint16_t stuck;
 } contigo_sim_options;
 
-/**
- * What a buffer is lent as. Elements follow each other in C's order.
- */
+/// What a buffer is lent as. Elements follow each other in C's order.
 typedef struct {
-    /**
-     * sizeof(contigo_tensor_options).
-     */
+    /// sizeof(contigo_tensor_options).
     size_t struct_size;
-    /**
-     * ndim dimensions, the outermost first. It is copied; NULL where ndim is 0, a scalar.
-     */
+    /// ndim dimensions, the outermost first. It is copied; NULL where ndim is 0, a scalar.
     const int64_t *shape;
-    /**
-     * How many dimensions: at most CONTIGO_MAX_DIMS.
-     */
+    /// How many dimensions: at most CONTIGO_MAX_DIMS.
     uint32_t ndim;
-    /**
-     * DLDataTypeCode: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool.
-     */
+    /// DLDataTypeCode: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool.
     uint8_t dtype_code;
-    /**
-     * Bits of an element: a multiple of 8.
-     */
+    /// Bits of an element: a multiple of 8.
     uint8_t dtype_bits;
-    /**
-     * Always 0.
-     */
+    /// Always 0.
     uint16_t reserved;
-    /**
-     * 1: the consumer may not write. Refused together with legacy, which cannot say it.
-     */
+    /// 1: the consumer may not write. Refused together with legacy, which cannot say it.
     uint32_t read_only;
-    /**
-     * 1: the data pointer is the heap's first byte, and byte_offset leads to the buffer; 0: the data pointer leads there itself.
-     */
+    /// 1: the data pointer is the heap's first byte, and byte_offset leads to the buffer; 0: the data pointer leads there itself.
     uint32_t keep_byte_offset;
-    /**
-     * 1: the form before DLPack 1.0, a DLManagedTensor; 0: a DLManagedTensorVersioned.
-     */
+    /// 1: the form before DLPack 1.0, a DLManagedTensor; 0: a DLManagedTensorVersioned.
     uint32_t legacy;
-    /**
-     * What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256 for dlpack.h; 0: nothing.
-     */
+    /// What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256 for dlpack.h; 0: nothing.
     uint32_t align_bytes;
 } contigo_tensor_options;
 
-/**
- * Which bytes of a heap a tensor is.
- */
+/// Which bytes of a heap a tensor is.
 typedef struct {
-    /**
-     * sizeof(contigo_tensor_info).
-     */
+    /// sizeof(contigo_tensor_info).
     size_t struct_size;
-    /**
-     * Where the lowest element is, from the beginning of the heap.
-     */
+    /// Where the lowest element is, from the beginning of the heap.
     size_t offset_bytes;
-    /**
-     * From the lowest element's first byte to the highest one's last.
-     */
+    /// From the lowest element's first byte to the highest one's last.
     size_t len_bytes;
-    /**
-     * 1: its producer forbids to write.
-     */
+    /// 1: its producer forbids to write.
     uint32_t read_only;
-    /**
-     * Always 0.
-     */
+    /// Always 0.
     uint32_t reserved;
 } contigo_tensor_info;
 
-/**
- * It was done.
- */
+/// It was done.
 #define CONTIGO_OK 0
 
-/**
- * A pointer that must not be NULL is.
- */
+/// A pointer that must not be NULL is.
 #define CONTIGO_E_NULL -1
 
-/**
- * A number that is no handle.
- */
+/// A number that is no handle.
 #define CONTIGO_E_HANDLE -2
 
-/**
- * The object is gone: released, closed, ended, or given away. Also the second release of one handle.
- */
+/// The object is gone: released, closed, ended, or given away. Also the second release of one handle.
 #define CONTIGO_E_STALE -3
 
-/**
- * A handle, an engine, or a port of another kind.
- */
+/// A handle, a port, or a register of another kind; or the device has no interrupt.
 #define CONTIGO_E_KIND -4
 
-/**
- * Another thread is in a call with this object. Use a handle from one thread at a time.
- */
+/// Another thread is in a call with this object. Use a handle from one thread at a time.
 #define CONTIGO_E_IN_CALL -5
 
-/**
- * Others still use this object: its buffers, its engines, a call of another thread. Release them first.
- */
+/// Others still use this object: its buffers, its engines, a call of another thread. Release them first.
 #define CONTIGO_E_STILL_USED -6
 
-/**
- * A fixed table of this library is full (CONTIGO_MAX_...).
- */
+/// A fixed table of this library is full (CONTIGO_MAX_...).
 #define CONTIGO_E_TABLE_FULL -7
 
-/**
- * The buffer is mapped, so that nobody else may have it. Unmap it first.
- */
+/// The buffer is mapped, so that nobody else may have it. Unmap it first.
 #define CONTIGO_E_MAPPED -8
 
-/**
- * The buffer is not mapped.
- */
+/// The buffer is not mapped.
 #define CONTIGO_E_NOT_MAPPED -9
 
-/**
- * The buffer is a device's. Wait for its job, or take it back with contigo_buf_to_cpu.
- */
+/// The buffer is a device's. Wait for its job, or take it back with contigo_buf_to_cpu.
 #define CONTIGO_E_DEVICE_OWNED -10
 
-/**
- * The buffer is the CPU's, and has no bus address. Hand it over with contigo_buf_to_device.
- */
+/// The buffer is the CPU's, and has no bus address. Hand it over with contigo_buf_to_device.
 #define CONTIGO_E_CPU_OWNED -11
 
-/**
- * The buffer's device would not stop. The buffer is leaked and never freed, because the device may still write it.
- */
-#define CONTIGO_E_LEAKED -12
-
-/**
- * A structure's struct_size cannot be, or it has something set that this library does not know.
- */
+/// A structure's struct_size cannot be, or it has something set that this library does not know.
 #define CONTIGO_E_STRUCT -13
 
-/**
- * A text is not UTF-8, or too long.
- */
+/// A text is not UTF-8, or too long.
 #define CONTIGO_E_TEXT -14
 
-/**
- * A number is none of those that this header lists for it.
- */
+/// A number is none of those that this header lists for it.
 #define CONTIGO_E_VALUE -15
 
-/**
- * One buffer is two operands of one job, or a copy is from a buffer into itself.
- */
+/// One buffer is two operands of one job, or a copy is from a buffer into itself.
 #define CONTIGO_E_SAME_BUFFER -16
 
-/**
- * The engine has a job. Wait for it, or cancel it.
- */
+/// The engine has jobs whose end nobody took. Wait for them, or cancel them.
 #define CONTIGO_E_HAS_JOB -17
 
-/**
- * A defect of this library was caught. Please report it.
- */
+/// A defect of this library was caught. Please report it.
 #define CONTIGO_E_INTERNAL -18
 
-/**
- * An alignment is no power of two.
- */
+/// An alignment is no power of two.
 #define CONTIGO_E_NOT_POWER_OF_TWO -100
 
-/**
- * A range runs past the end of what it indexes.
- */
+/// A range runs past the end of what it indexes.
 #define CONTIGO_E_OUT_OF_RANGE -101
 
-/**
- * The bytes cannot be viewed so.
- */
+/// The bytes cannot be viewed so.
 #define CONTIGO_E_VIEW -102
 
-/**
- * The block is in pieces on the bus.
- */
+/// The block is in pieces on the bus.
 #define CONTIGO_E_NOT_CONTIGUOUS -103
 
-/**
- * An address is not aligned as was asked for.
- */
+/// An address is not aligned as was asked for.
 #define CONTIGO_E_MISALIGNED -104
 
-/**
- * The block is too small, or no whole number of cache lines.
- */
+/// The block is too small, or no whole number of cache lines.
 #define CONTIGO_E_BLOCK_SIZE -105
 
-/**
- * The block ends above the address width asked for.
- */
+/// The block ends above the address width asked for.
 #define CONTIGO_E_TOO_HIGH -106
 
-/**
- * The memory has no address for a device. The text says what to install.
- */
+/// The memory has no address for a device. The text says what to install.
 #define CONTIGO_E_NO_ADDRESS -107
 
-/**
- * A pointer or an address is not inside this heap.
- */
+/// A pointer or an address is not inside this heap.
 #define CONTIGO_E_NOT_OURS -108
 
-/**
- * Nothing that large is left.
- */
+/// Nothing that large is left.
 #define CONTIGO_E_EXHAUSTED -109
 
-/**
- * Every slot of the pool is taken.
- */
+/// Every slot of the pool is taken.
 #define CONTIGO_E_NO_SLOTS -110
 
-/**
- * A slot is no whole number of cache lines.
- */
+/// A slot is no whole number of cache lines.
 #define CONTIGO_E_SLOT_SIZE -111
 
-/**
- * The block can only be synchronised as a whole, and has another buffer.
- */
+/// The block can only be synchronised as a whole, and has another buffer.
 #define CONTIGO_E_WHOLE_BLOCK -112
 
-/**
- * The parts of the heap cannot be counted any further.
- */
+/// The parts of the heap cannot be counted any further.
 #define CONTIGO_E_TOO_MANY_PARTS -113
 
-/**
- * The port, or the engine's registers, cannot reach these bytes.
- */
+/// The port, or the engine's registers, cannot reach these bytes.
 #define CONTIGO_E_UNREACHABLE -114
 
-/**
- * The memory's addresses are for another bus.
- */
+/// The memory's addresses are for another bus.
 #define CONTIGO_E_WRONG_BUS -115
 
-/**
- * The kernel and the port disagree on whether the memory is coherent.
- */
+/// The kernel and the port disagree on whether the memory is coherent.
 #define CONTIGO_E_COHERENCY -116
 
-/**
- * Nobody can maintain the caches of this memory, and the port does not snoop.
- */
+/// Nobody can maintain the caches of this memory, and the port does not snoop.
 #define CONTIGO_E_CANNOT_SYNC -117
 
-/**
- * The device would write into a cache line that another buffer shares.
- */
+/// The device would write into a cache line that another buffer shares.
 #define CONTIGO_E_SHARED_LINE -118
 
-/**
- * The engine uses this operand in another direction.
- */
+/// The engine uses this operand in another direction.
 #define CONTIGO_E_WRONG_DIRECTION -119
 
-/**
- * An operand is too small for the job.
- */
+/// An operand is too small for the job.
 #define CONTIGO_E_BUFFER_SIZE -120
 
-/**
- * An operand's bus address is not aligned as the engine needs.
- */
+/// An operand's bus address is not aligned as the engine needs.
 #define CONTIGO_E_BUFFER_ALIGN -121
 
-/**
- * An argument is outside what is possible. The text has the limits.
- */
+/// An argument is outside what is possible. The text has the limits.
 #define CONTIGO_E_ARGUMENT -122
 
-/**
- * The engine is busy (contigo_engine_recover), or its device has a driver already.
- */
+/// The device has a driver already.
 #define CONTIGO_E_BUSY -123
 
-/**
- * The job did not end in time. The device was stopped, and the buffers are back.
- */
+/// The job did not end in time. The device was stopped, and the buffers are back.
 #define CONTIGO_E_TIMEOUT -124
 
-/**
- * The device reports an error. It was stopped, and the buffers are back.
- */
+/// The device reports an error. It was stopped, and the buffers are back.
 #define CONTIGO_E_FAULT -125
 
-/**
- * The device says it is done, and moved too little. The buffers are back.
- */
+/// The device says it is done, and moved too little. The buffers are back.
 #define CONTIGO_E_SHORT_TRANSFER -126
 
-/**
- * The device would not stop. Its buffers are leaked; reset it, then contigo_engine_recover.
- */
+/// The device would not stop, and keeps its buffers. Reset it, then contigo_queue_stop.
 #define CONTIGO_E_WILL_NOT_STOP -127
 
-/**
- * The register window is too small: this is another device.
- */
+/// The register window is too small: this is another device.
 #define CONTIGO_E_REGISTER_WINDOW -128
 
-/**
- * A system call failed. The text has its name and the errno.
- */
+/// A system call failed. The text has its name and the errno.
 #define CONTIGO_E_OS -129
 
-/**
- * The kernel does not give this program the device. The text says what to change.
- */
+/// The kernel does not give this program the device. The text says what to change.
 #define CONTIGO_E_DENIED -130
 
-/**
- * A name is empty, too long, or has a /.
- */
+/// A name is empty, too long, or has a /.
 #define CONTIGO_E_BAD_NAME -131
 
-/**
- * There is no such device.
- */
+/// There is no such device.
 #define CONTIGO_E_NOT_FOUND -132
 
-/**
- * Several devices are called that.
- */
+/// Several devices are called that.
 #define CONTIGO_E_AMBIGUOUS -133
 
-/**
- * A file under /sys is not there.
- */
+/// A file under /sys is not there.
 #define CONTIGO_E_ATTRIBUTE_MISSING -134
 
-/**
- * A file under /sys or /proc cannot be read or written.
- */
+/// A file under /sys or /proc cannot be read or written.
 #define CONTIGO_E_ATTRIBUTE_UNREADABLE -135
 
-/**
- * A file under /sys is empty.
- */
+/// A file under /sys is empty.
 #define CONTIGO_E_ATTRIBUTE_EMPTY -136
 
-/**
- * A file, an ioctl or a register says what cannot be.
- */
+/// A file, an ioctl or a register says what cannot be.
 #define CONTIGO_E_ATTRIBUTE_NONSENSE -137
 
-/**
- * A setting makes this memory or device unusable. The text says what to change.
- */
+/// A setting makes this memory or device unusable. The text says what to change.
 #define CONTIGO_E_UNSUITABLE -138
 
-/**
- * /proc/self/pagemap hides addresses: run as root, or with CAP_SYS_ADMIN.
- */
+/// /proc/self/pagemap hides addresses: run as root, or with CAP_SYS_ADMIN.
 #define CONTIGO_E_PAGEMAP_HIDDEN -139
 
-/**
- * Another process, or another part of this one, has it open.
- */
+/// Another process, or another part of this one, has it open.
 #define CONTIGO_E_IN_USE -140
 
-/**
- * The kernel would not pin so much memory (RLIMIT_MEMLOCK).
- */
+/// The kernel would not pin so much memory (RLIMIT_MEMLOCK).
 #define CONTIGO_E_PIN_LIMIT -141
 
-/**
- * Another thread's cache maintenance did not end in time. Nothing was done; try again.
- */
+/// Another thread's cache maintenance did not end in time. Nothing was done; try again.
 #define CONTIGO_E_CONTENDED -142
 
-/**
- * A tensor is not what the exchange, or the consumer's demand, allows. The text has the rule and the numbers.
- */
+/// A tensor is not what the exchange, or the consumer's demand, allows. The text has the rule and the numbers.
 #define CONTIGO_E_TENSOR -143
 
-/**
- * A consumer has this buffer's tensor, or the buffer was not taken back yet (contigo_buf_unlend).
- */
+/// A consumer has this buffer's tensor, or the buffer was not taken back yet (contigo_buf_unlend).
 #define CONTIGO_E_TENSOR_OUT -144
 
-/**
- * NVIDIA's driver refused, or tells now of a kernel that failed before. The text has its function, and the code with its name; from 700 on the
- * GPU is lost to this program.
- */
+/// NVIDIA's driver refused, or tells now of a kernel that failed before. The text has its function, and the code with its name; from 700 on the
+/// GPU is lost to this program.
 #define CONTIGO_E_CUDA -145
 
-/**
- * A library of the system is not there, as NVIDIA's driver. The text says what to install.
- */
+/// A library of the system is not there, as NVIDIA's driver. The text says what to install.
 #define CONTIGO_E_NO_LIBRARY -146
 
-/**
- * This process is a child of fork, and whatever the library has is its parent's: every call is
- * refused, and touches nothing. Start a program by exec, or fork before the first call.
- */
+/// This process is a child of fork, and whatever the library has is its parent's: every call is
+/// refused, and touches nothing. Start a program by exec, or fork before the first call.
 #define CONTIGO_E_FORKED -147
 
-/**
- * There is a limit on these, and it is reached. The text says on what, and how many there can be.
- */
+/// There is a limit on these, and it is reached. The text says on what, and how many there can be.
 #define CONTIGO_E_TOO_MANY -148
 
-/**
- * A register that tells devices apart says that this is another one. The text has what it holds,
- * and what was expected.
- */
+/// A register that tells devices apart says that this is another one. The text has what it holds,
+/// and what was expected.
 #define CONTIGO_E_WRONG_DEVICE -149
 
-/**
- * Memory or a device of this kind is not built into this library. The text has the feature.
- */
+/// Memory or a device of this kind is not built into this library. The text has the feature.
 #define CONTIGO_E_NOT_BUILT_IN -150
 
-/**
- * The memory belongs to a device: open that one, and the memory from it (contigo_device_memory).
- */
+/// The memory belongs to a device: open that one, and the memory from it (contigo_device_memory).
 #define CONTIGO_E_NEEDS_DEVICE -151
 
-/**
- * An operand is longer than the device takes in one job. Cut it.
- */
+/// An operand is longer than the device takes in one job. Cut it.
 #define CONTIGO_E_OPERAND_TOO_LONG -152
 
-/**
- * As many jobs are in flight as the queue or the device holds. Take one that ended out first.
- */
+/// As many jobs are in flight as the queue or the device holds. Take one that ended out first.
 #define CONTIGO_E_QUEUE_FULL -153
 
-/**
- * The queue was stopped with jobs in it. Take them back first.
- */
+/// The device would not stop. Reset it, then contigo_queue_stop.
 #define CONTIGO_E_QUEUE_STOPPED -154
 
-/**
- * The device tells of a job that it does not have, or claims more bytes than it was given. It was
- * stopped, and the buffers are back.
- */
+/// The device tells of a job that it does not have, or claims more bytes than it was given. It was
+/// stopped, and the buffers are back.
 #define CONTIGO_E_BAD_COMPLETION -155
 
-/**
- * Another channel of the same core reset it, which ended this channel's jobs. Start them again.
- */
+/// Another channel of the same core reset it, which ended this channel's jobs. Start them again.
 #define CONTIGO_E_ENDED_BY_RESET -156
 
-/**
- * A refusal that is newer than this list. The text says what.
- */
+/// The device was stopped before this job ended. Its buffers are back.
+#define CONTIGO_E_CANCELLED -157
+
+/// A file is no map of a kernel. The text has the line and the rule.
+#define CONTIGO_E_BAD_MAP -158
+
+/// A refusal that is newer than this list. The text says what.
 #define CONTIGO_E_OTHER -999
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-/**
- * What the buffer is. CONTIGO_E_DEVICE_OWNED while a job has it.
- *
- * The caller promises:
- * info points to a structure whose struct_size is set.
- */
+/// What the buffer is. CONTIGO_E_DEVICE_OWNED while a job has it.
+///
+/// The caller promises:
+/// info points to a structure whose struct_size is set.
 contigo_status contigo_buf_get_info(contigo_buf buf, contigo_buf_info *info);
 
-/**
- * A pointer to the bytes that the buffer shows, and their number. It is valid until contigo_buf_unmap; until then the buffer cannot be
- * given away or released. access: CONTIGO_READ, and nothing may be written through the pointer, or CONTIGO_WRITE.
- *
- * CONTIGO_E_DEVICE_OWNED: a device has it. CONTIGO_E_MAPPED: it is mapped already, and one of the two wants to write.
- *
- * The caller promises:
- * ptr and len_bytes are writable. len_bytes may be NULL.
- */
+/// A pointer to the bytes that the buffer shows, and their number. It is valid until contigo_buf_unmap; until then the buffer cannot be
+/// given away or released. access: CONTIGO_READ, and nothing may be written through the pointer, or CONTIGO_WRITE.
+///
+/// CONTIGO_E_DEVICE_OWNED: a device has it. CONTIGO_E_MAPPED: it is mapped already, and one of the two wants to write.
+///
+/// The caller promises:
+/// ptr and len_bytes are writable. len_bytes may be NULL.
 contigo_status contigo_buf_map(contigo_buf buf, uint32_t access, void **ptr, size_t *len_bytes);
 
-/**
- * Gives one pointer up: it must not be used any more. CONTIGO_E_NOT_MAPPED where there is none.
- */
+/// Gives one pointer up: it must not be used any more. CONTIGO_E_NOT_MAPPED where there is none.
 contigo_status contigo_buf_unmap(contigo_buf buf);
 
-/**
- * Copies len_bytes bytes to the beginning of what the buffer shows, and counts them: this library's only copy. Data that is still to be
- * made is better made in place. CONTIGO_E_SAME_BUFFER where from lies in the buffer itself.
- *
- * The caller promises:
- * len_bytes bytes are readable at from.
- */
+/// Copies len_bytes bytes to the beginning of what the buffer shows, and counts them: this library's only copy. Data that is still to be
+/// made is better made in place. CONTIGO_E_SAME_BUFFER where from lies in the buffer itself.
+///
+/// The caller promises:
+/// len_bytes bytes are readable at from.
 contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_bytes);
 
-/**
- * Shows only len_bytes bytes from offset_bytes of what the buffer shows now. All of it stays taken.
- */
+/// Shows only len_bytes bytes from offset_bytes of what the buffer shows now. All of it stays taken.
 contigo_status contigo_buf_slice(contigo_buf buf, size_t offset_bytes, size_t len_bytes);
 
-/**
- * Shows all of the buffer again: the reverse of contigo_buf_slice. Of a part (contigo_buf_split) it is all of that part.
- */
+/// Shows all of the buffer again: the reverse of contigo_buf_slice. Of a part (contigo_buf_split) it is all of that part.
 contigo_status contigo_buf_whole(contigo_buf buf);
 
-/**
- * Cuts the buffer in two at byte at_bytes of what it shows: it keeps what is before, and rest is a buffer of its own with what is behind.
- * One of them can be a device's while the other is the CPU's, and each is released by itself. What the buffer did not show goes with the side
- * it lies on. A part can be cut again; a pool's slot is free again when all of its parts are released.
- *
- * Cut at a multiple of the heap's line_bytes: a port that does not snoop cannot write to either side of a line that both share
- * (CONTIGO_E_SHARED_LINE).
- *
- * CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED,
- * CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: it is out. CONTIGO_E_TABLE_FULL: there is no entry
- * for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot has 256 parts at most. The buffer is as it
- * was then.
- *
- * The caller promises:
- * rest is writable.
- */
+/// Cuts the buffer in two at byte at_bytes of what it shows: it keeps what is before, and rest is a buffer of its own with what is behind.
+/// One of them can be a device's while the other is the CPU's, and each is released by itself. What the buffer did not show goes with the side
+/// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are released.
+///
+/// Cut at a multiple of the heap's line_bytes: a port that does not snoop cannot write to either side of a line that both share
+/// (CONTIGO_E_SHARED_LINE).
+///
+/// CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED,
+/// CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: it is out. CONTIGO_E_TABLE_FULL: there is no entry
+/// for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot has 256 parts at most. The buffer is as it
+/// was then.
+///
+/// The caller promises:
+/// rest is writable.
 contigo_status contigo_buf_split(contigo_buf buf,
                                  size_t at_bytes,
                                  contigo_buf *rest);
 
-/**
- * Where the first byte that the buffer shows is, from the beginning of the heap. CONTIGO_E_DEVICE_OWNED while a device has it.
- *
- * The caller promises:
- * offset_bytes is writable.
- */
+/// Where the first byte that the buffer shows is, from the beginning of the heap. CONTIGO_E_DEVICE_OWNED while a device has it.
+///
+/// The caller promises:
+/// offset_bytes is writable.
 contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
 
-/**
- * Hands len_bytes bytes from offset_bytes of the buffer to a device that the program drives itself, behind port: checks that the
- * device reaches them, does the cache maintenance that they need, and answers their bus address, which addr may be NULL for.
- * direction: CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
- *
- * The buffer must be the CPU's: CONTIGO_E_DEVICE_OWNED of one that a device has.
- * CONTIGO_E_OUT_OF_RANGE; CONTIGO_E_BUFFER_SIZE for no bytes; CONTIGO_E_SHARED_LINE: the
- * device writes a line whose rest is another buffer's; CONTIGO_E_WRONG_BUS;
- * CONTIGO_E_UNREACHABLE; CONTIGO_E_CANNOT_SYNC. Nothing is handed over then. A device whose
- * register for an address is narrower than its port wants a port of its own, with that register's
- * addr_bits (contigo_port_define).
- *
- * From here on the buffer is the device's, until contigo_buf_to_cpu. It can be an operand of an
- * engine's job. Before the program rings its device's doorbell it needs no barrier: this call ends
- * with one.
- *
- * The caller promises:
- * addr is NULL or writable. Whichever device is told the address is behind port, touches these
- * bytes only, and writes only where direction says so. It has finished with them, its last write
- * included, before the buffer is taken back, given to a job, or lent.
- */
+/// Hands len_bytes bytes from offset_bytes of the buffer to a device that the program drives itself, behind port: checks that the
+/// device reaches them, does the cache maintenance that they need, and answers their bus address, which addr may be NULL for.
+/// direction: CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
+///
+/// The buffer must be the CPU's: CONTIGO_E_DEVICE_OWNED of one that a device has.
+/// CONTIGO_E_OUT_OF_RANGE; CONTIGO_E_BUFFER_SIZE for no bytes; CONTIGO_E_SHARED_LINE: the
+/// device writes a line whose rest is another buffer's; CONTIGO_E_WRONG_BUS;
+/// CONTIGO_E_UNREACHABLE; CONTIGO_E_CANNOT_SYNC. Nothing is handed over then. A device whose
+/// register for an address is narrower than its port wants a port of its own, with that register's
+/// addr_bits (contigo_port_define).
+///
+/// From here on the buffer is the device's, until contigo_buf_to_cpu. It can be an operand of an
+/// engine's job. Before the program rings its device's doorbell it needs no barrier: this call ends
+/// with one.
+///
+/// The caller promises:
+/// addr is NULL or writable. Whichever device is told the address is behind port, touches these
+/// bytes only, and writes only where direction says so. It has finished with them, its last write
+/// included, before the buffer is taken back, given to a job, or lent.
 contigo_status contigo_buf_to_device(contigo_buf buf,
                                      contigo_port port,
                                      size_t offset_bytes,
@@ -1177,557 +847,589 @@ contigo_status contigo_buf_to_device(contigo_buf buf,
                                      uint32_t direction,
                                      uint64_t *addr);
 
-/**
- * Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a
- * port that snoops. The device must have finished with it, its last write included: only the
- * program knows that of a device that it drives itself. CONTIGO_E_CPU_OWNED where it is the
- * CPU's already, CONTIGO_E_DEVICE_OWNED while a job has it: wait for the job.
- */
+/// Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a
+/// port that snoops. The device must have finished with it, its last write included: only the
+/// program knows that of a device that it drives itself. CONTIGO_E_CPU_OWNED where it is the
+/// CPU's already, CONTIGO_E_DEVICE_OWNED while a job has it: wait for the job.
 contigo_status contigo_buf_to_cpu(contigo_buf buf);
 
-/**
- * Where the device finds it: the bus address and the number of bytes that the last hand-over
- * named, through that port. A job on a part of the buffer makes this the part, so the two belong
- * together. CONTIGO_E_CPU_OWNED while the buffer is the CPU's: it has no address then.
- *
- * The caller promises:
- * addr and len_bytes are writable.
- */
+/// Where the device finds it: the bus address and the number of bytes that the last hand-over
+/// named, through that port. A job on a part of the buffer makes this the part, so the two belong
+/// together. CONTIGO_E_CPU_OWNED while the buffer is the CPU's: it has no address then.
+///
+/// The caller promises:
+/// addr and len_bytes are writable.
 contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr, size_t *len_bytes);
 
-/**
- * Gives the buffer back: to its pool, or for good. The handle is stale from here on. CONTIGO_E_DEVICE_OWNED and CONTIGO_E_MAPPED: it is
- * still out; CONTIGO_E_STALE: it was released before.
- */
+/// Gives the buffer back: to its pool, or for good. The handle is stale from here on. CONTIGO_E_DEVICE_OWNED and CONTIGO_E_MAPPED: it is
+/// still out; CONTIGO_E_STALE: it was released before.
 contigo_status contigo_buf_release(contigo_buf buf);
 
-/**
- * Opens memory by its name, len_bytes of it: u-dma-buf:udmabuf0, dma-heap:linux,cma,
- * dma-heap:linux,cma@guard:f8003000, hugetlb, vfio:0000:01:00.0, cuda:0, sim:7;
- * contigo_inventory and contigo info list this machine's. A device that the memory belongs to
- * is opened and closed with it: use contigo_device_memory where the program drives that device
- * too. Close it with contigo_heap_close. contigo_heap_open has the same with more to ask of
- * the memory.
- *
- * CONTIGO_E_BAD_NAME: it is no name; the text says at which byte, and what to write. A name that
- * is not there is answered with the names of this machine.
- *
- * The caller promises:
- * name is NUL-terminated; heap is writable.
- */
+/// Loads PTX, or a whole cubin or fatbin, for the GPU whose port it is (contigo_port_find,
+/// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job. Close
+/// it with contigo_module_close.
+///
+/// CONTIGO_E_NO_LIBRARY: there is no driver. CONTIGO_E_KIND: it is no GPU's port.
+/// CONTIGO_E_CUDA: the driver refused the image.
+///
+/// The caller promises:
+/// image points to image_bytes bytes of PTX with a NUL at the end, or of a binary that is whole;
+/// module is writable.
+contigo_status contigo_module_load(contigo_port port, const uint8_t *image, size_t image_bytes, contigo_module *module);
+
+/// Opens an engine over one kernel of a module, with a stream of its own. entry is its name there,
+/// which is mangled, unless it is extern "C"; n parameters in the order of their declaration. A
+/// job's first seven argument words are its launch: grid in x, y and z, block in x, y and z, bytes of
+/// shared memory; its scalars follow. Its operands are memory that CUDA pinned for this GPU
+/// (CONTIGO_HEAP_CUDA). Close it with contigo_engine_close.
+///
+/// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job takes
+/// too long or is cancelled, its end is waited for, five seconds at most.
+///
+/// The caller promises:
+/// entry is NUL-terminated; parameters points to n structures; engine is writable. The kernel
+/// has these parameters. It touches no bytes but the operands', and writes only those that say so,
+/// with whatever argument words the program passes.
+contigo_status contigo_engine_open_kernel(contigo_module module,
+                                          const char *entry,
+                                          const contigo_parameter *parameters,
+                                          size_t n,
+                                          contigo_engine *engine);
+
+/// Closes a module. CONTIGO_E_STILL_USED while an engine has a kernel of it.
+contigo_status contigo_module_close(contigo_module module);
+
+/// Opens memory by its name, len_bytes of it: u-dma-buf:udmabuf0, dma-heap:linux,cma,
+/// dma-heap:linux,cma@guard:f8003000, hugetlb, vfio:0000:01:00.0, cuda:0, sim:7;
+/// contigo_inventory and contigo info list this machine's. A device that the memory belongs to
+/// is opened and closed with it: use contigo_device_memory where the program drives that device
+/// too. Close it with contigo_heap_close. contigo_heap_open has the same with more to ask of
+/// the memory.
+///
+/// CONTIGO_E_BAD_NAME: it is no name; the text says at which byte, and what to write. A name that
+/// is not there is answered with the names of this machine.
+///
+/// The caller promises:
+/// name is NUL-terminated; heap is writable.
 contigo_status contigo_region_open(const char *name, size_t len_bytes, contigo_heap *heap);
 
-/**
- * Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, pci:0000:01:00.0,
- * vfio:0000:01:00.0, sim:zdma. Close it with contigo_device_close.
- *
- * CONTIGO_E_BAD_NAME: as contigo_region_open.
- *
- * The caller promises:
- * name is NUL-terminated; device is writable.
- */
+/// Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, pci:0000:01:00.0,
+/// vfio:0000:01:00.0, sim:zdma. Close it with contigo_device_close.
+///
+/// CONTIGO_E_BAD_NAME: as contigo_region_open.
+///
+/// The caller promises:
+/// name is NUL-terminated; device is writable.
 contigo_status contigo_device_open(const char *name, contigo_device *device);
 
-/**
- * Closes a device. CONTIGO_E_STILL_USED while memory of it, its registers or an engine on it is
- * open.
- */
+/// Closes a device. CONTIGO_E_STILL_USED while memory of it, its registers or an engine on it is
+/// open.
 contigo_status contigo_device_close(contigo_device device);
 
-/**
- * Opens len_bytes of memory for a device: what belongs to it, a dma-heap's block through its
- * guard, or memory that belongs to no device. Close it with contigo_heap_close.
- *
- * CONTIGO_E_NEEDS_DEVICE: the memory belongs to another device.
- *
- * The caller promises:
- * name is NUL-terminated; heap is writable.
- */
+/// Opens len_bytes of memory for a device: what belongs to it, a dma-heap's block through its
+/// guard, or memory that belongs to no device. Close it with contigo_heap_close.
+///
+/// CONTIGO_E_NEEDS_DEVICE: the memory belongs to another device.
+///
+/// The caller promises:
+/// name is NUL-terminated; heap is writable.
 contigo_status contigo_device_memory(contigo_device device, const char *name, size_t len_bytes, contigo_heap *heap);
 
-/**
- * The device's way to memory: port as the kernel describes this device, or, with a port of 0,
- * what the kernel or the simulated board says alone (vfio:…, sim:…, cuda:…). Close seen
- * with contigo_port_close.
- *
- * CONTIGO_E_UNSUITABLE: nobody says it; name the port.
- *
- * The caller promises:
- * seen is writable.
- */
+/// The device's way to memory: port as the kernel describes this device, or, with a port of 0,
+/// what the kernel or the simulated board says alone (vfio:…, sim:…, cuda:…). Close seen
+/// with contigo_port_close.
+///
+/// CONTIGO_E_UNSUITABLE: nobody says it; name the port.
+///
+/// The caller promises:
+/// seen is writable.
 contigo_status contigo_device_port(contigo_device device, contigo_port port, contigo_port *seen);
 
-/**
- * Takes the registers and the interrupt of a device, for a program that drives it itself: window
- * number window, which for a PCI function is its BAR, and 0 for others; polled: 1, without the
- * interrupt. One engine or one program has them at a time. Close them with
- * contigo_registers_close.
- *
- * port is the device's way to memory where only the program knows it; 0 where the kernel says
- * it, or the simulated board.
- *
- * The caller promises:
- * registers is writable. In this bitstream, on this board, the device reaches memory through
- * port and no other way, and nobody else drives it: the program's word.
- */
-contigo_status contigo_device_attach(contigo_device device,
-                                     contigo_port port,
-                                     uint32_t window,
-                                     uint32_t polled,
-                                     contigo_registers *registers);
+/// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
+/// CONTIGO_E_NOT_FOUND for a real device, whose reset is the board's business.
+contigo_status contigo_device_reset(contigo_device device);
 
-/**
- * Lets a PCI function reach memory, once the program has stopped it; other devices may already.
- *
- * The caller promises:
- * The device was stopped or reset since anybody else drove it: the program's word.
- */
+/// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
+///
+/// The caller promises:
+/// The device was stopped or reset since anybody else drove it: the program's word.
 contigo_status contigo_device_enable_bus_master(contigo_device device);
 
-/**
- * Reads the 32-bit register at offset bytes, a multiple of 4; all ones outside of the window, as
- * an absent device answers.
- *
- * The caller promises:
- * value is writable.
- */
-contigo_status contigo_registers_read(contigo_registers registers, size_t offset, uint32_t *value);
-
-/**
- * Writes it; outside of the window nothing happens.
- *
- * The caller promises:
- * The device touches only memory that was handed to it (contigo_buf_to_device), whatever it does
- * with the value: an address and a doorbell make it read and write there.
- */
-contigo_status contigo_registers_write(contigo_registers registers, size_t offset, uint32_t value);
-
-/**
- * Waits for the interrupt, at most timeout_us; without one it is a short pause. It may end
- * early: look at the device after it.
- */
-contigo_status contigo_registers_wait(contigo_registers registers, uint32_t timeout_us);
-
-/**
- * Gives the registers back; the next program or engine may have them.
- */
-contigo_status contigo_registers_close(contigo_registers registers);
-
-/**
- * Lists memory and devices of this machine, a line each, and says why the rest is missing. A line
- * has four fields with a tab between them: memory or device; the name, or the kind where there
- * is none; ready, blocked or absent; why, and what to do. Files under /sys are read, and
- * nothing is opened.
- *
- * Writes at most capacity_bytes with a NUL at the end into text, and into len_bytes how many
- * bytes all of it has without the NUL; where that is capacity_bytes or more, it was cut.
- *
- * The caller promises:
- * text points to capacity_bytes writable bytes, or is NULL with a capacity of 0; len_bytes
- * is writable.
- */
+/// Lists memory and devices of this machine, and this library's drivers, a line each, and says why the
+/// rest is missing. A line has four fields with a tab between them: memory, device or driver;
+/// the name, or the kind where there is none; ready, blocked or absent; why, and what to do, or
+/// what a driver does. Files under /sys are read, and nothing is opened.
+///
+/// Writes at most capacity_bytes with a NUL at the end into text, and into len_bytes how many
+/// bytes all of it has without the NUL; where that is capacity_bytes or more, it was cut.
+///
+/// The caller promises:
+/// text points to capacity_bytes writable bytes, or is NULL with a capacity of 0; len_bytes
+/// is writable.
 contigo_status contigo_inventory(char *text, size_t capacity_bytes, size_t *len_bytes);
 
-/**
- * Opens an engine: finds its device, checks that it is one, and stops it, because a program that crashed may have left it running. Close it
- * with contigo_engine_close.
- *
- * The caller promises:
- * options points to an initialised structure whose uio is NULL or NUL-terminated; engine is
- * writable. Its words about a real device are true: it is the core that kind names, nobody else
- * drives it, and it is behind port.
- */
+/// Opens an engine over a driver in C, which stops the device first. Close it with
+/// contigo_engine_close; the functions and context stay until then.
+///
+/// The caller promises:
+/// ops points to an initialised structure, with n_operands structures at operands; engine is
+/// writable. The program's word: the device touches the bytes of jobs in flight, memory of its own,
+/// and nothing else, and writes only operands that say so; it reaches memory through port and no
+/// other way; nobody else drives it. Once poll told of a job's end, it touches none of its bytes,
+/// and where done has bytes, it wrote none behind them.
+contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *context, contigo_port port, contigo_engine *engine);
+
+/// Opens an engine: checks that the device is one for this driver as far as its registers tell, and
+/// stops it, because a program that crashed may have left it running. Close it with
+/// contigo_engine_close. CONTIGO_E_NOT_FOUND: there is no such driver; the text lists them.
+///
+/// The caller promises:
+/// options points to an initialised structure whose texts are NULL or NUL-terminated; engine is
+/// writable. Of a real device it is the program's word that it is what the driver is for, as the
+/// settings and the map describe it; that nobody else drives it; and that it reaches memory through
+/// port and no other way. With another driver or port it writes into other memory.
 contigo_status contigo_engine_open(const contigo_engine_options *options, contigo_engine *engine);
 
-/**
- * How the engine's jobs ended. CONTIGO_E_HAS_JOB while it has one.
- *
- * The caller promises:
- * stats points to a structure whose struct_size is set.
- */
-contigo_status contigo_engine_get_stats(contigo_engine engine, contigo_engine_stats *stats);
+/// What its driver says of it, and what became of its jobs.
+///
+/// The caller promises:
+/// info points to a structure whose struct_size is set.
+contigo_status contigo_engine_get_info(contigo_engine engine, contigo_engine_info *info);
 
-/**
- * Stops the device after a job of which CONTIGO_E_WILL_NOT_STOP was said, and after it was reset. The buffers of that job stay leaked.
- */
-contigo_status contigo_engine_recover(contigo_engine engine);
+/// What the driver says of operand number index of its jobs. CONTIGO_E_VALUE: there are fewer.
+///
+/// The caller promises:
+/// spec is writable.
+contigo_status contigo_engine_get_operand(contigo_engine engine, uint32_t index, contigo_operand_spec *spec);
 
-/**
- * Pulls the reset line of a simulated device: the only thing that stops one that is stuck. CONTIGO_E_KIND for a real device, whose reset
- * is the board's business, and for a GPU, whose reset would free all pinned memory under whoever looks at it.
- */
-contigo_status contigo_engine_reset(contigo_engine engine);
+/// Forgets an interrupt that came before, lets the next one come, and answers the descriptor that
+/// poll(2) finds readable then. It is the engine's, and open until the engine is closed: the program
+/// neither reads, writes nor closes it. -1 where it is refused.
+///
+/// In an event loop, in this order: this function; then contigo_queue_next or
+/// contigo_job_wait_for with a time of 0; and only where nothing has ended, poll(2), with a limit.
+///
+/// CONTIGO_E_KIND: it has no interrupt that is a file; look again and again.
+/// CONTIGO_E_UNSUITABLE: the device's node has none; open the engine with polled.
+///
+/// The caller promises:
+/// fd is writable.
+contigo_status contigo_engine_irq_arm(contigo_engine engine, int *fd);
 
-/**
- * The descriptor of the engine's interrupt, for an event loop: poll(2) says that it can be read when the interrupt came. It is the engine's, and
- * open until the engine is closed: the program neither reads, writes nor closes it. -1 where it is refused.
- *
- * In an event loop, in this order: contigo_engine_irq_arm; contigo_job_poll; and only where the job is not done, poll(2), with a limit
- * after which the program cancels the job.
- *
- * CONTIGO_E_KIND: the device is simulated, a GPU, or was opened with polled; a program looks again and again there.
- *
- * The caller promises:
- * fd is writable.
- */
-contigo_status contigo_engine_irq_fd(contigo_engine engine,
-                                     int *fd);
-
-/**
- * Forgets an interrupt that came before, and lets the next one come: the kernel masks each when it comes. Does not wait. What came before this
- * call is seen by the look after it; what comes after this call ends the wait.
- *
- * CONTIGO_E_KIND: as contigo_engine_irq_fd. CONTIGO_E_UNSUITABLE: the device's node has no interrupt; open the engine with polled.
- */
-contigo_status contigo_engine_irq_arm(contigo_engine engine);
-
-/**
- * Leaves what stops the device with the kernel, which runs it when this program ends, by whatever
- * end, before the kernel port's memory goes. Do it before the first job. The kernel port, which
- * writes the registers when it is closed, stays open until the engine is closed. CONTIGO_E_KIND
- * for a GPU, which NVIDIA's driver stops, and for another kernel port than the one before.
- *
- * The caller promises:
- * The kernel port is this engine's device, and its window number window the registers: the
- * program's word.
- */
+/// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever
+/// end, before the kernel port's memory goes. Do it before the first job. kernel_port 0 is the
+/// guard of the engine's own device. Another one, which writes the registers when it is closed,
+/// stays open until the engine is closed. CONTIGO_E_KIND: it was armed with another one.
+///
+/// The caller promises:
+/// The kernel port is this engine's device, and its window number window the registers: the
+/// program's word.
 contigo_status contigo_engine_arm(contigo_engine engine, contigo_kernel_port kernel_port, uint32_t window);
 
-/**
- * Closes an engine. CONTIGO_E_HAS_JOB while it has a job; CONTIGO_E_WILL_NOT_STOP where its device does not stop: it stays open then.
- */
+/// Closes an engine. CONTIGO_E_HAS_JOB while it has jobs whose end nobody has taken;
+/// CONTIGO_E_WILL_NOT_STOP where its device does not stop: it stays open then.
 contigo_status contigo_engine_close(contigo_engine engine);
 
-/**
- * Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its caches once. Close it with
- * contigo_heap_close.
- *
- * For CONTIGO_HEAP_CUDA as contigo_port_find says; and CONTIGO_E_CUDA with CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
- *
- * The caller promises:
- * options points to an initialised structure whose name is NULL or NUL-terminated; heap is
- * writable. With CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: every device that is given the heap's
- * addresses is behind the same iommus or dma-ranges as the node; to another one they are
- * physical addresses, of memory that is somebody else's. Of a write-combined heap: a thread that
- * has written to a buffer calls atomic_thread_fence(memory_order_seq_cst) before another thread
- * of the CPU gets it; jobs and hand-overs need nothing.
- */
+/// Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its caches once. Close it with
+/// contigo_heap_close.
+///
+/// For CONTIGO_HEAP_CUDA as contigo_port_find says; and CONTIGO_E_CUDA with CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
+///
+/// The caller promises:
+/// options points to an initialised structure whose name is NULL or NUL-terminated; heap is
+/// writable. With CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: every device that is given the heap's
+/// addresses is behind the same iommus or dma-ranges as the node; to another one they are
+/// physical addresses, of memory that is somebody else's. Of a write-combined heap: a thread that
+/// has written to a buffer calls atomic_thread_fence(memory_order_seq_cst) before another thread
+/// of the CPU gets it; jobs and hand-overs need nothing.
 contigo_status contigo_heap_open(const contigo_heap_options *options, contigo_heap *heap);
 
-/**
- * Closes a heap and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an engine has a piece of it; for ever, where a
- * device would not stop: leak, never free, what a device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the
- * GPU is doing; beside a kernel that does not end it stays pinned.
- */
+/// Closes a heap and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an engine has a piece of it; for ever, where a
+/// device would not stop: leak, never free, what a device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the
+/// GPU is doing; beside a kernel that does not end it stays pinned.
 contigo_status contigo_heap_close(contigo_heap heap);
 
-/**
- * A descriptor of a dma-buf that holds the heap's whole block, for another importer: a camera's or a display's driver (V4L2, DRM) then writes or
- * reads the same bytes, with no copy. It is the program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
- * is refused.
- *
- * CONTIGO_E_UNSUITABLE: this memory is no dma-buf (huge pages, the simulated board). CONTIGO_E_OS: what the kernel says; errno 25, the
- * module u-dma-buf cannot export.
- *
- * The caller promises:
- * fd is writable.
- *
- * The program, for every importer: from the moment when one maps the block to the moment when it has unmapped it, no buffer of this heap is mapped
- * (contigo_buf_map), a job's, a device's (contigo_buf_to_device), or out as a tensor, because the importer reads, writes, and maintains the
- * caches of all of it.
- *
- * Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before contigo_heap_close and before the program
- * ends, because then another program may open the device.
- */
+/// A descriptor of a dma-buf that holds the heap's whole block, for another importer: a camera's or a display's driver (V4L2, DRM) then writes or
+/// reads the same bytes, with no copy. It is the program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
+/// is refused.
+///
+/// CONTIGO_E_UNSUITABLE: this memory is no dma-buf (huge pages, the simulated board). CONTIGO_E_OS: what the kernel says; errno 25, the
+/// module u-dma-buf cannot export.
+///
+/// The caller promises:
+/// fd is writable.
+///
+/// The program, for every importer: from the moment when one maps the block to the moment when it has unmapped it, no buffer of this heap is mapped
+/// (contigo_buf_map), a job's, a device's (contigo_buf_to_device), or out as a tensor, because the importer reads, writes, and maintains the
+/// caches of all of it.
+///
+/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before contigo_heap_close and before the program
+/// ends, because then another program may open the device.
 contigo_status contigo_heap_export(contigo_heap heap,
                                    int *fd);
 
-/**
- * What the heap is.
- *
- * The caller promises:
- * info points to a structure whose struct_size is set.
- */
+/// What the heap is.
+///
+/// The caller promises:
+/// info points to a structure whose struct_size is set.
 contigo_status contigo_heap_get_info(contigo_heap heap, contigo_heap_info *info);
 
-/**
- * What the heap has done so far. Any thread may ask at any time.
- *
- * The caller promises:
- * stats points to a structure whose struct_size is set.
- */
+/// What the heap has done so far. Any thread may ask at any time.
+///
+/// The caller promises:
+/// stats points to a structure whose struct_size is set.
 contigo_status contigo_heap_get_stats(contigo_heap heap, contigo_heap_stats *stats);
 
-/**
- * The bus address through port of len_bytes bytes at ptr, any pointer into the heap. It is a number, and gives no right to the bytes:
- * who may touch them is still what the buffer's owner says. CONTIGO_E_NOT_OURS where not all of them are the heap's.
- *
- * The caller promises:
- * addr is writable. ptr may be any number.
- */
-contigo_status contigo_dev_addr_of(contigo_heap heap, contigo_port port, const void *ptr, size_t len_bytes, uint64_t *addr);
+/// The bus address through port of len_bytes bytes at ptr, any pointer into the heap. It is a number, and gives no right to the bytes:
+/// who may touch them is still what the buffer's owner says. CONTIGO_E_NOT_OURS where not all of them are the heap's.
+///
+/// The caller promises:
+/// addr is writable. ptr may be any number.
+contigo_status contigo_dev_addr_of(contigo_heap heap,
+                                   contigo_port port,
+                                   const void *ptr,
+                                   size_t len_bytes,
+                                   uint64_t *addr);
 
-/**
- * Where the CPU finds the byte at bus address addr of port. The byte may be a device's at this moment: do not touch it then.
- *
- * The caller promises:
- * ptr is writable.
- */
+/// Where the CPU finds the byte at bus address addr of port. The byte may be a device's at this moment: do not touch it then.
+///
+/// The caller promises:
+/// ptr is writable.
 contigo_status contigo_host_ptr_of(contigo_heap heap, contigo_port port, uint64_t addr, void **ptr);
 
-/**
- * Starts a matrix product on a gemm8. operands: A, m rows of k int8; B, k rows of n int8; bias, n int32; C, m rows of n int8 or
- * int32, which the device writes. Each begins at a bus address that is a multiple of 64.
- *
- * The buffers are the device's until the job has ended. Where the job is refused, they stay as they were, and nothing was touched.
- *
- * The caller promises:
- * args points to an initialised structure, operands to four; job is writable.
- */
-contigo_status contigo_gemm8_start(contigo_engine engine,
-                                   const contigo_gemm8_args *args,
-                                   const contigo_operand *operands,
-                                   contigo_job *job);
+/// Gives the device one job more: n operands, as many as the driver's jobs have, and args_words
+/// argument words, which the driver's documentation names. Every check comes first, then the caches
+/// that these bytes need on this port, then the doorbell.
+///
+/// The buffers are the device's until the job's end is taken, by one of the functions below. Where
+/// the job is refused, they stay as they were, and nothing was touched. CONTIGO_E_QUEUE_FULL: as
+/// many jobs are in flight as the device takes, or CONTIGO_MAX_JOBS with those that have ended.
+/// Where the device itself refused it, it was stopped, which ends the jobs before it.
+/// CONTIGO_E_WILL_NOT_STOP: then it could not be stopped, and job is a job under way.
+///
+/// The caller promises:
+/// operands points to n structures, args to args_words words, or is NULL where that is 0;
+/// job is writable.
+contigo_status contigo_job_start(contigo_engine engine,
+                                 const contigo_operand *operands,
+                                 size_t n,
+                                 const uint32_t *args,
+                                 size_t args_words,
+                                 contigo_job *job);
 
-/**
- * Starts a copy on a PL330 or a ZDMA, of all bytes of from, to the beginning of to, which has as many at least.
- *
- * The caller promises:
- * from and to point to one operand each; job is writable.
- */
-contigo_status contigo_copy_start(contigo_engine engine, const contigo_operand *from, const contigo_operand *to, contigo_job *job);
+/// Waits for the end of the job, at most timeout_us microseconds, and takes it: the buffers are the
+/// CPU's, and what the device wrote is visible. The handle is stale then. Ends of other jobs that
+/// come meanwhile are kept for whoever takes them. completion is filled where the device told of
+/// the end; it may be NULL.
+///
+/// CONTIGO_E_TIMEOUT, CONTIGO_E_FAULT, CONTIGO_E_SHORT_TRANSFER, CONTIGO_E_CANCELLED: the
+/// buffers are back all the same; one whose caches could not be maintained is still a device's, and
+/// contigo_buf_to_cpu tries again. After a timeout, and after a fault that is not this job's
+/// alone, the device was stopped, which ended every job of the engine. CONTIGO_E_WILL_NOT_STOP:
+/// it could not be stopped, and the job keeps its buffers: reset the device, then
+/// contigo_queue_stop. Another thread's call with the same engine is refused meanwhile
+/// (CONTIGO_E_IN_CALL).
+///
+/// The caller promises:
+/// completion is NULL, or points to a structure whose struct_size is set.
+contigo_status contigo_job_wait(contigo_job job, uint32_t timeout_us, contigo_completion *completion);
 
-/**
- * Looks once whether the job has ended, with no wait and no system call: done is 1 then, the buffers are the CPU's, and the handle is
- * stale. On an error the job has ended too, as after contigo_job_wait.
- *
- * The caller promises:
- * done is writable.
- */
-contigo_status contigo_job_poll(contigo_job job, uint32_t *done);
+/// As contigo_job_wait, and the buffers stay a device's: the output can be an operand of the next
+/// job with no cache maintenance between.
+///
+/// The caller promises:
+/// As contigo_job_wait.
+contigo_status contigo_job_wait_device(contigo_job job, uint32_t timeout_us, contigo_completion *completion);
 
-/**
- * Waits for the end of the job, at most timeout_us microseconds, and makes the buffers the CPU's: what the device wrote is visible. The
- * handle is stale then.
- *
- * CONTIGO_E_TIMEOUT, CONTIGO_E_FAULT, CONTIGO_E_SHORT_TRANSFER: the device was stopped, and the buffers are back; one whose caches could
- * not be maintained is still a device's, and contigo_buf_to_cpu tries again. CONTIGO_E_WILL_NOT_STOP: the buffers are leaked.
- * Another thread's call with the same job or engine is refused meanwhile (CONTIGO_E_IN_CALL).
- */
-contigo_status contigo_job_wait(contigo_job job,
-                                uint32_t timeout_us);
+/// As contigo_job_wait, and nothing is stopped where the time is over: done is 0, and the job goes
+/// on. With a time of 0 it looks once, with no wait and no system call. On an error the job has
+/// ended too where done is 1.
+///
+/// The caller promises:
+/// As contigo_job_wait; done is writable.
+contigo_status contigo_job_wait_for(contigo_job job, uint32_t timeout_us, uint32_t *done, contigo_completion *completion);
 
-/**
- * As contigo_job_wait, and the buffers stay a device's: the output can be an operand of the next job with no cache maintenance between.
- */
-contigo_status contigo_job_wait_device(contigo_job job, uint32_t timeout_us);
-
-/**
- * Stops the device and ends the job; the buffers are back. A job that has just ended well is no error. CONTIGO_E_WILL_NOT_STOP: the
- * buffers are leaked.
- */
+/// Stops the device, which ends every job of the engine, and takes this job's end; its buffers are
+/// back. A job that has just ended well is no error. CONTIGO_E_WILL_NOT_STOP: as
+/// contigo_job_wait.
 contigo_status contigo_job_cancel(contigo_job job);
 
-/**
- * The ABI version of the library that is linked. Compare it with CONTIGO_ABI_VERSION where the library is loaded at run time.
- */
+/// Takes the end of whichever job of the engine ended first; waits at most timeout_us for one. job
+/// is its handle, as contigo_job_start answered it, and stale now; 0: none has ended, and nothing
+/// was stopped. The buffers are the CPU's. An error with a job is that job's; the statuses are those
+/// of contigo_job_wait.
+///
+/// The caller promises:
+/// job is writable; completion is NULL, or points to a structure whose struct_size is set.
+contigo_status contigo_queue_next(contigo_engine engine, uint32_t timeout_us, contigo_job *job, contigo_completion *completion);
+
+/// Stops the device, whatever it is doing, which ends every job of the engine: those that had not
+/// ended are CONTIGO_E_CANCELLED. Each end is still to be taken, and the engine takes new jobs.
+/// After CONTIGO_E_WILL_NOT_STOP reset the device from outside, and call it again.
+contigo_status contigo_queue_stop(contigo_engine engine);
+
+/// Reads a map: JSON, HLS's x<name>_hw.h, or Vivado's .hwh, which begin differently. The bytes are
+/// not kept. Close it with contigo_kernel_close. A map that is none is refused with the line.
+///
+/// The caller promises:
+/// map points to map_bytes bytes; kernel is writable.
+contigo_status contigo_kernel_open(const uint8_t *map, size_t map_bytes, contigo_kernel *kernel);
+
+/// What it takes.
+///
+/// The caller promises:
+/// info points to a structure whose struct_size is set.
+contigo_status contigo_kernel_get_info(contigo_kernel kernel, contigo_kernel_info *info);
+
+/// The number of the operand that the map calls name, for contigo_job_start. CONTIGO_E_NOT_FOUND.
+///
+/// The caller promises:
+/// name is NUL-terminated; index is writable.
+contigo_status contigo_kernel_operand(contigo_kernel kernel, const char *name, uint32_t *index);
+
+/// Puts value where the argument words have the scalar that the map calls name: one word, or two,
+/// the low one first. args has args_words words, as many as the kernel takes at least.
+/// CONTIGO_E_NOT_FOUND: the map has no such scalar; CONTIGO_E_ARGUMENT: it has fewer bits than
+/// value. A float's bits are its value.
+///
+/// The caller promises:
+/// name is NUL-terminated; args points to args_words writable words.
+contigo_status contigo_kernel_set(contigo_kernel kernel, const char *name, uint64_t value, uint32_t *args, size_t args_words);
+
+/// Closes a map.
+contigo_status contigo_kernel_close(contigo_kernel kernel);
+
+/// The ABI version of the library that is linked. Compare it with CONTIGO_ABI_VERSION where the library is loaded at run time.
 unsigned int contigo_abi_version(void);
 
-/**
- * The library's version as a text, such as "0.1.0". It is static: never free it.
- */
+/// The library's version as a text, such as "0.1.0". It is static: never free it.
 const char *contigo_version(void);
 
-/**
- * The name of a status, such as "CONTIGO_E_STALE"; "?" for a number that is none. It is static: never free it.
- */
+/// The name of a status, such as "CONTIGO_E_STALE"; "?" for a number that is none. It is static: never free it.
 const char *contigo_status_name(contigo_status status);
 
-/**
- * The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that succeeds leaves it.
- *
- * Writes at most len bytes to buf, the NUL included, and cuts what does not fit. Returns the
- * text's length without the NUL, so that contigo_last_error(NULL, 0) asks how long it is; 0:
- * nothing was refused yet. 1,024 bytes hold every text; a longer one is cut.
- *
- * The caller promises:
- * buf is NULL, or len bytes are writable there.
- */
+/// The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that succeeds leaves it.
+///
+/// Writes at most len bytes to buf, the NUL included, and cuts what does not fit. Returns the
+/// text's length without the NUL, so that contigo_last_error(NULL, 0) asks how long it is; 0:
+/// nothing was refused yet. 1,024 bytes hold every text; a longer one is cut.
+///
+/// The caller promises:
+/// buf is NULL, or len bytes are writable there.
 size_t contigo_last_error(char *buf, size_t len);
 
-/**
- * Carves slots buffers of slot_bytes each, 1 to CONTIGO_MAX_POOL_SLOTS. slot_bytes is a multiple of the heap's cache line, so that no
- * line has two owners. The first slot begins at a multiple of align_bytes, a power of two; 0: a cache line. Close it with
- * contigo_pool_close; what was carved stays carved until the heap is closed.
- *
- * The caller promises:
- * pool is writable.
- */
+/// Carves slots buffers of slot_bytes each, 1 to CONTIGO_MAX_POOL_SLOTS. slot_bytes is a multiple of the heap's cache line, so that no
+/// line has two owners. The first slot begins at a multiple of align_bytes, a power of two; 0: a cache line. Close it with
+/// contigo_pool_close; what was carved stays carved until the heap is closed.
+///
+/// The caller promises:
+/// pool is writable.
 contigo_status contigo_pool_open(contigo_heap heap,
                                  size_t slot_bytes,
                                  size_t slots,
                                  size_t align_bytes,
                                  contigo_pool *pool);
 
-/**
- * Takes a free slot: the CPU's, with what its last owner left in it. No system call, no
- * allocation, any thread. Release it with contigo_buf_release. CONTIGO_E_NO_SLOTS where all
- * are taken; CONTIGO_E_IN_CALL while another thread tries to close the pool.
- *
- * The caller promises:
- * buf is writable.
- */
+/// Takes a free slot: the CPU's, with what its last owner left in it. No system call, no
+/// allocation, any thread. Release it with contigo_buf_release. CONTIGO_E_NO_SLOTS where all
+/// are taken; CONTIGO_E_IN_CALL while another thread tries to close the pool.
+///
+/// The caller promises:
+/// buf is writable.
 contigo_status contigo_pool_take(contigo_pool pool, contigo_buf *buf);
 
-/**
- * How many slots are free. Other threads may change that at once.
- *
- * The caller promises:
- * free is writable.
- */
+/// How many slots are free. Other threads may change that at once.
+///
+/// The caller promises:
+/// free is writable.
 contigo_status contigo_pool_free_slots(contigo_pool pool, size_t *free);
 
-/**
- * Closes a pool. CONTIGO_E_STILL_USED while a slot is out.
- */
+/// Closes a pool. CONTIGO_E_STILL_USED while a slot is out.
 contigo_status contigo_pool_close(contigo_pool pool);
 
-/**
- * Carves one buffer of len_bytes, rounded up to whole cache lines, at a multiple of align_bytes for the CPU and for the device; 0: a
- * cache line. For what a program plans once, such as weights. Release it with contigo_buf_release; its bytes stay carved until the heap
- * is closed.
- *
- * The caller promises:
- * buf is writable.
- */
+/// Carves one buffer of len_bytes, rounded up to whole cache lines, at a multiple of align_bytes for the CPU and for the device; 0: a
+/// cache line. For what a program plans once, such as weights. Release it with contigo_buf_release; its bytes stay carved until the heap
+/// is closed.
+///
+/// The caller promises:
+/// buf is writable.
 contigo_status contigo_carve(contigo_heap heap, size_t len_bytes, size_t align_bytes, contigo_buf *buf);
 
-/**
- * The port of a known board that is called name: zynq-hp0, zynq-acp, zynq-dmac, cyclone-v-acp... (contigo boards lists them).
- * Close it with contigo_port_close. CONTIGO_E_NOT_FOUND: no board has one.
- *
- * cuda:0, cuda:1... is a GPU's, and cuda the first one's: loads NVIDIA's driver and takes the GPU's primary context, the one of the CUDA
- * runtime; both stay until the program ends. CONTIGO_E_NO_LIBRARY: there is no driver; CONTIGO_E_UNSUITABLE: it is too old; CONTIGO_E_CUDA:
- * it refuses, as where there is no GPU; CONTIGO_E_ARGUMENT: there are fewer GPUs.
- *
- * The caller promises:
- * name is NUL-terminated; port is writable.
- */
+/// The port of a known board that is called name: zynq-hp0, zynq-acp, zynq-dmac, cyclone-v-acp... (contigo boards lists them).
+/// Close it with contigo_port_close. CONTIGO_E_NOT_FOUND: no board has one.
+///
+/// cuda:0, cuda:1... is a GPU's, and cuda the first one's: loads NVIDIA's driver and takes the GPU's primary context, the one of the CUDA
+/// runtime; both stay until the program ends. CONTIGO_E_NO_LIBRARY: there is no driver; CONTIGO_E_UNSUITABLE: it is too old; CONTIGO_E_CUDA:
+/// it refuses, as where there is no GPU; CONTIGO_E_ARGUMENT: there are fewer GPUs.
+///
+/// The caller promises:
+/// name is NUL-terminated; port is writable.
 contigo_status contigo_port_find(const char *name,
                                  contigo_port *port);
 
-/**
- * A port of the program's own, by what the silicon's manual says. Close it with contigo_port_close.
- * CONTIGO_E_TABLE_FULL: CONTIGO_MAX_PORTS are open, or the program has used
- * CONTIGO_MAX_PORT_NAMES different names so far, and this is a new one.
- *
- * The caller promises:
- * options points to an initialised structure with a NUL-terminated name; port is writable.
- */
+/// A port of the program's own, by what the silicon's manual says. Close it with contigo_port_close.
+/// CONTIGO_E_TABLE_FULL: CONTIGO_MAX_PORTS are open, or the program has used
+/// CONTIGO_MAX_PORT_NAMES different names so far, and this is a new one.
+///
+/// The caller promises:
+/// options points to an initialised structure with a NUL-terminated name; port is writable.
 contigo_status contigo_port_define(const contigo_port_options *options, contigo_port *port);
 
-/**
- * Closes a port's handle. Whoever uses the port has a copy.
- */
+/// Closes a port's handle. Whoever uses the port has a copy.
 contigo_status contigo_port_close(contigo_port port);
 
-/**
- * Opens /dev/contigo/<name>: a bus master that the kernel module knows (f8003000.dma-port). One program at a time has it. Close it with
- * contigo_kernel_port_close.
- *
- * The caller promises:
- * name is NUL-terminated; port is writable.
- */
-contigo_status contigo_kernel_port_open(const char *name, contigo_kernel_port *port);
+/// Opens /dev/contigo/<name>: a bus master that the kernel module knows (f8003000.dma-port). One program at a time has it. Close it with
+/// contigo_kernel_port_close.
+///
+/// The caller promises:
+/// name is NUL-terminated; port is writable.
+contigo_status contigo_kernel_port_open(const char *name,
+                                        contigo_kernel_port *port);
 
-/**
- * port as the kernel describes this device: on a bus of its own where dma-ranges or an IOMMU translate its addresses. Memory that is
- * allocated for a kernel port is used through such a port. Close seen with contigo_port_close.
- *
- * The caller promises:
- * seen is writable.
- */
+/// port as the kernel describes this device: on a bus of its own where dma-ranges or an IOMMU translate its addresses. Memory that is
+/// allocated for a kernel port is used through such a port. Close seen with contigo_port_close.
+///
+/// The caller promises:
+/// seen is writable.
 contigo_status contigo_kernel_port_see(contigo_kernel_port kernel_port, contigo_port port, contigo_port *seen);
 
-/**
- * Closes a kernel port: the kernel runs what contigo_engine_arm left there.
- * CONTIGO_E_STILL_USED while it has heaps, or engines that were armed with it: they are closed
- * first.
- */
+/// Closes a kernel port: the kernel runs what contigo_engine_arm left there.
+/// CONTIGO_E_STILL_USED while it has heaps, or engines that were armed with it: they are closed
+/// first.
 contigo_status contigo_kernel_port_close(contigo_kernel_port kernel_port);
 
-/**
- * Makes a simulated board. Close it with contigo_sim_close.
- *
- * The caller promises:
- * options points to an initialised structure; sim is writable.
- */
+/// Takes the registers and the interrupt of a device, for a program that drives it itself: window
+/// number window, which for a PCI function is its BAR, and 0 for others; polled: 1, without the
+/// interrupt. One engine or one program has them at a time. Close them with
+/// contigo_registers_close.
+///
+/// port is the device's way to memory where only the program knows it; 0 where the kernel says
+/// it, or the simulated board.
+///
+/// The caller promises:
+/// registers is writable. In this bitstream, on this board, the device reaches memory through
+/// port and no other way, and nobody else drives it: the program's word.
+contigo_status contigo_device_attach(contigo_device device,
+                                     contigo_port port,
+                                     uint32_t window,
+                                     uint32_t polled,
+                                     contigo_registers *registers);
+
+/// Reads a register; all ones outside of the window, as an absent device answers.
+///
+/// The caller promises:
+/// value is writable.
+contigo_status contigo_registers_read(contigo_registers registers, contigo_register reg, uint32_t *value);
+
+/// Writes a register; outside of the window nothing happens. CONTIGO_E_KIND: it is read-only.
+///
+/// The caller promises:
+/// The device touches only memory that was handed to it (contigo_buf_to_device, or a job), whatever
+/// it does with the value: an address and a doorbell make it read and write there.
+contigo_status contigo_registers_write(contigo_registers registers, contigo_register reg, uint32_t value);
+
+/// Reads a register, and writes it with the bits mask as in value. CONTIGO_E_KIND: it is not
+/// CONTIGO_READ_WRITE, and would lose other bits.
+///
+/// The caller promises:
+/// As contigo_registers_write.
+contigo_status contigo_registers_modify(contigo_registers registers, contigo_register reg, uint32_t mask, uint32_t value);
+
+/// Waits until the bits mask of a register are value, at most timeout_us: by the interrupt where
+/// there is one, and by looking. seen, which may be NULL, gets what the register said last; of one
+/// that reading clears, all bits that any look saw, which are what is compared then.
+///
+/// CONTIGO_E_TIMEOUT: they are not. Nothing was stopped.
+///
+/// The caller promises:
+/// seen is NULL or writable.
+contigo_status contigo_registers_wait_until(contigo_registers registers,
+                                            contigo_register reg,
+                                            uint32_t mask,
+                                            uint32_t value,
+                                            uint32_t timeout_us,
+                                            uint32_t *seen);
+
+/// Waits for the interrupt, at most timeout_us; without one it is a short pause. It may end
+/// early: look at the device after it.
+contigo_status contigo_registers_wait(contigo_registers registers, uint32_t timeout_us);
+
+/// As contigo_engine_irq_arm: arm it, look at the device, and only then poll(2).
+///
+/// The caller promises:
+/// fd is writable.
+contigo_status contigo_registers_irq_arm(contigo_registers registers, int *fd);
+
+/// Gives the registers back; the next program or engine may have them.
+contigo_status contigo_registers_close(contigo_registers registers);
+
+/// Makes a simulated board. Close it with contigo_sim_close.
+///
+/// The caller promises:
+/// options points to an initialised structure; sim is writable.
 contigo_status contigo_sim_open(const contigo_sim_options *options, contigo_sim *sim);
 
-/**
- * Closes a simulated board. CONTIGO_E_STILL_USED while it has heaps or engines.
- */
+/// Closes a simulated board. CONTIGO_E_STILL_USED while it has heaps or devices.
 contigo_status contigo_sim_close(contigo_sim sim);
 
-/**
- * A port of a simulated board: coherent 0, one that does not snoop the CPU's caches, as Zynq's HP0; 1, one that does, as its ACP. 32
- * address bits, no offset. Close it with contigo_port_close.
- *
- * The caller promises:
- * port is writable.
- */
+/// A port of a simulated board: coherent 0, one that does not snoop the CPU's caches, as Zynq's HP0; 1, one that does, as its ACP. 32
+/// address bits, no offset. Close it with contigo_port_close.
+///
+/// The caller promises:
+/// port is writable.
 contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port *port);
 
-/**
- * Lends the buffer to a framework: tensor is a DLManagedTensorVersioned *, or a DLManagedTensor * where options->legacy says so, for
- * one consumer, which calls its deleter when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
- * (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address (kDLExtDev), or the GPU's pointer with its number
- * (kDLCUDA).
- *
- * Until the deleter was called and contigo_buf_unlend took it back, the buffer can be neither
- * mapped, nor given to a device, nor released: CONTIGO_E_TENSOR_OUT. Of a device's buffer the
- * tensor is what its last hand-over named, and no more. Where it is not read_only, its bytes
- * count as written by a device, and CONTIGO_E_SHARED_LINE is possible. CONTIGO_E_MAPPED: it is
- * mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are not what the options
- * demand. CONTIGO_E_NO_SLOTS: CONTIGO_MAX_TENSORS are out.
- *
- * The caller promises:
- * options points to an initialised structure with ndim entries in its shape; tensor is writable.
- */
+/// Puts a device on the board, as the model of what driver drives. It is at port 0, which does not
+/// snoop, where no other is named. Close it with contigo_device_close.
+///
+/// CONTIGO_E_NOT_FOUND: there is no such driver, or it has no model.
+///
+/// The caller promises:
+/// driver is NUL-terminated; device is writable.
+contigo_status contigo_sim_device(contigo_sim sim, const char *driver, contigo_device *device);
+
+/// Lends the buffer to a framework: tensor is a DLManagedTensorVersioned *, or a DLManagedTensor * where options->legacy says so, for
+/// one consumer, which calls its deleter when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
+/// (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address (kDLExtDev), or the GPU's pointer with its number
+/// (kDLCUDA).
+///
+/// Until the deleter was called and contigo_buf_unlend took it back, the buffer can be neither
+/// mapped, nor given to a device, nor released: CONTIGO_E_TENSOR_OUT. Of a device's buffer the
+/// tensor is what its last hand-over named, and no more. Where it is not read_only, its bytes
+/// count as written by a device, and CONTIGO_E_SHARED_LINE is possible. CONTIGO_E_MAPPED: it is
+/// mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are not what the options
+/// demand. CONTIGO_E_NO_SLOTS: CONTIGO_MAX_TENSORS are out.
+///
+/// The caller promises:
+/// options points to an initialised structure with ndim entries in its shape; tensor is writable.
 contigo_status contigo_buf_lend(contigo_buf buf,
                                 const contigo_tensor_options *options,
                                 void **tensor);
 
-/**
- * Takes a lent buffer back, whose tensor nobody has any more. CONTIGO_E_TENSOR_OUT: its consumer
- * has not called the deleter. CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
- */
+/// Takes a lent buffer back, whose tensor nobody has any more. CONTIGO_E_TENSOR_OUT: its consumer
+/// has not called the deleter. CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
 contigo_status contigo_buf_unlend(contigo_buf buf);
 
-/**
- * Which bytes of heap the tensor's elements are, whoever made it. tensor is a DLManagedTensorVersioned *, or where legacy is 1 a
- * DLManagedTensor *; it stays the caller's. The bus address of its lowest element is contigo_dev_addr_of that byte.
- *
- * CONTIGO_E_NOT_OURS: they are elsewhere; contigo_buf_write_tensor copies them. CONTIGO_E_TENSOR: it is no tensor that the CPU can read, or not
- * aligned to align_bytes (0: nothing is demanded).
- *
- * The caller promises:
- * tensor is NULL or a tensor as DLPack says, and info points to a structure whose struct_size is set.
- */
+/// Which bytes of heap the tensor's elements are, whoever made it. tensor is a DLManagedTensorVersioned *, or where legacy is 1 a
+/// DLManagedTensor *; it stays the caller's. The bus address of its lowest element is contigo_dev_addr_of that byte.
+///
+/// CONTIGO_E_NOT_OURS: they are elsewhere; contigo_buf_write_tensor copies them. CONTIGO_E_TENSOR: it is no tensor that the CPU can read, or not
+/// aligned to align_bytes (0: nothing is demanded).
+///
+/// The caller promises:
+/// tensor is NULL or a tensor as DLPack says, and info points to a structure whose struct_size is set.
 contigo_status contigo_tensor_locate(contigo_heap heap,
                                      void *tensor,
                                      uint32_t legacy,
                                      uint32_t align_bytes,
                                      contigo_tensor_info *info);
 
-/**
- * Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data that lies elsewhere. The tensor stays the
- * caller's. CONTIGO_E_TENSOR: the CPU cannot read it, or its elements do not follow each other; CONTIGO_E_OUT_OF_RANGE: they do not fit;
- * CONTIGO_E_NOT_OURS is never answered.
- *
- * The caller promises:
- * tensor is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of which is the buffer's.
- */
+/// Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data that lies elsewhere. The tensor stays the
+/// caller's. CONTIGO_E_TENSOR: the CPU cannot read it, or its elements do not follow each other; CONTIGO_E_OUT_OF_RANGE: they do not fit;
+/// CONTIGO_E_NOT_OURS is never answered.
+///
+/// The caller promises:
+/// tensor is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of which is the buffer's.
 contigo_status contigo_buf_write_tensor(contigo_buf buf,
                                         void *tensor,
                                         uint32_t legacy);

@@ -3,7 +3,8 @@
 use crate::handle::Kind;
 use contigo::{
     Error, Refused,
-    names::{DeviceName, Inventory, MemoryName, NameError},
+    drivers::ap_ctrl::MapError,
+    names::{self, DeviceName, Inventory, MemoryName, NameError},
 };
 use core::fmt;
 
@@ -20,6 +21,8 @@ pub(crate) enum Fault {
     Memory { name: MemoryName, error: Error },
     /// The same for a device.
     Device { name: DeviceName, error: Error },
+    /// A file is no map of a kernel.
+    Map(MapError),
     /// What a program must not do.
     Misuse(Misuse),
 }
@@ -49,8 +52,6 @@ pub(crate) enum Misuse {
     DeviceOwned,
     /// The buffer is the CPU's.
     CpuOwned,
-    /// The buffer is a device's that would not stop.
-    Lost,
     /// A structure's `struct_size` cannot be.
     StructSize { what: &'static str, given: usize, least: usize, most: usize },
     /// A structure of a newer header has something set that this library does not know.
@@ -63,14 +64,21 @@ pub(crate) enum Misuse {
     SameBuffer { first: usize, second: usize },
     /// A copy from a buffer into itself.
     Overlap,
-    /// The engine has a job.
-    HasJob,
-    /// The engine is of another kind.
-    OtherEngine { needs: &'static str, is: &'static str },
-    /// The port is of another kind.
-    OtherPort { needs: &'static str, is: &'static str },
-    /// The engine's device has no interrupt that is a file.
-    NoInterrupt { is: &'static str },
+    /// The engine has jobs.
+    HasJob { jobs: u32 },
+    /// The device was stopped before this job ended.
+    Cancelled,
+    /// The port is no GPU's.
+    #[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), allow(dead_code, reason = "no GPU is opened"))]
+    NoGpu { is: &'static str },
+    /// No driver is called that.
+    NoDriver,
+    /// The kernel port is not the one that the engine was armed with.
+    OtherPort,
+    /// The device has no interrupt that is a file.
+    NoInterrupt,
+    /// A register of this kind is not written, or not modified.
+    Register { offset_bytes: u32, why: &'static str },
     /// Something that cannot be. It was caught.
     Panicked,
 }
@@ -106,6 +114,7 @@ impl fmt::Display for Fault {
             Self::Name(error) => error.fmt(f),
             Self::Memory { ref name, error } => write!(f, "{name}: {}", Inventory::here().memory_error(name, error)),
             Self::Device { ref name, error } => write!(f, "{name}: {}", Inventory::here().device_error(name, error)),
+            Self::Map(ref error) => error.fmt(f),
             Self::Misuse(misuse) => misuse.fmt(f),
             Self::Job { error, cause, operand } => {
                 let says_which = matches!(error, Error::WrongDirection { .. } | Error::BufferSize { .. } | Error::BufferAlign { .. });
@@ -134,7 +143,6 @@ impl fmt::Display for Misuse {
             Self::NotMapped => write!(f, "the buffer is not mapped"),
             Self::DeviceOwned => write!(f, "the buffer is a device's: wait for its job, or take it back with contigo_buf_to_cpu"),
             Self::CpuOwned => write!(f, "the buffer is the CPU's and has no bus address: hand it over with contigo_buf_to_device"),
-            Self::Lost => write!(f, "the buffer's device would not stop: it is leaked, because it may still be written"),
             Self::StructSize { what, given, least, most } => {
                 write!(f, "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}")
             }
@@ -145,12 +153,21 @@ impl fmt::Display for Misuse {
             Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
             Self::SameBuffer { first, second } => write!(f, "operands {first} and {second} are the same buffer"),
             Self::Overlap => write!(f, "the source lies in the buffer itself"),
-            Self::HasJob => write!(f, "the engine has a job: wait for it or cancel it"),
-            Self::OtherEngine { needs, is } => write!(f, "this job needs {needs}, the engine is {is}"),
-            Self::OtherPort { needs, is } => write!(f, "this engine needs {needs}, the port is {is}"),
-            Self::NoInterrupt { is } => {
-                write!(f, "the engine's device is {is} and has no interrupt to wait for: look with contigo_job_poll")
+            Self::HasJob { jobs } => write!(f, "the engine has {jobs} jobs whose end nobody took: wait for them or cancel them"),
+            Self::Cancelled => write!(f, "the device was stopped before this job ended"),
+            Self::NoGpu { is } => write!(f, "code is loaded for a GPU, and the port is {is}"),
+            Self::NoDriver => {
+                write!(f, "no driver is called that; there are")?;
+                let (mut outcome, mut before) = (Ok(()), " ");
+                names::each_row(|row| {
+                    outcome = outcome.and_then(|()| write!(f, "{before}{}", row.name));
+                    before = ", ";
+                });
+                outcome
             }
+            Self::OtherPort => write!(f, "the engine was armed with another kernel port"),
+            Self::NoInterrupt => write!(f, "the device has no interrupt to sleep for: look again and again"),
+            Self::Register { offset_bytes, why } => write!(f, "the register at {offset_bytes:#x} {why}"),
             Self::Panicked => write!(f, "a defect of this library was caught; please report it"),
         }
     }

@@ -24,12 +24,14 @@ pub(crate) enum Kind {
     Job = 8,
     Device = 10,
     Registers = 11,
+    Kernel = 12,
+    Module = 13,
     /// No program has a handle to one.
     PortName = 9,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Sim,
         Self::Port,
         Self::KernelPort,
@@ -40,6 +42,8 @@ impl Kind {
         Self::Job,
         Self::Device,
         Self::Registers,
+        Self::Kernel,
+        Self::Module,
     ];
 }
 
@@ -56,6 +60,8 @@ impl fmt::Display for Kind {
             Self::Job => "job",
             Self::Device => "device",
             Self::Registers => "registers",
+            Self::Kernel => "kernel",
+            Self::Module => "module",
             Self::PortName => "port name",
         })
     }
@@ -75,18 +81,25 @@ impl Handle {
     }
 
     /// Reads a number from a C program, which may be any.
+    #[inline]
     pub(crate) fn of(raw: u64, expected: Kind) -> Result<Self, Misuse> {
-        let Some(found) = Kind::ALL.into_iter().find(|&kind| kind as u64 == raw >> KIND_SHIFT) else {
-            return Err(Misuse::NoHandle { raw, expected });
-        };
-        if found != expected {
-            return Err(Misuse::WrongKind { expected, found });
+        if raw >> KIND_SHIFT == expected as u64 {
+            #[allow(clippy::cast_possible_truncation, reason = "12 bits")]
+            let index = (raw & ((1 << INDEX_BITS) - 1)) as usize;
+            return Ok(Self { index, generation: raw >> INDEX_BITS & GENERATION_MAX });
         }
-        let index = usize::try_from(raw & ((1 << INDEX_BITS) - 1)).map_err(|_| Misuse::NoHandle { raw, expected })?;
-        Ok(Self { index, generation: raw >> INDEX_BITS & GENERATION_MAX })
+        Err(Self::not(raw, expected))
+    }
+
+    /// Why it is none of those.
+    #[cold]
+    fn not(raw: u64, expected: Kind) -> Misuse {
+        match Kind::ALL.into_iter().find(|&kind| kind as u64 == raw >> KIND_SHIFT) {
+            Some(found) => Misuse::WrongKind { expected, found },
+            None => Misuse::NoHandle { raw, expected },
+        }
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

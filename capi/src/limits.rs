@@ -11,8 +11,14 @@ pub const CONTIGO_MAX_POOL_SLOTS: c_uint = 1024;
 pub const CONTIGO_MAX_POOLS: c_uint = 64;
 /// Heaps at once: a board has a handful of memories, and a test opens some more.
 pub const CONTIGO_MAX_HEAPS: c_uint = 32;
-/// Engines at once: a Zynq has eight PL330 channels and a fabric with room for as many cores.
+/// Engines at once, and as many maps and modules of kernels: a Zynq has eight PL330 channels and a
+/// fabric with room for as many cores.
 pub const CONTIGO_MAX_ENGINES: c_uint = 32;
+/// Jobs of one engine at once, with those whose end nobody took: what a descriptor ring of the fabric
+/// takes at once. A driver's own depth may be less.
+pub const CONTIGO_MAX_JOBS: c_uint = 64;
+/// Argument words of a job: 16 scalars of 64 bits, twice over.
+pub const CONTIGO_MAX_ARGS: c_uint = 64;
 /// Ports at once: the boards' own are two dozen.
 pub const CONTIGO_MAX_PORTS: c_uint = 64;
 /// Different names of ports that a program makes (`contigo_port_define`), from its beginning to its
@@ -39,6 +45,8 @@ pub(crate) const POOL_SLOTS: usize = CONTIGO_MAX_POOL_SLOTS as usize;
 pub(crate) const POOLS: usize = CONTIGO_MAX_POOLS as usize;
 pub(crate) const HEAPS: usize = CONTIGO_MAX_HEAPS as usize;
 pub(crate) const ENGINES: usize = CONTIGO_MAX_ENGINES as usize;
+pub(crate) const JOBS: usize = CONTIGO_MAX_JOBS as usize;
+pub(crate) const MAX_ARGS: usize = CONTIGO_MAX_ARGS as usize;
 pub(crate) const PORTS: usize = CONTIGO_MAX_PORTS as usize;
 pub(crate) const PORT_NAMES: usize = CONTIGO_MAX_PORT_NAMES as usize;
 pub(crate) const KERNEL_PORTS: usize = CONTIGO_MAX_KERNEL_PORTS as usize;

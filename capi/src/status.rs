@@ -18,7 +18,7 @@ pub const CONTIGO_E_NULL: contigo_status = -1;
 pub const CONTIGO_E_HANDLE: contigo_status = -2;
 /// The object is gone: released, closed, ended, or given away. Also the second release of one handle.
 pub const CONTIGO_E_STALE: contigo_status = -3;
-/// A handle, an engine, or a port of another kind.
+/// A handle, a port, or a register of another kind; or the device has no interrupt.
 pub const CONTIGO_E_KIND: contigo_status = -4;
 /// Another thread is in a call with this object. Use a handle from one thread at a time.
 pub const CONTIGO_E_IN_CALL: contigo_status = -5;
@@ -34,8 +34,6 @@ pub const CONTIGO_E_NOT_MAPPED: contigo_status = -9;
 pub const CONTIGO_E_DEVICE_OWNED: contigo_status = -10;
 /// The buffer is the CPU's, and has no bus address. Hand it over with `contigo_buf_to_device`.
 pub const CONTIGO_E_CPU_OWNED: contigo_status = -11;
-/// The buffer's device would not stop. The buffer is leaked and never freed, because the device may still write it.
-pub const CONTIGO_E_LEAKED: contigo_status = -12;
 /// A structure's `struct_size` cannot be, or it has something set that this library does not know.
 pub const CONTIGO_E_STRUCT: contigo_status = -13;
 /// A text is not UTF-8, or too long.
@@ -44,7 +42,7 @@ pub const CONTIGO_E_TEXT: contigo_status = -14;
 pub const CONTIGO_E_VALUE: contigo_status = -15;
 /// One buffer is two operands of one job, or a copy is from a buffer into itself.
 pub const CONTIGO_E_SAME_BUFFER: contigo_status = -16;
-/// The engine has a job. Wait for it, or cancel it.
+/// The engine has jobs whose end nobody took. Wait for them, or cancel them.
 pub const CONTIGO_E_HAS_JOB: contigo_status = -17;
 /// A defect of this library was caught. Please report it.
 pub const CONTIGO_E_INTERNAL: contigo_status = -18;
@@ -102,7 +100,7 @@ pub const CONTIGO_E_BUFFER_SIZE: contigo_status = -120;
 pub const CONTIGO_E_BUFFER_ALIGN: contigo_status = -121;
 /// An argument is outside what is possible. The text has the limits.
 pub const CONTIGO_E_ARGUMENT: contigo_status = -122;
-/// The engine is busy (`contigo_engine_recover`), or its device has a driver already.
+/// The device has a driver already.
 pub const CONTIGO_E_BUSY: contigo_status = -123;
 
 // ---- The device.
@@ -112,7 +110,7 @@ pub const CONTIGO_E_TIMEOUT: contigo_status = -124;
 pub const CONTIGO_E_FAULT: contigo_status = -125;
 /// The device says it is done, and moved too little. The buffers are back.
 pub const CONTIGO_E_SHORT_TRANSFER: contigo_status = -126;
-/// The device would not stop. Its buffers are leaked; reset it, then `contigo_engine_recover`.
+/// The device would not stop, and keeps its buffers. Reset it, then `contigo_queue_stop`.
 pub const CONTIGO_E_WILL_NOT_STOP: contigo_status = -127;
 /// The register window is too small: this is another device.
 pub const CONTIGO_E_REGISTER_WINDOW: contigo_status = -128;
@@ -182,13 +180,17 @@ pub const CONTIGO_E_NEEDS_DEVICE: contigo_status = -151;
 pub const CONTIGO_E_OPERAND_TOO_LONG: contigo_status = -152;
 /// As many jobs are in flight as the queue or the device holds. Take one that ended out first.
 pub const CONTIGO_E_QUEUE_FULL: contigo_status = -153;
-/// The queue was stopped with jobs in it. Take them back first.
+/// The device would not stop. Reset it, then `contigo_queue_stop`.
 pub const CONTIGO_E_QUEUE_STOPPED: contigo_status = -154;
 /// The device tells of a job that it does not have, or claims more bytes than it was given. It was
 /// stopped, and the buffers are back.
 pub const CONTIGO_E_BAD_COMPLETION: contigo_status = -155;
 /// Another channel of the same core reset it, which ended this channel's jobs. Start them again.
 pub const CONTIGO_E_ENDED_BY_RESET: contigo_status = -156;
+/// The device was stopped before this job ended. Its buffers are back.
+pub const CONTIGO_E_CANCELLED: contigo_status = -157;
+/// A file is no map of a kernel. The text has the line and the rule.
+pub const CONTIGO_E_BAD_MAP: contigo_status = -158;
 
 /// A refusal that is newer than this list. The text says what.
 pub const CONTIGO_E_OTHER: contigo_status = -999;
@@ -199,6 +201,7 @@ impl Fault {
         match *self {
             Self::Runtime(error) | Self::Job { error, .. } | Self::Memory { error, .. } | Self::Device { error, .. } => of_runtime(error),
             Self::Name(_) => CONTIGO_E_BAD_NAME,
+            Self::Map(_) => CONTIGO_E_BAD_MAP,
             Self::Misuse(misuse) => of_misuse(misuse),
         }
     }
@@ -209,7 +212,11 @@ const fn of_misuse(misuse: Misuse) -> contigo_status {
         Misuse::Null { .. } => CONTIGO_E_NULL,
         Misuse::NoHandle { .. } => CONTIGO_E_HANDLE,
         Misuse::Stale { .. } => CONTIGO_E_STALE,
-        Misuse::WrongKind { .. } | Misuse::OtherEngine { .. } | Misuse::OtherPort { .. } | Misuse::NoInterrupt { .. } => CONTIGO_E_KIND,
+        Misuse::WrongKind { .. } | Misuse::OtherPort | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => {
+            CONTIGO_E_KIND
+        }
+        Misuse::NoDriver => CONTIGO_E_NOT_FOUND,
+        Misuse::Cancelled => CONTIGO_E_CANCELLED,
         Misuse::InCall { .. } => CONTIGO_E_IN_CALL,
         Misuse::StillUsed { .. } => CONTIGO_E_STILL_USED,
         Misuse::TableFull { .. } => CONTIGO_E_TABLE_FULL,
@@ -217,12 +224,11 @@ const fn of_misuse(misuse: Misuse) -> contigo_status {
         Misuse::NotMapped => CONTIGO_E_NOT_MAPPED,
         Misuse::DeviceOwned => CONTIGO_E_DEVICE_OWNED,
         Misuse::CpuOwned => CONTIGO_E_CPU_OWNED,
-        Misuse::Lost => CONTIGO_E_LEAKED,
         Misuse::StructSize { .. } | Misuse::NewerStruct { .. } => CONTIGO_E_STRUCT,
         Misuse::Text { .. } => CONTIGO_E_TEXT,
         Misuse::Value { .. } => CONTIGO_E_VALUE,
         Misuse::SameBuffer { .. } | Misuse::Overlap => CONTIGO_E_SAME_BUFFER,
-        Misuse::HasJob => CONTIGO_E_HAS_JOB,
+        Misuse::HasJob { .. } => CONTIGO_E_HAS_JOB,
         Misuse::Panicked => CONTIGO_E_INTERNAL,
     }
 }
@@ -309,7 +315,6 @@ const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_NOT_MAPPED, c"CONTIGO_E_NOT_MAPPED"),
     (CONTIGO_E_DEVICE_OWNED, c"CONTIGO_E_DEVICE_OWNED"),
     (CONTIGO_E_CPU_OWNED, c"CONTIGO_E_CPU_OWNED"),
-    (CONTIGO_E_LEAKED, c"CONTIGO_E_LEAKED"),
     (CONTIGO_E_STRUCT, c"CONTIGO_E_STRUCT"),
     (CONTIGO_E_TEXT, c"CONTIGO_E_TEXT"),
     (CONTIGO_E_VALUE, c"CONTIGO_E_VALUE"),
@@ -373,6 +378,8 @@ const NAMES: &[(contigo_status, &CStr)] = &[
     (CONTIGO_E_QUEUE_STOPPED, c"CONTIGO_E_QUEUE_STOPPED"),
     (CONTIGO_E_BAD_COMPLETION, c"CONTIGO_E_BAD_COMPLETION"),
     (CONTIGO_E_ENDED_BY_RESET, c"CONTIGO_E_ENDED_BY_RESET"),
+    (CONTIGO_E_CANCELLED, c"CONTIGO_E_CANCELLED"),
+    (CONTIGO_E_BAD_MAP, c"CONTIGO_E_BAD_MAP"),
     (CONTIGO_E_OTHER, c"CONTIGO_E_OTHER"),
 ];
 

@@ -13,8 +13,9 @@ use std::{
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 /// Each example, and what it says where all is well: without NVIDIA's driver.
-const EXAMPLES: [(&str, &str); 5] = [
-    ("gemm", "0 of 64 sums are wrong"),
+const EXAMPLES: [(&str, &str); 6] = [
+    ("kernel", "8 jobs of 1000 bytes, 2 at once, 0 wrong"),
+    ("own_driver", "1000 packets, 0 wrong bytes, 1000 calls of its own engine refused"),
     ("frames", "0 misuses were missed"),
     ("dlpack", "8 frames, 0 wrong, bytes copied: 0"),
     ("names", "device\tsim:zdma\tready\t\n"),
@@ -104,7 +105,8 @@ fn a_gpu_has_the_frames() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(fake_cuda::library(), folder.path().join("libcuda.so.1")).unwrap();
     let program = compile(folder.path(), "jetson", &[]).unwrap_or_else(|why| panic!("{why}"));
-    let output = emulated::command(&program).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
+    let ptx = Path::new(CRATE).join("../examples/gemm8/kernels/gemm8.ptx");
+    let output = emulated::command(&program).arg(ptx).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
     let said = text(&output);
     assert!(output.status.success(), "{said}");
     for line in
@@ -122,7 +124,7 @@ fn they_run_under_the_address_sanitizer() {
         return emulated::skipped(TEST, &why);
     }
     let folder = tempfile::tempdir().unwrap();
-    if let Err(why) = compile(folder.path(), "gemm", &SANITIZE) {
+    if let Err(why) = compile(folder.path(), "kernel", &SANITIZE) {
         return emulated::skipped(TEST, why.lines().nth(1).unwrap_or("it does not link"));
     }
     run(TEST, &SANITIZE, &[]);
@@ -222,7 +224,7 @@ target_link_libraries(static PRIVATE contigo::static)
         .arg("-B")
         .arg(&build)
         .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
-        .arg(format!("-DEXAMPLE={CRATE}/examples/gemm.c"))
+        .arg(format!("-DEXAMPLE={CRATE}/examples/kernel.c"))
         .output()
         .unwrap();
     assert!(configured.status.success(), "{}", text(&configured));

@@ -31,7 +31,7 @@ fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
 }
 
 /// Functions of the header that can be refused.
-const FUNCTIONS: usize = 63;
+const FUNCTIONS: usize = 76;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
@@ -44,13 +44,12 @@ fn a_child_is_refused_and_the_parent_goes_on() {
 
     let board = Board::new();
     let operands = board.operands();
-    let [a, b] = [operands[0], operands[1]];
     let (buf, lent) = (board.take(), board.take());
     let (shape, mut bytes) = ([16], [0_u8; 64]);
     let (status, tensor) = lend(lent, &options(&shape));
     ok(status);
     let job = board.start(&operands);
-    let Board { sim, port, heap, pool, engine } = board;
+    let Board { sim, port, heap, pool, device: _, engine } = board;
     let named = contigo_port_options {
         struct_size: size_of::<contigo_port_options>(),
         name: c"child".as_ptr(),
@@ -61,14 +60,18 @@ fn a_child_is_refused_and_the_parent_goes_on() {
     let mut buf_info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
     let mut heap_info = contigo_heap_info { struct_size: size_of::<contigo_heap_info>(), ..Default::default() };
     let mut heap_stats = contigo_heap_stats { struct_size: size_of::<contigo_heap_stats>(), ..Default::default() };
-    let mut engine_stats = contigo_engine_stats { struct_size: size_of::<contigo_engine_stats>(), ..Default::default() };
+    let mut engine_info = contigo_engine_info { struct_size: size_of::<contigo_engine_info>(), ..Default::default() };
+    let mut kernel_info = contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
+    let (mut spec, null) = (contigo_operand_spec::default(), ptr::null_mut());
     let mut tensor_info = contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() };
     let (buf_info, heap_info, tensor_info) = (&raw mut buf_info, &raw mut heap_info, &raw mut tensor_info);
-    let (heap_stats, engine_stats) = (&raw mut heap_stats, &raw mut engine_stats);
+    let (heap_stats, engine_info, spec) = (&raw mut heap_stats, &raw mut engine_info, &raw mut spec);
+    let kernel_info = &raw mut kernel_info;
     let data = bytes.as_mut_ptr().cast();
     let device = answer(|device| unsafe { contigo_device_open(c"sim:zdma".as_ptr(), device) });
     let registers = answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 0, registers) });
-    let open = engine_options(CONTIGO_ENGINE_GEMM8, sim, port, 0);
+    let open = engine_options(c"zdma", device, port, 0);
+    let reg = contigo_register::default();
     let every_function = |out: &mut u64, len: &mut usize, fd: &mut i32| -> [contigo_status; FUNCTIONS] {
         unsafe {
             [
@@ -84,11 +87,18 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_buf_to_cpu(buf),
                 contigo_buf_dev_addr(buf, out, len),
                 contigo_engine_open(&open, out),
-                contigo_engine_get_stats(engine, engine_stats),
-                contigo_engine_recover(engine),
-                contigo_engine_reset(engine),
-                contigo_engine_irq_fd(engine, fd),
-                contigo_engine_irq_arm(engine),
+                contigo_engine_get_info(engine, engine_info),
+                contigo_engine_get_operand(engine, 0, spec),
+                contigo_engine_open_driver(ptr::null(), null, port, out),
+                contigo_engine_open_kernel(0, c"gemm8".as_ptr(), ptr::null(), 0, out),
+                contigo_module_load(port, ptr::null(), 0, out),
+                contigo_module_close(0),
+                contigo_kernel_open(ptr::null(), 0, out),
+                contigo_kernel_get_info(0, kernel_info),
+                contigo_kernel_operand(0, ptr::null(), ptr::from_mut(out).cast()),
+                contigo_kernel_set(0, ptr::null(), 0, ptr::null_mut(), 0),
+                contigo_kernel_close(0),
+                contigo_engine_irq_arm(engine, fd),
                 contigo_engine_arm(engine, 0, 0),
                 contigo_heap_open(&heap_options(sim), out),
                 contigo_heap_export(heap, fd),
@@ -96,12 +106,13 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_heap_get_stats(heap, heap_stats),
                 contigo_dev_addr_of(heap, port, data, 1, out),
                 contigo_host_ptr_of(heap, port, 0, ptr::from_mut(out).cast()),
-                contigo_gemm8_start(engine, &GEMM, operands.as_ptr(), out),
-                contigo_copy_start(engine, &a, &b, out),
-                contigo_job_poll(job, ptr::from_mut(out).cast()),
-                contigo_job_wait(job, 1),
-                contigo_job_wait_device(job, 1),
+                contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, out),
+                contigo_job_wait(job, 1, ptr::null_mut()),
+                contigo_job_wait_device(job, 1, ptr::null_mut()),
+                contigo_job_wait_for(job, 1, ptr::from_mut(out).cast(), ptr::null_mut()),
                 contigo_job_cancel(job),
+                contigo_queue_next(engine, 1, out, ptr::null_mut()),
+                contigo_queue_stop(engine),
                 contigo_pool_open(heap, 64, 1, 0, out),
                 contigo_pool_take(pool, out),
                 contigo_pool_free_slots(pool, ptr::from_mut(out).cast()),
@@ -115,13 +126,18 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_device_memory(device, c"sim".as_ptr(), 64, out),
                 contigo_device_port(device, 0, out),
                 contigo_device_attach(device, 0, 0, 0, out),
+                contigo_device_reset(device),
                 contigo_device_enable_bus_master(device),
-                contigo_registers_read(registers, 0, ptr::from_mut(out).cast()),
-                contigo_registers_write(registers, 0, 0),
+                contigo_registers_read(registers, reg, ptr::from_mut(out).cast()),
+                contigo_registers_write(registers, reg, 0),
+                contigo_registers_modify(registers, reg, 0, 0),
+                contigo_registers_wait_until(registers, reg, 0, 0, 1, ptr::from_mut(out).cast()),
+                contigo_registers_irq_arm(registers, fd),
                 contigo_registers_wait(registers, 1),
                 contigo_inventory(ptr::null_mut(), 0, len),
                 contigo_sim_open(&sim_options(), out),
                 contigo_sim_port(sim, 0, out),
+                contigo_sim_device(sim, c"zdma".as_ptr(), out),
                 contigo_buf_lend(buf, &options(&shape), ptr::from_mut(out).cast()),
                 contigo_buf_unlend(lent),
                 contigo_tensor_locate(heap, tensor.cast(), 0, 0, tensor_info),
@@ -170,8 +186,8 @@ fn a_child_is_refused_and_the_parent_goes_on() {
     refused(contigo_buf_unlend(lent), CONTIGO_E_TENSOR_OUT, "");
     delete(tensor);
     ok(contigo_buf_unlend(lent));
-    ok(contigo_job_wait(job, 20_000));
-    assert_eq!(common::bytes(operands[3].buf)[..4], [128, 0, 0, 0], "64 times 1 times 2");
+    ok(wait(job, 20_000));
+    assert_eq!(common::bytes(operands[1].buf)[..64], [1; 64]);
     [buf, lent].into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
     release_all(&operands);
     board.close();

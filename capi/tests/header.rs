@@ -13,7 +13,7 @@ fn generated() -> String {
     let mut text = Vec::new();
     cbindgen::Builder::new().with_crate(CRATE).with_config(config).generate().unwrap().write(&mut text);
     // Rust's own heading for unsafe functions says little in C, where all of them are.
-    let text = String::from_utf8(text).unwrap().replace(" * # Safety\n", " * The caller promises:\n");
+    let text = String::from_utf8(text).unwrap().replace("/// # Safety\n", "/// The caller promises:\n");
     text.replace('`', "")
 }
 
@@ -37,7 +37,7 @@ fn every_function_is_documented_and_prefixed() {
     let (mut functions, mut before) = (0, "");
     for line in text.lines() {
         if line.contains("contigo_") && line.contains('(') && !line.starts_with([' ', '*', '/', '#']) {
-            assert!(before.ends_with("*/"), "{line} has no comment");
+            assert!(before.starts_with("///"), "{line} has no comment");
             functions += 1;
         }
         before = line;

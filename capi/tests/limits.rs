@@ -45,8 +45,13 @@ fn every_table_has_its_end() {
     heaps.into_iter().for_each(|heap| ok(contigo_heap_close(heap)));
     boards.drain(..).for_each(|sim| ok(contigo_sim_close(sim)));
 
-    let options = engine_options(CONTIGO_ENGINE_GEMM8, board.sim, board.port, 0);
-    let engines = until_full(CONTIGO_MAX_ENGINES, |engine| unsafe { contigo_engine_open(&options, engine) });
+    let devices = until_full(CONTIGO_MAX_DEVICES, |device| unsafe { contigo_sim_device(board.sim, c"zdma".as_ptr(), device) });
+    assert_eq!(devices.len(), CONTIGO_MAX_DEVICES as usize - 1);
+    devices.into_iter().for_each(|device| ok(contigo_device_close(device)));
+    let spec = contigo_operand_spec::default();
+    let ops = own_driver(&spec);
+    let open = |engine| unsafe { contigo_engine_open_driver(&ops, core::ptr::null_mut(), board.port, engine) };
+    let engines = until_full(CONTIGO_MAX_ENGINES, open);
     assert_eq!(engines.len(), CONTIGO_MAX_ENGINES as usize - 1);
     engines.into_iter().for_each(|engine| ok(contigo_engine_close(engine)));
 
@@ -120,7 +125,8 @@ fn every_table_has_its_end() {
         status
     };
     for round in 0..2 {
-        for index in 0..CONTIGO_MAX_PORT_NAMES {
+        // The driver above has one.
+        for index in 1..CONTIGO_MAX_PORT_NAMES {
             assert_eq!(named(&format!("port-{index}")), CONTIGO_OK, "{round}");
         }
     }

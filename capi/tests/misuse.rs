@@ -49,8 +49,8 @@ fn a_buffer_of_a_job_is_not_used() {
         let status = unsafe { contigo_buf_dev_addr(operand.buf, &mut 0, &mut 0) };
         refused(status, CONTIGO_E_DEVICE_OWNED, "wait for its job");
     }
-    ok(contigo_job_wait(job, 20_000));
-    assert_eq!(bytes(operands[3].buf)[..4], 128_i32.to_le_bytes(), "64 times 1 times 2");
+    ok(wait(job, 20_000));
+    assert_eq!(bytes(operands[1].buf)[..4], [1; 4], "64 times 1 times 2");
     release_all(&operands);
     board.close();
 }
@@ -96,7 +96,7 @@ fn a_view_keeps_the_buffer_from_being_given_away() {
     refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "1 times");
     ok(contigo_buf_unmap(buf));
     // The refused job left everything as it was.
-    ok(contigo_job_wait(board.start(&operands), 20_000));
+    ok(wait(board.start(&operands), 20_000));
     release_all(&operands);
     board.close();
 }
@@ -108,7 +108,7 @@ fn handles_are_told_apart() {
     refused(contigo_buf_release(board.heap), CONTIGO_E_KIND, "heap");
     refused(contigo_heap_close(buf), CONTIGO_E_KIND, "buffer");
     refused(contigo_engine_close(board.pool), CONTIGO_E_KIND, "pool");
-    refused(contigo_job_wait(board.engine, 0), CONTIGO_E_KIND, "engine");
+    refused(wait(board.engine, 0), CONTIGO_E_KIND, "engine");
     refused(contigo_sim_close(board.port), CONTIGO_E_KIND, "port");
     for garbage in [0, 1, 42, 1 << 40, u64::MAX, 0xDEAD_BEEF] {
         refused(contigo_buf_release(garbage), CONTIGO_E_HANDLE, "no handle");
@@ -136,11 +136,13 @@ fn what_is_used_is_not_closed() {
     refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "1 still use this heap");
     ok(contigo_buf_release(buf));
     // Its descriptors are the heap's.
-    let options = engine_options(CONTIGO_ENGINE_ZDMA, board.sim, board.port, board.heap);
-    let zdma = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
+    let pl330 = sim_device(board.sim, c"pl330");
+    let copier = open_engine(&engine_options(c"pl330", pl330, board.port, board.heap));
     ok(contigo_pool_close(board.pool));
     refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "1 still use this heap");
-    ok(contigo_engine_close(zdma));
+    refused(contigo_device_close(pl330), CONTIGO_E_STILL_USED, "1 still use this device");
+    ok(contigo_engine_close(copier));
+    ok(contigo_device_close(pl330));
     let pool = answer(|pool| unsafe { contigo_pool_open(board.heap, SLOT, 2, 0, pool) });
     // The handle of the pool before, whose place this one has, costs it no slot.
     refused(unsafe { contigo_pool_take(board.pool, &mut 0) }, CONTIGO_E_STALE, "gone");
@@ -157,28 +159,29 @@ fn what_is_used_is_not_closed() {
 }
 
 #[test]
-fn an_engine_with_a_job_takes_no_other_and_is_not_closed() {
+fn an_engine_takes_as_many_jobs_as_its_device_and_is_not_closed_with_one() {
     let board = Board::new();
     let operands = board.operands();
     let job = board.start(&operands);
     let others = board.operands();
-    refused(board.try_start(&others).0, CONTIGO_E_HAS_JOB, "wait for it or cancel it");
-    refused(contigo_engine_close(board.engine), CONTIGO_E_HAS_JOB, "wait for it or cancel it");
-    refused(contigo_engine_recover(board.engine), CONTIGO_E_HAS_JOB, "wait for it or cancel it");
+    refused(board.try_start(&others).0, CONTIGO_E_QUEUE_FULL, "take a job that ended out first");
+    refused(contigo_engine_close(board.engine), CONTIGO_E_HAS_JOB, "wait for them or cancel them");
     ok(contigo_job_cancel(job));
-    for status in [contigo_job_cancel(job), contigo_job_wait(job, 0), contigo_job_wait_device(job, 0)] {
+    for status in [contigo_job_cancel(job), wait(job, 0), wait_device(job, 0)] {
         refused(status, CONTIGO_E_STALE, "job");
     }
-    refused(unsafe { contigo_job_poll(job, &mut 0) }, CONTIGO_E_STALE, "job");
+    let (status, done) = wait_for(job, 0);
+    refused(status, CONTIGO_E_STALE, "job");
+    assert_eq!(done, 0);
     // The job of another life of the engine.
     ok(contigo_engine_close(board.engine));
-    refused(contigo_job_wait(job, 0), CONTIGO_E_STALE, "job");
-    let engine = answer(|engine| unsafe { contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, board.sim, board.port, 0), engine) });
+    refused(wait(job, 0), CONTIGO_E_STALE, "job");
+    let engine = open_engine(&engine_options(c"zdma", board.device, board.port, 0));
     let board = Board { engine, ..board };
-    refused(contigo_job_wait(job, 0), CONTIGO_E_STALE, "job");
+    refused(wait(job, 0), CONTIGO_E_STALE, "job");
     let next = board.start(&others);
-    refused(contigo_job_wait(job, 0), CONTIGO_E_STALE, "job");
-    ok(contigo_job_wait(next, 20_000));
+    refused(wait(job, 0), CONTIGO_E_STALE, "job");
+    ok(wait(next, 20_000));
     release_all(&operands);
     release_all(&others);
     board.close();
@@ -188,11 +191,11 @@ fn an_engine_with_a_job_takes_no_other_and_is_not_closed() {
 fn one_buffer_is_one_operand() {
     let board = Board::new();
     let mut operands = board.operands();
-    let c = operands[3].buf;
-    operands[3].buf = operands[1].buf;
-    refused(board.try_start(&operands).0, CONTIGO_E_SAME_BUFFER, "operands 1 and 3");
-    operands[3].buf = c;
-    ok(contigo_job_wait(board.start(&operands), 20_000));
+    let c = operands[1].buf;
+    operands[1].buf = operands[0].buf;
+    refused(board.try_start(&operands).0, CONTIGO_E_SAME_BUFFER, "operands 0 and 1");
+    operands[1].buf = c;
+    ok(wait(board.start(&operands), 20_000));
     let (status, ptr, _) = try_map(c, CONTIGO_READ);
     ok(status);
     ok(contigo_buf_unmap(c));
@@ -209,6 +212,7 @@ fn null_is_refused_everywhere() {
     let buf = board.take();
     let operands = board.operands();
     let null = ptr::null_mut();
+    let spec = contigo_operand_spec::default();
     let job: *mut contigo_job = &mut 0;
     let engine: *mut contigo_engine = &mut 0;
     // SAFETY: NULL is what is tested; the other pointers are references.
@@ -243,17 +247,28 @@ fn null_is_refused_everywhere() {
             contigo_buf_dev_addr(buf, null, &mut 0),
             contigo_buf_dev_addr(buf, &mut 0, ptr::null_mut()),
             contigo_engine_open(ptr::null(), engine),
-            contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, board.sim, board.port, 0), null),
-            contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, 0, board.port, 0), engine),
-            contigo_engine_open(&engine_options(CONTIGO_ENGINE_PL330, board.sim, board.port, 0), engine),
-            contigo_engine_get_stats(board.engine, ptr::null_mut()),
-            contigo_engine_irq_fd(board.engine, ptr::null_mut()),
-            contigo_gemm8_start(board.engine, ptr::null(), operands.as_ptr(), job),
-            contigo_gemm8_start(board.engine, &GEMM, ptr::null(), job),
-            contigo_gemm8_start(board.engine, &GEMM, operands.as_ptr(), null),
-            contigo_copy_start(board.engine, ptr::null(), operands.as_ptr(), job),
-            contigo_copy_start(board.engine, operands.as_ptr(), ptr::null(), job),
-            contigo_job_poll(0, ptr::null_mut()),
+            contigo_engine_open(&engine_options(c"zdma", board.device, 0, 0), null),
+            contigo_engine_open(&contigo_engine_options { driver: ptr::null(), ..engine_options(c"", board.device, 0, 0) }, engine),
+            contigo_engine_open_driver(ptr::null(), ptr::null_mut(), board.port, engine),
+            contigo_engine_open_driver(&own_driver(&spec), ptr::null_mut(), board.port, null),
+            contigo_engine_open_driver(&contigo_driver_ops { name: ptr::null(), ..own_driver(&spec) }, ptr::null_mut(), board.port, engine),
+            contigo_engine_open_driver(&contigo_driver_ops { stop: None, ..own_driver(&spec) }, ptr::null_mut(), board.port, engine),
+            contigo_engine_open_driver(
+                &contigo_driver_ops { operands: ptr::null(), ..own_driver(&spec) },
+                ptr::null_mut(),
+                board.port,
+                engine,
+            ),
+            contigo_engine_get_info(board.engine, ptr::null_mut()),
+            contigo_engine_get_operand(board.engine, 0, ptr::null_mut()),
+            contigo_engine_irq_arm(board.engine, ptr::null_mut()),
+            contigo_sim_device(board.sim, ptr::null(), &mut 0),
+            contigo_sim_device(board.sim, c"zdma".as_ptr(), null),
+            contigo_job_start(board.engine, ptr::null(), 2, ptr::null(), 0, job),
+            contigo_job_start(board.engine, operands.as_ptr(), 2, ptr::null(), 1, job),
+            contigo_job_start(board.engine, operands.as_ptr(), 2, ptr::null(), 0, null),
+            contigo_job_wait_for(0, 0, ptr::null_mut(), ptr::null_mut()),
+            contigo_queue_next(board.engine, 0, null, ptr::null_mut()),
         ]
     };
     for (index, status) in calls.into_iter().enumerate() {
@@ -284,14 +299,16 @@ fn numbers_that_the_header_does_not_list_are_refused() {
     refused(try_map(buf, 3).0, CONTIGO_E_VALUE, "access");
     refused(to_device(buf, board.port, 0, 64, 7).0, CONTIGO_E_VALUE, "direction");
     refused(unsafe { contigo_sim_port(board.sim, 2, &mut 0) }, CONTIGO_E_VALUE, "coherent");
-    let engine = |kind| unsafe { contigo_engine_open(&engine_options(kind, board.sim, board.port, 0), &mut 0) };
-    refused(engine(9), CONTIGO_E_VALUE, "kind");
-    let gemm = |args| unsafe { contigo_gemm8_start(board.engine, &args, operands.as_ptr(), &mut 0) };
-    refused(gemm(contigo_gemm8_args { output: 2, ..GEMM }), CONTIGO_E_VALUE, "output");
-    refused(gemm(contigo_gemm8_args { relu: 2, ..GEMM }), CONTIGO_E_VALUE, "relu");
-    // The right number, the wrong engine.
-    let copy = unsafe { contigo_copy_start(board.engine, &operands[0], &operands[1], &mut 0) };
-    refused(copy, CONTIGO_E_KIND, "needs a pl330 or a zdma, the engine is a gemm8");
+    let spec = contigo_operand_spec::default();
+    let driver = |ops: contigo_driver_ops| unsafe { contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, &mut 0) };
+    refused(driver(contigo_driver_ops { n_operands: 0, ..own_driver(&spec) }), CONTIGO_E_VALUE, "n_operands cannot be 0");
+    refused(driver(contigo_driver_ops { n_operands: 17, ..own_driver(&spec) }), CONTIGO_E_VALUE, "n_operands cannot be 17");
+    refused(driver(contigo_driver_ops { out_of_order: 2, ..own_driver(&spec) }), CONTIGO_E_VALUE, "out_of_order");
+    let bent = contigo_operand_spec { direction: 3, ..spec };
+    refused(driver(own_driver(&bent)), CONTIGO_E_VALUE, "direction");
+    let bent = contigo_operand_spec { align_bytes: 3, ..spec };
+    refused(driver(own_driver(&bent)), CONTIGO_E_NOT_POWER_OF_TWO, "3");
+    refused(unsafe { contigo_engine_get_operand(board.engine, 2, &mut spec.clone()) }, CONTIGO_E_VALUE, "operand cannot be 2");
     release_all(&operands);
     board.close();
 }
@@ -300,21 +317,20 @@ fn numbers_that_the_header_does_not_list_are_refused() {
 fn a_simulated_device_has_no_file_to_wait_for() {
     let board = Board::new();
     let mut fd = 7;
-    let mut irq_fd = |engine| (unsafe { contigo_engine_irq_fd(engine, &mut fd) }, fd);
+    let mut arm = |engine| (unsafe { contigo_engine_irq_arm(engine, &mut fd) }, fd);
     let operands = board.operands();
     let job = board.start(&operands);
     // Whether the engine has a job or not.
     for _ in 0..2 {
-        let (status, fd) = irq_fd(board.engine);
-        refused(status, CONTIGO_E_KIND, "the engine's device is simulated and has no interrupt");
+        let (status, fd) = arm(board.engine);
+        refused(status, CONTIGO_E_KIND, "no interrupt to sleep for");
         assert_eq!(fd, -1, "0 would be somebody's");
-        refused(contigo_engine_irq_arm(board.engine), CONTIGO_E_KIND, "contigo_job_poll");
-        let _ = contigo_job_wait(job, 20_000);
+        let _ = wait(job, 20_000);
     }
-    assert_eq!(irq_fd(board.heap), (CONTIGO_E_KIND, -1));
+    assert_eq!(arm(board.heap), (CONTIGO_E_KIND, -1));
     release_all(&operands);
     board.close();
-    assert_eq!(irq_fd(board.engine), (CONTIGO_E_STALE, -1));
+    assert_eq!(arm(board.engine), (CONTIGO_E_STALE, -1));
 }
 
 #[test]

@@ -32,14 +32,14 @@ fn one_opening_serves_an_engine_its_memory_and_its_port() {
     let device = open(c"sim:zdma@7");
     let (status, heap) = memory(device, c"sim:7");
     ok(status);
-    let options = contigo_engine_options { device, ..engine_options(CONTIGO_ENGINE_ZDMA, 0, 0, 0) };
+    let options = engine_options(c"zdma", device, 0, 0);
     let engine = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
     refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_BUSY, "");
     let [from, to] = [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(heap, 4096, 4096, buf) }));
     fill(from, 7);
-    let operand = |buf| contigo_operand { buf, offset_bytes: 0, len_bytes: 4096 };
-    let job = answer(|job| unsafe { contigo_copy_start(engine, &operand(from), &operand(to), job) });
-    ok(contigo_job_wait(job, 100_000));
+    let operands = [from, to].map(|buf| part(buf, 4096));
+    let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job) });
+    ok(wait(job, 100_000));
     assert_eq!(bytes(to), [7; 4096]);
     let port = answer(|port| unsafe { contigo_device_port(device, 0, port) });
     ok(to_device(to, port, 0, 4096, CONTIGO_FROM_DEVICE).0);
@@ -61,15 +61,37 @@ fn a_program_drives_a_device_itself() {
     let device = open(c"sim:zdma");
     let registers = answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 1, registers) });
     refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_BUSY, "");
-    let read = |offset| answer(|value: *mut u32| unsafe { contigo_registers_read(registers, offset, value) });
+    let at = |offset_bytes, access| contigo_register { offset_bytes, access };
+    let read = |reg| answer(|value: *mut u32| unsafe { contigo_registers_read(registers, reg, value) });
     // UG1087, ZDMA_CH_SRC_DSCR_WORD0: a register that keeps what is written.
-    ok(unsafe { contigo_registers_write(registers, 0x128, 0x1234_5678) });
-    assert_eq!((read(0x128), read(1 << 20)), (0x1234_5678, u32::MAX));
+    let word = at(0x128, CONTIGO_READ_WRITE);
+    ok(unsafe { contigo_registers_write(registers, word, 0x1234_5678) });
+    assert_eq!((read(word), read(at(1 << 20, CONTIGO_READ_ONLY))), (0x1234_5678, u32::MAX));
+    ok(unsafe { contigo_registers_modify(registers, word, 0xFFFF, 0x1_ABCD) });
+    assert_eq!(read(word), 0x1234_ABCD);
+    // What an access of that kind would spoil is refused.
+    let write = |access| unsafe { contigo_registers_write(registers, at(0x128, access), 0) };
+    refused(write(CONTIGO_READ_ONLY), CONTIGO_E_KIND, "the register at 0x128 is read-only");
+    for access in [CONTIGO_READ_ONLY, CONTIGO_READ_CLEARS, CONTIGO_WRITE_1_CLEARS] {
+        let modified = unsafe { contigo_registers_modify(registers, at(0x128, access), 1, 1) };
+        refused(modified, CONTIGO_E_KIND, "loses bits");
+    }
+    assert_eq!(read(word), 0x1234_ABCD);
+    // Bounded, with what was seen last.
+    let mut seen = 0;
+    let mut until = |value| (unsafe { contigo_registers_wait_until(registers, word, 0xFF, value, 100, &mut seen) }, seen);
+    assert_eq!(until(0xCD), (CONTIGO_OK, 0x1234_ABCD));
+    let (status, seen) = until(0xCE);
+    refused(status, CONTIGO_E_TIMEOUT, "within 100 us");
+    assert_eq!(seen, 0x1234_ABCD);
     ok(contigo_registers_wait(registers, 10));
+    let mut fd = 7;
+    refused(unsafe { contigo_registers_irq_arm(registers, &mut fd) }, CONTIGO_E_KIND, "no interrupt");
+    assert_eq!(fd, -1);
     refused(contigo_device_close(device), CONTIGO_E_STILL_USED, "device");
-    refused(unsafe { contigo_registers_read(device, 0, &mut 0) }, CONTIGO_E_KIND, "registers");
+    refused(unsafe { contigo_registers_read(device, at(0, 0), &mut 0) }, CONTIGO_E_KIND, "registers");
     ok(contigo_registers_close(registers));
-    let options = contigo_engine_options { device, ..engine_options(CONTIGO_ENGINE_ZDMA, 0, 0, 0) };
+    let options = engine_options(c"zdma", device, 0, 0);
     ok(contigo_engine_close(answer(|engine| unsafe { contigo_engine_open(&options, engine) })));
     ok(unsafe { contigo_device_enable_bus_master(device) });
     ok(contigo_device_close(device));
@@ -128,6 +150,7 @@ fn the_inventory_is_lines_of_four_fields() {
     for expected in [["memory", "sim", "ready", ""], ["device", "sim:zdma", "ready", ""]] {
         assert!(fields.iter().any(|fields| fields == &expected), "{lines}");
     }
+    assert!(fields.iter().any(|fields| fields[..3] == ["driver", "zdma", "ready"] && fields[3].contains("copies")), "{lines}");
     // What does not fit is cut, and says so.
     let mut short = [0x7F_u8; 8];
     assert_eq!(answer(|len| unsafe { contigo_inventory(short.as_mut_ptr().cast(), 4, len) }), whole);

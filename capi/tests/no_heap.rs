@@ -30,16 +30,16 @@ fn none_from_the_first_call_to_the_last() {
     let (tally, allocations) = count(|| {
         let faults = contigo_sim_options { late_irq: 50, lost_irq: 50, error: 50, short_transfer: 50, hang: 50, ..sim_options() };
         let board = Board::with(&faults);
-        let options = engine_options(CONTIGO_ENGINE_ZDMA, board.sim, board.port, board.heap);
-        let copier = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
+        let device = sim_device(board.sim, c"pl330");
+        let copier = open_engine(&engine_options(c"pl330", device, board.port, board.heap));
         let (mut good, mut failed, mut refusals) = (0, 0, 0);
         let mut text = [0; 256];
         for round in 0..JOBS {
             let operands = board.operands();
             let job = board.start(&operands);
-            refusals += u64::from(board.try_start(&operands).0 == CONTIGO_E_HAS_JOB);
+            refusals += u64::from(board.try_start(&operands).0 == CONTIGO_E_DEVICE_OWNED);
             refusals += u64::from(contigo_buf_release(operands[0].buf) == CONTIGO_E_DEVICE_OWNED);
-            let ended = if round % 3 == 0 { contigo_job_wait_device(job, 500) } else { contigo_job_wait(job, 500) };
+            let ended = if round % 3 == 0 { wait_device(job, 500) } else { wait(job, 500) };
             if ended == CONTIGO_OK {
                 good += 1;
             } else {
@@ -50,9 +50,14 @@ fn none_from_the_first_call_to_the_last() {
                 let back = contigo_buf_to_cpu(operand.buf);
                 assert!(back == CONTIGO_OK || back == CONTIGO_E_CPU_OWNED);
             }
-            let job = answer(|job| unsafe { contigo_copy_start(copier, &operands[0], &operands[3], job) });
-            match contigo_job_wait(job, 500) {
-                CONTIGO_OK => good += 1,
+            ok(Board { engine: copier, ..board }.try_start(&operands).0);
+            match next(copier, 500) {
+                (CONTIGO_OK, 0) => {
+                    ok(contigo_queue_stop(copier));
+                    assert_ne!(next(copier, 0).1, 0);
+                    failed += 1;
+                }
+                (CONTIGO_OK, _) => good += 1,
                 _ => failed += 1,
             }
             let rest = answer(|rest| unsafe { contigo_buf_split(operands[0].buf, 64, rest) });
@@ -61,9 +66,10 @@ fn none_from_the_first_call_to_the_last() {
             refusals += u64::from(contigo_buf_release(operands[0].buf) == CONTIGO_E_STALE);
         }
         let mut fd = 0;
-        assert_eq!(unsafe { contigo_engine_irq_fd(copier, &mut fd) }, CONTIGO_E_KIND);
+        assert_eq!(unsafe { contigo_engine_irq_arm(copier, &mut fd) }, CONTIGO_E_KIND);
         assert_eq!(unsafe { contigo_heap_export(board.heap, &mut fd) }, CONTIGO_E_UNSUITABLE);
         ok(contigo_engine_close(copier));
+        ok(contigo_device_close(device));
         board.close();
         (good, failed, refusals)
     });
@@ -78,9 +84,11 @@ fn none_where_a_device_will_not_stop() {
         let board = Board::with(&contigo_sim_options { stuck: 1_000, ..sim_options() });
         let operands = board.operands();
         let job = board.start(&operands);
-        assert_eq!(contigo_job_wait(job, 500), CONTIGO_E_WILL_NOT_STOP);
-        ok(contigo_engine_reset(board.engine));
-        ok(contigo_engine_close(board.engine));
+        assert_eq!(wait(job, 500), CONTIGO_E_WILL_NOT_STOP);
+        ok(contigo_device_reset(board.device));
+        ok(contigo_job_cancel(job));
+        release_all(&operands);
+        board.close();
     });
     assert_eq!(allocations, 0);
 }

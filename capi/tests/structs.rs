@@ -31,7 +31,7 @@ fn an_older_callers_structure_is_taken() {
         ..sim_options()
     });
     let operands = board.operands();
-    ok(contigo_job_wait(board.start(&operands), 20_000));
+    ok(wait(board.start(&operands), 20_000));
     release_all(&operands);
     // Before there were kernel ports.
     let older = contigo_heap_options {

@@ -82,7 +82,7 @@ fn a_frame_goes_to_a_framework_and_to_a_device_in_turn() {
     delete(tensor);
     ok(contigo_buf_unlend(operands[1].buf));
     operands[1].offset_bytes = 0;
-    ok(contigo_job_wait(board.start(&operands), 1_000_000));
+    ok(wait(board.start(&operands), 1_000_000));
     release_all(&operands);
     ok(contigo_buf_release(buf));
     board.close();

@@ -204,7 +204,7 @@ fn anything_at_once_on_the_same_handles() {
     let (in_call, jobs) = (AtomicU64::new(0), AtomicU64::new(0));
     let job = AtomicU64::new(0);
     /// What may be said to a call that comes at the wrong time.
-    const LISTED: [contigo_status; 11] = [
+    const LISTED: [contigo_status; 13] = [
         CONTIGO_OK,
         CONTIGO_E_IN_CALL,
         CONTIGO_E_STILL_USED,
@@ -213,6 +213,8 @@ fn anything_at_once_on_the_same_handles() {
         CONTIGO_E_MAPPED,
         CONTIGO_E_NOT_MAPPED,
         CONTIGO_E_HAS_JOB,
+        CONTIGO_E_QUEUE_FULL,
+        CONTIGO_E_CANCELLED,
         CONTIGO_E_STALE,
         CONTIGO_E_HANDLE,       // no job yet
         CONTIGO_E_OUT_OF_RANGE, // more of a buffer than the other thread handed over
@@ -228,7 +230,7 @@ fn anything_at_once_on_the_same_handles() {
                     if status == CONTIGO_OK {
                         job.store(started, Ordering::Relaxed);
                     }
-                    let waited = contigo_job_wait(job.load(Ordering::Relaxed), 100_000);
+                    let waited = wait(job.load(Ordering::Relaxed), 100_000);
                     assert!(LISTED.contains(&waited), "{}", last_error());
                     jobs.fetch_add(u64::from(waited == CONTIGO_OK), Ordering::Relaxed);
                 }
@@ -243,7 +245,7 @@ fn anything_at_once_on_the_same_handles() {
                             to_device(operand.buf, board.port, 0, 64, CONTIGO_IN_OUT).0,
                             contigo_buf_to_cpu(operand.buf),
                             unsafe { contigo_pool_take(board.heap, &mut 0) } - CONTIGO_E_KIND,
-                            contigo_engine_recover(board.engine),
+                            contigo_queue_stop(board.engine),
                             contigo_pool_close(board.pool),
                             contigo_heap_close(board.heap),
                         ];
@@ -257,7 +259,7 @@ fn anything_at_once_on_the_same_handles() {
         }
     });
     let left = job.load(Ordering::Relaxed);
-    let _ = contigo_job_wait(left, 100_000);
+    let _ = wait(left, 100_000);
     for operand in operands {
         let _ = contigo_buf_to_cpu(operand.buf);
     }

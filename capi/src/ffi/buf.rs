@@ -205,12 +205,7 @@ pub unsafe extern "C" fn contigo_buf_to_device(
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(to, "addr", || {
-            let direction = match direction {
-                CONTIGO_TO_DEVICE => Direction::ToDevice,
-                CONTIGO_FROM_DEVICE => Direction::FromDevice,
-                CONTIGO_IN_OUT => Direction::Bidirectional,
-                value => return Err(Fault::from(Misuse::Value { what: "direction", value: value.into() })),
-            };
+            let direction = self::direction(direction)?;
             let port = get(port)?;
             with(buf, |buf| buf.hand_to_device(&port, offset_bytes, len_bytes, direction))
         })
@@ -257,4 +252,21 @@ pub unsafe extern "C" fn contigo_buf_dev_addr(buf: contigo_buf, addr: *mut u64, 
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_release(buf: contigo_buf) -> contigo_status {
     call(|| Buf::release(buf))
+}
+
+pub(super) fn direction(number: u32) -> Result<Direction, Fault> {
+    match number {
+        CONTIGO_TO_DEVICE => Ok(Direction::ToDevice),
+        CONTIGO_FROM_DEVICE => Ok(Direction::FromDevice),
+        CONTIGO_IN_OUT => Ok(Direction::Bidirectional),
+        value => Err(Misuse::Value { what: "direction", value: value.into() }.into()),
+    }
+}
+
+pub(super) const fn direction_number(direction: Direction) -> u32 {
+    match direction {
+        Direction::ToDevice => CONTIGO_TO_DEVICE,
+        Direction::FromDevice => CONTIGO_FROM_DEVICE,
+        Direction::Bidirectional => CONTIGO_IN_OUT,
+    }
 }

@@ -1,25 +1,20 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Memory and devices by their names.
 
-use super::{
-    heap::contigo_heap,
-    port::{contigo_port, flag},
-    raw,
-};
+use super::{heap::contigo_heap, port::contigo_port, raw};
 use crate::{
     fault::{Fault, Misuse},
-    handle::Kind,
     last_error::call,
     object::{
-        device::{self, Attached, DEVICES, REGISTERS},
+        device::{self, DEVICES},
         heap::{Heap, Source},
         port::{PORTS, get},
     },
     status::contigo_status,
 };
 use contigo::{
-    Irq, Mmio, Requirements,
-    names::{Attach, Entry, Inventory},
+    Requirements,
+    names::{self, Entry, Inventory},
 };
 use core::{
     ffi::c_char,
@@ -30,9 +25,6 @@ use core::{
 /// A device that was opened by its name: one opening serves its registers, its engine and its
 /// memory. It can be closed once all of them are.
 pub type contigo_device = u64;
-
-/// The registers and the interrupt of a device that a program drives itself.
-pub type contigo_registers = u64;
 
 /// Opens memory by its name, `len_bytes` of it: `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`,
 /// `dma-heap:linux,cma@guard:f8003000`, `hugetlb`, `vfio:0000:01:00.0`, `cuda:0`, `sim:7`;
@@ -114,33 +106,11 @@ pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: conti
     unsafe { raw::answer(seen, "seen", find) }
 }
 
-/// Takes the registers and the interrupt of a device, for a program that drives it itself: window
-/// number `window`, which for a PCI function is its BAR, and 0 for others; `polled`: 1, without the
-/// interrupt. One engine or one program has them at a time. Close them with
-/// `contigo_registers_close`.
-///
-/// `port` is the device's way to memory where only the program knows it; 0 where the kernel says
-/// it, or the simulated board.
-///
-/// # Safety
-/// `registers` is writable. In this bitstream, on this board, the device reaches memory through
-/// `port` and no other way, and nobody else drives it: the program's word.
+/// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
+/// `CONTIGO_E_NOT_FOUND` for a real device, whose reset is the board's business.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_device_attach(
-    device: contigo_device,
-    port: contigo_port,
-    window: u32,
-    polled: u32,
-    registers: *mut contigo_registers,
-) -> contigo_status {
-    let attach = || {
-        let window = u8::try_from(window).map_err(|_| Misuse::Value { what: "window", value: window.into() })?;
-        let how = Attach { window, interrupt: !flag(polled, "polled")? };
-        // SAFETY: the caller's promise.
-        unsafe { Attached::open(device, port, how) }
-    };
-    // SAFETY: the caller's promise.
-    unsafe { raw::answer(registers, "registers", attach) }
+pub extern "C" fn contigo_device_reset(device: contigo_device) -> contigo_status {
+    call(|| Ok(DEVICES.lease(device)?.reset_simulated()?))
 }
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
@@ -156,53 +126,10 @@ pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device
     })
 }
 
-/// Reads the 32-bit register at `offset` bytes, a multiple of 4; all ones outside of the window, as
-/// an absent device answers.
-///
-/// # Safety
-/// `value` is writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_registers_read(registers: contigo_registers, offset: usize, value: *mut u32) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe { raw::answer(value, "value", || on(registers, |attached| Ok(attached.device.read32(offset)))) }
-}
-
-/// Writes it; outside of the window nothing happens.
-///
-/// # Safety
-/// The device touches only memory that was handed to it (`contigo_buf_to_device`), whatever it does
-/// with the value: an address and a doorbell make it read and write there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, offset: usize, value: u32) -> contigo_status {
-    call(|| {
-        on(registers, |attached| {
-            // SAFETY: the caller's promise.
-            unsafe { attached.device.write32(offset, value) };
-            Ok(())
-        })
-    })
-}
-
-/// Waits for the interrupt, at most `timeout_us`; without one it is a short pause. It may end
-/// early: look at the device after it.
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_registers_wait(registers: contigo_registers, timeout_us: u32) -> contigo_status {
-    call(|| on(registers, |attached| Ok(attached.device.wait(timeout_us)?)))
-}
-
-/// Gives the registers back; the next program or engine may have them.
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_registers_close(registers: contigo_registers) -> contigo_status {
-    call(|| {
-        REGISTERS.lock(registers)?.clear();
-        Ok(())
-    })
-}
-
-/// Lists memory and devices of this machine, a line each, and says why the rest is missing. A line
-/// has four fields with a tab between them: `memory` or `device`; the name, or the kind where there
-/// is none; `ready`, `blocked` or `absent`; why, and what to do. Files under `/sys` are read, and
-/// nothing is opened.
+/// Lists memory and devices of this machine, and this library's drivers, a line each, and says why the
+/// rest is missing. A line has four fields with a tab between them: `memory`, `device` or `driver`;
+/// the name, or the kind where there is none; `ready`, `blocked` or `absent`; why, and what to do, or
+/// what a driver does. Files under `/sys` are read, and nothing is opened.
 ///
 /// Writes at most `capacity_bytes` with a NUL at the end into `text`, and into `len_bytes` how many
 /// bytes all of it has without the NUL; where that is `capacity_bytes` or more, it was cut.
@@ -223,6 +150,9 @@ pub unsafe extern "C" fn contigo_inventory(text: *mut c_char, capacity_bytes: us
         let (mut lines, inventory) = (Lines { room, len_bytes: 0 }, Inventory::here());
         inventory.memories().for_each(|entry| lines.entry("memory", &entry));
         inventory.devices().for_each(|entry| lines.entry("device", &entry));
+        names::each_row(|row| {
+            let _ = writeln!(lines, "driver\t{}\tready\t{}", row.name, row.help);
+        });
         lines.end();
         Ok(lines.len_bytes)
     };
@@ -270,9 +200,4 @@ impl fmt::Write for Lines<'_> {
 fn named(name: &str, device: Option<contigo_device>, len_bytes: usize) -> Result<u64, Fault> {
     let needs = Requirements { len_bytes: len_bytes.max(1), ..Requirements::default() };
     Heap::open(&Source::Named { name: name.parse()?, device, len_bytes }, needs)
-}
-
-fn on<R>(registers: contigo_registers, act: impl FnOnce(&mut Attached) -> Result<R, Fault>) -> Result<R, Fault> {
-    let mut guard = REGISTERS.lock(registers)?;
-    act(guard.value().ok_or(Misuse::Stale { kind: Kind::Registers })?)
 }

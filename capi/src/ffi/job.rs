@@ -1,27 +1,28 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
-//! Jobs.
+//! Jobs, by their handles and in the order of their ends.
 
 use super::{
     buf::contigo_buf,
-    engine::contigo_engine,
-    port::flag,
+    engine::{contigo_engine, on},
     raw::{self, Versioned},
 };
 use crate::{
-    engine::{End, Order, Part, Station},
+    engine::{self, Outcome, Part, Wait},
     fault::{Fault, Misuse},
     last_error::call,
-    status::{CONTIGO_E_TIMEOUT, contigo_status},
+    limits::MAX_ARGS,
+    status::{CONTIGO_E_CANCELLED, contigo_status},
 };
-use contigo::Timeout;
-use contigo_gemm8::{Gemm, Output};
-use core::mem;
+use contigo::{Completion, MAX_OPERANDS, Timeout};
+use core::{mem, slice};
+use heapless::Vec;
 
-/// A job under way. Its handle is stale once the job has ended, however it ended.
+/// A job. Its handle is stale once its end was taken.
 pub type contigo_job = u64;
 
-/// Which bytes of which buffer a job uses. The buffer is the CPU's, or a device's from an earlier job or `contigo_buf_to_device`; then the
-/// bytes count from the first that was handed over.
+/// Which bytes of which buffer a job uses. The buffer is the CPU's, or a device's from an earlier
+/// job or `contigo_buf_to_device`; then the bytes count from the first that was handed over. The
+/// driver says what the device does with them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_operand {
@@ -33,134 +34,240 @@ pub struct contigo_operand {
     pub len_bytes: usize,
 }
 
-impl From<contigo_operand> for Part {
-    fn from(operand: contigo_operand) -> Self {
-        let contigo_operand { buf, offset_bytes, len_bytes } = operand;
-        Self { buf, offset_bytes, len_bytes }
-    }
-}
-
-/// C is int8: the sums shifted right by `shift` with rounding half up, and saturated.
-pub const CONTIGO_GEMM8_INT8: u32 = 0;
-/// C is int32: the sums as they are.
-pub const CONTIGO_GEMM8_INT32: u32 = 1;
-
-/// One matrix product, C = A * B + bias.
+/// What a device said at the end of a job.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct contigo_gemm8_args {
-    /// `sizeof(contigo_gemm8_args)`.
+pub struct contigo_completion {
+    /// `sizeof(contigo_completion)`.
     pub struct_size: usize,
-    /// Rows of A and C: 1 to 4096.
-    pub m: u32,
-    /// Columns of B and C: 16 to 4096, a multiple of 16.
-    pub n: u32,
-    /// Columns of A, rows of B: 16 to 4096, a multiple of 16.
-    pub k: u32,
-    /// `CONTIGO_GEMM8_INT8` or `CONTIGO_GEMM8_INT32`.
-    pub output: u32,
-    /// 1: negative sums become 0.
-    pub relu: u32,
-    /// For int8: how many bits, 0 to 31.
-    pub shift: u32,
+    /// How many bytes the device wrote, from the beginning of the operand that it writes.
+    pub bytes: usize,
+    /// 0: it does not tell, and `bytes` is 0.
+    pub has_bytes: u32,
+    /// The driver's number of the job's place: 0 to one less than its depth.
+    pub slot: u32,
+    /// What the device's status says, as the driver's documentation has it.
+    pub status: u32,
+    /// 1: this job failed, and the others went on.
+    pub failed: u32,
+    /// What else it says: a return value, a cycle count, a packet's user words.
+    pub words: [u32; 4],
 }
 
 // SAFETY: integers only, `struct_size` first.
-unsafe impl Versioned for contigo_gemm8_args {
-    const NAME: &'static str = "contigo_gemm8_args";
+unsafe impl Versioned for contigo_completion {
+    const NAME: &'static str = "contigo_completion";
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// Starts a matrix product on a gemm8. `operands`: A, `m` rows of `k` int8; B, `k` rows of `n` int8; bias, `n` int32; C, `m` rows of `n` int8 or
-/// int32, which the device writes. Each begins at a bus address that is a multiple of 64.
+impl From<Completion> for contigo_completion {
+    #[inline]
+    fn from(said: Completion) -> Self {
+        Self {
+            struct_size: 0,
+            bytes: said.bytes.unwrap_or(0),
+            has_bytes: said.bytes.is_some().into(),
+            slot: u32::try_from(said.slot).unwrap_or(u32::MAX),
+            status: said.status,
+            failed: said.failed.is_some().into(),
+            words: said.words,
+        }
+    }
+}
+
+/// Gives the device one job more: `n` operands, as many as the driver's jobs have, and `args_words`
+/// argument words, which the driver's documentation names. Every check comes first, then the caches
+/// that these bytes need on this port, then the doorbell.
 ///
-/// The buffers are the device's until the job has ended. Where the job is refused, they stay as they were, and nothing was touched.
+/// The buffers are the device's until the job's end is taken, by one of the functions below. Where
+/// the job is refused, they stay as they were, and nothing was touched. `CONTIGO_E_QUEUE_FULL`: as
+/// many jobs are in flight as the device takes, or `CONTIGO_MAX_JOBS` with those that have ended.
+/// Where the device itself refused it, it was stopped, which ends the jobs before it.
+/// `CONTIGO_E_WILL_NOT_STOP`: then it could not be stopped, and `job` is a job under way.
 ///
 /// # Safety
-/// `args` points to an initialised structure, `operands` to four; `job` is writable.
+/// `operands` points to `n` structures, `args` to `args_words` words, or is NULL where that is 0;
+/// `job` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_gemm8_start(
+pub unsafe extern "C" fn contigo_job_start(
     engine: contigo_engine,
-    args: *const contigo_gemm8_args,
     operands: *const contigo_operand,
+    n: usize,
+    args: *const u32,
+    args_words: usize,
     job: *mut contigo_job,
 ) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::answer(job, "job", || {
-            let contigo_gemm8_args { m, n, k, output, relu, shift, .. } = raw::read(args)?;
-            let relu = flag(relu, "contigo_gemm8_args.relu")?;
-            let output = match output {
-                CONTIGO_GEMM8_INT8 => Output::Int8 { relu, shift },
-                CONTIGO_GEMM8_INT32 => Output::Int32 { relu },
-                value => return Err(Fault::from(Misuse::Value { what: "contigo_gemm8_args.output", value: value.into() })),
-            };
-            if operands.is_null() {
-                return Err(Misuse::Null { what: "operands" }.into());
-            }
-            let operands = operands.cast::<[contigo_operand; 4]>().read_unaligned().map(Part::from);
-            Station::start(engine, &Order::Gemm(Gemm { m, n, k, output }, operands))
-        })
+    let mut started = 0;
+    let status = call(|| {
+        if job.is_null() || (operands.is_null() && n > 0) || (args.is_null() && args_words > 0) {
+            return Err(Misuse::Null { what: "job, operands or args" }.into());
+        }
+        if n > MAX_OPERANDS {
+            return Err(Misuse::Value { what: "n", value: n as u64 }.into());
+        }
+        if args_words > MAX_ARGS {
+            return Err(Misuse::Value { what: "args_words", value: args_words as u64 }.into());
+        }
+        if !args.is_aligned() {
+            return Err(Misuse::Value { what: "the address of args", value: args.addr() as u64 }.into());
+        }
+        let mut parts = Vec::<Part, MAX_OPERANDS>::new();
+        for at in 0..n {
+            // SAFETY: so many are there: the caller's promise.
+            let contigo_operand { buf, offset_bytes, len_bytes } = unsafe { operands.add(at).read_unaligned() };
+            let _ = parts.push(Part { buf, offset_bytes, len_bytes });
+        }
+        // SAFETY: not null, aligned, and so many are there: the caller's promise.
+        let args = if args_words == 0 { &[] } else { unsafe { slice::from_raw_parts(args, args_words) } };
+        engine::start(engine, &parts, args, &mut started)
+    });
+    if !job.is_null() {
+        // SAFETY: not null, and the caller's promise.
+        unsafe { job.write_unaligned(started) };
     }
+    status
 }
 
-/// Starts a copy on a PL330 or a ZDMA, of all bytes of `from`, to the beginning of `to`, which has as many at least.
+/// Waits for the end of the job, at most `timeout_us` microseconds, and takes it: the buffers are the
+/// CPU's, and what the device wrote is visible. The handle is stale then. Ends of other jobs that
+/// come meanwhile are kept for whoever takes them. `completion` is filled where the device told of
+/// the end; it may be NULL.
+///
+/// `CONTIGO_E_TIMEOUT`, `CONTIGO_E_FAULT`, `CONTIGO_E_SHORT_TRANSFER`, `CONTIGO_E_CANCELLED`: the
+/// buffers are back all the same; one whose caches could not be maintained is still a device's, and
+/// `contigo_buf_to_cpu` tries again. After a timeout, and after a fault that is not this job's
+/// alone, the device was stopped, which ended every job of the engine. `CONTIGO_E_WILL_NOT_STOP`:
+/// it could not be stopped, and the job keeps its buffers: reset the device, then
+/// `contigo_queue_stop`. Another thread's call with the same engine is refused meanwhile
+/// (`CONTIGO_E_IN_CALL`).
 ///
 /// # Safety
-/// `from` and `to` point to one operand each; `job` is writable.
+/// `completion` is NULL, or points to a structure whose `struct_size` is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_copy_start(
-    engine: contigo_engine,
-    from: *const contigo_operand,
-    to: *const contigo_operand,
-    job: *mut contigo_job,
+pub unsafe extern "C" fn contigo_job_wait(job: contigo_job, timeout_us: u32, completion: *mut contigo_completion) -> contigo_status {
+    let how = Wait { timeout: Timeout::us(timeout_us), stop: Some(false), to_cpu: true };
+    // SAFETY: the caller's promise.
+    call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
+}
+
+/// As `contigo_job_wait`, and the buffers stay a device's: the output can be an operand of the next
+/// job with no cache maintenance between.
+///
+/// # Safety
+/// As `contigo_job_wait`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_job_wait_device(job: contigo_job, timeout_us: u32, completion: *mut contigo_completion) -> contigo_status {
+    let how = Wait { timeout: Timeout::us(timeout_us), stop: Some(false), to_cpu: false };
+    // SAFETY: the caller's promise.
+    call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
+}
+
+/// As `contigo_job_wait`, and nothing is stopped where the time is over: `done` is 0, and the job goes
+/// on. With a time of 0 it looks once, with no wait and no system call. On an error the job has
+/// ended too where `done` is 1.
+///
+/// # Safety
+/// As `contigo_job_wait`; `done` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_job_wait_for(
+    job: contigo_job,
+    timeout_us: u32,
+    done: *mut u32,
+    completion: *mut contigo_completion,
 ) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::answer(job, "job", || {
-            if from.is_null() || to.is_null() {
-                return Err(Fault::from(Misuse::Null { what: "an operand" }));
-            }
-            Station::start(engine, &Order::Copy([from, to].map(|operand| operand.read_unaligned().into())))
-        })
+    let how = Wait { timeout: Timeout::us(timeout_us), stop: None, to_cpu: true };
+    let mut ended = 0;
+    let status = call(|| {
+        if done.is_null() {
+            return Err(Misuse::Null { what: "done" }.into());
+        }
+        let mut outcome = Outcome::default();
+        // SAFETY: the caller's promise.
+        let result = unsafe { end(job, how, completion, &mut outcome) };
+        ended = outcome.ended.into();
+        result
+    });
+    if !done.is_null() {
+        // SAFETY: not null, and the caller's promise.
+        unsafe { done.write_unaligned(ended) };
     }
+    status
 }
 
-/// Looks once whether the job has ended, with no wait and no system call: `done` is 1 then, the buffers are the CPU's, and the handle is
-/// stale. On an error the job has ended too, as after `contigo_job_wait`.
-///
-/// # Safety
-/// `done` is writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_job_poll(job: contigo_job, done: *mut u32) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe { raw::answer(done, "done", || Station::end(job, End::Poll).map(u32::from)) }
-}
-
-/// Waits for the end of the job, at most `timeout_us` microseconds, and makes the buffers the CPU's: what the device wrote is visible. The
-/// handle is stale then.
-///
-/// `CONTIGO_E_TIMEOUT`, `CONTIGO_E_FAULT`, `CONTIGO_E_SHORT_TRANSFER`: the device was stopped, and the buffers are back; one whose caches could
-/// not be maintained is still a device's, and `contigo_buf_to_cpu` tries again. `CONTIGO_E_WILL_NOT_STOP`: the buffers are leaked.
-/// Another thread's call with the same job or engine is refused meanwhile (`CONTIGO_E_IN_CALL`).
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_job_wait(job: contigo_job, timeout_us: u32) -> contigo_status {
-    call(|| Station::end(job, End::Wait { timeout: Timeout::us(timeout_us), to_cpu: true }).map(|_| ()))
-}
-
-/// As `contigo_job_wait`, and the buffers stay a device's: the output can be an operand of the next job with no cache maintenance between.
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_job_wait_device(job: contigo_job, timeout_us: u32) -> contigo_status {
-    call(|| Station::end(job, End::Wait { timeout: Timeout::us(timeout_us), to_cpu: false }).map(|_| ()))
-}
-
-/// Stops the device and ends the job; the buffers are back. A job that has just ended well is no error. `CONTIGO_E_WILL_NOT_STOP`: the
-/// buffers are leaked.
+/// Stops the device, which ends every job of the engine, and takes this job's end; its buffers are
+/// back. A job that has just ended well is no error. `CONTIGO_E_WILL_NOT_STOP`: as
+/// `contigo_job_wait`.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_job_cancel(job: contigo_job) -> contigo_status {
-    call(|| match Station::end(job, End::Wait { timeout: Timeout::NOW, to_cpu: true }) {
+    let how = Wait { timeout: Timeout::NOW, stop: Some(true), to_cpu: true };
+    // SAFETY: NULL.
+    call(|| match unsafe { end(job, how, core::ptr::null_mut(), &mut Outcome::default()) } {
         // That is what stopping it looks like.
-        Err(fault) if fault.status() != CONTIGO_E_TIMEOUT => Err(fault),
+        Err(fault) if fault.status() != CONTIGO_E_CANCELLED => Err(fault),
         _ => Ok(()),
     })
+}
+
+/// Takes the end of whichever job of the engine ended first; waits at most `timeout_us` for one. `job`
+/// is its handle, as `contigo_job_start` answered it, and stale now; 0: none has ended, and nothing
+/// was stopped. The buffers are the CPU's. An error with a `job` is that job's; the statuses are those
+/// of `contigo_job_wait`.
+///
+/// # Safety
+/// `job` is writable; `completion` is NULL, or points to a structure whose `struct_size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_queue_next(
+    engine: contigo_engine,
+    timeout_us: u32,
+    job: *mut contigo_job,
+    completion: *mut contigo_completion,
+) -> contigo_status {
+    let mut ended = 0;
+    let status = call(|| {
+        if job.is_null() {
+            return Err(Misuse::Null { what: "job" }.into());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { raw::room(completion)? };
+        let mut outcome = Outcome::default();
+        let result = engine::next(engine, Timeout::us(timeout_us), &mut ended, &mut outcome);
+        // SAFETY: the caller's promise.
+        unsafe { fill(&outcome, completion) }.and(result)
+    });
+    if !job.is_null() {
+        // SAFETY: not null, and the caller's promise.
+        unsafe { job.write_unaligned(ended) };
+    }
+    status
+}
+
+/// Stops the device, whatever it is doing, which ends every job of the engine: those that had not
+/// ended are `CONTIGO_E_CANCELLED`. Each end is still to be taken, and the engine takes new jobs.
+/// After `CONTIGO_E_WILL_NOT_STOP` reset the device from outside, and call it again.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_queue_stop(engine: contigo_engine) -> contigo_status {
+    call(|| on(engine, crate::engine::Engine::stop))
+}
+
+/// # Safety
+/// As `contigo_job_wait`.
+#[inline]
+unsafe fn end(job: contigo_job, how: Wait, completion: *mut contigo_completion, outcome: &mut Outcome) -> Result<(), Fault> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::room(completion)?;
+        let result = engine::end(job, how, outcome);
+        fill(outcome, completion).and(result)
+    }
+}
+
+/// # Safety
+/// As `contigo_job_wait`.
+#[inline]
+unsafe fn fill(outcome: &Outcome, to: *mut contigo_completion) -> Result<(), Fault> {
+    match outcome.said {
+        // SAFETY: the caller's promise.
+        Some(said) if !to.is_null() => unsafe { raw::fill(to, &said.into()) },
+        _ => Ok(()),
+    }
 }

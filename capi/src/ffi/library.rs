@@ -12,7 +12,7 @@ use core::{
 
 /// The version of this header. It grows where a program that was compiled with an older header would not work any more, and with it the
 /// number in the shared library's name; new functions, codes and fields at the end of a structure do not change it.
-pub const CONTIGO_ABI_VERSION: c_uint = 1;
+pub const CONTIGO_ABI_VERSION: c_uint = 2;
 
 /// The ABI version of the library that is linked. Compare it with `CONTIGO_ABI_VERSION` where the library is loaded at run time.
 #[unsafe(no_mangle)]

@@ -2,15 +2,22 @@
 #![allow(non_camel_case_types, reason = "the names in C")]
 
 mod buf;
+mod cuda;
 mod device;
+mod driver_ops;
 mod engine;
 mod heap;
 mod job;
+mod kernel;
 mod library;
 mod pool;
 mod port;
 mod raw;
+mod registers;
 mod sim;
 mod tensor;
 
-pub use {buf::*, device::*, engine::*, heap::*, job::*, library::*, pool::*, port::*, sim::*, tensor::*};
+pub use {
+    buf::*, cuda::*, device::*, driver_ops::*, engine::*, heap::*, job::*, kernel::*, library::*, pool::*, port::*, registers::*, sim::*,
+    tensor::*,
+};

@@ -65,6 +65,16 @@ pub(super) unsafe fn read<T: Versioned>(from: *const T) -> Result<T, Misuse> {
     Ok(unsafe { value.assume_init() })
 }
 
+/// Refuses a structure that could not be filled; NULL is one that is not wanted.
+///
+/// # Safety
+/// As `fill`.
+#[inline]
+pub(super) unsafe fn room<T: Versioned>(to: *const T) -> Result<(), Misuse> {
+    // SAFETY: the caller's promise.
+    if to.is_null() { Ok(()) } else { unsafe { struct_size(to) }.map(drop) }
+}
+
 /// Fills a structure as far as the caller knows it; `struct_size` stays. What a newer one has becomes 0.
 ///
 /// # Safety

@@ -2,17 +2,18 @@
 //! Simulated boards.
 
 use super::{
+    device::contigo_device,
     port::contigo_port,
     raw::{self, Versioned},
 };
 use crate::{
     fault::{Fault, Misuse},
     last_error::call,
-    object::{SIMS, port::PORTS},
+    object::{SIMS, device::on_board, port::PORTS},
     status::contigo_status,
 };
 use contigo::sim::{Faults, SimBoard, SimConfig};
-use core::mem;
+use core::{ffi::c_char, mem};
 
 /// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is left to chance.
 pub type contigo_sim = u64;
@@ -37,7 +38,7 @@ pub struct contigo_sim_options {
     pub short_transfer: u16,
     /// The device hangs until it is told to stop.
     pub hang: u16,
-    /// The device hangs and does not stop before `contigo_engine_reset`.
+    /// The device hangs and does not stop before `contigo_device_reset`.
     pub stuck: u16,
 }
 
@@ -63,7 +64,7 @@ pub unsafe extern "C" fn contigo_sim_open(options: *const contigo_sim_options, s
     }
 }
 
-/// Closes a simulated board. `CONTIGO_E_STILL_USED` while it has heaps or engines.
+/// Closes a simulated board. `CONTIGO_E_STILL_USED` while it has heaps or devices.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_sim_close(sim: contigo_sim) -> contigo_status {
     call(|| {
@@ -91,4 +92,17 @@ pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port:
             Ok(PORTS.insert(made)?)
         })
     }
+}
+
+/// Puts a device on the board, as the model of what `driver` drives. It is at port 0, which does not
+/// snoop, where no other is named. Close it with `contigo_device_close`.
+///
+/// `CONTIGO_E_NOT_FOUND`: there is no such driver, or it has no model.
+///
+/// # Safety
+/// `driver` is NUL-terminated; `device` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_sim_device(sim: contigo_sim, driver: *const c_char, device: *mut contigo_device) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(device, "device", || on_board(sim, raw::text(driver, "driver")?)) }
 }

@@ -2,20 +2,24 @@
 //! Devices that were opened by their names, and the registers of each.
 
 use crate::{
-    fault::Fault,
+    fault::{Fault, Misuse},
     handle::Kind,
     limits,
-    object::port::get,
+    object::{SIMS, port::get},
     table::{Lease, Object, Table},
 };
-use contigo::names::{AnyDevice, Attach, DeviceName, OpenDevice};
+use contigo::{
+    names::{self, AnyDevice, Attach, DeviceName, OpenDevice},
+    sim::SimBoard,
+};
+use core::ops::Deref;
 
 /// Devices. Each serves its registers, its engine and its memory: they count.
-pub(crate) static DEVICES: Table<OpenDevice, { limits::DEVICES }> = Table::new();
+pub(crate) static DEVICES: Table<Opened, { limits::DEVICES }> = Table::new();
 /// The registers of those that a program drives itself.
 pub(crate) static REGISTERS: Table<Attached, { limits::DEVICES }> = Table::new();
 
-impl Object for OpenDevice {
+impl Object for Opened {
     const KIND: Kind = Kind::Device;
 }
 
@@ -30,18 +34,51 @@ pub(crate) struct Attached {
     _held: Held,
 }
 
+/// A device, and the board of the program's that it is on. The fields are dropped in this order.
+pub(crate) struct Opened {
+    device: OpenDevice,
+    /// INVARIANT: `device` borrows from it.
+    _sim: Option<Lease<SimBoard>>,
+}
+
+impl Opened {
+    /// One that is on no board of the program's.
+    pub(crate) const fn alone(device: OpenDevice) -> Self {
+        Self { device, _sim: None }
+    }
+}
+
+impl Deref for Opened {
+    type Target = OpenDevice;
+    fn deref(&self) -> &OpenDevice {
+        &self.device
+    }
+}
+
+/// Puts the model of `driver`'s device on a simulated board.
+pub(crate) fn on_board(sim: u64, driver: &str) -> Result<u64, Fault> {
+    names::row(driver).map_err(|_| Misuse::NoDriver)?;
+    let mut claimed = DEVICES.claim()?;
+    let sim = SIMS.lease(sim)?;
+    // SAFETY: the device is beside the lease, before it.
+    let device = OpenDevice::on_board(unsafe { sim.for_ever() }, driver)?;
+    claimed.guard.put(Opened { device, _sim: Some(sim) });
+    Ok(claimed.raw())
+}
+
 /// Opens the device that `name` names.
 pub(crate) fn open(name: DeviceName) -> Result<u64, Fault> {
     // First: a full table opens no device.
     let mut claimed = DEVICES.claim()?;
-    claimed.guard.put(name.open().map_err(|error| Fault::Device { name, error })?);
+    let device = name.open().map_err(|error| Fault::Device { name, error })?;
+    claimed.guard.put(Opened::alone(device));
     Ok(claimed.raw())
 }
 
 /// A device that is used: the program's, or one that was opened for this use alone and is closed
 /// after it. Dropped in this order.
 pub(crate) struct Held {
-    lease: Lease<OpenDevice>,
+    lease: Lease<Opened>,
     _owned: Option<Owned>,
 }
 
@@ -56,25 +93,15 @@ impl Held {
 
     /// One that nobody else has.
     pub(crate) fn open(name: DeviceName) -> Result<Self, Fault> {
-        Self::owned(open(name)?)
-    }
-
-    fn owned(device: u64) -> Result<Self, Fault> {
-        let owned = Owned(device);
+        let owned = Owned(open(name)?);
         Ok(Self { lease: DEVICES.lease(owned.0)?, _owned: Some(owned) })
-    }
-
-    /// One that a test has opened.
-    #[cfg(test)]
-    pub(crate) fn opened(device: OpenDevice) -> Result<Self, Fault> {
-        Self::owned(DEVICES.insert(device)?)
     }
 
     /// # Safety
     /// As `Lease::for_ever`.
     pub(crate) const unsafe fn for_ever(&self) -> &'static OpenDevice {
         // SAFETY: the caller's promise.
-        unsafe { self.lease.for_ever() }
+        unsafe { &self.lease.for_ever().device }
     }
 
     /// Its registers, behind `port`; 0: the kernel says how it reaches memory.

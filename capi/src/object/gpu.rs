@@ -8,26 +8,37 @@
 
 use crate::{
     fault::{Fault, Misuse},
+    handle::Kind,
     limits,
+    object::port::keep,
+    table::{Lease, Object, Table},
 };
+pub(crate) use contigo::cuda::Parameter;
 use contigo::{
-    Align, Bus, Engine, Error, Port,
-    cuda::{Cuda, CudaFunction, CudaHost, Gpu, Log},
+    Align, AnyDriver, Bus, Error, Port,
+    cuda::{Cuda, CudaFunction, CudaHost, Gpu, Image, Log, Module, Signature},
     names::AnyMemory,
 };
-use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
+use core::ffi::CStr;
 use std::sync::OnceLock;
+
+/// Code on GPUs, whose kernels engines have.
+static MODULES: Table<Module<'static>, { limits::ENGINES }> = Table::new();
+
+impl Object for Module<'static> {
+    const KIND: Kind = Kind::Module;
+}
+
+/// What keeps a module.
+pub(crate) type ModuleLease = Lease<Module<'static>>;
+
+/// Parameters of one kernel at most.
+pub(crate) const MAX_PARAMETERS: usize = Signature::MAX_PARAMETERS;
 
 /// The driver.
 static CUDA: OnceLock<Cuda> = OnceLock::new();
 /// GPUs, by their ordinals.
 static GPUS: [OnceLock<Gpu<'static>>; limits::GPUS] = [const { OnceLock::new() }; limits::GPUS];
-/// Their `gemm8`.
-static GEMM8S: [OnceLock<Gemm8Module<'static>>; limits::GPUS] = [const { OnceLock::new() }; limits::GPUS];
-
-/// `gemm8` on a GPU.
-pub(crate) type Gemm8 = Gemm8Kernel<CudaFunction<'static>>;
-
 /// What `place` holds, made by `make` where it holds nothing yet.
 fn kept<T>(place: &'static OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&'static T, Error> {
     if let Some(there) = place.get() {
@@ -37,30 +48,25 @@ fn kept<T>(place: &'static OnceLock<T>, make: impl FnOnce() -> Result<T, Error>)
     Ok(place.get_or_init(|| made))
 }
 
-/// A GPU, and its number as an index.
-fn open(ordinal: u32) -> Result<(usize, &'static Gpu<'static>), Error> {
+/// A GPU.
+fn open(ordinal: u32) -> Result<&'static Gpu<'static>, Error> {
     let cuda = kept(&CUDA, Cuda::load)?;
     let index = ordinal as usize;
     let Some(place) = GPUS.get(index) else {
         let max = (cuda.gpus()? as usize).min(limits::GPUS).saturating_sub(1) as u64;
         return Err(Error::Argument { name: "the GPU's ordinal", value: ordinal.into(), min: 0, max, multiple_of: 1 });
     };
-    Ok((index, kept(place, || Gpu::primary(cuda, ordinal))?))
+    kept(place, || Gpu::primary(cuda, ordinal))
 }
 
 /// A GPU's way to memory that was made for it.
 pub(crate) fn port(ordinal: u32) -> Result<Port, Fault> {
-    Ok(open(ordinal)?.1.port())
-}
-
-/// Can this library load a driver at all?
-pub(crate) const fn here() -> Result<(), Fault> {
-    Ok(())
+    Ok(open(ordinal)?.port())
 }
 
 /// Memory that is pinned for a GPU, in both views at a multiple of `align`.
 pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combined: bool) -> Result<AnyMemory<'static>, Fault> {
-    let (_, gpu) = open(ordinal)?;
+    let gpu = open(ordinal)?;
     let pinned = if write_combined {
         // SAFETY: the C program says that it fences (contigo.h, `contigo_heap_open`).
         unsafe { CudaHost::allocate_write_combined(gpu, len_bytes, align)? }
@@ -70,14 +76,36 @@ pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combine
     Ok(pinned.into())
 }
 
-/// `gemm8` on the GPU that `port` belongs to, and its engine.
-pub(crate) fn gemm8(port: &Port) -> Result<Engine<Gemm8, 4>, Fault> {
-    let Bus::Gpu(ordinal) = port.bus else { return Err(Misuse::OtherPort { needs: "a GPU's port", is: port.name }.into()) };
-    let (index, gpu) = open(ordinal)?;
-    let place = GEMM8S.get(index).ok_or(Error::Busy)?;
-    // What the driver's compiler says of PTX that is built in is for whoever builds it.
-    let module = kept(place, || Gemm8Module::load(gpu, &mut Log::new()))?;
-    Ok(Engine::new(module.kernel()?)?)
+/// Loads code for the GPU that `port` belongs to: PTX where it ends with a NUL and has no other.
+///
+/// # Safety
+/// As `Module::load`.
+pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
+    let Bus::Gpu(ordinal) = port.bus else { return Err(Misuse::NoGpu { is: port.name }.into()) };
+    let mut claimed = MODULES.claim()?;
+    let image = CStr::from_bytes_with_nul(image).map_or(Image::Binary(image), Image::Ptx);
+    // What the driver's compiler says is for whoever makes the image.
+    // SAFETY: the caller's promise.
+    claimed.guard.put(unsafe { Module::load(open(ordinal)?, image, &mut Log::new())? });
+    Ok(claimed.raw())
+}
+
+/// The driver of one of its kernels, and what keeps the module.
+///
+/// # Safety
+/// As `CudaFunction::new`; the driver is gone before the lease.
+pub(crate) unsafe fn kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<(AnyDriver<'static>, ModuleLease), Fault> {
+    let module = MODULES.lease(module)?;
+    let signature = Signature::new(keep(entry.to_str().unwrap_or("kernel"))?, parameters)?;
+    // SAFETY: the caller's promise.
+    let function = unsafe { CudaFunction::new(module.for_ever(), entry, signature)? };
+    Ok((AnyDriver::new(function), module))
+}
+
+/// Unloads a module.
+pub(crate) fn close(module: u64) -> Result<(), Fault> {
+    MODULES.lock(module)?.clear();
+    Ok(())
 }
 
 #[cfg(test)]

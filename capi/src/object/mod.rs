@@ -15,7 +15,7 @@ use crate::{
 };
 /// A bus master that is bound to the kernel module.
 pub(crate) use contigo::KernelPort as BoundMaster;
-use contigo::sim::SimBoard;
+use contigo::{drivers::ap_ctrl::KernelMap, sim::SimBoard};
 
 /// Opens one by its name; in this crate's own tests a fake's.
 pub(crate) fn open_kernel_port(name: &str) -> Result<BoundMaster, contigo::Error> {
@@ -29,6 +29,13 @@ pub(crate) fn open_kernel_port(name: &str) -> Result<BoundMaster, contigo::Error
 pub(crate) static SIMS: Table<SimBoard, { limits::SIMS }> = Table::new();
 /// Bus masters that are bound to the kernel module.
 pub(crate) static KERNEL_PORTS: Table<BoundMaster, { limits::KERNEL_PORTS }> = Table::new();
+
+/// Maps of kernels.
+pub(crate) static KERNELS: Table<KernelMap, { limits::ENGINES }> = Table::new();
+
+impl Object for KernelMap {
+    const KIND: Kind = Kind::Kernel;
+}
 
 impl Object for SimBoard {
     const KIND: Kind = Kind::Sim;

@@ -2,7 +2,7 @@
 
 mod slot;
 
-pub(crate) use slot::{Guard, JobHold, Lease, Lent, Slot};
+pub(crate) use slot::{Guard, JobHold, Lease, Slot};
 
 use crate::{
     fault::Misuse,

@@ -7,7 +7,7 @@
 //!    ▲                 ▲  │ value given up        │  ▲                   │ drop
 //!    └─────────────────│──┘ ◄─────────────────────┘  └───────────────────┘
 //!                      │         lock
-//!                      ├──────► JOB ──────► LOST      a device has it; it would not stop
+//!                      ├──────► JOB                  a job has it, until its end is taken
 //!                      └──────► KEPT ─────► LIVE      a free slot of a pool; whoever claims the slot fills it
 //! ```
 //!
@@ -34,8 +34,6 @@ const FREE: u64 = 0;
 const CALL: u64 = 1;
 /// A job has it.
 const JOB: u64 = 2;
-/// A device that would not stop has it: for ever.
-const LOST: u64 = 3;
 /// It has no value, and is kept for a pool's slot that is not out.
 const KEPT: u64 = 4;
 /// It has a handle. The users are added: at most `STATE_MASK - LIVE`.
@@ -50,7 +48,7 @@ pub(crate) struct Slot<T> {
     word: AtomicU64,
     /// Zeroes where there is none, so that a table is no part of a program's file.
     ///
-    /// INVARIANT: initialised in the states `JOB`, `LOST` and `LIVE`, and in `CALL` as the guard
+    /// INVARIANT: initialised in the states `JOB` and `LIVE`, and in `CALL` as the guard
     /// says.
     value: UnsafeCell<MaybeUninit<T>>,
 }
@@ -136,7 +134,6 @@ const fn state(word: u64, kind: Kind, generation: u64) -> Result<u64, Misuse> {
         FREE | KEPT => Err(Misuse::Stale { kind }),
         CALL => Err(Misuse::InCall { kind }),
         JOB => Err(Misuse::DeviceOwned),
-        LOST => Err(Misuse::Lost),
         live => Ok(live - LIVE),
     }
 }
@@ -215,6 +212,19 @@ impl<T> Guard<T> {
         }
     }
 
+    /// Makes a value where it will be, in an entry that has none: for one that no stack holds.
+    ///
+    /// # Safety
+    /// Where `make` says `Ok`, it has made the value.
+    pub(crate) unsafe fn make<E>(&mut self, make: impl FnOnce(&mut MaybeUninit<T>) -> Result<(), E>) -> Result<(), E> {
+        if !self.full {
+            // SAFETY: as in `value`; nothing is there yet.
+            make(unsafe { &mut *self.slot.value.get() })?;
+            self.full = true;
+        }
+        Ok(())
+    }
+
     /// Drops the value where it is: the entry will be free.
     pub(crate) fn clear(&mut self) {
         if core::mem::take(&mut self.full) {
@@ -241,18 +251,6 @@ impl<T> Guard<T> {
         hold
     }
 
-    /// The value for longer than a call. The entry stays in the state `CALL`, so that nobody else gets at it, until `Lent::back`.
-    pub(crate) fn lend(self) -> Option<(&'static mut T, Lent<T>)> {
-        if !self.full {
-            return None;
-        }
-        let this = ManuallyDrop::new(self);
-        // SAFETY: the entry is a static's, initialised, and in the state `CALL`; this guard is gone, and there is no other before
-        // `Lent::back`, whose caller promises that this borrow has ended.
-        let value = unsafe { (*this.slot.value.get()).assume_init_mut() };
-        Some((value, Lent { slot: this.slot, generation: this.generation }))
-    }
-
     fn leave(self, state: u64) {
         let this = ManuallyDrop::new(self);
         // Release: what this call did to the value is done.
@@ -268,7 +266,8 @@ impl<T> Drop for Guard<T> {
     }
 }
 
-/// An entry that a job has. Dropping it leaves the entry to the device for ever: leak, never free, what a device may own.
+/// An entry that a job has. Dropping it leaves the entry to the job for ever: leak, never free, what a
+/// device may own.
 #[must_use]
 pub(crate) struct JobHold<T: 'static> {
     slot: &'static Slot<T>,
@@ -277,33 +276,20 @@ pub(crate) struct JobHold<T: 'static> {
 }
 
 impl<T> JobHold<T> {
+    /// The value, whose entry stays the job's.
+    pub(crate) fn value(&mut self) -> Option<&mut T> {
+        // SAFETY: the entry is in the state `JOB`, which nobody else takes it from, and this is its
+        // one hold; `&mut self` makes the borrow exclusive. It is initialised where `full` says so.
+        self.full.then(|| unsafe { (*self.slot.value.get()).assume_init_mut() })
+    }
+
     /// The device is finished with it.
     pub(crate) fn back(self) -> Guard<T> {
-        let this = ManuallyDrop::new(self);
-        // Acquire: what the thread that started the job did to the value is done. Nobody else takes the entry from `JOB`.
-        this.slot.word.swap(this.generation << STATE_BITS | CALL, Ordering::Acquire);
-        Guard { slot: this.slot, generation: this.generation, full: this.full }
-    }
-}
-
-impl<T> Drop for JobHold<T> {
-    fn drop(&mut self) {
-        self.slot.word.store(self.generation << STATE_BITS | LOST, Ordering::Release);
-    }
-}
-
-/// An entry whose value is lent for longer than a call. Dropping it leaves the entry as it is, for ever.
-#[must_use]
-pub(crate) struct Lent<T: 'static> {
-    slot: &'static Slot<T>,
-    generation: u64,
-}
-
-impl<T> Lent<T> {
-    /// # Safety
-    /// The borrow that `lend` returned has ended: nothing made of it is used again.
-    pub(crate) unsafe fn back(self) -> Guard<T> {
-        Guard { slot: self.slot, generation: self.generation, full: true }
+        let Self { slot, generation, full } = self;
+        // Nobody else takes the entry from `JOB`, and nobody changes its word meanwhile. What the
+        // thread that started the job did to the value is done: it gave this hold on.
+        slot.word.store(generation << STATE_BITS | CALL, Ordering::Relaxed);
+        Guard { slot, generation, full }
     }
 }
 
@@ -350,9 +336,7 @@ impl<T> Drop for Lease<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::{
-        CONTIGO_E_DEVICE_OWNED, CONTIGO_E_IN_CALL, CONTIGO_E_LEAKED, CONTIGO_E_STALE, CONTIGO_E_STILL_USED, contigo_status,
-    };
+    use crate::status::{CONTIGO_E_DEVICE_OWNED, CONTIGO_E_IN_CALL, CONTIGO_E_STALE, CONTIGO_E_STILL_USED, contigo_status};
 
     /// A static entry, as all of them are.
     fn slot() -> &'static Slot<Vec<u8>> {
@@ -413,14 +397,14 @@ mod tests {
     }
 
     #[test]
-    fn a_job_keeps_it_and_a_lost_job_keeps_it_for_ever() {
+    fn a_job_keeps_it_and_one_that_is_forgotten_keeps_it_for_ever() {
         let slot = slot();
         let generation = filled(slot);
         let hold = slot.lock(BUF, generation).map(Guard::into_job);
         assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_DEVICE_OWNED);
         drop(hold.map(JobHold::back));
         drop(slot.lock(BUF, generation).map(Guard::into_job));
-        assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_LEAKED);
+        assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_DEVICE_OWNED);
         assert!(slot.claim().is_none());
     }
 
@@ -449,17 +433,5 @@ mod tests {
         let kept: &'static Slot<u8> = Box::leak(Box::new(kept));
         // SAFETY: as above.
         assert_eq!(unsafe { kept.fill(1) }, Err(1));
-    }
-
-    #[test]
-    fn what_is_lent_stays_locked() {
-        let slot = slot();
-        let generation = filled(slot);
-        let Some((value, lent)) = slot.lock(BUF, generation).ok().and_then(Guard::lend) else { return };
-        value.push(4);
-        assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_IN_CALL);
-        // SAFETY: `value` is not used again.
-        drop(unsafe { lent.back() });
-        assert_eq!(slot.lease(BUF, generation).map(|lease| lease.len()).ok(), Some(4));
     }
 }

@@ -10,11 +10,12 @@
 
 use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
-use core::{ffi::c_void, mem, ptr};
+use core::{
+    ffi::{CStr, c_void},
+    mem, ptr,
+};
 
 pub(crate) const SLOT: usize = 4096;
-pub(crate) const GEMM: contigo_gemm8_args =
-    contigo_gemm8_args { struct_size: size_of::<contigo_gemm8_args>(), m: 1, n: 16, k: 64, output: CONTIGO_GEMM8_INT32, relu: 0, shift: 0 };
 
 /// The text of this thread's last refusal.
 pub(crate) fn last_error() -> String {
@@ -45,13 +46,14 @@ pub(crate) fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) ->
     value
 }
 
-/// A simulated board with a heap, a pool of eight slots, and a gemm8.
+/// A simulated board with a heap, a pool of eight slots, and a DMA channel that copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Board {
     pub(crate) sim: contigo_sim,
     pub(crate) port: contigo_port,
     pub(crate) heap: contigo_heap,
     pub(crate) pool: contigo_pool,
+    pub(crate) device: contigo_device,
     pub(crate) engine: contigo_engine,
 }
 
@@ -75,16 +77,87 @@ pub(crate) fn heap_options(sim: contigo_sim) -> contigo_heap_options {
     }
 }
 
-pub(crate) fn engine_options(kind: u32, sim: contigo_sim, port: contigo_port, heap: contigo_heap) -> contigo_engine_options {
+pub(crate) fn engine_options(driver: &CStr, device: contigo_device, port: contigo_port, heap: contigo_heap) -> contigo_engine_options {
     contigo_engine_options {
         struct_size: size_of::<contigo_engine_options>(),
-        kind,
-        polled: 0,
+        driver: driver.as_ptr(),
+        device,
         port,
-        sim,
-        uio: ptr::null(),
+        window: 0,
+        polled: 0,
         heap,
-        device: 0,
+        heap_bytes: 0,
+        settings: ptr::null(),
+        map: ptr::null(),
+        map_bytes: 0,
+    }
+}
+
+#[track_caller]
+pub(crate) fn open_engine(options: &contigo_engine_options) -> contigo_engine {
+    answer(|engine| unsafe { contigo_engine_open(options, engine) })
+}
+
+#[track_caller]
+pub(crate) fn sim_device(sim: contigo_sim, driver: &CStr) -> contigo_device {
+    answer(|device| unsafe { contigo_sim_device(sim, driver.as_ptr(), device) })
+}
+
+/// Waits, and does not ask what the device said.
+pub(crate) fn wait(job: contigo_job, timeout_us: u32) -> contigo_status {
+    unsafe { contigo_job_wait(job, timeout_us, ptr::null_mut()) }
+}
+
+pub(crate) fn wait_device(job: contigo_job, timeout_us: u32) -> contigo_status {
+    unsafe { contigo_job_wait_device(job, timeout_us, ptr::null_mut()) }
+}
+
+/// Waits, and lets the job go on where the time is over: has it ended?
+pub(crate) fn wait_for(job: contigo_job, timeout_us: u32) -> (contigo_status, u32) {
+    let mut done = 7;
+    (unsafe { contigo_job_wait_for(job, timeout_us, &mut done, ptr::null_mut()) }, done)
+}
+
+/// The next job that ended.
+pub(crate) fn next(engine: contigo_engine, timeout_us: u32) -> (contigo_status, contigo_job) {
+    let mut job = 7;
+    (unsafe { contigo_queue_next(engine, timeout_us, &mut job, ptr::null_mut()) }, job)
+}
+
+pub(crate) fn info_of(engine: contigo_engine) -> contigo_engine_info {
+    let mut info = contigo_engine_info { struct_size: size_of::<contigo_engine_info>(), ..Default::default() };
+    ok(unsafe { contigo_engine_get_info(engine, &mut info) });
+    info
+}
+
+pub(crate) const fn part(buf: contigo_buf, len_bytes: usize) -> contigo_operand {
+    contigo_operand { buf, offset_bytes: 0, len_bytes }
+}
+
+/// A driver in C that does nothing, well.
+pub(crate) fn own_driver(operand: &contigo_operand_spec) -> contigo_driver_ops {
+    unsafe extern "C" fn submit(_: *mut c_void, _: u32, _: *const contigo_dev_slice, _: usize, _: *const u32, _: usize) -> contigo_status {
+        CONTIGO_OK
+    }
+    unsafe extern "C" fn poll(_: *mut c_void, _: u32, _: *mut contigo_completion, ended: *mut u32) -> contigo_status {
+        unsafe { *ended = 1 };
+        CONTIGO_OK
+    }
+    unsafe extern "C" fn stop(_: *mut c_void) -> contigo_status {
+        CONTIGO_OK
+    }
+    contigo_driver_ops {
+        struct_size: size_of::<contigo_driver_ops>(),
+        name: c"nothing".as_ptr(),
+        depth: 0,
+        out_of_order: 0,
+        addr_bits: 0,
+        n_operands: 1,
+        operands: operand,
+        check: None,
+        submit: Some(submit),
+        poll: Some(poll),
+        stop: Some(stop),
     }
 }
 
@@ -98,8 +171,9 @@ impl Board {
         let port = answer(|port| unsafe { contigo_sim_port(sim, 0, port) });
         let heap = answer(|heap| unsafe { contigo_heap_open(&heap_options(sim), heap) });
         let pool = answer(|pool| unsafe { contigo_pool_open(heap, SLOT, 8, 256, pool) });
-        let engine = answer(|engine| unsafe { contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8, sim, port, 0), engine) });
-        Self { sim, port, heap, pool, engine }
+        let device = sim_device(sim, c"zdma");
+        let engine = open_engine(&engine_options(c"zdma", device, port, 0));
+        Self { sim, port, heap, pool, device, engine }
     }
 
     #[track_caller]
@@ -107,24 +181,21 @@ impl Board {
         answer(|buf| unsafe { contigo_pool_take(self.pool, buf) })
     }
 
-    /// The operands of `GEMM`: A of ones, B of twos, bias of zeroes.
-    pub(crate) fn operands(&self) -> [contigo_operand; 4] {
-        let bufs = [self.take(), self.take(), self.take(), self.take()];
-        for (buf, value) in bufs.into_iter().zip([1, 2, 0, 0x55]) {
-            fill(buf, value);
-        }
-        let part = |buf, len_bytes| contigo_operand { buf, offset_bytes: 0, len_bytes };
-        let [a, b, bias, c] = bufs;
-        [part(a, 64), part(b, 1024), part(bias, 64), part(c, 64)]
+    /// The operands of a copy: 64 bytes of ones, and where they go.
+    pub(crate) fn operands(&self) -> [contigo_operand; 2] {
+        let bufs = [self.take(), self.take()];
+        fill(bufs[0], 1);
+        fill(bufs[1], 0x55);
+        bufs.map(|buf| part(buf, 64))
     }
 
-    pub(crate) fn try_start(&self, operands: &[contigo_operand; 4]) -> (contigo_status, contigo_job) {
+    pub(crate) fn try_start(&self, operands: &[contigo_operand; 2]) -> (contigo_status, contigo_job) {
         let mut job = 1;
-        (unsafe { contigo_gemm8_start(self.engine, &GEMM, operands.as_ptr(), &mut job) }, job)
+        (unsafe { contigo_job_start(self.engine, operands.as_ptr(), 2, ptr::null(), 0, &mut job) }, job)
     }
 
     #[track_caller]
-    pub(crate) fn start(&self, operands: &[contigo_operand; 4]) -> contigo_job {
+    pub(crate) fn start(&self, operands: &[contigo_operand; 2]) -> contigo_job {
         let (status, job) = self.try_start(operands);
         ok(status);
         job
@@ -134,6 +205,7 @@ impl Board {
     #[track_caller]
     pub(crate) fn close(self) {
         ok(contigo_engine_close(self.engine));
+        ok(contigo_device_close(self.device));
         ok(contigo_pool_close(self.pool));
         ok(contigo_heap_close(self.heap));
         ok(contigo_port_close(self.port));
@@ -177,7 +249,7 @@ pub(crate) fn dev_addr(buf: contigo_buf) -> (u64, usize) {
     (addr, len_bytes)
 }
 
-pub(crate) fn release_all(operands: &[contigo_operand; 4]) {
+pub(crate) fn release_all(operands: &[contigo_operand]) {
     operands.iter().for_each(|operand| ok(contigo_buf_release(operand.buf)));
 }
 

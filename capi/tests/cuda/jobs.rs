@@ -1,62 +1,36 @@
-//! gemm8 on a GPU: the same jobs and the same bits as on the simulated engine; kernels that last, fail late, or never end.
+//! A program's own kernel on a GPU: several jobs in its stream; kernels that last, fail late, or never end.
 
 use super::*;
 use fake_cuda::{LateError, code};
 use std::{sync::Barrier, thread};
 
-/// Numbers that look random, the same in each run.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    *state >> 33
-}
-
-/// One job on `board`, with operands that `seed` makes; and C.
-fn product(board: &Board, args: &contigo_gemm8_args, mut seed: u64, wait: impl FnOnce(contigo_job)) -> Vec<u8> {
-    let (m, n, k) = (args.m as usize, args.n as usize, args.k as usize);
-    let element = if args.output == CONTIGO_GEMM8_INT32 { 4 } else { 1 };
-    let operands = [m * k, k * n, 4 * n, m * n * element].map(|len_bytes| {
-        let buf = board.take();
-        let noise: Vec<u8> = (0..len_bytes).map(|_| next(&mut seed).to_le_bytes()[0]).collect();
-        ok(unsafe { contigo_buf_write(buf, noise.as_ptr().cast(), len_bytes) });
-        contigo_operand { buf, offset_bytes: 0, len_bytes }
-    });
-    wait(answer(|job| unsafe { contigo_gemm8_start(board.engine, args, operands.as_ptr(), job) }));
-    let c = bytes(operands[3].buf)[..operands[3].len_bytes].to_vec();
-    release_all(&operands);
-    c
-}
-
 #[test]
-fn the_products_are_those_of_the_simulated_engine_bit_for_bit() {
-    alone("jobs::the_products_are_those_of_the_simulated_engine_bit_for_bit", &Config::default(), |controls| {
-        let (gpu, fpga) = (gpu(0), Board::new());
-        let mut seed = 11;
-        for round in 0..200_u32 {
-            let [m, n, k, shift] = [8, 4, 4, 32].map(|most| u32::try_from(next(&mut seed) % most).unwrap());
-            let output = if round % 3 == 0 { CONTIGO_GEMM8_INT32 } else { CONTIGO_GEMM8_INT8 };
-            let (n, k) = (16 * (n + 1), 16 * (k + 1));
-            let args = contigo_gemm8_args {
-                m: m + 1,
-                n,
-                k,
-                output,
-                relu: round % 2,
-                shift: if output == CONTIGO_GEMM8_INT8 { shift } else { 0 },
-                ..GEMM
-            };
-            let waited = |job| ok(contigo_job_wait(job, 1_000_000));
-            let polled = |job| while answer(|done| unsafe { contigo_job_poll(job, done) }) == 0 {};
-            let right = product(&fpga, &args, seed, waited);
-            let made = if round % 2 == 0 { product(&gpu, &args, seed, waited) } else { product(&gpu, &args, seed, polled) };
-            assert_eq!(made, right, "{args:?}");
+fn a_program_s_own_kernel_is_launched_by_its_signature() {
+    alone("jobs::a_program_s_own_kernel_is_launched_by_its_signature", &Config::default(), |controls| {
+        let gpu = gpu(0);
+        let info = info_of(gpu.engine);
+        assert_eq!((info.operands, info.depth, info.in_order), (4, 8, 1));
+        // Several in the stream, and each end in its order.
+        let all = [gpu.operands(), gpu.operands()];
+        let jobs = all.map(|operands| gpu.start(&operands));
+        for (job, operands) in jobs.into_iter().zip(all) {
+            let mut ended = (CONTIGO_OK, 0);
+            while ended == (CONTIGO_OK, 0) {
+                ended = next(gpu.engine, 0);
+            }
+            assert_eq!(ended, (CONTIGO_OK, job));
+            assert_eq!(bytes(operands[3].buf)[..64], [128, 0, 0, 0].repeat(16), "64 times 1 times 2");
+            release_all(&operands);
         }
-        let mut stats = contigo_engine_stats { struct_size: size_of::<contigo_engine_stats>(), ..Default::default() };
-        ok(unsafe { contigo_engine_get_stats(gpu.engine, &mut stats) });
-        assert_eq!((stats.started, stats.completed, stats.stopped, stats.busy), (200, 200, 0, 0));
-        fpga.close();
+        // What is no launch of it is refused before anything is touched.
+        let operands = gpu.operands();
+        let short = unsafe { contigo_job_start(gpu.engine, operands.as_ptr(), 4, ARGS.as_ptr(), 10, &mut 0) };
+        refused(short, CONTIGO_E_ARGUMENT, "10");
+        release_all(&operands);
+        refused(contigo_module_close(gpu.module), CONTIGO_E_STILL_USED, "1 still use this module");
         close(gpu);
-        assert_eq!(controls.counters().kernels_done, 200);
-        clean(controls, 1, 1);
+        assert_eq!(controls.counters().kernels_done, 2);
+        clean(controls, 1);
     });
 }
 
@@ -66,14 +40,14 @@ fn a_kernel_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
     alone("jobs::a_kernel_that_takes_too_long_is_waited_out_and_its_buffers_come_back", &config, |controls| {
         let gpu = gpu(0);
         let operands = gpu.operands();
-        refused(contigo_job_wait(gpu.start(&operands), 100), CONTIGO_E_TIMEOUT, "within 100 us");
+        refused(wait(gpu.start(&operands), 100), CONTIGO_E_TIMEOUT, "within 100 us");
         assert_eq!(bytes(operands[3].buf).len(), SLOT, "the CPU's");
         ok(contigo_job_cancel(gpu.start(&operands)));
-        ok(contigo_job_wait(gpu.start(&operands), 1_000_000));
+        ok(wait(gpu.start(&operands), 1_000_000));
         assert_eq!(bytes(operands[3].buf)[..4], 128_i32.to_le_bytes());
         release_all(&operands);
         close(gpu);
-        clean(controls, 1, 1);
+        clean(controls, 1);
     });
 }
 
@@ -82,17 +56,19 @@ fn a_kernel_that_never_ends_keeps_its_buffers() {
     let config = Config { hang_launch: 2, ..Config::default() };
     alone("jobs::a_kernel_that_never_ends_keeps_its_buffers", &config, |controls| {
         let (gpu, other) = (gpu(0), open_heap(&cuda_heap(0)));
+        refused(try_kernel(gpu.module, c"none").0, CONTIGO_E_CUDA, "cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)");
         let (operands, others) = (gpu.operands(), gpu.operands());
-        ok(contigo_job_wait(gpu.start(&operands), 1_000_000));
+        ok(wait(gpu.start(&operands), 1_000_000));
         let job = gpu.start(&operands);
-        refused(contigo_job_wait(job, 1_000), CONTIGO_E_WILL_NOT_STOP, "before that: the job did not finish within 1000 us");
+        refused(wait(job, 1_000), CONTIGO_E_WILL_NOT_STOP, "before that: the job did not finish within 1000 us");
         for operand in operands {
-            refused(contigo_buf_release(operand.buf), CONTIGO_E_LEAKED, "leaked");
-            refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_LEAKED, "leaked");
+            refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
+            refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
         }
-        refused(gpu.try_start(&others).0, CONTIGO_E_BUSY, "busy");
-        refused(contigo_engine_reset(gpu.engine), CONTIGO_E_KIND, "the engine is a GPU");
-        refused(contigo_engine_close(gpu.engine), CONTIGO_E_WILL_NOT_STOP, "gemm8 (CUDA)");
+        refused(gpu.try_start(&others).0, CONTIGO_E_QUEUE_STOPPED, "");
+        refused(contigo_queue_stop(gpu.engine), CONTIGO_E_WILL_NOT_STOP, "gemm8");
+        refused(contigo_engine_close(gpu.engine), CONTIGO_E_HAS_JOB, "1 jobs");
+        refused(contigo_module_close(gpu.module), CONTIGO_E_STILL_USED, "module");
         release_all(&others);
         refused(contigo_pool_close(gpu.pool), CONTIGO_E_STILL_USED, "4 still use this pool");
         refused(contigo_heap_close(gpu.heap), CONTIGO_E_STILL_USED, "still use this heap");
@@ -110,11 +86,11 @@ fn a_fault_that_comes_late_has_its_code_and_its_name() {
         let gpu = gpu(0);
         let operands = gpu.operands();
         let job = gpu.start(&operands);
-        refused(contigo_job_wait(job, 1_000_000), CONTIGO_E_WILL_NOT_STOP, "CUDA_ERROR_ILLEGAL_ADDRESS (700)");
-        refused(contigo_buf_to_cpu(operands[3].buf), CONTIGO_E_LEAKED, "leaked");
+        refused(wait(job, 1_000_000), CONTIGO_E_WILL_NOT_STOP, "CUDA_ERROR_ILLEGAL_ADDRESS (700)");
+        refused(contigo_buf_to_cpu(operands[3].buf), CONTIGO_E_DEVICE_OWNED, "device's");
         // The context is lost, and nothing new is had of it.
         refused(unsafe { contigo_heap_open(&cuda_heap(0), &mut 0) }, CONTIGO_E_CUDA, "(700)");
-        refused(try_engine(gpu.port).0, CONTIGO_E_CUDA, "(700)");
+        refused(try_module(gpu.port).0, CONTIGO_E_CUDA, "(700)");
         assert_eq!(controls.counters().freed_under_a_kernel, 0);
     });
 }
@@ -131,7 +107,7 @@ fn threads_that_open_the_same_gpu_at_once_share_it() {
                     let gpu = gpu(0);
                     let operands = gpu.operands();
                     for _ in 0..10 {
-                        ok(contigo_job_wait(gpu.start(&operands), 1_000_000));
+                        ok(wait(gpu.start(&operands), 1_000_000));
                         assert_eq!(bytes(operands[3].buf)[..4], 128_i32.to_le_bytes());
                     }
                     release_all(&operands);
@@ -139,6 +115,6 @@ fn threads_that_open_the_same_gpu_at_once_share_it() {
                 });
             }
         });
-        clean(controls, 1, 1);
+        clean(controls, 1);
     });
 }

@@ -24,6 +24,7 @@ mod no_heap;
 use common::*;
 use contigo_c::*;
 use contigo_testkit::emulated;
+use core::ffi::CStr;
 use fake_cuda::{Config, Controls, Device, Function};
 use std::{env, ffi::CString, fs, os::unix::fs::symlink, path::Path};
 
@@ -90,33 +91,92 @@ fn port(name: &str) -> contigo_port {
     port
 }
 
-fn try_engine(port: contigo_port) -> (contigo_status, contigo_engine) {
-    let mut engine = 1;
-    (unsafe { contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8_CUDA, 0, port, 0), &mut engine) }, engine)
+/// `gemm8(a, b, bias, c, m, n, k, flags)`, a kernel whose operands nobody but the program knows.
+fn parameters() -> [contigo_parameter; 8] {
+    let pointer = |direction| contigo_parameter { operand: contigo_operand_spec { direction, ..Default::default() }, ..Default::default() };
+    let word = contigo_parameter { words: 1, ..Default::default() };
+    let read = pointer(CONTIGO_TO_DEVICE);
+    [read, read, read, pointer(CONTIGO_FROM_DEVICE), word, word, word, word]
 }
 
-/// A heap, a pool of eight slots and a gemm8 on a GPU: as `Board::new`, without a board.
-fn gpu(ordinal: u32) -> Board {
+/// One block of 256 threads; 1 row of 64 by 16 columns, to int32.
+const ARGS: [u32; 11] = [1, 1, 1, 256, 1, 1, 0, 1, 16, 64, 0];
+
+fn try_module(port: contigo_port) -> (contigo_status, contigo_module) {
+    let (ptx, mut module) = (concat!(include_str!("../../../examples/gemm8/kernels/gemm8.ptx"), "\0"), 1);
+    (unsafe { contigo_module_load(port, ptx.as_ptr(), ptx.len(), &mut module) }, module)
+}
+
+fn try_kernel(module: contigo_module, entry: &CStr) -> (contigo_status, contigo_engine) {
+    let mut engine = 1;
+    (unsafe { contigo_engine_open_kernel(module, entry.as_ptr(), parameters().as_ptr(), 8, &mut engine) }, engine)
+}
+
+/// A heap, a pool of eight slots and a kernel on a GPU.
+#[derive(Clone, Copy, Debug)]
+struct OnGpu {
+    port: contigo_port,
+    heap: contigo_heap,
+    pool: contigo_pool,
+    module: contigo_module,
+    engine: contigo_engine,
+}
+
+fn gpu(ordinal: u32) -> OnGpu {
     let port = port(&format!("cuda:{ordinal}"));
     let heap = open_heap(&cuda_heap(ordinal));
     let pool = answer(|pool| unsafe { contigo_pool_open(heap, SLOT, 8, 256, pool) });
-    let (status, engine) = try_engine(port);
+    let (status, module) = try_module(port);
     ok(status);
-    Board { sim: 0, port, heap, pool, engine }
+    let (status, engine) = try_kernel(module, c"gemm8");
+    ok(status);
+    OnGpu { port, heap, pool, module, engine }
 }
 
-fn close(gpu: Board) {
+/// A of ones, B of twos, bias of zeroes, and C, from the slots of `pool`.
+fn operands_of(pool: contigo_pool) -> [contigo_operand; 4] {
+    [(1, 64), (2, 1024), (0, 64), (0x55, 64)].map(|(value, len_bytes)| {
+        let buf = answer(|buf| unsafe { contigo_pool_take(pool, buf) });
+        fill(buf, value);
+        part(buf, len_bytes)
+    })
+}
+
+impl OnGpu {
+    fn take(&self) -> contigo_buf {
+        answer(|buf| unsafe { contigo_pool_take(self.pool, buf) })
+    }
+
+    fn operands(&self) -> [contigo_operand; 4] {
+        operands_of(self.pool)
+    }
+
+    fn try_start(&self, operands: &[contigo_operand; 4]) -> (contigo_status, contigo_job) {
+        let mut job = 1;
+        (unsafe { contigo_job_start(self.engine, operands.as_ptr(), 4, ARGS.as_ptr(), ARGS.len(), &mut job) }, job)
+    }
+
+    #[track_caller]
+    fn start(&self, operands: &[contigo_operand; 4]) -> contigo_job {
+        let (status, job) = self.try_start(operands);
+        ok(status);
+        job
+    }
+}
+
+fn close(gpu: OnGpu) {
     ok(contigo_engine_close(gpu.engine));
+    ok(contigo_module_close(gpu.module));
     ok(contigo_pool_close(gpu.pool));
     ok(contigo_heap_close(gpu.heap));
     ok(contigo_port_close(gpu.port));
 }
 
-/// What was closed was given back, what stays of `gpus` GPUs and `modules` modules is there once, and nothing was done that the driver had to refuse.
-fn clean(controls: &Controls, gpus: u64, modules: u64) {
+/// What was closed was given back, what stays of `gpus` GPUs is there once, and nothing was done that the driver had to refuse.
+fn clean(controls: &Controls, gpus: u64) {
     let counters = controls.counters();
     let closed = [counters.host_allocs, counters.streams, counters.events, counters.freed_under_a_kernel, counters.overruns];
-    assert_eq!((closed, counters.retained_contexts, counters.modules), ([0; 5], gpus, modules), "{counters:?}");
+    assert_eq!((closed, counters.retained_contexts, counters.modules), ([0; 5], gpus, 0), "{counters:?}");
     for function in Function::ALL {
         assert_eq!(counters.refused(*function), 0, "{function:?}");
     }

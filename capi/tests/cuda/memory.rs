@@ -50,7 +50,7 @@ fn both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s() {
         }
         let counters = controls.counters();
         assert_eq!((counters.calls(Function::cuInit), counters.calls(Function::cuDevicePrimaryCtxRetain)), (1, 2));
-        clean(controls, 2, 0);
+        clean(controls, 2);
     });
 }
 
@@ -77,7 +77,7 @@ fn write_combined_memory_is_for_who_asks_for_it() {
             ok(contigo_buf_release(buf));
             ok(contigo_heap_close(heap));
         }
-        clean(controls, 1, 0);
+        clean(controls, 1);
     });
 }
 
@@ -99,7 +99,7 @@ fn a_pool_s_slots_are_cut_and_come_back() {
         ok(contigo_buf_release(rest));
         ok(contigo_buf_release(slot));
         close(gpu);
-        clean(controls, 1, 1);
+        clean(controls, 1);
     });
 }
 
@@ -134,7 +134,7 @@ fn each_view_s_tensor_has_its_tag_its_pointer_and_its_gpu() {
             ok(contigo_buf_unlend(c));
 
             // What a kernel has written, and the CPU has not taken back.
-            ok(contigo_job_wait_device(gpu.start(&operands), 1_000_000));
+            ok(wait_device(gpu.start(&operands), 1_000_000));
             let (status, tensor) = lend(c, &options(&[4, 4]));
             ok(status);
             assert_eq!(shown(tensor), (device::CUDA, ordinal, host + OFFSET), "the GPU's");
@@ -155,6 +155,6 @@ fn each_view_s_tensor_has_its_tag_its_pointer_and_its_gpu() {
             release_all(&operands);
             close(gpu);
         }
-        clean(controls, 2, 2);
+        clean(controls, 2);
     });
 }

@@ -13,16 +13,16 @@ fn none_from_the_first_call_to_the_last() {
             let port = answer(|port| unsafe { contigo_port_find(c"cuda:0".as_ptr(), port) });
             let heap = open_heap(&cuda_heap(0));
             let pool = answer(|pool| unsafe { contigo_pool_open(heap, SLOT, 8, 256, pool) });
-            let engine = answer(|engine| unsafe { contigo_engine_open(&engine_options(CONTIGO_ENGINE_GEMM8_CUDA, 0, port, 0), engine) });
-            let gpu = Board { sim: 0, port, heap, pool, engine };
+            let module = try_module(port).1;
+            let gpu = OnGpu { port, heap, pool, module, engine: try_kernel(module, c"gemm8").1 };
             for round in 0..JOBS {
                 let operands = gpu.operands();
                 let job = gpu.start(&operands);
-                assert_eq!(gpu.try_start(&operands).0, CONTIGO_E_HAS_JOB);
+                assert_eq!(gpu.try_start(&operands).0, CONTIGO_E_DEVICE_OWNED);
                 if round % 2 == 0 {
-                    ok(contigo_job_wait(job, 1_000_000));
+                    ok(wait(job, 1_000_000));
                 } else {
-                    while answer(|done| unsafe { contigo_job_poll(job, done) }) == 0 {}
+                    while wait_for(job, 0) == (CONTIGO_OK, 0) {}
                 }
                 let (status, tensor) = lend(operands[3].buf, &options(&[16]));
                 ok(status);
@@ -38,6 +38,6 @@ fn none_from_the_first_call_to_the_last() {
         });
         assert_eq!(allocations, 0);
         assert_eq!(controls.counters().kernels_done, JOBS);
-        clean(controls, 1, 1);
+        clean(controls, 1);
     });
 }

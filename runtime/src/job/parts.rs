@@ -6,18 +6,18 @@ use crate::{
 };
 
 /// What a driver of the registry is opened with: the same for every driver, so that C and Python
-/// open each by its name.
+/// open each by its name. The texts are read while the driver is opened, and not kept.
 #[derive(Debug)]
-pub struct Parts<'a, D> {
+pub struct Parts<'a, 't, D> {
     /// The device: it was claimed to be this driver's.
     pub device: D,
     /// Memory of the driver's own, for descriptors or microcode: as much as its row asks for, or
     /// more.
     pub memory: Option<CpuBuf<'a>>,
     /// Settings that no register tells.
-    pub settings: Settings<'a>,
+    pub settings: Settings<'t>,
     /// The description of a kernel, as its tool wrote it: for `ap_ctrl`.
-    pub map: Option<&'a [u8]>,
+    pub map: Option<&'t [u8]>,
 }
 
 /// Settings as text: `name=number`, separated by commas, each once.

@@ -23,7 +23,7 @@ use spin::Mutex;
 ///
 /// /// # Safety
 /// /// The device is a ZDMA channel, and nobody else drives it.
-/// unsafe fn open<'a>(parts: Parts<'a, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+/// unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
 ///     parts.settings.only(&[])?;
 ///     // SAFETY: the caller's promise.
 ///     Ok(AnyDriver::new(unsafe { Zdma::simple(parts.device)? }))
@@ -60,7 +60,7 @@ pub struct DriverRow {
 }
 
 /// What opens a driver.
-pub type Open = for<'a> unsafe fn(Parts<'a, AnyDevice<'a>>) -> Result<AnyDriver<'a>>;
+pub type Open = for<'a, 't> unsafe fn(Parts<'a, 't, AnyDevice<'a>>) -> Result<AnyDriver<'a>>;
 
 impl DriverRow {
     /// The row of a driver that needs no memory of its own.

@@ -21,7 +21,7 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(<super:
 
 /// # Safety
 /// As [`ApCtrl::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
     parts.settings.only(&["stop_us"])?;
     let map = parts.map.ok_or(Error::NotFound { what: "map of the kernel", among: 0 })?;
     // SAFETY: the caller's promise.

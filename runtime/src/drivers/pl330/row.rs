@@ -24,7 +24,7 @@ const EVENTS_MAX: u64 = 32;
 
 /// # Safety
 /// As [`Pl330::open`].
-pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, D>) -> Result<AnyDriver<'a>> {
+pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
     parts.settings.only(&["channel", "event"])?;
     let number = |name, most| -> Result<u8> {
         let value = parts.settings.number(name, 0, most)?;

@@ -1,0 +1,101 @@
+//! Jobs by their handles: which engine, which ticket, and whether it is still that job.
+
+use super::{
+    Part,
+    queue::{ENGINES, Engine},
+    tickets::Ended,
+};
+use crate::{
+    fault::{Fault, Misuse},
+    handle::{GENERATION_MAX, Handle, INDEX_BITS, Kind},
+    limits::{ENGINES as COUNT, JOBS},
+};
+use contigo::{Completion, Error, Timeout};
+
+const _: () = assert!(COUNT * JOBS <= 1 << INDEX_BITS, "a job's index is its engine's and its ticket's");
+
+/// How to end a job.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait {
+    pub(crate) timeout: Timeout,
+    /// Where the time is over: stop the device with a timeout (`Some(false)`), or because the
+    /// program cancels the job (`Some(true)`); `None`: let the job go on.
+    pub(crate) stop: Option<bool>,
+    /// The buffers are the CPU's then.
+    pub(crate) to_cpu: bool,
+}
+
+const fn job(engine: usize, at: usize, number: u64) -> u64 {
+    Handle { index: engine * JOBS + at, generation: number }.raw(Kind::Job)
+}
+
+/// What became of a job that was asked for.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// Its end was taken: whatever the result says is about that job.
+    pub(crate) ended: bool,
+    /// What the device said, where it told of the end.
+    pub(crate) said: Option<Completion>,
+}
+
+/// Starts a job; `handle` is its number where the device has its buffers.
+#[inline]
+pub(crate) fn start(engine: u64, parts: &[Part], args: &[u32], handle: &mut u64) -> Result<(), Fault> {
+    let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
+    let mut guard = slot.lock(Kind::Engine, generation)?;
+    let mut started = None;
+    let result = guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?.start(index, parts, args, &mut started);
+    if let Some((at, number)) = started {
+        debug_assert!(number <= GENERATION_MAX, "2^48 jobs");
+        *handle = job(index, at, number);
+    }
+    result
+}
+
+/// Ends a job, or leaves it as it is where it goes on.
+#[inline]
+pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Fault> {
+    let Handle { index, generation } = Handle::of(raw, Kind::Job)?;
+    let stale = Misuse::Stale { kind: Kind::Job };
+    let mut guard = ENGINES.slot(index / JOBS).ok_or(stale)?.lock_whichever(Kind::Job)?;
+    let (engine, at) = (guard.value().ok_or(stale)?, index % JOBS);
+    if generation == 0 || engine.tickets().number(at) != generation {
+        return Err(stale.into());
+    }
+    if !engine.wait(at, how.timeout)? {
+        match how.stop {
+            None => return Ok(()),
+            Some(true) => engine.stop_for(at, None)?,
+            Some(false) => engine.stop_for(at, Some(Error::Timeout { timeout_us: how.timeout.as_us() }))?,
+        }
+    }
+    taken(engine, at, how.to_cpu, outcome)
+}
+
+/// The next job that ended, in that order, with its handle; where none has, they go on.
+#[inline]
+pub(crate) fn next(engine: u64, timeout: Timeout, handle: &mut u64, outcome: &mut Outcome) -> Result<(), Fault> {
+    let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
+    let mut guard = slot.lock(Kind::Engine, generation)?;
+    let engine = guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;
+    let Some(at) = engine.first_ended(timeout)? else { return Ok(()) };
+    *handle = job(index, at, engine.tickets().number(at));
+    taken(engine, at, true, outcome)
+}
+
+/// How the job of ticket `at` ended; its buffers have their owners again.
+#[inline]
+fn taken(engine: &mut Engine, at: usize, to_cpu: bool, outcome: &mut Outcome) -> Result<(), Fault> {
+    outcome.ended = true;
+    match engine.tickets().close(at, to_cpu)? {
+        Ended::Told(completion) => {
+            outcome.said = Some(completion);
+            match completion.failed {
+                None => Ok(()),
+                Some(what) => Err(Error::Fault { device: engine.name(), status: completion.status, what }.into()),
+            }
+        }
+        Ended::Fault(error) => Err(error.into()),
+        Ended::Cancelled => Err(Misuse::Cancelled.into()),
+    }
+}

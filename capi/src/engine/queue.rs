@@ -1,0 +1,354 @@
+#![allow(unsafe_code, reason = "an engine borrows its device for as long as its lease says, and lies in a place of its own")]
+//! One engine: a queue of jobs over any driver, and what it stands on.
+
+use super::{
+    MAX_OPERANDS, Part,
+    tickets::{Ended, Tickets},
+};
+use crate::{
+    fault::{Fault, Misuse},
+    handle::Kind,
+    limits::{ENGINES as COUNT, JOBS},
+    object::{
+        BoundMaster, KERNEL_PORTS,
+        buf::{BUFS, Buf},
+        device::Held,
+        gpu::{self, ModuleLease, Parameter},
+        heap::{HEAPS, Heap, carve},
+    },
+    table::{Claimed, Guard, Lease, Object, Table},
+};
+use contigo::{Align, AnyDriver, Driver, Error, JobError, Operand, Parts, Queue, QueueCounts, Settings, Timeout, names};
+use core::{
+    ffi::{CStr, c_int},
+    mem::MaybeUninit,
+    ptr,
+    sync::atomic::{AtomicU64, Ordering},
+};
+use heapless::Vec;
+use std::time::Instant;
+
+/// Engines.
+pub(crate) static ENGINES: Table<Engine, COUNT> = Table::new();
+
+/// How many jobs were started on each entry of `ENGINES`, in all of its lives: no handle names two.
+static STARTED: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
+
+/// As many jobs as a ticket can be had for; a driver's depth may be less.
+type Jobs = Queue<'static, AnyDriver<'static>, JOBS, MAX_OPERANDS>;
+
+/// One engine. The fields are dropped in this order.
+pub(crate) struct Engine {
+    queue: Jobs,
+    tickets: Tickets,
+    /// INVARIANT: the driver borrows from it.
+    device: Option<Held>,
+    /// INVARIANT: the same.
+    _module: Option<ModuleLease>,
+    /// INVARIANT: the driver's own memory borrows from it.
+    _heap: Option<Lease<Heap>>,
+    /// The kernel port that stops the device when it is closed: not while the engine drives it.
+    armed: Option<Lease<BoundMaster>>,
+}
+
+/// What a driver stands on.
+#[derive(Default)]
+struct Ground {
+    device: Option<Held>,
+    module: Option<ModuleLease>,
+    heap: Option<Lease<Heap>>,
+}
+
+impl Object for Engine {
+    const KIND: Kind = Kind::Engine;
+}
+
+/// What an engine is opened with.
+pub(crate) struct Opening<'t> {
+    /// The driver's name.
+    pub(crate) driver: &'t str,
+    /// The device, and how it is attached.
+    pub(crate) device: u64,
+    /// 0: the kernel or the simulated board says it.
+    pub(crate) port: u64,
+    pub(crate) attach: names::Attach,
+    /// Where the driver's own memory is carved from; 0: none.
+    pub(crate) heap: u64,
+    /// How much of it; 0: as much as the driver asks for.
+    pub(crate) heap_bytes: usize,
+    pub(crate) settings: &'t str,
+    pub(crate) map: Option<&'t [u8]>,
+}
+
+impl Engine {
+    /// Opens the driver of a device, and its engine.
+    ///
+    /// # Safety
+    /// The device is what the driver is for, as its settings and its map describe it; nobody else
+    /// drives it, and it is behind the port.
+    pub(crate) unsafe fn open(opening: &Opening<'_>) -> Result<u64, Fault> {
+        // What borrows is declared after what it borrows from, and dropped before it.
+        let claimed = ENGINES.claim()?;
+        let row = names::row(opening.driver).map_err(|_| Misuse::NoDriver)?;
+        let held = Held::of(opening.device)?;
+        let heap = (opening.heap != 0).then(|| HEAPS.lease(opening.heap)).transpose()?;
+        // SAFETY: the caller's promise; the engine is dropped before what holds the device.
+        let device = unsafe { held.attach(opening.port, opening.attach)? };
+        let len_bytes = if opening.heap_bytes == 0 { row.memory_bytes } else { opening.heap_bytes };
+        let memory = match &heap {
+            // SAFETY: the driver has it, and is dropped before the lease. What it leaks is forgotten
+            // for ever.
+            Some(heap) if len_bytes > 0 => Some(unsafe { carve(heap, len_bytes, Align::PAGE)? }.into_buf()),
+            _ => None,
+        };
+        let parts = Parts { device, memory, settings: Settings(opening.settings), map: opening.map };
+        // SAFETY: the caller's promise.
+        let driver = unsafe { (row.open)(parts)? };
+        Self::put(claimed, driver, Ground { device: Some(held), heap, ..Ground::default() })
+    }
+
+    /// An engine over a driver that has all it needs.
+    pub(crate) fn of_driver(driver: AnyDriver<'static>) -> Result<u64, Fault> {
+        Self::put(ENGINES.claim()?, driver, Ground::default())
+    }
+
+    /// An engine over a kernel of a GPU's module.
+    ///
+    /// # Safety
+    /// As `CudaFunction::new`.
+    pub(crate) unsafe fn of_kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<u64, Fault> {
+        let claimed = ENGINES.claim()?;
+        // SAFETY: the caller's promise; the engine is dropped before the lease.
+        let (driver, module) = unsafe { gpu::kernel(module, entry, parameters)? };
+        Self::put(claimed, driver, Ground { module: Some(module), ..Ground::default() })
+    }
+
+    /// `driver` is dropped before what it stands on.
+    fn put(mut claimed: Claimed<Self>, driver: AnyDriver<'static>, ground: Ground) -> Result<u64, Fault> {
+        let make = |place: &mut MaybeUninit<Self>| {
+            let engine = place.as_mut_ptr();
+            // SAFETY: every field is written once, inside `place`, which is borrowed alone. Where
+            // the queue is refused, nothing was written, and the driver is dropped before what it
+            // borrows from.
+            unsafe {
+                Jobs::new_in(&mut *(&raw mut (*engine).queue).cast(), driver).map_err(Fault::from)?;
+                Tickets::new_in(&mut *(&raw mut (*engine).tickets).cast());
+                (&raw mut (*engine).device).write(ground.device);
+                (&raw mut (*engine)._module).write(ground.module);
+                (&raw mut (*engine)._heap).write(ground.heap);
+                (&raw mut (*engine).armed).write(None);
+            }
+            Ok(())
+        };
+        // SAFETY: `make` wrote every field.
+        unsafe { claimed.guard.make(make) }.map_err(|fault: Fault| fault)?;
+        Ok(claimed.raw())
+    }
+
+    /// Starts a job on the engine in entry `index`. The answer is its ticket and its number, of a
+    /// job that was refused too where the device would not stop, which has its buffers then.
+    #[inline]
+    pub(super) fn start(&mut self, index: usize, parts: &[Part], args: &[u32], job: &mut Option<(usize, u64)>) -> Result<(), Fault> {
+        let Self { queue, tickets, .. } = self;
+        let specs = queue.driver().operands();
+        if parts.len() != specs.len() {
+            let (value, n) = (parts.len() as u64, specs.len() as u64);
+            return Err(Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 }.into());
+        }
+        let at = tickets.free().ok_or(Error::QueueFull { depth: JOBS })?;
+        let mut guards = Vec::new();
+        lock_all(parts, &mut guards)?;
+        let mut operands = Vec::<Operand<'static>, MAX_OPERANDS>::new();
+        for ((guard, part), spec) in guards.iter_mut().zip(parts).zip(specs) {
+            // `lock_all` found it there, and there is room.
+            let operand = guard.value().and_then(|buf| part.of(buf.take(), spec.direction));
+            drop(operand.map(|operand| operands.push(operand)));
+        }
+        let started = STARTED.get(index).map_or(0, |started| {
+            // Only here, with the engine's entry locked.
+            let number = started.load(Ordering::Relaxed) + 1;
+            started.store(number, Ordering::Relaxed);
+            number
+        });
+        // Before the doorbell: whatever happens then, the job is known.
+        let holds = tickets.open(at, started).ok_or(Misuse::Stale { kind: Kind::Engine })?;
+        guards.drain(..).for_each(|guard| drop(holds.push(guard.into_job())));
+        *job = Some((at, started));
+        match queue.push_list(&mut operands, args, at) {
+            Ok(_) => Ok(()),
+            Err(refused) => {
+                if refused.buffers.is_some() {
+                    tickets.refuse(at, operands.into_iter());
+                    *job = None;
+                    // Where the device itself refused it, it was stopped.
+                    self.drain(|_| Ended::Cancelled);
+                }
+                Err(job_fault(&refused))
+            }
+        }
+    }
+
+    /// Waits for the end of a job, at most for `timeout`; `false`: it has not ended. Ends of other
+    /// jobs are kept.
+    #[inline]
+    pub(super) fn wait(&mut self, at: usize, timeout: Timeout) -> Result<bool, Fault> {
+        // With one job in flight no other's end can come before the time is over.
+        let started = (self.queue.len() > 1 && timeout != Timeout::NOW).then(Instant::now);
+        let mut left = timeout;
+        for _ in 0..=JOBS {
+            if self.tickets.has_ended(at) {
+                return Ok(true);
+            }
+            if !self.look(left)? && !self.tickets.has_ended(at) {
+                return Ok(false);
+            }
+            if let Some(started) = started {
+                let us = u32::try_from(started.elapsed().as_micros()).unwrap_or(u32::MAX);
+                left = Timeout::us(timeout.as_us().saturating_sub(us));
+            }
+        }
+        Ok(self.tickets.has_ended(at))
+    }
+
+    /// The first job that ended, or the next one to end; `None`: none has.
+    #[inline]
+    pub(super) fn first_ended(&mut self, timeout: Timeout) -> Result<Option<usize>, Fault> {
+        if self.tickets.first_ended().is_none() {
+            self.look(timeout)?;
+        }
+        Ok(self.tickets.first_ended())
+    }
+
+    /// One look of the queue's: `true`, a job has ended. A channel that fails ends all of its jobs.
+    #[inline]
+    fn look(&mut self, timeout: Timeout) -> Result<bool, Fault> {
+        let Self { queue, tickets, .. } = self;
+        match queue.next_each(timeout, |at, index, buf| tickets.put(at, index, buf)) {
+            Ok(Some((at, completion))) => {
+                tickets.end(at, Ended::Told(completion));
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            Err(failed) => {
+                self.drain(|_| Ended::Fault(failed.cause));
+                // What would not stop keeps its jobs.
+                if self.queue.is_empty() { Ok(false) } else { Err(job_fault(&failed)) }
+            }
+        }
+    }
+
+    /// Stops the device, which ends every job: that of ticket `waited` with `cause`.
+    pub(super) fn stop_for(&mut self, waited: usize, cause: Option<Error>) -> Result<(), Fault> {
+        if let Err(error) = self.queue.stop() {
+            return Err(Fault::Job { error, cause: cause.unwrap_or(error), operand: None });
+        }
+        self.drain(|_| Ended::Cancelled);
+        // Its time was over, also where it ended while the device was being stopped.
+        if let Some(cause) = cause {
+            self.tickets.blame(waited, cause);
+        }
+        Ok(())
+    }
+
+    /// Stops the device, which ends every job.
+    pub(crate) fn stop(&mut self) -> Result<(), Fault> {
+        self.stop_for(JOBS, None)
+    }
+
+    /// Takes every job out of a stopped queue: those that had ended before, and the others.
+    fn drain(&mut self, why: impl Fn(usize) -> Ended) {
+        let Self { queue, tickets, .. } = self;
+        if !queue.is_stopped() {
+            return;
+        }
+        for _ in 0..JOBS {
+            match queue.next_each(Timeout::NOW, |at, index, buf| tickets.put(at, index, buf)) {
+                Ok(Some((at, completion))) => tickets.end(at, Ended::Told(completion)),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        for _ in 0..JOBS {
+            match queue.take_back_each(|at, index, buf| tickets.put(at, index, buf)) {
+                Some(at) => tickets.end(at, why(at)),
+                None => break,
+            }
+        }
+    }
+
+    pub(super) const fn tickets(&mut self) -> &mut Tickets {
+        &mut self.tickets
+    }
+
+    /// Its driver's name, for messages.
+    pub(super) fn name(&self) -> &'static str {
+        self.queue.driver().name()
+    }
+
+    /// Its driver.
+    pub(crate) const fn driver(&self) -> &AnyDriver<'static> {
+        self.queue.driver()
+    }
+
+    /// What became of its jobs; how many can be in flight, are in flight, and have ended with
+    /// nobody having taken them; is it stopped?
+    pub(crate) fn counts(&self) -> (QueueCounts, usize, usize, usize, bool) {
+        (self.queue.counts(), self.queue.depth(), self.queue.len(), self.tickets.ended(), self.queue.is_stopped())
+    }
+
+    /// Readies the interrupt for an event loop, and says its descriptor.
+    pub(crate) fn arm_irq(&self) -> Result<c_int, Fault> {
+        self.queue.arm_irq()?.ok_or_else(|| Misuse::NoInterrupt.into())
+    }
+
+    /// Leaves what stops the device with the kernel.
+    ///
+    /// # Safety
+    /// As `Queue::arm`.
+    pub(crate) unsafe fn arm(&mut self, kernel_port: u64, window: u32) -> Result<(), Fault> {
+        // SAFETY: it is not used after this call, in which nobody takes the device away.
+        if let Some(guard) = self.device.as_ref().filter(|_| kernel_port == 0).and_then(|held| unsafe { held.for_ever() }.guard()) {
+            // SAFETY: the caller's promise; `close` drops the queue before what holds the device.
+            unsafe { self.queue.arm(guard, window)? };
+            return Ok(());
+        }
+        let kernel_port = KERNEL_PORTS.lease(kernel_port)?;
+        if self.armed.as_ref().is_some_and(|armed| !ptr::eq(&raw const **armed, &raw const *kernel_port)) {
+            return Err(Misuse::OtherPort.into());
+        }
+        // SAFETY: the caller's promise; `close` drops the queue before this lease.
+        unsafe { self.queue.arm(&kernel_port, window)? };
+        self.armed = Some(kernel_port);
+        Ok(())
+    }
+
+    /// Closes an engine. Refused while it has jobs, and where its device does not stop: it may use
+    /// what would be given back.
+    pub(crate) fn close(raw: u64) -> Result<(), Fault> {
+        let mut guard = ENGINES.lock(raw)?;
+        let engine = guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;
+        match engine.tickets.used() {
+            0 => engine.stop()?,
+            jobs => return Err(Misuse::HasJob { jobs }.into()),
+        }
+        guard.clear();
+        Ok(())
+    }
+}
+
+/// The buffers' entries, for this call alone.
+#[inline]
+fn lock_all(parts: &[Part], guards: &mut Vec<Guard<Buf>, MAX_OPERANDS>) -> Result<(), Fault> {
+    for (index, part) in parts.iter().enumerate() {
+        if let Some(first) = parts.iter().take(index).position(|other| other.buf == part.buf) {
+            return Err(Misuse::SameBuffer { first, second: index }.into());
+        }
+        let mut guard = BUFS.lock(part.buf)?;
+        guard.value().ok_or(Misuse::Stale { kind: Kind::Buf })?.may_leave()?;
+        let _ = guards.push(guard);
+    }
+    Ok(())
+}
+
+fn job_fault<B>(failed: &JobError<B>) -> Fault {
+    Fault::Job { error: failed.error, cause: failed.cause, operand: failed.operand }
+}

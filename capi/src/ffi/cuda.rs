@@ -1,0 +1,111 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! Kernels of CUDA.
+
+use super::{
+    driver_ops::{contigo_operand_spec, spec},
+    engine::contigo_engine,
+    port::contigo_port,
+    raw,
+};
+use crate::{
+    engine::{Engine, MAX_OPERANDS},
+    fault::{Fault, Misuse},
+    last_error::call,
+    object::{
+        gpu::{self, MAX_PARAMETERS, Parameter},
+        port::get,
+    },
+    status::contigo_status,
+};
+use core::ffi::{CStr, c_char};
+use heapless::Vec;
+
+/// Code that was loaded for a GPU.
+pub type contigo_module = u64;
+
+/// One parameter of a kernel of CUDA.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_parameter {
+    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer, which
+    /// gets the address of the job's next operand.
+    pub words: u32,
+    /// Always 0.
+    pub reserved: u32,
+    /// What that operand is.
+    pub operand: contigo_operand_spec,
+}
+
+/// Loads PTX, or a whole cubin or fatbin, for the GPU whose `port` it is (`contigo_port_find`,
+/// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job. Close
+/// it with `contigo_module_close`.
+///
+/// `CONTIGO_E_NO_LIBRARY`: there is no driver. `CONTIGO_E_KIND`: it is no GPU's port.
+/// `CONTIGO_E_CUDA`: the driver refused the image.
+///
+/// # Safety
+/// `image` points to `image_bytes` bytes of PTX with a NUL at the end, or of a binary that is whole;
+/// `module` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_module_load(
+    port: contigo_port,
+    image: *const u8,
+    image_bytes: usize,
+    module: *mut contigo_module,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(module, "module", || gpu::load(&get(port)?, raw::bytes(image, image_bytes, "image")?)) }
+}
+
+/// Opens an engine over one kernel of a module, with a stream of its own. `entry` is its name there,
+/// which is mangled, unless it is `extern "C"`; `n` parameters in the order of their declaration. A
+/// job's first seven argument words are its launch: grid in x, y and z, block in x, y and z, bytes of
+/// shared memory; its scalars follow. Its operands are memory that CUDA pinned for this GPU
+/// (`CONTIGO_HEAP_CUDA`). Close it with `contigo_engine_close`.
+///
+/// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job takes
+/// too long or is cancelled, its end is waited for, five seconds at most.
+///
+/// # Safety
+/// `entry` is NUL-terminated; `parameters` points to `n` structures; `engine` is writable. The kernel
+/// has these parameters. It touches no bytes but the operands', and writes only those that say so,
+/// with whatever argument words the program passes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_engine_open_kernel(
+    module: contigo_module,
+    entry: *const c_char,
+    parameters: *const contigo_parameter,
+    n: usize,
+    engine: *mut contigo_engine,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        raw::answer(engine, "engine", || {
+            // The length is checked, and so is the text.
+            raw::text(entry, "entry")?;
+            if parameters.is_null() {
+                return Err(Fault::from(Misuse::Null { what: "parameters" }));
+            }
+            if n > MAX_PARAMETERS {
+                return Err(Misuse::Value { what: "n", value: n as u64 }.into());
+            }
+            let mut known = Vec::<Parameter, MAX_PARAMETERS>::new();
+            for at in 0..n {
+                let given = parameters.add(at).read_unaligned();
+                let _ = known.push(if given.words == 0 {
+                    Parameter::Operand(spec(&given.operand)?)
+                } else {
+                    Parameter::Words(given.words as usize)
+                });
+            }
+            const _: () = assert!(MAX_OPERANDS <= MAX_PARAMETERS, "a kernel's operands are parameters");
+            Engine::of_kernel(module, CStr::from_ptr(entry), &known)
+        })
+    }
+}
+
+/// Closes a module. `CONTIGO_E_STILL_USED` while an engine has a kernel of it.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_module_close(module: contigo_module) -> contigo_status {
+    call(|| gpu::close(module))
+}

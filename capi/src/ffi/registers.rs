@@ -1,0 +1,190 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! Registers of a device that a program drives itself.
+
+use super::{
+    device::contigo_device,
+    port::{contigo_port, flag},
+    raw,
+};
+use crate::{
+    fault::{Fault, Misuse},
+    handle::Kind,
+    last_error::call,
+    object::device::{Attached, REGISTERS},
+    status::contigo_status,
+};
+use contigo::{Error, Irq, Mmio, Timeout, names::Attach, poll_until};
+use core::ffi::c_int;
+
+/// The registers and the interrupt of a device that a program drives itself.
+pub type contigo_registers = u64;
+
+/// It keeps what is written, and reading changes nothing.
+pub const CONTIGO_READ_WRITE: u32 = 0;
+/// It is not written.
+pub const CONTIGO_READ_ONLY: u32 = 1;
+/// Reading clears its bits.
+pub const CONTIGO_READ_CLEARS: u32 = 2;
+/// A bit that is written as 1 is cleared.
+pub const CONTIGO_WRITE_1_CLEARS: u32 = 3;
+
+/// A register of 32 bits, as the device's manual has it: write it down once, as a constant.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_register {
+    /// From the window's first byte; a multiple of 4.
+    pub offset_bytes: u32,
+    /// `CONTIGO_READ_WRITE`, `CONTIGO_READ_ONLY`...
+    pub access: u32,
+}
+
+/// Takes the registers and the interrupt of a device, for a program that drives it itself: window
+/// number `window`, which for a PCI function is its BAR, and 0 for others; `polled`: 1, without the
+/// interrupt. One engine or one program has them at a time. Close them with
+/// `contigo_registers_close`.
+///
+/// `port` is the device's way to memory where only the program knows it; 0 where the kernel says
+/// it, or the simulated board.
+///
+/// # Safety
+/// `registers` is writable. In this bitstream, on this board, the device reaches memory through
+/// `port` and no other way, and nobody else drives it: the program's word.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_device_attach(
+    device: contigo_device,
+    port: contigo_port,
+    window: u32,
+    polled: u32,
+    registers: *mut contigo_registers,
+) -> contigo_status {
+    let attach = || {
+        let window = u8::try_from(window).map_err(|_| Misuse::Value { what: "window", value: window.into() })?;
+        let how = Attach { window, interrupt: !flag(polled, "polled")? };
+        // SAFETY: the caller's promise.
+        unsafe { Attached::open(device, port, how) }
+    };
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(registers, "registers", attach) }
+}
+
+/// Reads a register; all ones outside of the window, as an absent device answers.
+///
+/// # Safety
+/// `value` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_registers_read(registers: contigo_registers, reg: contigo_register, value: *mut u32) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(value, "value", || on(registers, |attached| Ok(attached.device.read32(reg.offset_bytes as usize)))) }
+}
+
+/// Writes a register; outside of the window nothing happens. `CONTIGO_E_KIND`: it is read-only.
+///
+/// # Safety
+/// The device touches only memory that was handed to it (`contigo_buf_to_device`, or a job), whatever
+/// it does with the value: an address and a doorbell make it read and write there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, reg: contigo_register, value: u32) -> contigo_status {
+    call(|| {
+        if reg.access == CONTIGO_READ_ONLY {
+            return Err(Misuse::Register { offset_bytes: reg.offset_bytes, why: "is read-only" }.into());
+        }
+        on(registers, |attached| {
+            // SAFETY: the caller's promise.
+            unsafe { attached.device.write32(reg.offset_bytes as usize, value) };
+            Ok(())
+        })
+    })
+}
+
+/// Reads a register, and writes it with the bits `mask` as in `value`. `CONTIGO_E_KIND`: it is not
+/// `CONTIGO_READ_WRITE`, and would lose other bits.
+///
+/// # Safety
+/// As `contigo_registers_write`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_registers_modify(
+    registers: contigo_registers,
+    reg: contigo_register,
+    mask: u32,
+    value: u32,
+) -> contigo_status {
+    call(|| {
+        if reg.access != CONTIGO_READ_WRITE {
+            return Err(Misuse::Register { offset_bytes: reg.offset_bytes, why: "loses bits where it is read and written back" }.into());
+        }
+        on(registers, |attached| {
+            let offset = reg.offset_bytes as usize;
+            let kept = attached.device.read32(offset) & !mask;
+            // SAFETY: the caller's promise.
+            unsafe { attached.device.write32(offset, kept | (value & mask)) };
+            Ok(())
+        })
+    })
+}
+
+/// Waits until the bits `mask` of a register are `value`, at most `timeout_us`: by the interrupt where
+/// there is one, and by looking. `seen`, which may be NULL, gets what the register said last; of one
+/// that reading clears, all bits that any look saw, which are what is compared then.
+///
+/// `CONTIGO_E_TIMEOUT`: they are not. Nothing was stopped.
+///
+/// # Safety
+/// `seen` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_registers_wait_until(
+    registers: contigo_registers,
+    reg: contigo_register,
+    mask: u32,
+    value: u32,
+    timeout_us: u32,
+    seen: *mut u32,
+) -> contigo_status {
+    let mut last = 0;
+    let status = call(|| {
+        on(registers, |attached| {
+            let met = poll_until(&attached.device, Timeout::us(timeout_us), |device| {
+                let now = device.read32(reg.offset_bytes as usize);
+                last = if reg.access == CONTIGO_READ_CLEARS { last | now } else { now };
+                last & mask == value
+            })?;
+            if met { Ok(()) } else { Err(Error::Timeout { timeout_us }.into()) }
+        })
+    });
+    if !seen.is_null() {
+        // SAFETY: not null, and the caller's promise.
+        unsafe { seen.write_unaligned(last) };
+    }
+    status
+}
+
+/// Waits for the interrupt, at most `timeout_us`; without one it is a short pause. It may end
+/// early: look at the device after it.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_registers_wait(registers: contigo_registers, timeout_us: u32) -> contigo_status {
+    call(|| on(registers, |attached| Ok(attached.device.wait(timeout_us)?)))
+}
+
+/// As `contigo_engine_irq_arm`: arm it, look at the device, and only then poll(2).
+///
+/// # Safety
+/// `fd` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_registers_irq_arm(registers: contigo_registers, fd: *mut c_int) -> contigo_status {
+    let arm = || on(registers, |attached| Ok(attached.device.arm_irq()?.ok_or(Misuse::NoInterrupt)?));
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer_or(-1, fd, "fd", arm) }
+}
+
+/// Gives the registers back; the next program or engine may have them.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_registers_close(registers: contigo_registers) -> contigo_status {
+    call(|| {
+        REGISTERS.lock(registers)?.clear();
+        Ok(())
+    })
+}
+
+fn on<R>(registers: contigo_registers, act: impl FnOnce(&mut Attached) -> Result<R, Fault>) -> Result<R, Fault> {
+    let mut guard = REGISTERS.lock(registers)?;
+    act(guard.value().ok_or(Misuse::Stale { kind: Kind::Registers })?)
+}

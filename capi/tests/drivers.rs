@@ -1,0 +1,139 @@
+//! Drivers by their names: an HLS kernel by its map, and a Rust driver that a program registers in its own
+//! libcontigo, which C opens as it opens a built-in one. (The program links the two crates; this test
+//! is such a program.)
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo::{
+    AnyDriver, Completion, DevSlice, Device, Driver, Error, Parts, Result, Timeout,
+    drivers::zdma::{Zdma, ZdmaModel},
+    names::{AnyDevice, DriverRow, register},
+    sim::AnyModel,
+};
+use contigo_c::*;
+use core::{ffi::CStr, ptr};
+
+/// Copies, backwards or not: as much of a driver as this test needs.
+struct Twice<D: Device>(Zdma<'static, D>, u32);
+
+// SAFETY: every method is the channel's own.
+unsafe impl<D: Device> Driver for Twice<D> {
+    contigo::forward!(|this| this.0 => port, addr_bits, operands, depth, in_order);
+    contigo::forward!(|this| this.0 => stop);
+    fn name(&self) -> &'static str {
+        "twice"
+    }
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        match args {
+            [1..=9] => self.0.check(operands, &[]),
+            _ => Err(Error::Argument { name: "times", value: args.len() as u64, min: 1, max: 9, multiple_of: 1 }),
+        }
+    }
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        self.1 = args[0] * 100;
+        unsafe { self.0.submit(slot, operands, &[]) }
+    }
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+        Ok(self.0.poll(timeout)?.map(|done| Completion { words: [self.1, 0, 0, 0], ..done }))
+    }
+}
+
+/// # Safety
+/// The device is a ZDMA channel, and nobody else drives it.
+unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+    parts.settings.only(&["burst"])?;
+    parts.settings.number("burst", 1, 16)?;
+    assert_eq!(parts.memory.map(|memory| memory.len_bytes()), Some(4096), "what its row asks for");
+    // SAFETY: the caller's promise.
+    let channel: Zdma<'static, AnyDevice<'a>> = unsafe { Zdma::simple(parts.device)? };
+    Ok(AnyDriver::new(Twice(channel, 0)))
+}
+
+static TWICE: DriverRow = DriverRow::new("twice", "copies, and says so", open).memory(4096).model(|| AnyModel::new(ZdmaModel::new()));
+
+#[test]
+fn a_registered_driver_is_opened_from_c_by_its_name() {
+    let board = Board::new();
+    let missing = |name: &CStr| unsafe { contigo_sim_device(board.sim, name.as_ptr(), &mut 0) };
+    refused(missing(c"twice"), CONTIGO_E_NOT_FOUND, "no driver is called that; there are ap_ctrl, pl330, zdma");
+    register(&TWICE).unwrap();
+    assert_eq!(register(&TWICE), Err(Error::InUse { errno: 0 }));
+    refused(missing(c"none"), CONTIGO_E_NOT_FOUND, "zdma, twice");
+
+    let device = sim_device(board.sim, c"twice");
+    let options = engine_options(c"twice", device, board.port, board.heap);
+    let wrong = contigo_engine_options { settings: c"burst=17".as_ptr(), ..options };
+    refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_ARGUMENT, "burst = 17");
+    let engine = open_engine(&contigo_engine_options { settings: c"burst=16".as_ptr(), ..options });
+    let operands = board.operands();
+    let start = |times: u32, job: &mut contigo_job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, &times, 1, job) };
+    let mut job = 0;
+    refused(start(10, &mut job), CONTIGO_E_ARGUMENT, "times");
+    ok(start(3, &mut job));
+    let mut said = contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() };
+    ok(unsafe { contigo_job_wait(job, 20_000, &mut said) });
+    assert_eq!((said.words[0], &bytes(operands[1].buf)[..64]), (300, &[1; 64][..]));
+    release_all(&operands);
+    ok(contigo_engine_close(engine));
+    ok(contigo_device_close(device));
+    board.close();
+}
+
+/// The kernel behind `sim:ap_ctrl`, as its tool would say it.
+const MAP: &str = r#"{"name": "copy", "protocol": "ap_ctrl_chain", "interrupt": true,
+    "pointers": [{"name": "from", "offset": "0x18", "direction": "in", "bytes": "n"},
+                 {"name": "to", "offset": "0x24", "direction": "out", "bytes": "n"}],
+    "scalars": [{"name": "n", "offset": "0x30"}], "results": [{"name": "ap_return", "offset": "0x10"}]}"#;
+
+#[test]
+fn a_kernel_is_driven_by_its_map_and_its_names() {
+    let board = Board::new();
+    let kernel = answer(|kernel| unsafe { contigo_kernel_open(MAP.as_ptr(), MAP.len(), kernel) });
+    let mut info = contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
+    ok(unsafe { contigo_kernel_get_info(kernel, &mut info) });
+    assert_eq!((info.operands, info.args_words, info.result_words), (2, 1, 1));
+    let operand = |name: &CStr, index: &mut u32| unsafe { contigo_kernel_operand(kernel, name.as_ptr(), index) };
+    let mut index = 7;
+    ok(operand(c"to", &mut index));
+    assert_eq!(index, 1);
+    refused(operand(c"n", &mut index), CONTIGO_E_NOT_FOUND, "operand of this kernel");
+    let mut args = [0; 1];
+    let mut set = |name: &CStr, value, words| (unsafe { contigo_kernel_set(kernel, name.as_ptr(), value, args.as_mut_ptr(), words) }, args);
+    refused(set(c"to", 1, 1).0, CONTIGO_E_NOT_FOUND, "scalar of this kernel");
+    refused(set(c"n", 1 << 32, 1).0, CONTIGO_E_ARGUMENT, "the scalar = 4294967296");
+    refused(set(c"n", 1, 0).0, CONTIGO_E_VALUE, "args_words cannot be 0");
+    assert_eq!(set(c"n", 64, 1), (CONTIGO_OK, [64]));
+
+    let device = sim_device(board.sim, c"ap_ctrl");
+    let without = engine_options(c"ap_ctrl", device, board.port, 0);
+    refused(unsafe { contigo_engine_open(&without, &mut 0) }, CONTIGO_E_NOT_FOUND, "map");
+    let engine = open_engine(&contigo_engine_options { map: MAP.as_ptr(), map_bytes: MAP.len(), ..without });
+    let operands = board.operands();
+    let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+    assert_eq!(next(engine, 20_000), (CONTIGO_OK, job));
+    assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
+    // The map's rule for lengths: the kernel would believe its scalar.
+    let long = unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [65].as_ptr(), 1, &mut 0) };
+    refused(long, CONTIGO_E_BUFFER_SIZE, "65");
+    release_all(&operands);
+    [contigo_engine_close(engine), contigo_device_close(device), contigo_kernel_close(kernel)].into_iter().for_each(|status| ok(status));
+    refused(unsafe { contigo_kernel_get_info(kernel, &mut info) }, CONTIGO_E_STALE, "kernel");
+    board.close();
+}
+
+#[test]
+fn a_text_that_is_no_map_is_refused_with_its_line() {
+    for (text, word) in [("{\n\"name\": \"vadd\",\n\"offset\": 1}", "line 3"), ("", ""), ("<xml", "")] {
+        let status = unsafe { contigo_kernel_open(text.as_ptr(), text.len(), &mut 0) };
+        refused(status, CONTIGO_E_BAD_MAP, word);
+    }
+    refused(unsafe { contigo_kernel_open(ptr::null(), 1, &mut 0) }, CONTIGO_E_NULL, "map");
+}

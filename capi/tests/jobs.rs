@@ -1,0 +1,320 @@
+//! Several jobs in flight, ended in any order, and drivers that are written in C: the device here is a
+//! structure of the test's.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use core::{ffi::c_void, ptr};
+
+/// A device that ends its jobs when the test says so, and touches no memory.
+#[derive(Default)]
+struct Core {
+    engine: contigo_engine,
+    /// What `poll` tells, in this order.
+    ends: Vec<contigo_completion>,
+    submitted: Vec<(u32, usize, Vec<u32>)>,
+    /// What its functions answer.
+    check: contigo_status,
+    submit: contigo_status,
+    poll: contigo_status,
+    stop: contigo_status,
+    /// What a call of its own engine was answered.
+    own: Vec<contigo_status>,
+}
+
+unsafe fn core_of<'c>(context: *mut c_void) -> &'c mut Core {
+    unsafe { &mut *context.cast::<Core>() }
+}
+
+unsafe extern "C" fn check(context: *mut c_void, _: *const contigo_dev_slice, n: usize, _: *const u32, _: usize) -> contigo_status {
+    let core = unsafe { core_of(context) };
+    assert_eq!(n, 1);
+    core.check
+}
+
+unsafe extern "C" fn submit(
+    context: *mut c_void,
+    slot: u32,
+    slices: *const contigo_dev_slice,
+    _: usize,
+    args: *const u32,
+    words: usize,
+) -> contigo_status {
+    let core = unsafe { core_of(context) };
+    let args = if words == 0 { vec![] } else { unsafe { core::slice::from_raw_parts(args, words) }.to_vec() };
+    core.submitted.push((slot, unsafe { (*slices).len_bytes }, args));
+    core.own.push(contigo_queue_stop(core.engine));
+    core.submit
+}
+
+unsafe extern "C" fn poll(context: *mut c_void, _: u32, done: *mut contigo_completion, ended: *mut u32) -> contigo_status {
+    let core = unsafe { core_of(context) };
+    // The library looks once while it opens the engine, which has no handle then.
+    if core.engine != 0 {
+        core.own.push(next(core.engine, 0).0);
+    }
+    if !core.ends.is_empty() {
+        unsafe { (*done, *ended) = (core.ends.remove(0), 1) };
+        return CONTIGO_OK;
+    }
+    core.poll
+}
+
+unsafe extern "C" fn stop(context: *mut c_void) -> contigo_status {
+    unsafe { core_of(context) }.stop
+}
+
+const FROM_DEVICE: contigo_operand_spec =
+    contigo_operand_spec { direction: CONTIGO_FROM_DEVICE, reserved: 0, align_bytes: 0, min_bytes: 0, max_bytes: 0 };
+
+/// An engine of four jobs over `core`.
+fn open(board: &Board, core: &mut Core, out_of_order: u32) -> contigo_engine {
+    let ops = contigo_driver_ops {
+        depth: 4,
+        out_of_order,
+        check: Some(check),
+        submit: Some(submit),
+        poll: Some(poll),
+        stop: Some(stop),
+        ..own_driver(&FROM_DEVICE)
+    };
+    core.engine = answer(|engine| unsafe { contigo_engine_open_driver(&ops, ptr::from_mut(core).cast(), board.port, engine) });
+    core.engine
+}
+
+fn start(engine: contigo_engine, buf: contigo_buf, args: &[u32]) -> (contigo_status, contigo_job) {
+    let mut job = 7;
+    (unsafe { contigo_job_start(engine, &part(buf, 64), 1, args.as_ptr(), args.len(), &mut job) }, job)
+}
+
+fn end(slot: u32) -> contigo_completion {
+    contigo_completion { slot, ..Default::default() }
+}
+
+fn completion() -> contigo_completion {
+    contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() }
+}
+
+#[test]
+fn ends_of_other_jobs_are_kept_for_whoever_waits_for_them() {
+    let (board, mut core) = (Board::new(), Core::default());
+    let engine = open(&board, &mut core, 1);
+    let bufs = [(); 4].map(|()| board.take());
+    let jobs = bufs.map(|buf| {
+        let (status, job) = start(engine, buf, &[7, 8]);
+        ok(status);
+        job
+    });
+    assert_eq!(core.submitted, [0, 1, 2, 3].map(|slot| (slot, 64, vec![7, 8])));
+    let spare = board.take();
+    let (status, none) = start(engine, spare, &[]);
+    refused(status, CONTIGO_E_QUEUE_FULL, "all 4 places");
+    assert_eq!((none, bytes(spare).len()), (0, SLOT), "as it was");
+
+    // 3, 1 and 0 end while 0 is waited for; 2 goes on.
+    core.ends = vec![
+        contigo_completion { bytes: 33, has_bytes: 1, status: 5, words: [1, 2, 3, 4], ..end(3) },
+        contigo_completion { failed: 1, status: 9, ..end(1) },
+        end(0),
+    ];
+    ok(wait(jobs[0], 1_000));
+    assert_eq!((info_of(engine).ended, info_of(engine).in_flight), (2, 1));
+    refused(contigo_buf_to_cpu(bufs[3]), CONTIGO_E_DEVICE_OWNED, "wait for its job");
+    assert_eq!(wait_for(jobs[2], 0), (CONTIGO_OK, 0));
+    let mut said = completion();
+    ok(unsafe { contigo_job_wait(jobs[3], 0, &mut said) });
+    assert_eq!((said.bytes, said.has_bytes, said.slot, said.status, said.words, said.failed), (33, 1, 3, 5, [1, 2, 3, 4], 0));
+    // It failed alone: its end is told by the queue, with what the device said.
+    let (mut job, mut said) = (0, completion());
+    refused(unsafe { contigo_queue_next(engine, 0, &mut job, &mut said) }, CONTIGO_E_FAULT, "0x00000009");
+    assert_eq!((job, said.failed, said.status), (jobs[1], 1, 9));
+    assert_eq!(next(engine, 0), (CONTIGO_OK, 0), "nothing came, and nothing was stopped");
+    core.ends = vec![end(2)];
+    assert_eq!(next(engine, 0), (CONTIGO_OK, jobs[2]));
+    for job in jobs {
+        refused(wait(job, 0), CONTIGO_E_STALE, "job");
+    }
+    let info = info_of(engine);
+    assert_eq!((info.operands, info.depth, info.in_order), (1, 4, 0));
+    assert_eq!((info.started, info.completed, info.failed, info.cancelled, info.stops), (4, 3, 1, 0, 0));
+    // Not one of its functions got into its own engine.
+    assert!(!core.own.is_empty() && core.own.iter().all(|status| *status == CONTIGO_E_IN_CALL), "{:?}", core.own);
+    bufs.into_iter().chain([spare]).for_each(|buf| ok(contigo_buf_release(buf)));
+    ok(contigo_engine_close(engine));
+    board.close();
+}
+
+#[test]
+fn a_structure_that_cannot_be_filled_ends_no_job() {
+    let (board, mut core) = (Board::new(), Core::default());
+    let engine = open(&board, &mut core, 0);
+    let buf = board.take();
+    let (_, job) = start(engine, buf, &[]);
+    core.ends = vec![end(0)];
+    let mut short = contigo_completion { struct_size: 8, ..completion() };
+    refused(unsafe { contigo_job_wait(job, 0, &mut short) }, CONTIGO_E_STRUCT, "struct_size is 8");
+    refused(unsafe { contigo_queue_next(engine, 0, &mut 0, &mut short) }, CONTIGO_E_STRUCT, "struct_size is 8");
+    ok(wait(job, 0));
+    ok(contigo_buf_release(buf));
+    ok(contigo_engine_close(engine));
+    board.close();
+}
+
+#[test]
+fn a_stop_ends_every_job_and_loses_no_buffer() {
+    let (board, mut core) = (Board::new(), Core::default());
+    let engine = open(&board, &mut core, 0);
+    let bufs = [(); 3].map(|()| board.take());
+    let start_all = || bufs.map(|buf| start(engine, buf, &[]).1);
+    let owned = || bufs.iter().all(|buf| bytes(*buf).len() == SLOT);
+
+    // By the program: what had ended is told well.
+    let jobs = start_all();
+    core.ends = vec![end(0)];
+    ok(contigo_queue_stop(engine));
+    assert_eq!(next(engine, 0), (CONTIGO_OK, jobs[0]));
+    assert_eq!(next(engine, 0), (CONTIGO_E_CANCELLED, jobs[1]));
+    assert_eq!(wait_for(jobs[2], 0), (CONTIGO_E_CANCELLED, 1));
+    assert!(owned());
+
+    // By a wait whose time is over.
+    let jobs = start_all();
+    refused(wait(jobs[1], 100), CONTIGO_E_TIMEOUT, "within 100 us");
+    assert_eq!([wait(jobs[0], 0), wait(jobs[2], 0)], [CONTIGO_E_CANCELLED; 2]);
+    assert!(owned());
+
+    // By a cancel.
+    let jobs = start_all();
+    ok(contigo_job_cancel(jobs[2]));
+    assert_eq!([wait(jobs[0], 0), wait(jobs[1], 0)], [CONTIGO_E_CANCELLED; 2]);
+    assert!(owned());
+
+    // By a fault of the channel, which is every job's.
+    let jobs = start_all();
+    core.poll = 77;
+    for job in jobs {
+        refused(wait(job, 100), CONTIGO_E_FAULT, "its driver's poll says so");
+    }
+    assert!(owned());
+
+    // By a device that lies: a slot that has no job, and more bytes than it was given.
+    for lie in [end(3), contigo_completion { bytes: 65, has_bytes: 1, ..end(0) }] {
+        core.poll = 0;
+        let jobs = start_all();
+        core.ends = vec![lie];
+        for job in jobs {
+            assert_eq!(wait(job, 100), CONTIGO_E_BAD_COMPLETION, "{}", last_error());
+        }
+        assert!(owned());
+    }
+
+    // By a job that it did not take: only that one is refused.
+    let jobs = start_all();
+    core.submit = 3;
+    let spare = board.take();
+    let (status, none) = start(engine, spare, &[]);
+    refused(status, CONTIGO_E_FAULT, "its driver's submit refused the job");
+    assert_eq!(none, 0);
+    ok(contigo_buf_to_cpu(spare));
+    core.submit = 0;
+    for job in jobs {
+        assert_eq!(wait(job, 100), CONTIGO_E_CANCELLED, "{}", last_error());
+    }
+    assert!(owned());
+    // By what it says of its operands, and by its check: nothing is touched.
+    let strict = contigo_operand_spec { align_bytes: 128, min_bytes: 8, max_bytes: 256, ..FROM_DEVICE };
+    let ops = contigo_driver_ops { operands: &strict, ..own_driver(&strict) };
+    let aligned = answer(|engine| unsafe { contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, engine) });
+    let try_part = |offset_bytes, len_bytes| unsafe {
+        contigo_job_start(aligned, &contigo_operand { buf: spare, offset_bytes, len_bytes }, 1, ptr::null(), 0, &mut 0)
+    };
+    refused(try_part(64, 128), CONTIGO_E_BUFFER_ALIGN, "operand 0");
+    refused(try_part(0, 4), CONTIGO_E_BUFFER_SIZE, "operand 0");
+    refused(try_part(0, 257), CONTIGO_E_OPERAND_TOO_LONG, "256");
+    assert_eq!(answer(|spec| unsafe { contigo_engine_get_operand(aligned, 0, spec) }).max_bytes, 256);
+    ok(contigo_engine_close(aligned));
+
+    core.check = -5;
+    refused(start(engine, spare, &[]).0, CONTIGO_E_ARGUMENT, "check answered, without its sign, = 5");
+    assert_eq!(bytes(spare).len(), SLOT);
+    bufs.into_iter().chain([spare]).for_each(|buf| ok(contigo_buf_release(buf)));
+    ok(contigo_engine_close(engine));
+    board.close();
+}
+
+#[test]
+fn what_will_not_stop_keeps_its_buffers_until_it_does() {
+    let (board, mut core) = (Board::new(), Core::default());
+    let engine = open(&board, &mut core, 0);
+    let bufs = [(); 2].map(|()| board.take());
+    let (_, first) = start(engine, bufs[0], &[]);
+    // Neither does it take the second, nor does it stop: the job is under way for all that is known.
+    (core.submit, core.stop) = (1, 2);
+    let (status, second) = start(engine, bufs[1], &[]);
+    refused(status, CONTIGO_E_WILL_NOT_STOP, "before that");
+    assert_ne!(second, 0);
+    for buf in bufs {
+        refused(contigo_buf_release(buf), CONTIGO_E_DEVICE_OWNED, "device's");
+    }
+    refused(contigo_queue_stop(engine), CONTIGO_E_WILL_NOT_STOP, "0x00000002");
+    refused(contigo_engine_close(engine), CONTIGO_E_HAS_JOB, "2 jobs");
+    refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "2 still use this pool");
+    (core.submit, core.stop) = (0, 0);
+    ok(contigo_queue_stop(engine));
+    assert_eq!([wait(second, 0), wait(first, 0)], [CONTIGO_E_CANCELLED; 2]);
+    // With no job it is not closed either.
+    core.stop = 4;
+    refused(contigo_engine_close(engine), CONTIGO_E_WILL_NOT_STOP, "0x00000004");
+    core.stop = 0;
+    bufs.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    ok(contigo_engine_close(engine));
+    // One that does not stop at the beginning gets no engine.
+    core.stop = 6;
+    let ops = contigo_driver_ops { stop: Some(stop), ..own_driver(&FROM_DEVICE) };
+    let status = unsafe { contigo_engine_open_driver(&ops, ptr::from_mut(&mut core).cast(), board.port, &mut 0) };
+    refused(status, CONTIGO_E_WILL_NOT_STOP, "0x00000006");
+    board.close();
+}
+
+/// Ends that nobody takes count too, and come in their order.
+#[test]
+fn an_engine_has_a_bound_on_jobs_whose_end_nobody_took() {
+    let (board, mut core) = (Board::new(), Core::default());
+    let engine = open(&board, &mut core, 0);
+    let bufs: Vec<_> = (0..65).map(|_| answer(|buf| unsafe { contigo_carve(board.heap, 64, 0, buf) })).collect();
+    let (mut free, mut kept) = (bufs.clone(), vec![]);
+    // Four at a time, of which three are not taken: 63 after 21 times.
+    for _ in 0..21 {
+        let four = [(); 4].map(|()| {
+            let buf = free.pop().unwrap();
+            let (status, job) = start(engine, buf, &[]);
+            ok(status);
+            (buf, job)
+        });
+        core.ends = core.submitted[core.submitted.len() - 4..].iter().map(|(slot, ..)| end(*slot)).collect();
+        ok(wait(four[3].1, 10));
+        free.push(four[3].0);
+        kept.extend(four[..3].iter().map(|(_, job)| *job));
+    }
+    kept.push(start(engine, free.pop().unwrap(), &[]).1);
+    let spare = free.pop().unwrap();
+    refused(start(engine, spare, &[]).0, CONTIGO_E_QUEUE_FULL, "all 64 places");
+    assert_eq!((info_of(engine).ended, info_of(engine).in_flight), (63, 1));
+    ok(contigo_queue_stop(engine));
+    let last = kept.pop().unwrap();
+    for job in kept {
+        assert_eq!(next(engine, 0), (CONTIGO_OK, job));
+    }
+    assert_eq!((next(engine, 0), next(engine, 0)), ((CONTIGO_E_CANCELLED, last), (CONTIGO_OK, 0)));
+    bufs.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+    ok(contigo_engine_close(engine));
+    board.close();
+}
