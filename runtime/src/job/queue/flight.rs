@@ -233,6 +233,8 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     pub(super) fn begin_anew(&mut self) {
         if self.state == State::Stopped && self.len == 0 {
             forget_ends(&mut self.driver);
+            // Nobody's bytes are looked at before the last of these looks.
+            barrier::after_completion();
             (self.state, self.oldest, self.next_slot) = (State::AtWork, 0, 0);
         }
     }
