@@ -7,6 +7,7 @@
     unsafe_code,
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test that panics has failed, which is its purpose; allocators and fakes of the kernel are promises"
 )]
 

@@ -5,7 +5,7 @@
 //! its own model (`open_simulated`) is safe: the type of the window names the model.
 //!
 //! **A new driver is a folder, and its name in the two lists here.** `row.rs` in the folder says how
-//! C, Python and the tool open it by its name ([`names::DriverRow`](crate::names::DriverRow)).
+//! C, Python and the tool open it by its name (`names::DriverRow`).
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`, `sim`.
 

@@ -279,7 +279,7 @@ impl<M> Drop for SimWindow<'_, M> {
 // driver takes for one that is finished. 2. `SimDevice::window` gives out one at a time.
 unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
     fn len_bytes(&self) -> usize {
-        self.device.window_bytes
+        self.device.len_bytes()
     }
 
     fn read32(&self, offset: usize) -> u32 {

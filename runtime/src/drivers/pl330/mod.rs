@@ -117,11 +117,11 @@ impl<'p, D: Device> Pl330<'p, D> {
     ///
     /// # Errors
     /// `program` comes back with:
-    /// - [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::AttributeNonsense`]: this is
+    /// - [`Error::RegisterWindow`](crate::Error::RegisterWindow), [`Error::WrongDevice`](crate::Error::WrongDevice), [`Error::AttributeNonsense`](crate::Error::AttributeNonsense): this is
     ///   no DMA-330, or it has no clock. Check the address.
-    /// - [`Error::Argument`]: it has no such channel or event.
-    /// - [`Error::Unsuitable`]: the event is Secure and the manager is not. Take another event.
-    /// - [`Error::BlockSize`]: `program` is too small; or what [`DriverBuf::new`] says of it.
+    /// - [`Error::Argument`](crate::Error::Argument): it has no such channel or event.
+    /// - [`Error::Unsuitable`](crate::Error::Unsuitable): the event is Secure and the manager is not. Take another event.
+    /// - [`Error::BlockSize`](crate::Error::BlockSize): `program` is too small; or what [`DriverBuf::new`](crate::DriverBuf::new) says of it.
     ///
     /// # Safety
     /// As [`open`](Self::open): an ID that is right is a hint, and no proof.
@@ -146,8 +146,8 @@ impl<'p, D: Device> Pl330<'p, D> {
     /// the event looks as if it ran for ever.
     ///
     /// # Errors
-    /// [`Error::Busy`] while the channel runs, and until a program that was started has been seen to end; [`Error::OutOfRange`] where the program is larger than the memory that
-    /// [`open`](Self::open) was given; the backend's sync; [`Error::Fault`] where the controller takes no instruction: stop it then.
+    /// [`Error::Busy`](crate::Error::Busy) while the channel runs, and until a program that was started has been seen to end; [`Error::OutOfRange`](crate::Error::OutOfRange) where the program is larger than the memory that
+    /// [`open`](Self::open) was given; the backend's sync; [`Error::Fault`](crate::Error::Fault) where the controller takes no instruction: stop it then.
     ///
     /// # Safety
     /// The program touches only memory that belongs to the device alone until it has ended: until `poll` has told its end, or

@@ -12,10 +12,10 @@ pub struct QueueCounts {
     pub failed: u64,
     /// Jobs that were taken back after a stop.
     pub cancelled: u64,
-    /// How often the device was stopped: by a fault, or by [`Queue::stop`].
+    /// How often the device was stopped: by a fault, or by [`Queue::stop`](crate::Queue::stop).
     pub stopped: u64,
     /// How often the device was left without a job: for a stream, loss. The hardware's own count
-    /// where it has one ([`Driver::ran_dry`]); otherwise how often the last job ended before the
+    /// where it has one ([`Driver::ran_dry`](crate::Driver::ran_dry)); otherwise how often the last job ended before the
     /// next one was pushed.
     pub ran_dry: u64,
 }
