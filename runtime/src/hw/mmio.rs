@@ -27,7 +27,8 @@ use core::{marker::PhantomData, ptr::NonNull};
 /// # Implementation safety
 /// 1. The registers are those of one device, and reads answer what that device says: a driver gives memory back because a
 ///    register says that the device is finished.
-/// 2. Nobody else writes them as long as this value lives.
+/// 2. Nobody else writes them as long as this value lives. (Drivers that share a window share a
+///    [`Core`](crate::Core), which gives each of them a value of its own.)
 pub unsafe trait Mmio {
     /// How many bytes of registers there are. A driver checks it once, when it is opened.
     fn len_bytes(&self) -> usize;

@@ -83,7 +83,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     ///
     /// # Errors
     /// The operands come back with [`Error::Busy`], [`Error::WrongDirection`], [`Error::OutOfRange`],
-    /// [`Error::BufferSize`], [`Error::OperandTooLong`], [`Error::BufferAlign`], [`Error::WrongBus`],
+    /// [`Error::BufferSize`] (also for no bytes), [`Error::OperandTooLong`], [`Error::BufferAlign`], [`Error::WrongBus`],
     /// [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`],
     /// [`Error::Unreachable`], what the driver's `check` says, or what
     /// the backend's sync says. Where the device itself fails to start, they come back on the device's side, because it may

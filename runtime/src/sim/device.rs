@@ -49,7 +49,8 @@ pub unsafe trait Model: Send {
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>);
 
     /// When the interrupt line rises, in virtual nanoseconds; a time in the past: it is high until acknowledged, and ends a wait
-    /// at once. `None`: it will not rise by itself.
+    /// at once. `None`: it will not rise by itself. An earlier time than the true one is allowed: the
+    /// wait ends too early, and the driver looks again.
     fn irq_at_ns(&self) -> Option<u64>;
 
     /// The reset line: everything as after power-on, whatever it was doing.
@@ -177,7 +178,8 @@ impl<'b, M: Model> SimDevice<'b, M> {
         Ok(())
     }
 
-    /// Looks at the model, for what no register tells: how many packets a camera lost.
+    /// Looks at the model, for what no register tells: how many packets a camera lost. A test that
+    /// makes one thing go wrong gives its model a `Cell`, and sets it here.
     ///
     /// # Errors
     /// [`Error::Contended`].

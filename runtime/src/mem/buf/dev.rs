@@ -19,7 +19,8 @@ pub struct DevSlice {
     /// The bus address. Where addresses are arithmetic (every backend here) it is the operand's first byte; where a handle
     /// is opaque it is the handle's.
     pub addr: DevAddr,
-    /// Bytes to add beside an opaque handle; 0 where `addr` holds everything.
+    /// Bytes to add beside an opaque handle; 0 where `addr` holds everything. A driver of registers
+    /// need not look at it: its port has addresses, and there it is 0.
     pub offset_bytes: usize,
     /// How many bytes the job may touch.
     pub len_bytes: usize,
