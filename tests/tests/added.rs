@@ -76,18 +76,42 @@ const C: &str = r#"
 #include <contigo.h>
 #include <stdio.h>
 
+#define OK(call) do { if ((call) != CONTIGO_OK) { contigo_last_error(text, sizeof text); puts(#call ": "); puts(text); return 1; } } while (0)
+
 int main(void)
 {
     contigo_heap memory;
+    contigo_device device;
+    contigo_engine engine;
+    contigo_pool pool;
+    contigo_buf from, to;
+    contigo_job job;
+    void *bytes;
     char text[2048];
-    contigo_status status = contigo_region_open("acme:x", 1 << 20, &memory);
-    if (status == CONTIGO_OK)
-        status = contigo_heap_close(memory);
-    if (status == CONTIGO_OK && contigo_region_open("acme:y", 1 << 20, &memory) == CONTIGO_OK)
+    OK(contigo_region_open("acme:x", 1 << 20, &memory));
+    OK(contigo_heap_close(memory));
+    if (contigo_region_open("acme:y", 1 << 20, &memory) == CONTIGO_OK)
         return 2;
     contigo_last_error(text, sizeof text);
     puts(text);
-    return status != CONTIGO_OK;
+
+    OK(contigo_device_open("sim:widget", &device));
+    OK(contigo_device_memory(device, "sim", 1 << 16, &memory));
+    OK(contigo_pool_open(memory, 4096, 2, 0, &pool));
+    contigo_engine_options options = {.struct_size = sizeof options, .driver = "widget", .device = device};
+    OK(contigo_engine_open(&options, &engine));
+    OK(contigo_pool_take(pool, &from));
+    OK(contigo_pool_take(pool, &to));
+    OK(contigo_buf_map(from, CONTIGO_WRITE, &bytes, NULL));
+    ((unsigned char *)bytes)[99] = 7;
+    OK(contigo_buf_unmap(from));
+    const contigo_operand operands[2] = {{.buf = from, .len_bytes = 100}, {.buf = to, .len_bytes = 100}};
+    OK(contigo_job_start(engine, operands, 2, NULL, 0, &job));
+    OK(contigo_job_wait(job, 10000, NULL));
+    OK(contigo_buf_map(to, CONTIGO_READ, &bytes, NULL));
+    printf("the widget copied a %d\n", ((unsigned char *)bytes)[99]);
+    OK(contigo_buf_unmap(to));
+    return 0;
 }
 "#;
 
@@ -100,6 +124,13 @@ try:
     contigo.open_memory("acme:y")
 except FileNotFoundError as error:
     print(region, error)
+
+device = contigo.Device("sim:widget")
+region = device.memory("sim", 1 << 16)
+x, y = region.allocate(100, "uint8"), region.allocate(100, "uint8")
+with device.driver("widget") as engine:
+    engine.start([x, y]).wait(timeout=0.1)
+print("the widget copied", len(y), "bytes")
 "#;
 
 /// The files that the page's tables say: the first cell of each row that names one.
@@ -165,10 +196,10 @@ fn c(copy: &Copied) -> Result<(), &'static str> {
     fs::create_dir_all(&folder).unwrap();
     fs::write(&source, C).unwrap();
     // What a program looks for.
-    fs::copy(&built, folder.join("libcontigo.so.1")).unwrap();
+    fs::copy(&built, folder.join("libcontigo.so.2")).unwrap();
     runs(copy.command("cc").args(["-Werror", "-Icapi/include", "-o"]).args([&program, &source, &built]));
     let said = runs(copy.command(program.to_str().unwrap()).env("LD_LIBRARY_PATH", folder));
-    assert!(said.contains("no such memory of Acme"), "{said}");
+    assert!(said.contains("no such memory of Acme") && said.contains("the widget copied a 7"), "{said}");
     Ok(())
 }
 
@@ -184,10 +215,15 @@ fn python(copy: &Copied) -> Result<(), &'static str> {
     cargo(copy, &format!("build {MANIFEST}"));
     let package = copy.target().join("python/contigo");
     fs::create_dir_all(&package).unwrap();
-    fs::copy(copy.tree().join("python/contigo/__init__.py"), package.join("__init__.py")).unwrap();
+    for file in fs::read_dir(copy.tree().join("python/contigo")).unwrap().flatten() {
+        if file.path().extension().is_some_and(|extension| extension == "py") {
+            fs::copy(file.path(), package.join(file.file_name())).unwrap();
+        }
+    }
     fs::copy(copy.target().join("debug/lib_contigo.so"), package.join("_contigo.abi3.so")).unwrap();
     let said = runs(copy.command("python3").args(["-c", PYTHON]).env("PYTHONPATH", copy.target().join("python")));
     assert!(said.contains("contigo.Region('acme:x', 1048576) acme:y: no such memory of Acme"), "{said}");
+    assert!(said.contains("the widget copied 100 bytes"), "{said}");
     Ok(())
 }
 
