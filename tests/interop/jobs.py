@@ -79,7 +79,7 @@ def a_refused_job_leaves_its_buffers():
         refused(ValueError, lambda: engine.next(wrong), "seconds")
     assert owners(a, b, small, elsewhere) == ["cpu"] * 4 and engine.in_flight == 0
     job = engine.start([a, b])
-    refused(contigo.ContigoError, lambda: engine.start([small, elsewhere]), "1 places of the queue")
+    refused(contigo.ContigoError, lambda: engine.start([small, elsewhere]), "jobs in flight: 1")
     job.wait()
     assert (np.asarray(b) == range(64)).all()
     return []

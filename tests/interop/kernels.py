@@ -69,7 +69,7 @@ def a_kernel_s_jobs_follow_one_another():
         for pair in (next(left), next(left)):
             operands, words = kernel.job(*pair, n=1024)
             queue.push(operands, *words)
-        refused(contigo.ContigoError, lambda: kernel.start(*pairs[5], n=4), "2 places of the queue")
+        refused(contigo.ContigoError, lambda: kernel.start(*pairs[5], n=4), "jobs in flight: 2")
         seen = []
         for done in queue:
             assert kernel.returned(done) == 1024

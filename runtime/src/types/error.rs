@@ -533,11 +533,11 @@ impl fmt::Display for Error {
             Self::OperandTooLong { index, have_bytes, max_bytes } => {
                 write!(f, "operand {index} has {have_bytes} bytes, and the device takes {max_bytes} in one job: cut it")
             }
-            Self::QueueFull { depth } => write!(f, "all {depth} places of the queue are in flight: take a job that ended out first"),
+            Self::QueueFull { depth } => write!(f, "the queue is full (jobs in flight: {depth}): take one that ended out first"),
             Self::QueueStopped { in_flight } => {
                 write!(
                     f,
-                    "the queue has {in_flight} jobs of before a stop: take them back (where the device would not stop: reset it, stop the queue)"
+                    "the queue was stopped, and has jobs of before that ({in_flight}): take them back; where the device would not stop, reset it and stop the queue first"
                 )
             }
             Self::BadCompletion { device, slot, bytes, most_bytes: 0 } => {
