@@ -294,7 +294,7 @@ typedef struct {
     uint32_t polled;
     /// Where memory of the driver's own is carved from, once; 0: none.
     contigo_heap heap;
-    /// How much; 0: as much as the driver asks for.
+    /// How much; 0: as much as the driver asks for, and a page at least.
     size_t heap_bytes;
     /// Settings that no register tells, name=number,name=number; NULL: none.
     const char *settings;

@@ -116,7 +116,7 @@ fn ends_of_other_jobs_are_kept_for_whoever_waits_for_them() {
     assert_eq!(core.submitted, [0, 1, 2, 3].map(|slot| (slot, 64, vec![7, 8])));
     let spare = board.take();
     let (status, none) = start(engine, spare, &[]);
-    refused(status, CONTIGO_E_QUEUE_FULL, "all 4 places");
+    refused(status, CONTIGO_E_QUEUE_FULL, "jobs in flight: 4");
     assert_eq!((none, bytes(spare).len()), (0, SLOT), "as it was");
 
     // 3, 1 and 0 end while 0 is waited for; 2 goes on.
@@ -306,7 +306,7 @@ fn an_engine_has_a_bound_on_jobs_whose_end_nobody_took() {
     }
     kept.push(start(engine, free.pop().unwrap(), &[]).1);
     let spare = free.pop().unwrap();
-    refused(start(engine, spare, &[]).0, CONTIGO_E_QUEUE_FULL, "all 64 places");
+    refused(start(engine, spare, &[]).0, CONTIGO_E_QUEUE_FULL, "jobs in flight: 64");
     assert_eq!((info_of(engine).ended, info_of(engine).in_flight), (63, 1));
     ok(contigo_queue_stop(engine));
     let last = kept.pop().unwrap();

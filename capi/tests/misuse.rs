@@ -164,7 +164,7 @@ fn an_engine_takes_as_many_jobs_as_its_device_and_is_not_closed_with_one() {
     let operands = board.operands();
     let job = board.start(&operands);
     let others = board.operands();
-    refused(board.try_start(&others).0, CONTIGO_E_QUEUE_FULL, "take a job that ended out first");
+    refused(board.try_start(&others).0, CONTIGO_E_QUEUE_FULL, "take one that ended out first");
     refused(contigo_engine_close(board.engine), CONTIGO_E_HAS_JOB, "wait for them or cancel them");
     ok(contigo_job_cancel(job));
     for status in [contigo_job_cancel(job), wait(job, 0), wait_device(job, 0)] {

@@ -88,6 +88,7 @@ class Device:
         scalars: Iterable[str] = (),
         timeout: float = 1.0,
         interrupt: bool = True,
+        **settings: int,
     ) -> Kernel:
         """The HLS kernel that this device is. The program promises that the map is its own. `timeout`: seconds for one call."""
     def function(

@@ -87,13 +87,13 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         """`wait32`, of a register by its offset or its name."""
         return self.wait32(at if isinstance(at, int) else self.registers.offset(at), value, mask, timeout=timeout)
 
-    def kernel(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), timeout=1.0, interrupt=True):
+    def kernel(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), timeout=1.0, interrupt=True, **settings):
         """The HLS kernel that this device is, called like a function: `kernel(a, b, out, n=1024)`.
 
         `source` and what the file does not say are a `KernelMap`'s, or one of these. `timeout` is
         for one call, in seconds. After that the kernel is stopped: it cannot be aborted, so that the
-        end of its job is waited for, half a second at most. The buffers of one that does not end are
-        lost.
+        end of its job is waited for, half a second at most, or `stop_us=` microseconds: the longest
+        job of the kernel belongs there. A kernel that has not ended then keeps its buffers.
 
         The program promises that the map is this kernel's, and that the kernel stays inside the
         buffers that it is given. No register can prove that.
@@ -101,7 +101,7 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         map = source
         if not isinstance(source, KernelMap):
             map = KernelMap(source, instance=instance, directions=directions, lengths=lengths, pointers=pointers, scalars=scalars)
-        return Kernel(self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt), map, timeout)
+        return Kernel(self.driver("ap_ctrl", map=map.json.encode(), interrupt=interrupt, **settings), map, timeout)
 
     def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):
         """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.

@@ -114,14 +114,17 @@ def maps_come_from_files():
 
 
 def a_device_that_will_not_stop_says_so():
-    """With a map that is not its own: as `ap_ctrl_hs` this kernel is never told to go on. Its job ends meanwhile."""
+    """A kernel cannot be aborted, and this one is given too little time to end. Its job ends meanwhile."""
     device = contigo.Device("sim:ap_ctrl")
     region = device.memory("sim", 1 << 20)
-    kernel, pool = device.kernel(json.dumps({**COPY, "protocol": "ap_ctrl_hs"}).encode()), region.pool(1024, "uint8", 4)
+    pool = region.pool(1024, "uint8", 4)
+    with device.kernel(json.dumps({**COPY, "protocol": "ap_ctrl_hs"}).encode()) as wrong:
+        refused(contigo.ContigoError, lambda: wrong(pool.take(), pool.take(), n=1024), "its map says ap_ctrl_hs")
+    assert pool.free == 4
+    kernel = device.kernel(json.dumps(COPY).encode(), stop_us=1)
     assert kernel(pool.take(), pool.take(), n=1024) == 1024 and pool.free == 4
     job = kernel.start(pool.take(), pool.take(), n=1024)
-    for stop in (kernel.engine.stop, kernel.close):
-        refused(contigo.ContigoError, stop, "did not stop within 500000 us", "reset it")
+    refused(contigo.ContigoError, kernel.engine.stop, "did not stop within 1 us", "reset it")
     assert kernel.returned(job.wait()) == 1024 and owners(*job.buffers) == ["cpu"] * 2
     refused(contigo.ContigoError, lambda: kernel(pool.take(), pool.take(), n=1024), "the queue was stopped")
     refused(contigo.ContigoError, lambda: device.read32(0), "a driver has")

@@ -94,7 +94,8 @@ impl Engine {
         let heap = (opening.heap != 0).then(|| HEAPS.lease(opening.heap)).transpose()?;
         // SAFETY: the caller's promise; the engine is dropped before what holds the device.
         let device = unsafe { held.attach(opening.port, opening.attach)? };
-        let len_bytes = if opening.heap_bytes == 0 { row.memory_bytes } else { opening.heap_bytes };
+        // A page at least: a driver of lists has room for as many jobs as it takes.
+        let len_bytes = if opening.heap_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { opening.heap_bytes };
         let memory = match &heap {
             // SAFETY: the driver has it, and is dropped before the lease. What it leaks is forgotten
             // for ever.

@@ -24,7 +24,7 @@ const DONE: u32 = 2;
 const IDLE: u32 = 4;
 
 /// `void scan(char *to)`.
-const MAP: &str = r#"{"name": "scan", "protocol": "ap_ctrl_hs", "interrupt": true, "window": 64,
+const MAP: &str = r#"{"name": "scan", "protocol": "ap_ctrl_chain", "interrupt": true, "window": 64,
     "pointers": [{"name": "to", "offset": "0x10", "direction": "out", "bytes": "64"}]}"#;
 
 /// What a call answers by its last argument.
@@ -126,6 +126,7 @@ fn an_event_loop_arms_looks_and_waits() {
     // SAFETY: it is open until the engine is closed.
     let mut files = [PollFd::new(unsafe { BorrowedFd::borrow_raw(fd) }, PollFlags::POLLIN)];
     assert_eq!((poll(&mut files, PollTimeout::from(1_000_u16)), look()), (Ok(1), job));
+    fake.says(CTRL, IDLE);
 
     assert_eq!(contigo_buf_release(buf), CONTIGO_OK);
     fake.close();

@@ -42,7 +42,7 @@ pub struct contigo_engine_options {
     pub polled: u32,
     /// Where memory of the driver's own is carved from, once; 0: none.
     pub heap: contigo_heap,
-    /// How much; 0: as much as the driver asks for.
+    /// How much; 0: as much as the driver asks for, and a page at least.
     pub heap_bytes: usize,
     /// Settings that no register tells, `name=number,name=number`; NULL: none.
     pub settings: *const c_char,

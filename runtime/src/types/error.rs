@@ -537,7 +537,7 @@ impl fmt::Display for Error {
             Self::QueueStopped { in_flight } => {
                 write!(
                     f,
-                    "the queue was stopped, and has jobs of before that ({in_flight}): take them back; where the device would not stop, reset it and stop the queue first"
+                    "the queue was stopped, or must be (jobs in it: {in_flight}): take them back; where its device would not stop, reset it and stop the queue first"
                 )
             }
             Self::BadCompletion { device, slot, bytes, most_bytes: 0 } => {

@@ -1,10 +1,11 @@
+#![allow(unsafe_code, reason = "a map that is not the kernel's is claimed to be")]
 //! One job at a time: what is written, what is refused, what goes wrong.
 
 use super::SCALE;
 use contigo::{
-    Align, Device, Driver, Engine, Error, Mmio, Pool, Region, Timeout,
-    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, SimApCtrl, regs},
-    sim::{BusError, Faults, SimBoard, SimConfig},
+    Align, Device, Driver, Engine, Error, Mmio, OperandSpec, Pool, Region, Timeout,
+    drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
+    sim::{BusError, Faults, SimBoard, SimConfig, SimDevice},
 };
 
 const LIMIT: Timeout = Timeout::ms(20);
@@ -199,4 +200,24 @@ fn a_function_that_leaves_its_operands_reaches_nothing() {
     let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
     assert_eq!(job.unwrap().wait(LIMIT).unwrap().report[0], 0b11_1111);
     assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
+}
+
+/// A map of the wrong protocol: the second job would seem done before it began.
+#[test]
+fn a_chain_behind_a_map_that_says_hs_is_told_at_the_first_job() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let kernel = SimDevice::with_model(&board, board.port(), <ApCtrlModel>::default());
+    let map = KernelMap::named("copy", Protocol::Hs)
+        .interrupt(true)
+        .pointer("from", 0x18, OperandSpec::to_device(), "n")
+        .pointer("to", 0x24, OperandSpec::from_device(), "n")
+        .scalar("n", 0x30, 32)
+        .build()
+        .unwrap();
+    // SAFETY: the model is that kernel, except for its protocol, which is the test.
+    let mut engine = Engine::<_, 2>::new(unsafe { ApCtrl::open(kernel.window().unwrap(), map) }.unwrap()).unwrap();
+    let [from, to] = [(); 2].map(|()| region.carve(64, Align::LINE).unwrap().into_buf());
+    let failed = engine.start([from.to_device(..), to.from_device(..)], &[64]).unwrap().wait(Timeout::ms(20)).unwrap_err();
+    assert!(failed.buffers.is_some() && failed.to_string().contains("its map says ap_ctrl_hs"), "{failed}");
 }

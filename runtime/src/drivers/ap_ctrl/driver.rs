@@ -96,6 +96,8 @@ pub struct ApCtrl<D> {
     waiting: Option<Waiting>,
     /// What ended while the kernel was being stopped.
     ended: Deque<Completion, CHAIN>,
+    /// The kernel was seen to end a job as its protocol says.
+    proved: bool,
 }
 
 /// What a job will write into the kernel's registers.
@@ -127,7 +129,8 @@ impl<D: Device> ApCtrl<D> {
             return Err(Error::RegisterWindow { device: "ap_ctrl", need_bytes, have_bytes });
         }
         let (slots, ended) = (Deque::new(), Deque::new());
-        Ok(Self { device, map, name: "ap_ctrl", stop_us: STOP_US, slots, waiting: None, ended })
+        let proved = map.protocol() == Protocol::Chain;
+        Ok(Self { device, map, name: "ap_ctrl", stop_us: STOP_US, slots, waiting: None, ended, proved })
     }
 
     /// The same, by this name in messages.
@@ -321,7 +324,22 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             }
             regs::is_done(ctrl)
         })?;
-        Ok(if ended { self.end() } else { None })
+        if !ended {
+            return Ok(None);
+        }
+        if !core::mem::replace(&mut self.proved, true) {
+            // Once: reading has cleared AP_DONE. Where it stays, the next job would seem to be done
+            // before it begins.
+            let status = regs::CTRL.read_and_clear(&self.device);
+            if regs::is_done(status) {
+                self.proved = false;
+                // SAFETY: AP_CONTINUE starts nothing; it lets the kernel become idle.
+                unsafe { regs::CTRL.write(&self.device, regs::AP_CONTINUE) };
+                let what = "AP_DONE stays when it was read: the kernel is ap_ctrl_chain, and its map says ap_ctrl_hs";
+                return Err(Error::Fault { device: self.name, status, what });
+            }
+        }
+        Ok(self.end())
     }
 
     fn stop(&mut self) -> Result<()> {

@@ -11,7 +11,8 @@ use crate::{
 };
 
 pub(crate) const NAME: &str = "ap_ctrl";
-pub(crate) const HELP: &str = "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us";
+pub(crate) const HELP: &str =
+    "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us; sim:ap_ctrl is a chain, copy(from, to, n)";
 /// HLS gives each kernel a name of its own.
 pub(crate) const COMPATIBLE: &[&str] = &[];
 pub(crate) const MEMORY_BYTES: usize = 0;
