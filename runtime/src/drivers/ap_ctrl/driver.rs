@@ -333,6 +333,8 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             let status = regs::CTRL.read_and_clear(&self.device);
             if regs::is_done(status) {
                 self.proved = false;
+                // The job counts as failed, also where stopping finds its end.
+                self.slots.clear();
                 // SAFETY: AP_CONTINUE starts nothing; it lets the kernel become idle.
                 unsafe { regs::CTRL.write(&self.device, regs::AP_CONTINUE) };
                 let what = "AP_DONE stays when it was read: the kernel is ap_ctrl_chain, and its map says ap_ctrl_hs";
