@@ -71,7 +71,8 @@
 //! 4. Every loop, queue, table and wait has a bound, a constant with its reason.
 //! 5. `unsafe` is in the files that begin with `#![allow(unsafe_code, reason = …)]`, and nowhere else.
 //! 6. No heap: this crate is `no_std` and names no `alloc`.
-//! 7. What a device wrote is compared, never used as an index, a length or an address.
+//! 7. A number that a device wrote is a length or a status only after it was compared with the
+//!    bytes that were handed over. It is never an index or an address.
 //! 8. A child of fork(2) gets no real memory and no registers: each mapping is kept from it
 //!    (`linux/os/map.rs`), except for what CUDA maps.
 //!
