@@ -1,4 +1,5 @@
-//! The shared library's name in programs that are linked with it: `libcontigo.so.2`, where 2 is `CONTIGO_ABI_VERSION`.
+//! The shared library's name in programs that are linked with it: `libcontigo.so.2`, where 2 is
+//! `CONTIGO_ABI_VERSION`.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

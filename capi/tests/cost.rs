@@ -34,7 +34,8 @@ fn nanoseconds(what: &str, mut act: impl FnMut()) -> f64 {
     least
 }
 
-/// A driver that does nothing: what remains is what the layers cost. Its port is the board's that snoops.
+/// A driver that does nothing: what remains is what the layers cost. Its port is the board's that
+/// snoops.
 struct Nothing(Port, VecDeque<usize>);
 
 // SAFETY: it touches no memory.
@@ -76,8 +77,8 @@ unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>>
 
 static NOTHING: DriverRow = DriverRow::new("nothing", "does nothing", open).model(|| AnyModel::new(ZdmaModel::new()));
 
-/// The same job in C and in Rust, on memory of a simulated board, whose own bookkeeping both pay: the
-/// difference is C's.
+/// The same job in C and in Rust, on memory of a simulated board, whose own bookkeeping both pay:
+/// the difference is C's.
 #[test]
 fn jobs_cost_little_more_than_in_rust() {
     register(&NOTHING).unwrap();

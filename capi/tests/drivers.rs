@@ -1,6 +1,6 @@
-//! Drivers by their names: an HLS kernel by its map, and a Rust driver that a program registers in its own
-//! libcontigo, which C opens as it opens a built-in one. (The program links the two crates; this test
-//! is such a program.)
+//! Drivers by their names: an HLS kernel by its map, and a Rust driver that a program registers in
+//! its own libcontigo, which C opens as it opens a built-in one. (The program links the two crates;
+//! this test is such a program.)
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

@@ -1,5 +1,5 @@
-//! Several jobs in flight, ended in any order, and drivers that are written in C: the device here is a
-//! structure of the test's.
+//! Several jobs in flight, ended in any order, and drivers that are written in C: the device here
+//! is a structure of the test's.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -256,7 +256,8 @@ fn what_will_not_stop_keeps_its_buffers_until_it_does() {
     let engine = open(&board, &mut core, 0);
     let bufs = [(); 2].map(|()| board.take());
     let (_, first) = start(engine, bufs[0], &[]);
-    // Neither does it take the second, nor does it stop: the job is under way for all that is known.
+    // Neither does it take the second, nor does it stop: the job is under way for all that is
+    // known.
     (core.submit, core.stop) = (1, 2);
     let (status, second) = start(engine, bufs[1], &[]);
     refused(status, CONTIGO_E_WILL_NOT_STOP, "before that");

@@ -52,10 +52,10 @@ impl Opening {
 /// It is closed with its last handle. Once memory or a driver was opened from it, or a register was
 /// used, it stays open until the process ends, as the memory does.
 ///
-/// `port` is how it reaches memory, where no kernel says it: (name, offset, address bits, coherent).
-/// Whoever names it promises it. `window` is which registers: a PCI function's BAR. With `interrupt`
-/// the program's own waits and event loops use the device's interrupt; a driver always does, unless
-/// it is told otherwise.
+/// `port` is how it reaches memory, where no kernel says it: (name, offset, address bits,
+/// coherent). Whoever names it promises it. `window` is which registers: a PCI function's BAR. With
+/// `interrupt` the program's own waits and event loops use the device's interrupt; a driver always
+/// does, unless it is told otherwise.
 #[pyclass(frozen, subclass, module = "contigo")]
 pub(crate) struct Device {
     name: DeviceName,
@@ -199,9 +199,9 @@ impl Device {
 
     /// Writes the register at `offset`, a multiple of 4 in bytes.
     ///
-    /// Nothing can check it: a value can start a device that writes anywhere it reaches. The program
-    /// promises that the device touches only bytes that were handed to it (`buf.to_device()`), and
-    /// that it has stopped before they are taken back.
+    /// Nothing can check it: a value can start a device that writes anywhere it reaches. The
+    /// program promises that the device touches only bytes that were handed to it
+    /// (`buf.to_device()`), and that it has stopped before they are taken back.
     fn write32(&self, py: Python<'_>, offset: usize, value: u32) -> PyResult<()> {
         self.with(py, |device| {
             inside(device, offset)?;

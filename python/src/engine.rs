@@ -66,9 +66,9 @@ fn argument(word: &Bound<'_, PyAny>) -> PyResult<u32> {
 
 #[pymethods]
 impl Engine {
-    /// Gives the device a job: `operands`, a list of buffers or of parts of them (`buf.reads()`), as
-    /// many as the driver has, and its argument words, 32 bits each. No array may look at a buffer.
-    /// A device that has all the jobs it takes is an error.
+    /// Gives the device a job: `operands`, a list of buffers or of parts of them (`buf.reads()`),
+    /// as many as the driver has, and its argument words, 32 bits each. No array may look at a
+    /// buffer. A device that has all the jobs it takes is an error.
     #[pyo3(signature = (operands, *words))]
     fn start(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>) -> PyResult<Job> {
         self.submit(py, operands, words, false)
@@ -81,8 +81,8 @@ impl Engine {
     }
 
     /// The next pushed job that ended; None where none did in `timeout` seconds, or none is in
-    /// flight. Nothing is stopped. A job that failed raises, with the attribute `job`; the others go
-    /// on. Where the device had to be stopped, this raises once, and the jobs that had not ended
+    /// flight. Nothing is stopped. A job that failed raises, with the attribute `job`; the others
+    /// go on. Where the device had to be stopped, this raises once, and the jobs that had not ended
     /// come from `take_back`.
     #[pyo3(signature = (timeout=1.0))]
     fn next(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Done>> {
@@ -121,9 +121,9 @@ impl Engine {
         Ok(records.into_iter().map(|record| Job { core: Arc::clone(&self.core), record }).collect())
     }
 
-    /// Readies the interrupt: the file descriptor that poll(2) finds readable when a job ends. None:
-    /// this device has none here, and a program looks again and again. Then look (`next(0)`), and
-    /// only then sleep.
+    /// Readies the interrupt: the file descriptor that poll(2) finds readable when a job ends.
+    /// None: this device has none here, and a program looks again and again. Then look (`next(0)`),
+    /// and only then sleep.
     fn arm(&self, py: Python<'_>) -> PyResult<Option<i32>> {
         self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
     }
@@ -171,8 +171,8 @@ impl Engine {
         Ok(list)
     }
 
-    /// What became of the jobs: `pushed`, `completed`, `failed` (alone), `cancelled`; `stopped`, how
-    /// often the device was; `ran_dry`, how often it was left without a job.
+    /// What became of the jobs: `pushed`, `completed`, `failed` (alone), `cancelled`; `stopped`,
+    /// how often the device was; `ran_dry`, how often it was left without a job.
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.counts()))?;
@@ -268,8 +268,8 @@ impl Job {
         self.ended(py, Duration::ZERO)
     }
 
-    /// Stops the device, with all jobs of its engine, unless this one has ended. Its buffers are the
-    /// CPU's.
+    /// Stops the device, with all jobs of its engine, unless this one has ended. Its buffers are
+    /// the CPU's.
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         if self.ended(py, Duration::ZERO)? { Ok(()) } else { self.stop(py) }
     }

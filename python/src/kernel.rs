@@ -5,8 +5,8 @@ use contigo::drivers::ap_ctrl::describe;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::collections::HashMap;
 
-/// The map of a kernel, as JSON: from JSON, HLS' `x<name>_hw.h`, or Vivado's `.hwh` with the name of
-/// the instance. The rest is what the file does not say, by the arguments' names.
+/// The map of a kernel, as JSON: from JSON, HLS' `x<name>_hw.h`, or Vivado's `.hwh` with the name
+/// of the instance. The rest is what the file does not say, by the arguments' names.
 #[pyfunction]
 #[pyo3(signature = (source, instance, directions, lengths, pointers, scalars))]
 pub(crate) fn _kernel_map(

@@ -70,8 +70,8 @@ impl Memory {
         if self.region.name().starts_with("cuda") { device::CUDA_HOST } else { device::CPU }
     }
 
-    /// Memory of a driver's own, `len_bytes` at least, at a multiple of 4,096: it comes back when the
-    /// driver is gone.
+    /// Memory of a driver's own, `len_bytes` at least, at a multiple of 4,096: it comes back when
+    /// the driver is gone.
     pub(crate) fn own(&'static self, len_bytes: usize) -> PyResult<CpuBuf<'static>> {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(buf) = own.iter().filter(|pool| pool.slot_bytes() >= len_bytes).find_map(|pool| pool.take().ok()) {

@@ -43,7 +43,8 @@ mod measured {
     const FIGURE_MS: u128 = 300;
     const LEAST: usize = 20;
 
-    /// `copy_bytes(dst, src, len)`, with enough threads to keep any link busy, 16 bytes each at a time.
+    /// `copy_bytes(dst, src, len)`, with enough threads to keep any link busy, 16 bytes each at a
+    /// time.
     fn signature(len_bytes: usize) -> Signature {
         let (to, from) = (Parameter::Operand(OperandSpec::from_device()), Parameter::Operand(OperandSpec::to_device()));
         let blocks = u32::try_from(len_bytes.div_ceil(16 * 256)).unwrap_or(u32::MAX).clamp(1, 1024);
@@ -205,8 +206,8 @@ mod measured {
         for len_bytes in (12..=26).step_by(2).map(|bits| 1_usize << bits) {
             let region = Region::new(CudaHost::allocate(&gpu, 2 * len_bytes, Align::PAGE).unwrap()).unwrap();
             let pool = Pool::<2>::new(region.carve(2 * len_bytes, Align::PAGE).unwrap(), len_bytes).unwrap();
-            // SAFETY: `examples/gemm8/kernels/gemm8.cu`: it reads `len` bytes at the second operand,
-            // and writes as many at the first; so below.
+            // SAFETY: `examples/gemm8/kernels/gemm8.cu`: it reads `len` bytes at the second
+            // operand, and writes as many at the first; so below.
             let direct = unsafe { CudaFunction::new(module.module(), c"copy_bytes", signature(len_bytes)) };
             let mut direct = Engine::new(direct.unwrap()).unwrap();
             let direct_us = jobs_us(&mut direct, &pool, len_bytes);

@@ -1,8 +1,8 @@
 //! Whoever adds a kind of memory in the five files that CONTRIBUTING.md names, or a driver in one
 //! folder and a list, has it in the tool, in C and in Python.
 //!
-//! They are added in a copy of this tree, and built there without a network. What is built is kept in
-//! `target/tmp`, so that only the first run takes its minutes.
+//! They are added in a copy of this tree, and built there without a network. What is built is kept
+//! in `target/tmp`, so that only the first run takes its minutes.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::{

@@ -43,7 +43,8 @@ struct Row {
     most_looks: u64,
 }
 
-/// A camera of 2,000 packets, `depth` buffers in flight, 5 µs of work a packet and 20 for every 16th.
+/// A camera of 2,000 packets, `depth` buffers in flight, 5 µs of work a packet and 20 for every
+/// 16th.
 fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     let board = SimBoard::new(depth as u64);
     let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());

@@ -81,7 +81,8 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
 #[test]
 fn a_start_that_fails_late_gives_the_devices_side_back() {
     struct HalfStart<'d>(&'d SimGemm8<'d>, Gemm8<SimWindow<'d, Gemm8Model>>);
-    // SAFETY: all of it is Gemm8's; that `submit` fails after the doorbell is what its errors are for.
+    // SAFETY: all of it is Gemm8's; that `submit` fails after the doorbell is what its errors are
+    // for.
     unsafe impl Driver for HalfStart<'_> {
         fn name(&self) -> &'static str {
             "half"

@@ -133,8 +133,8 @@ fn words_that_are_not_there_are_not_read() {
     }
 }
 
-/// The device completes descriptor 0 while the driver writes descriptor 1: is the status still there?
-/// Returns it, and how many lines the board saw cleaned over it.
+/// The device completes descriptor 0 while the driver writes descriptor 1: is the status still
+/// there? Returns it, and how many lines the board saw cleaned over it.
 fn status_beside_a_new_descriptor(line: Align, distance: impl Fn(&DriverBuf<'_>) -> usize) -> (u32, u64) {
     const COMPLETE: u32 = 0x8000_1000;
     let board = SimBoard::new(5);
@@ -157,7 +157,8 @@ fn status_beside_a_new_descriptor(line: Align, distance: impl Fn(&DriverBuf<'_>)
 fn a_descriptor_that_shares_its_line_loses_its_status_and_the_board_counts_it() {
     assert_eq!(status_beside_a_new_descriptor(Align::LINE, |_| 32), (0, 1), "32-byte descriptors back to back");
     assert_eq!(status_beside_a_new_descriptor(Align::LINE, |ring| ring.stride(32)), (0x8000_1000, 0));
-    // A line of 128 bytes (a Cortex-A's `CTR_EL0` may say so): 64 bytes for a descriptor are too few.
+    // A line of 128 bytes (a Cortex-A's `CTR_EL0` may say so): 64 bytes for a descriptor are too
+    // few.
     let long = Align::new(128).unwrap();
     assert_eq!(status_beside_a_new_descriptor(long, |_| 64), (0, 1));
     assert_eq!(status_beside_a_new_descriptor(long, |ring| ring.stride(64)), (0x8000_1000, 0));

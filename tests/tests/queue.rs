@@ -1,5 +1,5 @@
-//! A queue and a stream over a driver that does whatever a test wants: out of order, lying, failing,
-//! panicking. It touches no memory; `camera` has the states on a device that does.
+//! A queue and a stream over a driver that does whatever a test wants: out of order, lying,
+//! failing, panicking. It touches no memory; `camera` has the states on a device that does.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -393,7 +393,8 @@ fn a_stream_says_why_it_cannot_begin_or_go_on() {
     assert_eq!((stream.next(Timeout::NOW).unwrap_err(), stream.is_running(), stream.counts().failed), (FAULT, true, 1));
     assert!(stream.next(Timeout::NOW).unwrap().is_none());
     assert_eq!((stream.queue().len(), rig.pool.taken()), (4, 4));
-    // A device that refuses a buffer is stopped, and no frame is asked for behind the program's back.
+    // A device that refuses a buffer is stopped, and no frame is asked for behind the program's
+    // back.
     drop(stream.next(Timeout::NOW));
     script.borrow_mut().polls.push_back(Ok(Some(Completion::of(3))));
     let frame = stream.next(Timeout::NOW).unwrap().unwrap();
@@ -404,8 +405,8 @@ fn a_stream_says_why_it_cannot_begin_or_go_on() {
     assert_eq!(stream.start(), Ok(4));
 }
 
-/// A driver may keep the ends of jobs that had ended before a stop. Nobody takes them for the end of
-/// a job that came after it.
+/// A driver may keep the ends of jobs that had ended before a stop. Nobody takes them for the end
+/// of a job that came after it.
 #[test]
 fn an_end_of_before_a_stop_is_no_later_jobs() {
     let rig = Rig::new();

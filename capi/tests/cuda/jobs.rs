@@ -1,4 +1,5 @@
-//! A program's own kernel on a GPU: several jobs in its stream; kernels that last, fail late, or never end.
+//! A program's own kernel on a GPU: several jobs in its stream; kernels that last, fail late, or
+//! never end.
 
 use super::*;
 use fake_cuda::{LateError, code};

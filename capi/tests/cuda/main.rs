@@ -172,7 +172,8 @@ fn close(gpu: OnGpu) {
     ok(contigo_port_close(gpu.port));
 }
 
-/// What was closed was given back, what stays of `gpus` GPUs is there once, and nothing was done that the driver had to refuse.
+/// What was closed was given back, what stays of `gpus` GPUs is there once, and nothing was done
+/// that the driver had to refuse.
 fn clean(controls: &Controls, gpus: u64) {
     let counters = controls.counters();
     let closed = [counters.host_allocs, counters.streams, counters.events, counters.freed_under_a_kernel, counters.overruns];

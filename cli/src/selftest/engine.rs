@@ -12,7 +12,8 @@ use std::{fmt, str::FromStr};
 /// What to write after `--driver`.
 const SYNTAX: &str = "a driver's name, and --device NAME; sim, sim-pl330 and pl330@NODE name both";
 
-/// What `--driver` says, or `--engine`, as it was called. The forms of 0.1 stay for this release: `sim`, `sim-pl330`, `pl330@NODE`.
+/// What `--driver` says, or `--engine`, as it was called. The forms of 0.1 stay for this release:
+/// `sim`, `sim-pl330`, `pl330@NODE`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EngineName {
     pub(crate) driver: &'static DriverRow,

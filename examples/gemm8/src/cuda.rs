@@ -56,8 +56,8 @@ impl<'g> Gemm8Module<'g> {
     /// # Errors
     /// As [`CudaFunction::new`].
     pub fn kernel(&'g self) -> Result<Gemm8Kernel<CudaFunction<'g>>> {
-        // SAFETY: the module is [`PTX`], whose `gemm8` has these parameters, and `Gemm8Kernel::check`
-        // compares what they say.
+        // SAFETY: the module is [`PTX`], whose `gemm8` has these parameters, and
+        // `Gemm8Kernel::check` compares what they say.
         unsafe { CudaFunction::new(&self.0, c"gemm8", signature()?) }.map(Gemm8Kernel)
     }
 
@@ -102,8 +102,8 @@ fn launched(words: &[u32]) -> Result<Words> {
 }
 
 // SAFETY: all of it is the kernel's, with fewer jobs: `kernels/gemm8.cu`, a thread reads rows of A,
-// columns of B and a word of bias, and writes elements of C, all of them inside what `operand_bytes`
-// says, which `check` compares with the operands.
+// columns of B and a word of bias, and writes elements of C, all of them inside what
+// `operand_bytes` says, which `check` compares with the operands.
 unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
     forward!(|this| this.0 => name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry);
     forward!(|this| this.0 => poll, stop, arm_irq);

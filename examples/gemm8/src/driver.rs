@@ -18,8 +18,9 @@ use contigo::{
     fixed,
 };
 
-/// How long `stop` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest port here (Zynq HP at
-/// 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others congest.
+/// How long `stop` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest
+/// port here (Zynq HP at 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others
+/// congest.
 const STOP_US: u32 = 10_000;
 
 /// A, B, bias and C, for every driver of a gemm8.
@@ -124,8 +125,8 @@ impl Gemm {
     }
 }
 
-/// Its registers, as `examples/gemm8/README.md` has them. C has at least `m*n` bytes, and four times
-/// as many where `MODE` says raw ([`Gemm::check`]).
+/// Its registers, as `examples/gemm8/README.md` has them. C has at least `m*n` bytes, and four
+/// times as many where `MODE` says raw ([`Gemm::check`]).
 pub const MAP: KernelMap = {
     let align = match Align::new(regs::POINTER_ALIGN) {
         Ok(align) => align,
@@ -151,8 +152,8 @@ pub const MAP: KernelMap = {
     }
 };
 
-/// The driver of one engine: an HLS kernel's, with what this core has beyond one. It can be aborted, and
-/// it says what went wrong.
+/// The driver of one engine: an HLS kernel's, with what this core has beyond one. It can be
+/// aborted, and it says what went wrong.
 #[derive(Debug)]
 pub struct Gemm8<D> {
     kernel: ApCtrl<D>,
@@ -182,8 +183,9 @@ impl<D: Device> Gemm8<D> {
             regs::ID_VALUE => {}
             found => return Err(Error::WrongDevice { device: "gemm8", register: "ID", expected: regs::ID_VALUE, found }),
         }
-        // SAFETY: 1. `MAP` is the contract's table. 2. and 3. The contract, "What the engine promises"; where `MAP`
-        // asks for less than C needs, `Gemm::check` asks for all. 4. The caller's promise.
+        // SAFETY: 1. `MAP` is the contract's table. 2. and 3. The contract, "What the engine
+        // promises"; where `MAP` asks for less than C needs, `Gemm::check` asks for all. 4. The
+        // caller's promise.
         let kernel = unsafe { ApCtrl::open(device, MAP)? };
         let kernel = kernel.named("gemm8").stops_within(Timeout::us(STOP_US));
         Ok(Self { kernel, expected_bytes: 0, aborted: false })

@@ -17,17 +17,18 @@ use core::{ffi::CStr, fmt};
 use heapless::Vec;
 
 /// A kernel that works in the GPU's own memory, for a card whose kernel reads or writes an operand
-/// more than once, or at random: each of these accesses would cross the bus. What the kernel reads is
-/// copied there before it, what it writes is copied back behind it, on its stream and with nobody
-/// waiting; each copy is counted ([`bytes_copied`](Self::bytes_copied)) and an [`Event::CopyBytes`].
-/// Nobody gets it unasked: it is a type of its own, with the jobs, the buffers and the errors of
-/// [`CudaFunction`].
+/// more than once, or at random: each of these accesses would cross the bus. What the kernel reads
+/// is copied there before it, what it writes is copied back behind it, on its stream and with
+/// nobody waiting; each copy is counted ([`bytes_copied`](Self::bytes_copied)) and an
+/// [`Event::CopyBytes`]. Nobody gets it unasked: it is a type of its own, with the jobs, the
+/// buffers and the errors of [`CudaFunction`].
 ///
-/// Its memory is allocated once, when it is made. Launches in the stream use it one after the other.
+/// Its memory is allocated once, when it is made. Launches in the stream use it one after the
+/// other.
 ///
 /// An operand that the kernel writes is copied back whole: what the kernel leaves out is what the
-/// GPU's memory held, which for [`Direction::FromDevice`](crate::Direction::FromDevice) is an earlier
-/// job's; [`Direction::Bidirectional`](crate::Direction::Bidirectional) keeps it.
+/// GPU's memory held, which for [`Direction::FromDevice`](crate::Direction::FromDevice) is an
+/// earlier job's; [`Direction::Bidirectional`](crate::Direction::Bidirectional) keeps it.
 ///
 /// ```no_run
 /// # use contigo::{Engine, cuda::{CopyingFunction, Module, Signature}};
@@ -81,9 +82,9 @@ impl<'m> CopyingFunction<'m> {
     }
 }
 
-// SAFETY: 1. The kernel touches this value's memory, the copies the operands, each inside its length
-// and in its direction: `check` compared the two. 2. As `CudaFunction`: the event is behind the last
-// copy, and the stream holds them all. 4. to 6. As `CudaFunction`.
+// SAFETY: 1. The kernel touches this value's memory, the copies the operands, each inside its
+// length and in its direction: `check` compared the two. 2. As `CudaFunction`: the event is behind
+// the last copy, and the stream holds them all. 4. to 6. As `CudaFunction`.
 unsafe impl Driver for CopyingFunction<'_> {
     crate::types::forward::forward!(|this| this.function => name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry);
     crate::types::forward::forward!(|this| this.function => poll, stop, arm_irq);

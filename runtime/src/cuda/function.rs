@@ -13,12 +13,12 @@ use crate::{
 };
 use core::{ffi::CStr, fmt};
 
-/// **Any kernel of any module as a [`Driver`]**, on a stream of its own: a launch is its doorbell, an
-/// event behind it says that it is finished. A [`Signature`] says what the kernel takes, so that no
-/// type is written for it; a job's argument words are its launch and its scalars.
+/// **Any kernel of any module as a [`Driver`]**, on a stream of its own: a launch is its doorbell,
+/// an event behind it says that it is finished. A [`Signature`] says what the kernel takes, so that
+/// no type is written for it; a job's argument words are its launch and its scalars.
 ///
-/// A [`Queue`](crate::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and they end
-/// in their order.
+/// A [`Queue`](crate::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and they
+/// end in their order.
 ///
 /// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end, [`STOP_MS`](Self::STOP_MS)
 /// at most; one that goes on, or a context that is lost (by a fault: code 700 to 799), is
@@ -83,11 +83,12 @@ impl<'m> CudaFunction<'m> {
     }
 }
 
-// SAFETY: 1. The kernel touches the operands only (`new`'s contract). 2. `poll` tells of a slot when
-// the event behind its launch has happened, and `stop` returns `Ok` when the stream is empty: what the
-// kernels wrote is then in memory, and they run no more (CUDA Driver API, "Stream Management" and
-// "Event Management"). An event is looked at only where it was recorded for that job. 4. `check`
-// compares numbers. 5. Addresses are the GPU's, on its bus. 6. The stream is this value's.
+// SAFETY: 1. The kernel touches the operands only (`new`'s contract). 2. `poll` tells of a slot
+// when the event behind its launch has happened, and `stop` returns `Ok` when the stream is empty:
+// what the kernels wrote is then in memory, and they run no more (CUDA Driver API, "Stream
+// Management" and "Event Management"). An event is looked at only where it was recorded for that
+// job. 4. `check` compares numbers. 5. Addresses are the GPU's, on its bus. 6. The stream is this
+// value's.
 unsafe impl Driver for CudaFunction<'_> {
     fn name(&self) -> &'static str {
         self.signature.name

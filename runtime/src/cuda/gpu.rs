@@ -136,8 +136,9 @@ impl<'c> Gpu<'c> {
         // Nobody else's code runs in `act`, so that it does not panic.
         let done = act(&self.cuda.api);
         let mut popped = ptr::null_mut();
-        // What it may report is an earlier launch's failure, which the next call reports again; what was done must not be lost for that.
-        // SAFETY: the pointer is a reference, and the stack has what was pushed.
+        // What it may report is an earlier launch's failure, which the next call reports again;
+        // what was done must not be lost for that. SAFETY: the pointer is a reference, and the
+        // stack has what was pushed.
         let _ = unsafe { (self.cuda.api.context_pop)(&raw mut popped) };
         done
     }

@@ -58,8 +58,8 @@ pub enum Parameter {
     Words(usize),
 }
 
-/// **What a kernel takes, as data**: its parameters in the order of their declaration, how large its
-/// operands must be, and how it is launched. So a program without a type for it, in C or Python
+/// **What a kernel takes, as data**: its parameters in the order of their declaration, how large
+/// its operands must be, and how it is launched. So a program without a type for it, in C or Python
 /// too, launches any kernel.
 ///
 /// ```
@@ -115,8 +115,8 @@ impl Signature {
     /// A kernel with these parameters. `name` is for messages.
     ///
     /// # Errors
-    /// [`Error::TooMany`]: more than 32 parameters, 16 operands or 64 words. [`Error::Argument`]: no
-    /// operand, or a parameter of no words.
+    /// [`Error::TooMany`]: more than 32 parameters, 16 operands or 64 words. [`Error::Argument`]:
+    /// no operand, or a parameter of no words.
     pub fn new(name: &'static str, parameters: &[Parameter]) -> Result<Self> {
         const NONE: Error = Error::Argument { name: "words of a parameter", value: 0, min: 1, max: 64, multiple_of: 1 };
         let too_many = |what, most: usize| Error::TooMany { what, most: most as u64 };

@@ -91,7 +91,8 @@ impl<'m> Stream<'m> {
     ///
     /// # Safety
     /// `packed` is what the function declares: as many parameters, none of them longer there than
-    /// here. What it then touches is its until the stream is empty, or the event behind it happened.
+    /// here. What it then touches is its until the stream is empty, or the event behind it
+    /// happened.
     pub(super) unsafe fn launch(&self, api: &Api, packed: &mut Packed) -> Result<()> {
         let super::Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = packed.launch;
         let mut parameters = Vec::<*mut c_void, { super::Signature::MAX_PARAMETERS }>::new();
@@ -156,7 +157,8 @@ impl<'m> Stream<'m> {
         self.ended(Timeout::ms(DROP_MS)).is_ok()
     }
 
-    /// Waits until the stream is empty, and keeps in mind where it is not. `Err` is the last answer.
+    /// Waits until the stream is empty, and keeps in mind where it is not. `Err` is the last
+    /// answer.
     fn ended(&mut self, timeout: Timeout) -> Result<(), CuResult> {
         let (gpu, stream, clock) = (self.module.gpu, self.stream, self.clock);
         let mut answer = NOT_READY;
@@ -180,7 +182,8 @@ impl<'m> Stream<'m> {
 /// Is the context lost, so that no later answer is another? Faults of kernels and of the machine
 /// are; a call that is forbidden at this moment (900: another thread captures a graph) is not.
 const fn is_lost(code: CuResult) -> bool {
-    // The driver is gone; errors of memory and of NVLink that cannot be corrected; faults of kernels.
+    // The driver is gone; errors of memory and of NVLink that cannot be corrected; faults of
+    // kernels.
     matches!(code, 4 | 214 | 220 | 700..=799)
 }
 

@@ -21,8 +21,8 @@ pub trait Irq {
     /// What the kernel says of the interrupt's file.
     fn wait(&self, timeout_us: u32) -> Result<(), Error>;
 
-    /// Forgets an interrupt that came before, lets the next one come, and says which file descriptor
-    /// poll(2) finds readable then. `None`: there is none to wait for by an event loop.
+    /// Forgets an interrupt that came before, lets the next one come, and says which file
+    /// descriptor poll(2) finds readable then. `None`: there is none to wait for by an event loop.
     ///
     /// # Errors
     /// What the kernel says of the interrupt's file.

@@ -20,8 +20,8 @@ type Bytes = [MaybeUninit<u8>; AnyDriver::MAX_BYTES];
 /// Finds the driver in its place.
 type Find<'a> = unsafe fn(*mut Bytes) -> *mut (dyn Driver + Send + 'a);
 
-/// **A driver of any type, which it owns**, in a place of fixed size: so that C, Python and the tool
-/// have one type for all drivers, with no heap.
+/// **A driver of any type, which it owns**, in a place of fixed size: so that C, Python and the
+/// tool have one type for all drivers, with no heap.
 ///
 /// ```
 /// use contigo::{AnyDriver, Driver, Queue, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};

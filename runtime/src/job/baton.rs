@@ -43,8 +43,8 @@ impl Baton {
         self.word.load(Ordering::Acquire) & !HELD
     }
 
-    /// Waits once: in `interrupt`, which is the device's, or until a sibling passes the baton on, at
-    /// most for `timeout_us`. Whoever calls looks at its own registers then.
+    /// Waits once: in `interrupt`, which is the device's, or until a sibling passes the baton on,
+    /// at most for `timeout_us`. Whoever calls looks at its own registers then.
     ///
     /// # Errors
     /// What `interrupt` says, to the one whose wait it was.

@@ -16,8 +16,8 @@ use spin::{Mutex, MutexGuard};
 /// The most channels of a core.
 pub(super) const CHANNELS_MAX: usize = 32;
 
-/// **It owns a device whose channels share registers, one interrupt, and a reset.** Each channel has
-/// its own driver, in whichever thread.
+/// **It owns a device whose channels share registers, one interrupt, and a reset.** Each channel
+/// has its own driver, in whichever thread.
 ///
 /// [`channel`](Self::channel) gives out a [`CoreChannel`]: a [`Device`] for one channel's driver.
 /// [`lock`](Self::lock) is for the registers that channels share, and [`reset`](Self::reset) for
@@ -27,28 +27,29 @@ pub(super) const CHANNELS_MAX: usize = 32;
 ///
 /// # For drivers of a channel
 /// 1. Write a register that a sibling writes too only under [`lock`](Self::lock), and keep the lock
-///    from the first write of a sequence to its last. A register in which each bit is one channel's,
-///    and where writing 0 to a bit does nothing, needs no lock.
+///    from the first write of a sequence to its last. A register in which each bit is one
+///    channel's, and where writing 0 to a bit does nothing, needs no lock.
 /// 2. Hold the lock for a bounded time, and do not wait for a job under it.
 /// 3. Do by [`reset`](Self::reset) whatever ends a sibling's jobs.
-/// 4. Keep the device's [`reset_epoch`](Device::reset_epoch) when a channel without jobs gets one. In
-///    `poll`, read the channel's registers first and the epoch after them. Where it has changed, a
-///    sibling's reset ended the jobs, whatever the registers said: answer [`Error::EndedByReset`].
+/// 4. Keep the device's [`reset_epoch`](Device::reset_epoch) when a channel without jobs gets one.
+///    In `poll`, read the channel's registers first and the epoch after them. Where it has changed,
+///    a sibling's reset ended the jobs, whatever the registers said: answer
+///    [`Error::EndedByReset`].
 /// 5. Acknowledge this channel's interrupt only, and only after its end was seen.
 /// 6. Stop this channel only, and leave the siblings at work.
 /// 7. Where a reset clears this channel's registers, write all registers of a job and its doorbell
-///    under one [`lock`](Self::lock). Compare the epoch under it, before the doorbell, and refuse with
-///    [`Error::EndedByReset`] where it changed. Otherwise a sibling's reset between the two starts a
-///    job with cleared pointers.
+///    under one [`lock`](Self::lock). Compare the epoch under it, before the doorbell, and refuse
+///    with [`Error::EndedByReset`] where it changed. Otherwise a sibling's reset between the two
+///    starts a job with cleared pointers.
 ///
 /// # For callers
 /// 1. A channel that ended its job, and that nobody asks, may keep the interrupt's line up. Then
 ///    siblings that wait look again and again until somebody does.
-/// 2. [`Error::EndedByReset`]: the channel's driver was stopped, and the buffers come back. Start the
-///    jobs again.
-/// 3. An event loop that arms the interrupt ([`Irq::arm_irq`](crate::Irq::arm_irq)) forgets those of
-///    every channel. It looks at all channels afterwards, and no other thread sleeps in one's `wait`
-///    meanwhile.
+/// 2. [`Error::EndedByReset`]: the channel's driver was stopped, and the buffers come back. Start
+///    the jobs again.
+/// 3. An event loop that arms the interrupt ([`Irq::arm_irq`](crate::Irq::arm_irq)) forgets those
+///    of every channel. It looks at all channels afterwards, and no other thread sleeps in one's
+///    `wait` meanwhile.
 ///
 /// ```
 /// use contigo::{Core, Device, Error, Mmio, Timeout, mmio::{ReadWrite, Register}, poll_until};
@@ -129,8 +130,8 @@ impl<D: Device> Core<D> {
         Ok(CoreChannel::new(self, index, window))
     }
 
-    /// The registers that channels share, for this thread alone until the lock is dropped: the whole
-    /// window, as [`Mmio`](crate::Mmio).
+    /// The registers that channels share, for this thread alone until the lock is dropped: the
+    /// whole window, as [`Mmio`](crate::Mmio).
     ///
     /// # Errors
     /// [`Error::Contended`]: another thread has held it for a second.
@@ -147,7 +148,8 @@ impl<D: Device> Core<D> {
     pub fn reset<R>(&self, act: impl FnOnce(&D) -> Result<R>) -> Result<R> {
         let locked = self.lock()?;
         // Twice: a job that is looked at while the registers change has been ended, and so has one
-        // whose doorbell came before the lock was taken. A driver compares once more under the lock.
+        // whose doorbell came before the lock was taken. A driver compares once more under the
+        // lock.
         self.epoch.fetch_add(1, Ordering::AcqRel);
         barrier::before_doorbell();
         // Dropped in any case, before the lock: siblings hear of a reset that panicked too.

@@ -147,21 +147,21 @@ use crate::{
 /// # }
 /// ```
 ///
-/// `testkit/src/camera` has descriptors and several jobs in flight; `examples/gemm8` is a driver in a
-/// crate of its own.
+/// `testkit/src/camera` has descriptors and several jobs in flight; `examples/gemm8` is a driver in
+/// a crate of its own.
 ///
 /// # Safety
-/// For callers. Every method except [`submit`](Self::submit) is safe to call, at any time and in any
-/// order.
+/// For callers. Every method except [`submit`](Self::submit) is safe to call, at any time and in
+/// any order.
 ///
 /// # Implementation safety
 /// A job is in flight from `submit` until `poll` tells its end, or `stop` returns `Ok(())`.
 /// 1. The device touches the bytes of jobs in flight, memory that is the driver's own, and nothing
 ///    else. It writes only operands whose [`OperandSpec`] says so.
-/// 2. Once `poll` has returned a [`Completion`], the device touches none of that slot's bytes. After
-///    `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A write
-///    that is still under way in the interconnect counts as touching. A completion is of the job that
-///    was submitted last in its slot: `submit` forgets an end that was not told.
+/// 2. Once `poll` has returned a [`Completion`], the device touches none of that slot's bytes.
+///    After `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A
+///    write that is still under way in the interconnect counts as touching. A completion is of the
+///    job that was submitted last in its slot: `submit` forgets an end that was not told.
 /// 3. Where a completion says `bytes`, the device wrote no byte of that operand behind them.
 /// 4. `check` starts nothing. `poll` starts no job except those that were submitted and that the
 ///    device could not take yet.
@@ -171,8 +171,8 @@ use crate::{
 ///    value lives. No register proves that, and [`Device`](crate::Device) does not say it. So a
 ///    function that makes a driver of any `Device` is unsafe and asks for it. A driver of a
 ///    simulated device is made safely, because the type of the window names the model.
-/// 7. The steps of `stop_program` start nothing, whenever they are run. Where all of them are met, 2
-///    holds.
+/// 7. The steps of `stop_program` start nothing, whenever they are run. Where all of them are met,
+///    2 holds.
 /// 8. Every method ends in bounded time. `poll` ends soon after its timeout.
 /// 9. Rules 1 to 3 hold also after a method has panicked.
 ///
@@ -187,13 +187,15 @@ pub unsafe trait Driver {
     /// For messages: the core's name.
     fn name(&self) -> &'static str;
 
-    /// The port that the device's bus master is wired to: usually what its [`Device`](crate::Device) says.
+    /// The port that the device's bus master is wired to: usually what its
+    /// [`Device`](crate::Device) says.
     fn port(&self) -> &Port;
 
     /// How many bits the narrowest register that holds a bus address has.
     fn addr_bits(&self) -> u32;
 
-    /// What each operand of a job is, in their order: 1 to 16 ([`MAX_OPERANDS`](crate::MAX_OPERANDS)).
+    /// What each operand of a job is, in their order: 1 to 16
+    /// ([`MAX_OPERANDS`](crate::MAX_OPERANDS)).
     fn operands(&self) -> &[OperandSpec];
 
     /// How many jobs the device takes at once, 1 at least. Slots are 0 to one less. The default: 1.
@@ -214,8 +216,8 @@ pub unsafe trait Driver {
     /// [`Error::BufferSize`], [`Error::BufferAlign`], [`Error::Argument`].
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()>;
 
-    /// Gives the device one job: writes registers or a descriptor, and rings the doorbell. A stopped
-    /// device starts.
+    /// Gives the device one job: writes registers or a descriptor, and rings the doorbell. A
+    /// stopped device starts.
     ///
     /// # Errors
     /// What keeps the device from taking it. The caller stops the device before anything is given
@@ -224,12 +226,12 @@ pub unsafe trait Driver {
     /// # Safety
     /// For callers:
     /// 1. `check` has passed for the same operands and arguments.
-    /// 2. No job is in flight in `slot`, which is less than `depth`. Where jobs end in order, slots go
-    ///    in a circle of `depth`, and the first one after a `stop` is 0: a ring's descriptors follow
-    ///    each other.
-    /// 3. The operands' bytes belong to the device alone from now until `poll` tells this slot's end
-    ///    or `stop` returns `Ok(())`: they are mapped at their addresses on this device's port, and
-    ///    nobody holds a reference to them. Where neither happens, that is for ever.
+    /// 2. No job is in flight in `slot`, which is less than `depth`. Where jobs end in order, slots
+    ///    go in a circle of `depth`, and the first one after a `stop` is 0: a ring's descriptors
+    ///    follow each other.
+    /// 3. The operands' bytes belong to the device alone from now until `poll` tells this slot's
+    ///    end or `stop` returns `Ok(())`: they are mapped at their addresses on this device's port,
+    ///    and nobody holds a reference to them. Where neither happens, that is for ever.
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()>;
 
     /// Has a job ended? Looks at least once, and waits at most for `timeout`.
@@ -238,9 +240,9 @@ pub unsafe trait Driver {
     /// With no job in flight the answer is `None`, at once or after the timeout.
     ///
     /// # Errors
-    /// The channel as a whole cannot go on: [`Error::Fault`], or what the interrupt's file says. The
-    /// caller stops the device then. A job that failed alone is a [`Completion`] whose `failed` says
-    /// why.
+    /// The channel as a whole cannot go on: [`Error::Fault`], or what the interrupt's file says.
+    /// The caller stops the device then. A job that failed alone is a [`Completion`] whose `failed`
+    /// says why.
     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>>;
 
     /// Stops the device, in bounded time, whatever it was doing.
@@ -249,15 +251,15 @@ pub unsafe trait Driver {
     /// [`Error::WillNotStop`]: it may still touch the operands of its jobs.
     fn stop(&mut self) -> Result<()>;
 
-    /// How to stop the device where nobody is left to call [`stop`](Self::stop): the same registers,
-    /// as data, for `Engine::arm`. The default has no steps.
+    /// How to stop the device where nobody is left to call [`stop`](Self::stop): the same
+    /// registers, as data, for `Engine::arm`. The default has no steps.
     fn stop_program(&self) -> StopProgram {
         StopProgram::NONE
     }
 
-    /// Forgets an interrupt that came before, lets the next one come, and says which file descriptor
-    /// poll(2) finds readable then: for an event loop. `None`, the default: this device has none, and
-    /// a program looks again and again.
+    /// Forgets an interrupt that came before, lets the next one come, and says which file
+    /// descriptor poll(2) finds readable then: for an event loop. `None`, the default: this device
+    /// has none, and a program looks again and again.
     ///
     /// # Errors
     /// What the interrupt's file says.
@@ -265,15 +267,16 @@ pub unsafe trait Driver {
         Ok(None)
     }
 
-    /// How often the device found no job although one had been given before: a stream's loss. `None`:
-    /// the hardware does not tell, and a queue counts how often it saw itself empty.
+    /// How often the device found no job although one had been given before: a stream's loss.
+    /// `None`: the hardware does not tell, and a queue counts how often it saw itself empty.
     fn ran_dry(&self) -> Option<u64> {
         None
     }
 }
 
-/// The types of a driver's jobs, on top of their words: what [`Engine::start`](crate::Engine::start)
-/// and [`Queue::push`](crate::Queue::push) take, and what their results hold.
+/// The types of a driver's jobs, on top of their words: what
+/// [`Engine::start`](crate::Engine::start) and [`Queue::push`](crate::Queue::push) take, and what
+/// their results hold.
 pub trait TypedDriver<const OPERANDS: usize>: Driver {
     /// What a job needs to know beside its operands.
     type Args: ?Sized;

@@ -13,8 +13,8 @@ use crate::{
 };
 use core::{fmt, mem::ManuallyDrop};
 
-/// One device behind one port, with one job at a time, typed by its driver. A [`Queue`](crate::Queue)
-/// keeps several in flight.
+/// One device behind one port, with one job at a time, typed by its driver. A
+/// [`Queue`](crate::Queue) keeps several in flight.
 ///
 /// A job that is forgotten (`mem::forget`) leaves the engine busy, its buffers claimed and their memory mapped: the device
 /// may be using them. [`recover`](Self::recover) makes the engine usable again; the buffers stay leaked.
@@ -36,7 +36,8 @@ use core::{fmt, mem::ManuallyDrop};
 /// ```
 pub struct Engine<D, const OPERANDS: usize> {
     pub(super) driver: D,
-    /// The driver's, read once: what the buffers of a job were checked for is what they are given back for.
+    /// The driver's, read once: what the buffers of a job were checked for is what they are given
+    /// back for.
     pub(super) port: Port,
     pub(super) busy: bool,
     /// What the job under way may write.
@@ -61,7 +62,8 @@ pub struct JobCounts {
 }
 
 impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
-    /// An engine over `driver`. The device is stopped first: a program that crashed may have left it running.
+    /// An engine over `driver`. The device is stopped first: a program that crashed may have left
+    /// it running.
     ///
     /// # Errors
     /// [`Error::WillNotStop`], with the driver back.
@@ -82,12 +84,13 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// touched, so a refused job leaves its buffers as they were.
     ///
     /// # Errors
-    /// The operands come back with [`Error::Busy`], [`Error::WrongDirection`], [`Error::OutOfRange`],
-    /// [`Error::BufferSize`] (also for no bytes), [`Error::OperandTooLong`], [`Error::BufferAlign`], [`Error::WrongBus`],
-    /// [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`],
-    /// [`Error::Unreachable`], what the driver's `check` says, or what
-    /// the backend's sync says. Where the device itself fails to start, they come back on the device's side, because it may
-    /// have written them; with [`Error::WillNotStop`] they do not come back.
+    /// The operands come back with [`Error::Busy`], [`Error::WrongDirection`],
+    /// [`Error::OutOfRange`], [`Error::BufferSize`] (also for no bytes), [`Error::OperandTooLong`],
+    /// [`Error::BufferAlign`], [`Error::WrongBus`], [`Error::CoherencyMismatch`],
+    /// [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`],
+    /// what the driver's `check` says, or what the backend's sync says. Where the device itself
+    /// fails to start, they come back on the device's side, because it may have written them; with
+    /// [`Error::WillNotStop`] they do not come back.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn start<'e, 'p, T>(
@@ -116,9 +119,9 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
         self.busy = true;
         self.jobs.started += 1;
         // SAFETY: 1. `prepare` ran `check` on these slices and arguments. 2. The engine was not
-        // busy, so that no job is in flight. 4. `slot` counts in the circle of `depth`, from 0 after a
-        // stop (`Running::look`, `was_stopped`). 3. The operands lie in a `ManuallyDrop`: no view of
-        // them exists, their region keeps them mapped while they are not dropped, and
+        // busy, so that no job is in flight. 4. `slot` counts in the circle of `depth`, from 0
+        // after a stop (`Running::look`, `was_stopped`). 3. The operands lie in a `ManuallyDrop`:
+        // no view of them exists, their region keeps them mapped while they are not dropped, and
         // they come out only in `Running`, after `poll` or `stop`, or below, after `stop`.
         let started = unsafe { self.driver.submit(self.slot, &slices, args) };
         if let Err(cause) = started {
@@ -212,9 +215,10 @@ impl<D, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// The driver, for commands of its own between two jobs.
     ///
     /// # Safety
-    /// 1. It stays where it is: it is not exchanged for another driver (`mem::swap`, an assignment),
-    ///    whose port and device would be others.
-    /// 2. No job and no program is submitted through it, unless its end was told before the next job.
+    /// 1. It stays where it is: it is not exchanged for another driver (`mem::swap`, an
+    ///    assignment), whose port and device would be others.
+    /// 2. No job and no program is submitted through it, unless its end was told before the next
+    ///    job.
     /// 3. Jobs in flight are neither stopped nor looked for through it.
     pub const unsafe fn driver_mut(&mut self) -> &mut D {
         &mut self.driver

@@ -18,8 +18,8 @@ use core::{fmt, mem::ManuallyDrop};
 #[must_use = "dropping a running job stops it"]
 pub struct Running<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T = AnyThread> {
     engine: &'e mut Engine<D, OPERANDS>,
-    /// The buffers, given to the device. `None` only while the job is being consumed. Never dropped by
-    /// itself: only `failed` knows whether the device stopped.
+    /// The buffers, given to the device. `None` only while the job is being consumed. Never dropped
+    /// by itself: only `failed` knows whether the device stopped.
     operands: Option<ManuallyDrop<[Operand<'p, T>; OPERANDS]>>,
 }
 
@@ -30,7 +30,8 @@ type Failed<'p, const OPERANDS: usize, T> = JobError<[DevBuf<'p, T>; OPERANDS]>;
 #[derive(Debug)]
 #[must_use = "it holds the job or its buffers"]
 pub enum Attempt<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T = AnyThread, B = CpuBuf<'p, T>> {
-    /// It is done: the buffers are the CPU's again, or still the device's after [`Running::wait_device_for`].
+    /// It is done: the buffers are the CPU's again, or still the device's after
+    /// [`Running::wait_device_for`].
     Done(Done<[B; OPERANDS], D::Report>),
     /// It is not, and goes on.
     Pending(Running<'e, 'p, D, OPERANDS, T>),
@@ -91,7 +92,8 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         }
     }
 
-    /// Waits as [`wait_for`](Self::wait_for) does, and leaves the buffers of a job that is done on the device's side.
+    /// Waits as [`wait_for`](Self::wait_for) does, and leaves the buffers of a job that is done on
+    /// the device's side.
     ///
     /// # Errors
     /// As [`wait_for`](Self::wait_for).

@@ -70,8 +70,8 @@ impl StopStep {
     }
 }
 
-/// Steps that stop a device, in order; they end at a poll that is not met. What a driver's `stop` runs, and what the kernel runs where
-/// nobody is left to call that (`Engine::arm`).
+/// Steps that stop a device, in order; they end at a poll that is not met. What a driver's `stop`
+/// runs, and what the kernel runs where nobody is left to call that (`Engine::arm`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopProgram {
     steps: heapless::Vec<StopStep, MAX_STEPS>,

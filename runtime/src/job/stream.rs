@@ -58,8 +58,8 @@ impl<'p, const SLOTS: usize> Frames<'p> for &'p LocalPool<'_, SLOTS> {
 /// [`start`](Self::start) begins anew. Nothing that comes late stops it: `next` answers `None`, and
 /// the frame comes later.
 ///
-/// Nothing borrows the stream for a frame, so it can live in a structure; with `&'static` set-up, in
-/// one that has no lifetime.
+/// Nothing borrows the stream for a frame, so it can live in a structure; with `&'static` set-up,
+/// in one that has no lifetime.
 ///
 /// ```
 /// use contigo::{Frames, Result, Stream, Timeout, TypedDriver};
@@ -96,8 +96,8 @@ pub struct Stream<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> {
 #[derive(Debug)]
 #[must_use = "dropping it gives its buffer back to the pool"]
 pub struct Frame<'p, R, T = AnyThread> {
-    /// Its view shows the bytes received. [`CpuBuf::whole`] shows the rest of the buffer too, in which
-    /// nothing new is.
+    /// Its view shows the bytes received. [`CpuBuf::whole`] shows the rest of the buffer too, in
+    /// which nothing new is.
     pub buf: CpuBuf<'p, T>,
     /// What the driver makes of the completion.
     pub report: R,
@@ -123,8 +123,8 @@ impl<'p, D: TypedDriver<1>, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, 
     /// # Errors
     /// This frame failed alone ([`Error::Fault`]) and is counted, or its caches could not be
     /// maintained: the stream goes on. The channel failed: it is stopped
-    /// ([`is_running`](Self::is_running)). [`Error::NoSlots`]: the device has no buffer and the pool
-    /// has none, so that nothing can come.
+    /// ([`is_running`](Self::is_running)). [`Error::NoSlots`]: the device has no buffer and the
+    /// pool has none, so that nothing can come.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next(&mut self, timeout: Timeout) -> Result<Option<Frame<'p, D::Report, P::Thread>>> {
@@ -141,8 +141,8 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
     ///
     /// # Errors
     /// The driver comes back with [`Error::Argument`] where its jobs have not one operand or `args`
-    /// are more than 16 words, with [`Error::WrongDirection`] where the device does more or less than
-    /// to write it, or with [`Error::WillNotStop`].
+    /// are more than 16 words, with [`Error::WrongDirection`] where the device does more or less
+    /// than to write it, or with [`Error::WillNotStop`].
     pub fn with_words(driver: D, pool: P, args: &[u32]) -> Result<Self, Refused<D>> {
         let args = Vec::from_slice(args).map_err(|_| {
             let (value, max) = (args.len() as u64, MAX_ARGS as u64);

@@ -121,8 +121,8 @@ impl OpenDevice {
         Ok(Self::new(name, What::Simulated(board, models)))
     }
 
-    /// What `driver` drives, as its model on a board of the program's: with faults, and beside other
-    /// devices.
+    /// What `driver` drives, as its model on a board of the program's: with faults, and beside
+    /// other devices.
     ///
     /// # Errors
     /// [`Error::NotFound`]: no driver of that name has a model. [`Error::BadName`].

@@ -102,8 +102,8 @@ impl SimBlock {
         })
     }
 
-    /// `sync_for_device`: cleans what the device reads, throws away or cleans what it writes. Returns
-    /// over how many lines of a device's something that it wrote was lost.
+    /// `sync_for_device`: cleans what the device reads, throws away or cleans what it writes.
+    /// Returns over how many lines of a device's something that it wrote was lost.
     pub(super) fn for_device(&self, range: Range<usize>, direction: Direction) -> u64 {
         let Some(behind) = self.behind else { return 0 };
         match direction {
@@ -132,9 +132,10 @@ impl SimBlock {
             }
             let mut line_lost = false;
             for at in start..start + behind.line.bytes() {
-                // SAFETY: `at` lies inside the block, so each memory has that byte. The marks and all
-                // but the CPU's view belong to the board, whose lock is held. Of a byte that a device
-                // may write nobody has a view, and the driver that writes there is the caller.
+                // SAFETY: `at` lies inside the block, so each memory has that byte. The marks and
+                // all but the CPU's view belong to the board, whose lock is held. Of a byte that a
+                // device may write nobody has a view, and the driver that writes there is the
+                // caller.
                 unsafe {
                     if !Mark(marks.add(at).read()).is_written() {
                         continue;

@@ -18,7 +18,8 @@ use core::{
 use fastrand::Rng;
 use spin::Mutex;
 
-/// A model of an IP core: what its registers do, and what it does to memory. [`Driver`](crate::Driver) has an example.
+/// A model of an IP core: what its registers do, and what it does to memory.
+/// [`Driver`](crate::Driver) has an example.
 ///
 /// It is a state machine over virtual time. [`advance`](Self::advance) is called before every register access and after every
 /// wait, with the clock as it stands then.
@@ -27,9 +28,9 @@ use spin::Mutex;
 /// Callers owe nothing.
 ///
 /// # Implementation safety
-/// The model touches only memory that its registers were told of, and none of it between saying that it is finished and the next
-/// start: what [`Driver`](crate::Driver) promises of a device, the model must keep. A model that is stuck says so, by
-/// never being finished.
+/// The model touches only memory that its registers were told of, and none of it between saying
+/// that it is finished and the next start: what [`Driver`](crate::Driver) promises of a device, the
+/// model must keep. A model that is stuck says so, by never being finished.
 pub unsafe trait Model: Send {
     /// The size of its register window, in bytes.
     const WINDOW_BYTES: usize;
@@ -48,9 +49,9 @@ pub unsafe trait Model: Send {
     /// A 32-bit write at `offset`, a multiple of 4 inside the window.
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>);
 
-    /// When the interrupt line rises, in virtual nanoseconds; a time in the past: it is high until acknowledged, and ends a wait
-    /// at once. `None`: it will not rise by itself. An earlier time than the true one is allowed: the
-    /// wait ends too early, and the driver looks again.
+    /// When the interrupt line rises, in virtual nanoseconds; a time in the past: it is high until
+    /// acknowledged, and ends a wait at once. `None`: it will not rise by itself. An earlier time
+    /// than the true one is allowed: the wait ends too early, and the driver looks again.
     fn irq_at_ns(&self) -> Option<u64>;
 
     /// The reset line: everything as after power-on, whatever it was doing.

@@ -236,8 +236,8 @@ pub enum Error {
         depth: usize,
     },
     /// The queue was stopped with jobs in it. Take them out first (`Queue::next` for those that had
-    /// ended, then `Queue::take_back`); then it takes new ones. Where its device would not stop, reset
-    /// it from outside and call `Queue::stop` before that.
+    /// ended, then `Queue::take_back`); then it takes new ones. Where its device would not stop,
+    /// reset it from outside and call `Queue::stop` before that.
     QueueStopped {
         /// How many are in it.
         in_flight: usize,
@@ -268,9 +268,9 @@ pub enum Error {
         /// What the device says it wrote.
         done_bytes: u64,
     },
-    /// The device tells of a job that it does not have, tells of one twice, or claims more bytes than
-    /// it was given. It was stopped: look for a wrong address, or for a bitstream that does not suit
-    /// the driver.
+    /// The device tells of a job that it does not have, tells of one twice, or claims more bytes
+    /// than it was given. It was stopped: look for a wrong address, or for a bitstream that does
+    /// not suit the driver.
     BadCompletion {
         /// The accelerator.
         device: &'static str,
@@ -281,8 +281,8 @@ pub enum Error {
         /// How many it was given; 0 where there is no such job.
         most_bytes: usize,
     },
-    /// Another channel of the same core reset it, which ended this channel's jobs. Their buffers come
-    /// back; start them again.
+    /// Another channel of the same core reset it, which ended this channel's jobs. Their buffers
+    /// come back; start them again.
     EndedByReset {
         /// The core.
         device: &'static str,

@@ -1,8 +1,9 @@
 //! Methods that a wrapper leaves to what it wraps.
 
 /// Methods of [`Backend`](crate::Backend), [`Mmio`](crate::Mmio), [`Irq`](crate::Irq),
-/// [`Device`](crate::Device) or [`Driver`](crate::Driver), inside an `impl` of one's own, that are another value's: of a field,
-/// or of whichever variant there is. Methods that are not named are written as ever.
+/// [`Device`](crate::Device) or [`Driver`](crate::Driver), inside an `impl` of one's own, that are
+/// another value's: of a field, or of whichever variant there is. Methods that are not named are
+/// written as ever.
 ///
 /// ```
 /// use contigo::{Error, Irq, Mmio, forward};

@@ -23,8 +23,9 @@ const STOP_STEP_US: u32 = 1;
 /// |---|---|---|
 /// | packet | one packet, from its beginning; at least the longest that comes | from the device |
 ///
-/// `Completion::status` is the descriptor's STATUS. Packets end in order. [`Driver::ran_dry`] counts
-/// how often a packet's buffer came when the channel had none left, which its Idle bit tells.
+/// `Completion::status` is the descriptor's STATUS. Packets end in order. [`Driver::ran_dry`]
+/// counts how often a packet's buffer came when the channel had none left, which its Idle bit
+/// tells.
 #[derive(Debug)]
 pub struct Camera<'p, D: Device> {
     device: D,
@@ -57,9 +58,9 @@ impl<'p, D: Device> Camera<'p, D> {
     /// bytes at least.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`], what [`DriverBuf::new`] says, [`Error::Misaligned`] where the first
-    /// descriptor has no bus address that is a multiple of 64, [`Error::BlockSize`] where the memory
-    /// is too small, or [`Error::Argument`] for a depth of 0.
+    /// [`Error::RegisterWindow`], what [`DriverBuf::new`] says, [`Error::Misaligned`] where the
+    /// first descriptor has no bus address that is a multiple of 64, [`Error::BlockSize`] where the
+    /// memory is too small, or [`Error::Argument`] for a depth of 0.
     ///
     /// # Safety
     /// The window is an AXI DMA's with scatter-gather and a receive channel, built for addresses of
@@ -90,7 +91,8 @@ impl<'p, D: Device> Camera<'p, D> {
         }
     }
 
-    /// The descriptors' memory, to whoever wants it next. The channel has stopped, or was never told.
+    /// The descriptors' memory, to whoever wants it next. The channel has stopped, or was never
+    /// told.
     fn give_back_ring(&mut self) {
         if let Some(ring) = self.ring.take() {
             // SAFETY: no channel fetches from it.
@@ -134,12 +136,13 @@ impl<'d, 'p> Camera<'p, SimWindow<'d, CameraModel>> {
 
 // SAFETY: 1. PG021: the channel writes a packet into the buffer of its descriptor, at most as many
 // bytes as the descriptor says, which `submit` takes from the operand; it reads and writes the
-// descriptors, which are the driver's own, and goes no further than TAILDESC. 2. A descriptor's Cmplt
-// is written after the last byte of its packet was answered; no other look is believed. Halted, and
-// then the end of the soft reset, come when all transfers have ended ("S2MM_DMASR", "Reset"). 3. The
-// transferred bytes are the descriptor's own count. 4. `check` touches nothing; `poll` acknowledges
-// interrupts. 5. The port is the device's, and the rest never changes. 6. `open`'s caller promised
-// it. 7. The program writes 0 and the reset into DMACR. 8. Every wait is bounded.
+// descriptors, which are the driver's own, and goes no further than TAILDESC. 2. A descriptor's
+// Cmplt is written after the last byte of its packet was answered; no other look is believed.
+// Halted, and then the end of the soft reset, come when all transfers have ended ("S2MM_DMASR",
+// "Reset"). 3. The transferred bytes are the descriptor's own count. 4. `check` touches nothing;
+// `poll` acknowledges interrupts. 5. The port is the device's, and the rest never changes. 6.
+// `open`'s caller promised it. 7. The program writes 0 and the reset into DMACR. 8. Every wait is
+// bounded.
 unsafe impl<D: Device> Driver for Camera<'_, D> {
     fn name(&self) -> &'static str {
         "camera"
@@ -179,8 +182,8 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
             self.ran_dry += 1;
         }
         let low = |addr: u64| u32::try_from(addr).unwrap_or(u32::MAX);
-        // SAFETY: the descriptors from the first to this one name buffers that were handed over. The
-        // channel starts at the first, and ends at the tail.
+        // SAFETY: the descriptors from the first to this one name buffers that were handed over.
+        // The channel starts at the first, and ends at the tail.
         unsafe {
             if !runs {
                 regs::CURDESC.write(&self.device, low(at));

@@ -1,6 +1,6 @@
-//! The receive channel's registers, and its descriptor in memory: AMD PG021 (AXI DMA v7.1), "Register
-//! Space" and "Scatter Gather Descriptor". The core is built for addresses of 32 bits, so that the
-//! upper halves are 0.
+//! The receive channel's registers, and its descriptor in memory: AMD PG021 (AXI DMA v7.1),
+//! "Register Space" and "Scatter Gather Descriptor". The core is built for addresses of 32 bits, so
+//! that the upper halves are 0.
 
 use contigo::mmio::{ReadOnly, ReadWrite, Register, WriteOneToggles};
 

@@ -1,4 +1,5 @@
-//! The smallest driver: the last operand becomes the exclusive or of all operands that it reads, and a key.
+//! The smallest driver: the last operand becomes the exclusive or of all operands that it reads,
+//! and a key.
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 
 use super::Harness;
@@ -29,7 +30,8 @@ impl<'h, H: Harness, const OPERANDS: usize> Xor<'h, H, OPERANDS> {
         Self { device, port, job: None, start_fails: false, overrun_bytes: 0, lies: false }
     }
 
-    /// One whose `submit` reports a fault when all of its job is done already: the doorbell was rung.
+    /// One whose `submit` reports a fault when all of its job is done already: the doorbell was
+    /// rung.
     pub fn with_a_start_that_fails(device: &'h H) -> Self {
         Self { start_fails: true, ..Self::new(device) }
     }
@@ -74,8 +76,9 @@ impl<'h, H: Harness, const OPERANDS: usize> Xor<'h, H, OPERANDS> {
 /// What a start that fails says.
 pub const START_FAILED: Error = Error::Fault { device: "xor", status: 3, what: "a doorbell that was answered with an error" };
 
-// SAFETY: 1. `run` touches the operands' bytes and no others, and writes only the last. 2. It runs inside `poll`, and not after
-// `stop`, which takes the job away. 4. `check` compares numbers. 5. The port is the harness's.
+// SAFETY: 1. `run` touches the operands' bytes and no others, and writes only the last. 2. It runs
+// inside `poll`, and not after `stop`, which takes the job away. 4. `check` compares numbers. 5.
+// The port is the harness's.
 unsafe impl<H: Harness, const OPERANDS: usize> Driver for Xor<'_, H, OPERANDS> {
     fn name(&self) -> &'static str {
         "xor"

@@ -28,7 +28,8 @@ use contigo::{
     irq::poll_every, poll_until,
 };
 
-/// How long `stop` waits: the 100 ms of one transfer, and as much again for an emulator on a busy machine, twice.
+/// How long `stop` waits: the 100 ms of one transfer, and as much again for an emulator on a busy
+/// machine, twice.
 const STOP_US: u32 = 400_000;
 /// Between two looks while it waits.
 const STOP_STEP_US: u32 = 1_000;
@@ -141,9 +142,9 @@ const fn low(value: u64) -> u32 {
 
 // SAFETY: hw/misc/edu.c: 1. a transfer moves the count's bytes between its buffer and the address, which lie inside the operands by
 // `check` (the mask of `ADDR_BITS` bits cuts nothing off: the engine refused what it would), reading `from` and writing `to`.
-// 2. RUN clears after the last byte was moved, and `poll` starts the second transfer before it says anything; without RUN nothing
-// is moved. 3. No bytes are told. 4. `check` reads no register. 5. The port is the device's. 6. The device is owned. 7. The program
-// only waits for RUN to clear.
+// 2. RUN clears after the last byte was moved, and `poll` starts the second transfer before it says
+//    anything; without RUN nothing is moved. 3. No bytes are told. 4. `check` reads no register. 5.
+//    The port is the device's. 6. The device is owned. 7. The program only waits for RUN to clear.
 unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, ADDR_BITS, W> {
     fn name(&self) -> &'static str {
         "edu"
@@ -198,7 +199,8 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
                 Leg::In { to } => {
                     self.verdict()?;
                     self.leg = Leg::Out;
-                    // SAFETY: `submit`'s caller handed `to` over, and `check` found it long enough for what `submit` put here.
+                    // SAFETY: `submit`'s caller handed `to` over, and `check` found it long enough
+                    // for what `submit` put here.
                     unsafe { self.transfer(regs::BUFFER, low(to.addr.0), low(to.len_bytes as u64), regs::FROM_EDU) };
                 }
                 Leg::Out => {

@@ -12,9 +12,10 @@
 //! destination and its neighbours are compared whole: a byte that is wrong inside the part that was written is a
 //! *mismatch*, one that changed outside of it a *canary hit*. Every so often, and at the end, all slots and both guards are.
 //!
-//! It needs any [`Region`](contigo::Region) and any engine that copies ([`TypedDriver<2, Args = ()>`](contigo::TypedDriver):
-//! bytes of operand 0 to operand 1). One seed gives one sequence of jobs, whatever the time or the machine: a failure says which
-//! job it was, and the same seed meets it again.
+//! It needs any [`Region`](contigo::Region) and any engine that copies ([`TypedDriver<2, Args =
+//! ()>`](contigo::TypedDriver): bytes of operand 0 to operand 1). One seed gives one sequence of
+//! jobs, whatever the time or the machine: a failure says which job it was, and the same seed meets
+//! it again.
 //!
 //! It keeps its books on the heap, and asks for all of that before the first job: [`Exerciser::run`] allocates nothing, and on
 //! a polled engine whose memory needs no kernel for its caches it makes no system call.

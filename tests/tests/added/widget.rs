@@ -46,7 +46,8 @@ const fn is_idle(status: u32) -> bool {
     status != u32::MAX && status & 1 != 0
 }
 
-// SAFETY: it copies LEN bytes, which `check` found in both operands, and is idle after the last write.
+// SAFETY: it copies LEN bytes, which `check` found in both operands, and is idle after the last
+// write.
 unsafe impl<D: Device> Driver for Widget<D> {
     fn name(&self) -> &'static str {
         "widget"

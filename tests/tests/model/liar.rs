@@ -114,8 +114,8 @@ impl<D: Driver> Liar<D> {
     }
 }
 
-// SAFETY: `inner`'s, where no lie is asked for; with one it is for the simulated board, whose devices
-// reach no other memory, and whose counts show it.
+// SAFETY: `inner`'s, where no lie is asked for; with one it is for the simulated board, whose
+// devices reach no other memory, and whose counts show it.
 unsafe impl<D: Driver> Driver for Liar<D> {
     fn name(&self) -> &'static str {
         self.inner.name()
@@ -148,8 +148,8 @@ unsafe impl<D: Driver> Driver for Liar<D> {
         let shift = if self.lies(Lie::Elsewhere) { 64 } else { 0 };
         let mut operands = operands.to_vec();
         operands.iter_mut().for_each(|operand| operand.addr.0 += shift);
-        // SAFETY: the caller's promise. `inner`'s slots go in a circle; this one is free, because no
-        // more than `depth` are in flight and they end in order.
+        // SAFETY: the caller's promise. `inner`'s slots go in a circle; this one is free, because
+        // no more than `depth` are in flight and they end in order.
         unsafe { self.inner.submit(self.next_inner, &operands, args)? };
         self.slots.push_back(slot);
         self.next_inner = if self.next_inner + 1 >= self.inner.depth() { 0 } else { self.next_inner + 1 };

@@ -1,5 +1,6 @@
-//! Model and faults: random sequences over a region, a pool, a local pool, an arena, two engines and a
-//! queue, on the simulated board with its faults, against a plain model of what every byte must show and which pieces are out.
+//! Model and faults: random sequences over a region, a pool, a local pool, an arena, two engines
+//! and a queue, on the simulated board with its faults, against a plain model of what every byte
+//! must show and which pieces are out.
 //!
 //! ```text
 //! CONTIGO_SEEDS=20000 cargo test -p contigo-tests --test model        # more of them
@@ -184,8 +185,8 @@ fn streams_lose_nothing_silently() {
     }
 }
 
-/// A driver that breaks a rule now and then is caught within 50 sequences, below a queue and below a
-/// stream.
+/// A driver that breaks a rule now and then is caught within 50 sequences, below a queue and below
+/// a stream.
 #[test]
 fn drivers_that_break_a_rule_are_caught_within_50_seeds() {
     let faults = Faults { error: 200, ..Faults::NONE };

@@ -1,4 +1,5 @@
-//! Several copies in flight: lists of jobs, in order, and what becomes of them where one goes wrong.
+//! Several copies in flight: lists of jobs, in order, and what becomes of them where one goes
+//! wrong.
 
 use super::{LIMIT, Mode, carve, failures::Hole};
 use contigo::{

@@ -58,8 +58,8 @@ pub struct Controller<D> {
 }
 
 impl<D: Device> Controller<D> {
-    /// The controller behind `device`. All its channels are stopped: a program that crashed may have
-    /// left some running.
+    /// The controller behind `device`. All its channels are stopped: a program that crashed may
+    /// have left some running.
     ///
     /// # Errors
     /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::AttributeNonsense`]: this is no

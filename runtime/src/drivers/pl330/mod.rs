@@ -2,8 +2,9 @@
 //! Arm's DMA-330, known by its first name PL330: the DMA controller of Zynq-7000 and Cyclone V SoC, and of many others. It copies
 //! memory by programs that it fetches from memory itself.
 //!
-//! One [`Pl330`] drives one controller, all of it, by one of its channels. A [`Controller`] gives out its channels, up to eight: each
-//! is a driver of its own ([`Pl330Channel`]), in whichever thread. A job has two operands, in this order:
+//! One [`Pl330`] drives one controller, all of it, by one of its channels. A [`Controller`] gives
+//! out its channels, up to eight: each is a driver of its own ([`Pl330Channel`]), in whichever
+//! thread. A job has two operands, in this order:
 //!
 //! | operand | what | bytes | direction |
 //! |---|---|---|---|
@@ -117,11 +118,15 @@ impl<'p, D: Device> Pl330<'p, D> {
     ///
     /// # Errors
     /// `program` comes back with:
-    /// - [`Error::RegisterWindow`](crate::Error::RegisterWindow), [`Error::WrongDevice`](crate::Error::WrongDevice), [`Error::AttributeNonsense`](crate::Error::AttributeNonsense): this is
-    ///   no DMA-330, or it has no clock. Check the address.
+    /// - [`Error::RegisterWindow`](crate::Error::RegisterWindow),
+    ///   [`Error::WrongDevice`](crate::Error::WrongDevice),
+    ///   [`Error::AttributeNonsense`](crate::Error::AttributeNonsense): this is no DMA-330, or it
+    ///   has no clock. Check the address.
     /// - [`Error::Argument`](crate::Error::Argument): it has no such channel or event.
-    /// - [`Error::Unsuitable`](crate::Error::Unsuitable): the event is Secure and the manager is not. Take another event.
-    /// - [`Error::BlockSize`](crate::Error::BlockSize): `program` is too small; or what [`DriverBuf::new`](crate::DriverBuf::new) says of it.
+    /// - [`Error::Unsuitable`](crate::Error::Unsuitable): the event is Secure and the manager is
+    ///   not. Take another event.
+    /// - [`Error::BlockSize`](crate::Error::BlockSize): `program` is too small; or what
+    ///   [`DriverBuf::new`](crate::DriverBuf::new) says of it.
     ///
     /// # Safety
     /// As [`open`](Self::open): an ID that is right is a hint, and no proof.
@@ -146,30 +151,38 @@ impl<'p, D: Device> Pl330<'p, D> {
     /// the event looks as if it ran for ever.
     ///
     /// # Errors
-    /// [`Error::Busy`](crate::Error::Busy) while the channel runs, and until a program that was started has been seen to end; [`Error::OutOfRange`](crate::Error::OutOfRange) where the program is larger than the memory that
-    /// [`open`](Self::open) was given; the backend's sync; [`Error::Fault`](crate::Error::Fault) where the controller takes no instruction: stop it then.
+    /// [`Error::Busy`](crate::Error::Busy) while the channel runs, and until a program that was
+    /// started has been seen to end; [`Error::OutOfRange`](crate::Error::OutOfRange) where the
+    /// program is larger than the memory that [`open`](Self::open) was given; the backend's sync;
+    /// [`Error::Fault`](crate::Error::Fault) where the controller takes no instruction: stop it
+    /// then.
     ///
     /// # Safety
-    /// The program touches only memory that belongs to the device alone until it has ended: until `poll` has told its end, or
-    /// `stop` `Ok(())`.
+    /// The program touches only memory that belongs to the device alone until it has ended: until
+    /// `poll` has told its end, or `stop` `Ok(())`.
     pub unsafe fn run_program(&mut self, code: &[u8]) -> Result<()> {
         self.thread.load_code(&self.device, code)?;
-        // SAFETY: the program is in place, the caller answers for what it does, and nobody else drives the controller.
+        // SAFETY: the program is in place, the caller answers for what it does, and nobody else
+        // drives the controller.
         unsafe { self.thread.go(&self.device, 0) }
     }
 }
 
 forward_as_fd!({'p, D: Device} Pl330<'p, D>, device: D);
 
-// SAFETY: 1. The program reads `from.len_bytes` bytes from the first operand and writes as many into the second (`microcode`, whose
-// tests execute every program), which `check` found large enough; the controller executes nothing else, for `stop` has stopped
-// every channel, and its programs lie in memory that is the driver's alone. 2. `poll` says true only for a channel in the state
-// Stopped, and `stop` only when all channels are: a channel that has ended its program or was killed is Completing or Killing until
-// its transfers are answered (Arm DDI 0424C, "Operating states"), the program's DMAWMB has waited for the answers before that, and
-// no write is bufferable, so that an answered one has arrived. No instruction that could start a channel is left in the debug
-// interface: it is idle. 3. No bytes are told. 4. `check` reads no register. 5. The port is the device's.
-// 6. What made it promised it. 8. Each poll has a limit. 9. `unsettled` is set before DMAGO is given. 7. The program's only instruction is
-// DMAKILL, and its last polls are what `stop` believes: Stopped, of every channel.
+// SAFETY: 1. The program reads `from.len_bytes` bytes from the first operand and writes as many
+// into the second (`microcode`, whose tests execute every program), which `check` found large
+// enough; the controller executes nothing else, for `stop` has stopped every channel, and its
+// programs lie in memory that is the driver's alone. 2. `poll` says true only for a channel in the
+// state Stopped, and `stop` only when all channels are: a channel that has ended its program or was
+// killed is Completing or Killing until its transfers are answered (Arm DDI 0424C, "Operating
+// states"), the program's DMAWMB has waited for the answers before that, and no write is
+// bufferable, so that an answered one has arrived. No instruction that could start a channel is
+// left in the debug interface: it is idle. 3. No bytes are told. 4. `check` reads no register. 5.
+// The port is the device's.
+// 6. What made it promised it. 8. Each poll has a limit. 9. `unsettled` is set before DMAGO is
+//    given. 7. The program's only instruction is DMAKILL, and its last polls are what `stop`
+//    believes: Stopped, of every channel.
 unsafe impl<D: Device> Driver for Pl330<'_, D> {
     fn name(&self) -> &'static str {
         fault::DEVICE
@@ -194,8 +207,8 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         // SAFETY: no channel runs: the last job's `poll` or `stop` saw to that.
         unsafe { self.thread.load_copy(self.device.port(), operands)? };
-        // SAFETY: the program is in place, the channel is stopped, the caller handed both operands over, and nobody else drives the
-        // controller.
+        // SAFETY: the program is in place, the channel is stopped, the caller handed both operands
+        // over, and nobody else drives the controller.
         unsafe { self.thread.go(&self.device, 0) }
     }
 
@@ -217,7 +230,8 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
         self.device.arm_irq()
     }
 
-    /// Kills this driver's channel. No other channel runs, or the program says so: a driver of another channel has not armed.
+    /// Kills this driver's channel. No other channel runs, or the program says so: a driver of
+    /// another channel has not armed.
     fn stop_program(&self) -> StopProgram {
         let channels = regs::CHANNELS.iter().take(self.channels as usize);
         let others = channels.map(|channel| StopStep::poll_until(channel.csr.offset(), regs::STATUS, regs::STOPPED, 0));
@@ -239,7 +253,8 @@ impl<D: Device> Drop for Pl330<'_, D> {
     /// Stops the controller, and gives the program's memory back where it has stopped.
     fn drop(&mut self) {
         if self.stop().is_ok() {
-            // SAFETY: `drop` runs once, nothing uses the program after it, and every channel is stopped.
+            // SAFETY: `drop` runs once, nothing uses the program after it, and every channel is
+            // stopped.
             unsafe { self.thread.release() }
         }
     }

@@ -8,8 +8,8 @@ use crate::{
 };
 use core::ops::Range;
 
-/// How long stopping waits for the transfers under way to end: those of 256 bytes take 2 µs at the slowest memory here; five
-/// thousand times that, for an interconnect that others congest.
+/// How long stopping waits for the transfers under way to end: those of 256 bytes take 2 µs at the
+/// slowest memory here; five thousand times that, for an interconnect that others congest.
 pub(super) const STOP_US: u32 = 10_000;
 /// Between two looks while it waits: no interrupt announces the end of a kill. After so long an
 /// instruction that left the debug interface has had its effect.
@@ -17,8 +17,8 @@ const STOP_STEP_US: u32 = 50;
 /// DMAKILL, byte 0 (Arm DDI 0424C, 4.3.6).
 pub(super) const DMAKILL: u32 = 0x01;
 
-/// Gives one instruction to the debug interface, which is idle: its first two bytes, and the other four. `thread`: DBGINST0's
-/// lower half, 0 for the manager.
+/// Gives one instruction to the debug interface, which is idle: its first two bytes, and the other
+/// four. `thread`: DBGINST0's lower half, 0 for the manager.
 ///
 /// # Safety
 /// As [`Mmio::write32`]: DMAKILL ends transfers, DMAGO starts a program.
@@ -46,9 +46,10 @@ pub(super) enum Look {
 }
 
 impl Look {
-    /// Done is a channel that is stopped *and* has raised its event. Each alone can be seen too early: a channel is stopped until the
-    /// manager has executed DMAGO, and the event comes before DMAEND. So the event is read first: a channel that is stopped after its
-    /// event was seen has ended, and not yet to begin.
+    /// Done is a channel that is stopped *and* has raised its event. Each alone can be seen too
+    /// early: a channel is stopped until the manager has executed DMAGO, and the event comes before
+    /// DMAEND. So the event is read first: a channel that is stopped after its event was seen has
+    /// ended, and not yet to begin.
     pub(super) fn at(device: &impl Mmio, channel: &regs::Channel, event_bit: u32) -> Self {
         let raised = regs::INT_EVENT_RIS.read(device) & event_bit != 0;
         let csr = channel.csr.read(device);
@@ -66,8 +67,9 @@ impl Look {
 pub(super) struct Stopping {
     /// Which ones.
     channels: Range<u32>,
-    /// A channel that may be about to start: its DMAGO is done with in the debug interface, and maybe not yet in the channel. DMAKILL
-    /// comes after it, and does no harm to a channel that is stopped (Altera HWLIB, `alt_dma_channel_kill`).
+    /// A channel that may be about to start: its DMAGO is done with in the debug interface, and
+    /// maybe not yet in the channel. DMAKILL comes after it, and does no harm to a channel that is
+    /// stopped (Altera HWLIB, `alt_dma_channel_kill`).
     unsettled: Option<u32>,
     /// Until then the last instruction may have its effect.
     settles_at_us: u64,
@@ -94,7 +96,8 @@ impl Stopping {
     /// [`Error::WillNotStop`].
     pub(super) fn run<D: Device>(mut self, device: &D, kill: impl Fn(&D, u32) -> bool) -> Result<()> {
         let mut stopped = false;
-        // An interrupt's file that fails only ends the waiting: what counts is what the registers say.
+        // An interrupt's file that fails only ends the waiting: what counts is what the registers
+        // say.
         let _ = poll_every(device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
             match self.next(device) {
                 Next::Stopped => stopped = true,
@@ -111,8 +114,9 @@ impl Stopping {
         if stopped { Ok(()) } else { Err(Error::WillNotStop { device: fault::DEVICE, status: self.last, waited_us: STOP_US }) }
     }
 
-    /// Waits for what will end by itself, and kills one thread that will not. Stopped: all these channels are, the manager does not
-    /// fault, and no instruction is on its way that could start one.
+    /// Waits for what will end by itself, and kills one thread that will not. Stopped: all these
+    /// channels are, the manager does not fault, and no instruction is on its way that could start
+    /// one.
     fn next(&mut self, device: &impl Device) -> Next {
         self.last = regs::DBGSTATUS.read(device);
         if self.last & regs::DBG_BUSY != 0 {

@@ -16,12 +16,13 @@ use crate::{
 };
 use core::mem::ManuallyDrop;
 
-/// How long the debug interface may be busy with one instruction. Linux waits as long (`_until_dmac_idle`).
+/// How long the debug interface may be busy with one instruction. Linux waits as long
+/// (`_until_dmac_idle`).
 const DEBUG_US: u32 = 5_000;
 /// Between two looks at it: an instruction takes some hundred cycles.
 const DEBUG_STEP_US: u32 = 1;
-/// The longest time between two looks at a job. A fault raises the line `irq_abort` and not the event's, and uio delivers one
-/// line of a device only: so a fault is found after this time.
+/// The longest time between two looks at a job. A fault raises the line `irq_abort` and not the
+/// event's, and uio delivers one line of a device only: so a fault is found after this time.
 const FAULT_STEP_US: u32 = 1_000;
 
 /// DMAGO, byte 0 (Arm DDI 0424C, 4.3.5); bit 1 makes the channel Non-secure.
@@ -30,7 +31,8 @@ const DMAGO_NONSECURE: u32 = 0x02;
 
 #[derive(Debug)]
 pub(super) struct Thread<'p> {
-    /// Leaked by whoever drops it where the channel will not stop: it would execute what the next owner writes.
+    /// Leaked by whoever drops it where the channel will not stop: it would execute what the next
+    /// owner writes.
     program: ManuallyDrop<DriverBuf<'p>>,
     pub(super) core: Core,
     pub(super) config: Pl330Config,
@@ -122,7 +124,8 @@ impl<'p> Thread<'p> {
             for (word, bytes) in words.iter_mut().zip(chunk.chunks(4)) {
                 *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte));
             }
-            // SAFETY: the channel is stopped, and no other channel fetches from this memory: it is this driver's.
+            // SAFETY: the channel is stopped, and no other channel fetches from this memory: it is
+            // this driver's.
             unsafe { self.program.write(offset_bytes, words.get(..chunk.len().div_ceil(4)).unwrap_or_default())? }
         }
         Ok(())
@@ -131,8 +134,8 @@ impl<'p> Thread<'p> {
     /// Starts it at the beginning of its program. `others`: INTEN's bits that stay.
     ///
     /// # Safety
-    /// The buffer holds a program, the channel is stopped, and what the program touches was handed over. The debug interface and
-    /// INTEN are this caller's alone until it returns.
+    /// The buffer holds a program, the channel is stopped, and what the program touches was handed
+    /// over. The debug interface and INTEN are this caller's alone until it returns.
     pub(super) unsafe fn go(&mut self, device: &impl Device, others: u32) -> Result<()> {
         let mut status = 0;
         let idle = poll_every(device, DEBUG_STEP_US, Timeout::us(DEBUG_US), |device| {
@@ -152,7 +155,8 @@ impl<'p> Thread<'p> {
         Ok(())
     }
 
-    /// Makes its event an interrupt, and takes it back: it is taken back only while INTEN makes it one.
+    /// Makes its event an interrupt, and takes it back: it is taken back only while INTEN makes it
+    /// one.
     pub(super) fn acknowledge(&self, device: &impl Device, others: u32) {
         // SAFETY: an event that is nobody's yet, or was seen, moves no data.
         unsafe {
@@ -184,8 +188,8 @@ impl<'p> Thread<'p> {
         }
     }
 
-    /// Steps that kill it, which also stops the manager's DMAGO from taking effect later; a channel that ends its transfers after a
-    /// fault is waited for first.
+    /// Steps that kill it, which also stops the manager's DMAGO from taking effect later; a channel
+    /// that ends its transfers after a fault is waited for first.
     pub(super) fn stop_steps(&self) -> [StopStep; 7] {
         let channel = u32::from(self.config.channel);
         let csr = self.registers().map_or(0, |channel| channel.csr.offset());

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
-//! The jobs of one channel, in the order in which they were submitted: told, ended, in the list that
-//! the channel walks, waiting for the next list.
+//! The jobs of one channel, in the order in which they were submitted: told, ended, in the list
+//! that the channel walks, waiting for the next list.
 
 use super::{
     list::{self, List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces},
@@ -31,8 +31,8 @@ pub(super) struct Jobs<'p> {
     /// A power of two.
     depth: usize,
     jobs: [Job; DEPTH_MAX],
-    /// The slot of the oldest job that was not told. From there on come those that ended, those that
-    /// the channel works on, and those that wait.
+    /// The slot of the oldest job that was not told. From there on come those that ended, those
+    /// that the channel works on, and those that wait.
     oldest: usize,
     ended: usize,
     running: usize,
@@ -88,8 +88,8 @@ impl<'p> Jobs<'p> {
     /// One job more, in `slot`: it waits. Its descriptors are written now.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another slot than the next one, and for a size that does not fit; what
-    /// the sync of the descriptors says.
+    /// [`Error::Argument`] for another slot than the next one, and for a size that does not fit;
+    /// what the sync of the descriptors says.
     pub(super) fn push(&mut self, slot: usize, from: DevSlice, to: DevSlice, coherent: bool) -> Result<()> {
         let count = self.ended + self.running + self.waiting;
         if count == 0 {
@@ -149,8 +149,8 @@ impl<'p> Jobs<'p> {
         let Some(pieces) = Pieces::new(from, to, size.into(), self.pairs) else { return Ok(()) };
         let then = (!last).then(|| memory.addr_at(then));
         let list = List::new(pieces, memory.addr_at(here), then, coherent);
-        // SAFETY: the job waits, or is about to be started on a channel that is idle: no list at work
-        // leads here, because the last job of one names itself as its next.
+        // SAFETY: the job waits, or is about to be started on a channel that is idle: no list at
+        // work leads here, because the last job of one names itself as its next.
         unsafe { memory.write(here, list.words()) }
     }
 
@@ -159,8 +159,8 @@ impl<'p> Jobs<'p> {
         (self.ended, self.running) = (self.ended + self.running, 0);
     }
 
-    /// The list at work ended with `fault`, after `done_bytes` bytes of it for certain: the jobs that
-    /// they cover ended well, except the last of the list.
+    /// The list at work ended with `fault`, after `done_bytes` bytes of it for certain: the jobs
+    /// that they cover ended well, except the last of the list.
     pub(super) fn failed(&mut self, fault: Error, done_bytes: u32) {
         let mut left_bytes = done_bytes;
         // At most 7.

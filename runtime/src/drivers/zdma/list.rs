@@ -91,8 +91,8 @@ pub(super) struct List {
 }
 
 impl List {
-    /// The list of `pieces`, for a device that finds it at `at`. `then`: where the next job's begins, which the channel is to walk
-    /// too; `None` ends the list.
+    /// The list of `pieces`, for a device that finds it at `at`. `then`: where the next job's
+    /// begins, which the channel is to walk too; `None` ends the list.
     ///
     /// A 256-bit descriptor (UG1085, table "Buffer Descriptor Format"): address, size, control, the next one's address, two words
     /// that are reserved. The last of each side names the first as its next: STOP ends the source's list, the destination's

@@ -10,12 +10,14 @@
 //! **Two modes.** [`Zdma::simple`] keeps the one transfer in registers: up to 1 GiB - 1 B. [`Zdma::linked`] writes a list of
 //! descriptors into memory of its own and lets the channel walk it: up to 4 GiB - 1 B.
 //!
-//! **Several jobs in flight.** In linked mode the driver takes up to eight. A list that the channel walks is never changed: the
-//! channel may have fetched its next descriptor already (UG1085, "Buffer Descriptor Summary"), and writes none back that would tell.
-//! So jobs that come meanwhile wait, chained into one list, which starts when the channel is idle. Linux does the same
-//! (`zynqmp_dma_tx_submit`, `zynqmp_dma_start_transfer`). A pause at a list's end, continued by CTRL0's CONT, would save only the
-//! writes of the start addresses. The jobs of one list end together: only an idle channel says that every write was answered.
-//! Linux counts descriptors by IRQ_DST_ACCT instead, and the manuals do not say that their writes are answered in order.
+//! **Several jobs in flight.** In linked mode the driver takes up to eight. A list that the channel
+//! walks is never changed: the channel may have fetched its next descriptor already (UG1085,
+//! "Buffer Descriptor Summary"), and writes none back that would tell. So jobs that come meanwhile
+//! wait, chained into one list, which starts when the channel is idle. Linux does the same
+//! (`zynqmp_dma_tx_submit`, `zynqmp_dma_start_transfer`). A pause at a list's end, continued by
+//! CTRL0's CONT, would save only the writes of the start addresses. The jobs of one list end
+//! together: only an idle channel says that every write was answered. Linux counts descriptors by
+//! IRQ_DST_ACCT instead, and the manuals do not say that their writes are answered in order.
 //!
 //! **Alignment.** None: a payload may start and end anywhere (UG1085, "DMA Controller Functional Description"). Where a copy's end is
 //! no multiple of the bus (16 bytes on GDMA, 8 on ADMA), the channel would read up to the end of the bus word; this driver
@@ -114,9 +116,11 @@ impl<'p, D: Device> Zdma<'p, D> {
     }
 
     /// The driver of `device`, with lists of descriptors in `descriptors`: 64 bytes for each piece of a copy, at least
-    /// 128. With 256, 512, or 1,024 bytes and more it takes 2, 4, or 8 jobs at once, each with an equal part of them; more than 32 KiB
-    /// are not used. A copy is cut at multiples of 4 KiB of its destination, where an AXI burst ends anyway, and at larger powers of
-    /// two where its part would be too short: with 128 bytes for a job it has up to 512 MiB, with 576 bytes up to 4 GiB - 1 B.
+    /// 128. With 256, 512, or 1,024 bytes and more it takes 2, 4, or 8 jobs at once, each with an
+    ///      equal part of them; more than 32 KiB are not used. A copy is cut at multiples of 4 KiB
+    ///      of its destination, where an AXI burst ends anyway, and at larger powers of two where
+    ///      its part would be too short: with 128 bytes for a job it has up to 512 MiB, with 576
+    ///      bytes up to 4 GiB - 1 B.
     ///
     /// The memory is the driver's until it is dropped. Dropping it stops the channel and gives the memory back; where the
     /// channel will not stop, the memory is leaked.
@@ -145,14 +149,15 @@ impl<'p, D: Device> Zdma<'p, D> {
         Ok(Self { device, jobs: Jobs::new(Some(descriptors)), stopped: true })
     }
 
-    /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or it
-    /// goes on.
+    /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or
+    /// it goes on.
     fn list_ended(&mut self, timeout: Timeout) -> Result<bool> {
         if !self.jobs.are_running() {
             return Ok(false);
         }
         let (mut isr, mut status) = (0, regs::STATE_BUSY);
-        // An error ends the waiting at once, and the engine stops the channel. DMA_DONE is not enough: STATUS must agree.
+        // An error ends the waiting at once, and the engine stops the channel. DMA_DONE is not
+        // enough: STATUS must agree.
         let ended = poll_until(&self.device, timeout, |device| {
             isr = regs::ISR.read(device);
             if isr == u32::MAX || isr & (regs::INT_DONE | regs::INT_FATAL) == 0 {
@@ -172,9 +177,10 @@ impl<'p, D: Device> Zdma<'p, D> {
         Ok(ended)
     }
 
-    /// How many bytes at the beginning of a list that failed are where they belong. TOTAL_BYTE counts also after an error, and in no
-    /// order that a manual tells. Only where the error was at the reading side is all that it counts the beginning; and only an idle
-    /// channel has come to its end.
+    /// How many bytes at the beginning of a list that failed are where they belong. TOTAL_BYTE
+    /// counts also after an error, and in no order that a manual tells. Only where the error was at
+    /// the reading side is all that it counts the beginning; and only an idle channel has come to
+    /// its end.
     fn done_for_certain(&self, isr: u32, status: u32) -> u32 {
         let of_reading = regs::INT_READ | regs::INT_SRC_DESCRIPTOR;
         let certain = regs::is_idle(status) && isr & of_reading != 0 && isr & regs::INT_FATAL & !of_reading == 0;
@@ -187,12 +193,13 @@ impl<'p, D: Device> Zdma<'p, D> {
         let Some(Launch { from, to, bytes, list }) = self.jobs.launch(coherent)? else { return Ok(()) };
         let device = &self.device;
         let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
-        // SAFETY: the operands of every job that waits were handed over (`submit`), and `check` found the second one of each large
-        // enough for all of the first; so the transfers that EN starts stay inside them, whether the registers describe one or
-        // the list does.
+        // SAFETY: the operands of every job that waits were handed over (`submit`), and `check`
+        // found the second one of each large enough for all of the first; so the transfers that EN
+        // starts stay inside them, whether the registers describe one or the list does.
         unsafe {
             regs::ISR.write(device, regs::INT_ALL);
-            // Whatever it counted so far. Writing 1 clears a bit (UG1087), as AMD's own driver does it.
+            // Whatever it counted so far. Writing 1 clears a bit (UG1087), as AMD's own driver does
+            // it.
             regs::TOTAL_BYTE.write(device, regs::TOTAL_BYTE.read(device));
             if let Some(DevAddr(list)) = list {
                 regs::CTRL0.write(device, regs::POINT_TYPE_MEMORY);
@@ -212,7 +219,8 @@ impl<'p, D: Device> Zdma<'p, D> {
         Ok(())
     }
 
-    /// What the finished list says of itself. Registers of a device are distrusted: they are compared, not used.
+    /// What the finished list says of itself. Registers of a device are distrusted: they are
+    /// compared, not used.
     fn verdict(&self, isr: u32, status: u32) -> Result<()> {
         if isr & regs::INT_FATAL != 0 || status & regs::STATE == regs::STATE_FAILED {
             return Err(Error::Fault { device: "zdma", status: isr, what: regs::describe(isr) });
@@ -303,14 +311,18 @@ fn is_zdma(device: &impl Device) -> Result<()> {
     Ok(())
 }
 
-// SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, with over-fetch off no others, and writes as many at the
-// destination's; `check` compared SIZE with both operands. In linked mode the descriptors say the same for each piece (`list.rs`),
-// and the channel also reads the descriptors, which are the driver's own. 2. `poll` and `halt` believe STATUS: a channel that ends
-// leaves its busy state only when all data is in the destination's memory ("Channel Disabled"), and each write has been answered
-// then ("Total Transferred Bytes Overflow"). Without snooping the answer comes from memory, as AWCACHE asks; with it, from the
-// interconnect that snoops, behind which every observer sees the write. One that was disabled because it did not end is believed by
-// the same register (`halt`). 3. No bytes are told. 4. `check` reads no register. 5. The port is the
-// device's. 6. What made it promised it. 7. The program writes an interrupt mask, and waits for what ends a job: EN, which the channel clears at its end, and STATUS. 8. Each poll has a limit. 9. Its fields say no more than registers do.
+// SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, with over-fetch off no
+// others, and writes as many at the destination's; `check` compared SIZE with both operands. In
+// linked mode the descriptors say the same for each piece (`list.rs`), and the channel also reads
+// the descriptors, which are the driver's own. 2. `poll` and `halt` believe STATUS: a channel that
+// ends leaves its busy state only when all data is in the destination's memory ("Channel
+// Disabled"), and each write has been answered then ("Total Transferred Bytes Overflow"). Without
+// snooping the answer comes from memory, as AWCACHE asks; with it, from the interconnect that
+// snoops, behind which every observer sees the write. One that was disabled because it did not end
+// is believed by the same register (`halt`). 3. No bytes are told. 4. `check` reads no register. 5.
+// The port is the device's. 6. What made it promised it. 7. The program writes an interrupt mask,
+// and waits for what ends a job: EN, which the channel clears at its end, and STATUS. 8. Each poll
+// has a limit. 9. Its fields say no more than registers do.
 unsafe impl<D: Device> Driver for Zdma<'_, D> {
     fn name(&self) -> &'static str {
         "zdma"

@@ -15,8 +15,8 @@ pub struct QueueCounts {
     /// How often the device was stopped: by a fault, or by [`Queue::stop`](crate::Queue::stop).
     pub stopped: u64,
     /// How often the device was left without a job: for a stream, loss. The hardware's own count
-    /// where it has one ([`Driver::ran_dry`](crate::Driver::ran_dry)); otherwise how often the last job ended before the
-    /// next one was pushed.
+    /// where it has one ([`Driver::ran_dry`](crate::Driver::ran_dry)); otherwise how often the last
+    /// job ended before the next one was pushed.
     pub ran_dry: u64,
 }
 

@@ -36,8 +36,8 @@ pub(super) struct InFlight<'p, const OPERANDS: usize, T> {
 pub(super) enum State {
     AtWork,
     Stopped,
-    /// It would not stop; or its driver panicked where it starts or stops, and nobody knows what the
-    /// device does. `stop` comes first.
+    /// It would not stop; or its driver panicked where it starts or stops, and nobody knows what
+    /// the device does. `stop` comes first.
     MustStop,
 }
 

@@ -24,13 +24,13 @@ use core::{
 use flight::{Buffers, InFlight, Look, State, buffers};
 use heapless::Vec;
 
-/// **It owns the buffers of its jobs in flight**: up to `SLOTS` of them, and no more than the device
-/// takes at once.
+/// **It owns the buffers of its jobs in flight**: up to `SLOTS` of them, and no more than the
+/// device takes at once.
 ///
 /// Nothing borrows the queue for a job, so it can live in a structure. [`push`](Self::push) gives
-/// the device a job, [`next`](Self::next) brings back one that ended. A wait that finds nothing stops
-/// nothing. [`stop`](Self::stop) stops the device; jobs that had ended come out by `next`, the others
-/// by [`take_back`](Self::take_back), and then the queue takes new ones.
+/// the device a job, [`next`](Self::next) brings back one that ended. A wait that finds nothing
+/// stops nothing. [`stop`](Self::stop) stops the device; jobs that had ended come out by `next`,
+/// the others by [`take_back`](Self::take_back), and then the queue takes new ones.
 ///
 /// | state | `push` | `next` | `take_back` |
 /// |---|---|---|---|
@@ -74,8 +74,8 @@ pub struct Queue<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize = 1, T
     port: Port,
     /// In order: a circle that begins at `oldest`. Otherwise: a job's place is its slot.
     ///
-    /// INVARIANT: a buffer is here while its device may touch it, and is taken out only after `poll`
-    /// told its slot's end, or after `stop`.
+    /// INVARIANT: a buffer is here while its device may touch it, and is taken out only after
+    /// `poll` told its slot's end, or after `stop`.
     places: ManuallyDrop<[Option<InFlight<'p, OPERANDS, T>>; SLOTS]>,
     in_order: bool,
     /// How many jobs at most: the smaller of `SLOTS` and what the device takes.
@@ -86,15 +86,16 @@ pub struct Queue<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize = 1, T
     oldest: usize,
     /// How many are in flight.
     len: usize,
-    /// The slot of the next job, where they end in order; otherwise where the search for one begins.
+    /// The slot of the next job, where they end in order; otherwise where the search for one
+    /// begins.
     next_slot: usize,
     state: State,
     counts: QueueCounts,
 }
 
 impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
-    /// Gives the device one job more: all the checks of [`Engine::start`](crate::Engine::start), its
-    /// cache maintenance, and the doorbell. Returns the job's slot.
+    /// Gives the device one job more: all the checks of [`Engine::start`](crate::Engine::start),
+    /// its cache maintenance, and the doorbell. Returns the job's slot.
     ///
     /// # Errors
     /// The operands come back with [`Error::QueueFull`], [`Error::QueueStopped`], or what
@@ -113,8 +114,8 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
     /// # Errors
     /// - Buffers in the error: this job failed alone ([`Error::Fault`]), or its caches could not be
     ///   maintained. The others go on.
-    /// - No buffers: the channel failed and was stopped; the jobs are inside, to be taken back. With
-    ///   [`Error::WillNotStop`] it was not stopped.
+    /// - No buffers: the channel failed and was stopped; the jobs are inside, to be taken back.
+    ///   With [`Error::WillNotStop`] it was not stopped.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next(&mut self, timeout: Timeout) -> Look<'p, Done<[CpuBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
@@ -132,8 +133,8 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
         }
     }
 
-    /// As [`next`](Self::next), and the buffers stay on the device's side: for the next device, with
-    /// no cache maintenance between.
+    /// As [`next`](Self::next), and the buffers stay on the device's side: for the next device,
+    /// with no cache maintenance between.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -158,8 +159,8 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// running.
     ///
     /// # Errors
-    /// The driver comes back with [`Error::WillNotStop`], or [`Error::Argument`] where its jobs have
-    /// more than `OPERANDS` operands.
+    /// The driver comes back with [`Error::WillNotStop`], or [`Error::Argument`] where its jobs
+    /// have more than `OPERANDS` operands.
     pub fn new(driver: D) -> Result<Self, Refused<D>> {
         let mut place = MaybeUninit::uninit();
         Self::new_in(&mut place, driver)?;
@@ -289,16 +290,17 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// The driver, for commands of its own.
     ///
     /// # Safety
-    /// 1. It stays where it is: it is not exchanged for another driver (`mem::swap`, an assignment),
-    ///    whose port and device would be others.
-    /// 2. No job and no program is submitted through it, unless its end was told before the next job.
+    /// 1. It stays where it is: it is not exchanged for another driver (`mem::swap`, an
+    ///    assignment), whose port and device would be others.
+    /// 2. No job and no program is submitted through it, unless its end was told before the next
+    ///    job.
     /// 3. Jobs in flight are neither stopped nor looked for through it.
     pub const unsafe fn driver_mut(&mut self) -> &mut D {
         &mut self.driver
     }
 
-    /// Readies the interrupt for an event loop: [`Driver::arm_irq`]. Then look ([`next`](Self::next) with
-    /// [`Timeout::NOW`]), and only then sleep.
+    /// Readies the interrupt for an event loop: [`Driver::arm_irq`]. Then look
+    /// ([`next`](Self::next) with [`Timeout::NOW`]), and only then sleep.
     ///
     /// # Errors
     /// What the interrupt's file says.

@@ -1,5 +1,5 @@
-//! A queue without types: for `&mut dyn Driver`, and for bindings that know a job's operands only at
-//! run time.
+//! A queue without types: for `&mut dyn Driver`, and for bindings that know a job's operands only
+//! at run time.
 
 use super::{
     Queue,

@@ -40,10 +40,11 @@ struct Map {
 /// A device that the kernel gives to user space. It owns an exclusive advisory lock (`flock`) on `/dev/uioN`, so that two
 /// programs of this runtime cannot drive one device.
 ///
-/// A node of the device tree becomes one with `compatible = "generic-uio"` and `uio_pdrv_genirq.of_id=generic-uio` on the
-/// kernel's command line; `uio_pdrv_genirq` takes the node's first interrupt, and no other. A core
-/// with two is given one line in the block design that is both (an OR gate), or a node for each half
-/// of its registers. The file belongs to root until a udev rule says otherwise, such as `SUBSYSTEM=="uio", GROUP="dma", MODE="0660"`.
+/// A node of the device tree becomes one with `compatible = "generic-uio"` and
+/// `uio_pdrv_genirq.of_id=generic-uio` on the kernel's command line; `uio_pdrv_genirq` takes the
+/// node's first interrupt, and no other. A core with two is given one line in the block design that
+/// is both (an OR gate), or a node for each half of its registers. The file belongs to root until a
+/// udev rule says otherwise, such as `SUBSYSTEM=="uio", GROUP="dma", MODE="0660"`.
 ///
 /// A PCI function behind `uio_pci_generic` is no device of this kind: [`PciFunction`](crate::PciFunction) opens it.
 ///

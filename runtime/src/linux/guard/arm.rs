@@ -10,9 +10,9 @@ use crate::{
 impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// Leaves what stops the device with the kernel, which runs it when the file of `kernel_port`
     /// goes, by whatever end of this program, and only then gives up the memory that was imported
-    /// there. Do it before the first job. A kernel port has one program: arming it again, from another
-    /// engine or for another window, puts that program in the place of the one before. Channels of one
-    /// core are stopped by one program, which one of them leaves.
+    /// there. Do it before the first job. A kernel port has one program: arming it again, from
+    /// another engine or for another window, puts that program in the place of the one before.
+    /// Channels of one core are stopped by one program, which one of them leaves.
     ///
     /// # Errors
     /// [`Error::Unsuitable`]: this driver has no such program. As

@@ -225,8 +225,8 @@ impl<'p, T> DevBuf<'p, T> {
         self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
     }
 
-    /// Invalidates the lines of `len_bytes` from `offset_bytes` of what was handed over, so that the
-    /// CPU sees what the device wrote there.
+    /// Invalidates the lines of `len_bytes` from `offset_bytes` of what was handed over, so that
+    /// the CPU sees what the device wrote there.
     pub(super) fn look_again(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
         if self.coherent || len_bytes == 0 {
             return Ok(());

@@ -9,19 +9,19 @@ use crate::{
 };
 use core::{fmt, mem::ManuallyDrop};
 
-/// Memory that a driver shares with its device, beside the operands of its jobs: a PL330's microcode,
-/// a DMA engine's descriptors and the status that it writes into them. It belongs to the driver from
-/// [`new`](Self::new) on, whichever job runs, and is never allocated again.
+/// Memory that a driver shares with its device, beside the operands of its jobs: a PL330's
+/// microcode, a DMA engine's descriptors and the status that it writes into them. It belongs to the
+/// driver from [`new`](Self::new) on, whichever job runs, and is never allocated again.
 ///
 /// It has no view. The driver writes whole words, [`write`](Self::write) makes them visible to the
 /// device, and [`addr_at`](Self::addr_at) is where the device finds them. [`read`](Self::read) sees
 /// the device's. The words are little-endian, as every device here reads them.
 ///
-/// **What the device writes has whole cache lines to itself**, one at least for each descriptor, also
-/// where a manual allows 32 bytes: put descriptor `i` at `i * stride(32)` ([`stride`](Self::stride)).
-/// Where two share a line, cleaning one writes what the caches hold of the other over the status
-/// that the device wrote there. The simulated board does so too, and counts it
-/// (`SimCounts::lost_writes`). Bytes that the device only reads may share lines.
+/// **What the device writes has whole cache lines to itself**, one at least for each descriptor,
+/// also where a manual allows 32 bytes: put descriptor `i` at `i * stride(32)`
+/// ([`stride`](Self::stride)). Where two share a line, cleaning one writes what the caches hold of
+/// the other over the status that the device wrote there. The simulated board does so too, and
+/// counts it (`SimCounts::lost_writes`). Bytes that the device only reads may share lines.
 ///
 /// Dropping it leaks the bytes: a device that still fetches would execute what their next owner writes. A driver that has
 /// stopped its device gives them back with [`release`](Self::release).
@@ -79,24 +79,24 @@ impl<'p> DriverBuf<'p> {
     }
 
     /// How far apart descriptors of `descriptor_bytes` lie, so that each has its cache lines to
-    /// itself: rounded up to the line of the machine that the memory is on, 64 bytes mostly and 32 to
-    /// 128 elsewhere. `usize::MAX` where there is no such number.
+    /// itself: rounded up to the line of the machine that the memory is on, 64 bytes mostly and 32
+    /// to 128 elsewhere. `usize::MAX` where there is no such number.
     #[must_use]
     pub fn stride(&self, descriptor_bytes: usize) -> usize {
         self.buf.chunk().line().round_up(descriptor_bytes.max(1)).unwrap_or(usize::MAX)
     }
 
-    /// Writes `words` at `offset_bytes`, a multiple of 4, and makes them visible to the device: cleaned
-    /// where its port does not snoop, and ordered before whatever register is written next.
+    /// Writes `words` at `offset_bytes`, a multiple of 4, and makes them visible to the device:
+    /// cleaned where its port does not snoop, and ordered before whatever register is written next.
     /// ([`Engine::start`](crate::Engine::start) has its barrier before the driver's turn.)
     ///
     /// The whole lines around them are cleaned: what the device wrote there since the last
     /// [`read`](Self::read) is lost.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] where they do not fit, [`Error::Misaligned`] where `offset_bytes` is no
-    /// multiple of 4: nothing was written. What the backend's sync says: they were written, and the
-    /// device may not see them.
+    /// [`Error::OutOfRange`] where they do not fit, [`Error::Misaligned`] where `offset_bytes` is
+    /// no multiple of 4: nothing was written. What the backend's sync says: they were written, and
+    /// the device may not see them.
     ///
     /// # Safety
     /// The device does not fetch these bytes now: it is stopped, or works elsewhere in the buffer.
@@ -106,9 +106,9 @@ impl<'p> DriverBuf<'p> {
         let to = self.buf.cpu_ptr();
         for (index, word) in words.iter().enumerate() {
             // SAFETY: `check` found the word inside the buffer, which is mapped and writable while
-            // `'p` lives, and of which this is the only handle: no reference to it exists. It begins
-            // at a line (`new`), so the word is aligned. One volatile store of a word is allowed in
-            // every kind of mapping, device memory included.
+            // `'p` lives, and of which this is the only handle: no reference to it exists. It
+            // begins at a line (`new`), so the word is aligned. One volatile store of a word is
+            // allowed in every kind of mapping, device memory included.
             unsafe { to.byte_add(offset_bytes + 4 * index).cast::<u32>().write_volatile(word.to_le()) };
         }
         self.buf.publish(offset_bytes, 4 * words.len(), Site::here())?;
@@ -116,16 +116,17 @@ impl<'p> DriverBuf<'p> {
         Ok(())
     }
 
-    /// Reads words that the device wrote at `offset_bytes`, a multiple of 4: a descriptor's status. No
-    /// load comes before what precedes this call, the look at a register; where the port does not
-    /// snoop, their lines are invalidated first. Each word is loaded once. The words of one call are
-    /// in no order, two calls are: read the flag that says "written" first, the rest after it.
+    /// Reads words that the device wrote at `offset_bytes`, a multiple of 4: a descriptor's status.
+    /// No load comes before what precedes this call, the look at a register; where the port does
+    /// not snoop, their lines are invalidated first. Each word is loaded once. The words of one
+    /// call are in no order, two calls are: read the flag that says "written" first, the rest after
+    /// it.
     ///
-    /// On a port that does not snoop each call is a sync. A driver looks at a register first, and at
-    /// a descriptor when there is something to see.
+    /// On a port that does not snoop each call is a sync. A driver looks at a register first, and
+    /// at a descriptor when there is something to see.
     ///
-    /// They are the device's words: compare them with what was handed over, and use none as an index
-    /// or an address.
+    /// They are the device's words: compare them with what was handed over, and use none as an
+    /// index or an address.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::Misaligned`], or what the backend's sync says: nothing was

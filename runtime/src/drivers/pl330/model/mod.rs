@@ -7,9 +7,10 @@
 //! waits for it, and an instruction given to the debug interface has its effect some time after that is idle again, or is lost where it
 //! was busy.
 //!
-//! Not modelled: peripherals and the instructions for them, DMASTZ, DMAADDH, DMAADNH (all undefined here), endian swaps (an invalid
-//! operand here). Of channels that compete for the data buffer, one that finds no room locks up at once, and does not wait. Of [`Faults`](super::Faults), `short` does nothing: a DMA-330
-//! that says it is done has moved every byte.
+//! Not modelled: peripherals and the instructions for them, DMASTZ, DMAADDH, DMAADNH (all undefined
+//! here), endian swaps (an invalid operand here). Of channels that compete for the data buffer, one
+//! that finds no room locks up at once, and does not wait. Of [`Faults`](super::Faults), `short`
+//! does nothing: a DMA-330 that says it is done has moved every byte.
 
 mod channel;
 mod events;
@@ -32,7 +33,8 @@ const DEBUG_NS: u64 = 300;
 /// After so much more the instruction has its effect: the manual does not say that a channel has left Stopped when the debug
 /// interface is idle again, so here it has not.
 const EFFECT_NS: u64 = 600;
-/// The most instructions that were given and have had no effect yet: one is given each `DEBUG_NS`, and has it `EFFECT_NS` later.
+/// The most instructions that were given and have had no effect yet: one is given each `DEBUG_NS`,
+/// and has it `EFFECT_NS` later.
 const GIVEN: usize = 4;
 /// Faults strike within so many instructions: the beginning of the copy, mostly.
 const STRIKES_WITHIN: u32 = 40;
@@ -62,7 +64,8 @@ impl<'p, 'd> Pl330<'p, SimWindow<'d, Pl330Model>> {
 }
 
 impl<'d> Controller<SimWindow<'d, Pl330Model>> {
-    /// As [`open`](Controller::open), and safe: the type of the window says that a DMA-330 is behind it.
+    /// As [`open`](Controller::open), and safe: the type of the window says that a DMA-330 is
+    /// behind it.
     ///
     /// # Errors
     /// As [`open`](Controller::open).
@@ -81,7 +84,8 @@ pub struct Pl330Spec {
     pub events: u32,
     /// The width of its bus in bytes: 4, 8 or 16.
     pub bus_bytes: u32,
-    /// How many words of that width its data buffer holds: 1 to 1,024. Each channel of the model uses 1,024 bytes at most.
+    /// How many words of that width its data buffer holds: 1 to 1,024. Each channel of the model
+    /// uses 1,024 bytes at most.
     pub buffer_words: u32,
     /// The manager, and with it all channels, is in the Non-secure state.
     pub nonsecure: bool,
