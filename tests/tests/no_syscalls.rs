@@ -156,7 +156,13 @@ unsafe impl<B: Backend> Mmio for Software<'_, B> {
                 unsafe { self.registers.write32(offset, regs::AP_DONE | regs::AP_IDLE | regs::AP_READY) };
             }
         }
-        self.registers.read32(offset)
+        let value = self.registers.read32(offset);
+        if offset == regs::CTRL.offset() {
+            // AP_DONE is cleared by reading it, as HLS makes it.
+            // SAFETY: plain memory.
+            unsafe { self.registers.write32(offset, value & !regs::AP_DONE) };
+        }
+        value
     }
     unsafe fn write32(&self, offset: usize, value: u32) {
         if offset == regs::CTRL.offset() && value & regs::AP_START != 0 {
