@@ -1109,7 +1109,7 @@ contigo_status contigo_host_ptr_of(contigo_heap heap, contigo_port port, uint64_
 ///
 /// The caller promises:
 /// operands points to n structures, args to args_words words, or is NULL where that is 0;
-/// job is writable.
+/// nobody writes them before the call returns. job is writable.
 contigo_status contigo_job_start(contigo_engine engine,
                                  const contigo_operand *operands,
                                  size_t n,

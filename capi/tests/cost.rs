@@ -14,7 +14,7 @@ use contigo::{
     Align, AnyDriver, Completion, DevSlice, Device, Driver, OperandSpec, Parts, Pool, Port, Queue, Region, Result, Timeout,
     dlpack::abi::DlManagedTensorVersioned,
     drivers::zdma::ZdmaModel,
-    names::{AnyDevice, DriverRow, register},
+    names::{AnyDevice, AnyMemory, DriverRow, register},
     sim::{AnyModel, SimBoard},
 };
 use contigo_c::*;
@@ -98,7 +98,8 @@ fn jobs_cost_little_more_than_in_rust() {
     board.close();
 
     let sim = SimBoard::new(1);
-    let region = Region::new(sim.memory(64 * 1024).unwrap()).unwrap();
+    // As a heap of C's has it: memory of any kind.
+    let region = Region::new(AnyMemory::from(sim.memory(64 * 1024).unwrap())).unwrap();
     let driver = || AnyDriver::new(Nothing(sim.coherent_port(), VecDeque::with_capacity(16)));
     let mut queue: Queue<'_, _, 64, 1> = Queue::new(driver()).unwrap();
     let mut buf = Some(region.carve(SLOT, Align::LINE).unwrap().into_buf());

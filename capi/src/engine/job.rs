@@ -1,7 +1,7 @@
 //! Jobs by their handles: which engine, which ticket, and whether it is still that job.
 
 use super::{
-    Part,
+    Parts,
     queue::{ENGINES, Engine},
     tickets::Ended,
 };
@@ -40,7 +40,7 @@ pub(crate) struct Outcome {
 
 /// Starts a job; `handle` is its number where the device has its buffers.
 #[inline]
-pub(crate) fn start(engine: u64, parts: &[Part], args: &[u32], handle: &mut u64) -> Result<(), Fault> {
+pub(crate) fn start(engine: u64, parts: impl Parts, args: &[u32], handle: &mut u64) -> Result<(), Fault> {
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut guard = slot.lock(Kind::Engine, generation)?;
     let mut started = None;
@@ -62,7 +62,7 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
     if generation == 0 || engine.tickets().number(at) != generation {
         return Err(stale.into());
     }
-    if !engine.wait(at, how.timeout)? {
+    if !engine.wait(at, how.timeout, how.to_cpu)? {
         match how.stop {
             None => return Ok(()),
             Some(true) => engine.stop_for(at, None)?,
@@ -87,7 +87,10 @@ pub(crate) fn next(engine: u64, timeout: Timeout, handle: &mut u64, outcome: &mu
 #[inline]
 fn taken(engine: &mut Engine, at: usize, to_cpu: bool, outcome: &mut Outcome) -> Result<(), Fault> {
     outcome.ended = true;
-    match engine.tickets().close(at, to_cpu)? {
+    let mut stale = Ok(());
+    let ended = engine.tickets().close(at, to_cpu, &mut stale).ok_or(Misuse::Stale { kind: Kind::Job })?;
+    stale?;
+    match ended {
         Ended::Told(completion) => {
             outcome.said = Some(completion);
             match completion.failed {

@@ -27,7 +27,7 @@ pub(crate) use driver_ops::{DriverOps, Functions, MAX_OPERANDS};
 pub(crate) use job::{Outcome, Wait, end, next, start};
 pub(crate) use queue::{ENGINES, Engine, Opening};
 
-use crate::object::buf::Held;
+use crate::{fault::Fault, object::buf::Buf};
 use contigo::{Direction, Operand};
 
 /// Which bytes of which buffer.
@@ -38,19 +38,27 @@ pub(crate) struct Part {
     pub(crate) len_bytes: usize,
 }
 
+/// The operands of a job.
+pub(crate) trait Parts: ExactSizeIterator<Item = Part> + Clone {}
+impl<P: ExactSizeIterator<Item = Part> + Clone> Parts for P {}
+
 impl Part {
-    /// That part of `held`, as an operand; `None` where nobody here has it.
-    fn of(&self, held: Held, direction: Direction) -> Option<Operand<'static>> {
+    /// That part of a buffer that nobody looks at, as an operand. The caller puts something back.
+    #[inline]
+    fn of(&self, buf: &mut Buf, direction: Direction) -> Result<Operand<'static>, Fault> {
         // A sum past the end of all memory is past the end of the buffer, which is checked.
         let range = self.offset_bytes..self.offset_bytes.saturating_add(self.len_bytes);
-        Some(match (held, direction) {
-            (Held::Cpu(buf), Direction::ToDevice) => buf.to_device(range),
-            (Held::Cpu(buf), Direction::FromDevice) => buf.from_device(range),
-            (Held::Cpu(buf), Direction::Bidirectional) => buf.in_out(range),
-            (Held::Dev(buf), Direction::ToDevice) => buf.to_device(range),
-            (Held::Dev(buf), Direction::FromDevice) => buf.from_device(range),
-            (Held::Dev(buf), Direction::Bidirectional) => buf.in_out(range),
-            (Held::Away | Held::LentCpu(_) | Held::LentDev(_), _) => return None,
-        })
+        buf.leave(
+            |buf| match direction {
+                Direction::ToDevice => buf.to_device(range.clone()),
+                Direction::FromDevice => buf.from_device(range.clone()),
+                Direction::Bidirectional => buf.in_out(range.clone()),
+            },
+            |buf| match direction {
+                Direction::ToDevice => buf.to_device(range.clone()),
+                Direction::FromDevice => buf.from_device(range.clone()),
+                Direction::Bidirectional => buf.in_out(range.clone()),
+            },
+        )
     }
 }

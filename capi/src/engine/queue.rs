@@ -2,7 +2,7 @@
 //! One engine: a queue of jobs over any driver, and what it stands on.
 
 use super::{
-    MAX_OPERANDS, Part,
+    MAX_OPERANDS, Part, Parts as JobParts,
     tickets::{Ended, Tickets},
 };
 use crate::{
@@ -16,9 +16,9 @@ use crate::{
         gpu::{self, ModuleLease, Parameter},
         heap::{HEAPS, Heap, carve},
     },
-    table::{Claimed, Guard, Lease, Object, Table},
+    table::{Claimed, JobHold, Lease, Object, Table},
 };
-use contigo::{Align, AnyDriver, Driver, Error, JobError, Operand, Parts, Queue, QueueCounts, Settings, Timeout, names};
+use contigo::{Align, AnyDriver, Direction, Driver, Error, JobError, Operand, Parts, Queue, QueueCounts, Settings, Timeout, names};
 use core::{
     ffi::{CStr, c_int},
     mem::MaybeUninit,
@@ -149,7 +149,7 @@ impl Engine {
     /// Starts a job on the engine in entry `index`. The answer is its ticket and its number, of a
     /// job that was refused too where the device would not stop, which has its buffers then.
     #[inline]
-    pub(super) fn start(&mut self, index: usize, parts: &[Part], args: &[u32], job: &mut Option<(usize, u64)>) -> Result<(), Fault> {
+    pub(super) fn start(&mut self, index: usize, parts: impl JobParts, args: &[u32], job: &mut Option<(usize, u64)>) -> Result<(), Fault> {
         let Self { queue, tickets, .. } = self;
         let specs = queue.driver().operands();
         if parts.len() != specs.len() {
@@ -157,14 +157,6 @@ impl Engine {
             return Err(Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 }.into());
         }
         let at = tickets.free().ok_or(Error::QueueFull { depth: JOBS })?;
-        let mut guards = Vec::new();
-        lock_all(parts, &mut guards)?;
-        let mut operands = Vec::<Operand<'static>, MAX_OPERANDS>::new();
-        for ((guard, part), spec) in guards.iter_mut().zip(parts).zip(specs) {
-            // `lock_all` found it there, and there is room.
-            let operand = guard.value().and_then(|buf| part.of(buf.take(), spec.direction));
-            drop(operand.map(|operand| operands.push(operand)));
-        }
         let started = STARTED.get(index).map_or(0, |started| {
             // Only here, with the engine's entry locked.
             let number = started.load(Ordering::Relaxed) + 1;
@@ -173,7 +165,14 @@ impl Engine {
         });
         // Before the doorbell: whatever happens then, the job is known.
         let holds = tickets.open(at, started).ok_or(Misuse::Stale { kind: Kind::Engine })?;
-        guards.drain(..).for_each(|guard| drop(holds.push(guard.into_job())));
+        let mut operands = Vec::<Operand<'static>, MAX_OPERANDS>::new();
+        for (index, (part, spec)) in parts.clone().zip(specs).enumerate() {
+            if let Err(fault) = hold(&part, spec.direction, holds, &mut operands) {
+                tickets.refuse(at, operands.into_iter());
+                return Err(same_buffer(parts.clone(), index).unwrap_or(fault));
+            }
+        }
+        holds.iter().for_each(JobHold::begin);
         *job = Some((at, started));
         match queue.push_list(&mut operands, args, at) {
             Ok(_) => Ok(()),
@@ -189,10 +188,10 @@ impl Engine {
         }
     }
 
-    /// Waits for the end of a job, at most for `timeout`; `false`: it has not ended. Ends of other
-    /// jobs are kept.
+    /// Waits for the end of a job, at most for `timeout`; `false`: it has not ended. Its buffers are
+    /// the CPU's then where `to_cpu` says so. Ends of other jobs are kept.
     #[inline]
-    pub(super) fn wait(&mut self, at: usize, timeout: Timeout) -> Result<bool, Fault> {
+    pub(super) fn wait(&mut self, at: usize, timeout: Timeout, to_cpu: bool) -> Result<bool, Fault> {
         // With one job in flight no other's end can come before the time is over.
         let started = (self.queue.len() > 1 && timeout != Timeout::NOW).then(Instant::now);
         let mut left = timeout;
@@ -200,7 +199,7 @@ impl Engine {
             if self.tickets.has_ended(at) {
                 return Ok(true);
             }
-            if !self.look(left)? && !self.tickets.has_ended(at) {
+            if !self.look(left, |ended| to_cpu && ended == at)? && !self.tickets.has_ended(at) {
                 return Ok(false);
             }
             if let Some(started) = started {
@@ -211,20 +210,22 @@ impl Engine {
         Ok(self.tickets.has_ended(at))
     }
 
-    /// The first job that ended, or the next one to end; `None`: none has.
+    /// The first job that ended, or the next one to end, whose buffers are the CPU's then; `None`:
+    /// none has.
     #[inline]
     pub(super) fn first_ended(&mut self, timeout: Timeout) -> Result<Option<usize>, Fault> {
         if self.tickets.first_ended().is_none() {
-            self.look(timeout)?;
+            self.look(timeout, |_| true)?;
         }
         Ok(self.tickets.first_ended())
     }
 
-    /// One look of the queue's: `true`, a job has ended. A channel that fails ends all of its jobs.
+    /// One look of the queue's: `true`, a job has ended, and its buffers are the CPU's where
+    /// `to_cpu` says so of its ticket. A channel that fails ends all of its jobs.
     #[inline]
-    fn look(&mut self, timeout: Timeout) -> Result<bool, Fault> {
+    fn look(&mut self, timeout: Timeout, to_cpu: impl Fn(usize) -> bool) -> Result<bool, Fault> {
         let Self { queue, tickets, .. } = self;
-        match queue.next_each(timeout, |at, index, buf| tickets.put(at, index, buf)) {
+        match queue.next_each(timeout, |at, index, buf| tickets.put(at, index, buf, to_cpu(at))) {
             Ok(Some((at, completion))) => {
                 tickets.end(at, Ended::Told(completion));
                 Ok(true)
@@ -263,13 +264,13 @@ impl Engine {
             return;
         }
         for _ in 0..JOBS {
-            match queue.next_each(Timeout::NOW, |at, index, buf| tickets.put(at, index, buf)) {
+            match queue.next_each(Timeout::NOW, |at, index, buf| tickets.put(at, index, buf, false)) {
                 Ok(Some((at, completion))) => tickets.end(at, Ended::Told(completion)),
                 Ok(None) | Err(_) => break,
             }
         }
         for _ in 0..JOBS {
-            match queue.take_back_each(|at, index, buf| tickets.put(at, index, buf)) {
+            match queue.take_back_each(|at, index, buf| tickets.put(at, index, buf, false)) {
                 Some(at) => tickets.end(at, why(at)),
                 None => break,
             }
@@ -336,18 +337,33 @@ impl Engine {
     }
 }
 
-/// The buffers' entries, for this call alone.
+/// A hold on one buffer's entry, and its operand. Both lists have room for as many as operands.
 #[inline]
-fn lock_all(parts: &[Part], guards: &mut Vec<Guard<Buf>, MAX_OPERANDS>) -> Result<(), Fault> {
-    for (index, part) in parts.iter().enumerate() {
-        if let Some(first) = parts.iter().take(index).position(|other| other.buf == part.buf) {
-            return Err(Misuse::SameBuffer { first, second: index }.into());
+fn hold(
+    part: &Part,
+    direction: Direction,
+    holds: &mut Vec<JobHold<Buf>, MAX_OPERANDS>,
+    operands: &mut Vec<Operand<'static>, MAX_OPERANDS>,
+) -> Result<(), Fault> {
+    let mut hold = BUFS.hold(part.buf)?;
+    match part.of(hold.value(), direction) {
+        Ok(operand) => {
+            let _ = (operands.push(operand), holds.push(hold));
+            Ok(())
         }
-        let mut guard = BUFS.lock(part.buf)?;
-        guard.value().ok_or(Misuse::Stale { kind: Kind::Buf })?.may_leave()?;
-        let _ = guards.push(guard);
+        Err(fault) => {
+            hold.back();
+            Err(fault)
+        }
     }
-    Ok(())
+}
+
+/// Is operand `second` refused because an operand before it has the same buffer?
+#[cold]
+fn same_buffer(mut parts: impl JobParts, second: usize) -> Option<Fault> {
+    let buf = parts.clone().nth(second)?.buf;
+    let first = parts.position(|part| part.buf == buf).filter(|first| *first < second)?;
+    Some(Misuse::SameBuffer { first, second }.into())
 }
 
 fn job_fault<B>(failed: &JobError<B>) -> Fault {

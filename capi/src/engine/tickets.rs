@@ -2,8 +2,7 @@
 
 use super::MAX_OPERANDS;
 use crate::{
-    fault::{Fault, Misuse},
-    handle::Kind,
+    fault::Fault,
     limits::JOBS,
     object::buf::{Buf, Held},
     table::JobHold,
@@ -97,11 +96,16 @@ impl Tickets {
         self.ended.first().map(|at| usize::from(*at))
     }
 
-    /// Buffer `index` of ticket `at` came out of the queue: it goes into its entry.
+    /// Buffer `index` of ticket `at` came out of the queue: it goes into its entry, as the CPU's
+    /// where `to_cpu` says so. One whose caches could not be maintained stays a device's.
     #[inline]
-    pub(super) fn put(&mut self, at: usize, index: usize, buf: DevBuf<'static>) {
-        match self.tickets.get_mut(at).and_then(|ticket| ticket.holds.get_mut(index)).and_then(JobHold::value) {
-            Some(entry) => entry.put(Held::Dev(buf)),
+    pub(super) fn put(&mut self, at: usize, index: usize, buf: DevBuf<'static>, to_cpu: bool) {
+        match self.tickets.get_mut(at).and_then(|ticket| ticket.holds.get_mut(index)) {
+            Some(hold) if to_cpu => {
+                let held = buf.into_cpu().map_or_else(|refused| Held::Dev(refused.returned), Held::Cpu);
+                hold.value().put(held);
+            }
+            Some(hold) => hold.value().put(Held::Dev(buf)),
             // Every job in the queue has its ticket. Leak, never free.
             None => mem::forget(buf),
         }
@@ -127,37 +131,32 @@ impl Tickets {
 
     /// Gives the buffers of a job that has ended to whoever has their handles, on the CPU's side
     /// where `to_cpu` says so, and frees the ticket. One whose caches could not be maintained is
-    /// still a device's.
+    /// still a device's, and the reason goes to `stale`. `None`: the ticket is of no such job.
     #[inline]
-    pub(super) fn close(&mut self, at: usize, to_cpu: bool) -> Result<Ended, Fault> {
-        let stale = Misuse::Stale { kind: Kind::Job };
-        let ticket = self.tickets.get_mut(at).ok_or(stale)?;
-        let ended = ticket.ended.take().ok_or(stale)?;
-        let mut result = Ok(ended);
-        for hold in ticket.holds.drain(..) {
-            let mut entry = hold.back();
-            if let (true, Some(buf)) = (to_cpu, entry.value())
-                && let Err(fault) = buf.take_back()
-            {
-                result = Err(fault);
+    pub(super) fn close(&mut self, at: usize, to_cpu: bool, stale: &mut Result<(), Fault>) -> Option<Ended> {
+        let ticket = self.tickets.get_mut(at)?;
+        let ended = ticket.ended.take()?;
+        while let Some(mut hold) = ticket.holds.pop() {
+            if to_cpu && let Err(fault) = hold.value().back_to_cpu() {
+                *stale = Err(fault);
             }
+            hold.back();
         }
         ticket.number = 0;
         self.used &= !(1 << at);
         if let Some(place) = self.ended.iter().position(|ended| usize::from(*ended) == at) {
             self.ended.remove(place);
         }
-        result
+        Some(ended)
     }
 
     /// The job of ticket `at` was refused: its operands are in their entries again.
     #[cold]
     pub(super) fn refuse(&mut self, at: usize, operands: impl Iterator<Item = Operand<'static>>) {
         let Some(ticket) = self.tickets.get_mut(at) else { return };
-        for (hold, operand) in ticket.holds.drain(..).zip(operands) {
-            if let Some(entry) = hold.back().value() {
-                entry.put(operand.into_buf().map_or_else(Held::Dev, Held::Cpu));
-            }
+        for (mut hold, operand) in ticket.holds.drain(..).zip(operands) {
+            hold.value().put(operand.into_buf().map_or_else(Held::Dev, Held::Cpu));
+            hold.back();
         }
         ticket.number = 0;
         self.used &= !(1 << at);

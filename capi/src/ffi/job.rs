@@ -15,7 +15,6 @@ use crate::{
 };
 use contigo::{Completion, MAX_OPERANDS, Timeout};
 use core::{mem, slice};
-use heapless::Vec;
 
 /// A job. Its handle is stale once its end was taken.
 pub type contigo_job = u64;
@@ -87,7 +86,7 @@ impl From<Completion> for contigo_completion {
 ///
 /// # Safety
 /// `operands` points to `n` structures, `args` to `args_words` words, or is NULL where that is 0;
-/// `job` is writable.
+/// nobody writes them before the call returns. `job` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_job_start(
     engine: contigo_engine,
@@ -108,18 +107,18 @@ pub unsafe extern "C" fn contigo_job_start(
         if args_words > MAX_ARGS {
             return Err(Misuse::Value { what: "args_words", value: args_words as u64 }.into());
         }
+        if !operands.is_aligned() {
+            return Err(Misuse::Value { what: "the address of operands", value: operands.addr() as u64 }.into());
+        }
         if !args.is_aligned() {
             return Err(Misuse::Value { what: "the address of args", value: args.addr() as u64 }.into());
         }
-        let mut parts = Vec::<Part, MAX_OPERANDS>::new();
-        for at in 0..n {
-            // SAFETY: so many are there: the caller's promise.
-            let contigo_operand { buf, offset_bytes, len_bytes } = unsafe { operands.add(at).read_unaligned() };
-            let _ = parts.push(Part { buf, offset_bytes, len_bytes });
-        }
         // SAFETY: not null, aligned, and so many are there: the caller's promise.
+        let operands = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(operands, n) } };
+        // SAFETY: as above.
         let args = if args_words == 0 { &[] } else { unsafe { slice::from_raw_parts(args, args_words) } };
-        engine::start(engine, &parts, args, &mut started)
+        let parts = operands.iter().map(|&contigo_operand { buf, offset_bytes, len_bytes }| Part { buf, offset_bytes, len_bytes });
+        engine::start(engine, parts, args, &mut started)
     });
     if !job.is_null() {
         // SAFETY: not null, and the caller's promise.

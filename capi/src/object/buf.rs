@@ -150,22 +150,33 @@ impl Buf {
         }
     }
 
-    /// May it go into a job? Nobody looks at it, and it is there.
-    pub(crate) fn may_leave(&self) -> Result<(), Fault> {
-        match &self.held {
-            Held::Cpu(_) | Held::Dev(_) => Ok(self.unmapped()?),
-            other => Err(other.not_the_cpus()),
+    /// What `cpus` or `devs` makes of it, to go into a job: nobody looks at it, and it is there. The
+    /// caller puts something back.
+    #[inline]
+    pub(crate) fn leave<R>(
+        &mut self,
+        cpus: impl FnOnce(CpuBuf<'static>) -> R,
+        devs: impl FnOnce(DevBuf<'static>) -> R,
+    ) -> Result<R, Fault> {
+        match self.held {
+            Held::Cpu(_) | Held::Dev(_) => self.unmapped()?,
+            ref other => return Err(other.not_the_cpus()),
+        }
+        match mem::replace(&mut self.held, Held::Away) {
+            Held::Cpu(buf) => Ok(cpus(buf)),
+            Held::Dev(buf) => Ok(devs(buf)),
+            Held::LentCpu(_) | Held::LentDev(_) | Held::Away => Err(Misuse::DeviceOwned.into()),
         }
     }
 
-    /// What is there, to go into a job: the CPU's or a device's. The caller puts something back.
-    pub(crate) const fn take(&mut self) -> Held {
-        mem::replace(&mut self.held, Held::Away)
-    }
-
     /// What comes back.
+    #[inline]
     pub(crate) fn put(&mut self, held: Held) {
-        self.held = held;
+        match mem::replace(&mut self.held, held) {
+            // There is nothing to drop.
+            Held::Away => {}
+            other => drop(other),
+        }
     }
 
     const fn unmapped(&self) -> Result<(), Misuse> {
@@ -331,7 +342,13 @@ impl Buf {
         }
     }
 
-    /// Makes it the CPU's again. Nothing is to do where it is.
+    /// Makes it the CPU's again, where it is a device's.
+    #[inline]
+    pub(crate) fn back_to_cpu(&mut self) -> Result<(), Fault> {
+        if matches!(self.held, Held::Cpu(_)) { Ok(()) } else { self.take_back() }
+    }
+
+    /// Makes a device's the CPU's again.
     pub(crate) fn take_back(&mut self) -> Result<(), Fault> {
         let (held, result) = match mem::replace(&mut self.held, Held::Away) {
             Held::Dev(buf) => match buf.into_cpu() {

@@ -1,8 +1,14 @@
 //! Fixed tables in statics: every object that a C program has a handle to lives in one, from the beginning at a fixed place.
 
+mod guard;
+mod hold;
+mod lease;
 mod slot;
 
-pub(crate) use slot::{Guard, JobHold, Lease, Slot};
+pub(crate) use guard::Guard;
+pub(crate) use hold::JobHold;
+pub(crate) use lease::Lease;
+pub(crate) use slot::Slot;
 
 use crate::{
     fault::Misuse,
@@ -50,12 +56,20 @@ impl<T: Object, const N: usize> Table<T, N> {
         slot.lock(T::KIND, handle.generation)
     }
 
+    /// The object of a handle, for a job.
+    #[inline]
+    pub(crate) fn hold(&'static self, raw: u64) -> Result<JobHold<T>, Misuse> {
+        let (handle, slot) = self.find(raw)?;
+        slot.hold(T::KIND, handle.generation)
+    }
+
     /// Entry number `index`, for those who know it otherwise than by a handle.
     pub(crate) fn slot(&'static self, index: usize) -> Option<&'static Slot<T>> {
         self.slots.get(index)
     }
 
     /// The entry that a handle names, in whichever life.
+    #[inline]
     pub(crate) fn find(&'static self, raw: u64) -> Result<(Handle, &'static Slot<T>), Misuse> {
         let handle = Handle::of(raw, T::KIND)?;
         let slot = self.slots.get(handle.index).ok_or(Misuse::NoHandle { raw, expected: T::KIND })?;

@@ -6,21 +6,21 @@
 //!   FREE ────────────► CALL ────────────────► LIVE, 0 users ───────► LIVE, n users
 //!    ▲                 ▲  │ value given up        │  ▲                   │ drop
 //!    └─────────────────│──┘ ◄─────────────────────┘  └───────────────────┘
-//!                      │         lock
+//!                      │      lock, hold
 //!                      ├──────► JOB                  a job has it, until its end is taken
 //!                      └──────► KEPT ─────► LIVE      a free slot of a pool; whoever claims the slot fills it
 //! ```
 //!
 //! Nothing waits here: what another thread uses at this moment is refused, so no thread can be held up by one of lower priority.
 
+use super::{Guard, JobHold, Lease};
 use crate::{
     fault::Misuse,
     handle::{GENERATION_MAX, Kind},
 };
 use core::{
     cell::UnsafeCell,
-    mem::{ManuallyDrop, MaybeUninit},
-    ops::Deref,
+    mem::MaybeUninit,
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -29,15 +29,15 @@ const STATE_BITS: u32 = 16;
 const STATE_MASK: u64 = (1 << STATE_BITS) - 1;
 
 /// Nobody's, and without a value.
-const FREE: u64 = 0;
+pub(super) const FREE: u64 = 0;
 /// One call has it, alone.
 const CALL: u64 = 1;
 /// A job has it.
-const JOB: u64 = 2;
+pub(super) const JOB: u64 = 2;
 /// It has no value, and is kept for a pool's slot that is not out.
-const KEPT: u64 = 4;
+pub(super) const KEPT: u64 = 4;
 /// It has a handle. The users are added: at most `STATE_MASK - LIVE`.
-const LIVE: u64 = 5;
+pub(super) const LIVE: u64 = 5;
 
 /// Attempts to change the word while other threads change it. Each failure is another thread's success, and more than so many in
 /// a row are refused rather than waited for.
@@ -45,7 +45,7 @@ const ATTEMPTS: u32 = 1_000;
 
 /// One entry of a static table.
 pub(crate) struct Slot<T> {
-    word: AtomicU64,
+    pub(super) word: AtomicU64,
     /// Zeroes where there is none, so that a table is no part of a program's file.
     ///
     /// INVARIANT: initialised in the states `JOB` and `LIVE`, and in `CALL` as the guard
@@ -60,6 +60,11 @@ unsafe impl<T: Send> Sync for Slot<T> {}
 impl<T> Slot<T> {
     pub(crate) const fn new() -> Self {
         Self { word: AtomicU64::new(FREE), value: UnsafeCell::new(MaybeUninit::zeroed()) }
+    }
+
+    /// In which life it is.
+    pub(super) fn generation(&self) -> u64 {
+        self.word.load(Ordering::Relaxed) >> STATE_BITS
     }
 
     /// Takes a free entry, in a new life: no handle that was ever given out names it.
@@ -104,11 +109,26 @@ impl<T> Slot<T> {
 
     /// The value for one call alone, in whichever life the entry is: the caller compares something in the value.
     pub(crate) fn lock_whichever(&'static self, kind: Kind) -> Result<Guard<T>, Misuse> {
-        self.lock(kind, self.word.load(Ordering::Relaxed) >> STATE_BITS)
+        self.lock(kind, self.generation())
     }
 
     /// The value for one call alone.
+    #[inline]
     pub(crate) fn lock(&'static self, kind: Kind, generation: u64) -> Result<Guard<T>, Misuse> {
+        self.alone(kind, generation)?;
+        Ok(Guard { slot: self, generation, full: true })
+    }
+
+    /// The value for a job: for this call alone, until the job has it for good (`JobHold::begin`).
+    #[inline]
+    pub(crate) fn hold(&'static self, kind: Kind, generation: u64) -> Result<JobHold<T>, Misuse> {
+        self.alone(kind, generation)?;
+        Ok(JobHold { slot: self, generation })
+    }
+
+    /// From live, with no users, to this call's alone.
+    #[inline]
+    fn alone(&self, kind: Kind, generation: u64) -> Result<(), Misuse> {
         for _ in 0..ATTEMPTS {
             let word = self.word.load(Ordering::Relaxed);
             match state(word, kind, generation)? {
@@ -116,16 +136,30 @@ impl<T> Slot<T> {
                 users => return Err(Misuse::StillUsed { kind, users }),
             }
             // Acquire: what the entry's last user did to the value is done.
-            let locked = generation << STATE_BITS | CALL;
-            if self.word.compare_exchange_weak(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                return Ok(Guard { slot: self, generation, full: true });
+            let call = generation << STATE_BITS | CALL;
+            if self.word.compare_exchange_weak(word, call, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Ok(());
             }
         }
         Err(Misuse::InCall { kind })
     }
+
+    /// Leaves the entry in `state`.
+    #[inline]
+    pub(super) fn leave(&self, generation: u64, state: u64) {
+        // Release: what its user did to the value is done.
+        self.word.store(generation << STATE_BITS | state, Ordering::Release);
+    }
+
+    /// The value's place. Who may look at it, and when it holds a value, says the word.
+    #[inline]
+    pub(super) const fn value(&self) -> *mut MaybeUninit<T> {
+        self.value.get()
+    }
 }
 
 /// How many users a live entry of this generation has, or what else it is.
+#[inline]
 const fn state(word: u64, kind: Kind, generation: u64) -> Result<u64, Misuse> {
     if word >> STATE_BITS != generation {
         return Err(Misuse::Stale { kind });
@@ -141,7 +175,7 @@ const fn state(word: u64, kind: Kind, generation: u64) -> Result<u64, Misuse> {
 impl<T: Sync> Slot<T> {
     /// The value, shared, in whichever life the entry is.
     pub(crate) fn lease_whichever(&'static self, kind: Kind) -> Result<Lease<T>, Misuse> {
-        self.lease(kind, self.word.load(Ordering::Relaxed) >> STATE_BITS)
+        self.lease(kind, self.generation())
     }
 
     /// The value for as long as the lease lives, shared with other leases.
@@ -175,161 +209,6 @@ impl<T: Sync> Slot<T> {
         state(self.word.load(Ordering::Acquire), kind, generation)?;
         // SAFETY: the entry was live, so it is initialised, and stays so as the caller promises.
         Ok(unsafe { (*self.value.get()).assume_init_ref() })
-    }
-}
-
-/// One entry, for one call alone. Dropping it makes the entry live, or free where it has no value.
-#[must_use]
-pub(crate) struct Guard<T: 'static> {
-    slot: &'static Slot<T>,
-    generation: u64,
-    full: bool,
-}
-
-impl<T> Guard<T> {
-    pub(crate) const fn generation(&self) -> u64 {
-        self.generation
-    }
-
-    /// The value, beside others who look at it (`Slot::peek`).
-    pub(crate) fn shared(&self) -> Option<&T> {
-        // SAFETY: as in `value`; of others, only those who look at it too are there.
-        self.full.then(|| unsafe { (*self.slot.value.get()).assume_init_ref() })
-    }
-
-    pub(crate) fn value(&mut self) -> Option<&mut T> {
-        // SAFETY: the entry is in the state `CALL`, and this is its one guard; `&mut self` makes the borrow exclusive. It is
-        // initialised where `full` says so.
-        self.full.then(|| unsafe { (*self.slot.value.get()).assume_init_mut() })
-    }
-
-    /// Puts a value into an entry that has none. One that has another keeps it.
-    pub(crate) fn put(&mut self, value: T) {
-        if !self.full {
-            // SAFETY: as in `value`.
-            unsafe { (*self.slot.value.get()).write(value) };
-            self.full = true;
-        }
-    }
-
-    /// Makes a value where it will be, in an entry that has none: for one that no stack holds.
-    ///
-    /// # Safety
-    /// Where `make` says `Ok`, it has made the value.
-    pub(crate) unsafe fn make<E>(&mut self, make: impl FnOnce(&mut MaybeUninit<T>) -> Result<(), E>) -> Result<(), E> {
-        if !self.full {
-            // SAFETY: as in `value`; nothing is there yet.
-            make(unsafe { &mut *self.slot.value.get() })?;
-            self.full = true;
-        }
-        Ok(())
-    }
-
-    /// Drops the value where it is: the entry will be free.
-    pub(crate) fn clear(&mut self) {
-        if core::mem::take(&mut self.full) {
-            // SAFETY: as in `value`; it counts as uninitialised from here on.
-            unsafe { (*self.slot.value.get()).assume_init_drop() }
-        }
-    }
-
-    /// Forgets the value: the entry will be free.
-    pub(crate) fn forget(mut self) {
-        self.full = false;
-    }
-
-    /// Forgets the value, and keeps the entry for a pool's slot.
-    pub(crate) fn keep(self) {
-        self.leave(KEPT);
-    }
-
-    /// Leaves the entry to a job. Whoever has the hold is the only one who can take it back.
-    pub(crate) fn into_job(self) -> JobHold<T> {
-        let hold = JobHold { slot: self.slot, generation: self.generation, full: self.full };
-        let state = if self.full { JOB } else { FREE };
-        self.leave(state);
-        hold
-    }
-
-    fn leave(self, state: u64) {
-        let this = ManuallyDrop::new(self);
-        // Release: what this call did to the value is done.
-        this.slot.word.store(this.generation << STATE_BITS | state, Ordering::Release);
-    }
-}
-
-impl<T> Drop for Guard<T> {
-    fn drop(&mut self) {
-        let state = if self.full { LIVE } else { FREE };
-        // Release: what this call did to the value is done.
-        self.slot.word.store(self.generation << STATE_BITS | state, Ordering::Release);
-    }
-}
-
-/// An entry that a job has. Dropping it leaves the entry to the job for ever: leak, never free, what a
-/// device may own.
-#[must_use]
-pub(crate) struct JobHold<T: 'static> {
-    slot: &'static Slot<T>,
-    generation: u64,
-    full: bool,
-}
-
-impl<T> JobHold<T> {
-    /// The value, whose entry stays the job's.
-    pub(crate) fn value(&mut self) -> Option<&mut T> {
-        // SAFETY: the entry is in the state `JOB`, which nobody else takes it from, and this is its
-        // one hold; `&mut self` makes the borrow exclusive. It is initialised where `full` says so.
-        self.full.then(|| unsafe { (*self.slot.value.get()).assume_init_mut() })
-    }
-
-    /// The device is finished with it.
-    pub(crate) fn back(self) -> Guard<T> {
-        let Self { slot, generation, full } = self;
-        // Nobody else takes the entry from `JOB`, and nobody changes its word meanwhile. What the
-        // thread that started the job did to the value is done: it gave this hold on.
-        slot.word.store(generation << STATE_BITS | CALL, Ordering::Relaxed);
-        Guard { slot, generation, full }
-    }
-}
-
-/// A value that is used: it stays as long as this lives. It has no reference to the value, because a function that takes it and drops it
-/// would keep that reference alive for longer than the value is certain to stay.
-pub(crate) struct Lease<T: 'static> {
-    slot: &'static Slot<T>,
-}
-
-impl<T> Lease<T> {
-    /// The value for what is stored beside the lease.
-    ///
-    /// # Safety
-    /// Everything that borrows from it is gone, or forgotten for ever, before this lease is dropped.
-    pub(crate) const unsafe fn for_ever(&self) -> &'static T {
-        // SAFETY: the entry is a static's; the word counts this lease, so the value is there and nobody has it alone.
-        unsafe { (*self.slot.value.get()).assume_init_ref() }
-    }
-}
-
-impl<T: Sync> Lease<T> {
-    /// One lease more on the same value.
-    pub(crate) fn again(&self, kind: Kind) -> Result<Self, Misuse> {
-        // This lease keeps the entry live, and in this life.
-        self.slot.lease(kind, self.slot.word.load(Ordering::Relaxed) >> STATE_BITS)
-    }
-}
-
-impl<T> Deref for Lease<T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: the borrow ends before the lease does.
-        unsafe { self.for_ever() }
-    }
-}
-
-impl<T> Drop for Lease<T> {
-    fn drop(&mut self) {
-        // Release: what this user did with the value is done before somebody has it alone.
-        self.slot.word.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -400,10 +279,12 @@ mod tests {
     fn a_job_keeps_it_and_one_that_is_forgotten_keeps_it_for_ever() {
         let slot = slot();
         let generation = filled(slot);
-        let hold = slot.lock(BUF, generation).map(Guard::into_job);
+        let hold = slot.hold(BUF, generation);
+        assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_IN_CALL, "it has not begun");
+        assert!(hold.as_ref().map(JobHold::begin).is_ok());
         assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_DEVICE_OWNED);
-        drop(hold.map(JobHold::back));
-        drop(slot.lock(BUF, generation).map(Guard::into_job));
+        assert!(hold.map(JobHold::back).is_ok());
+        assert!(slot.hold(BUF, generation).map(|hold| hold.begin()).is_ok());
         assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_DEVICE_OWNED);
         assert!(slot.claim().is_none());
     }

@@ -3,15 +3,16 @@
 
 use super::{
     Done, Driver, JobError, Running, TypedDriver,
-    prepare::{About, forget_ends, prepare, tell_given},
+    job_place::JobPlace,
+    prepare::{About, Slices, forget_ends, prepare, tell_given},
 };
 use crate::{
-    mem::{DevSlice, Operand, Port},
+    mem::{Operand, Port},
     trace::{self, Event, Site},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result, barrier},
 };
-use core::{fmt, mem::ManuallyDrop};
+use core::fmt;
 
 /// One device behind one port, with one job at a time, typed by its driver. A
 /// [`Queue`](crate::Queue) keeps several in flight.
@@ -47,6 +48,8 @@ pub struct Engine<D, const OPERANDS: usize> {
     /// The device was stopped, and its driver may keep ends of before.
     forget: bool,
     pub(super) jobs: JobCounts,
+    /// The operands of the job under way.
+    pub(super) place: JobPlace<OPERANDS>,
 }
 
 /// How an engine's jobs ended.
@@ -70,9 +73,16 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     pub fn new(mut driver: D) -> Result<Self, Refused<D>> {
         const { assert!(1 <= OPERANDS && OPERANDS <= super::MAX_OPERANDS, "a job has 1 to 16 operands") };
         match driver.stop() {
-            Ok(()) => {
-                Ok(Self { port: *driver.port(), driver, busy: false, most_bytes: 0, slot: 0, forget: true, jobs: JobCounts::default() })
-            }
+            Ok(()) => Ok(Self {
+                port: *driver.port(),
+                driver,
+                busy: false,
+                most_bytes: 0,
+                slot: 0,
+                forget: true,
+                jobs: JobCounts::default(),
+                place: JobPlace::new(),
+            }),
             Err(error) => Err(Refused::new(error, driver)),
         }
     }
@@ -101,7 +111,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
         let (site, words) = (Site::here(), D::words(args));
         // Once: `check` and `submit` see the same words.
         let args = words.as_ref();
-        let mut slices = [DevSlice::EMPTY; OPERANDS];
+        let mut slices = Slices::new();
         match self.prepare(&operands, &mut slices, args, site) {
             Ok(most_bytes) => self.most_bytes = most_bytes,
             Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, operands) }),
@@ -112,36 +122,43 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
         for (operand, slice) in operands.iter_mut().zip(&slices) {
             operand.give(&self.port, slice.addr);
         }
-        let operands = ManuallyDrop::new(operands);
         if self.port.is_simulated() {
-            tell_given(&self.port, &*operands);
+            tell_given(&self.port, &operands);
         }
+        self.place.put(operands);
         self.busy = true;
         self.jobs.started += 1;
         // SAFETY: 1. `prepare` ran `check` on these slices and arguments. 2. The engine was not
         // busy, so that no job is in flight. 4. `slot` counts in the circle of `depth`, from 0
-        // after a stop (`Running::look`, `was_stopped`). 3. The operands lie in a `ManuallyDrop`:
-        // no view of them exists, their region keeps them mapped while they are not dropped, and
-        // they come out only in `Running`, after `poll` or `stop`, or below, after `stop`.
+        // after a stop (`Running::look`, `was_stopped`). 3. The operands lie in their place, which
+        // does not drop them: no view of them exists, their region keeps them mapped while they are
+        // not dropped, and they come out only in `Running`, after `poll` or `stop`, or below, after
+        // `stop`.
         let started = unsafe { self.driver.submit(self.slot, &slices, args) };
         if let Err(cause) = started {
-            let stopped = self.stop();
-            trace::happened(Event::Stop { port: self.port.name, job: self.jobs.started }, site);
-            return Err(match stopped {
-                Ok(()) => {
-                    operands.iter().for_each(|operand| operand.given().at_rest());
-                    let operands = ManuallyDrop::into_inner(operands);
-                    JobError::gave_back(cause, operands.map(|operand| Operand::refused(operand.into_dev())))
-                }
-                Err(error) => {
-                    let len_bytes = operands.iter().map(|operand| operand.given().handed_over_bytes()).sum();
-                    trace::happened(Event::Leak { len_bytes }, site);
-                    JobError::leaked(error, cause)
-                }
-            });
+            return Err(self.not_started(cause, site));
         }
         trace::happened(Event::Submit { port: self.port.name, job: self.jobs.started }, site);
-        Ok(Running::new(self, operands))
+        // SAFETY: `put` put operands of this `'p` and `T` there.
+        Ok(unsafe { Running::new(self) })
+    }
+
+    /// The device did not take the job whose operands are in their place: it is stopped, and they
+    /// come back, or they are leaked.
+    #[cold]
+    fn not_started<'p, T>(&mut self, cause: Error, site: Site) -> JobError<[Operand<'p, T>; OPERANDS]> {
+        let stopped = self.stop();
+        trace::happened(Event::Stop { port: self.port.name, job: self.jobs.started }, site);
+        // SAFETY: `start` put operands of this `'p` and `T` there, and takes them nowhere else.
+        let operands = unsafe { self.place.operands::<T>() };
+        if let Err(error) = stopped {
+            let len_bytes = operands.iter().map(|operand| operand.given().handed_over_bytes()).sum();
+            trace::happened(Event::Leak { len_bytes }, site);
+            return JobError::leaked(error, cause);
+        }
+        operands.iter().for_each(|operand| operand.given().at_rest());
+        // SAFETY: as above.
+        JobError::gave_back(cause, unsafe { self.place.take(|operand| Operand::refused(operand.into_dev())) })
     }
 
     /// Everything that can be refused, then the caches. An error says which operand it is about.
@@ -149,7 +166,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     fn prepare<T>(
         &mut self,
         operands: &[Operand<'_, T>; OPERANDS],
-        slices: &mut [DevSlice; OPERANDS],
+        slices: &mut Slices<OPERANDS>,
         args: &[u32],
         site: Site,
     ) -> Result<usize, About> {

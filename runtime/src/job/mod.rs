@@ -26,6 +26,7 @@ mod done;
 mod driver;
 mod engine;
 mod job_error;
+mod job_place;
 mod operand_spec;
 mod parts;
 mod prepare;

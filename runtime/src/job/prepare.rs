@@ -6,6 +6,7 @@ use crate::{
     trace::Site,
     types::{Error, Result, Timeout},
 };
+use heapless::Vec;
 
 /// The most operands of a job: an `s_axilite` block of 4 KiB holds more pointers than that, and a
 /// driver that needs more wants a descriptor ring.
@@ -14,15 +15,18 @@ pub const MAX_OPERANDS: usize = 16;
 /// A refusal, and the operand that it is about.
 pub(super) type About = (Option<usize>, Error);
 
-/// Everything that can be refused, then the caches. `slices`, as many as operands, says where the
-/// device finds them. Returns how many bytes the job may write; where it writes none, how many it
+/// Where the device finds the operands of a job.
+pub(super) type Slices<const OPERANDS: usize> = Vec<DevSlice, OPERANDS>;
+
+/// Everything that can be refused, then the caches. `slices`, which is empty, says where the device
+/// finds the operands. Returns how many bytes the job may write; where it writes none, how many it
 /// reads.
 #[inline]
-pub(super) fn prepare<D: Driver, T>(
+pub(super) fn prepare<D: Driver, const OPERANDS: usize, T>(
     driver: &D,
     port: &Port,
     operands: &[Operand<'_, T>],
-    slices: &mut [DevSlice],
+    slices: &mut Slices<OPERANDS>,
     args: &[u32],
     site: Site,
 ) -> Result<usize, About> {
@@ -32,11 +36,13 @@ pub(super) fn prepare<D: Driver, T>(
         return Err((None, Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 }));
     }
     let (mut reads, mut writes) = (0_usize, 0_usize);
-    for (index, ((operand, slice), spec)) in operands.iter().zip(&mut *slices).zip(specs).enumerate() {
-        *slice = match one(operand, index, spec, port, addr_bits) {
+    for (index, (operand, spec)) in operands.iter().zip(specs).enumerate() {
+        let slice = match one(operand, index, spec, port, addr_bits) {
             Ok(slice) => slice,
             Err(error) => return Err((Some(index), error)),
         };
+        // There is room: neither an engine nor a queue has a driver with more operands.
+        let _ = slices.push(slice);
         let sum = if spec.direction.device_writes() { &mut writes } else { &mut reads };
         *sum = sum.saturating_add(slice.len_bytes);
     }

@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "a job's operands lie in its engine, and have their types here")]
 //! A job under way.
 
 use super::{
@@ -10,7 +11,7 @@ use crate::{
     trace::{self, Event, Site},
     types::{Error, Timeout, barrier},
 };
-use core::{fmt, mem::ManuallyDrop};
+use core::{fmt, marker::PhantomData, mem};
 
 /// A job under way: the device has its buffers, and nobody else.
 ///
@@ -18,9 +19,12 @@ use core::{fmt, mem::ManuallyDrop};
 #[must_use = "dropping a running job stops it"]
 pub struct Running<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T = AnyThread> {
     engine: &'e mut Engine<D, OPERANDS>,
-    /// The buffers, given to the device. `None` only while the job is being consumed. Never dropped
-    /// by itself: only `failed` knows whether the device stopped.
-    operands: Option<ManuallyDrop<[Operand<'p, T>; OPERANDS]>>,
+    /// Are its operands still there, in the engine's place? They are never dropped by themselves:
+    /// only `failed` knows whether the device stopped.
+    ///
+    /// INVARIANT: then they are of this `'p` and `T`.
+    here: bool,
+    operands: PhantomData<Operand<'p, T>>,
 }
 
 /// A job's buffers in its error, on the device's side.
@@ -43,9 +47,13 @@ type Ended<'p, D, const OPERANDS: usize, T> = Done<[DevBuf<'p, T>; OPERANDS], <D
 type EndedOnCpu<'p, D, const OPERANDS: usize, T> = Done<[CpuBuf<'p, T>; OPERANDS], <D as TypedDriver<OPERANDS>>::Report>;
 
 impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p, D, OPERANDS, T> {
+    /// The job whose operands are in the engine's place.
+    ///
+    /// # Safety
+    /// They are of this `'p` and `T`.
     #[inline]
-    pub(super) const fn new(engine: &'e mut Engine<D, OPERANDS>, operands: ManuallyDrop<[Operand<'p, T>; OPERANDS]>) -> Self {
-        Self { engine, operands: Some(operands) }
+    pub(super) const unsafe fn new(engine: &'e mut Engine<D, OPERANDS>) -> Self {
+        Self { engine, here: true, operands: PhantomData }
     }
 
     /// Waits for the end of the job, at most for `timeout`, and gives the buffers back to the CPU: what the device wrote is
@@ -137,10 +145,10 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         engine.jobs.completed += 1;
         trace::happened(Event::Complete { port: engine.port.name, job: engine.jobs.started }, site);
         if engine.port.is_simulated() {
-            self.at_rest();
+            at_rest(self.operands());
         }
-        if let (Some(bytes), Some(operands)) = (completion.bytes, &mut self.operands) {
-            received(&mut **operands, bytes);
+        if let Some(bytes) = completion.bytes {
+            received(self.operands_mut(), bytes);
         }
         Ok(Some(completion))
     }
@@ -148,35 +156,44 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     /// The buffers, still on the device's side. `look` saw the end.
     #[inline]
     fn release(mut self, completion: Completion) -> Result<Ended<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
-        match self.take() {
-            Some(operands) => Ok(self.engine.done(operands.map(Operand::into_dev), completion)),
+        match self.take(Operand::into_dev) {
+            Some(buffers) => Ok(self.engine.done(buffers, completion)),
             None => Err(JobError::leaked(Error::Busy, Error::Busy)),
         }
-    }
-
-    #[inline]
-    fn take(&mut self) -> Option<[Operand<'p, T>; OPERANDS]> {
-        self.operands.take().map(ManuallyDrop::into_inner)
     }
 
     /// The CPU's again, all of them or none: a view of a buffer whose caches are stale could change
     /// under its reader. `look` saw the end.
     #[inline]
     fn reclaim(mut self, completion: Completion, site: Site) -> Result<EndedOnCpu<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
-        let mut synced = Ok(());
-        for operand in self.operands.iter().flat_map(|operands| operands.iter()) {
-            synced = synced.and_then(|()| operand.given().sync_for_cpu(site));
+        if let Err(error) = self.operands().iter().try_for_each(|operand| operand.given().sync_for_cpu(site)) {
+            return Err(JobError { error, cause: error, operand: None, buffers: self.take(Operand::into_dev) });
         }
-        match (synced, self.take()) {
-            (Ok(()), Some(operands)) => Ok(self.engine.done(operands.map(|operand| operand.into_dev().reclaim()), completion)),
-            (Err(error), Some(operands)) => Err(JobError::gave_back(error, operands.map(Operand::into_dev))),
-            (_, None) => Err(JobError::leaked(Error::Busy, Error::Busy)),
+        match self.take(Operand::into_cpu) {
+            Some(buffers) => Ok(self.engine.done(buffers, completion)),
+            None => Err(JobError::leaked(Error::Busy, Error::Busy)),
         }
     }
 
-    /// A simulated board hears that no device has the buffers any more.
-    fn at_rest(&self) {
-        self.operands.iter().for_each(|operands| at_rest(&**operands));
+    /// Its operands; none where they were taken.
+    #[inline]
+    fn operands(&self) -> &[Operand<'p, T>] {
+        // SAFETY: the invariant of `here`.
+        if self.here { unsafe { self.engine.place.operands() } } else { &[] }
+    }
+
+    /// As `operands`.
+    #[inline]
+    fn operands_mut(&mut self) -> &mut [Operand<'p, T>] {
+        // SAFETY: the invariant of `here`.
+        if self.here { unsafe { self.engine.place.operands_mut() } } else { &mut [] }
+    }
+
+    /// What `each` makes of its operands, once.
+    #[inline]
+    fn take<B>(&mut self, each: impl Fn(Operand<'p, T>) -> B) -> Option<[B; OPERANDS]> {
+        // SAFETY: the invariant of `here`, which says from here on that they were taken.
+        mem::take(&mut self.here).then(|| unsafe { self.engine.place.take(each) })
     }
 
     /// Stops the device; the buffers come back only when it has stopped.
@@ -186,15 +203,14 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         trace::happened(Event::Stop { port: self.engine.port.name, job: self.engine.jobs.started }, site);
         match stopped {
             Ok(()) => {
-                self.at_rest();
-                JobError { error: cause, cause, operand: None, buffers: self.take().map(|operands| operands.map(Operand::into_dev)) }
+                at_rest(self.operands());
+                JobError { error: cause, cause, operand: None, buffers: self.take(Operand::into_dev) }
             }
             Err(error) => {
                 // The device may still write: leak, never free.
-                let all = self.operands.iter().flat_map(|operands| operands.iter());
-                let len_bytes = all.map(|operand| operand.given().handed_over_bytes()).sum();
+                let len_bytes = self.operands().iter().map(|operand| operand.given().handed_over_bytes()).sum();
                 trace::happened(Event::Leak { len_bytes }, site);
-                self.operands = None;
+                self.here = false;
                 JobError::leaked(error, cause)
             }
         }
@@ -203,7 +219,7 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
 
 impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Drop for Running<'_, '_, D, OPERANDS, T> {
     fn drop(&mut self) {
-        if self.operands.is_some() {
+        if self.here {
             drop(self.failed(Error::Busy, Site::NONE));
         }
     }
@@ -211,6 +227,6 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Drop for Running<'_, '_
 
 impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> fmt::Debug for Running<'_, '_, D, OPERANDS, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("engine", &self.engine).field("operands", &self.operands).finish()
+        f.debug_struct("Running").field("engine", &self.engine).field("operands", &self.operands()).finish()
     }
 }

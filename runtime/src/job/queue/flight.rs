@@ -1,16 +1,17 @@
-#![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over")]
+#![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over, and come out of their places")]
 //! The way of a job through a queue: into its place, and out of it.
 
 use super::Queue;
 use crate::{
     job::{
         Completion, Driver, JobError,
-        prepare::{About, at_rest, forget_ends, prepare, received, tell_given},
+        prepare::{About, Slices, at_rest, forget_ends, prepare, received, tell_given},
     },
     mem::{DevBuf, DevSlice, Operand},
     trace::{self, Event, Site},
     types::{Error, Result, Timeout, barrier},
 };
+use core::array;
 use heapless::Vec;
 
 /// The buffers of one job, on the device's side.
@@ -42,20 +43,27 @@ pub(super) enum State {
 }
 
 impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
-    /// The next job that ended.
+    /// The next job that ended well, and the place where its operands still are.
     #[inline]
-    pub(super) fn end(&mut self, timeout: Timeout, site: Site) -> Look<'p, (Given<'p, T, OPERANDS>, Completion), T, OPERANDS> {
-        let Some((place, completion)) = self.ended(timeout, site)? else { return Ok(None) };
-        let Some(InFlight { operands, .. }) = self.places.get_mut(place).and_then(Option::take) else { return Ok(None) };
-        self.is_out(place);
-        if let Some(what) = completion.failed {
-            let device = self.driver.name();
-            return Err(JobError::gave_back(Error::Fault { device, status: completion.status, what }, buffers(operands)));
+    pub(super) fn well(&mut self, timeout: Timeout, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
+        match self.ended(timeout, site)? {
+            Some((place, Completion { failed: Some(what), status, .. })) => {
+                Err(self.alone(place, Error::Fault { device: self.driver.name(), status, what }))
+            }
+            ended => Ok(ended),
         }
-        Ok(Some((operands, completion)))
     }
 
-    /// A job's end, and the place where its operands still are.
+    /// One job's error, with its buffers out of their place.
+    #[cold]
+    pub(super) fn alone(&mut self, place: usize, error: Error) -> JobError<Buffers<'p, T, OPERANDS>> {
+        let mut buffers = Vec::new();
+        // There is room for each.
+        let tag = self.hand_out(place, |_, _, buf| drop(buffers.push(buf)));
+        JobError { error, cause: error, operand: None, buffers: tag.map(|_| buffers) }
+    }
+
+    /// The next job's end, and the place where its operands still are.
     #[inline]
     pub(super) fn ended(&mut self, timeout: Timeout, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
         if self.len == 0 {
@@ -113,11 +121,36 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     pub(super) fn hand_out(&mut self, place: usize, mut each: impl FnMut(usize, usize, DevBuf<'p, T>)) -> Option<usize> {
         let there = self.places.get_mut(place)?;
         let InFlight { operands, tag, .. } = there.as_mut()?;
-        let tag = *tag;
-        operands.drain(..).enumerate().for_each(|(index, operand)| each(tag, index, operand.into_dev()));
+        let (tag, len) = (*tag, operands.len());
+        // SAFETY: so many are there, and the list has none of them from here on: each is read once.
+        // Where `each` panics, the others are leaked.
+        unsafe {
+            operands.set_len(0);
+            let first = operands.as_ptr();
+            (0..len).for_each(|index| each(tag, index, first.add(index).read().into_dev()));
+        }
         *there = None;
         self.is_out(place);
         Some(tag)
+    }
+
+    /// What `each` makes of the operands at `place`, which has as many as a job can have.
+    #[inline]
+    pub(super) fn take_out<B>(&mut self, place: usize, each: impl Fn(Operand<'p, T>) -> B) -> Option<[B; OPERANDS]> {
+        let there = self.places.get_mut(place)?;
+        let operands = &mut there.as_mut()?.operands;
+        if operands.len() < OPERANDS {
+            return None;
+        }
+        // SAFETY: as in `hand_out`.
+        let taken = unsafe {
+            operands.set_len(0);
+            let first = operands.as_ptr();
+            array::from_fn(|index| each(first.add(index).read()))
+        };
+        *there = None;
+        self.is_out(place);
+        Some(taken)
     }
 
     /// The place of the oldest job that a stopped device has not ended.
@@ -132,7 +165,13 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// Everything that can be refused, then the caches and the barrier before the doorbell. The
     /// operands are the device's then.
     #[inline]
-    pub(super) fn ready(&self, operands: &mut [Operand<'_, T>], slices: &mut [DevSlice], args: &[u32], site: Site) -> Result<usize, About> {
+    pub(super) fn ready(
+        &self,
+        operands: &mut [Operand<'_, T>],
+        slices: &mut Slices<OPERANDS>,
+        args: &[u32],
+        site: Site,
+    ) -> Result<usize, About> {
         if self.state != State::AtWork {
             return Err((None, Error::QueueStopped { in_flight: self.len }));
         }

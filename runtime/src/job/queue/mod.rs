@@ -22,7 +22,6 @@ use core::{
     mem::{ManuallyDrop, MaybeUninit},
 };
 use flight::{Buffers, InFlight, Look, State, buffers};
-use heapless::Vec;
 
 /// **It owns the buffers of its jobs in flight**: up to `SLOTS` of them, and no more than the
 /// device takes at once.
@@ -119,18 +118,12 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next(&mut self, timeout: Timeout) -> Look<'p, Done<[CpuBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
-        let Some((operands, completion)) = self.end(timeout, Site::here())? else { return Ok(None) };
-        let mut synced = Ok(());
-        for operand in &operands {
-            synced = synced.and_then(|()| operand.given().sync_for_cpu(Site::here()));
+        let Some((place, completion)) = self.well(timeout, Site::here())? else { return Ok(None) };
+        let mut operands = self.places.get(place).into_iter().flatten().flat_map(|job| &job.operands);
+        if let Err(error) = operands.try_for_each(|operand| operand.given().sync_for_cpu(Site::here())) {
+            return Err(self.alone(place, error));
         }
-        match (synced, operands.into_array()) {
-            (Ok(()), Ok(operands)) => Ok(Some(self.done(operands.map(|operand: Operand<'p, T>| operand.into_dev().reclaim()), completion))),
-            (synced, operands) => {
-                let operands = operands.map_or_else(|operands| operands, Vec::from_array);
-                Err(JobError::gave_back(synced.err().unwrap_or(Error::Busy), buffers(operands)))
-            }
-        }
+        self.done(place, Operand::into_cpu, completion)
     }
 
     /// As [`next`](Self::next), and the buffers stay on the device's side: for the next device,
@@ -141,16 +134,23 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next_device(&mut self, timeout: Timeout) -> Look<'p, Done<[DevBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
-        let Some((operands, completion)) = self.end(timeout, Site::here())? else { return Ok(None) };
-        match operands.into_array() {
-            Ok(operands) => Ok(Some(self.done(operands.map(Operand::into_dev), completion))),
-            // `prepare` compared the count with the driver's, which never changes.
-            Err(operands) => Err(JobError::gave_back(Error::Busy, buffers(operands))),
-        }
+        let Some((place, completion)) = self.well(timeout, Site::here())? else { return Ok(None) };
+        self.done(place, Operand::into_dev, completion)
     }
 
-    fn done<B>(&self, buffers: B, completion: Completion) -> Done<B, D::Report> {
-        Done { buffers, report: self.driver.report(&completion), completion }
+    /// A job's end, with what `each` makes of its operands at `place`.
+    #[inline]
+    fn done<B>(
+        &mut self,
+        place: usize,
+        each: impl Fn(Operand<'p, T>) -> B,
+        completion: Completion,
+    ) -> Look<'p, Done<[B; OPERANDS], D::Report>, T, OPERANDS> {
+        match self.take_out(place, each) {
+            Some(buffers) => Ok(Some(Done { buffers, report: self.driver.report(&completion), completion })),
+            // `prepare` compared their count with the driver's, which never changes.
+            None => Err(self.alone(place, Error::Busy)),
+        }
     }
 }
 

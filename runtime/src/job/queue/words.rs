@@ -1,16 +1,18 @@
+#![allow(unsafe_code, reason = "operands go from one list to another, as they lie")]
 //! A queue without types: for `&mut dyn Driver`, and for bindings that know a job's operands only
 //! at run time.
 
 use super::{
     Queue,
-    flight::{Buffers, Given, Look, buffers},
+    flight::{Buffers, Given, Look},
 };
 use crate::{
-    job::{Completion, Done, Driver, JobError},
-    mem::{DevBuf, DevSlice, Operand},
+    job::{Completion, Done, Driver, JobError, prepare::Slices},
+    mem::{DevBuf, Operand},
     trace::Site,
     types::{Result, Timeout},
 };
+use core::ptr;
 use heapless::Vec;
 
 impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
@@ -23,43 +25,28 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn push_words(
         &mut self,
-        operands: [Operand<'p, T>; OPERANDS],
+        mut operands: [Operand<'p, T>; OPERANDS],
         args: &[u32],
     ) -> Result<usize, JobError<[Operand<'p, T>; OPERANDS]>> {
-        self.push_vec(Vec::from_array(operands), args).map_err(|failed| {
-            // They are as many as they were.
-            let buffers = failed.buffers.and_then(|operands| operands.into_array().ok());
-            JobError { error: failed.error, cause: failed.cause, operand: failed.operand, buffers }
-        })
-    }
-
-    /// As [`push_words`](Self::push_words), with as many operands as the driver's jobs have, for a
-    /// caller that knows their count only at run time.
-    ///
-    /// # Errors
-    /// As [`push`](Self::push).
-    #[cfg_attr(feature = "audit", track_caller)]
-    pub fn push_vec(
-        &mut self,
-        mut operands: Vec<Operand<'p, T>, OPERANDS>,
-        args: &[u32],
-    ) -> Result<usize, JobError<Vec<Operand<'p, T>, OPERANDS>>> {
         let site = Site::here();
-        let mut slices = [DevSlice::EMPTY; OPERANDS];
-        let (slices, _) = slices.split_at_mut(operands.len().min(OPERANDS));
-        match self.ready(&mut operands, slices, args, site) {
+        let mut slices = Slices::new();
+        match self.ready(&mut operands, &mut slices, args, site) {
             Ok(most_bytes) => {
-                let launched = self.launch(|there| *there = operands, 0, most_bytes, slices, args, site);
+                let launched = self.launch(|there| *there = Vec::from_array(operands), 0, most_bytes, &slices, args, site);
                 launched.map_err(|refused| {
-                    refused.map(|job| job.operands.into_iter().map(|operand| Operand::refused(operand.into_dev())).collect())
+                    let (error, cause) = (refused.error, refused.cause);
+                    // They are as many as they were.
+                    let buffers = refused.buffers.and_then(|job| job.operands.into_array().ok());
+                    JobError { error, cause, operand: None, buffers }.map(|operands: [_; OPERANDS]| operands.map(given_back))
                 })
             }
             Err((operand, error)) => Err(JobError { operand, ..JobError::gave_back(error, operands) }),
         }
     }
 
-    /// As [`push_vec`](Self::push_vec), and no more is moved than the operands that there are: from
-    /// the caller's list into their place. The job's end has its `tag`
+    /// As [`push_words`](Self::push_words), with as many operands as the driver's jobs have, for a
+    /// caller that knows their count only at run time. They go from the caller's list into their
+    /// place, and no more is moved than there are. The job's end has its `tag`
     /// ([`next_each`](Self::next_each)), by which a caller finds what it keeps for the job.
     ///
     /// # Errors
@@ -67,17 +54,15 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn push_list(&mut self, operands: &mut Vec<Operand<'p, T>, OPERANDS>, args: &[u32], tag: usize) -> Result<usize, JobError<()>> {
         let site = Site::here();
-        let mut slices = [DevSlice::EMPTY; OPERANDS];
-        let (slices, _) = slices.split_at_mut(operands.len().min(OPERANDS));
-        let most_bytes = match self.ready(operands, slices, args, site) {
+        let mut slices = Slices::new();
+        let most_bytes = match self.ready(operands, &mut slices, args, site) {
             Ok(most_bytes) => most_bytes,
             Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, ()) }),
         };
-        // There is room for `OPERANDS` on both sides.
-        let fill = |there: &mut Given<'p, T, OPERANDS>| operands.drain(..).for_each(|operand| drop(there.push(operand)));
-        self.launch(fill, tag, most_bytes, slices, args, site).map_err(|refused| {
+        let fill = |there: &mut Given<'p, T, OPERANDS>| move_all(operands, there);
+        self.launch(fill, tag, most_bytes, &slices, args, site).map_err(|refused| {
             refused.map(|job| {
-                let back = job.operands.into_iter().map(|operand| Operand::refused(operand.into_dev()));
+                let back = job.operands.into_iter().map(given_back);
                 back.for_each(|operand| drop(operands.push(operand)));
             })
         })
@@ -90,8 +75,11 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next_words(&mut self, timeout: Timeout) -> Look<'p, Done<Buffers<'p, T, OPERANDS>>, T, OPERANDS> {
-        let Some((operands, completion)) = self.end(timeout, Site::here())? else { return Ok(None) };
-        Ok(Some(Done { buffers: buffers(operands), report: completion, completion }))
+        let Some((place, completion)) = self.well(timeout, Site::here())? else { return Ok(None) };
+        let mut buffers = Vec::new();
+        // There is room for each.
+        let tag = self.hand_out(place, |_, _, buf| drop(buffers.push(buf)));
+        Ok(tag.map(|_| Done { buffers, report: completion, completion }))
     }
 
     /// As [`next_words`](Self::next_words), and each buffer goes from its place to `each`, with its
@@ -120,5 +108,23 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         let place = self.to_take_back()?;
         self.counts.cancelled += 1;
         self.hand_out(place, each)
+    }
+}
+
+/// An operand of a job that the device itself refused, or had no time for.
+fn given_back<'p, T>(operand: Operand<'p, T>) -> Operand<'p, T> {
+    Operand::refused(operand.into_dev())
+}
+
+/// Moves what is in one list to another one, which is empty.
+#[inline]
+fn move_all<T, const N: usize>(from: &mut Vec<T, N>, to: &mut Vec<T, N>) {
+    let len = from.len();
+    // SAFETY: so many are in `from`, which has none of them from here on; `to` is another list, has
+    // room for as many, and none to drop.
+    unsafe {
+        from.set_len(0);
+        ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr(), len);
+        to.set_len(len);
     }
 }

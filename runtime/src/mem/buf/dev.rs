@@ -46,8 +46,17 @@ impl DevSlice {
 /// }
 /// ```
 #[must_use = "dropping a buffer gives it back"]
+// One layout for every `T`, as `Operand` has it.
+#[repr(C)]
 pub struct DevBuf<'p, T = AnyThread> {
     chunk: Chunk<'p>,
+    /// Does the port of the last hand-over snoop?
+    coherent: bool,
+    history: History,
+    /// Of an operand, for which there is room here: what the next device will do with it.
+    pub(super) direction: Direction,
+    /// Of an operand: are the bytes that it asks for there?
+    pub(super) inside: bool,
     /// What its views showed, and will show again.
     cpu_span: Span,
     /// What was handed over first: no other byte may go into a job.
@@ -57,14 +66,20 @@ pub struct DevBuf<'p, T = AnyThread> {
     /// Where the device of the last hand-over finds the first byte of `last`.
     addr: DevAddr,
     /// What devices may have written since the first hand-over, or since one to a port of the other
-    /// kind; no bytes where they only read. (Not an `Option`: a job moves each buffer several
-    /// times, and past 128 bytes each move is a call.)
+    /// kind; no bytes where they only read. (Not an `Option`, which is larger: see `Operand`.)
     written: Span,
-    /// Does the port of the last hand-over snoop?
-    coherent: bool,
-    /// Had no device written any of it before the last hand-over?
-    fresh: bool,
     thread: PhantomData<T>,
+}
+
+/// What devices did with a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum History {
+    /// No device knows of it yet: it is the CPU's, in a device's shape.
+    Unsent,
+    /// No device had written any of it before the last hand-over.
+    Fresh,
+    /// One may have.
+    Written,
 }
 
 impl<'p, T> DevBuf<'p, T> {
@@ -74,7 +89,25 @@ impl<'p, T> DevBuf<'p, T> {
         let (cpu_span, addr) = (cpu.span(), DevSlice::EMPTY.addr);
         let written = Span::new(cpu_span.start, 0);
         let (span, last) = (cpu_span, cpu_span);
-        Self { chunk: cpu.into_chunk(), cpu_span, span, last, addr, written, coherent: false, fresh: true, thread: PhantomData }
+        Self {
+            chunk: cpu.into_chunk(),
+            coherent: false,
+            history: History::Unsent,
+            direction: Direction::Bidirectional,
+            inside: true,
+            cpu_span,
+            span,
+            last,
+            addr,
+            written,
+            thread: PhantomData,
+        }
+    }
+
+    /// Does no device know of it yet?
+    #[inline]
+    pub(super) fn is_unsent(&self) -> bool {
+        self.history == History::Unsent
     }
 
     /// After the first hand-over: `span` was cleaned (or the port is coherent), and `port` reaches
@@ -82,6 +115,7 @@ impl<'p, T> DevBuf<'p, T> {
     #[inline]
     pub(super) fn first(&mut self, span: Span, direction: Direction, port: &Port, addr: DevAddr) {
         (self.span, self.last, self.addr, self.coherent) = (span, span, addr, port.coherent);
+        self.history = History::Fresh;
         self.written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
     }
 
@@ -92,7 +126,8 @@ impl<'p, T> DevBuf<'p, T> {
             // Caches and memory agree: `change_port`.
             self.written.len = 0;
         }
-        (self.last, self.addr, self.coherent, self.fresh) = (part, addr, port.coherent, self.written.len == 0);
+        (self.last, self.addr, self.coherent) = (part, addr, port.coherent);
+        self.history = if self.written.len == 0 { History::Fresh } else { History::Written };
         self.will_be_written(part, direction);
     }
 
@@ -176,6 +211,7 @@ impl<'p, T> DevBuf<'p, T> {
     ///
     /// # Errors
     /// What the backend's sync says; the buffer comes back as it was, because a view of it could change under its reader.
+    #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn into_cpu(self) -> Result<CpuBuf<'p, T>, Refused<Self>> {
         // The device's end was seen in its status, and a load of its output may not come before
@@ -192,19 +228,21 @@ impl<'p, T> DevBuf<'p, T> {
     /// before stays written.
     #[inline]
     pub(crate) fn received(&mut self, bytes: usize) {
-        if self.fresh && self.written == self.last {
+        if self.history == History::Fresh && self.written == self.last {
             self.written.len = self.written.len.min(bytes);
         }
     }
 
     /// The CPU's again. It is at rest, the barrier after the device's end has been passed, and
     /// `sync_for_cpu` has succeeded.
+    #[inline]
     pub(crate) fn reclaim(self) -> CpuBuf<'p, T> {
         let span = self.cpu_span;
         CpuBuf::with_span(self.into_chunk(), span)
     }
 
     /// Invalidates what devices wrote; nothing where the port snoops, or nothing was written.
+    #[inline]
     pub(crate) fn sync_for_cpu(&self, site: Site) -> Result<(), Error> {
         match self.written() {
             Some(written) if !self.coherent => {
@@ -265,6 +303,7 @@ impl<'p, T> DevBuf<'p, T> {
         self.coherent
     }
 
+    #[inline]
     fn into_chunk(self) -> Chunk<'p> {
         let this = ManuallyDrop::new(self);
         Chunk::new(this.chunk.owner, this.chunk.token, this.chunk.extent)

@@ -10,6 +10,8 @@ use crate::{
     trace::Site,
     types::{DevAddr, Direction, Error},
 };
+#[cfg(target_pointer_width = "64")]
+use core::mem;
 use core::{fmt, mem::ManuallyDrop};
 
 /// A buffer on its way into a job: which bytes of it, and what the device does with them. It has no view and no address.
@@ -17,29 +19,32 @@ use core::{fmt, mem::ManuallyDrop};
 /// Everything about it is checked by [`Engine::start`](crate::Engine::start), and nothing is done to the caches before all
 /// operands have passed. Dropped without a job, it gives its buffer back.
 #[must_use = "an operand does nothing until a job starts"]
+// One layout for every `T`: an engine keeps the operands of its job whatever their `T` is.
+#[repr(C)]
 pub struct Operand<'p, T = AnyThread> {
-    /// In the shape of a device's from the start, so that a job changes it where it lies: an array
-    /// of operands is moved as seldom as can be.
+    /// In the shape of a device's from the start, so that a job changes it where it lies. It is
+    /// unsent until the job starts where it was the CPU's.
     buf: ManuallyDrop<DevBuf<'p, T>>,
     /// Which bytes; where they are not all there, the first and the last one asked for.
     asked: Span,
-    inside: bool,
-    direction: Direction,
-    /// The CPU's until the job starts: its caches need maintenance, and no device knows of it.
-    is_cpus: bool,
 }
+
+/// A compiler moves so many bytes by itself, and more by a call: each operand of a job is moved
+/// several times (x86-64, eight registers of 16 bytes).
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(mem::size_of::<Operand<'_>>() <= 128, "an operand is moved without a call");
 
 impl<'p, T> Operand<'p, T> {
     #[inline]
     pub(super) fn from_cpu(buf: CpuBuf<'p, T>, part: Part, direction: Direction) -> Self {
-        let (asked, inside) = part.within(buf.span());
-        Self { buf: ManuallyDrop::new(DevBuf::unsent(buf)), asked, inside, direction, is_cpus: true }
+        Self::from_dev(DevBuf::unsent(buf), part, direction)
     }
 
     #[inline]
-    pub(super) fn from_dev(buf: DevBuf<'p, T>, part: Part, direction: Direction) -> Self {
+    pub(super) fn from_dev(mut buf: DevBuf<'p, T>, part: Part, direction: Direction) -> Self {
         let (asked, inside) = part.within(buf.span());
-        Self { buf: ManuallyDrop::new(buf), asked, inside, direction, is_cpus: false }
+        (buf.direction, buf.inside) = (direction, inside);
+        Self { buf: ManuallyDrop::new(buf), asked }
     }
 
     /// All of a buffer whose job was refused by the device itself: it may have been written.
@@ -50,8 +55,8 @@ impl<'p, T> Operand<'p, T> {
     /// What the device does with it.
     #[must_use]
     #[inline]
-    pub const fn direction(&self) -> Direction {
-        self.direction
+    pub fn direction(&self) -> Direction {
+        self.buf.direction
     }
 
     /// The buffer, back from a job that was refused: `Err` holds one that was a device's already.
@@ -59,43 +64,43 @@ impl<'p, T> Operand<'p, T> {
     /// # Errors
     /// None: `Err` is the other kind of buffer.
     pub fn into_buf(self) -> Result<CpuBuf<'p, T>, DevBuf<'p, T>> {
-        if self.is_cpus { Ok(self.into_dev().reclaim()) } else { Err(self.into_dev()) }
+        if self.buf.is_unsent() { Ok(self.into_cpu()) } else { Err(self.into_dev()) }
     }
 
     /// Every check of memory against port, and where the device will find the bytes. Touches nothing.
     #[inline]
     pub(crate) fn check(&self, index: usize, port: &Port, addr_bits: u32) -> Result<DevSlice, Error> {
-        if !self.inside {
+        if !self.buf.inside {
             let (start, end) = (self.asked.start, self.asked.len);
             return Err(Error::OutOfRange { start, end, len_bytes: self.buf.span().len });
         }
-        hand_over::check(self.chunk(), self.asked, self.direction, index, port, addr_bits)
+        hand_over::check(self.chunk(), self.asked, self.direction(), index, port, addr_bits)
     }
 
     /// Makes the bytes ready for the device. `check` passed.
     #[inline(always)]
     pub(crate) fn prepare(&self, port: &Port, site: Site) -> Result<(), Error> {
         // The fast path: no line to maintain.
-        if port.coherent && self.is_cpus { Ok(()) } else { self.maintain(port, site) }
+        if port.coherent && self.buf.is_unsent() { Ok(()) } else { self.maintain(port, site) }
     }
 
     fn maintain(&self, port: &Port, site: Site) -> Result<(), Error> {
-        if self.is_cpus {
-            hand_over::prepare(self.chunk(), self.asked, self.direction, port, site)
+        if self.buf.is_unsent() {
+            hand_over::prepare(self.chunk(), self.asked, self.direction(), port, site)
         } else {
-            self.buf.prepare(self.asked, self.direction, port, site)
+            self.buf.prepare(self.asked, self.direction(), port, site)
         }
     }
 
     /// The device's now. `prepare` succeeded, and `addr` is what `check` found.
     #[inline]
     pub(crate) fn give(&mut self, port: &Port, addr: DevAddr) {
-        if self.is_cpus {
-            self.buf.first(self.asked, self.direction, port, addr);
+        let direction = self.direction();
+        if self.buf.is_unsent() {
+            self.buf.first(self.asked, direction, port, addr);
         } else {
-            self.buf.again(self.asked, self.direction, port, addr);
+            self.buf.again(self.asked, direction, port, addr);
         }
-        self.is_cpus = false;
     }
 
     /// The device's side of it, once it was given.
@@ -118,6 +123,12 @@ impl<'p, T> Operand<'p, T> {
         unsafe { ManuallyDrop::take(&mut this.buf) }
     }
 
+    /// The buffer, the CPU's again: the caller did what `DevBuf::reclaim` asks for.
+    #[inline]
+    pub(crate) fn into_cpu(self) -> CpuBuf<'p, T> {
+        self.into_dev().reclaim()
+    }
+
     #[inline]
     fn chunk(&self) -> &Chunk<'p> {
         self.buf.chunk()
@@ -128,7 +139,7 @@ impl<T> Drop for Operand<'_, T> {
     fn drop(&mut self) {
         // SAFETY: `drop` runs once, and the buffer is not used after it.
         let buf = unsafe { ManuallyDrop::take(&mut self.buf) };
-        if self.is_cpus {
+        if buf.is_unsent() {
             drop(buf.reclaim());
         }
     }
@@ -136,6 +147,10 @@ impl<T> Drop for Operand<'_, T> {
 
 impl<T> fmt::Debug for Operand<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Operand").field("direction", &self.direction).field("asked", &self.asked).field("inside", &self.inside).finish()
+        f.debug_struct("Operand")
+            .field("direction", &self.buf.direction)
+            .field("asked", &self.asked)
+            .field("inside", &self.buf.inside)
+            .finish()
     }
 }
