@@ -1,51 +1,29 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The driver of any kernel that HLS made.
+//! The driver of any kernel that HLS made: which jobs are in flight, and in which order they end.
+//! `check` refuses a job, `handshake` moves one through the registers, and `stop` waits for the
+//! last end.
+
+mod check;
+mod handshake;
+mod stop;
 
 use super::{
     KernelMap, Protocol,
-    map::{MAX_RESULTS, MAX_SCALARS, MAX_WORDS},
+    map::{MAX_RESULTS, MAX_WORDS},
     regs,
 };
 use crate::{
-    hw::{
-        Device,
-        irq::{poll_every, poll_until},
-    },
-    job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, StopStep, TypedDriver},
+    hw::{Device, irq::poll_until},
+    job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, TypedDriver},
     mem::{DevSlice, Port},
     types::platform::forward_as_fd,
     types::{DevAddr, Error, Result, Timeout},
 };
+use handshake::{release, results, start};
 use heapless::{Deque, Vec};
 
-/// How long stopping waits for the end of the jobs under way, unless the program says: 200 MB take
-/// so long at the slowest port here (Zynq HP at 100 MHz, 0.4 GB/s).
-const STOP_US: u32 = 500_000;
-/// The polls of a stop program may last a second together; the longest here has three.
-const PROGRAM_US: u32 = 1_000_000 / 3;
-/// Between two looks while it waits: a job that hangs raises no interrupt.
-const STOP_STEP_US: u32 = 50;
 /// The most jobs in flight: one that was taken, and one that waits behind it.
 const CHAIN: usize = 2;
-/// What an error calls a scalar.
-const SCALARS: [&str; MAX_SCALARS] = [
-    "scalar 0",
-    "scalar 1",
-    "scalar 2",
-    "scalar 3",
-    "scalar 4",
-    "scalar 5",
-    "scalar 6",
-    "scalar 7",
-    "scalar 8",
-    "scalar 9",
-    "scalar 10",
-    "scalar 11",
-    "scalar 12",
-    "scalar 13",
-    "scalar 14",
-    "scalar 15",
-];
 
 /// The driver of one kernel, over a [`KernelMap`].
 ///
@@ -130,7 +108,7 @@ impl<D: Device> ApCtrl<D> {
         }
         let (slots, ended) = (Deque::new(), Deque::new());
         let proved = map.protocol() == Protocol::Chain;
-        Ok(Self { device, map, name: "ap_ctrl", stop_us: STOP_US, slots, waiting: None, ended, proved })
+        Ok(Self { device, map, name: "ap_ctrl", stop_us: stop::STOP_US, slots, waiting: None, ended, proved })
     }
 
     /// The same, by this name in messages.
@@ -172,69 +150,6 @@ impl<D: Device> ApCtrl<D> {
     }
 }
 
-/// What the kernel's results are now.
-fn results<D: Device>(device: &D, map: &KernelMap) -> [u32; MAX_RESULTS] {
-    let mut words = [0; MAX_RESULTS];
-    let registers = map.results().iter().flat_map(|result| [Some(result.register()), result.high_register()]);
-    for (word, register) in words.iter_mut().zip(registers.flatten()) {
-        *word = register.read(device);
-    }
-    words
-}
-
-/// An end was seen: AP_CONTINUE and the interrupt. The read that follows AP_CONTINUE is answered
-/// after it has arrived, so that AP_DONE of this job is not taken for the next one's.
-fn release<D: Device>(device: &D, map: &KernelMap) {
-    let chain = map.protocol() == Protocol::Chain;
-    if chain {
-        // SAFETY: AP_CONTINUE starts nothing: it lets a job end that was submitted.
-        unsafe { regs::CTRL.write(device, regs::AP_CONTINUE) };
-    }
-    if map.has_interrupt() {
-        acknowledge(device);
-    } else if chain {
-        let _ = regs::ISR.read(device);
-    }
-}
-
-/// Takes back a raised interrupt. Reading ISR clears it in some kernels, and writing toggles it in
-/// the others: only what is still set is written.
-fn acknowledge<D: Device>(device: &D) {
-    if regs::ISR.read(device) == 0 {
-        return;
-    }
-    let raised = regs::ISR.read(device);
-    if raised != 0 {
-        // SAFETY: ISR moves no data.
-        unsafe { regs::ISR.write(device, raised) };
-    }
-}
-
-/// Writes a job's registers, and starts it.
-///
-/// # Safety
-/// As [`Driver::submit`]; and the kernel has taken the job before.
-#[inline]
-unsafe fn start<D: Device>(device: &D, map: &KernelMap, addrs: impl Iterator<Item = DevAddr>, words: &[u32]) {
-    // SAFETY: the caller handed the operands over, and `check` compared them with the map's rules;
-    // by 2 of `ApCtrl::open` the job that AP_START starts stays inside them.
-    unsafe {
-        for (pointer, addr) in map.pointers().iter().zip(addrs) {
-            if pointer.bits() == u64::BITS {
-                pointer.registers().write(device, addr);
-            } else {
-                #[allow(clippy::cast_possible_truncation, reason = "`addr_bits` is 32 then, and the caller compared")]
-                pointer.register().write(device, addr.0 as u32);
-            }
-        }
-        let registers = map.scalars().iter().flat_map(|scalar| [Some(scalar.register()), scalar.high_register()]);
-        for (register, word) in registers.flatten().zip(words) {
-            register.write(device, *word);
-        }
-        regs::CTRL.write(device, regs::AP_START);
-    }
-}
-
 // SAFETY: by what `open` asks for: 1. the kernel touches its operands alone, and `check` compared
 // them with the map. 2. AP_DONE says that the oldest job is done with its memory, AP_IDLE that all
 // are; AP_IDLE counts only without AP_START. 4. `check` reads no register; `poll` starts only what
@@ -263,23 +178,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     }
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let Some(values) = self.map.values(args) else {
-            let (value, words) = (args.len() as u64, self.map.words() as u64);
-            return Err(Error::Argument { name: "the count of argument words", value, min: words, max: words, multiple_of: 1 });
-        };
-        for ((scalar, value), name) in self.map.scalars().iter().zip(values).zip(SCALARS) {
-            let max = u64::MAX.checked_shr(u64::BITS - scalar.bits()).unwrap_or(u64::MAX);
-            if value > max {
-                return Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 });
-            }
-        }
-        for (index, slice) in operands.iter().enumerate() {
-            let need_bytes = self.map.need_bytes(index, &values);
-            if (slice.len_bytes as u64) < need_bytes {
-                return Err(Error::BufferSize { index, need_bytes, have_bytes: slice.len_bytes });
-            }
-        }
-        Ok(())
+        check::check(&self.map, operands, args)
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
@@ -345,65 +244,15 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     }
 
     fn stop(&mut self) -> Result<()> {
-        if self.waiting.take().is_some() {
-            let _ = self.slots.pop_back();
-        }
-        let (mut status, mut idle) = (0, false);
-        let Self { device, map, slots, ended, .. } = self;
-        // An interrupt's file that fails only ends the waiting: what counts is what CTRL says.
-        let _ = poll_every(&*device, STOP_STEP_US, Timeout::us(self.stop_us), |device| {
-            status = regs::CTRL.read_and_clear(device);
-            if regs::is_done(status) {
-                let words = results(device, map);
-                // As many as slots have room.
-                let _ = slots.pop_front().map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
-                release(device, map);
-            }
-            idle = regs::is_idle(status);
-            idle
-        });
-        if !idle {
-            return Err(Error::WillNotStop { device: self.name, status, waited_us: self.stop_us });
-        }
-        self.slots.clear();
-        if self.map.has_interrupt() {
-            acknowledge(&self.device);
-            // AP_READY lets a job start that waits.
-            let enabled = if self.map.protocol() == Protocol::Chain { regs::INT_DONE | regs::INT_READY } else { regs::INT_DONE };
-            // Also after a reset from outside, which turned them off.
-            // SAFETY: interrupt enables move no data.
-            unsafe {
-                regs::IER.write(&self.device, enabled);
-                regs::GIE.write(&self.device, 1);
-            }
-        }
-        Ok(())
+        self.halt()
     }
 
     fn arm_irq(&self) -> Result<Option<i32>> {
         self.device.arm_irq()
     }
 
-    /// Waits for the end of the jobs under way, with the interrupt off: a kernel cannot be aborted.
-    /// In a chain the first job's end must be seen before the second can end. It is looked for
-    /// twice, because the program may have died right after an AP_CONTINUE, when AP_DONE is read
-    /// once more.
     fn stop_program(&self) -> StopProgram {
-        let ctrl = regs::CTRL.offset();
-        let limit_us = self.stop_us.min(PROGRAM_US);
-        let mut steps = Vec::<_, { 2 * CHAIN + 2 }>::new();
-        // There is room for all.
-        if self.map.has_interrupt() {
-            let _ = steps.push(StopStep::write(regs::GIE.offset(), u32::MAX, 0));
-        }
-        if self.map.protocol() == Protocol::Chain {
-            for _ in 0..CHAIN {
-                let _ = steps.push(StopStep::poll_while(ctrl, regs::AP_DONE | regs::AP_IDLE, 0, limit_us));
-                let _ = steps.push(StopStep::write(ctrl, u32::MAX, regs::AP_CONTINUE));
-            }
-        }
-        let _ = steps.push(StopStep::poll_until(ctrl, regs::IDLE_MASK, regs::AP_IDLE, limit_us));
-        StopProgram::new(&steps).unwrap_or_default()
+        self.program()
     }
 }
 
