@@ -1,9 +1,20 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
 //! A model of any kernel that HLS made: the control block by its table ([`numbers`]), and a
 //! function for what the kernel computes.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `job` | a job's way: AP_START, taken, ended, and the interrupt |
+//! | `call` | one job, as the kernel's function sees it |
+//! | `words` | the registers of arguments and results, by the map |
+//! | `numbers` | the control block's numbers, apart from the driver's |
+//! | `copier` | the kernel that a model is by default |
 
 mod call;
+mod copier;
+mod job;
 mod numbers;
+mod words;
 
 pub use self::call::KernelCall;
 use super::{
@@ -11,19 +22,17 @@ use super::{
     map::{MAX_RESULTS, MAX_SCALARS},
 };
 use crate::{
-    job::{MAX_OPERANDS, OperandSpec},
+    job::MAX_OPERANDS,
     sim::{BusError, Model, SimBus, SimDevice, SimWindow},
     types::{DevAddr, Error, Result},
 };
 use core::{fmt, mem};
+use job::{Fate, Job};
 use numbers as regs;
+use words::Word;
 
 /// The window: a page, which is the least that Vivado gives.
 const WINDOW_BYTES: usize = 4096;
-/// From AP_START to the end of a job that has no bytes.
-const LATENCY_NS: u64 = 2_000;
-/// What a kernel moves in a nanosecond.
-const BYTES_PER_NS: u64 = 2;
 /// What a stuck kernel keeps writing.
 const GARBAGE: u8 = 0xEE;
 /// The jobs that a chain works on: one that was taken and ends, and one that is being taken.
@@ -83,71 +92,6 @@ pub struct ApCtrlModel<F = KernelFn> {
     raise: [(u64, u32); 2],
 }
 
-/// `int copy(const char *from, char *to, unsigned n)`, which returns `n`: a kernel for tests.
-const COPIER: KernelMap = {
-    let map = KernelMap::named("copy", Protocol::Chain)
-        .interrupt(true)
-        .result("ap_return", 0x10, 32)
-        .pointer("from", 0x18, OperandSpec::to_device(), "n")
-        .pointer("to", 0x24, OperandSpec::from_device(), "n")
-        .scalar("n", 0x30, 32);
-    match map.build() {
-        Ok(map) => map,
-        Err(_) => panic!("the table is wrong"),
-    }
-};
-/// One burst: 16 beats of 128 bits.
-const BURST_BYTES: usize = 256;
-
-impl Default for ApCtrlModel {
-    /// `int copy(const char *from, char *to, unsigned n)`, a chain that copies `n` bytes and
-    /// returns `n`. Its operands are `from` and `to`, its argument word is `n`.
-    fn default() -> Self {
-        Self::as_reset(COPIER, |call| {
-            let len_bytes = call.len_bytes(0);
-            for at in (0..len_bytes).step_by(BURST_BYTES) {
-                let mut beats = [0; BURST_BYTES];
-                let burst = len_bytes.saturating_sub(at).min(BURST_BYTES as u64);
-                #[allow(clippy::cast_possible_truncation, reason = "256 at most")]
-                let bytes = beats.get_mut(..burst as usize).unwrap_or_default();
-                call.read(0, at, bytes)?;
-                call.write(1, at, bytes)?;
-            }
-            #[allow(clippy::cast_possible_truncation, reason = "the scalar has 32 bits")]
-            Ok([call.scalar(0) as u32, 0, 0, 0])
-        })
-    }
-}
-
-/// A job that was taken.
-#[derive(Clone, Copy, Debug)]
-struct Job {
-    pointers: [u64; MAX_OPERANDS],
-    scalars: [u64; MAX_SCALARS],
-    ends_at_ns: u64,
-    fate: Fate,
-}
-
-/// One register of an argument.
-struct Word<'m> {
-    /// The whole argument.
-    word: &'m mut u64,
-    /// It is the upper half.
-    high: bool,
-    /// It has two registers.
-    wide: bool,
-}
-
-/// How a job will end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Good,
-    /// Never ends.
-    Hang,
-    /// Never ends, and writes garbage to its first output meanwhile.
-    Stuck,
-}
-
 impl<F> ApCtrlModel<F> {
     const fn as_reset(map: KernelMap, compute: F) -> Self {
         Self {
@@ -201,117 +145,6 @@ where
 
     const fn chain(&self) -> bool {
         matches!(self.map.protocol(), Protocol::Chain)
-    }
-
-    /// How long a job takes: its bytes, by the map's rules.
-    fn busy_ns(&self, scalars: &[u64]) -> u64 {
-        let bytes = (0..self.map.pointers().len()).map(|index| self.map.need_bytes(index, scalars));
-        LATENCY_NS.saturating_add(bytes.fold(0, u64::saturating_add) / BYTES_PER_NS)
-    }
-
-    /// AP_START was written. A chain takes a job in a quarter of the time that it works on one;
-    /// otherwise a job is taken when it ends.
-    fn rings(&mut self, bus: &mut SimBus<'_>) {
-        if self.start.is_some() {
-            return;
-        }
-        let busy_ns = if self.chain() { self.busy_ns(&self.scalars) / 4 } else { 0 };
-        let jitter_ns = bus.rng().u64(..=busy_ns / 8);
-        self.start = Some(bus.now_ns().saturating_add(busy_ns).saturating_add(jitter_ns));
-    }
-
-    /// The kernel takes the job whose registers are written, where it has room.
-    fn take(&mut self, bus: &mut SimBus<'_>) {
-        let Some(at_ns) = self.start.filter(|at| *at <= bus.now_ns()) else { return };
-        let room = if self.chain() { STAGES } else { 1 };
-        let inside = self.jobs_inside();
-        if inside >= room {
-            return;
-        }
-        let busy_ns = self.busy_ns(&self.scalars);
-        let faults = *bus.faults();
-        let fate = if bus.strikes(faults.stuck) {
-            Fate::Stuck
-        } else if bus.strikes(faults.hang) {
-            Fate::Hang
-        } else {
-            Fate::Good
-        };
-        let jitter_ns = bus.rng().u64(..=busy_ns / 8);
-        let ends_at_ns = at_ns.saturating_add(busy_ns).saturating_add(jitter_ns);
-        let job = Job { pointers: self.pointers, scalars: self.scalars, ends_at_ns, fate };
-        if let Some(place) = self.jobs.get_mut(inside) {
-            *place = Some(job);
-        }
-        if self.chain() {
-            self.taken(at_ns, bus);
-        }
-    }
-
-    /// AP_READY.
-    fn taken(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
-        self.start = None;
-        self.ready = true;
-        self.raises(at_ns, regs::CHANNEL_READY, bus);
-    }
-
-    /// ISR will get `bits`: at once, late or never.
-    fn raises(&mut self, at_ns: u64, bits: u32, bus: &mut SimBus<'_>) {
-        let faults = *bus.faults();
-        let at_ns = if bus.strikes(faults.lost_irq) {
-            u64::MAX
-        } else if bus.strikes(faults.late_irq) {
-            at_ns + bus.rng().u64(..=LATENCY_NS * 10)
-        } else {
-            at_ns
-        };
-        let [done, ready] = &mut self.raise;
-        *(if bits == regs::CHANNEL_DONE { done } else { ready }) = (at_ns, bits);
-    }
-
-    /// The oldest job ends: all that it writes is written now.
-    fn run(&mut self, job: Job, bus: &mut SimBus<'_>) {
-        let Self { map, compute, .. } = self;
-        let mut call = KernelCall { map, pointers: &job.pointers, scalars: &job.scalars, bus: &mut *bus };
-        // A kernel does not tell what its master was answered.
-        self.results = compute(&mut call).unwrap_or_default();
-        let [oldest, next] = &mut self.jobs;
-        *oldest = next.take();
-        self.done = true;
-        self.raises(job.ends_at_ns, regs::CHANNEL_DONE, bus);
-        if !self.chain() {
-            self.taken(job.ends_at_ns, bus);
-        }
-    }
-
-    /// The first operand that the kernel writes.
-    fn output(&self) -> Option<usize> {
-        self.map.operands().iter().position(|spec| spec.direction.device_writes())
-    }
-
-    /// The word of an argument at `offset`.
-    fn argument(&mut self, offset: usize) -> Option<Word<'_>> {
-        let pointers = self.map.pointers().iter().map(|each| (each.offset(), each.bits())).zip(&mut self.pointers);
-        let scalars = self.map.scalars().iter().map(|each| (each.offset(), each.bits())).zip(&mut self.scalars);
-        pointers.chain(scalars).find_map(|((at, bits), word)| match (offset.checked_sub(at)?, bits > 32) {
-            (0, wide) => Some(Word { word, high: false, wide }),
-            (4, true) => Some(Word { word, high: true, wide: true }),
-            _ => None,
-        })
-    }
-
-    /// The word of a result at `offset`.
-    fn result(&self, offset: usize) -> u32 {
-        let mut index = 0;
-        for result in self.map.results() {
-            for word in 0..result.words() {
-                if offset == result.offset() + 4 * word {
-                    return self.results.get(index).copied().unwrap_or(0);
-                }
-                index += 1;
-            }
-        }
-        0
     }
 }
 
