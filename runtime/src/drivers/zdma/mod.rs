@@ -46,33 +46,22 @@ mod model;
 pub mod regs;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub(crate) mod row;
+mod setup;
+mod stop;
+mod walk;
 
 #[cfg(feature = "sim")]
 pub use self::model::{SimZdma, ZdmaModel};
 use crate::{
-    hw::{
-        Device,
-        irq::{poll_every, poll_until},
-    },
-    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver, fixed},
+    hw::Device,
+    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, fixed},
     mem::{CpuBuf, DevBuf, DevSlice, DriverBuf, Port},
     types::platform::forward_as_fd,
-    types::{DevAddr, Error, Refused, Result, Timeout},
+    types::{Error, Refused, Result, Timeout},
 };
-use jobs::{Jobs, Launch};
+use jobs::Jobs;
 use list::{PAIR_BYTES, PAIRS_MIN};
-
-/// How long stopping waits for a channel's end, beside its copy, and once more after EN was cleared: 4 KiB, all that the channels' common
-/// buffer holds, take 5 µs at 1 GB/s; a thousand times that and more, for an interconnect that others congest.
-const STOP_US: u32 = 10_000;
-/// How long the kernel waits for the copy's end, where this program is gone: nearly all that its polls may wait together (a second).
-const PROGRAM_US: u32 = 900_000;
-/// So many bytes of the last copy take a microsecond: 100 MB/s, an eighth of what 64 bits carry at 100 MHz.
-const STOP_BYTES_PER_US: u32 = 100;
-/// Between two looks while it waits: no interrupt announces the end of a stop.
-const STOP_STEP_US: u32 = 50;
-/// Looks in a row that must find the channel idle: one right after a doorbell could come before STATUS knows of it.
-const IDLE_LOOKS: u32 = 2;
+use setup::is_zdma;
 
 /// The driver of one channel. `'p` is how long its descriptors' memory lives; in simple mode there are none.
 ///
@@ -148,167 +137,6 @@ impl<'p, D: Device> Zdma<'p, D> {
         }
         Ok(Self { device, jobs: Jobs::new(Some(descriptors)), stopped: true })
     }
-
-    /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or
-    /// it goes on.
-    fn list_ended(&mut self, timeout: Timeout) -> Result<bool> {
-        if !self.jobs.are_running() {
-            return Ok(false);
-        }
-        let (mut isr, mut status) = (0, regs::STATE_BUSY);
-        // An error ends the waiting at once, and the engine stops the channel. DMA_DONE is not
-        // enough: STATUS must agree.
-        let ended = poll_until(&self.device, timeout, |device| {
-            isr = regs::ISR.read(device);
-            if isr == u32::MAX || isr & (regs::INT_DONE | regs::INT_FATAL) == 0 {
-                return false;
-            }
-            status = regs::STATUS.read(device);
-            isr & regs::INT_FATAL != 0 || regs::is_idle(status)
-        })?;
-        if ended {
-            // SAFETY: acknowledging moves no data.
-            unsafe { regs::ISR.write(&self.device, isr & regs::INT_ALL) };
-            match self.verdict(isr, status) {
-                Ok(()) => self.jobs.all_ended(),
-                Err(fault) => self.jobs.failed(fault, self.done_for_certain(isr, status)),
-            }
-        }
-        Ok(ended)
-    }
-
-    /// How many bytes at the beginning of a list that failed are where they belong. TOTAL_BYTE
-    /// counts also after an error, and in no order that a manual tells. Only where the error was at
-    /// the reading side is all that it counts the beginning; and only an idle channel has come to
-    /// its end.
-    fn done_for_certain(&self, isr: u32, status: u32) -> u32 {
-        let of_reading = regs::INT_READ | regs::INT_SRC_DESCRIPTOR;
-        let certain = regs::is_idle(status) && isr & of_reading != 0 && isr & regs::INT_FATAL & !of_reading == 0;
-        if certain { regs::TOTAL_BYTE.read(&self.device) } else { 0 }
-    }
-
-    /// Starts the jobs that wait, where the channel is idle.
-    fn launch(&mut self) -> Result<()> {
-        let coherent = self.device.port().coherent;
-        let Some(Launch { from, to, bytes, list }) = self.jobs.launch(coherent)? else { return Ok(()) };
-        let device = &self.device;
-        let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
-        // SAFETY: the operands of every job that waits were handed over (`submit`), and `check`
-        // found the second one of each large enough for all of the first; so the transfers that EN
-        // starts stay inside them, whether the registers describe one or the list does.
-        unsafe {
-            regs::ISR.write(device, regs::INT_ALL);
-            // Whatever it counted so far. Writing 1 clears a bit (UG1087), as AMD's own driver does
-            // it.
-            regs::TOTAL_BYTE.write(device, regs::TOTAL_BYTE.read(device));
-            if let Some(DevAddr(list)) = list {
-                regs::CTRL0.write(device, regs::POINT_TYPE_MEMORY);
-                regs::SRC_START.write(device, DevAddr(list));
-                regs::DST_START.write(device, DevAddr(list.wrapping_add(regs::DESCRIPTOR_BYTES as u64)));
-            } else {
-                regs::CTRL0.write(device, 0);
-                regs::SRC_ADDR.write(device, from);
-                regs::SRC_SIZE.write(device, bytes);
-                regs::SRC_WORD3.write(device, word3);
-                regs::DST_ADDR.write(device, to);
-                regs::DST_SIZE.write(device, bytes);
-                regs::DST_WORD3.write(device, word3);
-            }
-            regs::CTRL2.write(device, regs::ENABLE);
-        }
-        Ok(())
-    }
-
-    /// What the finished list says of itself. Registers of a device are distrusted: they are
-    /// compared, not used.
-    fn verdict(&self, isr: u32, status: u32) -> Result<()> {
-        if isr & regs::INT_FATAL != 0 || status & regs::STATE == regs::STATE_FAILED {
-            return Err(Error::Fault { device: "zdma", status: isr, what: regs::describe(isr) });
-        }
-        let done_bytes = regs::TOTAL_BYTE.read(&self.device);
-        let need_bytes = self.jobs.running_bytes();
-        if done_bytes != need_bytes {
-            return Err(Error::ShortTransfer { need_bytes: u64::from(need_bytes), done_bytes: u64::from(done_bytes) });
-        }
-        Ok(())
-    }
-
-    /// Waits for the channel's end, and only where none comes clears EN under it; with its interrupts masked.
-    ///
-    /// A copy ends by itself, and at its end STATUS is known to be true. What a channel at work does when EN is cleared no source says,
-    /// only that it can be disabled at any time and that a paused one then leaves its state (UG1085, "DMA Controller Functional
-    /// Description", "Channel Disabled"): so that comes last, when the copy should have ended long ago.
-    fn halt(&mut self) -> Result<()> {
-        // SAFETY: masking moves no data.
-        unsafe { regs::IDS.write(&self.device, regs::INT_ALL) };
-        let copy_us = STOP_US + self.jobs.running_bytes() / STOP_BYTES_PER_US;
-        let mut left_over = self.not_idle(copy_us);
-        // SAFETY: clearing EN starts nothing; CONT with EN at 0 leads from the paused state to the disabled one.
-        unsafe {
-            regs::CTRL2.write(&self.device, 0);
-            if left_over == Some(regs::STATE_PAUSED) {
-                regs::CTRL0.write(&self.device, regs::CTRL0.read(&self.device) | regs::CONTINUE);
-            }
-        }
-        if left_over.is_some() {
-            left_over = self.not_idle(STOP_US);
-        }
-        if let Some(status) = left_over {
-            return Err(Error::WillNotStop { device: "zdma", status, waited_us: copy_us + STOP_US });
-        }
-        // SAFETY: acknowledging moves no data.
-        unsafe { regs::ISR.write(&self.device, regs::INT_ALL) };
-        Ok(())
-    }
-
-    /// Waits until the channel is idle, at most for `limit_us`: `None`, or what STATUS said last.
-    fn not_idle(&mut self, limit_us: u32) -> Option<u32> {
-        let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
-        // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
-        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(limit_us), |device| {
-            status = regs::STATUS.read(device);
-            idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
-            idle_looks >= IDLE_LOOKS
-        });
-        (idle_looks < IDLE_LOOKS).then_some(status)
-    }
-
-    /// The registers that no job changes, also after a reset from outside. The channel is stopped: while it is enabled they must not
-    /// change.
-    fn configure(&self) -> Result<()> {
-        let device = &self.device;
-        let (data, descriptors) = match device.port().coherent {
-            true => (regs::DATA_COHERENT, regs::DSCR_COHERENT),
-            false => (regs::DATA_PLAIN, regs::DSCR_PLAIN),
-        };
-        // SAFETY: attributes, limits and interrupt masks move no data.
-        unsafe {
-            regs::CTRL1.write(device, regs::ISSUE_MOST);
-            regs::FCI.write(device, 0);
-            regs::DATA_ATTR.write(device, data);
-            regs::DSCR_ATTR.write(device, descriptors);
-            regs::IEN.write(device, regs::INT_DONE | regs::INT_FATAL);
-        }
-        match regs::DATA_ATTR.read(device) {
-            holds if holds == data => Ok(()),
-            found => Err(Error::WrongDevice { device: "zdma", register: "ZDMA_CH_DATA_ATTR", expected: data, found }),
-        }
-    }
-}
-
-/// Is this window large enough for a ZDMA, and zero where a ZDMA is?
-fn is_zdma(device: &impl Device) -> Result<()> {
-    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
-    if have_bytes < need_bytes {
-        return Err(Error::RegisterWindow { device: "zdma", need_bytes, have_bytes });
-    }
-    for (name, register, zeroes) in regs::ZEROES {
-        let found = register.read(device);
-        if found & zeroes != 0 {
-            return Err(Error::WrongDevice { device: "zdma", register: name, expected: found & !zeroes, found });
-        }
-    }
-    Ok(())
 }
 
 // SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, with over-fetch off no
@@ -395,15 +223,8 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
         self.device.arm_irq()
     }
 
-    /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is disabled no source says. EN is set from
-    /// the doorbell on, also while the channel pauses, and in what a device reads as that is gone.
     fn stop_program(&self) -> StopProgram {
-        StopProgram::new(&[
-            StopStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),
-            StopStep::poll_until(regs::CTRL2.offset(), regs::ENABLE, 0, PROGRAM_US),
-            StopStep::poll_while(regs::STATUS.offset(), regs::STATE, regs::STATE_BUSY, STOP_US),
-        ])
-        .unwrap_or_default()
+        self.program()
     }
 }
 

@@ -1,0 +1,83 @@
+#![allow(unsafe_code, reason = "EN and interrupt masks are registers")]
+//! How a channel is stopped: its copy ends by itself, and EN is cleared only where no end comes.
+//! Where this program is gone, Linux' kernel waits for the copy by a program of steps.
+
+use super::{Zdma, regs};
+use crate::{
+    hw::{Device, irq::poll_every},
+    job::{StopProgram, StopStep},
+    types::{Error, Result, Timeout},
+};
+
+/// How long stopping waits for a channel's end, beside its copy, and once more after EN was
+/// cleared: 4 KiB, all that the channels' common buffer holds, take 5 µs at 1 GB/s; a thousand
+/// times that and more, for an interconnect that others congest.
+const STOP_US: u32 = 10_000;
+/// How long the kernel waits for the copy's end, where this program is gone: nearly all that its
+/// polls may wait together (a second).
+const PROGRAM_US: u32 = 900_000;
+/// So many bytes of the last copy take a microsecond: 100 MB/s, an eighth of what 64 bits carry at
+/// 100 MHz.
+const STOP_BYTES_PER_US: u32 = 100;
+/// Between two looks while it waits: no interrupt announces the end of a stop.
+const STOP_STEP_US: u32 = 50;
+/// Looks in a row that must find the channel idle: one right after a doorbell could come before
+/// STATUS knows of it.
+const IDLE_LOOKS: u32 = 2;
+
+impl<D: Device> Zdma<'_, D> {
+    /// Waits for the channel's end, and only where none comes clears EN under it; with its
+    /// interrupts masked.
+    ///
+    /// A copy ends by itself, and at its end STATUS is known to be true. What a channel at work
+    /// does when EN is cleared no source says, only that it can be disabled at any time and that a
+    /// paused one then leaves its state (UG1085, "DMA Controller Functional Description", "Channel
+    /// Disabled"): so that comes last, when the copy should have ended long ago.
+    pub(super) fn halt(&mut self) -> Result<()> {
+        // SAFETY: masking moves no data.
+        unsafe { regs::IDS.write(&self.device, regs::INT_ALL) };
+        let copy_us = STOP_US + self.jobs.running_bytes() / STOP_BYTES_PER_US;
+        let mut left_over = self.not_idle(copy_us);
+        // SAFETY: clearing EN starts nothing; CONT with EN at 0 leads from the paused state to the
+        // disabled one.
+        unsafe {
+            regs::CTRL2.write(&self.device, 0);
+            if left_over == Some(regs::STATE_PAUSED) {
+                regs::CTRL0.write(&self.device, regs::CTRL0.read(&self.device) | regs::CONTINUE);
+            }
+        }
+        if left_over.is_some() {
+            left_over = self.not_idle(STOP_US);
+        }
+        if let Some(status) = left_over {
+            return Err(Error::WillNotStop { device: "zdma", status, waited_us: copy_us + STOP_US });
+        }
+        // SAFETY: acknowledging moves no data.
+        unsafe { regs::ISR.write(&self.device, regs::INT_ALL) };
+        Ok(())
+    }
+
+    /// Waits until the channel is idle, at most for `limit_us`: `None`, or what STATUS said last.
+    fn not_idle(&mut self, limit_us: u32) -> Option<u32> {
+        let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
+        // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
+        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(limit_us), |device| {
+            status = regs::STATUS.read(device);
+            idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
+            idle_looks >= IDLE_LOOKS
+        });
+        (idle_looks < IDLE_LOOKS).then_some(status)
+    }
+
+    /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is
+    /// disabled no source says. EN is set from the doorbell on, also while the channel pauses, and
+    /// in what a device reads as that is gone.
+    pub(super) fn program(&self) -> StopProgram {
+        StopProgram::new(&[
+            StopStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),
+            StopStep::poll_until(regs::CTRL2.offset(), regs::ENABLE, 0, PROGRAM_US),
+            StopStep::poll_while(regs::STATUS.offset(), regs::STATE, regs::STATE_BUSY, STOP_US),
+        ])
+        .unwrap_or_default()
+    }
+}
