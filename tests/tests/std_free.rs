@@ -65,6 +65,8 @@ fn the_reading_itself_is_right() {
     let text = "#[cfg(test)]\nextern crate std;\nuse core::fmt;\n#[cfg(test)]\nmod tests {\n  use std::vec;\n  fn f() {}\n}\nfn g() {}\n";
     assert_eq!(built(text).split_whitespace().collect::<Vec<_>>(), ["use", "core::fmt;", "fn", "g()", "{}"]);
     assert_eq!(built(text).lines().count(), text.lines().count(), "lines keep their numbers");
+    assert_eq!(built("//! Tests.\n#![cfg(test)]\nuse std::vec;\nfn g() {}\n").trim(), "", "a file of tests");
+    assert!(names(&built("mod a { #![cfg(test)]\n}\nuse std::vec;\n"), "std"), "a module of tests ends");
 }
 
 #[test]

@@ -25,13 +25,16 @@ pub(crate) fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The code that is built, line for line: without comments, and without what follows
-/// `#[cfg(test)]` (an item or a module, to its end).
+/// `#[cfg(test)]` (an item or a module, to its end) or `#![cfg(test)]` (the rest of the file).
 pub(crate) fn built(text: &str) -> String {
     let mut kept = String::new();
     // Open braces since `#[cfg(test)]`, and whether its item has begun one.
     let mut skipped: Option<(i32, bool)> = None;
     for line in text.lines() {
         let code = line.split("//").next().unwrap_or_default();
+        if code == "#![cfg(test)]" {
+            break;
+        }
         if code.trim() == "#[cfg(test)]" {
             skipped = Some((0, false));
             kept.push('\n');
