@@ -1,0 +1,240 @@
+#![allow(unsafe_code, reason = "a descriptor is the runtime's, which has it open while it calls")]
+//! The module: what its ioctls and its sync files do, what it keeps between calls, and what it
+//! counts.
+
+use super::{Config, memory::Memory};
+use contigo::{
+    Align, Direction,
+    linux::memory::u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
+};
+use std::{
+    fs,
+    ops::Range,
+    os::fd::{BorrowedFd, IntoRawFd},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    thread::ThreadId,
+};
+
+/// Which way an effective sync went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// To the CPU.
+    ForCpu,
+    /// To the device.
+    ForDevice,
+}
+
+/// A sync that took effect: what the module asked of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Synced {
+    /// Which way.
+    pub command: Command,
+    /// Which bytes.
+    pub range: Range<u64>,
+    /// For what.
+    pub direction: Direction,
+}
+
+/// What the module keeps between calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// `sync_offset`.
+    pub offset: u64,
+    /// `sync_size`.
+    pub size: u64,
+    /// `sync_direction`: 0 both, 1 to the device, 2 from it.
+    pub direction: u64,
+    /// `sync_owner`: 0 the CPU, 1 the device.
+    pub owner: u64,
+    /// `sync_mode`.
+    pub mode: u64,
+}
+
+/// What stands in for the module's ioctls. Clones are the same module.
+#[derive(Clone, Debug)]
+pub struct FakeIoctl(pub(super) Arc<Module>);
+
+#[derive(Debug)]
+pub(super) struct Module {
+    pub(super) config: Config,
+    pub(super) root: tempfile::TempDir,
+    pub(super) kept: Mutex<Kept>,
+    pub(super) memory: Mutex<Memory>,
+    pub(super) log: Mutex<Vec<Synced>>,
+    pub(super) inside: AtomicU64,
+    pub(super) overlaps: AtomicU64,
+    pub(super) effective: AtomicU64,
+    // Who is between the first write to a sync file and the command.
+    pub(super) sequence: Mutex<Option<ThreadId>>,
+}
+
+impl FakeIoctl {
+    /// `SET_SYNC_FOR_CPU` and `SET_SYNC_FOR_DEVICE`: a packed word, which is also what
+    /// `sync_for_cpu` and `sync_for_device` take.
+    ///
+    /// # Errors
+    /// EINVAL for a range past the end.
+    pub fn sync_word(&self, command: Command, word: u64) -> Result<(), i32> {
+        self.present()?;
+        let _call = self.enter();
+        self.run(command, word)
+    }
+
+    /// What the module does with a word: `udmabuf_sync_command_argments` and the kernel's
+    /// `dma_sync_single_for_…` after it.
+    fn run(&self, command: Command, word: u64) -> Result<(), i32> {
+        if word == 0 {
+            return Ok(());
+        }
+        let mut kept = lock(&self.0.kept);
+        let (offset, size, direction) =
+            if word & !1 == 0 { (kept.offset, kept.size, kept.direction) } else { (word >> 32, word & 0xFFFF_FFF0, (word >> 2) & 3) };
+        if offset.wrapping_add(size) > self.0.config.size_bytes {
+            return Err(libc::EINVAL);
+        }
+        let direction = match direction {
+            1 => Direction::ToDevice,
+            2 => Direction::FromDevice,
+            _ => Direction::Bidirectional,
+        };
+        kept.owner = u64::from(command == Command::ForDevice);
+        if size > 0 && self.0.config.coherent != Some(true) {
+            lock(&self.0.memory).sync(command, offset as usize..(offset + size) as usize, direction);
+        }
+        lock(&self.0.log).push(Synced { command, range: offset..offset + size, direction });
+        self.0.effective.fetch_add(1, SeqCst);
+        Ok(())
+    }
+
+    fn present(&self) -> Result<(), i32> {
+        if self.0.effective.load(SeqCst) >= self.0.config.vanish_after { Err(libc::ENODEV) } else { Ok(()) }
+    }
+
+    fn enter(&self) -> Inside<'_> {
+        if self.0.inside.fetch_add(1, SeqCst) > 0 {
+            self.0.overlaps.fetch_add(1, SeqCst);
+        }
+        Inside(&self.0.inside)
+    }
+}
+
+/// A call in progress.
+struct Inside<'a>(&'a AtomicU64);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+impl UDmaBufIoctl for FakeIoctl {
+    fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
+        // Opened without O_SYNC: the real module would look at it when the block is mapped.
+        let details = fs::read_to_string(format!("/proc/self/fdinfo/{device}")).map_err(|_| libc::EBADF)?;
+        let flags = details.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim();
+        let flags = i32::from_str_radix(flags, 8).unwrap();
+        assert_eq!(flags & (libc::O_SYNC | libc::O_CLOEXEC), libc::O_CLOEXEC);
+        let config = &self.0.config;
+        if let Some(told) = config.dev_info {
+            return told;
+        }
+        if !config.ioctls {
+            return Err(libc::ENOTTY);
+        }
+        self.present()?;
+        let coherent = u64::from(config.coherent == Some(true));
+        let flags = u64::from(config.dma_mask_bits) | coherent << 9 | u64::from(config.quirk_mmap_mode) << 10;
+        Ok(DevInfo { flags, size: config.size_bytes, addr: config.phys_addr })
+    }
+
+    fn get_sync(&self, _device: i32) -> Result<SyncArgs, i32> {
+        if !self.0.config.ioctls {
+            return Err(libc::ENOTTY);
+        }
+        self.present()?;
+        let kept = *lock(&self.0.kept);
+        let flags = kept.direction << 2 | kept.mode << 8 | kept.owner << 16;
+        Ok(SyncArgs { flags, size: kept.size, offset: kept.offset })
+    }
+
+    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
+        if !self.0.config.ioctls {
+            return Err(libc::ENOTTY);
+        }
+        self.present()?;
+        if !size.is_multiple_of(crate::fake_dma_heap::page_bytes()) || size > self.0.config.size_bytes {
+            return Err(libc::EINVAL);
+        }
+        // The block's own file in the place of a dma-buf over it: the same bytes.
+        // SAFETY: the descriptor is the runtime's, open while it calls.
+        let device = unsafe { BorrowedFd::borrow_raw(device) };
+        device.try_clone_to_owned().map(IntoRawFd::into_raw_fd).map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))
+    }
+
+    fn set_sync(&self, _device: i32, args: &SyncArgs) -> Result<(), i32> {
+        if !self.0.config.ioctls {
+            return Err(libc::ENOTTY);
+        }
+        self.present()?;
+        let _call = self.enter();
+        {
+            let mut kept = lock(&self.0.kept);
+            if let direction @ 0..=2 = (args.flags >> 2) & 3 {
+                kept.direction = direction;
+            }
+            kept.offset = args.offset;
+            if args.size > 0 {
+                kept.size = args.size;
+            }
+            let mode = (args.flags >> 8) & 0xFF;
+            if mode > 0 {
+                kept.mode = mode;
+            }
+        }
+        std::thread::sleep(self.0.config.rest);
+        // The header's numbers, spelled out: the runtime's own constants would hide a wrong one.
+        match args.flags & 3 {
+            1 => self.run(Command::ForCpu, 1),
+            3 => self.run(Command::ForDevice, 1),
+            _ => Ok(()),
+        }
+    }
+
+    fn granule(&self) -> Align {
+        self.0.config.line
+    }
+
+    fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
+        self.present()?;
+        // The descriptor is that of the file it is said to be.
+        let link = fs::read_link(format!("/proc/self/fd/{file}")).map_err(|_| libc::EBADF)?;
+        let file_name = link.file_name().unwrap().to_str().unwrap().trim_end_matches(" (deleted)").to_owned();
+        assert_eq!(file_name, name);
+        let value: u64 = std::str::from_utf8(text).unwrap().trim_end().parse().map_err(|_| libc::EINVAL)?;
+        let me = std::thread::current().id();
+        let before = lock(&self.0.sequence).replace(me);
+        if before.is_some_and(|other| other != me) {
+            self.0.overlaps.fetch_add(1, SeqCst);
+        }
+        std::thread::sleep(self.0.config.rest);
+        match name {
+            "sync_offset" => lock(&self.0.kept).offset = value,
+            "sync_size" => lock(&self.0.kept).size = value,
+            "sync_direction" if value <= 2 => lock(&self.0.kept).direction = value,
+            "sync_for_cpu" | "sync_for_device" => {
+                let done = self.run(if name == "sync_for_cpu" { Command::ForCpu } else { Command::ForDevice }, value);
+                *lock(&self.0.sequence) = None;
+                done?;
+            }
+            _ => return Err(libc::EINVAL),
+        }
+        Ok(text.len())
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap()
+}
