@@ -1,0 +1,141 @@
+//! Names, files and numbers that are refused when a block is opened.
+
+use super::{BLOCK, fake, old};
+use contigo::{
+    Error, UDmaBuf,
+    linux::memory::u_dma_buf::seam::{DevInfo, RealIoctl, Roots},
+};
+use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
+use std::{fs, sync::Arc};
+
+#[test]
+fn a_block_is_opened_once_at_a_time() {
+    let fake = fake();
+    let first = fake.open().unwrap();
+    assert_eq!(fake.open().unwrap_err(), Error::InUse { errno: libc::EWOULDBLOCK });
+    drop(first);
+    fake.open().unwrap();
+}
+
+/// The module has no device of this name.
+const NOT_THERE: Error = Error::Os { call: "open(/sys/class/u-dma-buf/<name>)", errno: libc::ENOENT };
+
+#[test]
+fn a_name_is_one_file_name() {
+    let long = "u".repeat(64);
+    for name in ["", ".", "..", "a/b", "/dev/mem", "a\0b", &long] {
+        assert_eq!(UDmaBuf::open(name).unwrap_err(), Error::BadName { len_bytes: name.len(), max_bytes: 63 }, "{name:?}");
+    }
+    let longest = "u".repeat(63);
+    assert_eq!(UDmaBuf::open(&longest).unwrap_err(), NOT_THERE);
+    FakeUDmaBuf::new(Config { name: longest, ..Config::default() }).open().unwrap();
+}
+
+#[test]
+fn a_path_that_does_not_fit_is_refused() {
+    let long = "d".repeat(300);
+    for root in [&*long, "a\0b"] {
+        let roots = Roots { dev: "/dev", class: root };
+        // SAFETY: there is no such device, or the file is this test\'s own.
+        let error = unsafe { UDmaBuf::open_with("udmabuf0", roots, Arc::new(RealIoctl), false) }.unwrap_err();
+        assert_eq!(error, Error::BadName { len_bytes: root.len() + "/u-dma-buf/udmabuf0".len(), max_bytes: 255 });
+    }
+}
+
+/// Opening `/dev/watchdog` starts it, and a UIO device's counts as its user.
+#[test]
+fn a_device_file_alone_is_not_a_u_dma_buf_and_is_not_opened() {
+    let fake = FakeUDmaBuf::new(Config::default());
+    fs::remove_dir_all(fake.class_dir()).unwrap();
+    // Who opens it finds the lock: `InUse`.
+    let locked = fs::File::open(fake.device_file()).unwrap();
+    locked.lock().unwrap();
+    assert_eq!(fake.open().unwrap_err(), NOT_THERE);
+}
+
+#[test]
+fn a_missing_attribute_an_empty_an_unreadable_and_a_nonsensical_one_are_four_errors() {
+    for name in ["size", "phys_addr"] {
+        let fake = FakeUDmaBuf::new(old());
+        fake.remove(name);
+        assert_eq!(fake.open().unwrap_err(), Error::AttributeMissing { name });
+    }
+    for name in ["size", "phys_addr", "dma_coherent", "sync_mode"] {
+        let fake = FakeUDmaBuf::new(old());
+        for text in ["", "\n", "  \n"] {
+            fake.set(name, text);
+            assert_eq!(fake.open().unwrap_err(), Error::AttributeEmpty { name });
+        }
+        let padded = "0".repeat(64);
+        for (text, value) in [("12 34\n", 12), ("-1\n", 0), ("0x\n", 0), ("0x1g\n", 1), ("yes\n", 0), ("1\0", 1), (&*padded, 0)] {
+            fake.set(name, text);
+            assert_eq!(fake.open().unwrap_err(), Error::AttributeNonsense { name, value }, "{text:?}");
+        }
+        fake.set(name, "0x10000000000000000\n");
+        assert_eq!(fake.open().unwrap_err(), Error::AttributeNonsense { name, value: 1 << 60 });
+        fake.set(name, "18446744073709551616\n");
+        assert_eq!(fake.open().unwrap_err(), Error::AttributeNonsense { name, value: 1_844_674_407_370_955_161 });
+        fake.make_unreadable(name);
+        assert_eq!(fake.open().unwrap_err(), Error::AttributeUnreadable { name, errno: libc::EISDIR });
+    }
+}
+
+#[test]
+fn an_old_module_without_a_way_to_sync_is_refused_when_it_is_opened() {
+    for name in ["sync_offset", "sync_size", "sync_direction", "sync_for_cpu", "sync_for_device"] {
+        let fake = FakeUDmaBuf::new(old());
+        fake.make_unreadable(name);
+        assert_eq!(fake.open().unwrap_err(), Error::AttributeUnreadable { name, errno: libc::EISDIR });
+        let fake = FakeUDmaBuf::new(old());
+        fake.remove(name);
+        assert_eq!(fake.open().unwrap_err(), Error::AttributeMissing { name });
+    }
+}
+
+#[test]
+fn numbers_that_cannot_be_are_refused() {
+    let nonsense = |name, value| Error::AttributeNonsense { name, value };
+    let open = |config: Config| FakeUDmaBuf::new(config).open().unwrap_err();
+    for base in [Config::default(), old()] {
+        assert_eq!(open(Config { phys_addr: 0, ..base.clone() }), nonsense("phys_addr", 0));
+        let last_page = u64::MAX - 4095;
+        assert_eq!(open(Config { phys_addr: last_page, ..base.clone() }), nonsense("phys_addr", last_page));
+        for (size_bytes, len_bytes) in [(0, 0), (63, 63), (4096 + 32, 4128)] {
+            let refused = Error::BlockSize { len_bytes, need_bytes: 64, line_bytes: 64 };
+            assert_eq!(open(Config { size_bytes, ..base.clone() }), refused);
+        }
+        assert_eq!(open(Config { sync_mode: 8, ..base }), nonsense("sync_mode", 8));
+    }
+    let fake = FakeUDmaBuf::new(old());
+    fake.set("dma_coherent", "2\n");
+    assert_eq!(fake.open().unwrap_err(), nonsense("dma_coherent", 2));
+}
+
+#[test]
+fn ioctls_and_attributes_must_agree() {
+    let truth = DevInfo { flags: 32, size: BLOCK as u64, addr: 0x3820_0000 };
+    for (told, name, value) in [
+        (DevInfo { size: truth.size * 2, ..truth }, "size", truth.size),
+        (DevInfo { addr: 0x1000_0000, ..truth }, "phys_addr", truth.addr),
+        (DevInfo { flags: 32 | 1 << 9, ..truth }, "dma_coherent", 0),
+    ] {
+        let fake = FakeUDmaBuf::new(Config { dev_info: Some(Ok(told)), ..Config::default() });
+        assert_eq!(fake.open().unwrap_err(), Error::AttributeNonsense { name, value });
+        // With nobody to disagree with, the ioctl is believed.
+        fake.remove(name);
+        fake.open().unwrap();
+    }
+}
+
+#[test]
+fn a_mode_that_maps_uncached_without_o_sync_is_refused() {
+    for base in [Config::default(), old()] {
+        for sync_mode in 0..=4 {
+            FakeUDmaBuf::new(Config { sync_mode, ..base.clone() }).open().unwrap();
+        }
+        for sync_mode in 5..=7 {
+            let error = FakeUDmaBuf::new(Config { sync_mode, ..base.clone() }).open().unwrap_err();
+            assert!(matches!(error, Error::Unsuitable { name: "sync_mode", value, .. } if value == sync_mode), "{error}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Syncs: their ranges and directions, two threads, signals, and a module that goes away.
+
+use super::{BLOCK, cpu_read, cpu_write, fake, old, synced};
+use contigo::{
+    Align, Backend, Direction, Error, SyncScope,
+    linux::memory::u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
+};
+use contigo_testkit::{
+    direct::DirectSync as _,
+    fake_u_dma_buf::{Command, Config, FakeIoctl, FakeUDmaBuf, Kept},
+};
+use std::{
+    fs,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering::SeqCst},
+    },
+    thread,
+    time::Duration,
+};
+
+#[test]
+fn coherent_memory_is_never_synced() {
+    for config in [Config { coherent: Some(true), ..Config::default() }, Config { coherent: Some(true), ..old() }] {
+        let fake = FakeUDmaBuf::new(config);
+        let block = fake.open().unwrap();
+        assert_eq!((block.mapping().scope, block.mapping().coherent), (SyncScope::Coherent, Some(true)));
+        block.device_sync(0..64, Direction::Bidirectional).unwrap();
+        assert_eq!(fake.log(), []);
+    }
+}
+
+#[test]
+fn ranges_are_rounded_out_to_whole_lines_and_stay_inside() {
+    for config in [Config::default(), old()] {
+        let fake = FakeUDmaBuf::new(config);
+        let block = fake.open().unwrap();
+        block.device_sync(100..101, Direction::ToDevice).unwrap();
+        block.cpu_sync(63..65, Direction::FromDevice).unwrap();
+        block.device_sync(BLOCK - 1..BLOCK, Direction::Bidirectional).unwrap();
+        block.cpu_sync(0..BLOCK, Direction::Bidirectional).unwrap();
+        let end = BLOCK as u64;
+        assert_eq!(
+            fake.log(),
+            [
+                synced(Command::ForDevice, 64..128, Direction::ToDevice),
+                synced(Command::ForCpu, 0..128, Direction::FromDevice),
+                synced(Command::ForDevice, end - 64..end, Direction::Bidirectional),
+                synced(Command::ForCpu, 0..end, Direction::Bidirectional),
+            ]
+        );
+        assert_eq!(fake.kept().owner, 0);
+    }
+}
+
+#[test]
+fn a_sync_leaves_the_sync_mode_alone() {
+    let fake = fake();
+    fake.open().unwrap().device_sync(0..64, Direction::FromDevice).unwrap();
+    assert_eq!(fake.kept(), Kept { offset: 0, size: 64, direction: 2, owner: 1, mode: 1 });
+}
+
+#[test]
+fn an_empty_range_does_nothing_at_all() {
+    for config in [Config::default(), old()] {
+        let fake = FakeUDmaBuf::new(config);
+        let block = fake.open().unwrap();
+        block.device_sync(256..512, Direction::ToDevice).unwrap();
+        let (log, kept) = (fake.log(), fake.kept());
+        // The module would run the command on the 256 bytes above, or change the owner.
+        block.cpu_sync(0..0, Direction::FromDevice).unwrap();
+        block.cpu_sync(BLOCK..BLOCK, Direction::FromDevice).unwrap();
+        assert_eq!((fake.log(), fake.kept()), (log, kept));
+    }
+}
+
+#[test]
+#[allow(clippy::reversed_empty_ranges, reason = "the case")]
+fn a_range_past_the_block_never_reaches_the_module() {
+    let fake = fake();
+    let block = fake.open().unwrap();
+    for range in [0..BLOCK + 1, BLOCK + 64..BLOCK + 64, 128..64, 0..usize::MAX] {
+        let refused = Error::OutOfRange { start: range.start, end: range.end, len_bytes: BLOCK };
+        assert_eq!(block.device_sync(range, Direction::ToDevice), Err(refused));
+    }
+    assert_eq!(fake.log(), []);
+    assert_eq!(fake.kept().offset, 0);
+}
+
+#[test]
+fn data_moves_only_with_a_sync_in_the_right_direction() {
+    for config in [Config::default(), old()] {
+        let fake = FakeUDmaBuf::new(config);
+        let block = fake.open().unwrap();
+        let mut seen = [0; 4];
+        cpu_write(&block, 70, b"ping");
+        fake.device_read(70, &mut seen);
+        assert_eq!(seen, [0xDD; 4], "without a sync the device reads what was there before");
+        block.device_sync(70..74, Direction::ToDevice).unwrap();
+        fake.device_read(70, &mut seen);
+        assert_eq!(&seen, b"ping");
+
+        block.device_sync(128..192, Direction::FromDevice).unwrap();
+        fake.device_write(130, b"pong");
+        assert_ne!(&cpu_read::<4, _>(&block, 130), b"pong", "without a sync the CPU reads its own line");
+        block.cpu_sync(128..192, Direction::FromDevice).unwrap();
+        assert_eq!(&cpu_read::<4, _>(&block, 130), b"pong");
+    }
+}
+
+#[test]
+fn a_fresh_block_holds_dirty_lines_until_they_are_synced() {
+    let fake = fake();
+    let block = fake.open().unwrap();
+    fake.device_write(0, b"device");
+    fake.evict(0..64);
+    block.cpu_sync(0..64, Direction::FromDevice).unwrap();
+    assert_eq!(cpu_read(&block, 0), [0; 6], "the eviction of a dirty line came after the device's write");
+    block.device_sync(0..BLOCK, Direction::Bidirectional).unwrap();
+    fake.device_write(0, b"device");
+    fake.evict(0..64);
+    block.cpu_sync(0..64, Direction::FromDevice).unwrap();
+    assert_eq!(&cpu_read::<6, _>(&block, 0), b"device");
+}
+
+#[test]
+fn syncs_of_two_threads_never_overlap() {
+    for config in [Config::default(), old()] {
+        let fake = FakeUDmaBuf::new(Config { rest: Duration::from_micros(300), ..config });
+        let block = fake.open().unwrap();
+        thread::scope(|scope| {
+            for index in 0..4 {
+                let block = &block;
+                scope.spawn(move || {
+                    let start = index * 4096;
+                    for _ in 0..8 {
+                        block.device_sync(start..start + 64 * (index + 1), Direction::ToDevice).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(fake.overlaps(), 0);
+        let log = fake.log();
+        for index in 0..4 {
+            let range = index * 4096..index * 4096 + 64 * (index + 1);
+            assert_eq!(log.iter().filter(|one| one.range == range).count(), 8, "{range:?}");
+        }
+    }
+}
+
+/// A module that does as the fake does, after `before` said how a call ends that does not get that far.
+struct Interposed<F> {
+    module: FakeIoctl,
+    before: F,
+}
+
+impl<F: Fn() -> Result<(), i32> + Send + Sync> UDmaBufIoctl for Interposed<F> {
+    fn granule(&self) -> Align {
+        self.module.granule()
+    }
+    fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
+        self.module.get_dev_info(device)
+    }
+    fn get_sync(&self, device: i32) -> Result<SyncArgs, i32> {
+        self.module.get_sync(device)
+    }
+    fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
+        (self.before)()?;
+        self.module.set_sync(device, args)
+    }
+    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
+        self.module.export(device, size)
+    }
+    fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
+        (self.before)()?;
+        self.module.write_attribute(file, name, text)
+    }
+}
+
+#[test]
+fn a_lock_that_is_not_given_back_is_an_error_and_not_a_hang() {
+    let fake = fake();
+    static ENTERED: AtomicU32 = AtomicU32::new(0);
+    static HOLD: Mutex<()> = Mutex::new(());
+    let before = || {
+        // Only the first call is held: without a lock the second would get through.
+        if ENTERED.fetch_add(1, SeqCst) == 0 {
+            drop(HOLD.lock().unwrap());
+        }
+        Ok(())
+    };
+    let block = fake.open_with(Arc::new(Interposed { module: fake.module().clone(), before }), false).unwrap();
+    thread::scope(|scope| {
+        let held = HOLD.lock().unwrap();
+        scope.spawn(|| block.device_sync(0..64, Direction::ToDevice).unwrap());
+        while ENTERED.load(SeqCst) == 0 {
+            thread::yield_now();
+        }
+        let second = block.cpu_sync(64..128, Direction::FromDevice);
+        drop(held);
+        assert!(matches!(second, Err(Error::Contended { .. })), "{second:?}");
+    });
+    assert_eq!(fake.log(), [synced(Command::ForDevice, 0..64, Direction::ToDevice)]);
+}
+
+#[test]
+fn a_signal_during_a_write_is_tried_again_but_not_for_ever() {
+    let fake = FakeUDmaBuf::new(old());
+    let calls = AtomicU32::new(0);
+    let every_other = move || if calls.fetch_add(1, SeqCst) & 1 == 0 { Err(libc::EINTR) } else { Ok(()) };
+    let block = fake.open_with(Arc::new(Interposed { module: fake.module().clone(), before: every_other }), false).unwrap();
+    block.device_sync(0..64, Direction::ToDevice).unwrap();
+    assert_eq!(fake.log(), [synced(Command::ForDevice, 0..64, Direction::ToDevice)]);
+    drop(block);
+    let block = fake.open_with(Arc::new(Interposed { module: fake.module().clone(), before: || Err(libc::EINTR) }), false).unwrap();
+    let storm = Error::AttributeUnreadable { name: "sync_offset", errno: libc::EINTR };
+    assert_eq!(block.device_sync(0..64, Direction::ToDevice), Err(storm));
+}
+
+#[test]
+fn a_module_that_vanishes_is_an_error() {
+    let fake = FakeUDmaBuf::new(Config { vanish_after: 1, ..Config::default() });
+    let block = fake.open().unwrap();
+    block.device_sync(0..64, Direction::ToDevice).unwrap();
+    let gone = Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_SET_SYNC)", errno: libc::ENODEV };
+    assert_eq!(block.cpu_sync(0..64, Direction::ToDevice), Err(gone));
+
+    let fake = FakeUDmaBuf::new(Config { vanish_after: 1, ..old() });
+    let block = fake.open().unwrap();
+    block.device_sync(0..64, Direction::ToDevice).unwrap();
+    let gone = Error::AttributeUnreadable { name: "sync_offset", errno: libc::ENODEV };
+    assert_eq!(block.cpu_sync(0..64, Direction::ToDevice), Err(gone));
+}
+
+#[test]
+fn a_sync_opens_nothing() {
+    let fake = FakeUDmaBuf::new(old());
+    let block = fake.open().unwrap();
+    fs::remove_dir_all(fake.class_dir()).unwrap();
+    fs::remove_file(fake.device_file()).unwrap();
+    block.device_sync(0..64, Direction::ToDevice).unwrap();
+    assert_eq!(fake.log(), [synced(Command::ForDevice, 0..64, Direction::ToDevice)]);
+}
