@@ -1,0 +1,221 @@
+//! Each driver's stop program, which runs when the program that drove the device is gone: how it is
+//! armed, and that it stops the device.
+
+use super::os;
+use contigo::{
+    Align, Device, Driver as _, Engine, Error, Irq, KernelPort, Mmio, Region, StopProgram, StopStep,
+    drivers::{
+        pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
+        zdma::{SimZdma, Zdma, regs as zdma},
+    },
+    forward,
+    linux::guard::seam::Step,
+    sim::{SimBoard, SimSpec},
+};
+use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};
+use contigo_testkit::{
+    conformance::{boards::OnSim, xor::Xor},
+    fake_port::{Event, FakePort, PortConfig},
+};
+use nix::libc;
+
+fn armed(kernel: &FakePort, arm: impl FnOnce(&KernelPort) -> Result<(), Error>) -> Vec<Step> {
+    let port = kernel.open_port().unwrap();
+    arm(&port).unwrap();
+    match kernel.log().pop() {
+        Some(Event::Armed(steps)) => steps,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_driver_leaves_what_stops_it() {
+    let kernel = FakePort::new(PortConfig::default());
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+
+    let device = SimGemm8::new(&board, board.port());
+    let engine = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
+    // SAFETY: the fake has no device: nothing is written.
+    let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
+    let write = |offset: usize, value| Step { kind: 1, offset_bytes: offset as u32, mask: u32::MAX, value, ..Step::default() };
+    let ctrl = Step { kind: 2, offset_bytes: gemm8::CTRL.offset() as u32, mask: 5, value: 4, timeout_us: 10_000, ..Step::default() };
+    assert_eq!(steps, [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0)]);
+
+    let device = SimZdma::new(&board, board.port());
+    let engine = Engine::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap();
+    // SAFETY: as above.
+    let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
+    let enable = Step { kind: 2, offset_bytes: zdma::CTRL2.offset() as u32, mask: 1, value: 0, timeout_us: 900_000, ..Step::default() };
+    let busy = Step { kind: 3, offset_bytes: zdma::STATUS.offset() as u32, mask: 3, value: 2, timeout_us: 10_000, ..Step::default() };
+    assert_eq!(steps, [write(zdma::IDS.offset(), zdma::INT_ALL), enable, busy]);
+
+    let device = SimPl330::new(&board, board.port());
+    let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    // SAFETY: the window is a simulated PL330's.
+    let driver = unsafe { Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 }) };
+    let engine = Engine::new(driver.unwrap()).unwrap();
+    // SAFETY: as above.
+    let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
+    assert_eq!(steps[2], write(pl330::DBGINST0.offset(), 0x0001_0301), "DMAKILL of channel 3");
+    let own = pl330::CHANNELS[3].csr.offset() as u32;
+    assert_eq!((steps[0].offset_bytes, steps[0].value, steps[6].offset_bytes, steps[6].value), (own, pl330::FAULTING_COMPLETING, own, 0));
+    let looked: Vec<_> = steps[7..].iter().map(|step| (step.kind, step.offset_bytes, step.mask, step.value, step.timeout_us)).collect();
+    let all: Vec<_> = pl330::CHANNELS.iter().map(|channel| (2, channel.csr.offset() as u32, 0xF, 0, 0)).collect();
+    assert_eq!(looked, all, "another channel that runs is memory that is kept");
+    let port = kernel.open_port().unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { engine.arm(&port, 1) }, Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)), "no such window");
+}
+
+/// A window that two have: who drives the device, and who stops it.
+struct Shared<'w, D>(&'w D);
+
+// SAFETY: the registers are the window's; in this test one writes them after the other.
+unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
+    forward!(|this| this.0 => len_bytes, read32, write32);
+}
+
+impl<D: Irq> Irq for Shared<'_, D> {
+    forward!(|this| this.0 => now_us);
+    fn wait(&self, _timeout_us: u32) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+// SAFETY: the window's.
+unsafe impl<D: Device> Device for Shared<'_, D> {
+    forward!(|this| this.0 => port);
+}
+
+/// What the kernel would do, done by the runtime on the model: the program stops a channel at work.
+#[test]
+fn a_program_stops_a_channel_that_never_ends() {
+    let board = SimBoard::new(3);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let device = SimPl330::new(&board, board.port());
+    let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    let window = device.window().unwrap();
+    // SAFETY: the window is a simulated PL330's, and the program that stops it is run in its
+    // driver's place.
+    let mut driver = unsafe { Pl330::open(Shared(&window), program) }.unwrap();
+    // DMALP forever: LOOP, NOP, DMALPEND without a counter.
+    // SAFETY: it touches no memory.
+    unsafe { driver.run_program(&[0x18, 0x28, 0x01]).unwrap() };
+    device.run_for(5_000).unwrap();
+    let steps = driver.stop_program();
+    std::mem::forget(driver);
+    let window = Shared(&window);
+    let csr = |window: &_| pl330::CHANNELS[0].csr.read(window) & pl330::STATUS;
+    assert_ne!(csr(&window), pl330::STOPPED, "it runs for ever");
+    // SAFETY: DMAKILL starts nothing.
+    assert_eq!(unsafe { steps.run(&window, 50) }, Ok(()));
+    assert_eq!(csr(&window), pl330::STOPPED);
+}
+
+/// Registers of a device that is gone.
+struct AllOnes;
+
+// SAFETY: there is no device.
+unsafe impl Mmio for AllOnes {
+    fn len_bytes(&self) -> usize {
+        0x1000
+    }
+    fn read32(&self, _offset: usize) -> u32 {
+        u32::MAX
+    }
+    unsafe fn write32(&self, _offset: usize, _value: u32) {}
+}
+
+impl Irq for AllOnes {
+    fn now_us(&self) -> u64 {
+        static NOW: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        NOW.fetch_add(1_000, std::sync::atomic::Ordering::Relaxed)
+    }
+    fn wait(&self, _timeout_us: u32) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_device_that_is_gone_meets_no_program() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let program = region.carve(PROGRAM_BYTES, Align::LINE).unwrap().into_buf();
+    let (gemm, zdma, pl330) =
+        (SimGemm8::new(&board, board.port()), SimZdma::new(&board, board.port()), SimPl330::new(&board, board.port()));
+    let programs = [
+        Gemm8::open_simulated(gemm.window().unwrap()).unwrap().stop_program(),
+        Zdma::simple_simulated(zdma.window().unwrap()).unwrap().stop_program(),
+        Pl330::open_simulated(pl330.window().unwrap(), program).unwrap().stop_program(),
+    ];
+    for program in programs {
+        // SAFETY: there is no device.
+        assert_eq!(unsafe { program.run(&AllOnes, 1_000) }, Err(u32::MAX), "{program:?}");
+    }
+}
+
+/// The program waits for the copy's end, and takes none that has been begun for one that is over.
+#[test]
+fn zdmas_program_waits_for_the_copy() {
+    let board = SimBoard::new(3);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let device = SimZdma::new(&board, board.port());
+    let window = device.window().unwrap();
+    // SAFETY: the window is a simulated ZDMA's.
+    let driver = unsafe { Zdma::simple(Shared(&window)) }.unwrap();
+    let program = driver.stop_program();
+    let mut engine = Engine::new(driver).unwrap();
+    let window = Shared(&window);
+    // SAFETY: it starts nothing.
+    let run = |window: &_| unsafe { program.run(window, 50) };
+    assert_eq!(run(&window), Ok(()), "before any job");
+    let buf = || region.carve(4096, Align::LINE).unwrap().into_buf();
+    let job = engine.start([buf().to_device(..4096), buf().from_device(..4096)], &()).unwrap();
+    assert_ne!(zdma::CTRL2.read(&window) & zdma::ENABLE, 0, "it runs");
+    assert_eq!(run(&window), Ok(()));
+    assert_eq!((zdma::CTRL2.read(&window) & zdma::ENABLE, zdma::STATUS.read(&window) & zdma::STATE), (0, 0), "it was waited for");
+    drop(job.wait(contigo::Timeout::ms(10)).unwrap());
+}
+
+#[test]
+fn programs_have_a_bound_and_end_at_what_is_not_met() {
+    let write = StopStep::write(gemm8::MODE.offset(), 0xF0, 0x50);
+    assert_eq!(StopProgram::new(&[write; 33]), Err(Error::TooMany { what: "steps of a quiesce program", most: 32 }));
+    assert_eq!(StopProgram::new(&[write; 32]).unwrap().steps().len(), 32);
+    for (mask, value) in [(0, 0), (0xF0, 1), (1, 3)] {
+        let refused = StopProgram::new(&[StopStep::poll_until(0, mask, value, 0)]).unwrap_err();
+        assert!(matches!(refused, Error::Argument { value: found, max, .. } if (found, max) == (value.into(), mask.into())), "{refused:?}");
+    }
+    let board = SimBoard::new(1);
+    let device = SimGemm8::new(&board, board.port());
+    let window = device.window().unwrap();
+    // SAFETY: MODE starts nothing.
+    unsafe { gemm8::MODE.write(&window, 0x0F) };
+    let id = gemm8::ID.read(&window);
+    let steps = [
+        write,
+        StopStep::poll_until(gemm8::ID.offset(), u32::MAX, id, 0),
+        StopStep::poll_while(gemm8::ID.offset(), 1, !id & 1, 0),
+        StopStep::poll_while(gemm8::ID.offset(), u32::MAX, id, 20),
+        StopStep::write(gemm8::MODE.offset(), u32::MAX, 0),
+    ];
+    // SAFETY: as above.
+    assert_eq!(unsafe { StopProgram::new(&steps).unwrap().run(&window, 1) }, Err(id), "what the register says");
+    assert_eq!(gemm8::MODE.read(&window), 0x5F, "the masked bits, and no step after the one that is not met");
+    let never = StopProgram::new(&[StopStep::poll_until(gemm8::ID.offset(), u32::MAX, !id, 20)]).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { never.run(&window, 1) }, Err(id));
+}
+
+#[test]
+fn a_driver_without_a_program_is_not_armed() {
+    let kernel = FakePort::new(PortConfig::default());
+    let port = kernel.open_port().unwrap();
+    let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
+    let engine: Engine<_, 2> = Engine::new(Xor::new(&harness)).unwrap();
+    // SAFETY: the fake has no device.
+    let refused = unsafe { engine.arm(&port, 0) }.unwrap_err();
+    assert!(matches!(refused, Error::Unsuitable { name: "this driver's count of steps that stop it", .. }), "{refused:?}");
+    assert_eq!(kernel.log(), []);
+}
