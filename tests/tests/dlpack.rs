@@ -1,4 +1,5 @@
-//! Tensors in DMA memory: who has the buffer when, what a framework is told, and what is refused with which numbers.
+//! Tensors in DMA memory: who has the buffer when, what a framework is told, and what is refused
+//! with which numbers.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -9,17 +10,21 @@
     reason = "a test that panics has failed, which is its purpose; a framework is raw pointers"
 )]
 
+#[path = "dlpack/deleters.rs"]
+mod deleters;
 #[path = "dlpack/fuzzed.rs"]
 mod fuzzed;
+#[path = "dlpack/imported.rs"]
+mod imported;
 #[path = "dlpack/refused.rs"]
 mod refused;
 #[path = "dlpack/tensors.rs"]
 mod tensors;
 
 use contigo::{
-    Align, CpuBuf, Engine, Error, Pool, Port, Refused, Region, TensorRule, Timeout,
+    Align, Engine, Error, Pool, Refused, Region, TensorRule, Timeout,
     dlpack::{
-        ByteOffset, Contract, DataType, Foreign, Imported, Lent, Place, Shape, TensorSpec, TensorTable,
+        ByteOffset, Contract, DataType, Foreign, Imported, Place, Shape, TensorSpec, TensorTable,
         abi::{DlManagedTensorVersioned, IS_COPIED, READ_ONLY},
     },
     sim::{Sim, SimBoard},
@@ -120,120 +125,6 @@ fn a_frame_loop_lends_the_same_buffer_anew() {
 }
 
 #[test]
-fn no_more_tensors_than_slots() {
-    static TENSORS: TensorTable<3> = TensorTable::new();
-    let board = SimBoard::new(1);
-    let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let pool = Pool::<4>::new(region.carve(4096, Align::LINE).unwrap(), 1024).unwrap();
-    let mut out: Vec<_> = (0..3).map(|_| TENSORS.lend(pool.take().unwrap(), &spec(&[4])).unwrap()).collect();
-    let Err(Refused { error, returned: buf }) = TENSORS.lend(pool.take().unwrap(), &spec(&[4])) else { panic!("a fourth") };
-    assert_eq!((error, buf.len_bytes()), (Error::NoSlots { slots: 3 }, 1024));
-    drop(out.remove(1));
-    let again = TENSORS.lend(buf, &spec(&[4])).unwrap();
-    drop((out, again));
-    assert_eq!((pool.taken(), TENSORS.taken()), (0, 0), "dropped with no tensor out, nothing is lost");
-}
-
-#[test]
-fn what_is_dropped_while_its_tensor_is_out_is_leaked_and_its_slot_comes_back() {
-    static TENSORS: TensorTable<1> = TensorTable::new();
-    let board = SimBoard::new(1);
-    let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let pool = Pool::<1>::new(region.carve(4096, Align::LINE).unwrap(), 4096).unwrap();
-    let mut lent = TENSORS.lend(pool.take().unwrap(), &spec(&[4])).unwrap();
-    let tensor = lent.tensor().unwrap();
-    drop(lent);
-    assert_eq!((pool.taken(), TENSORS.taken()), (1, 1), "the framework still has it");
-    drop(pool);
-    drop(region);
-    // The memory is there, though everything that it came from is gone.
-    // SAFETY: out.
-    unsafe { data(tensor).0.write(7) };
-    std::thread::scope(|scope| {
-        let tensor = tensor.as_ptr().expose_provenance();
-        scope.spawn(move || delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap()));
-    });
-    assert_eq!((TENSORS.taken(), TENSORS.misuses()), (0, 0));
-}
-
-#[test]
-fn a_deleter_called_twice_is_counted_and_changes_nothing() {
-    static TENSORS: TensorTable<1> = TensorTable::new();
-    let board = SimBoard::new(1);
-    let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut lent = TENSORS.lend(region.carve(4096, Align::LINE).unwrap().into_buf(), &spec(&[4])).unwrap();
-    let tensor = lent.tensor().unwrap();
-    delete(tensor);
-    delete(tensor);
-    assert_eq!((TENSORS.misuses(), lent.is_out()), (1, false));
-    let legacy = lent.legacy_tensor().unwrap();
-    // SAFETY: the framework's tensor; null is none.
-    unsafe {
-        let delete = legacy.as_ref().deleter.unwrap();
-        delete(std::ptr::null_mut());
-        assert!(lent.is_out());
-        delete(legacy.as_ptr());
-        delete(legacy.as_ptr());
-    }
-    drop(lent.take_back().unwrap());
-    delete(tensor);
-    assert_eq!((TENSORS.misuses(), TENSORS.taken()), (3, 0));
-}
-
-#[test]
-fn a_deleter_of_an_earlier_loan_does_not_end_a_later_one() {
-    static TENSORS: TensorTable<1> = TensorTable::new();
-    let board = SimBoard::new(1);
-    let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut buf = region.carve(4096, Align::LINE).unwrap().into_buf();
-    for misuses in 1..10 {
-        let mut lent = TENSORS.lend(buf, &spec(&[4])).unwrap();
-        let earlier = lent.tensor().unwrap();
-        delete(earlier);
-        let later = [(); 2].map(|()| {
-            // Once given out anew, once lent anew.
-            let later = lent.tensor().unwrap();
-            delete(earlier);
-            assert!(lent.is_out(), "{misuses}");
-            delete(later);
-            later
-        });
-        assert!(later.iter().all(|later| *later != earlier));
-        buf = lent.take_back().unwrap();
-        let mut lent = TENSORS.lend(buf, &spec(&[8])).unwrap();
-        let legacy = lent.legacy_tensor().unwrap();
-        delete(earlier);
-        assert!(lent.is_out(), "{misuses}");
-        // SAFETY: the framework's tensor, once.
-        unsafe { (legacy.as_ref().deleter.unwrap())(legacy.as_ptr()) };
-        buf = lent.take_back().unwrap();
-        assert_eq!((TENSORS.misuses(), TENSORS.taken()), (3 * misuses, 0));
-    }
-}
-
-/// Under Miri: the deleter reads nothing that whoever lends the slot anew writes.
-#[test]
-fn a_deleter_called_twice_races_with_no_later_loan() {
-    static TENSORS: TensorTable<1> = TensorTable::new();
-    let board = SimBoard::new(1);
-    let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut lent = TENSORS.lend(region.carve(4096, Align::LINE).unwrap().into_buf(), &spec(&[4])).unwrap();
-    let tensor = lent.tensor().unwrap();
-    delete(tensor);
-    let mut buf = lent.take_back().unwrap();
-    let tensor = tensor.as_ptr().expose_provenance();
-    std::thread::scope(|scope| {
-        scope.spawn(move || delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap()));
-        for _ in 0..9 {
-            let mut lent = TENSORS.lend(buf, &spec(&[8])).unwrap();
-            delete(lent.tensor().unwrap());
-            buf = lent.take_back().unwrap();
-        }
-    });
-    assert_eq!((TENSORS.misuses(), TENSORS.taken()), (1, 0));
-}
-
-#[test]
 fn flags_are_true_and_a_form_without_them_is_refused() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
@@ -322,163 +213,7 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     delete(tensor);
 }
 
-// ---- And back.
-
 fn import<'r>(region: &'r Region<Sim<'_>>, theirs: &mut Theirs, contract: &Contract) -> Result<Imported<'r>, Refused<Foreign>> {
     // SAFETY: the test's own tensor, which outlives it.
     Imported::new(region, unsafe { Foreign::from_versioned(theirs.give()) }.unwrap(), contract)
-}
-
-#[test]
-fn memory_of_ours_is_imported_wherever_it_points_and_knows_its_bus_address() {
-    let board = SimBoard::new(1);
-    let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let buf = region.carve(8192, Align::DLPACK).unwrap().into_buf();
-    let (first, at) = (buf.view::<u8>().unwrap().as_ptr().cast_mut(), buf.offset_bytes());
-    let port = board.port();
-    for offset in [0, 4, 100, 8192 - 96] {
-        let mut theirs = Theirs::new(first.wrapping_add(offset), &[2, 3, 4]);
-        let imported = import(&region, &mut theirs, &Contract::NUMPY).unwrap();
-        assert_eq!((imported.offset_bytes(), imported.len_bytes(), imported.is_read_only()), (at + offset, 96, false));
-        assert_eq!((imported.shape().dims(), imported.dtype()), ([2, 3, 4].as_slice(), DataType::F32));
-        assert_eq!(imported.dev_addr(&port), region.dev_addr_of(&port, first.wrapping_add(offset), 96));
-        let other = Port { bus: contigo::Bus::Soc, ..port };
-        assert!(matches!(imported.dev_addr(&other), Err(Error::WrongBus { .. })));
-        drop(imported);
-        assert_eq!(theirs.deleted(), 1);
-    }
-    // byte_offset counts, and so do strides, backwards too: every second row, from the last column on.
-    let mut theirs = Theirs::new(first, &[3, 2]).with_strides(&[8, -1]);
-    theirs.managed().tensor.byte_offset = 8;
-    theirs.managed().flags = READ_ONLY;
-    let imported = import(&region, &mut theirs, &Contract::NUMPY).unwrap();
-    assert_eq!((imported.offset_bytes(), imported.len_bytes(), imported.is_read_only()), (at + 4, 4 * (2 * 8 + 2), true));
-    drop(imported);
-    // An empty tensor has no bytes and no address.
-    let imported = import(&region, &mut Theirs::new(std::ptr::null_mut(), &[0, 5]), &Contract::TVM).map(|imported| imported.len_bytes());
-    assert_eq!(imported.unwrap(), 0);
-}
-
-#[test]
-fn memory_of_others_is_refused_or_copied_by_a_call_that_says_so() {
-    let board = SimBoard::new(1);
-    let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut buf = region.carve(4096, Align::DLPACK).unwrap().into_buf();
-    let first = buf.view_mut::<u8>().unwrap().as_mut_ptr();
-    let end = first.wrapping_add(region.len_bytes() - buf.offset_bytes());
-    let mut elsewhere: Vec<f32> = (0..16_u8).map(f32::from).collect();
-    for start in [elsewhere.as_mut_ptr().cast(), end, end.wrapping_sub(60), first.wrapping_sub(buf.offset_bytes() + 4)] {
-        let mut theirs = Theirs::new(start, &[16]);
-        let refused = import(&region, &mut theirs, &Contract::ANY).unwrap_err();
-        assert_eq!(refused.error, Error::NotOurs { addr: start.addr() as u64, len_bytes: 64 });
-        assert_eq!(theirs.deleted(), 0, "it came back");
-        drop(refused);
-        assert_eq!(theirs.deleted(), 1);
-    }
-    let theirs = Theirs::new(elsewhere.as_mut_ptr().cast(), &[4, 4]);
-    // SAFETY: the test's own.
-    let foreign = unsafe { Foreign::from_versioned(theirs.give()) }.unwrap();
-    let before = region.stats().bytes_copied;
-    // SAFETY: as above, and nobody writes it.
-    assert_eq!(unsafe { foreign.copy_to(&mut buf) }, Ok(64));
-    assert_eq!(region.stats().bytes_copied - before, 64, "counted");
-    assert_eq!(buf.view_at::<f32>(..64).unwrap(), elsewhere);
-    let mut small = buf.slice(..60).unwrap();
-    // SAFETY: as above.
-    assert_eq!(unsafe { foreign.copy_to(&mut small) }, Err(Error::OutOfRange { start: 0, end: 64, len_bytes: 60 }));
-    drop(foreign);
-    let theirs = Theirs::new(elsewhere.as_mut_ptr().cast(), &[4, 4]).with_strides(&[1, 4]);
-    // SAFETY: as above.
-    let transposed = unsafe { Foreign::from_versioned(theirs.give()) }.unwrap();
-    // SAFETY: as above.
-    let strided = unsafe { transposed.copy_to(&mut small) };
-    assert_eq!(strided, Err(Error::Tensor { rule: TensorRule::Strides, found: 1, need: 4 }));
-}
-
-/// A framework that was lent a buffer hands a part of it on, and lets go of its own tensor with that part.
-#[test]
-fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
-    static TENSORS: TensorTable<2> = TensorTable::new();
-    let board = SimBoard::new(1);
-    let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let whole = |region: &Region<Sim<'_>>| -> CpuBuf<'static> {
-        // SAFETY: the region outlives the buffer in this test.
-        unsafe { std::mem::transmute::<CpuBuf<'_>, CpuBuf<'static>>(region.carve(4096, Align::DLPACK).unwrap().into_buf()) }
-    };
-    let (buf, other) = (whole(&region), whole(&region));
-    let at = buf.offset_bytes();
-    let mut lent = TENSORS.lend(buf, &spec(&[1024])).unwrap();
-    let tensor = lent.tensor().unwrap();
-    let part = |offset: usize| Theirs::new(data(tensor).0.wrapping_add(offset), &[16]);
-    // While the framework has another tensor of it, it stays the framework's.
-    let mut theirs = part(128);
-    let Err(Refused { error, returned: mut lent }) = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent) else {
-        panic!("it is out")
-    };
-    assert_eq!((error, theirs.deleted()), (Error::TensorOut, 1));
-    delete(tensor);
-    // Another buffer's bytes are none of this one's.
-    let mut elsewhere = TENSORS.lend(other, &spec(&[16])).unwrap();
-    let there = elsewhere.tensor().unwrap();
-    let mut theirs = Theirs::new(data(there).0, &[16]);
-    let refused = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent);
-    let Err(Refused { error: Error::NotOurs { len_bytes: 64, .. }, returned }) = refused else { panic!("{refused:?}") };
-    lent = returned;
-    delete(there);
-    let mut theirs = part(128);
-    let buf = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent).unwrap();
-    assert_eq!((buf.offset_bytes(), buf.len_bytes()), (at + 128, 64), "the part that was handed on");
-    assert_eq!(buf.whole().len_bytes(), 4096);
-    drop(elsewhere.take_back().unwrap());
-}
-
-/// Four threads, each with frames of its own, whose deleters are called on another one.
-#[test]
-fn nothing_is_lost_and_nothing_is_freed_twice() {
-    const ROUNDS: usize = if cfg!(miri) { 20 } else { 250_000 };
-    const THREADS: usize = 4;
-    static TENSORS: TensorTable<16> = TensorTable::new();
-    let board = SimBoard::new(1);
-    let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let pool = Pool::<8>::new(region.carve(8192, Align::LINE).unwrap(), 1024).unwrap();
-    let (sender, receiver) = std::sync::mpsc::sync_channel::<usize>(8);
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            for tensor in receiver {
-                delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap());
-            }
-        });
-        let pool = &pool;
-        for thread in 0..THREADS {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                for round in 0..ROUNDS {
-                    let buf = pool.take().unwrap();
-                    let at = buf.offset_bytes();
-                    let mut lent = TENSORS.lend(buf, &spec(&[4, 4])).unwrap();
-                    let tensor = lent.tensor().unwrap();
-                    // SAFETY: out, and this thread is the framework.
-                    unsafe { data(tensor).0.cast::<u32>().write(thread as u32) };
-                    // One in 64 goes to the other thread; the rest are deleted here, as most consumers do.
-                    if round % 64 == 0 {
-                        sender.send(tensor.as_ptr().expose_provenance()).unwrap();
-                        lent = waited_for(lent);
-                    } else {
-                        delete(tensor);
-                    }
-                    let buf = lent.take_back().unwrap();
-                    assert_eq!((buf.offset_bytes(), buf.view_at::<u32>(..4).unwrap()[0]), (at, thread as u32));
-                }
-            });
-        }
-        drop(sender);
-    });
-    assert_eq!((pool.taken(), TENSORS.taken(), TENSORS.misuses()), (0, 0, 0));
-}
-
-fn waited_for<B>(lent: Lent<B>) -> Lent<B> {
-    while lent.is_out() {
-        std::thread::yield_now();
-    }
-    lent
 }

@@ -1,0 +1,113 @@
+//! Tensors of frameworks: memory of ours is imported, memory of others is refused or copied.
+
+use super::{data, delete, import, memory, spec, tensors::Theirs};
+use contigo::{
+    Align, CpuBuf, Error, Port, Refused, Region, TensorRule,
+    dlpack::{Contract, DataType, Foreign, TensorTable, abi::READ_ONLY},
+    sim::{Sim, SimBoard},
+};
+
+#[test]
+fn memory_of_ours_is_imported_wherever_it_points_and_knows_its_bus_address() {
+    let board = SimBoard::new(1);
+    let region = Region::new(memory(&board, 16 << 10)).unwrap();
+    let buf = region.carve(8192, Align::DLPACK).unwrap().into_buf();
+    let (first, at) = (buf.view::<u8>().unwrap().as_ptr().cast_mut(), buf.offset_bytes());
+    let port = board.port();
+    for offset in [0, 4, 100, 8192 - 96] {
+        let mut theirs = Theirs::new(first.wrapping_add(offset), &[2, 3, 4]);
+        let imported = import(&region, &mut theirs, &Contract::NUMPY).unwrap();
+        assert_eq!((imported.offset_bytes(), imported.len_bytes(), imported.is_read_only()), (at + offset, 96, false));
+        assert_eq!((imported.shape().dims(), imported.dtype()), ([2, 3, 4].as_slice(), DataType::F32));
+        assert_eq!(imported.dev_addr(&port), region.dev_addr_of(&port, first.wrapping_add(offset), 96));
+        let other = Port { bus: contigo::Bus::Soc, ..port };
+        assert!(matches!(imported.dev_addr(&other), Err(Error::WrongBus { .. })));
+        drop(imported);
+        assert_eq!(theirs.deleted(), 1);
+    }
+    // byte_offset counts, and so do strides, backwards too: every second row, from the last column
+    // on.
+    let mut theirs = Theirs::new(first, &[3, 2]).with_strides(&[8, -1]);
+    theirs.managed().tensor.byte_offset = 8;
+    theirs.managed().flags = READ_ONLY;
+    let imported = import(&region, &mut theirs, &Contract::NUMPY).unwrap();
+    assert_eq!((imported.offset_bytes(), imported.len_bytes(), imported.is_read_only()), (at + 4, 4 * (2 * 8 + 2), true));
+    drop(imported);
+    // An empty tensor has no bytes and no address.
+    let imported = import(&region, &mut Theirs::new(std::ptr::null_mut(), &[0, 5]), &Contract::TVM).map(|imported| imported.len_bytes());
+    assert_eq!(imported.unwrap(), 0);
+}
+
+#[test]
+fn memory_of_others_is_refused_or_copied_by_a_call_that_says_so() {
+    let board = SimBoard::new(1);
+    let region = Region::new(memory(&board, 16 << 10)).unwrap();
+    let mut buf = region.carve(4096, Align::DLPACK).unwrap().into_buf();
+    let first = buf.view_mut::<u8>().unwrap().as_mut_ptr();
+    let end = first.wrapping_add(region.len_bytes() - buf.offset_bytes());
+    let mut elsewhere: Vec<f32> = (0..16_u8).map(f32::from).collect();
+    for start in [elsewhere.as_mut_ptr().cast(), end, end.wrapping_sub(60), first.wrapping_sub(buf.offset_bytes() + 4)] {
+        let mut theirs = Theirs::new(start, &[16]);
+        let refused = import(&region, &mut theirs, &Contract::ANY).unwrap_err();
+        assert_eq!(refused.error, Error::NotOurs { addr: start.addr() as u64, len_bytes: 64 });
+        assert_eq!(theirs.deleted(), 0, "it came back");
+        drop(refused);
+        assert_eq!(theirs.deleted(), 1);
+    }
+    let theirs = Theirs::new(elsewhere.as_mut_ptr().cast(), &[4, 4]);
+    // SAFETY: the test's own.
+    let foreign = unsafe { Foreign::from_versioned(theirs.give()) }.unwrap();
+    let before = region.stats().bytes_copied;
+    // SAFETY: as above, and nobody writes it.
+    assert_eq!(unsafe { foreign.copy_to(&mut buf) }, Ok(64));
+    assert_eq!(region.stats().bytes_copied - before, 64, "counted");
+    assert_eq!(buf.view_at::<f32>(..64).unwrap(), elsewhere);
+    let mut small = buf.slice(..60).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { foreign.copy_to(&mut small) }, Err(Error::OutOfRange { start: 0, end: 64, len_bytes: 60 }));
+    drop(foreign);
+    let theirs = Theirs::new(elsewhere.as_mut_ptr().cast(), &[4, 4]).with_strides(&[1, 4]);
+    // SAFETY: as above.
+    let transposed = unsafe { Foreign::from_versioned(theirs.give()) }.unwrap();
+    // SAFETY: as above.
+    let strided = unsafe { transposed.copy_to(&mut small) };
+    assert_eq!(strided, Err(Error::Tensor { rule: TensorRule::Strides, found: 1, need: 4 }));
+}
+
+/// A framework that was lent a buffer hands a part of it on, and lets go of its own tensor with
+/// that part.
+#[test]
+fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
+    static TENSORS: TensorTable<2> = TensorTable::new();
+    let board = SimBoard::new(1);
+    let region = Region::new(memory(&board, 16 << 10)).unwrap();
+    let whole = |region: &Region<Sim<'_>>| -> CpuBuf<'static> {
+        // SAFETY: the region outlives the buffer in this test.
+        unsafe { std::mem::transmute::<CpuBuf<'_>, CpuBuf<'static>>(region.carve(4096, Align::DLPACK).unwrap().into_buf()) }
+    };
+    let (buf, other) = (whole(&region), whole(&region));
+    let at = buf.offset_bytes();
+    let mut lent = TENSORS.lend(buf, &spec(&[1024])).unwrap();
+    let tensor = lent.tensor().unwrap();
+    let part = |offset: usize| Theirs::new(data(tensor).0.wrapping_add(offset), &[16]);
+    // While the framework has another tensor of it, it stays the framework's.
+    let mut theirs = part(128);
+    let Err(Refused { error, returned: mut lent }) = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent) else {
+        panic!("it is out")
+    };
+    assert_eq!((error, theirs.deleted()), (Error::TensorOut, 1));
+    delete(tensor);
+    // Another buffer's bytes are none of this one's.
+    let mut elsewhere = TENSORS.lend(other, &spec(&[16])).unwrap();
+    let there = elsewhere.tensor().unwrap();
+    let mut theirs = Theirs::new(data(there).0, &[16]);
+    let refused = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent);
+    let Err(Refused { error: Error::NotOurs { len_bytes: 64, .. }, returned }) = refused else { panic!("{refused:?}") };
+    lent = returned;
+    delete(there);
+    let mut theirs = part(128);
+    let buf = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent).unwrap();
+    assert_eq!((buf.offset_bytes(), buf.len_bytes()), (at + 128, 64), "the part that was handed on");
+    assert_eq!(buf.whole().len_bytes(), 4096);
+    drop(elsewhere.take_back().unwrap());
+}
