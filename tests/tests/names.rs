@@ -8,6 +8,11 @@
     reason = "a test that panics has failed, which is its purpose; a fake tree is a promise"
 )]
 
+#[path = "names/guards.rs"]
+mod guards;
+#[path = "names/inventory.rs"]
+mod inventory;
+
 use contigo::{
     Align, Backend, Bus, CpuBuf, Device, Engine, Error, Irq, Mmio, PhysAddr, Port, Region, Timeout,
     drivers::{
@@ -16,18 +21,11 @@ use contigo::{
     },
     names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice},
 };
-use contigo_testkit::{
-    fake_devices::FakeDevices,
-    fake_port::{Event, FakePort, PortConfig},
-    uio::ensure_at,
-};
+use contigo_testkit::{fake_devices::FakeDevices, uio::ensure_at};
 use std::{
     cell::OnceCell,
     fs,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
@@ -83,84 +81,6 @@ fn board() -> FakeDevices {
     tree.link(&FakeDevices::pci_path("0000:00:01.0", "iommu_group"), "../../../kernel/iommu_groups/12");
     tree.file("dev/vfio/12", "");
     tree
-}
-
-/// There is no CUDA for 32-bit processors.
-const NO_CUDA: &str = if cfg!(target_pointer_width = "64") {
-    "no cuda: this machine has no file /dev/nvidiaN: NVIDIA's driver is not loaded"
-} else {
-    "no cuda: it is not built into this program"
-};
-
-#[test]
-fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
-    let tree = board();
-    let inventory = Inventory::under(tree.root());
-    let expected = [
-        "u-dma-buf:udmabuf-smmu, but its node is behind an IOMMU or dma-ranges: a program opens it with UDmaBuf::open_translated",
-        "u-dma-buf:udmabuf0",
-        "u-dma-buf:udmabuf1",
-        "dma-heap:linux,cma, but from Linux 6.9 on its address needs the kernel module contigo: dma-heap:NAME@guard:DEVICE",
-        "dma-heap:linux,cma@guard:f8003000.dma-port",
-        "dma-heap:system, but its blocks are scattered pages: a device needs an IOMMU and the kernel module contigo for them",
-        "dma-heap:system@guard:f8003000.dma-port",
-        "hugetlb, but no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages",
-        "vfio:0000:00:01.0",
-        NO_CUDA,
-        "sim",
-    ];
-    assert_eq!(lines(inventory.memories()), expected);
-    let expected = [
-        "uio:dma-controller@f8003000",
-        "uio:dma@1000, but several devices have this name: open one by its number, uio:N",
-        "guard:f8003000.dma-port",
-        "pci:0000:00:01.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
-        "pci:0000:00:02.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
-        "vfio:0000:00:01.0",
-        NO_CUDA,
-        "sim:ap_ctrl",
-        "sim:board",
-        "sim:pl330",
-        "sim:zdma",
-    ];
-    assert_eq!(lines(inventory.devices()), expected);
-    let known = |name| inventory.memories().find(|entry| entry.name == Some(memory(name))).unwrap().facts;
-    let facts = known("u-dma-buf:udmabuf0");
-    assert_eq!((facts.len_bytes, facts.addr), (Some(1 << 20), Some(0x3000_0000)));
-    assert_eq!(known("hugetlb").len_bytes, Some(0));
-    let uio = inventory.devices().next().unwrap().facts;
-    assert_eq!((uio.len_bytes, uio.addr), (Some(0x1000), Some(0xF800_3000)));
-    let answer = inventory.memory_answer().to_string();
-    assert!(answer.starts_with("this machine has u-dma-buf:udmabuf-smmu, but its node") && answer.ends_with("; sim"), "{answer}");
-    assert!(inventory.device_answer().to_string().contains("; guard:f8003000.dma-port; "));
-
-    tree.file("proc/sys/kernel/osrelease", "5.15.0\n");
-    tree.file("dev/nvidia1", "");
-    let lines = lines(inventory.memories());
-    assert!(lines.contains(&"dma-heap:linux,cma".into()), "{lines:?}");
-    assert_eq!(lines.contains(&"cuda:1".into()), cfg!(target_pointer_width = "64"), "{lines:?}");
-}
-
-#[test]
-fn an_empty_machine_says_why_of_each_kind() {
-    let tree = FakeDevices::new();
-    let inventory = Inventory::under(tree.root());
-    let (memories, devices) = (lines(inventory.memories()), lines(inventory.devices()));
-    assert!(memories[..5].iter().chain(&devices[..5]).all(|line| line.starts_with("no ") && line.contains(": ")), "{memories:?}");
-    assert_eq!((memories.len(), memories[5].as_str(), devices.len()), (6, "sim", 9));
-    let nowhere = Inventory::under("/nowhere");
-    assert_eq!(lines(nowhere.memories()), memories);
-}
-
-#[test]
-fn a_list_has_an_end() {
-    let tree = FakeDevices::new();
-    for number in 0..300 {
-        tree.file(&format!("dev/dma_heap/heap{number:03}"), "");
-    }
-    let heaps = || Inventory::under(tree.root()).memories().filter(|entry| entry.kind == "dma-heap");
-    assert_eq!(heaps().count(), 256);
-    assert_eq!(heaps().last().unwrap().name, Some(memory("dma-heap:heap255")));
 }
 
 #[test]
@@ -265,66 +185,6 @@ fn a_pci_function_answers_once_it_is_attached_and_masters_the_bus_when_told() {
     assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED, "again");
     drop(opened);
     assert_eq!(tree.held(), (0, 0));
-}
-
-/// Opens the guard `name`, which the tree and a fake of the module have as `bound`.
-fn open_guard(tree: &FakeDevices, bound: &'static str, name: &str) -> Result<(OpenDevice, FakePort), Error> {
-    tree.folder(&format!("sys/class/contigo/{bound}"));
-    let port = FakePort::new(PortConfig { name: bound, ..PortConfig::default() });
-    let root = tree.root().to_owned().leak();
-    // SAFETY: no driver is made of it that gives memory back.
-    Ok((unsafe { device(name).open_guard_with(root, Arc::new(port.clone())) }?, port))
-}
-
-#[test]
-fn a_guard_is_driven_by_the_one_uio_device_at_its_address() {
-    let tree = FakeDevices::new();
-    let (opened, port) = open_guard(&tree, "40010040.engine", "guard:40010040").unwrap();
-    assert_eq!(opened.addr(), Some(PhysAddr(0x4001_0040)));
-    let what = "UIO device or PCI function with the registers of this guard";
-    assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::NotFound { what, among: 0 }));
-    for index in 0..3 {
-        tree.uio(index, None, "engine");
-    }
-    tree.map(1, 0, "0x40010000", "0x1000", "0x40");
-    assert_eq!(wired(&opened, POLLED).unwrap().len_bytes(), 0xFC0, "from there to the end of the page");
-    // SAFETY: no device.
-    unsafe { opened.enable_bus_master().unwrap() };
-    assert_eq!(port.log(), [], "it may, always");
-    drop(opened);
-    tree.map(2, 0, "0x40010000", "0x1000", "0x40");
-    let (opened, _port) = open_guard(&tree, "40010040.engine", "guard:40010040.engine").unwrap();
-    assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::Ambiguous { what, matches: 2 }));
-}
-
-#[test]
-fn a_guarded_pci_function_masters_the_bus_by_its_guard() {
-    const EDU: &str = "0000:00:01.0";
-    let tree = FakeDevices::new();
-    tree.pci(EDU, 0x1234, 0x11E8);
-    tree.link(&FakeDevices::pci_path(EDU, "driver"), "../../../../bus/pci/drivers/contigo");
-    let (opened, port) = open_guard(&tree, EDU, "guard:0000:00:01.0").unwrap();
-    // SAFETY: no device.
-    unsafe { opened.enable_bus_master().unwrap() };
-    assert_eq!(port.log(), [Event::BusMaster(true)], "before it is attached too");
-    let refused = wired(&opened, Attach::default()).map(|_| ()).unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { .. }) && refused.to_string().contains("attach it without"), "{refused}");
-    for _ in 0..2 {
-        assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED);
-        assert_eq!(port.log(), [Event::BusMaster(false)], "what the last driver left running");
-    }
-}
-
-#[test]
-fn a_guards_address_is_told_from_a_word_and_a_number() {
-    for (bound, address) in [("adc.0", "adc"), ("+40.dma", "+40"), ("soc:dma", "soc:dma.1"), ("0.dma", "+0"), ("40", "040")] {
-        let tree = FakeDevices::new();
-        let refused = open_guard(&tree, bound, &format!("guard:{address}")).map(|_| ()).unwrap_err();
-        assert!(matches!(refused, Error::NotFound { among: 1, .. }), "{bound}: {refused}");
-        let (opened, _port) = open_guard(&tree, bound, &format!("guard:{bound}")).unwrap();
-        assert_eq!(opened.addr(), (bound == "0.dma").then_some(PhysAddr(0)), "{bound}");
-        assert!(matches!(wired(&opened, POLLED).map(|_| ()), Err(Error::NotFound { .. })), "{bound}");
-    }
 }
 
 /// Copies through a driver over memory and a device that only names tell apart.
