@@ -1,0 +1,82 @@
+//! A thousand jobs on each backend without the heap.
+
+use super::{
+    board,
+    counting::{Uncounted, count},
+    none_on, wide,
+};
+use contigo::{DmaHeap, HugeTlb, KernelPort, Port, UDmaBuf, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
+use contigo_testkit::{
+    emulated,
+    fake_dma_heap::{FakeHeap, HEAP, Pages},
+    fake_port::{self, FakePort, PortConfig},
+    fake_u_dma_buf::{Config, FakeUDmaBuf},
+};
+use std::sync::Arc;
+
+#[test]
+fn none_on_the_simulated_boards_memory() {
+    let board = board();
+    none_on("sim", &board, board.port(), true, || board.memory(128 << 10));
+    none_on("sim, snooped", &board, board.coherent_port(), true, || board.memory(128 << 10));
+}
+
+#[test]
+fn none_on_huge_pages() {
+    let board = board();
+    match HugeTlb::new(1) {
+        Ok(block) => drop(block),
+        Err(why) => return emulated::skipped("no_heap::none_on_huge_pages", &why.to_string()),
+    }
+    none_on("hugetlb", &board, wide(&board), true, || OnBoard::new(&board, HugeTlb::new(2 << 20)?));
+}
+
+#[test]
+fn none_on_u_dma_buf() {
+    for (name, config) in [
+        ("coherent", Config { coherent: Some(true), ..Config::default() }),
+        ("by ioctl", Config::default()),
+        ("by sysfs", Config { ioctls: false, ..Config::default() }),
+    ] {
+        let snooped = config.coherent == Some(true);
+        let fake = FakeUDmaBuf::new(Config { size_bytes: 128 << 10, ..config });
+        let (class, device) = (fake.class_dir(), fake.device_file());
+        let roots = Roots { dev: device.parent().unwrap().to_str().unwrap(), class: class.ancestors().nth(2).unwrap().to_str().unwrap() };
+        let kernel = Arc::new(Uncounted(fake.module().clone()));
+        let board = board();
+        let port = Port { coherent: snooped, ..wide(&board) };
+        // The fake's bus is not the simulated board's, so a sync that is not snooped brings back
+        // nothing of its device.
+        none_on(name, &board, port, snooped, || {
+            // SAFETY: the fake's own folders and module.
+            let block = unsafe { UDmaBuf::open_with("udmabuf0", roots, kernel, false)? };
+            OnBoard::new(&board, block)
+        });
+        assert_eq!(fake.log().is_empty(), snooped, "the syncs reached the module");
+    }
+}
+
+#[test]
+fn none_on_a_dma_heap() {
+    let (board, kernel) = (board(), Arc::new(Uncounted(FakeHeap::new(Pages::Contiguous))));
+    none_on("dma-heap", &board, wide(&board), true, || OnBoard::new(&board, DmaHeap::allocate_from(kernel, HEAP, 128 << 10)?));
+}
+
+#[test]
+fn none_on_a_dma_heap_by_the_kernel_module() {
+    for coherent in [true, false] {
+        let (board, heap) = (board(), Arc::new(Uncounted(FakeHeap::new(Pages::Entry(0)))));
+        let fake = FakePort::new(PortConfig { coherent, ..PortConfig::default() });
+        let kernel = Arc::new(Uncounted(fake.clone()));
+        let (kernel_port, allocations) = count(|| KernelPort::open_from(kernel, fake_port::NAME));
+        let (kernel_port, port) = (kernel_port.unwrap(), Port { coherent, ..wide(&board) });
+        assert_eq!(allocations, 0);
+        // The fake's bus is not the simulated board's, so a sync that is not snooped brings back
+        // nothing of its device.
+        none_on("kernel module", &board, port, coherent, || {
+            OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), &kernel_port, HEAP, 128 << 10)?)
+        });
+        let synced = fake.log().iter().any(|event| matches!(event, fake_port::Event::Synced { .. }));
+        assert_eq!(synced, !coherent, "the syncs reached the module");
+    }
+}

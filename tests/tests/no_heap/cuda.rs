@@ -1,0 +1,32 @@
+//! A thousand jobs on memory that CUDA pinned, without the heap.
+
+use super::{GEMM, JOBS, LIMIT, SLOT, counting::count};
+use contigo::{
+    Align, Engine, Error, Pool, Region,
+    cuda::{Cuda, CudaHost, Gpu, Log},
+};
+use contigo_gemm8::cuda::Gemm8Module;
+use std::{ffi::CString, os::unix::ffi::OsStrExt};
+
+/// From the driver's loading on: what the driver itself asks for is its own.
+#[test]
+fn none_on_memory_that_cuda_pinned() {
+    let _controls = fake_cuda::Controls::take(&fake_cuda::Config::default());
+    let file = CString::new(fake_cuda::library().as_os_str().as_bytes()).unwrap();
+    let (done, allocations) = count(|| {
+        // SAFETY: it behaves as the driver's reference says.
+        let cuda = unsafe { Cuda::load_from(&file)? };
+        let gpu = Gpu::primary(&cuda, 0)?;
+        let module = Gemm8Module::load(&gpu, &mut Log::new())?;
+        let region = Region::new(CudaHost::allocate(&gpu, 64 * 1024, Align::DLPACK)?)?;
+        let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::DLPACK)?, SLOT)?;
+        let mut engine = Engine::new(module.kernel()?)?;
+        for _ in 0..JOBS {
+            let [a, b, bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
+            let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
+            drop(engine.start(operands, &GEMM)?.wait(LIMIT)?);
+        }
+        Ok::<_, Error>(engine.jobs().completed)
+    });
+    assert_eq!((done, allocations), (Ok(JOBS as u64), 0));
+}

@@ -1,0 +1,125 @@
+//! Pools of two threads, queues, streams, tensors and kernels' maps without the heap.
+
+use super::{JOBS, LIMIT, SLOT, board, counting::count};
+use contigo::{
+    Align, Error, Pool, Port, Queue, Region, Stream, Timeout,
+    dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
+    sim::{Faults, SimBoard, SimConfig, SimDevice},
+};
+use contigo_testkit::camera::{Camera, CameraConfig, CameraModel};
+use std::fmt::Write as _;
+
+#[test]
+fn none_on_two_threads_that_share_a_pool() {
+    let board = board();
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
+    let work = || {
+        let ((), allocations) = count(|| {
+            for round in 0..=u8::MAX {
+                let Ok(mut buf) = pool.take() else { continue };
+                let _ = buf.view_mut::<u8>().map(|view| view.fill(round));
+            }
+        });
+        allocations
+    };
+    let counts = std::thread::scope(|scope| [scope.spawn(work), scope.spawn(work)].map(|thread| thread.join().unwrap()));
+    assert_eq!(counts, [0, 0]);
+}
+
+#[test]
+fn none_in_a_queue_and_a_stream() {
+    for port in [SimBoard::port as fn(&SimBoard) -> Port, SimBoard::coherent_port] {
+        let board =
+            SimBoard::with(SimConfig { seed: 12, faults: Faults { late_irq: 100, lost_irq: 100, short: 100, error: 10, ..Faults::NONE } });
+        let device =
+            SimDevice::with_model(&board, port(&board), CameraModel::new(CameraConfig { packet_bytes: 512, ..CameraConfig::default() }));
+        let (done, allocations) = count(|| {
+            let region = Region::new(board.memory(64 << 10)?)?;
+            let pool = Pool::<8>::new(region.carve(8 * 512, Align::LINE)?, 512)?;
+            let camera = |descriptors| Camera::open_simulated(device.window()?, descriptors, 4);
+            let (mut packets, mut faults) = (0, 0);
+            let mut queue: Queue<'_, _, 4> = Queue::new(camera(region.carve(512, Align::LINE)?.into_buf())?)?;
+            for _ in 0..JOBS {
+                while !queue.is_full() && !queue.is_stopped() {
+                    queue.push([pool.take()?.from_device(..)], &())?;
+                }
+                match queue.next(LIMIT) {
+                    Ok(Some(_)) => packets += 1,
+                    Ok(None) => return Err(Error::Busy),
+                    Err(_) => faults += 1,
+                }
+                while queue.take_back().is_some() {}
+            }
+            drop(queue);
+            let mut stream: Stream<'_, _, _, 4> = Stream::new(camera(region.carve(512, Align::LINE)?.into_buf())?, &pool, &())?;
+            for _ in 0..JOBS {
+                if !stream.is_running() {
+                    stream.start()?;
+                }
+                match stream.next(LIMIT) {
+                    Ok(Some(frame)) => stream.give_back(frame.buf).map(|()| packets += 1)?,
+                    Ok(None) => return Err(Error::Busy),
+                    Err(_) => faults += 1,
+                }
+            }
+            stream.stop()?;
+            Ok::<_, Error>((packets > 1_900, faults > 5, packets + faults))
+        });
+        assert_eq!((done, allocations), (Ok((true, true, 2 * JOBS)), 0));
+    }
+}
+
+#[test]
+fn none_for_tensors_there_and_back() {
+    static TENSORS: TensorTable<2> = TensorTable::new();
+    let board = board();
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let pool = Pool::<2>::new(region.carve(2 * SLOT, Align::DLPACK).unwrap(), SLOT).unwrap();
+    let frames = || {
+        let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[4, 4])?) };
+        let (mut buf, mut last) = (pool.take()?, None);
+        for _ in 0..1000 {
+            let mut lent = TENSORS.lend(buf, &spec)?;
+            // SAFETY: the runtime's own tensor, handed on as it is: its deleter is the runtime's.
+            let foreign = unsafe { Foreign::from_versioned(lent.tensor()?.as_ptr()) }?;
+            let imported = Imported::new(&region, foreign, &Contract::TVM)?;
+            last = Some(imported.dev_addr(&board.port())?);
+            buf = imported.into_buf(lent)?.whole();
+        }
+        Ok::<_, Error>(last)
+    };
+    let (last, allocations) = count(frames);
+    assert!(last.unwrap().is_some());
+    assert_eq!(allocations, 0);
+}
+
+#[test]
+fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
+    use contigo::drivers::ap_ctrl::{SimApCtrl, describe};
+    const HEADER: &[u8] = include_bytes!("../ap_ctrl/xfilter_hw.h");
+    const HWH: &[u8] = include_bytes!("../ap_ctrl/system.hwh");
+    let mut text = String::with_capacity(4096);
+    let ((), allocations) = count(|| {
+        let map = describe::any(HEADER, "").unwrap().length("to_r", "4*n").build().unwrap();
+        write!(text, "{map}").unwrap();
+        assert_eq!(describe::any(text.as_bytes(), "").unwrap().build().unwrap(), map);
+        assert!(describe::any(HWH, "filter_0").unwrap().build().is_ok());
+        assert!(describe::any(&HWH[..5_000], "filter_0").is_err());
+        let board = SimBoard::new(1);
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let pool = Pool::<4>::new(region.carve(4 * 1024, Align::LINE).unwrap(), 1024).unwrap();
+        let kernel = <SimApCtrl<'_>>::new(&board, board.port());
+        let mut queue =
+            Queue::<_, 2, 2>::new(contigo::drivers::ap_ctrl::ApCtrl::open_simulated(kernel.window().unwrap()).unwrap()).unwrap();
+        for _ in 0..100 {
+            for _ in 0..2 {
+                queue.push([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[64]).unwrap();
+            }
+            for _ in 0..2 {
+                assert!(queue.next(Timeout::ms(1)).unwrap().is_some());
+            }
+        }
+    });
+    assert_eq!(allocations, 0);
+}
