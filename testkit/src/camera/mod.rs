@@ -11,6 +11,8 @@
 //! | `driver` | a `Driver` of a ring: descriptors of a cache line each, a register looked at first |
 //! | `regs` | registers and descriptor, by PG021 |
 //! | `model` | the channel and the camera, over virtual time |
+//! | `line` | what comes from the camera: a packet on its way, and what arrived of it |
+//! | `config` | what the camera is like, and what became of its packets |
 //! | `manual` | the model's own table of registers, transcribed apart from `regs` |
 //! | `packet` | what a packet holds, so that a test knows it |
 //!
@@ -34,11 +36,14 @@
 //! # Ok::<(), contigo::Error>(())
 //! ```
 
+mod config;
 mod driver;
+mod line;
 pub mod manual;
 mod model;
 pub mod packet;
 pub mod regs;
 
+pub use config::{CameraConfig, CameraCounts};
 pub use driver::{Camera, PacketReport};
-pub use model::{CameraConfig, CameraCounts, CameraModel};
+pub use model::CameraModel;

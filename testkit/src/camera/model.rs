@@ -1,10 +1,14 @@
 #![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
 //! The model: an AXI DMA's receive channel with scatter-gather, and the camera in front of it.
 
-use super::{manual as pg021, packet};
+use super::{
+    config::{CameraConfig, CameraCounts},
+    line::{Line, Reception},
+    manual as pg021,
+};
 use contigo::{
     DevAddr,
-    sim::{BusError, Model, SimBus},
+    sim::{Model, SimBus},
 };
 
 /// From the first run to the first packet: what a sensor's trigger takes.
@@ -13,59 +17,6 @@ const TRIGGER_NS: u64 = 1_000;
 const WRITE_NS: u64 = 150;
 /// From a cleared RS to the end of the bursts under way, and what a reset takes.
 const HALT_NS: u64 = 300;
-
-/// How much is written at once.
-const BURST_BYTES: usize = 256;
-
-/// What the camera is like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CameraConfig {
-    /// How many packets it sends, the lost ones included; then it is silent.
-    pub packets: u32,
-    /// How long a packet is: 256 at least, and a multiple of 4.
-    pub packet_bytes: usize,
-    /// The camera's rate.
-    pub bytes_per_us: u64,
-    /// From the end of a packet to the beginning of the next.
-    pub gap_ns: u64,
-    /// So much waits in front of a channel without a buffer.
-    pub fifo_bytes: u64,
-    /// This packet's write is answered with an error.
-    pub error_at: Option<u32>,
-    /// Each packet of this number and its multiples is shorter: a third, in whole words.
-    pub short_every: Option<u32>,
-    /// Once it runs it does not stop before its reset line is pulled.
-    pub stuck: bool,
-}
-
-impl Default for CameraConfig {
-    /// 4 KiB back to back at 400 MB/s, a FIFO of 512 bytes, and nothing goes wrong.
-    fn default() -> Self {
-        Self {
-            packets: u32::MAX,
-            packet_bytes: 4096,
-            bytes_per_us: 400,
-            gap_ns: 0,
-            fifo_bytes: 512,
-            error_at: None,
-            short_every: None,
-            stuck: false,
-        }
-    }
-}
-
-/// What became of the packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CameraCounts {
-    /// In memory, with a status.
-    pub written: u64,
-    /// The FIFO was full.
-    pub lost: u64,
-    /// Under way when the channel was stopped, or when it failed.
-    pub cut: u64,
-    /// How often a buffer came to a channel that had none left.
-    pub ran_dry: u64,
-}
 
 /// The camera and its channel.
 #[derive(Debug)]
@@ -97,46 +48,6 @@ struct Channel {
     next: u32,
     /// The tail has not been reached.
     has_work: bool,
-}
-
-/// What comes from the camera.
-#[derive(Clone, Copy, Debug)]
-enum Line {
-    Silent,
-    /// The next packet begins then; `waits`: it has begun, and is in the FIFO.
-    Begins {
-        at_ns: u64,
-        waits: bool,
-    },
-    Arrives {
-        begin_ns: u64,
-        end_ns: u64,
-        reception: Reception,
-    },
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Reception {
-    number: u32,
-    len_bytes: usize,
-    descriptor: u32,
-    next: u32,
-    buffer: u64,
-    fails: bool,
-}
-
-impl Reception {
-    /// Writes the first `arrived` bytes into the buffer, a burst at a time.
-    fn put(&self, arrived: usize, bus: &mut SimBus<'_>) -> Result<(), BusError> {
-        let arrived = arrived.min(self.len_bytes);
-        for (first, at) in (0..).step_by(BURST_BYTES / 4).zip((0..arrived).step_by(BURST_BYTES)) {
-            let mut burst = [0; BURST_BYTES];
-            let (burst, _) = burst.split_at_mut((arrived - at).min(BURST_BYTES));
-            packet::part(self.number, self.len_bytes, first, burst);
-            bus.write(DevAddr(self.buffer + at as u64), burst)?;
-        }
-        Ok(())
-    }
 }
 
 impl Default for CameraModel {
