@@ -1,0 +1,201 @@
+//! Every state of a queue on the ring: full, late, stopped, stuck, dropped, and faults at any time.
+
+use super::{A_WHILE, CameraQueue, CameraStream, PACKET, camera, ring};
+use contigo::{
+    Align, Error, Pool, Queue, Region, Stream, Timeout,
+    sim::{Faults, SimBoard, SimConfig},
+};
+use contigo_testkit::camera::{Camera, CameraConfig, CameraModel, packet};
+
+/// A board, its memories, and a camera with eight places.
+macro_rules! rig {
+    ($config:expr => $board:ident, $device:ident, $pool:ident, $driver:ident) => {
+        let $board = SimBoard::new(7);
+        let region = Region::new($board.memory(64 * 1024).unwrap()).unwrap();
+        let $pool = Pool::<9>::new(region.carve(9 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
+        let $device = camera($config, &$board, $board.port());
+        let $driver = Camera::open_simulated($device.window().unwrap(), ring(&region, 8), 8).unwrap();
+    };
+}
+
+#[test]
+fn frames_before_a_fault_come_first_then_the_error_then_it_starts_anew() {
+    rig!(CameraConfig { error_at: Some(20), ..CameraConfig::default() } => board, device, pool, driver);
+    let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+    stream.start().unwrap();
+    for number in 0..17 {
+        let frame = stream.next(A_WHILE).unwrap().unwrap();
+        assert!(packet::is(number, frame.buf.view::<u8>().unwrap()));
+        stream.give_back(frame.buf).unwrap();
+    }
+    // The fault is there already, and three packets before it were not fetched.
+    device.run_for(200).unwrap();
+    for number in 17..20 {
+        let frame = stream.next(A_WHILE).unwrap().unwrap();
+        assert!(packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number} came before the fault");
+        assert!(stream.is_running());
+    }
+    let error = stream.next(A_WHILE).unwrap_err();
+    assert!(matches!(error, Error::Fault { device: "camera", what: "memory answered a write with an error", .. }), "{error}");
+    assert!(!stream.is_running());
+    assert!(stream.next(A_WHILE).unwrap().is_none(), "nothing comes, and nothing is started by looking");
+    assert_eq!(stream.start(), Ok(8));
+    let frame = stream.next(A_WHILE).unwrap().unwrap();
+    let number = packet::number(frame.buf.view::<u8>().unwrap()).unwrap();
+    assert!(number > 20 && packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number}");
+    let counts = stream.counts();
+    assert_eq!((counts.completed, counts.stopped, counts.ran_dry), (21, 1, 0));
+    assert_eq!(counts.pushed, counts.completed + counts.cancelled + 7, "each frame came, was cancelled, or is in flight");
+    drop(frame);
+    drop(stream);
+    assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
+}
+
+#[test]
+fn full_late_stopped_drained_and_taken_back() {
+    rig!(CameraConfig::default() => board, device, pool, driver);
+    let mut queue: CameraQueue<'_, '_> = Queue::new(driver).unwrap();
+    let now_ns = board.now_ns();
+    assert!(queue.next(Timeout::ms(10)).unwrap().is_none() && board.now_ns() == now_ns, "nothing is in flight: it does not wait");
+    for slot in 0..8 {
+        assert_eq!(queue.push([pool.take().unwrap().from_device(..)], &()).unwrap(), slot);
+    }
+    let refused = queue.push([pool.take().unwrap().from_device(..)], &()).unwrap_err();
+    assert_eq!((refused.error, refused.buffers.map(|[operand]| operand.into_buf().is_ok())), (Error::QueueFull { depth: 8 }, Some(true)));
+    assert!(queue.next(Timeout::us(2)).unwrap().is_none(), "late is no failure");
+    assert_eq!((queue.len(), queue.take_back().is_none(), queue.counts().stopped), (8, true, 0));
+
+    device.run_for(35).unwrap();
+    queue.stop().unwrap();
+    let refused = queue.push([pool.take().unwrap().from_device(..)], &()).unwrap_err();
+    assert_eq!(refused.error, Error::QueueStopped { in_flight: 8 });
+    drop(refused);
+    // Drained: the packets that had arrived, in order; then the buffers that got none.
+    for number in 0..3 {
+        let [buf] = queue.next(A_WHILE).unwrap().unwrap().buffers;
+        assert!(packet::is(number, buf.view::<u8>().unwrap()), "packet {number}");
+    }
+    assert!(queue.next(A_WHILE).unwrap().is_none());
+    for slot in 3..8 {
+        assert_eq!(queue.take_back().unwrap().slot, slot);
+    }
+    assert!(queue.take_back().is_none() && queue.is_empty() && !queue.is_stopped());
+    let counts = queue.counts();
+    assert_eq!([counts.pushed, counts.completed, counts.cancelled, counts.stopped, counts.ran_dry], [8, 3, 5, 1, 0]);
+    assert_eq!(pool.taken(), 0);
+
+    // And again, from slot 0.
+    assert_eq!(queue.push([pool.take().unwrap().from_device(..)], &()).unwrap(), 0);
+    let [buf] = queue.next(A_WHILE).unwrap().unwrap().buffers;
+    assert!(packet::number(buf.view::<u8>().unwrap()).is_some_and(|number| number > 3 && packet::is(number, buf.view::<u8>().unwrap())));
+    drop((buf, queue));
+    assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
+}
+
+#[test]
+fn one_that_will_not_stop_keeps_its_buffers_until_it_is_reset_from_outside() {
+    rig!(CameraConfig { stuck: true, ..CameraConfig::default() } => board, device, pool, driver);
+    let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+    stream.start().unwrap();
+    drop(stream.next(A_WHILE).unwrap().unwrap());
+    let error = stream.stop().unwrap_err();
+    assert!(matches!(error, Error::WillNotStop { device: "camera", .. }), "{error}");
+    // It goes on: what comes is told, nothing is given, and nothing comes back.
+    drop(stream.next(A_WHILE).unwrap().unwrap());
+    assert!(stream.take_back().is_none());
+    assert_eq!(stream.start(), Err(Error::QueueStopped { in_flight: 6 }));
+
+    device.reset().unwrap();
+    stream.stop().unwrap();
+    while let Some(frame) = stream.next(A_WHILE).unwrap() {
+        drop(frame);
+    }
+    let inside = stream.queue().len();
+    assert_eq!((std::iter::from_fn(|| stream.take_back()).count(), pool.taken()), (inside, 0));
+    assert_eq!(stream.start(), Ok(8));
+    assert!(stream.next(A_WHILE).unwrap().is_some());
+    drop(stream);
+    assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
+}
+
+#[test]
+fn dropped_it_stops_forgotten_or_stuck_it_leaks() {
+    for (config, forget, leaked) in [
+        (CameraConfig::default(), false, 0),
+        (CameraConfig::default(), true, 8),
+        (CameraConfig { stuck: true, ..CameraConfig::default() }, false, 8),
+    ] {
+        rig!(config => board, device, pool, driver);
+        let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+        stream.start().unwrap();
+        device.run_for(55).unwrap();
+        if forget {
+            std::mem::forget(stream)
+        } else {
+            drop(stream)
+        }
+        assert_eq!(pool.taken(), leaked, "forgotten: {forget}, {config:?}");
+        // A camera that goes on writes what it was given, and nobody else's.
+        device.run_for(500).unwrap();
+        assert_eq!(board.counts().unowned_accesses, 0, "forgotten: {forget}, {config:?}");
+    }
+}
+
+#[test]
+fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
+    let (mut right, mut faults, mut stuck) = (0, 0, 0);
+    for seed in 0..20 {
+        let board = SimBoard::with(SimConfig { seed, faults: Faults { stuck: 30, ..Faults::OFTEN } });
+        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let pool = Pool::<9>::new(region.carve(9 * PACKET, Align::PAGE).unwrap(), PACKET).unwrap();
+        let device = camera(CameraConfig { packets: 400, ..CameraConfig::default() }, &board, board.port());
+        let driver = Camera::open_simulated(device.window().unwrap(), ring(&region, 8), 8).unwrap();
+        let mut stream: CameraStream<'_, '_> = Stream::new(driver, &pool, &()).unwrap();
+        let (mut expected, mut idle) = (0, 0);
+        let all_sent = || device.model(CameraModel::sent).unwrap() == 400;
+        for _ in 0..10_000 {
+            if idle == 5 && all_sent() {
+                break;
+            }
+            if !stream.is_running() {
+                if let Err(Error::QueueStopped { .. }) = stream.start() {
+                    device.reset().unwrap();
+                    stream.stop().unwrap();
+                    stuck += 1;
+                }
+                continue;
+            }
+            match stream.next(Timeout::us(50)) {
+                Ok(Some(frame)) => {
+                    let seen = frame.buf.view::<u8>().unwrap();
+                    let number = packet::number(seen).unwrap();
+                    assert!(number >= expected && packet::is(number, seen), "seed {seed}: packet {number} after {expected}");
+                    (expected, idle, right) = (number + 1, 0, right + 1);
+                    stream.give_back(frame.buf).unwrap();
+                }
+                // It hangs, or is silent.
+                Ok(None) => idle += 1,
+                Err(Error::Fault { .. } | Error::WillNotStop { .. }) => faults += 1,
+                Err(error) => panic!("seed {seed}: {error}"),
+            }
+            if idle == 5 && !all_sent() {
+                idle = 0;
+                let _ = stream.stop();
+                while let Ok(Some(frame)) = stream.next(Timeout::NOW) {
+                    let seen = frame.buf.view::<u8>().unwrap();
+                    let number = packet::number(seen).unwrap();
+                    assert!(number >= expected && packet::is(number, seen), "seed {seed}: packet {number} after {expected}");
+                    (expected, right) = (number + 1, right + 1);
+                }
+            }
+        }
+        let model = device.model(CameraModel::counts).unwrap();
+        assert_eq!(model.written + model.lost + model.cut, 400, "seed {seed}: {model:?}");
+        let counts = board.counts();
+        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4], "seed {seed}");
+        drop(stream);
+        assert_eq!(pool.taken(), 0, "seed {seed}");
+    }
+    println!("{right} right, {faults} faults, {stuck} would not stop");
+    assert!(right > 1_000 && faults > 100 && stuck > 5);
+}
