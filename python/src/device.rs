@@ -23,6 +23,7 @@ use pyo3::{
 use std::{
     fmt::Write,
     os::fd::AsRawFd,
+    pin::Pin,
     sync::{Arc, OnceLock},
 };
 
@@ -99,7 +100,7 @@ impl Device {
 /// What a driver has is nobody else's.
 fn held(error: Error) -> PyErr {
     match error {
-        Error::Busy => ContigoError::new_err("a driver has this device's registers: close() gives them back"),
+        Error::Busy => ContigoError::new_err("a driver has this device's registers, or this channel of it: close() gives them back"),
         other => raised(other),
     }
 }
@@ -129,8 +130,11 @@ impl Device {
     /// `memory_bytes` how much, where more than the driver's least is wanted. `map` is a kernel's
     /// description, as its tool wrote it.
     ///
+    /// With the setting `channel`, drivers share a device whose channels can have one each (a
+    /// "pl330"): one driver a channel, opened from the same `Device`, in whichever thread.
+    ///
     /// The program promises that the device is the one that this driver is for, and that nobody
-    /// else drives it. No register can prove that.
+    /// drives it but drivers that are opened here. No register can prove that.
     #[allow(clippy::too_many_arguments, reason = "most are keywords of Python's")]
     #[pyo3(signature = (name, *, memory=None, memory_bytes=0, map=None, interrupt=true, **settings))]
     fn driver(
@@ -161,10 +165,18 @@ impl Device {
         let map = map.map(names::kept_bytes);
         // The registers are the driver's now.
         self.registers.get()?.with(py, |registers| *registers = None);
-        let device = self.attached(opened, Attach { interrupt, ..self.how }).map_err(held)?;
-        let parts = Parts { device, memory, settings: Settings(names::kept(&text)), map };
-        // SAFETY: the program promises that the device is this driver's (above).
-        let driver = unsafe { (row.open)(parts) }.map_err(|error| raised_as(error, format!("{name}: {error} ({})", row.help)))?;
+        let (settings, how) = (Settings(names::kept(&text)), Attach { interrupt, ..self.how });
+        let port = self.port.as_ref().map(wired);
+        // SAFETY: the program promises that the device is this driver's (above), and how it is
+        // wired. Nothing moves a device that is open for good.
+        let taken = unsafe { Pin::static_ref(opened).take(row, settings, port, how) }.map_err(held)?;
+        let parts = Parts { device: (), memory, settings, map };
+        let failed = |error| match error {
+            Error::Busy => held(error),
+            _ => raised_as(error, format!("{name}: {error} ({})", row.help)),
+        };
+        // SAFETY: as above.
+        let driver = unsafe { taken.open(parts) }.map_err(failed)?;
         let engine = Engine::new(row.name, driver)?;
         // SAFETY: its driver has stopped it (`Engine::new`), and gives it no memory but of jobs.
         unsafe { opened.enable_bus_master().map_err(raised)? };

@@ -132,8 +132,9 @@ pub mod guide {
 
 pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
 pub use job::{
-    AnyDriver, Attempt, Cancelled, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, Frame, Frames, JobCounts, JobError,
-    MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream, TypedDriver, fixed,
+    AnyCore, AnyDriver, Attempt, Cancelled, Channels, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, Frame, Frames,
+    JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream,
+    TypedDriver, fixed,
 };
 pub use mem::{
     AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Holder, LocalPool, Mapping, OneThread, Operand, Pool, Port,

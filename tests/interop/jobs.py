@@ -115,6 +115,43 @@ def a_driver_has_the_device_alone():
     return []
 
 
+def channels_share_a_device():
+    """Two channels of one controller are in flight, and one is stopped while the other goes on."""
+    device, region = copier(name="sim:pl330")
+    jobs = [(filled(region, range(1000)), filled(region, [-1] * 1000)) for _ in range(2)]
+    first, second = [device.driver("pl330", memory=region, channel=number) for number in range(2)]
+    for taken in [{"channel": 1}, {"channel": 2, "event": 1}, {}]:
+        refused(contigo.ContigoError, lambda: device.driver("pl330", memory=region, **taken), "a driver has")
+    refused(contigo.ContigoError, lambda: device.read32(0), "a driver has")
+    cancelled, job = first.start(jobs[0]), second.start(jobs[1])
+    assert (first.in_flight, second.in_flight) == (1, 1)
+    first.stop()
+    refused(contigo.ContigoError, cancelled.wait, "stopped")
+    job.wait()
+    assert (np.asarray(jobs[1][1]) == range(1000)).all() and not (np.asarray(jobs[0][1]) == range(1000)).all()
+    assert (first.counts["stopped"], second.counts["stopped"]) == (1, 0)
+    # Each in a thread of its own.
+    def copies(engine, buffers):
+        for _ in range(50):
+            np.asarray(buffers[1])[:] = -1
+            engine.start(buffers).wait()
+            assert (np.asarray(buffers[1]) == range(1000)).all()
+        done.append(engine)
+
+    done = []
+    threads = [threading.Thread(target=copies, args=work) for work in zip([first, second], jobs)]
+    for act in (threading.Thread.start, threading.Thread.join):
+        for thread in threads:
+            act(thread)
+    assert len(done) == 2
+    # The registers come back with the last one.
+    first.close()
+    refused(contigo.ContigoError, lambda: device.read32(0), "a driver has")
+    second.close()
+    assert device.read32(0) == 0
+    return []
+
+
 def registers_have_names():
     """A driver of one's own in Python, by registers: a copy."""
     device = contigo.Device("sim:zdma", registers=ZDMA)
@@ -460,6 +497,7 @@ JOBS = [
     a_job_copies_and_says_its_end,
     a_refused_job_leaves_its_buffers,
     a_driver_has_the_device_alone,
+    channels_share_a_device,
     registers_have_names,
     python_s_signals_end_a_wait,
     a_job_lets_other_threads_go_on,

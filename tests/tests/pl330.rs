@@ -10,6 +10,8 @@
 
 #[path = "pl330/channels.rs"]
 mod channels;
+#[path = "pl330/named.rs"]
+mod named;
 
 use contigo::{
     Align, Attempt, BaseAddr, Completion, CpuBuf, DevAddr, DevSlice, Device, Done, Driver, Engine, Error, Irq, JobError, Mmio, PhysAddr,

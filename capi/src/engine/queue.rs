@@ -84,16 +84,17 @@ impl Engine {
     /// Opens the driver of a device, and its engine.
     ///
     /// # Safety
-    /// The device is what the driver is for, as its settings and its map describe it; nobody else
-    /// drives it, and it is behind the port.
+    /// The device is what the driver is for, as its settings and its map describe it; only engines
+    /// of this library drive it, and it is behind the port.
     pub(crate) unsafe fn open(opening: &Opening<'_>) -> Result<u64, Fault> {
         // What borrows is declared after what it borrows from, and dropped before it.
         let claimed = ENGINES.claim()?;
         let row = names::row(opening.driver).map_err(|_| Misuse::NoDriver)?;
         let held = Held::of(opening.device)?;
         let heap = (opening.heap != 0).then(|| HEAPS.lease(opening.heap)).transpose()?;
+        let settings = Settings(opening.settings);
         // SAFETY: the caller's promise; the engine is dropped before what holds the device.
-        let device = unsafe { held.attach(opening.port, opening.attach)? };
+        let taken = unsafe { held.take(row, settings, opening.port, opening.attach)? };
         // A page at least: a driver of lists has room for as many jobs as it takes.
         let len_bytes = if opening.heap_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { opening.heap_bytes };
         let memory = match &heap {
@@ -102,9 +103,9 @@ impl Engine {
             Some(heap) if len_bytes > 0 => Some(unsafe { carve(heap, len_bytes, Align::PAGE)? }.into_buf()),
             _ => None,
         };
-        let parts = Parts { device, memory, settings: Settings(opening.settings), map: opening.map };
+        let parts = Parts { device: (), memory, settings, map: opening.map };
         // SAFETY: the caller's promise.
-        let driver = unsafe { (row.open)(parts)? };
+        let driver = unsafe { taken.open(parts)? };
         Self::put(claimed, driver, Ground { device: Some(held), heap, ..Ground::default() })
     }
 

@@ -100,11 +100,15 @@ unsafe impl Versioned for contigo_engine_info {
 /// stops it, because a program that crashed may have left it running. Close it with
 /// `contigo_engine_close`. `CONTIGO_E_NOT_FOUND`: there is no such driver; the text lists them.
 ///
+/// With the setting `channel`, engines share a device whose channels can have a driver each (a
+/// `pl330`): one engine a channel, all through one port and window, in whichever thread. Each is
+/// stopped and closed by itself. `CONTIGO_E_BUSY`: an engine has the channel, or the whole device.
+///
 /// # Safety
 /// `options` points to an initialised structure whose texts are NULL or NUL-terminated; `engine` is
 /// writable. Of a real device it is the program's word that it is what the driver is for, as the
-/// settings and the map describe it; that nobody else drives it; and that it reaches memory through
-/// `port` and no other way. With another driver or port it writes into other memory.
+/// settings and the map describe it; that nobody drives it but engines of this program; and that it
+/// reaches memory through `port` and no other way. With another driver or port it writes into other memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
     // SAFETY: the caller's promise.
@@ -198,6 +202,8 @@ pub unsafe extern "C" fn contigo_engine_irq_arm(engine: contigo_engine, fd: *mut
 /// end, before the kernel port's memory goes. Do it before the first job. `kernel_port` 0 is the
 /// guard of the engine's own device. Another one, which writes the registers when it is closed,
 /// stays open until the engine is closed. `CONTIGO_E_KIND`: it was armed with another one.
+/// `CONTIGO_E_UNSUITABLE`: the engine shares its device (setting `channel`), which one channel's
+/// program does not stop.
 ///
 /// # Safety
 /// The kernel port is this engine's device, and its window number `window` the registers: the

@@ -9,10 +9,11 @@ use crate::{
     table::{Lease, Object, Table},
 };
 use contigo::{
-    names::{self, AnyDevice, Attach, DeviceName, OpenDevice},
+    Settings,
+    names::{self, AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken},
     sim::SimBoard,
 };
-use core::ops::Deref;
+use core::{ops::Deref, pin::Pin};
 
 /// Devices. Each serves its registers, its engine and its memory: they count.
 pub(crate) static DEVICES: Table<Opened, { limits::DEVICES }> = Table::new();
@@ -116,6 +117,24 @@ impl Held {
             // SAFETY: the caller's promise.
             port => unsafe { opened.attach_wired(get(port)?, how)? },
         })
+    }
+
+    /// The device for a driver, alone or beside drivers of other channels.
+    ///
+    /// # Safety
+    /// As `OpenDevice::take`. What is made of it is gone before this value.
+    pub(crate) unsafe fn take(
+        &self,
+        row: &'static DriverRow,
+        settings: Settings<'_>,
+        port: u64,
+        how: Attach,
+    ) -> Result<Taken<'static>, Fault> {
+        let port = if port == 0 { None } else { Some(get(port)?) };
+        // SAFETY: the caller's promise. The entry drops the device where it is.
+        let opened = Pin::static_ref(unsafe { self.for_ever() });
+        // SAFETY: the caller's promise.
+        Ok(unsafe { opened.take(row, settings, port, how)? })
     }
 }
 

@@ -13,11 +13,12 @@ pub mod ap_ctrl;
 pub mod pl330;
 pub mod zdma;
 
-/// Hands the folder of each driver to the macro `$table`.
+/// Hands the folder of each driver to the macro `$table`; `[shared]` of those whose channels can
+/// have a driver each.
 #[cfg(all(feature = "linux", target_os = "linux"))]
 macro_rules! each_driver {
     ($table:ident) => {
-        $table! { #[cfg(feature = "describe")] ap_ctrl pl330 zdma }
+        $table! { #[cfg(feature = "describe")] ap_ctrl pl330[shared] zdma }
     };
 }
 #[cfg(all(feature = "linux", target_os = "linux"))]

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a driver of any type lies in a fixed place, and is found by what its type left behind")]
 //! A driver of any type as one type.
 
-use super::Driver;
+use super::{Driver, StopProgram};
 use core::{
     cell::UnsafeCell,
     fmt,
@@ -38,6 +38,31 @@ pub struct AnyDriver<'a> {
     find: Find<'a>,
     /// It owns what `find` finds.
     owns: PhantomData<&'a mut (dyn Driver + Send)>,
+    /// INVARIANT: dropped after the driver, which borrows from what it keeps.
+    seat: Option<Seat<'a>>,
+}
+
+/// Something that counts the drivers which stand on it.
+pub(crate) trait Counted: Sync {
+    /// One driver less.
+    fn leave(&self);
+}
+
+/// One driver's place in a count, until it is dropped.
+pub(crate) struct Seat<'a>(&'a dyn Counted);
+
+impl<'a> Seat<'a> {
+    /// `counted` has counted one driver more.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub(crate) const fn new(counted: &'a dyn Counted) -> Self {
+        Self(counted)
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
 }
 
 impl<'a> AnyDriver<'a> {
@@ -53,7 +78,14 @@ impl<'a> AnyDriver<'a> {
         let place = Place(UnsafeCell::new([MaybeUninit::uninit(); Self::MAX_BYTES]));
         // SAFETY: the place is large enough and aligned for a `D`, and holds nothing yet.
         unsafe { place.0.get().cast::<D>().write(driver) };
-        Self { place, find: find::<'a, D>, owns: PhantomData }
+        Self { place, find: find::<'a, D>, owns: PhantomData, seat: None }
+    }
+
+    /// The same driver, whose end gives `seat` back. It is one of several on one device.
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub(crate) fn seated(mut self, seat: Seat<'a>) -> Self {
+        self.seat = Some(seat);
+        self
     }
 
     fn driver(&self) -> &(dyn Driver + Send + 'a) {
@@ -81,13 +113,19 @@ impl Drop for AnyDriver<'_> {
     }
 }
 
-// SAFETY: what is in the place is `Send` (`new`), and nothing else is here.
+// SAFETY: what is in the place is `Send` (`new`), and a seat is a reference to what is `Sync`.
 unsafe impl Send for AnyDriver<'_> {}
 
 // SAFETY: every method is the driver's own, which stays in its place.
 unsafe impl Driver for AnyDriver<'_> {
-    crate::types::forward::forward!(|this| *this.driver() => name, port, addr_bits, operands, depth, in_order, check, stop_program, arm_irq, ran_dry);
+    crate::types::forward::forward!(|this| *this.driver() => name, port, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
     crate::types::forward::forward!(|this| *this.driver_mut() => submit, poll, stop);
+
+    /// None of a driver that shares its device: the kernel runs one program for a device, and this
+    /// driver's leaves the siblings at work.
+    fn stop_program(&self) -> StopProgram {
+        if self.seat.is_some() { StopProgram::default() } else { self.driver().stop_program() }
+    }
 }
 
 impl fmt::Debug for AnyDriver<'_> {

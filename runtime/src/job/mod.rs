@@ -17,6 +17,7 @@
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`.
 
+mod any_core;
 mod any_driver;
 mod baton;
 mod channel;
@@ -36,7 +37,10 @@ mod stop_program;
 mod stream;
 
 pub use self::core::{Core, CoreLock};
+pub use any_core::{AnyCore, Channels};
 pub use any_driver::AnyDriver;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub(crate) use any_driver::{Counted, Seat};
 pub use channel::CoreChannel;
 pub use completion::Completion;
 pub use done::Done;

@@ -10,6 +10,7 @@
 //! Nothing here allocates. [`AnyMemory`] is a [`Backend`](crate::Backend) and [`AnyDevice`] a
 //! [`Device`](crate::Device), so regions, drivers and engines take them as any other. Memory that
 //! belongs to a device is opened from the device, and one opening serves its registers too.
+//! [`OpenDevice::take`] takes a device for a driver by name, or a channel of it beside others.
 //!
 //! `rows.rs` is the table. A new kind of memory is its backend, one row there, a fake, a line of
 //! the conformance suite, and its documentation: the tool, C and Python name no kind.
@@ -34,6 +35,7 @@ mod name;
 mod open_device;
 mod registry;
 mod rows;
+mod shared;
 #[cfg(feature = "sim")]
 mod simulated;
 mod text;
@@ -47,5 +49,6 @@ pub use self::{
     inventory::{Entry, Inventory},
     memory::MemoryName,
     open_device::{Attach, OpenDevice},
-    registry::{DriverRow, MAX_REGISTERED, Open, each_row, register, row},
+    registry::{DriverRow, MAX_REGISTERED, Open, OpenCore, each_row, register, row},
+    shared::Taken,
 };

@@ -10,6 +10,7 @@ use super::{
     beside::Beside,
     files::Files,
     grammar::is_pci,
+    shared::Shared,
 };
 use crate::{
     linux::guard::KernelPort,
@@ -39,6 +40,9 @@ use core::{
 /// ```
 pub struct OpenDevice {
     name: DeviceName,
+    /// INVARIANT: what several drivers share borrows from `attached` and `what`, and is dropped
+    /// before them.
+    pub(super) shared: Shared,
     /// A driver has the registers.
     attached: AtomicBool,
     what: What,
@@ -85,7 +89,7 @@ impl Default for Attach {
 
 impl OpenDevice {
     fn new(name: &DeviceName, what: What) -> Self {
-        Self { name: *name, attached: AtomicBool::new(false), what }
+        Self { name: *name, shared: Shared::new(), attached: AtomicBool::new(false), what }
     }
 
     #[cfg_attr(feature = "audit", track_caller)]
@@ -143,7 +147,7 @@ impl OpenDevice {
     #[cfg(feature = "sim")]
     pub fn reset_simulated(&self) -> Result<(), Error> {
         match &self.what {
-            What::Simulated(_, models) => super::simulated::reset(models),
+            What::Simulated(_, models) => self.shared.reset(&mut || super::simulated::reset(models)),
             _ => Err(Error::NotFound { what: "reset line of a device that is not simulated", among: 0 }),
         }
     }
@@ -237,6 +241,7 @@ impl OpenDevice {
     /// - What [`VfioDevice::open`] says.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn attach(&self, how: Attach) -> Result<AnyDevice<'_>, Error> {
+        self.shared.close_idle();
         self.attach_through(self.port(), how)
     }
 
@@ -256,12 +261,13 @@ impl OpenDevice {
     /// the module guards it, through [`seen_through`](Self::seen_through) of it, and no other way.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn attach_wired(&self, port: Port, how: Attach) -> Result<AnyDevice<'_>, Error> {
+        self.shared.close_idle();
         self.attach_through(Some(self.seen_through(port)), how)
     }
 
     /// `port` is true of it: the kernel's or the board's word, or a caller's who promised it.
     #[cfg_attr(feature = "audit", track_caller)]
-    fn attach_through(&self, port: Option<Port>, how: Attach) -> Result<AnyDevice<'_>, Error> {
+    pub(super) fn attach_through(&self, port: Option<Port>, how: Attach) -> Result<AnyDevice<'_>, Error> {
         const FIX: &str = "no kernel says how it reaches memory: name its port";
         let port = port.ok_or(Error::Unsuitable { name: "the port of the device", value: 0, fix: FIX })?;
         if self.attached.swap(true, Ordering::Acquire) {

@@ -6,7 +6,7 @@ use super::AnyDevice;
 use crate::sim::AnyModel;
 use crate::{
     drivers,
-    job::{AnyDriver, Parts},
+    job::{AnyCore, AnyDriver, Parts},
     types::{Error, Result, lock},
 };
 use core::fmt;
@@ -54,6 +54,14 @@ pub struct DriverRow {
     /// The device is the one that the driver is for, as it is described, and nobody else drives it
     /// while the driver lives.
     pub open: Open,
+    /// Opens what several drivers of one device share; `None`: a driver has its device to itself.
+    /// The setting `channel` chooses one of them
+    /// ([`OpenDevice::take`](super::OpenDevice::take)).
+    ///
+    /// # Safety
+    /// The device is the one that the driver is for, and nobody else drives any of it while the
+    /// core lives.
+    pub core: Option<OpenCore>,
     /// Makes its model, for `sim:NAME`.
     #[cfg(feature = "sim")]
     pub model: Option<fn() -> AnyModel>,
@@ -61,6 +69,9 @@ pub struct DriverRow {
 
 /// What opens a driver.
 pub type Open = for<'a, 't> unsafe fn(Parts<'a, 't, AnyDevice<'a>>) -> Result<AnyDriver<'a>>;
+
+/// What opens a device that several drivers share.
+pub type OpenCore = for<'a> unsafe fn(AnyDevice<'a>) -> Result<AnyCore<'a>>;
 
 impl DriverRow {
     /// The row of a driver that needs no memory of its own.
@@ -73,6 +84,7 @@ impl DriverRow {
             memory_bytes: 0,
             copies: false,
             open,
+            core: None,
             #[cfg(feature = "sim")]
             model: None,
         }
@@ -96,6 +108,12 @@ impl DriverRow {
         Self { copies: true, ..self }
     }
 
+    /// The same, of a device that several drivers share, one a channel.
+    #[must_use]
+    pub const fn shared(self, core: OpenCore) -> Self {
+        Self { core: Some(core), ..self }
+    }
+
     /// The same, with a model for `sim:NAME`.
     #[cfg(feature = "sim")]
     #[must_use]
@@ -112,7 +130,12 @@ impl fmt::Debug for DriverRow {
 
 /// The rows of the drivers' folders.
 macro_rules! built_in {
-    ($($(#[$condition:meta])* $folder:ident)*) => {
+    (@core $folder:ident) => { None };
+    (@core $folder:ident shared) => {
+        // SAFETY: `DriverRow::core`'s caller promises the same.
+        Some(|device| unsafe { drivers::$folder::row::open_core(device) })
+    };
+    ($($(#[$condition:meta])* $folder:ident $([$core:ident])?)*) => {
         &[$($(#[$condition])* DriverRow {
             name: drivers::$folder::row::NAME,
             help: drivers::$folder::row::HELP,
@@ -121,6 +144,7 @@ macro_rules! built_in {
             copies: drivers::$folder::row::COPIES,
             // SAFETY: `DriverRow::open`'s caller promises the same.
             open: |parts| unsafe { drivers::$folder::row::open(parts) },
+            core: built_in!(@core $folder $($core)?),
             #[cfg(feature = "sim")]
             model: drivers::$folder::row::MODEL,
         }),*]

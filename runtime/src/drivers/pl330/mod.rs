@@ -4,7 +4,10 @@
 //!
 //! One [`Pl330`] drives one controller, all of it, by one of its channels. A [`Controller`] gives
 //! out its channels, up to eight: each is a driver of its own ([`Pl330Channel`]), in whichever
-//! thread. A job has two operands, in this order:
+//! thread. By name, `pl330` with the setting `channel` is a channel, whose event is of the same
+//! number unless `event` says another; without it, it is the whole controller.
+//!
+//! A job has two operands, in this order:
 //!
 //! | operand | what | bytes | direction |
 //! |---|---|---|---|

@@ -1,17 +1,18 @@
 #![allow(unsafe_code, reason = "which core is behind registers is the program's word")]
 //! How every language opens it by its name.
 
-use super::{Pl330, Pl330Config, regs};
+use super::{Controller, Pl330, Pl330Config, regs};
 #[cfg(feature = "sim")]
 use crate::sim::AnyModel;
 use crate::{
     hw::Device,
-    job::{AnyDriver, Parts},
+    job::{AnyCore, AnyDriver, Channels, Parts},
+    mem::CpuBuf,
     types::{Error, Result},
 };
 
 pub(crate) const NAME: &str = "pl330";
-pub(crate) const HELP: &str = "Arm's DMA-330, one channel of it: copies operand 0 to operand 1; settings channel, event";
+pub(crate) const HELP: &str = "Arm's DMA-330: copies operand 0 to operand 1; with settings channel, event one channel of it, beside others";
 /// Linux `Documentation/devicetree/bindings/dma/arm,pl330.yaml`.
 pub(crate) const COMPATIBLE: &[&str] = &["arm,pl330"];
 pub(crate) const MEMORY_BYTES: usize = super::PROGRAM_BYTES;
@@ -22,17 +23,46 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 /// Arm DDI 0424C, CR0.num_events: 32 at most.
 const EVENTS_MAX: u64 = 32;
 
+/// The whole controller, by one channel.
+///
 /// # Safety
 /// As [`Pl330::open`].
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
-    parts.settings.only(&["channel", "event"])?;
-    let number = |name, most| -> Result<u8> {
-        let value = parts.settings.number(name, 0, most)?;
-        // At most 31, so that it fits.
-        Ok(value.and_then(|value| u8::try_from(value).ok()).unwrap_or(0))
-    };
-    let config = Pl330Config { channel: number("channel", regs::CHANNELS_MAX as u64 - 1)?, event: number("event", EVENTS_MAX - 1)? };
-    let memory = parts.memory.ok_or(Error::BlockSize { len_bytes: 0, need_bytes: MEMORY_BYTES, line_bytes: 1 })?;
+    let Parts { device, memory, settings, map } = parts;
+    let (config, memory) = said(Parts { device: (), memory, settings, map })?;
     // SAFETY: the caller's promise.
-    Ok(AnyDriver::new(unsafe { Pl330::open_with(parts.device, memory, config)? }))
+    Ok(AnyDriver::new(unsafe { Pl330::open_with(device, memory, config)? }))
+}
+
+/// What its channels share.
+///
+/// # Safety
+/// As [`Controller::open`].
+pub(crate) unsafe fn open_core<'a, D: Device + Send + Sync + 'a>(device: D) -> Result<AnyCore<'a>> {
+    // SAFETY: the caller's promise.
+    Ok(AnyCore::new(unsafe { Controller::open(device)? }))
+}
+
+impl<D: Device + Send + Sync> Channels for Controller<D> {
+    /// A channel. No setting can be untrue: it has the channel and the event, or refuses them.
+    unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
+        let (config, memory) = said(parts)?;
+        Ok(AnyDriver::new(self.channel(config, memory)?))
+    }
+
+    fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        Self::reset(self, pull)
+    }
+}
+
+/// Channel, event and program. A channel has the event of its own number, unless the settings say
+/// another.
+fn said<'a>(parts: Parts<'a, '_, ()>) -> Result<(Pl330Config, CpuBuf<'a>)> {
+    parts.settings.only(&["channel", "event"])?;
+    // At most 31, so that it fits.
+    let small = |value: Option<u64>| value.and_then(|value| u8::try_from(value).ok());
+    let channel = small(parts.settings.number("channel", 0, regs::CHANNELS_MAX as u64 - 1)?).unwrap_or(0);
+    let event = small(parts.settings.number("event", 0, EVENTS_MAX - 1)?).unwrap_or(channel);
+    let memory = parts.memory.ok_or(Error::BlockSize { len_bytes: 0, need_bytes: MEMORY_BYTES, line_bytes: 1 })?;
+    Ok((Pl330Config { channel, event }, memory))
 }

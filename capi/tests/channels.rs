@@ -1,0 +1,170 @@
+//! One device whose channels have an engine each: a simulated PL330, by its name, the setting
+//! `channel`, and one handle of the device.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
+)]
+
+mod common;
+
+use common::*;
+use contigo_c::*;
+use contigo_testkit::emulated;
+use core::{ffi::CStr, ptr};
+use std::{sync::Barrier, thread};
+
+const TIMEOUT_US: u32 = 100_000;
+
+/// A board with a controller, and what its engines are opened with.
+struct Shared {
+    board: Board,
+    device: contigo_device,
+}
+
+impl Shared {
+    fn new(options: &contigo_sim_options) -> Self {
+        let board = Board::with(options);
+        Self { board, device: sim_device(board.sim, c"pl330") }
+    }
+
+    fn options(&self, settings: &CStr) -> contigo_engine_options {
+        let Self { board, device } = self;
+        contigo_engine_options { settings: settings.as_ptr(), ..engine_options(c"pl330", *device, board.port, board.heap) }
+    }
+
+    #[track_caller]
+    fn open(&self, settings: &CStr) -> contigo_engine {
+        open_engine(&self.options(settings))
+    }
+
+    #[track_caller]
+    fn refused(&self, options: &contigo_engine_options, code: contigo_status, word: &str) {
+        refused(unsafe { contigo_engine_open(options, &mut 0) }, code, word);
+    }
+
+    /// A copy of a whole slot of `value`.
+    #[track_caller]
+    fn start(&self, engine: contigo_engine, value: u8) -> ([contigo_operand; 2], contigo_job) {
+        let bufs = [self.board.take(), self.board.take()];
+        fill(bufs[0], value);
+        fill(bufs[1], !value);
+        let operands = bufs.map(|buf| part(buf, SLOT));
+        (operands, answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job) }))
+    }
+
+    #[track_caller]
+    fn close(self) {
+        ok(contigo_device_close(self.device));
+        self.board.close();
+    }
+}
+
+#[test]
+fn one_channel_is_stopped_and_the_other_goes_on() {
+    let shared = Shared::new(&sim_options());
+    let [first, second] = [c"channel=0", c"channel=1"].map(|settings| shared.open(settings));
+    let (stopped, cancelled) = shared.start(first, 7);
+    let (copied, job) = shared.start(second, 9);
+    assert_eq!([first, second].map(|engine| info_of(engine).in_flight), [1, 1], "both are under way");
+    ok(contigo_queue_stop(first));
+    assert_eq!(wait(cancelled, 0), CONTIGO_E_CANCELLED);
+    assert_ne!(bytes(stopped[1].buf), [7; SLOT], "it was stopped in the middle");
+    ok(wait(job, TIMEOUT_US));
+    assert_eq!(bytes(copied[1].buf), [9; SLOT]);
+    assert_eq!([first, second].map(|engine| info_of(engine).stops), [1, 0]);
+    [stopped, copied].iter().for_each(|operands| release_all(operands));
+    // The stopped one starts again, and the end of one is nothing to the other.
+    let (again, job) = shared.start(first, 3);
+    ok(contigo_engine_close(second));
+    ok(wait(job, TIMEOUT_US));
+    assert_eq!(bytes(again[1].buf), [3; SLOT]);
+    release_all(&again);
+    ok(contigo_engine_close(first));
+    shared.close();
+}
+
+#[test]
+fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
+    let shared = Shared::new(&sim_options());
+    let (zero, one, two) = (shared.options(c"channel=0"), shared.options(c"channel=1"), shared.options(c"channel=2"));
+    let whole = contigo_engine_options { settings: ptr::null(), ..zero };
+    let first = open_engine(&zero);
+    shared.refused(&zero, CONTIGO_E_BUSY, "busy");
+    shared.refused(&shared.options(c"channel=1,event=0"), CONTIGO_E_BUSY, "busy");
+    shared.refused(&whole, CONTIGO_E_BUSY, "busy");
+    let other_port = answer(|port| unsafe { contigo_sim_port(shared.board.sim, 1, port) });
+    shared.refused(&contigo_engine_options { port: other_port, ..one }, CONTIGO_E_BUSY, "busy");
+    shared.refused(&contigo_engine_options { polled: 1, ..one }, CONTIGO_E_BUSY, "busy");
+    shared.refused(&shared.options(c"channel=8"), CONTIGO_E_ARGUMENT, "channel");
+    shared.refused(&contigo_engine_options { heap: 0, ..one }, CONTIGO_E_BLOCK_SIZE, "");
+    refused(unsafe { contigo_device_attach(shared.device, shared.board.port, 0, 0, &mut 0) }, CONTIGO_E_BUSY, "busy");
+    refused(contigo_device_close(shared.device), CONTIGO_E_STILL_USED, "");
+    // Each that was refused has given its channel back, and the last one the device.
+    let second = open_engine(&one);
+    ok(contigo_engine_close(first));
+    shared.refused(&whole, CONTIGO_E_BUSY, "busy");
+    ok(contigo_engine_close(second));
+    let alone = open_engine(&whole);
+    shared.refused(&two, CONTIGO_E_BUSY, "busy");
+    let (operands, job) = shared.start(alone, 5);
+    ok(wait(job, TIMEOUT_US));
+    assert_eq!(bytes(operands[1].buf), [5; SLOT]);
+    release_all(&operands);
+    ok(contigo_engine_close(alone));
+    // Through another port, when nobody has it.
+    ok(contigo_engine_close(open_engine(&contigo_engine_options { port: other_port, ..two })));
+    // A driver that shares nothing has no such setting.
+    let zdma = sim_device(shared.board.sim, c"zdma");
+    let options = contigo_engine_options { settings: c"channel=0".as_ptr(), ..engine_options(c"zdma", zdma, shared.board.port, 0) };
+    shared.refused(&options, CONTIGO_E_UNSUITABLE, "setting");
+    ok(contigo_device_close(zdma));
+    ok(contigo_port_close(other_port));
+    shared.close();
+}
+
+#[test]
+fn a_reset_of_the_device_ends_the_jobs_of_all_channels() {
+    let shared = Shared::new(&contigo_sim_options { hang: 1000, ..sim_options() });
+    let engines = [c"channel=0", c"channel=5"].map(|settings| shared.open(settings));
+    let jobs = engines.map(|engine| shared.start(engine, 1));
+    ok(contigo_device_reset(shared.device));
+    for ((operands, job), engine) in jobs.iter().zip(engines) {
+        refused(wait(*job, TIMEOUT_US), CONTIGO_E_ENDED_BY_RESET, "reset");
+        release_all(operands);
+        ok(contigo_engine_close(engine));
+    }
+    shared.close();
+}
+
+#[test]
+fn four_threads_have_a_channel_each() {
+    let (shared, all) = (Shared::new(&sim_options()), Barrier::new(4));
+    let settings = [c"channel=0", c"channel=1", c"channel=2", c"channel=3"];
+    thread::scope(|scope| {
+        for (number, settings) in (1..).zip(settings) {
+            let (shared, all) = (&shared, &all);
+            scope.spawn(move || {
+                for round in 0..emulated::fewer(20) {
+                    let engine = shared.open(settings);
+                    let slots = [(); 2].map(|()| shared.board.take());
+                    all.wait();
+                    for value in 0..10 {
+                        let value = number * 10 + value;
+                        fill(slots[0], value);
+                        let operands = slots.map(|buf| part(buf, SLOT));
+                        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job) });
+                        ok(wait(job, TIMEOUT_US));
+                        assert_eq!(bytes(slots[1]), [value; SLOT], "round {round} of channel {number}");
+                    }
+                    slots.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
+                    // The first one's opening and the last one's end, at once.
+                    ok(contigo_engine_close(engine));
+                }
+            });
+        }
+    });
+    shared.close();
+}

@@ -1,0 +1,208 @@
+#![allow(unsafe_code, reason = "a core borrows from the opening that it is in, which is pinned")]
+//! How a device is taken by its drivers: by one alone, or by several, one a channel.
+
+use super::{AnyDevice, Attach, DriverRow, OpenDevice};
+use crate::{
+    job::{AnyCore, AnyDriver, Counted, Parts, Seat, Settings},
+    mem::Port,
+    types::{Error, Result, lock},
+};
+use core::{
+    marker::PhantomPinned,
+    mem::{self, ManuallyDrop},
+    pin::Pin,
+    sync::atomic::{AtomicU32, Ordering},
+};
+use spin::Mutex;
+
+/// What several drivers of one device share. The first of them makes it, and the last one's end
+/// closes it.
+pub(super) struct Shared {
+    /// INVARIANT: while `drivers` is not 0 it is what they borrow from, and changes only inside.
+    core: Mutex<Option<Opened>>,
+    /// How many stand on the core: more only under the lock.
+    drivers: AtomicU32,
+    /// The core borrows from the opening around this value.
+    _pinned: PhantomPinned,
+}
+
+/// A core, and how its device was attached.
+struct Opened {
+    /// The lifetime is the opening's, which a type in itself cannot name.
+    core: ManuallyDrop<AnyCore<'static>>,
+    /// Its row's name.
+    driver: &'static str,
+    port: Option<Port>,
+    how: Attach,
+}
+
+impl Shared {
+    pub(super) const fn new() -> Self {
+        Self { core: Mutex::new(None), drivers: AtomicU32::new(0), _pinned: PhantomPinned }
+    }
+
+    /// Closes a core that nobody stands on, so that a driver may have the device to itself.
+    pub(super) fn close_idle(&self) {
+        // Where another thread has the lock it opens a driver, or closes the core itself.
+        let Ok(mut core) = lock::acquire(&self.core) else { return };
+        // Acquire: what the last driver did came before.
+        if self.drivers.load(Ordering::Acquire) == 0
+            && let Some(opened) = core.take()
+        {
+            drop(ManuallyDrop::into_inner(opened.core));
+        }
+    }
+
+    /// Pulls a reset line, of which the drivers hear that share the device.
+    #[cfg(feature = "sim")]
+    pub(super) fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        match &*lock::acquire(&self.core)? {
+            Some(opened) => opened.core.get().reset(pull),
+            None => pull(),
+        }
+    }
+}
+
+impl Counted for Shared {
+    fn leave(&self) {
+        if self.drivers.fetch_sub(1, Ordering::Release) == 1 {
+            self.close_idle();
+        }
+    }
+}
+
+impl Drop for Shared {
+    /// The core of a driver that was forgotten is never dropped.
+    fn drop(&mut self) {
+        self.close_idle();
+    }
+}
+
+/// A device that was taken for one driver, or a channel of it: [`OpenDevice::take`].
+#[must_use = "the device is given back when this is dropped"]
+pub struct Taken<'o> {
+    row: &'static DriverRow,
+    what: What<'o>,
+}
+
+#[allow(clippy::large_enum_variant, reason = "it is used at once")]
+enum What<'o> {
+    Alone(AnyDevice<'o>),
+    /// The seat is dropped last.
+    Channel(&'o AnyCore<'o>, Seat<'o>),
+}
+
+impl OpenDevice {
+    /// Takes the device for the driver of `row`, through `port`; `None`: the kernel or the
+    /// simulated board says how it reaches memory.
+    ///
+    /// With the setting `channel` a device whose channels can have a driver each
+    /// ([`DriverRow::core`]) is shared: each driver has its channel, in whichever thread, and the
+    /// others go on where one stops. Without it the driver has the device to itself.
+    ///
+    /// A driver that shares its device leaves the kernel no program that stops it
+    /// ([`Engine::arm`](crate::Engine::arm)).
+    ///
+    /// ```
+    /// use contigo::{Align, Parts, Queue, Region, Settings, Timeout, names::{Attach, DeviceName, row}};
+    /// let device = std::pin::pin!("sim:pl330".parse::<DeviceName>()?.open()?);
+    /// let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?;
+    /// let take = || Ok::<_, contigo::Error>(region.carve(4096, Align::LINE)?.into_buf());
+    /// let open = |settings| {
+    ///     let settings = Settings(settings);
+    ///     // SAFETY: the model is a PL330, which nobody else drives.
+    ///     unsafe {
+    ///         let taken = device.as_ref().take(row("pl330")?, settings, None, Attach::default())?;
+    ///         taken.open(Parts { device: (), memory: Some(take()?), settings, map: None })
+    ///     }
+    /// };
+    /// let mut first: Queue<'_, _, 1, 2> = Queue::new(open("channel=0")?)?;
+    /// let mut second: Queue<'_, _, 1, 2> = Queue::new(open("channel=1")?)?;
+    /// for queue in [&mut first, &mut second] {
+    ///     queue.push_words([take()?.to_device(..), take()?.from_device(..)], &[])?;
+    /// }
+    /// first.stop()?;
+    /// assert!(second.next_words(Timeout::ms(20))?.is_some(), "it goes on");
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - [`Error::Busy`]: a driver has the device, or it is shared by another row's drivers, behind
+    ///   another port, or was attached otherwise.
+    /// - What [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's
+    ///   functions say.
+    ///
+    /// # Safety
+    /// The device is the one that the driver is for, and nobody else drives it but who takes it
+    /// here. As [`attach_wired`](Self::attach_wired), where there is a port.
+    pub unsafe fn take<'o>(
+        self: Pin<&'o Self>,
+        row: &'static DriverRow,
+        settings: Settings<'_>,
+        port: Option<Port>,
+        how: Attach,
+    ) -> Result<Taken<'o>> {
+        let this = self.get_ref();
+        let channel = settings.number("channel", 0, u64::MAX)?;
+        let Some(open_core) = row.core.filter(|_| channel.is_some()) else {
+            let device = match port {
+                // SAFETY: the caller's promise.
+                Some(port) => unsafe { this.attach_wired(port, how)? },
+                None => this.attach(how)?,
+            };
+            return Ok(Taken { row, what: What::Alone(device) });
+        };
+        let port = port.map_or_else(|| this.port(), |port| Some(this.seen_through(port)));
+        this.shared.close_idle();
+        let mut held = lock::acquire(&this.shared.core)?;
+        // What drivers borrow is never borrowed mutably: only an empty place is written.
+        if held.is_none() {
+            let device = this.attach_through(port, how)?;
+            // SAFETY: the caller's promise.
+            let core: AnyCore<'o> = unsafe { open_core(device)? };
+            // SAFETY: only the lifetime changes. What the core borrows is the opening's, which is
+            // pinned: it stays where it is until it is dropped, and drops the core before.
+            let core = unsafe { mem::transmute::<AnyCore<'o>, AnyCore<'static>>(core) };
+            *held = Some(Opened { core: ManuallyDrop::new(core), driver: row.name, port, how });
+        }
+        let same = |opened: &&Opened| (opened.driver, opened.port, opened.how) == (row.name, port, how);
+        let opened = held.as_ref().filter(same).ok_or(Error::Busy)?;
+        // SAFETY: 1. The core is in its place, in the pinned opening, as long as it is counted
+        // here, under the lock; and `Taken`, like the driver, drops the count last. Where they are
+        // forgotten the count stays, and with it the core. 2. It is only shared until then. 3. Its
+        // lifetime is again the opening's, which it borrows from.
+        let core = unsafe { &*(&raw const *opened.core).cast::<AnyCore<'o>>() };
+        this.shared.drivers.fetch_add(1, Ordering::Relaxed);
+        drop(held);
+        Ok(Taken { row, what: What::Channel(core, Seat::new(&this.shared)) })
+    }
+}
+
+impl<'o> Taken<'o> {
+    /// Opens the driver. `parts` has no device.
+    ///
+    /// # Errors
+    /// [`Error::Busy`]: another driver has the channel. What the driver's own function says.
+    ///
+    /// # Safety
+    /// As [`DriverRow::open`], and with the settings that the device was taken with.
+    pub unsafe fn open(self, parts: Parts<'o, '_, ()>) -> Result<AnyDriver<'o>> {
+        let Parts { memory, settings, map, .. } = parts;
+        match self.what {
+            // SAFETY: the caller's promise.
+            What::Alone(device) => unsafe { (self.row.open)(Parts { device, memory, settings, map }) },
+            What::Channel(core, seat) => {
+                // SAFETY: the caller's promise.
+                let driver = unsafe { core.get().open(Parts { device: (), memory, settings, map })? };
+                Ok(driver.seated(seat))
+            }
+        }
+    }
+}
+
+impl core::fmt::Debug for Taken<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let shared = matches!(self.what, What::Channel(..));
+        f.debug_struct("Taken").field("row", self.row).field("shared", &shared).finish()
+    }
+}

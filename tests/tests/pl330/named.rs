@@ -1,0 +1,81 @@
+//! Channels of one controller by its name, each taken for a driver from one opening.
+
+use super::WAIT;
+use contigo::{
+    Align, AnyDriver, Driver, Error, Parts, Queue, Region, Result, Settings, StopProgram, Timeout,
+    names::{AnyMemory, Attach, DeviceName, OpenDevice, row},
+};
+use std::{mem, pin::Pin, pin::pin, thread};
+
+const POLLED: Attach = Attach { window: 0, interrupt: false };
+
+fn open(name: &str) -> OpenDevice {
+    name.parse::<DeviceName>().unwrap().open().unwrap()
+}
+
+fn memory(device: &OpenDevice) -> Region<AnyMemory<'_>> {
+    Region::new(device.memory(&"sim".parse().unwrap(), 1 << 20).unwrap()).unwrap()
+}
+
+/// The driver that `settings` say, with its program in `region`.
+fn driver<'o>(device: Pin<&'o OpenDevice>, region: &'o Region<AnyMemory<'_>>, settings: &str) -> Result<AnyDriver<'o>> {
+    let settings = Settings(settings);
+    // SAFETY: the model is a PL330, which these drivers alone have.
+    let taken = unsafe { device.take(row("pl330")?, settings, None, POLLED)? };
+    let program = region.carve(4096, Align::LINE)?.into_buf();
+    // SAFETY: as above.
+    unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) }
+}
+
+/// One copy of 2,000 bytes.
+fn copies(driver: AnyDriver<'_>, region: &Region<AnyMemory<'_>>) {
+    let mut queue: Queue<'_, _, 1, 2> = Queue::new(driver).unwrap();
+    let [mut from, to] = [(); 2].map(|()| region.carve(4096, Align::LINE).unwrap().into_buf());
+    from.view_mut::<u8>().unwrap().fill(6);
+    queue.push_words([from.to_device(1..2001), to.from_device(..2000)], &[]).unwrap();
+    let done = queue.next_words(WAIT).unwrap().unwrap();
+    let to = done.buffers.into_iter().nth(1).unwrap().into_cpu().unwrap();
+    assert_eq!(to.view_at::<u8>(..2000).unwrap(), [6; 2000]);
+}
+
+#[test]
+fn a_channel_by_name_stops_alone_and_leaves_the_kernel_no_program() {
+    let device = pin!(open("sim:pl330"));
+    let region = memory(&device);
+    let driver = |settings| driver(device.as_ref(), &region, settings);
+    let whole = driver("event=3").unwrap();
+    assert!(!whole.stop_program().steps().is_empty(), "alone, it stops the controller");
+    assert_eq!(driver("channel=0").map(drop), Err(Error::Busy));
+    drop(whole);
+    let [first, second] = ["channel=0", "channel=1,event=9"].map(|settings| driver(settings).unwrap());
+    assert_eq!([&first, &second].map(AnyDriver::stop_program), [StopProgram::default(), StopProgram::default()]);
+    thread::scope(|scope| {
+        for driver in [first, second] {
+            scope.spawn(|| copies(driver, &region));
+        }
+    });
+    // With the last one's end the device is free.
+    assert!(device.attach(POLLED).is_ok());
+    copies(driver("").unwrap(), &region);
+}
+
+#[test]
+fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
+    let device = pin!(open("sim:pl330@2"));
+    let region = memory(&device);
+    let driver = |settings| driver(device.as_ref(), &region, settings);
+    let mut lost: Queue<'_, _, 1, 2> = Queue::new(driver("channel=2").unwrap()).unwrap();
+    let [from, to] = [(); 2].map(|()| region.carve(4096, Align::LINE).unwrap().into_buf());
+    lost.push_words([from.to_device(..), to.from_device(..)], &[]).unwrap();
+    mem::forget(lost);
+    assert_eq!(driver("channel=2").map(drop), Err(Error::Busy));
+    assert_eq!([driver("").map(drop), device.attach(POLLED).map(drop)], [Err(Error::Busy); 2]);
+    for _ in 0..2 {
+        copies(driver("channel=3").unwrap(), &region);
+    }
+    // A device that was taken, and not opened, is given back like a driver.
+    // SAFETY: nothing is driven.
+    let taken = unsafe { device.as_ref().take(row("pl330").unwrap(), Settings("channel=4"), None, POLLED) }.unwrap();
+    assert_eq!(driver("channel=3").unwrap().poll(Timeout::NOW), Ok(None));
+    drop(taken);
+}
