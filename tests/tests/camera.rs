@@ -140,13 +140,15 @@ fn the_drivers_registers_are_the_manuals() {
     assert_eq!(regs::ERRORS, errors.iter().sum());
     assert_eq!(errors.map(regs::describe).iter().collect::<std::collections::HashSet<_>>().len(), 6, "a text for each");
     assert_eq!([regs::HALTED, regs::IDLE, regs::IRQS], [manual::SR_HALTED, manual::SR_IDLE, manual::SR_IOC_IRQ | manual::SR_ERR_IRQ]);
-    let known = manual::SR_HALTED | manual::SR_IDLE | manual::SR_SG_INCLUDED | regs::ERRORS | regs::IRQS;
+    let known = manual::SR_HALTED | manual::SR_IDLE | manual::SR_SG_INCLUDED | regs::ERRORS | regs::IRQS | manual::THRESHOLD;
     assert_eq!(regs::RESERVED & known, 0);
     assert_eq!(
         [regs::BYTES_MASK, regs::FIRST, regs::LAST, regs::COMPLETE],
         [manual::BD_BYTES, manual::BD_SOF, manual::BD_EOF, manual::BD_CMPLT]
     );
+    assert_eq!(regs::FAILED, manual::BD_INT_ERR | manual::BD_SLV_ERR | manual::BD_DEC_ERR);
     assert_eq!((regs::STATUS_AT as u64, regs::DESCRIPTOR_BYTES as u64), (manual::BD_STATUS, manual::BD_ALIGN));
+    assert_eq!((regs::WINDOW_BYTES, regs::THRESHOLD_1), (manual::END, manual::THRESHOLD_RESET));
 }
 
 #[test]

@@ -137,12 +137,12 @@ impl<'d, 'p> Camera<'p, SimWindow<'d, CameraModel>> {
 // SAFETY: 1. PG021: the channel writes a packet into the buffer of its descriptor, at most as many
 // bytes as the descriptor says, which `submit` takes from the operand; it reads and writes the
 // descriptors, which are the driver's own, and goes no further than TAILDESC. 2. A descriptor's
-// Cmplt is written after the last byte of its packet was answered; no other look is believed.
-// Halted, and then the end of the soft reset, come when all transfers have ended ("S2MM_DMASR",
-// "Reset"). 3. The transferred bytes are the descriptor's own count. 4. `check` touches nothing;
-// `poll` acknowledges interrupts. 5. The port is the device's, and the rest never changes. 6.
-// `open`'s caller promised it. 7. The program writes 0 and the reset into DMACR. 8. Every wait is
-// bounded.
+// Cmplt is written after the last byte of its packet was answered; no other look is believed, nor
+// one with an error. Halted, and then the end of the soft reset, come when all transfers have ended
+// ("S2MM_DMASR", "Reset"). 3. The transferred bytes are the descriptor's own count. 4. `check`
+// touches nothing; `poll` acknowledges interrupts. 5. The port is the device's, and the rest never
+// changes. 6. `open`'s caller promised it. 7. The program writes 0 and the reset into DMACR. 8.
+// Every wait is bounded.
 unsafe impl<D: Device> Driver for Camera<'_, D> {
     fn name(&self) -> &'static str {
         "camera"
@@ -210,7 +210,7 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
         if !runs {
             // Stopped: nothing changes any more, and one look says all.
             let status = look()?;
-            if status & regs::COMPLETE == 0 {
+            if !is_good(status) {
                 self.in_flight = 0;
                 return Ok(None);
             }
@@ -230,7 +230,9 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
                 return found.is_err();
             }
             found = look().and_then(|status| match status {
-                status if status & regs::COMPLETE != 0 => Ok(Some(status)),
+                status if is_good(status) => Ok(Some(status)),
+                // Maybe after the channel's status was read.
+                status if status & regs::FAILED != 0 => Err(fault(regs::DMASR.read(device))),
                 // The packets before the error were told.
                 _ if channel & (regs::HALTED | regs::ERRORS) != 0 => Err(fault(channel)),
                 // CURDESC moved on before the status was written.
@@ -308,6 +310,11 @@ impl<D: Device> Drop for Camera<'_, D> {
             self.give_back_ring();
         }
     }
+}
+
+/// Does a descriptor say that its packet is in its buffer? One that failed says Cmplt too.
+const fn is_good(status: u32) -> bool {
+    status & (regs::COMPLETE | regs::FAILED) == regs::COMPLETE
 }
 
 const fn is_idle(status: u32) -> bool {

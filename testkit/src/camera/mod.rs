@@ -9,11 +9,11 @@
 //! | file | what it is |
 //! |---|---|
 //! | `driver` | a `Driver` of a ring: descriptors of a cache line each, a register looked at first |
-//! | `regs` | registers and descriptor, by PG021 |
+//! | `regs` | registers and descriptor for the driver, by PG021 and Linux |
 //! | `model` | the channel and the camera, over virtual time |
 //! | `line` | what comes from the camera: a packet on its way, and what arrived of it |
 //! | `config` | what the camera is like, and what became of its packets |
-//! | `manual` | the model's own table of registers, transcribed apart from `regs` |
+//! | `manual` | the model's own table of registers, by AMD's embeddedsw, apart from `regs` |
 //! | `packet` | what a packet holds, so that a test knows it |
 //!
 //! ```

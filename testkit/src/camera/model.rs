@@ -35,8 +35,9 @@ pub struct CameraModel {
 }
 
 /// The channel's registers, and where it is in its list.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Channel {
+    /// DMACR, without the bit that is always 1.
     control: u32,
     /// Everything of DMASR except for Halted and Idle.
     status: u32,
@@ -48,6 +49,14 @@ struct Channel {
     next: u32,
     /// The tail has not been reached.
     has_work: bool,
+}
+
+impl Default for Channel {
+    /// After a reset.
+    fn default() -> Self {
+        let (control, status, current, tail, next) = (pg021::THRESHOLD_RESET, 0, 0, 0, 0);
+        Self { control, status, runs: false, idle: false, current, tail, next, has_work: false }
+    }
 }
 
 impl Default for CameraModel {
@@ -175,15 +184,21 @@ impl CameraModel {
         Ok((word(0), u64::from(word(2)) | u64::from(word(3)) << 32))
     }
 
-    /// The packet's bytes, then the status of its descriptor.
+    /// The packet's bytes, then the status of its descriptor, which says an error too.
     fn written(&mut self, now_ns: u64, reception: &Reception, bus: &mut SimBus<'_>) {
-        if reception.fails || reception.put(reception.len_bytes, bus).is_err() {
-            self.counts.cut += 1;
-            return self.fail(now_ns, if reception.fails { pg021::SR_DMA_SLV_ERR } else { pg021::SR_DMA_DEC_ERR }, bus);
-        }
+        let error = if reception.fails {
+            Some((pg021::BD_SLV_ERR, pg021::SR_DMA_SLV_ERR))
+        } else {
+            reception.put(reception.len_bytes, bus).is_err().then_some((pg021::BD_DEC_ERR, pg021::SR_DMA_DEC_ERR))
+        };
         let count = u32::try_from(reception.len_bytes).unwrap_or(u32::MAX) & pg021::BD_BYTES;
-        let status = (pg021::BD_CMPLT | pg021::BD_SOF | pg021::BD_EOF | count).to_le_bytes();
-        if bus.write(DevAddr(u64::from(reception.descriptor) + pg021::BD_STATUS), &status).is_err() {
+        let status = pg021::BD_CMPLT | pg021::BD_SOF | pg021::BD_EOF | count | error.map_or(0, |(bit, _)| bit);
+        let told = bus.write(DevAddr(u64::from(reception.descriptor) + pg021::BD_STATUS), &status.to_le_bytes());
+        if let Some((_, bit)) = error {
+            self.counts.cut += 1;
+            return self.fail(now_ns, bit, bus);
+        }
+        if told.is_err() {
             return self.fail(now_ns, pg021::SR_SG_DEC_ERR, bus);
         }
         self.counts.written += 1;
@@ -202,6 +217,8 @@ impl CameraModel {
         }
         self.cut();
         self.channel.status |= bit | pg021::SR_ERR_IRQ;
+        // PG021, S2MM_DMACR, RS: "cleared by AXI DMA hardware when an error occurs".
+        self.channel.control &= !pg021::CR_RS;
         (self.channel.runs, self.channel.has_work, self.channel.idle) = (false, false, false);
         self.irq_at_ns = Some(now_ns);
     }
@@ -269,7 +286,7 @@ impl CameraModel {
 // SAFETY: it touches the descriptors from CURDESC to TAILDESC and the buffers that they name, each
 // until its status is written, and nothing while it is halted.
 unsafe impl Model for CameraModel {
-    const WINDOW_BYTES: usize = 0x58;
+    const WINDOW_BYTES: usize = pg021::END;
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         // Each packet is three things at most, and takes its time.
@@ -280,10 +297,11 @@ unsafe impl Model for CameraModel {
 
     fn read32(&mut self, offset: usize, _: &mut SimBus<'_>) -> u32 {
         match offset {
-            pg021::DMACR => self.channel.control,
+            pg021::DMACR => self.channel.control | pg021::CR_ALWAYS,
             pg021::DMASR => {
                 let state = if self.channel.runs { 0 } else { pg021::SR_HALTED };
-                self.channel.status | pg021::SR_SG_INCLUDED | state | if self.channel.idle { pg021::SR_IDLE } else { 0 }
+                let threshold = self.channel.control & pg021::THRESHOLD;
+                self.channel.status | threshold | pg021::SR_SG_INCLUDED | state | if self.channel.idle { pg021::SR_IDLE } else { 0 }
             }
             pg021::CURDESC => self.channel.current,
             pg021::TAILDESC => self.channel.tail,
