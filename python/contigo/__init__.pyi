@@ -113,6 +113,11 @@ class Device:
     def arm(self) -> Optional[int]:
         """Lets the next interrupt come: the file descriptor that is readable then; None where there is none."""
     def fileno(self) -> int: ...
+    def reset(self) -> None:
+        """Pulls a simulated device's reset line: all that stops one that is stuck. `FileNotFoundError` for a real one."""
+    @property
+    def simulated(self) -> Optional[dict[str, int]]:
+        """What its simulated board saw: accesses to bytes that were not handed over, missing syncs; None for a real device."""
 
 class Operand:
     """A part of a buffer for a job: `buf.reads()`, `buf.writes()`, `buf.updates()`. All sizes are in bytes."""

@@ -2,7 +2,7 @@
 
 from time import monotonic
 
-from ._contigo import ContigoError, ForkedError
+from ._contigo import ForkedError
 
 # asyncio is imported where it runs: Debian's smallest Python has none.
 
@@ -212,15 +212,8 @@ class Stream:
     def stop(self):
         """Stops the device. All buffers are the pool's, except for those of which arrays are kept."""
         self._give_back()
-        self._engine.stop()
         # What had ended and nobody took is lost, as what comes later is.
-        while True:
-            try:
-                if self._engine.next(0) is None:
-                    break
-            except ContigoError:
-                pass
-        self._engine.take_back()
+        self._engine._clear()
 
     @property
     def counts(self):

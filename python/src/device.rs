@@ -259,6 +259,28 @@ impl Device {
         self.with(py, |device| device.interrupt().map(|fd| fd.as_raw_fd()).ok_or_else(none))
     }
 
+    /// Pulls the reset line of a simulated device, which alone stops one that is stuck. A real
+    /// device's is the board's business: `FileNotFoundError`.
+    fn reset(&self) -> PyResult<()> {
+        self.opening.get()?.device.reset_simulated().map_err(raised)
+    }
+
+    /// What its simulated board saw of all its devices, as a dict: `stray_accesses` where no memory
+    /// is, `unowned_accesses` to bytes that were not handed over, `evictions` and `lost_writes`,
+    /// which are missing syncs, `bytes_read`, `bytes_written`. None: the device is real.
+    #[getter]
+    fn simulated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(board) = self.opening.get()?.device.board() else { return Ok(None) };
+        let (counts, dict) = (board.counts(), PyDict::new(py));
+        dict.set_item("stray_accesses", counts.stray_accesses)?;
+        dict.set_item("unowned_accesses", counts.unowned_accesses)?;
+        dict.set_item("evictions", counts.evictions)?;
+        dict.set_item("lost_writes", counts.lost_writes)?;
+        dict.set_item("bytes_read", counts.bytes_read)?;
+        dict.set_item("bytes_written", counts.bytes_written)?;
+        Ok(Some(dict))
+    }
+
     /// How many bytes its registers have.
     #[getter]
     fn window_bytes(&self, py: Python<'_>) -> PyResult<usize> {

@@ -115,6 +115,15 @@ impl Engine {
         self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), Jobs::stop))
     }
 
+    /// The same, and nobody gets the jobs that had ended, nor the others, nor is told why: a
+    /// stream's.
+    fn _clear(&self, py: Python<'_>) -> PyResult<()> {
+        let records = self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or_else(|| Ok(Vec::new()), Jobs::clear))?;
+        // Here, where Python's lock is held: the buffers go home.
+        drop(records);
+        Ok(())
+    }
+
     /// The jobs that had not ended when the device was stopped, the oldest first; each once.
     fn take_back(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
         let records = self.core.get()?.with(py, |jobs| open(jobs).map(Jobs::take_back))?;

@@ -179,12 +179,14 @@ impl Jobs {
         match self.landed(timeout) {
             Ok(ended) => Ok(ended),
             Err(failed) => {
-                let text = failed.to_string();
+                let (text, queued) = (failed.to_string(), self.flying.iter().flatten().any(|record| record.queued));
                 self.after_a_stop(|| End::Failed(failed.cause, text.clone()));
-                if !self.queue.is_empty() {
+                // It would not stop. Whatever ended all the same has come out.
+                if self.queue.is_stopped() {
                     return Err(raised_as(failed.error, text));
                 }
-                if self.cancelled.iter().any(|record| record.queued) {
+                // Also where all of them ended well before the stop: then no job says it.
+                if queued {
                     self.fault = Some((failed.error, text));
                 }
                 Ok(true)
@@ -232,7 +234,14 @@ impl Jobs {
         stopped.map_err(raised)
     }
 
-    /// Of a stopped device, all jobs come out. Of one that would not stop, none.
+    /// The same, and all queued jobs, which are forgotten here.
+    pub(crate) fn clear(&mut self) -> PyResult<Vec<Arc<Record>>> {
+        self.stop()?;
+        self.fault = None;
+        Ok(self.ended.drain(..).chain(self.cancelled.drain(..)).collect())
+    }
+
+    /// Of a stopped device, all jobs come out. Of one that would not stop, those that ended.
     fn after_a_stop(&mut self, end: impl Fn() -> End) {
         if !self.queue.is_stopped() {
             return;

@@ -40,8 +40,13 @@ mod shared;
 
 use pyo3::prelude::*;
 
-#[pymodule]
-fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Adds everything to `module`, which is `contigo._contigo` of a build. The package's own is
+/// `module/`. Another one registers drivers beside the runtime's first
+/// ([`contigo::names::register`]), and Python opens them by their names.
+///
+/// # Errors
+/// What Python says.
+pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ContigoError", module.py().get_type::<error::ContigoError>())?;
     module.add("ForkedError", module.py().get_type::<error::ForkedError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -1,5 +1,8 @@
 """What all tests of tests/interop use."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,3 +21,14 @@ def refused(error, call, *words):
 
 class Skipped(Exception):
     """What a test needs is not here; why."""
+
+
+def by_own_build(program):
+    """What `program`, a file of this folder, prints with the build of own/, in a process of its own."""
+    own = os.environ.get("CONTIGO_OWN")
+    if not own:
+        raise Skipped("CONTIGO_OWN names no build of tests/interop/own (tests/interop/run makes one)")
+    env = {**os.environ, "PYTHONPATH": f"{own}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    ran = subprocess.run([sys.executable, Path(__file__).with_name(program)], capture_output=True, text=True, timeout=120, env=env)
+    assert ran.returncode == 0, ran.stderr or ran.stdout
+    return ran.stdout

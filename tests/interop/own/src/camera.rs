@@ -1,0 +1,167 @@
+//! The testkit's camera on a descriptor ring, by the name `camera`, and what goes wrong with it, as
+//! settings of its driver:
+//!
+//! | setting | what happens |
+//! |---|---|
+//! | `depth` | so many buffers in flight; 8 where nothing is said |
+//! | `packets` | so many packets come, and then none |
+//! | `short_every` | each packet of this number and its multiples is shorter |
+//! | `error_at` | the write of this packet is answered with an error: the channel fails |
+//! | `stuck` | 1: it does not stop before its reset line is pulled |
+//! | `fails_at` | this end, from 0, is that of a job that failed alone |
+//! | `twice_at` | this end is the one before it, told again |
+//! | `nobodys_at` | before this end comes one of a job that there is not |
+//! | `too_long_at` | this end says a byte more than the largest buffer has |
+
+use contigo::{
+    AnyDriver, Completion, DevSlice, Driver, Error, Parts, Result, Settings, Timeout,
+    names::{AnyDevice, DriverRow},
+    sim::{AnyModel, Model, SimBus},
+};
+use contigo_testkit::camera::{Camera, CameraConfig, CameraModel, regs};
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A descriptor has a line of 64 bytes.
+const LINE: usize = 64;
+const DEPTH_MAX: u64 = 32;
+/// Behind the channel's own registers: what goes wrong.
+const WRONG: usize = 0x100;
+/// A setting that is not there.
+const NEVER: u32 = u32::MAX;
+
+pub(crate) static ROW: DriverRow =
+    DriverRow::new("camera", "the testkit's camera: its jobs have one operand, a packet that it writes", open)
+        .memory(DEPTH_MAX as usize * LINE)
+        .model(|| AnyModel::new(Watched { camera: CameraModel::default(), wrong: [NEVER; 4] }));
+
+/// Is a camera's channel at work? By the last access to its registers, of whichever camera.
+static RUNS: AtomicBool = AtomicBool::new(false);
+
+/// Is the channel of the camera that was used last at work?
+#[pyfunction]
+pub(crate) fn camera_runs() -> bool {
+    RUNS.load(Ordering::Relaxed)
+}
+
+/// # Safety
+/// As [`Camera::open`]; and there are registers behind the channel's, at [`WRONG`].
+unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+    use contigo::Mmio;
+    let Parts { device, memory, settings, .. } = parts;
+    settings.only(&["depth", "packets", "short_every", "error_at", "stuck", "fails_at", "twice_at", "nobodys_at", "too_long_at"])?;
+    let number = |name| number(settings, name);
+    for (index, name) in ["packets", "short_every", "error_at", "stuck"].into_iter().enumerate() {
+        // SAFETY: no register there starts anything.
+        unsafe { device.write32(WRONG + 4 * index, number(name)?) };
+    }
+    let (fails_at, twice_at) = (number("fails_at")?, number("twice_at")?);
+    let lies = Lies { fails_at, twice_at, nobodys_at: number("nobodys_at")?, too_long_at: number("too_long_at")? };
+    let depth = settings.number("depth", 1, DEPTH_MAX)?.unwrap_or(8) as usize;
+    let memory = memory.ok_or(Error::BlockSize { len_bytes: 0, need_bytes: depth * LINE, line_bytes: LINE })?;
+    // SAFETY: the caller's promise.
+    let camera = unsafe { Camera::open(device, memory, depth)? };
+    Ok(AnyDriver::new(Lying { camera, lies, ends: 0, last: None, held: None }))
+}
+
+fn number(settings: Settings<'_>, name: &'static str) -> Result<u32> {
+    // Below `NEVER`, it has 32 bits.
+    Ok(settings.number(name, 0, u64::from(NEVER) - 1)?.map_or(NEVER, |value| value as u32))
+}
+
+/// Which ends are lies.
+struct Lies {
+    fails_at: u32,
+    twice_at: u32,
+    nobodys_at: u32,
+    too_long_at: u32,
+}
+
+/// The camera's driver, which says now and then what is not so.
+struct Lying<'p> {
+    camera: Camera<'p, AnyDevice<'p>>,
+    lies: Lies,
+    ends: u32,
+    last: Option<Completion>,
+    /// What comes after a lie.
+    held: Option<Completion>,
+}
+
+// SAFETY: the channel is the camera's, and every method is its own, except for what `poll` says of
+// an end that there was: a job that failed, another slot, or more bytes. Nobody is harmed by a lie
+// of these kinds: the queue must find it.
+unsafe impl Driver for Lying<'_> {
+    contigo::forward!(|this| this.camera => name, port, addr_bits, operands, depth, in_order, check, stop_program, arm_irq, ran_dry);
+    contigo::forward!(|this| this.camera => stop);
+
+    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.camera.submit(slot, operands, args) }
+    }
+
+    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+        if let Some(end) = self.held.take() {
+            return Ok(Some(end));
+        }
+        let Some(end) = self.camera.poll(timeout)? else { return Ok(None) };
+        let this = self.ends;
+        self.ends += 1;
+        let before = self.last.replace(end);
+        Ok(Some(match self.lies {
+            Lies { fails_at, .. } if fails_at == this => Completion { failed: Some("asked for"), ..end },
+            Lies { twice_at, .. } if twice_at == this => before.unwrap_or(end),
+            Lies { nobodys_at, .. } if nobodys_at == this => {
+                self.held = Some(end);
+                Completion::of(usize::MAX)
+            }
+            Lies { too_long_at, .. } if too_long_at == this => end.with_bytes(regs::BYTES_MASK as usize + 1),
+            _ => end,
+        }))
+    }
+}
+
+/// The camera's model, with registers for what goes wrong.
+struct Watched {
+    camera: CameraModel,
+    wrong: [u32; 4],
+}
+
+impl Watched {
+    fn look(&mut self, bus: &mut SimBus<'_>) {
+        let status = self.camera.read32(regs::DMASR.offset(), bus);
+        RUNS.store(status & regs::HALTED == 0, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: as the camera's, which does everything that touches memory.
+unsafe impl Model for Watched {
+    const WINDOW_BYTES: usize = WRONG + 4 * 4;
+
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        self.camera.advance(bus);
+        self.look(bus);
+    }
+    fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
+        self.camera.read32(offset, bus)
+    }
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        match offset.checked_sub(WRONG).and_then(|at| self.wrong.get_mut(at / 4)) {
+            Some(wrong) => {
+                *wrong = value;
+                let [packets, short_every, error_at, stuck] = self.wrong.map(|value| (value != NEVER).then_some(value));
+                let packets = packets.unwrap_or(NEVER);
+                self.camera =
+                    CameraModel::new(CameraConfig { packets, short_every, error_at, stuck: stuck == Some(1), ..CameraConfig::default() });
+            }
+            None => self.camera.write32(offset, value, bus),
+        }
+        self.look(bus);
+    }
+    fn irq_at_ns(&self) -> Option<u64> {
+        self.camera.irq_at_ns()
+    }
+    fn reset(&mut self) {
+        self.camera.reset();
+        RUNS.store(false, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,17 @@
+//! A build of the Python package of one's own: everything that it has, and a driver that is in
+//! another crate, registered before Python asks for it.
+//!
+//! The library takes the place of `contigo/_contigo.abi3.so`; `tests/interop/run` puts it there.
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+mod camera;
+
+use contigo::names::register;
+use pyo3::{exceptions::PyImportError, prelude::*};
+
+#[pymodule]
+fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    register(&camera::ROW).map_err(|error| PyImportError::new_err(error.to_string()))?;
+    contigo_python::fill(module)?;
+    module.add_function(wrap_pyfunction!(camera::camera_runs, module)?)
+}
