@@ -23,12 +23,12 @@ class Skipped(Exception):
     """What a test needs is not here; why."""
 
 
-def by_own_build(program):
+def by_own_build(program, *words):
     """What `program`, a file of this folder, prints with the build of own/, in a process of its own."""
     own = os.environ.get("CONTIGO_OWN")
     if not own:
         raise Skipped("CONTIGO_OWN names no build of tests/interop/own (tests/interop/run makes one)")
     env = {**os.environ, "PYTHONPATH": f"{own}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    ran = subprocess.run([sys.executable, Path(__file__).with_name(program)], capture_output=True, text=True, timeout=120, env=env)
+    ran = subprocess.run([sys.executable, Path(__file__).with_name(program), *words], capture_output=True, text=True, timeout=120, env=env)
     assert ran.returncode == 0, ran.stderr or ran.stdout
     return ran.stdout

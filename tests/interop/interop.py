@@ -16,7 +16,7 @@ from pathlib import Path
 
 import contigo
 import numpy as np
-from common import ROOT, Skipped, by_own_build, refused
+from common import Skipped, by_own_build, refused
 from door import DOOR
 from forked import a_child_of_fork_gets_nothing
 from handovers import a_device_s_view_is_what_was_handed_over
@@ -24,7 +24,6 @@ from jobs import JOBS
 from kernels import KERNELS
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
-DATA = ROOT / "examples" / "gemm8" / "data"
 HEAP = contigo.open_memory("sim")
 
 
@@ -272,81 +271,14 @@ def tvm_relax():
     return rows
 
 
-def network(path):
-    """The demo's network: records of a name, a size, and numbers."""
-    found, rows = {}, iter(line for line in path.read_text().splitlines() if not line.startswith("#"))
-    for head in rows:
-        name, *size = head.split()
-        size = [int(n) for n in size]
-        count = size[0] if len(size) == 2 else 1
-        numbers = [int(n) for _ in range(count) for n in next(rows).split()]
-        found[name] = np.array(numbers).reshape(size)
-    return found
+def digits_by_an_accelerator_and_tvm():
+    """On gemm8, whose driver is an example's: in a build of one's own."""
+    return json.loads(by_own_build("digits.py", "tvm"))
 
 
-def digits(layer1):
-    """The demo's digits: the first layer is the framework's; a simulated device fetches what it wrote. The row's end."""
-    weights = network(DATA / "digits-mlp.txt")
-    held_out = np.loadtxt(DATA / "optdigits.csv", delimiter=",", dtype=np.int64)[900:]
-    images, labels = held_out[:, :64], held_out[:, 64]
-    count, shift = len(images), int(weights["layer1.shift"][0])
-
-    # What it must be, in NumPy's integers.
-    hidden = np.maximum(images @ weights["layer1.weights"] + weights["layer1.bias"], 0)
-    hidden = np.clip((hidden + (1 << (shift - 1))) >> shift, -128, 127)
-    device = contigo.Device("sim:zdma")
-    region = device.memory("sim")
-
-    def buffer(values, dtype):
-        buf = region.allocate(values.shape, dtype)
-        array(buf)[:] = values
-        return buf
-
-    pixels, w1, b1 = buffer(images, "int8"), buffer(weights["layer1.weights"], "int8"), buffer(weights["layer1.bias"], "int32")
-    between, fetched = region.allocate((count, 32), "int8"), region.allocate((count, 32), "int8")
-    before = region.stats()["bytes_copied"]
-    with device.driver("zdma") as engine:
-        layer1(shift, pixels, w1, b1, between)
-        written = array(between).ctypes.data
-        gc.collect()
-        # The very buffer that the framework wrote is the device's operand.
-        engine.start([between, fetched]).wait()
-    same = written == array(between).ctypes.data
-    assert (array(fetched) == hidden).all(), "the framework's layer, bit for bit"
-    scores = array(fetched) @ weights["layer2.weights"] + weights["layer2.bias"]
-    right = int((scores[:, :10].argmax(axis=1) == labels).sum())
-    assert right == 869, right
-    return f"{count} digits, {right} right", 256, same, region.stats()["bytes_copied"] - before
-
-
-def digits_from_tvm_to_a_device():
-    import tvm
-    from tvm import te
-
-    def layer1(shift, pixels, weights, bias, out):
-        count = pixels.shape[0]
-        x, w, b = te.placeholder((count, 64), "int8"), te.placeholder((64, 32), "int8"), te.placeholder((32,), "int32")
-        k = te.reduce_axis((0, 64))
-        sums = te.compute((count, 32), lambda i, j: te.sum(x[i, k].astype("int32") * w[k, j].astype("int32"), axis=k))
-        relu = te.compute((count, 32), lambda i, j: te.max(sums[i, j] + b[j], tvm.tirx.const(0, "int32")))
-        rounded = te.compute(
-            (count, 32), lambda i, j: te.min((relu[i, j] + (1 << (shift - 1))) >> shift, tvm.tirx.const(127, "int32")).astype("int8")
-        )
-        compiled = tvm.compile(te.create_prim_func([x, w, b, rounded]), target="llvm")
-        compiled(*[tvm.runtime.from_dlpack(buf) for buf in (pixels, weights, bias, out)])
-
-    return [("TVM → device", *digits(layer1))]
-
-
-def digits_from_pytorch_to_a_device():
-    torch = pytorch()
-
-    def layer1(shift, pixels, weights, bias, out):
-        x, w, b, y = [torch.from_dlpack(buf) for buf in (pixels, weights, bias, out)]
-        sums = torch.addmm(b, x.int(), w.int()).relu_()
-        y.copy_(((sums + (1 << (shift - 1))) >> shift).clamp_(max=127))
-
-    return [("PyTorch → device", *digits(layer1))]
+def digits_by_an_accelerator_and_pytorch():
+    pytorch()
+    return json.loads(by_own_build("digits.py", "torch"))
 
 
 def onnx_runtime():
@@ -520,11 +452,11 @@ TESTS = [
     a_child_of_fork_gets_nothing,
     cost_of_an_export,
     tvm_relax,
-    digits_from_tvm_to_a_device,
+    digits_by_an_accelerator_and_tvm,
     onnx_runtime,
     torch_both_ways,
     torch_lets_go_on_another_thread,
-    digits_from_pytorch_to_a_device,
+    digits_by_an_accelerator_and_pytorch,
     memory_that_cuda_pinned,
     examples_run,
     a_wheel_for_a_board,

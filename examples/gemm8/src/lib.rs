@@ -3,7 +3,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `linux` | the driver is `AsFd` where its interrupt is, for an event loop |
+//! | `linux` | the driver is `AsFd` where its interrupt is, for an event loop; `ROW`, its name for C and Python |
 //! | `sim` | `SimGemm8`, the engine's model on the simulated board |
 //! | `cuda` | `cuda`: the engine as a kernel of a GPU |
 //! | `demo` | `demo`: handwritten digits through the engine, every score checked; it needs std |
@@ -43,8 +43,12 @@ mod driver;
 #[cfg(feature = "sim")]
 mod model;
 pub mod regs;
+#[cfg(all(feature = "linux", target_os = "linux"))]
+mod row;
 
 pub use arithmetic::requantize;
 pub use driver::{Gemm, Gemm8, MAP, Output};
 #[cfg(feature = "sim")]
 pub use model::{Gemm8Model, SimGemm8};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+pub use row::ROW;

@@ -1,5 +1,5 @@
-//! A build of the Python package of one's own: everything that it has, and a driver that is in
-//! another crate, registered before Python asks for it.
+//! A build of the Python package of one's own: everything that it has, and two drivers that are
+//! in other crates, registered before Python asks for them.
 //!
 //! The library takes the place of `contigo/_contigo.abi3.so`; `tests/interop/run` puts it there.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
@@ -11,7 +11,9 @@ use pyo3::{exceptions::PyImportError, prelude::*};
 
 #[pymodule]
 fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    register(&camera::ROW).map_err(|error| PyImportError::new_err(error.to_string()))?;
+    for row in [&camera::ROW, &contigo_gemm8::ROW] {
+        register(row).map_err(|error| PyImportError::new_err(format!("{}: {error}", row.name)))?;
+    }
     contigo_python::fill(module)?;
     module.add_function(wrap_pyfunction!(camera::camera_runs, module)?)
 }
