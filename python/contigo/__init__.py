@@ -15,7 +15,8 @@ from ._contigo import (
 )
 from .device import Device, Registers
 from .kernel import Function, Kernel, KernelMap
-from .queues import Queue, Stream
+from .queues import Queue
+from .streams import Stream
 
 __all__ = [
     "Buffer", "ContigoError", "Device", "Done", "Engine", "ForkedError", "Function", "Handover", "Heap", "Imported", "Job", "Kernel", "KernelMap", "Operand",

@@ -256,9 +256,10 @@ class Queue:
     def __exit__(self, *exception: Any) -> bool: ...
 
 class Stream:
-    """Frames of exactly the bytes received: `for frame in stream`, `async for`. A frame is yours until the next one is taken.
+    """Frames of exactly the bytes received: `for frame in stream`, `async for`. A frame is yours until the next one is asked for.
 
-    However the loop is left, the device is stopped, and all buffers are the pool's. `timeout`: seconds for one frame.
+    However a loop is left, the device is stopped, and all buffers are the pool's. `timeout`: seconds for one frame. `next` looks outside of
+    a loop, and stops nothing.
     """
     timeout: float
     def __init__(
@@ -269,8 +270,14 @@ class Stream:
         timeout: float = 1.0,
         operands: Optional[Callable[[Buffer], Iterable[Union[Buffer, Operand]]]] = None,
     ) -> None: ...
-    def start(self) -> None: ...
+    def start(self) -> int:
+        """Gives the device as many frames as it takes and the pool has; how many it has then. After a stop or a fault it begins anew."""
+    def next(self, timeout: Optional[float] = None) -> Optional[Buffer]:
+        """The oldest frame that arrived; None where none did in `timeout` seconds. Nothing is stopped, and nothing is started."""
     def stop(self) -> None: ...
+    @property
+    def is_running(self) -> bool:
+        """Is it between `start` and a stop or a fault?"""
     @property
     def counts(self) -> dict[str, int]: ...
     def __iter__(self) -> Iterator[Buffer]: ...

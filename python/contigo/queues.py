@@ -1,4 +1,4 @@
-"""Several jobs in flight: their ends in a loop, and frames of a device that writes one after the other."""
+"""Several jobs in flight, and their ends in a loop."""
 
 from time import monotonic
 
@@ -45,7 +45,7 @@ class _Loop:
     """One `for`, or `async for`. Whoever leaves it before its end, by whatever way, stops the device."""
 
     def __init__(self, of):
-        self._of = of
+        self._of, self._first = of, True
 
     def __iter__(self):
         return self
@@ -58,13 +58,13 @@ class _Loop:
         try:
             item = None
             if of is not None:
-                of._before()
+                self._before()
                 item = of._after(of._engine.next(of.timeout))
             if item is None:
                 raise StopIteration
             return item
-        except BaseException:
-            self._end()
+        except BaseException as error:
+            self._end(error)
             raise
 
     async def __anext__(self):
@@ -72,19 +72,23 @@ class _Loop:
         try:
             item = None
             if of is not None:
-                of._before()
+                self._before()
                 item = of._after(await _next(of._engine, of.timeout))
             if item is None:
                 raise StopAsyncIteration
             return item
-        except BaseException:
-            self._end()
+        except BaseException as error:
+            self._end(error)
             raise
 
-    def _end(self):
+    def _before(self):
+        first, self._first = self._first, False
+        self._of._before(first)
+
+    def _end(self, error=None):
         of, self._of = self._of, None
         if of is not None:
-            of._left()
+            of._left(error)
 
     def __del__(self):
         try:
@@ -158,7 +162,7 @@ class Queue:
         self.stop()
         return False
 
-    def _before(self):
+    def _before(self, first):
         pass
 
     def _after(self, done):
@@ -166,89 +170,6 @@ class Queue:
             raise TimeoutError(f"no job ended within {self.timeout} s; the device was stopped")
         return done
 
-    def _left(self):
+    def _left(self, error):
         if self._engine.in_flight:
             self._engine.stop()
-
-
-class Stream:
-    """Frames that a device writes one after the other: a camera, a converter, a network port.
-
-        frames = region.pool((1080, 1920), "uint8", 12)
-        for frame in contigo.Stream(engine, frames):    # or `async for`
-            show(np.asarray(frame))
-
-    A frame is an array of exactly the bytes received. Whole, it has the pool's shape; otherwise one
-    dimension. It is yours until the next one is taken: then its buffer goes to the device again. An
-    array of it that is kept (`np.asarray(frame)`) keeps the buffer too, and the device gets another
-    one of the pool, as long as there are some.
-
-    `timeout` is for one frame, in seconds. The loop does not end by itself. However it is left, the
-    device is stopped, and all buffers are the pool's. `operands` makes a job's operands of a frame,
-    where it has more than the one that the device writes; `words` are the job's argument words.
-    """
-
-    def __init__(self, engine, pool, *words, timeout=1.0, operands=None):
-        directions = [spec["direction"] for spec in engine.operands]
-        if operands is None and directions != ["from_device"]:
-            raise ValueError(f"a job of {engine.name} has the operands {directions}: say operands=lambda frame: […, frame, …]")
-        self._engine, self._pool, self._words, self.timeout = engine, pool, words, timeout
-        self._operands = operands or (lambda frame: [frame])
-        #: Which operand is the frame, and the frame that somebody has.
-        self._index, self._out = directions.index("from_device"), None
-
-    def start(self):
-        """Gives the device as many frames as it takes and the pool has. A loop does it by itself."""
-        engine = self._engine
-        while engine.in_flight < engine.depth:
-            try:
-                frame = self._pool.take()
-            except MemoryError:
-                if engine.in_flight == 0:
-                    raise MemoryError(f"all {len(self._pool)} frames of the pool are kept, and the device has none") from None
-                return
-            engine.push(self._operands(frame), *self._words)
-
-    def stop(self):
-        """Stops the device. All buffers are the pool's, except for those of which arrays are kept."""
-        self._give_back()
-        # What had ended and nobody took is lost, as what comes later is.
-        self._engine._clear()
-
-    @property
-    def counts(self):
-        """What became of the frames: `Engine.counts`; `ran_dry` is how often the device had none to write."""
-        return self._engine.counts
-
-    def __iter__(self):
-        return _Loop(self)
-
-    def __aiter__(self):
-        return _Loop(self)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *exception):
-        self.stop()
-        return False
-
-    def _give_back(self):
-        frame, self._out = self._out, None
-        if frame is not None:
-            frame._let_go()
-
-    def _before(self):
-        self._give_back()
-        self.start()
-
-    def _after(self, done):
-        if done is None:
-            raise TimeoutError(f"no frame came within {self.timeout} s; the device was stopped")
-        frame = done.buffers[self._index]
-        self._out = frame._first(frame.nbytes if done.nbytes is None else done.nbytes)
-        return self._out
-
-    def _left(self):
-        self.stop()

@@ -115,13 +115,17 @@ impl Engine {
         self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), Jobs::stop))
     }
 
-    /// The same, and nobody gets the jobs that had ended, nor the others, nor is told why: a
-    /// stream's.
-    fn _clear(&self, py: Python<'_>) -> PyResult<()> {
-        let records = self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or_else(|| Ok(Vec::new()), Jobs::clear))?;
-        // Here, where Python's lock is held: the buffers go home.
-        drop(records);
-        Ok(())
+    /// Nobody gets the jobs that have come out, nor is told of a fault: a stream's. Refused where
+    /// the device would not stop.
+    fn _forget(&self, py: Python<'_>) -> PyResult<()> {
+        // Dropped where Python's lock is held: the buffers go home.
+        self.core.get()?.with(py, |jobs| jobs.as_mut().map(Jobs::forget)).transpose().map(drop)
+    }
+
+    /// How often the device was stopped, by whomever; None: this engine was closed.
+    #[getter]
+    fn _stops(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        Ok(self.core.get()?.with(py, |jobs| jobs.as_ref().map(|jobs| jobs.counts().stopped)))
     }
 
     /// The jobs that had not ended when the device was stopped, the oldest first; each once.

@@ -234,9 +234,12 @@ impl Jobs {
         stopped.map_err(raised)
     }
 
-    /// The same, and all queued jobs, which are forgotten here.
-    pub(crate) fn clear(&mut self) -> PyResult<Vec<Arc<Record>>> {
-        self.stop()?;
+    /// All queued jobs that have come out, which are forgotten here. Of a device that would not
+    /// stop, what ended is still to be told.
+    pub(crate) fn forget(&mut self) -> PyResult<Vec<Arc<Record>>> {
+        if self.queue.is_stopped() {
+            return Err(raised(Error::QueueStopped { in_flight: self.queue.len() }));
+        }
         self.fault = None;
         Ok(self.ended.drain(..).chain(self.cancelled.drain(..)).collect())
     }

@@ -11,9 +11,9 @@
 //!        │                            └── operand.rs: a part of it, for a job
 //!        └── imported.rs: a framework's array that lies there
 //! ```
-//! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs and
-//! frames, `contigo/kernel.py` the call of a kernel: one of HLS, whose map `kernel.rs` reads, or a
-//! GPU's (`function.rs`).
+//! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs,
+//! `contigo/streams.py` those over frames, `contigo/kernel.py` the call of a kernel: one of HLS,
+//! whose map `kernel.rs` reads, or a GPU's (`function.rs`).
 //!
 //! Python has a heap and objects live as long as somebody looks at them; so what Rust's types say at compile time is checked here when it
 //! is called, and memory that was once opened stays open until the process ends. A child of fork

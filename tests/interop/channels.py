@@ -1,68 +1,16 @@
-"""A channel that fails with jobs in flight: its ring, its buffers, and the loops over it. Nothing is lost, and nothing runs afterwards.
+"""A channel that fails with jobs in flight. Nothing is lost, and nothing runs afterwards.
 
 interop.py runs it in a process of its own, with the build of `own/`: the testkit's camera, a ring of descriptors in which things go wrong.
 """
 
-import asyncio
-import faulthandler
 import gc
 import sys
-import traceback
-from contextlib import contextmanager
 
 import contigo
 import numpy as np
+from camera import ERROR, SLOTS, Rig, run, taken
 from common import refused
 from contigo import _contigo
-
-PACKET, SLOTS = 4096, 12
-ERROR = "memory answered a write with an error"
-
-
-class Rig:
-    """A camera, its frames, and its engine with eight buffers in flight."""
-
-    def __init__(self, **settings):
-        self.device = contigo.Device("sim:camera")
-        region = self.device.memory("sim", 1 << 20)
-        self.frames = region.pool(PACKET, "uint8", SLOTS)
-        self.engine = self.device.driver("camera", memory=region, **settings)
-        self.queue = contigo.Queue(self.engine)
-
-    def push(self, count=8):
-        return [self.queue.push([self.frames.take()]) for _ in range(count)]
-
-    def at_rest(self, free=SLOTS):
-        """Nothing is in flight, nothing runs, no buffer is lost, and the device touched nobody else's."""
-        gc.collect()
-        assert self.engine.in_flight == 0 and not _contigo.camera_runs()
-        assert self.frames.free == free, f"{self.frames.free} of {SLOTS} frames are free, and not {free}"
-        self.kept_to_itself()
-
-    def kept_to_itself(self):
-        seen = self.device.simulated
-        wrong = [seen[what] for what in ("stray_accesses", "unowned_accesses", "evictions", "lost_writes")]
-        assert wrong == [0] * 4, seen
-
-
-def packet(number, nbytes=PACKET):
-    """The bytes of a packet: contigo_testkit::camera::packet."""
-    index = np.arange(nbytes // 4, dtype=np.uint32)
-    words = (np.uint32(number) ^ (index << 16 | index >> 16)) * np.uint32(0x9E3779B1)
-    words[:2] = number, nbytes
-    return words.view(np.uint8)
-
-
-def number(frame, nbytes=None):
-    """Which packet it is, every byte of it."""
-    seen = np.asarray(frame)[:nbytes].ravel()
-    found = int(seen[:4].view(np.uint32)[0])
-    assert (seen == packet(found, seen.size)).all(), f"packet {found}"
-    return found
-
-
-def taken(done):
-    return number(done.buffers[0], done.nbytes)
 
 
 def owners(jobs):
@@ -115,31 +63,6 @@ def a_fault_that_a_queue_left_behind_is_not_the_next_one_s():
     refused(contigo.ContigoError, jobs[3].wait, ERROR)
     assert rig.queue.next() is None and len(rig.queue.take_back()) == 2
     del jobs
-    rig.at_rest()
-
-
-def a_fault_ends_a_loop():
-    rig, seen = Rig(error_at=5), []
-
-    def loop():
-        for done in rig.queue:
-            seen.append(taken(done))
-            rig.push(1)
-
-    rig.push()
-    refused(contigo.ContigoError, loop, ERROR)
-    assert seen == [0, 1, 2, 3, 4]
-    assert len(rig.queue.take_back()) == 8
-    rig.at_rest()
-
-    async def waits():
-        async for done in rig.queue:
-            seen.append(taken(done))
-
-    rig, seen = Rig(error_at=5), []
-    rig.push()
-    refused(contigo.ContigoError, lambda: asyncio.run(waits()), ERROR)
-    assert seen == [0, 1, 2, 3, 4] and len(rig.queue.take_back()) == 3
     rig.at_rest()
 
 
@@ -253,138 +176,18 @@ def one_that_will_not_stop_and_that_nobody_keeps_gets_no_other_s_bytes():
     rig.kept_to_itself()
 
 
-@contextmanager
-def unraisable():
-    """What Python cannot raise, because an object is gone: the texts."""
-    said, old = [], sys.unraisablehook
-    sys.unraisablehook = lambda what: said.append(str(what.exc_value))
-    try:
-        yield said
-    finally:
-        sys.unraisablehook = old
-
-
-def in_a_loop(over, leave, wait=False):
-    """Leaves the loop with its third item in hand."""
-
-    def at_third(count):
-        if count == 2 and leave == "raise":
-            raise ZeroDivisionError
-        return count == 2
-
-    if not wait:
-        for count, item in enumerate(over):
-            if at_third(count):
-                break
-        return
-
-    async def loop():
-        count = 0
-        async for item in over:
-            if count == 2 and leave == "cancel":
-                asyncio.current_task().cancel()
-                await asyncio.sleep(0)
-            if at_third(count):
-                return
-            count += 1
-
-    asyncio.run(loop())
-
-
-WAYS = [("raise", False), ("break", False), ("raise", True), ("break", True), ("cancel", True)]
-ENDS = {"raise": ZeroDivisionError, "cancel": asyncio.CancelledError}
-
-
-def left(over, leave, wait):
-    try:
-        in_a_loop(over, leave, wait)
-    except BaseException as error:
-        assert type(error) is ENDS.get(leave), error
-    else:
-        assert leave not in ENDS
-
-
-def a_loop_that_is_left_stops_the_ring():
-    for leave, wait in WAYS:
-        rig = Rig()
-        rig.push()
-        left(rig.queue, leave, wait)
-        assert rig.engine.in_flight == 0 and not _contigo.camera_runs(), (leave, wait)
-        # Each of them ended, or is taken back.
-        while rig.queue.next(0) is not None:
-            pass
-        rig.queue.take_back()
-        rig.at_rest()
-        rig = Rig()
-        left(contigo.Stream(rig.engine, rig.frames), leave, wait)
-        rig.at_rest()
-
-
-def a_loop_over_one_that_will_not_stop_says_so():
-    for leave, wait in WAYS:
-        for over in [lambda rig: rig.push() and rig.queue, lambda rig: contigo.Stream(rig.engine, rig.frames)]:
-            rig = Rig(stuck=1, packets=4)
-            it = over(rig)
-            with unraisable() as said:
-                left(it, leave, wait)
-                gc.collect()
-            assert len(said) == 1 and "camera did not stop" in said[0], (leave, wait, said)
-            inside = rig.engine.in_flight
-            assert inside >= 4 and _contigo.camera_runs() and rig.frames.free <= SLOTS - inside
-            rig.kept_to_itself()
-            rig.device.reset()
-            it.stop()
-            while rig.queue.next(0) is not None:
-                pass
-            rig.queue.take_back()
-            rig.at_rest()
-
-
-def a_loop_outlives_its_engine():
-    """Whoever closes the engine with a loop at work ends the loop, and nothing hangs."""
-    for over in [lambda rig: rig.push() and rig.queue, lambda rig: contigo.Stream(rig.engine, rig.frames)]:
-        rig = Rig()
-
-        def loop():
-            for item in over(rig):
-                rig.engine.close()
-
-        refused(contigo.ContigoError, loop, "closed")
-        gc.collect()
-        assert rig.frames.free == SLOTS and not _contigo.camera_runs()
-        rig.kept_to_itself()
-
-
 TESTS = [
     a_fault_in_a_ring_gives_all_jobs_back,
     a_fault_is_each_job_s_own_too,
     a_fault_that_a_queue_left_behind_is_not_the_next_one_s,
-    a_fault_ends_a_loop,
     a_job_that_fails_alone_stops_nothing,
     a_lie_stops_the_device_and_loses_nothing,
     a_lie_is_told_where_every_job_ended_well,
     one_that_will_not_stop_keeps_its_buffers,
     one_that_will_not_stop_says_its_fault,
     one_that_will_not_stop_and_that_nobody_keeps_gets_no_other_s_bytes,
-    a_loop_that_is_left_stops_the_ring,
-    a_loop_over_one_that_will_not_stop_says_so,
-    a_loop_outlives_its_engine,
 ]
 
 
-def main():
-    # What hangs is shown where it does.
-    faulthandler.dump_traceback_later(60, exit=True)
-    failed = 0
-    for test in TESTS:
-        try:
-            test()
-        except Exception as error:  # every test is run, whatever became of the one before
-            failed += 1
-            traceback.print_exception(error)
-    print(f"{len(TESTS)} channels" if not failed else f"{failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(TESTS, "channels"))

@@ -437,6 +437,16 @@ def a_channel_that_fails_loses_nothing():
     return []
 
 
+def a_loop_that_is_left_loses_nothing():
+    assert by_own_build("loops.py").endswith(" loops\n")
+    return []
+
+
+def a_stream_keeps_the_runtime_s_rules():
+    assert by_own_build("frames.py").endswith(" rules\n")
+    return []
+
+
 TESTS = [
     numpy_both_ways,
     a_view_blocks_the_device,
@@ -449,6 +459,8 @@ TESTS = [
     *JOBS,
     *KERNELS,
     a_channel_that_fails_loses_nothing,
+    a_loop_that_is_left_loses_nothing,
+    a_stream_keeps_the_runtime_s_rules,
     a_child_of_fork_gets_nothing,
     cost_of_an_export,
     tvm_relax,

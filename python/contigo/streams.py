@@ -1,0 +1,168 @@
+"""Frames of a device that writes one after the other: a queue over a pool. The rules are those of runtime/src/job/stream.rs."""
+
+from ._contigo import ContigoError, ForkedError
+from .queues import _Loop
+
+
+class Stream:
+    """Frames that a device writes one after the other: a camera, a converter, a network port.
+
+        frames = region.pool((1080, 1920), "uint8", 12)
+        for frame in contigo.Stream(engine, frames):    # or `async for`
+            show(np.asarray(frame))
+
+    A frame is an array of exactly the bytes received. Whole, it has the pool's shape; otherwise one
+    dimension. It is yours until the next one is asked for: then its buffer goes to the device
+    again. An array of it that is kept (`np.asarray(frame)`) keeps the buffer too, and the device
+    gets another one of the pool, as long as there are some. `start()` gives it one at once.
+
+    `timeout` is for one frame, in seconds. A loop ends when the stream is stopped in it. However it
+    is left, the device is stopped, and all buffers are the pool's. `next` looks outside of a loop,
+    and stops nothing.
+
+    A fault of the channel stops the device: the frames before it come first, then the error, and
+    `start`, or the next loop, begins anew. After a frame that failed alone, `next` goes on.
+
+    `operands` makes a job's operands of a frame, where it has more than the one that the device
+    writes; `words` are the job's argument words.
+    """
+
+    #: The engine's count of stops when this was started, by which it runs; None: nothing of it is left.
+    _begun = None
+
+    def __init__(self, engine, pool, *words, timeout=1.0, operands=None):
+        specs = engine.operands
+        directions = [spec["direction"] for spec in specs]
+        if "from_device" not in directions or (operands is None and len(directions) > 1):
+            wanted = "say operands=lambda frame: […, frame, …]" if "from_device" in directions else "none of them is a frame"
+            raise ValueError(f"a job of {engine.name} has the operands {directions}: {wanted}")
+        self._engine, self._pool, self._words, self.timeout = engine, pool, words, timeout
+        #: Which operand is the frame, how much of it the device takes, and the frame that somebody has.
+        self._index, self._out = directions.index("from_device"), None
+        self._most = most = specs[self._index]["max"]
+        # It does not name the stream, which is gone with its last handle, and stops the device then.
+        self._operands = operands or (lambda frame: [frame if frame.nbytes <= most else frame.writes(most)])
+
+    def start(self):
+        """Gives the device as many frames as it takes and the pool has; how many it has then.
+
+        So it starts the device; after a stop or a fault, anew. What nobody fetched by then is lost. A
+        loop does it by itself.
+        """
+        if not self.is_running:
+            if self._begun is not None:
+                self._engine._forget()
+            self._begun = self._engine._stops
+        try:
+            return self._arm()
+        except BaseException:
+            self._begun = -1  # what it has given the device is to be stopped
+            raise
+
+    def next(self, timeout=None):
+        """The oldest frame that arrived, waiting `timeout` seconds at most; None where none did.
+
+        Nothing is stopped, and nothing is started. First the device gets back the frame that came
+        last, and what else the pool has. `MemoryError`: the device has no frame, nor has the pool.
+        """
+        try:
+            self._before(False)
+            return self._frame(self._engine.next(self.timeout if timeout is None else timeout))
+        except ContigoError as error:
+            _let_go(error)
+            raise
+
+    def stop(self):
+        """Stops the device. All buffers are the pool's, except for those of which arrays are kept."""
+        self._give_back()
+        self._engine.stop()
+        # What had ended and nobody took is lost, as what comes later is.
+        self._engine._forget()
+        self._begun = None
+
+    @property
+    def is_running(self):
+        """Is it between `start` and a stop or a fault?"""
+        return self._begun is not None and self._begun == self._engine._stops
+
+    @property
+    def counts(self):
+        """What became of the frames: `Engine.counts`; `ran_dry` is how often the device had none to write."""
+        return self._engine.counts
+
+    def __iter__(self):
+        return _Loop(self)
+
+    def __aiter__(self):
+        return _Loop(self)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exception):
+        self.stop()
+        return False
+
+    def __del__(self):
+        try:
+            if self.is_running or self._begun is not None and self._engine.in_flight:
+                self.stop()
+        except ForkedError:
+            pass  # as a loop's
+
+    def _arm(self):
+        """A frame into each free place, while the pool has any; how many the device has."""
+        engine = self._engine
+        while engine.in_flight < engine.depth:
+            try:
+                frame = self._pool.take()
+            except MemoryError:
+                if engine.in_flight == 0:
+                    raise MemoryError(f"all {len(self._pool)} frames of the pool are kept, and the device has none") from None
+                break
+            try:
+                engine.push(self._operands(frame), *self._words)
+            except BaseException:
+                frame._let_go()  # not when the exception goes
+                raise
+        return engine.in_flight
+
+    def _give_back(self):
+        frame, self._out = self._out, None
+        if frame is not None:
+            frame._let_go()
+
+    def _frame(self, done):
+        if done is None:
+            return None
+        frame = done.buffers[self._index]
+        self._out = frame._first(min(frame.nbytes, self._most) if done.nbytes is None else done.nbytes)
+        return self._out
+
+    def _before(self, first):
+        self._give_back()
+        if first:
+            self.start()
+        elif self.is_running:
+            self._arm()
+
+    def _after(self, done):
+        if done is None and self.is_running:
+            raise TimeoutError(f"no frame came within {self.timeout} s; the device was stopped")
+        return self._frame(done)
+
+    def _left(self, error):
+        _let_go(error)
+        self._give_back()
+        # What a fault has stopped is at rest.
+        if self.is_running or self._engine.in_flight:
+            self._engine.stop()
+        self._engine._forget()
+        self._begun = None
+
+
+def _let_go(error):
+    """The buffers of a frame that failed alone are the pool's, however long somebody keeps the exception."""
+    if getattr(error, "job", None) is not None:
+        del error.job

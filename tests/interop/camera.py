@@ -1,0 +1,75 @@
+"""The testkit's camera, a ring of descriptors in which things go wrong (own/src/camera.rs): for programs that interop.py runs."""
+
+import faulthandler
+import gc
+import sys
+import traceback
+
+import contigo
+import numpy as np
+from contigo import _contigo
+
+PACKET, SLOTS = 4096, 12
+#: What `error_at` comes to.
+ERROR = "memory answered a write with an error"
+
+
+class Rig:
+    """A camera, its frames, and its engine with eight buffers in flight."""
+
+    def __init__(self, **settings):
+        self.device = contigo.Device("sim:camera")
+        self.region = self.device.memory("sim", 1 << 20)
+        self.frames = self.region.pool(PACKET, "uint8", SLOTS)
+        self.engine = self.device.driver("camera", memory=self.region, **settings)
+        self.queue = contigo.Queue(self.engine)
+
+    def push(self, count=8):
+        return [self.queue.push([self.frames.take()]) for _ in range(count)]
+
+    def at_rest(self, free=SLOTS):
+        """Nothing is in flight, nothing runs, no buffer is lost, and the device touched nobody else's."""
+        gc.collect()
+        assert self.engine.in_flight == 0 and not _contigo.camera_runs()
+        assert self.frames.free == free, f"{self.frames.free} of {SLOTS} frames are free, and not {free}"
+        self.kept_to_itself()
+
+    def kept_to_itself(self):
+        seen = self.device.simulated
+        wrong = [seen[what] for what in ("stray_accesses", "unowned_accesses", "evictions", "lost_writes")]
+        assert wrong == [0] * 4, seen
+
+
+def packet(number, nbytes=PACKET):
+    """The bytes of a packet: contigo_testkit::camera::packet."""
+    index = np.arange(nbytes // 4, dtype=np.uint32)
+    words = (np.uint32(number) ^ (index << 16 | index >> 16)) * np.uint32(0x9E3779B1)
+    words[:2] = number, nbytes
+    return words.view(np.uint8)
+
+
+def number(frame, nbytes=None):
+    """Which packet it is, every byte of it."""
+    seen = np.asarray(frame)[:nbytes].ravel()
+    found = int(seen[:4].view(np.uint32)[0])
+    assert (seen == packet(found, seen.size)).all(), f"packet {found}"
+    return found
+
+
+def taken(done):
+    return number(done.buffers[0], done.nbytes)
+
+
+def run(tests, what):
+    """Runs all of them; the status for the shell."""
+    # What hangs is shown where it does.
+    faulthandler.dump_traceback_later(60, exit=True)
+    failed = 0
+    for test in tests:
+        try:
+            test()
+        except Exception as error:  # every test is run, whatever became of the one before
+            failed += 1
+            traceback.print_exception(error)
+    print(f"{len(tests)} {what}" if not failed else f"{failed} failed")
+    return 1 if failed else 0
