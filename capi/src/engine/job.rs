@@ -92,13 +92,13 @@ fn taken(engine: &mut Engine, at: usize, to_cpu: bool, outcome: &mut Outcome) ->
     stale?;
     match ended {
         Ended::Told(completion) => {
-            outcome.said = Some(completion);
-            match completion.failed {
-                None => Ok(()),
-                Some(what) => Err(Error::Fault { device: engine.name(), status: completion.status, what }.into()),
+            outcome.said = Some(*completion);
+            match *completion {
+                Completion { failed: None, .. } => Ok(()),
+                Completion { failed: Some(what), status, .. } => Err(Error::Fault { device: engine.name(), status, what }.into()),
             }
         }
-        Ended::Fault(error) => Err(error.into()),
+        Ended::Fault(error) => Err((*error).into()),
         Ended::Cancelled => Err(Misuse::Cancelled.into()),
     }
 }

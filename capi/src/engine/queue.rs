@@ -21,7 +21,7 @@ use crate::{
 use contigo::{Align, AnyDriver, Direction, Driver, Error, JobError, Operand, Parts, Queue, QueueCounts, Settings, Timeout, names};
 use core::{
     ffi::{CStr, c_int},
-    mem::MaybeUninit,
+    mem::{self, MaybeUninit},
     ptr,
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -176,7 +176,11 @@ impl Engine {
         holds.iter().for_each(JobHold::begin);
         *job = Some((at, started));
         match queue.push_list(&mut operands, args, at) {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                // They are in the queue, and none is left to drop.
+                mem::forget(operands);
+                Ok(())
+            }
             Err(refused) => {
                 if refused.buffers.is_some() {
                     tickets.refuse(at, operands.into_iter());
@@ -349,7 +353,8 @@ fn hold(
     let mut hold = BUFS.hold(part.buf)?;
     match part.of(hold.value(), direction) {
         Ok(operand) => {
-            let _ = (operands.push(operand), holds.push(hold));
+            drop(operands.push(operand));
+            drop(holds.push(hold));
             Ok(())
         }
         Err(fault) => {

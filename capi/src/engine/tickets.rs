@@ -25,6 +25,7 @@ pub(crate) enum Ended {
 struct Ticket {
     /// Which job of the engine; 0: none.
     number: u64,
+    /// How it ended; of the job before, until the next one begins.
     ended: Option<Ended>,
     /// The entries of its buffers. Nobody but this reaches them.
     holds: Vec<JobHold<Buf>, MAX_OPERANDS>,
@@ -88,7 +89,7 @@ impl Tickets {
 
     /// Has it ended?
     pub(super) fn has_ended(&self, at: usize) -> bool {
-        self.tickets.get(at).is_some_and(|ticket| ticket.ended.is_some())
+        self.tickets.get(at).is_some_and(|ticket| ticket.number != 0 && ticket.ended.is_some())
     }
 
     /// The first that ended.
@@ -133,9 +134,8 @@ impl Tickets {
     /// where `to_cpu` says so, and frees the ticket. One whose caches could not be maintained is
     /// still a device's, and the reason goes to `stale`. `None`: the ticket is of no such job.
     #[inline]
-    pub(super) fn close(&mut self, at: usize, to_cpu: bool, stale: &mut Result<(), Fault>) -> Option<Ended> {
-        let ticket = self.tickets.get_mut(at)?;
-        let ended = ticket.ended.take()?;
+    pub(super) fn close(&mut self, at: usize, to_cpu: bool, stale: &mut Result<(), Fault>) -> Option<&Ended> {
+        let ticket = self.tickets.get_mut(at).filter(|ticket| ticket.number != 0 && ticket.ended.is_some())?;
         while let Some(mut hold) = ticket.holds.pop() {
             if to_cpu && let Err(fault) = hold.value().back_to_cpu() {
                 *stale = Err(fault);
@@ -144,10 +144,13 @@ impl Tickets {
         }
         ticket.number = 0;
         self.used &= !(1 << at);
-        if let Some(place) = self.ended.iter().position(|ended| usize::from(*ended) == at) {
+        // Mostly it is the only one.
+        if self.ended.last().is_some_and(|ended| usize::from(*ended) == at) {
+            let _ = self.ended.pop();
+        } else if let Some(place) = self.ended.iter().position(|ended| usize::from(*ended) == at) {
             self.ended.remove(place);
         }
-        Some(ended)
+        ticket.ended.as_ref()
     }
 
     /// The job of ticket `at` was refused: its operands are in their entries again.

@@ -231,7 +231,7 @@ pub unsafe extern "C" fn contigo_queue_next(
         let mut outcome = Outcome::default();
         let result = engine::next(engine, Timeout::us(timeout_us), &mut ended, &mut outcome);
         // SAFETY: the caller's promise.
-        unsafe { fill(&outcome, completion) }.and(result)
+        unsafe { fill(&outcome, completion, result) }
     });
     if !job.is_null() {
         // SAFETY: not null, and the caller's promise.
@@ -256,17 +256,24 @@ unsafe fn end(job: contigo_job, how: Wait, completion: *mut contigo_completion, 
     unsafe {
         raw::room(completion)?;
         let result = engine::end(job, how, outcome);
-        fill(outcome, completion).and(result)
+        fill(outcome, completion, result)
     }
 }
 
+/// `result`, or why the completion cannot be filled. A refusal is large, and is moved only where it
+/// is one.
+///
 /// # Safety
 /// As `contigo_job_wait`.
 #[inline]
-unsafe fn fill(outcome: &Outcome, to: *mut contigo_completion) -> Result<(), Fault> {
-    match outcome.said {
+unsafe fn fill(outcome: &Outcome, to: *mut contigo_completion, result: Result<(), Fault>) -> Result<(), Fault> {
+    let filled = match outcome.said {
         // SAFETY: the caller's promise.
         Some(said) if !to.is_null() => unsafe { raw::fill(to, &said.into()) },
         _ => Ok(()),
+    };
+    match (filled, result) {
+        (Ok(()), Ok(())) => Ok(()),
+        (Err(fault), _) | (_, Err(fault)) => Err(fault),
     }
 }

@@ -172,10 +172,10 @@ impl Buf {
     /// What comes back.
     #[inline]
     pub(crate) fn put(&mut self, held: Held) {
-        match mem::replace(&mut self.held, held) {
-            // There is nothing to drop.
-            Held::Away => {}
-            other => drop(other),
+        let before = mem::replace(&mut self.held, held);
+        if matches!(before, Held::Away) {
+            // Nothing is there to drop, and no look at it is needed.
+            mem::forget(before);
         }
     }
 

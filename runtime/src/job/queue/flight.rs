@@ -11,7 +11,7 @@ use crate::{
     trace::{self, Event, Site},
     types::{Error, Result, Timeout, barrier},
 };
-use core::array;
+use core::{array, ptr};
 use heapless::Vec;
 
 /// The buffers of one job, on the device's side.
@@ -128,8 +128,9 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             operands.set_len(0);
             let first = operands.as_ptr();
             (0..len).for_each(|index| each(tag, index, first.add(index).read().into_dev()));
+            // Nothing is left to drop.
+            ptr::from_mut(there).write(None);
         }
-        *there = None;
         self.is_out(place);
         Some(tag)
     }
@@ -146,9 +147,10 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         let taken = unsafe {
             operands.set_len(0);
             let first = operands.as_ptr();
-            array::from_fn(|index| each(first.add(index).read()))
+            let taken = array::from_fn(|index| each(first.add(index).read()));
+            ptr::from_mut(there).write(None);
+            taken
         };
-        *there = None;
         self.is_out(place);
         Some(taken)
     }
