@@ -169,7 +169,7 @@ impl Engine {
         let mut operands = Vec::<Operand<'static>, MAX_OPERANDS>::new();
         for (index, (part, spec)) in parts.clone().zip(specs).enumerate() {
             if let Err(fault) = hold(&part, spec.direction, holds, &mut operands) {
-                tickets.refuse(at, operands.into_iter());
+                tickets.refuse(at, &mut operands);
                 return Err(same_buffer(parts.clone(), index).unwrap_or(fault));
             }
         }
@@ -183,7 +183,7 @@ impl Engine {
             }
             Err(refused) => {
                 if refused.buffers.is_some() {
-                    tickets.refuse(at, operands.into_iter());
+                    tickets.refuse(at, &mut operands);
                     *job = None;
                     // Where the device itself refused it, it was stopped.
                     self.drain(|_| Ended::Cancelled);

@@ -155,9 +155,10 @@ impl Tickets {
 
     /// The job of ticket `at` was refused: its operands are in their entries again.
     #[cold]
-    pub(super) fn refuse(&mut self, at: usize, operands: impl Iterator<Item = Operand<'static>>) {
+    #[inline(never)]
+    pub(super) fn refuse(&mut self, at: usize, operands: &mut Vec<Operand<'static>, MAX_OPERANDS>) {
         let Some(ticket) = self.tickets.get_mut(at) else { return };
-        for (mut hold, operand) in ticket.holds.drain(..).zip(operands) {
+        for (mut hold, operand) in ticket.holds.drain(..).zip(operands.drain(..)) {
             hold.value().put(operand.into_buf().map_or_else(Held::Dev, Held::Cpu));
             hold.back();
         }

@@ -147,10 +147,9 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         let taken = unsafe {
             operands.set_len(0);
             let first = operands.as_ptr();
-            let taken = array::from_fn(|index| each(first.add(index).read()));
-            ptr::from_mut(there).write(None);
-            taken
+            array::from_fn(|index| each(first.add(index).read()))
         };
+        *there = None;
         self.is_out(place);
         Some(taken)
     }
