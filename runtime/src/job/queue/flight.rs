@@ -187,25 +187,26 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         Ok(most_bytes)
     }
 
-    /// Puts a job into its place by `fill`, and rings the doorbell. `ready` succeeded. Where the
-    /// device did not take it and was stopped, the job is in the error.
+    /// Moves a job's operands into their place, and rings the doorbell. `ready` succeeded. Where the
+    /// device did not take the job and was stopped, the operands are in the list again, and the
+    /// error has buffers.
     #[inline]
     pub(super) fn launch(
         &mut self,
-        fill: impl FnOnce(&mut Given<'p, T, OPERANDS>),
+        operands: &mut Given<'p, T, OPERANDS>,
         tag: usize,
         most_bytes: usize,
         slices: &[DevSlice],
         args: &[u32],
         site: Site,
-    ) -> Result<usize, JobError<InFlight<'p, OPERANDS, T>>> {
+    ) -> Result<usize, JobError<()>> {
         let (place, slot) = self.free();
         // `free` found it, empty: the queue was not full.
         let Some(there) = self.places.get_mut(place) else { return Err(JobError::leaked(Error::Busy, Error::Busy)) };
         // From here on the device may have the addresses: the buffers are in their place, also when
         // the driver panics.
         let job = there.insert(InFlight { operands: Vec::new(), slot, tag, serial: self.counts.pushed, most_bytes });
-        fill(&mut job.operands);
+        move_all(operands, &mut job.operands);
         if self.port.is_simulated() {
             tell_given(&self.port, &job.operands);
         }
@@ -220,7 +221,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         let submitted = unsafe { self.driver.submit(slot, slices, args) };
         self.state = State::AtWork;
         if let Err(cause) = submitted {
-            return Err(self.not_launched(place, cause, site));
+            return Err(self.not_launched(place, cause, operands, site));
         }
         self.next_slot = if slot + 1 >= self.slots { 0 } else { slot + 1 };
         trace::happened(Event::Submit { port: self.port.name, job: self.counts.pushed }, site);
@@ -229,18 +230,19 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
 
     /// The device did not take the job at `place`: it is stopped, or the job stays inside.
     #[cold]
-    fn not_launched(&mut self, place: usize, cause: Error, site: Site) -> JobError<InFlight<'p, OPERANDS, T>> {
+    #[inline(never)]
+    fn not_launched(&mut self, place: usize, cause: Error, back: &mut Given<'p, T, OPERANDS>, site: Site) -> JobError<()> {
         let stopped = self.stop();
         trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
         if let Err(error) = stopped {
             return JobError::leaked(error, cause);
         }
-        match self.places.get_mut(place).and_then(Option::take) {
-            Some(job) => {
-                self.len -= 1;
+        // There is room for each: they were in this list.
+        let given_back = |_, _, buf| drop(back.push(Operand::refused(buf)));
+        match self.hand_out(place, given_back) {
+            Some(_) => {
                 self.counts.pushed -= 1;
-                self.begin_anew();
-                JobError::gave_back(cause, job)
+                JobError::gave_back(cause, ())
             }
             None => JobError::leaked(cause, cause),
         }
@@ -292,4 +294,17 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
 #[inline]
 pub(super) fn buffers<'p, T, const OPERANDS: usize>(operands: Given<'p, T, OPERANDS>) -> Buffers<'p, T, OPERANDS> {
     operands.into_iter().map(Operand::into_dev).collect()
+}
+
+/// Moves what is in one list to another one, which is empty.
+#[inline]
+fn move_all<T, const N: usize>(from: &mut Vec<T, N>, to: &mut Vec<T, N>) {
+    let len = from.len();
+    // SAFETY: so many are in `from`, which has none of them from here on; `to` is another list, has
+    // room for as many, and none to drop.
+    unsafe {
+        from.set_len(0);
+        ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr(), len);
+        to.set_len(len);
+    }
 }

@@ -1,10 +1,9 @@
-#![allow(unsafe_code, reason = "operands go from one list to another, as they lie")]
 //! A queue without types: for `&mut dyn Driver`, and for bindings that know a job's operands only
 //! at run time.
 
 use super::{
     Queue,
-    flight::{Buffers, Given, Look},
+    flight::{Buffers, Look},
 };
 use crate::{
     job::{Completion, Done, Driver, JobError, prepare::Slices},
@@ -12,7 +11,6 @@ use crate::{
     trace::Site,
     types::{Result, Timeout},
 };
-use core::ptr;
 use heapless::Vec;
 
 impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
@@ -25,23 +23,14 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn push_words(
         &mut self,
-        mut operands: [Operand<'p, T>; OPERANDS],
+        operands: [Operand<'p, T>; OPERANDS],
         args: &[u32],
     ) -> Result<usize, JobError<[Operand<'p, T>; OPERANDS]>> {
-        let site = Site::here();
-        let mut slices = Slices::new();
-        match self.ready(&mut operands, &mut slices, args, site) {
-            Ok(most_bytes) => {
-                let launched = self.launch(|there| *there = Vec::from_array(operands), 0, most_bytes, &slices, args, site);
-                launched.map_err(|refused| {
-                    let (error, cause) = (refused.error, refused.cause);
-                    // They are as many as they were.
-                    let buffers = refused.buffers.and_then(|job| job.operands.into_array().ok());
-                    JobError { error, cause, operand: None, buffers }.map(|operands: [_; OPERANDS]| operands.map(given_back))
-                })
-            }
-            Err((operand, error)) => Err(JobError { operand, ..JobError::gave_back(error, operands) }),
-        }
+        let mut list = Vec::from_array(operands);
+        self.push_list(&mut list, args, 0).map_err(|JobError { error, cause, operand, buffers }| {
+            // They are as many as they were.
+            JobError { error, cause, operand, buffers: buffers.and_then(|()| list.into_array().ok()) }
+        })
     }
 
     /// As [`push_words`](Self::push_words), with as many operands as the driver's jobs have, for a
@@ -51,6 +40,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     ///
     /// # Errors
     /// As [`push`](Self::push). Where the error has buffers, all operands are in the list again.
+    #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn push_list(&mut self, operands: &mut Vec<Operand<'p, T>, OPERANDS>, args: &[u32], tag: usize) -> Result<usize, JobError<()>> {
         let site = Site::here();
@@ -59,13 +49,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             Ok(most_bytes) => most_bytes,
             Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, ()) }),
         };
-        let fill = |there: &mut Given<'p, T, OPERANDS>| move_all(operands, there);
-        self.launch(fill, tag, most_bytes, &slices, args, site).map_err(|refused| {
-            refused.map(|job| {
-                let back = job.operands.into_iter().map(given_back);
-                back.for_each(|operand| drop(operands.push(operand)));
-            })
-        })
+        self.launch(operands, tag, most_bytes, &slices, args, site)
     }
 
     /// As [`next_device`](Self::next_device), with what the device said as it is.
@@ -108,23 +92,5 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         let place = self.to_take_back()?;
         self.counts.cancelled += 1;
         self.hand_out(place, each)
-    }
-}
-
-/// An operand of a job that the device itself refused, or had no time for.
-fn given_back<'p, T>(operand: Operand<'p, T>) -> Operand<'p, T> {
-    Operand::refused(operand.into_dev())
-}
-
-/// Moves what is in one list to another one, which is empty.
-#[inline]
-fn move_all<T, const N: usize>(from: &mut Vec<T, N>, to: &mut Vec<T, N>) {
-    let len = from.len();
-    // SAFETY: so many are in `from`, which has none of them from here on; `to` is another list, has
-    // room for as many, and none to drop.
-    unsafe {
-        from.set_len(0);
-        ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr(), len);
-        to.set_len(len);
     }
 }
