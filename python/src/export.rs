@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "capsules, and the structures and deleters of DLPack")]
 //! DLPack's capsules: a buffer's tensor for any number of consumers, each with a structure of its own, which keeps the buffer.
 
-use crate::{buffer::Inner, dtype::Dtype};
+use crate::{dtype::Dtype, inner::Inner};
 use contigo::dlpack::{
     Shape,
     abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},

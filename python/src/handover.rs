@@ -1,10 +1,6 @@
 //! A buffer that is a device's for a while: by a job of the runtime's engines, or by registers that the Python program writes.
 
-use crate::{
-    buffer::{Buffer, Inner},
-    dtype::Dtype,
-    export,
-};
+use crate::{buffer::Buffer, dtype::Dtype, export, inner::Inner};
 use contigo::{
     Direction,
     dlpack::{Shape, abi::device},

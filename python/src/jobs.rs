@@ -2,8 +2,9 @@
 //! Jobs in flight on one driver: who started them, and what became of them.
 
 use crate::{
-    buffer::{Buffer, Inner},
+    buffer::Buffer,
     error::{ContigoError, raised, raised_as},
+    inner::Inner,
 };
 use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts, Timeout};
 use pyo3::{exceptions::PyBufferError, prelude::*};

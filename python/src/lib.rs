@@ -29,6 +29,7 @@ mod export;
 mod function;
 mod handover;
 mod imported;
+mod inner;
 mod jobs;
 mod kernel;
 mod mine;

@@ -1,12 +1,6 @@
 //! Equal arrays over one piece of a region: the runtime's own pool.
 
-use crate::{
-    buffer::{Buffer, Home},
-    dtype::Dtype,
-    error::raised,
-    mine::Mine,
-    region::Memory,
-};
+use crate::{buffer::Buffer, dtype::Dtype, error::raised, inner::Home, mine::Mine, region::Memory};
 use contigo::{Align, Error, dlpack::Shape};
 use pyo3::{prelude::*, types::PyTuple};
 
