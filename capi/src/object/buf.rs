@@ -11,11 +11,8 @@ use crate::{
     limits,
     table::{Guard, Lease, Object, Table},
 };
-use contigo::{
-    Align, CpuBuf, DevBuf, Direction, Error, Port,
-    dlpack::{Foreign, Lendable, Lent, TensorSpec, TensorTable},
-};
-use core::{ffi::c_void, mem};
+use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Port, dlpack::Lent};
+use core::mem;
 
 /// Buffers. The pools' free slots have entries too, which are kept for them.
 pub(crate) static BUFS: Table<Buf, { limits::BUFS }> = Table::new();
@@ -26,7 +23,7 @@ impl Object for Buf {
 
 /// One buffer.
 pub(crate) struct Buf {
-    held: Held,
+    pub(super) held: Held,
     views: Views,
     /// INVARIANT: `held` borrows from what this keeps: the heap, or the slot and with it the pool.
     /// It is dropped after it.
@@ -44,9 +41,6 @@ pub(crate) enum Held {
     /// A job has them; or a call, and it puts them back before it ends.
     Away,
 }
-
-/// The tensors that frameworks have.
-static TENSORS: TensorTable<{ limits::TENSORS }> = TensorTable::new();
 
 /// Where a buffer goes when it is released.
 enum Home {
@@ -179,7 +173,7 @@ impl Buf {
         }
     }
 
-    const fn unmapped(&self) -> Result<(), Misuse> {
+    pub(super) const fn unmapped(&self) -> Result<(), Misuse> {
         match self.views {
             Views::NONE => Ok(()),
             Views::Readers(views) => Err(Misuse::Mapped { views }),
@@ -194,7 +188,7 @@ impl Buf {
         }
     }
 
-    fn cpu_mut(&mut self) -> Result<&mut CpuBuf<'static>, Fault> {
+    pub(super) fn cpu_mut(&mut self) -> Result<&mut CpuBuf<'static>, Fault> {
         match &mut self.held {
             Held::Cpu(buf) => Ok(buf),
             other => Err(other.not_the_cpus()),
@@ -207,43 +201,6 @@ impl Buf {
             Held::Cpu(_) => Err(Misuse::CpuOwned.into()),
             other => Err(other.not_the_cpus()),
         }
-    }
-
-    /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out.
-    pub(crate) fn lend(&mut self, spec: &TensorSpec, legacy: bool) -> Result<*mut c_void, Fault> {
-        self.unmapped()?;
-        let (held, tensor) = match mem::replace(&mut self.held, Held::Away) {
-            Held::Cpu(buf) => lend(buf, spec, legacy, Held::LentCpu, Held::Cpu),
-            Held::Dev(buf) => lend(buf, spec, legacy, Held::LentDev, Held::Dev),
-            other => {
-                let refusal = other.not_the_cpus();
-                (other, Err(refusal))
-            }
-        };
-        self.held = held;
-        tensor
-    }
-
-    /// Takes a lent buffer back.
-    pub(crate) fn unlend(&mut self) -> Result<(), Fault> {
-        let (held, result) = match mem::replace(&mut self.held, Held::Away) {
-            Held::LentCpu(lent) => back(lent, Held::LentCpu, Held::Cpu),
-            Held::LentDev(lent) => back(lent, Held::LentDev, Held::Dev),
-            Held::Cpu(buf) => (Held::Cpu(buf), Err(Misuse::CpuOwned.into())),
-            other => (other, Err(Misuse::DeviceOwned.into())),
-        };
-        self.held = held;
-        result
-    }
-
-    /// Copies a framework's elements to the beginning of what the buffer shows.
-    ///
-    /// # Safety
-    /// As `Foreign::copy_to`.
-    pub(crate) unsafe fn copy_from_tensor(&mut self, tensor: &Foreign) -> Result<(), Fault> {
-        self.unmapped()?;
-        // SAFETY: the caller's promise.
-        Ok(unsafe { tensor.copy_to(self.cpu_mut()?) }.map(drop)?)
     }
 
     /// The CPU's address of what the buffer shows, for as long as `unmap` is not called.
@@ -368,40 +325,11 @@ impl Buf {
 
 impl Held {
     /// Why the CPU does not have it.
-    fn not_the_cpus(&self) -> Fault {
+    pub(super) fn not_the_cpus(&self) -> Fault {
         match self {
             Self::LentCpu(_) | Self::LentDev(_) => Error::TensorOut.into(),
             Self::Cpu(_) | Self::Dev(_) | Self::Away => Misuse::DeviceOwned.into(),
         }
-    }
-}
-
-/// Lends `buf`: what the buffer's entry holds then, and the tensor.
-fn lend<B: Lendable>(
-    buf: B,
-    spec: &TensorSpec,
-    legacy: bool,
-    lent_as: fn(Lent<B>) -> Held,
-    kept_as: fn(B) -> Held,
-) -> (Held, Result<*mut c_void, Fault>) {
-    let mut lent = match TENSORS.lend(buf, spec) {
-        Ok(lent) => lent,
-        Err(refused) => return (kept_as(refused.returned), Err(refused.error.into())),
-    };
-    let tensor =
-        if legacy { lent.legacy_tensor().map(|tensor| tensor.as_ptr().cast()) } else { lent.tensor().map(|tensor| tensor.as_ptr().cast()) };
-    match tensor {
-        Ok(tensor) => (lent_as(lent), Ok(tensor)),
-        // No tensor is out, so that the buffer comes back.
-        Err(error) => (back(lent, lent_as, kept_as).0, Err(error.into())),
-    }
-}
-
-/// Takes `lent` back, or keeps it lent.
-fn back<B: Lendable>(lent: Lent<B>, lent_as: fn(Lent<B>) -> Held, kept_as: fn(B) -> Held) -> (Held, Result<(), Fault>) {
-    match lent.take_back() {
-        Ok(buf) => (kept_as(buf), Ok(())),
-        Err(refused) => (lent_as(refused.returned), Err(refused.error.into())),
     }
 }
 

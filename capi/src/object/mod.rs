@@ -5,6 +5,7 @@ pub(crate) mod device;
 #[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), path = "no_gpu.rs")]
 pub(crate) mod gpu;
 pub(crate) mod heap;
+mod lent;
 pub(crate) mod pool;
 pub(crate) mod port;
 
