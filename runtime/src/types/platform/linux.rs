@@ -51,9 +51,10 @@ pub(crate) fn sleep_while(word: &AtomicU32, is: u32, timeout_us: u32) {
     // is wider on 32-bit processors with times of 64 bits.
     #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "both are below 2^31, whatever the width of c_long is")]
     let time = [(timeout_us / 1_000_000) as c_long, (timeout_us % 1_000_000 * 1_000) as c_long];
+    let time = time.as_ptr().cast::<libc::timespec>();
     // SAFETY: the call reads the word and the time, both of which live until it returns, and writes
     // nothing.
-    let slept = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, is, time.as_ptr()) };
+    let slept = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, is, time) };
     if slept != 0 && Errno::last() == Errno::ENOSYS {
         sleep(INSTEAD);
     }
