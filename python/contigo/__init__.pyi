@@ -86,6 +86,7 @@ class Device:
         lengths: Optional[Mapping[str, str]] = None,
         pointers: Iterable[str] = (),
         scalars: Iterable[str] = (),
+        floats: Iterable[str] = (),
         timeout: float = 1.0,
         interrupt: bool = True,
         **settings: int,
@@ -202,7 +203,9 @@ class KernelMap:
         lengths: Optional[Mapping[str, str]] = None,
         pointers: Iterable[str] = (),
         scalars: Iterable[str] = (),
+        floats: Iterable[str] = (),
     ) -> None: ...
+    def is_float(self, name: str) -> bool: ...
     @property
     def registers(self) -> dict[str, Tuple[int, int]]: ...
 
@@ -256,10 +259,11 @@ class Queue:
     def __exit__(self, *exception: Any) -> bool: ...
 
 class Stream:
-    """Frames of exactly the bytes received: `for frame in stream`, `async for`. A frame is yours until the next one is asked for.
+    """Frames of exactly the bytes received: `for frame in stream`, `async for`. A frame is yours until the next one is asked for, or the loop ends.
 
-    However a loop is left, the device is stopped, and all buffers are the pool's. `timeout`: seconds for one frame. `next` looks outside of
-    a loop, and stops nothing.
+    However a loop is left, the device is stopped, and all buffers are the pool's: keep an array of a frame (`np.asarray(frame)`) before that.
+    `timeout`: seconds for one frame. `next` looks outside of a loop, and stops nothing. `operands` makes a job's operands of a frame; the one
+    that the device writes is the frame.
     """
     timeout: float
     def __init__(

@@ -12,10 +12,11 @@ class KernelMap:
     `source` is a file's name, or its bytes: JSON, Vitis HLS' `x<name>_hw.h`, or Vivado's `.hwh` with
     the `instance`'s name. What the file does not say is added by the arguments' names: `directions`
     ("to_device", "from_device", "both"), `lengths` ("4*n": bytes, by numbers of the kernel), and which
-    are `pointers` or `scalars`. A pointer of which nothing is said is "both", in any length.
+    are `pointers` or `scalars`. A pointer of which nothing is said is "both", in any length. `floats`
+    are the scalars that are C's `float` or `double`, which no file says; the others are integers.
     """
 
-    def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=()):
+    def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=()):
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as file:
                 source = file.read()
@@ -25,8 +26,16 @@ class KernelMap:
         told = json.loads(self.json)
         self.name, self.interrupt, self.results = told["name"], told["interrupt"], told["results"]
         self.pointers, self.scalars = told["pointers"], told["scalars"]
+        self.floats = frozenset(floats)
+        none = self.floats - {each["name"] for each in self.scalars if each["bits"] in (32, 64)}
+        if none:
+            raise ValueError(f"{self.name}: {', '.join(sorted(none))} is no scalar of 32 or 64 bits, so it is no float")
         #: The arguments, in C's order: HLS puts one register after the other.
         self.arguments = [each["name"] for each in sorted(self.pointers + self.scalars, key=lambda each: each["offset"])]
+
+    def is_float(self, name):
+        """Is this scalar C's `float` or `double`?"""
+        return name in self.floats
 
     @property
     def registers(self):
@@ -45,7 +54,7 @@ class Kernel:
     """An HLS kernel, called like the C function that it was made of: `kernel(a, b, out, n=1024)`.
 
     `device.kernel(…)` makes one. Pointers are buffers of DMA memory, or parts of them (`a.reads(100)`);
-    numbers are numbers, and a `float` has the bits of C's `float` or `double`. A call waits `timeout`
+    numbers are integers, except for those that the map's `floats` name. A call waits `timeout`
     seconds at most, and returns what the kernel returned: a number without sign, None, or a dict
     where it has several results. `start` does not wait: for `Job`, and for `contigo.Queue`.
     """
@@ -55,7 +64,7 @@ class Kernel:
         # Where each is among the arguments.
         at = map.arguments.index
         self._pointers = [at(each["name"]) for each in map.pointers]
-        self._scalars = [(at(each["name"]), each["bits"]) for each in map.scalars]
+        self._scalars = [(at(each["name"]), each["bits"], map.is_float(each["name"])) for each in map.scalars]
 
     def __call__(self, *args, **named):
         return self.returned(self.start(*args, **named).wait(self.timeout))
@@ -70,8 +79,8 @@ class Kernel:
         if named or len(args) != len(self.map.arguments):
             args = self._in_order(args, named)
         words = []
-        for at, bits in self._scalars:
-            words += _words(self.map.arguments[at], args[at], bits)
+        for at, bits, is_float in self._scalars:
+            words += _words(self.map.arguments[at], args[at], bits, is_float)
         return [args[at] for at in self._pointers], words
 
     def _in_order(self, args, named):
@@ -142,6 +151,11 @@ class _Signature:
         self.given = [what if isinstance(what, str) else (what + 31) // 32 for what in parameters.values()]
         self.sizes = [self._size(each, rule) for each, rule in sizes.items()]
 
+    @staticmethod
+    def is_float(_name):
+        """The signature does not say it: the caller's number does."""
+        return None
+
     def _size(self, name, rule):
         pointers, scalars = ([each["name"] for each in kind] for kind in (self.pointers, self.scalars))
         element, counts = 1, []
@@ -160,15 +174,19 @@ def _xyz(size):
     return sizes + [1] * (3 - len(sizes))
 
 
-def _words(name, value, bits):
-    """A number in the registers of one argument, the low word first."""
-    if type(value) is int and bits <= 32 and value >> bits == 0:
+def _words(name, value, bits, is_float=None):
+    """A number in the registers of one argument, the low word first. `is_float` None: as the number is."""
+    if not is_float and type(value) is int and bits <= 32 and value >> bits == 0:
         return [value]
     try:
         number = index(value)
     except TypeError:
+        number = None
+    if is_float or number is None:
+        if is_float is False:
+            raise TypeError(f"{name}={value!r}: {name} is an integer: write {name}=int(…), or floats=[{name!r}] where C has a float")
         if bits not in (32, 64):
-            raise TypeError(f"{name} has {bits} bits, and is no float") from None
+            raise TypeError(f"{name} has {bits} bits, and is no float")
         import struct
 
         number = int.from_bytes(struct.pack("<f" if bits == 32 else "<d", value), "little")

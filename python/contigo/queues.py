@@ -6,15 +6,17 @@ from ._contigo import ForkedError
 
 # asyncio is imported where it runs: Debian's smallest Python has none.
 
-#: Between two looks of an event loop at a device that has no interrupt: seconds.
+#: Between two looks of an event loop at a device that has no interrupt: seconds. A short job has ended
+#: before: so long it looks again whenever the other tasks have had their turn.
 LOOKS_EVERY_S = 0.001
 
 
 async def _next(engine, timeout):
-    """`engine.next`, for an event loop: it sleeps until the interrupt's file is readable, or looks every millisecond."""
+    """`engine.next`, for an event loop: it sleeps until the interrupt's file is readable, or looks again and again."""
     from asyncio import sleep
 
-    deadline = monotonic() + timeout
+    began = monotonic()
+    deadline = began + timeout
     while True:
         # Armed before the look: what ends after that makes the file readable.
         fd = engine.arm() if timeout > 0 else None
@@ -23,7 +25,8 @@ async def _next(engine, timeout):
         if done is not None or left <= 0 or engine.in_flight == 0:
             return done
         if fd is None:
-            await sleep(min(left, LOOKS_EVERY_S))
+            is_short = deadline - left - began < LOOKS_EVERY_S
+            await sleep(0 if is_short else min(left, LOOKS_EVERY_S))
         else:
             await _readable(fd, left)
 

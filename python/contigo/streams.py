@@ -12,8 +12,8 @@ class Stream:
             show(np.asarray(frame))
 
     A frame is an array of exactly the bytes received. Whole, it has the pool's shape; otherwise one
-    dimension. It is yours until the next one is asked for: then its buffer goes to the device
-    again. An array of it that is kept (`np.asarray(frame)`) keeps the buffer too, and the device
+    dimension. It is yours until the next one is asked for, or the loop ends: then its buffer goes to
+    the device again, or to the pool. An array of it that is kept (`np.asarray(frame)`) keeps the buffer too, and the device
     gets another one of the pool, as long as there are some. `start()` gives it one at once.
 
     `timeout` is for one frame, in seconds. A loop ends when the stream is stopped in it. However it
@@ -122,11 +122,18 @@ class Stream:
                     raise MemoryError(f"all {len(self._pool)} frames of the pool are kept, and the device has none") from None
                 break
             try:
-                engine.push(self._operands(frame), *self._words)
+                engine.push(self._checked(frame), *self._words)
             except BaseException:
                 frame._let_go()  # not when the exception goes
                 raise
         return engine.in_flight
+
+    def _checked(self, frame):
+        operands = list(self._operands(frame))
+        written = operands[self._index] if self._index < len(operands) else frame
+        if getattr(written, "buffer", written) is not frame:
+            raise ValueError(f"operands=: operand {self._index}, which {self._engine.name} writes, must be the frame, and is another buffer")
+        return operands
 
     def _give_back(self):
         frame, self._out = self._out, None

@@ -62,6 +62,13 @@ enum State {
 /// How many hand-overs there were.
 static HANDOVERS: AtomicU64 = AtomicU64::new(0);
 
+fn freed() -> PyErr {
+    PyBufferError::new_err(
+        "this buffer was freed: by freebuffer(), or as a stream's frame, which is the pool's again when the next one is asked for or the loop \
+         ends; an array of it that is kept keeps it",
+    )
+}
+
 fn in_a_job() -> PyErr {
     PyBufferError::new_err("this buffer is in a job: it is the CPU's again when the job has ended, or the device was stopped")
 }
@@ -191,7 +198,7 @@ impl Inner {
                  sync_from_device)",
             )),
             State::Job => Err(in_a_job()),
-            State::Gone => Err(PyBufferError::new_err("this buffer was freed")),
+            State::Gone => Err(freed()),
         }
     }
 
@@ -227,7 +234,7 @@ impl Inner {
             }
             State::Gone => {
                 *state = State::Gone;
-                Err(PyBufferError::new_err("this buffer was freed"))
+                Err(freed())
             }
         }
     }

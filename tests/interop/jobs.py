@@ -306,6 +306,10 @@ def a_stream_s_loop_loses_nothing():
     engine = device.driver("zdma")
     stream, frames, sources = streams(region, engine)
     refused(ValueError, lambda: contigo.Stream(engine, frames), "to_device", "operands=")
+    own = region.allocate((4, 64), "uint8")
+    wrong = contigo.Stream(engine, frames, operands=lambda frame: [frame, own])
+    refused(ValueError, lambda: next(iter(wrong)), "operand 1", "must be the frame")
+    assert own.owner == "cpu" and frames.free == len(frames), "nobody's buffer was taken"
     try:
         for count, frame in enumerate(stream):
             array = np.asarray(frame)

@@ -47,7 +47,7 @@ def a_kernel_is_called_like_a_function():
         (lambda: kernel(source, target, 1, n=2), "n is given twice"),
         (lambda: kernel(source, target, size=2), "size is none of its arguments (from, to, n)"),
         (lambda: kernel(source, np.zeros(64, np.int32), 4), "operand 1: ndarray is no buffer"),
-        (lambda: kernel(source, target, "4"), "required argument is not a float"),
+        (lambda: kernel(source, target, "4"), "is an integer"),
     ]:
         refused(Exception, wrong, words)
     refused(ValueError, lambda: kernel(source, target, 1 << 32), "32 bits")
@@ -105,6 +105,7 @@ def maps_come_from_files():
     refused(ValueError, lambda: contigo.KernelMap(b"{"), "the kernel's map")
     refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"m": "to_device"}), "m")
     refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"to": "out"}), "from_device")
+    refused(ValueError, lambda: contigo.KernelMap(SOURCE, floats=["from"]), "from", "no float")
     refused(FileNotFoundError, lambda: contigo.KernelMap("no-such-kernel.json"))
     # Its names are a device's.
     device = contigo.Device("sim:ap_ctrl", registers=contigo.KernelMap(SOURCE).registers)
@@ -141,6 +142,8 @@ def numbers_have_c_s_bits():
     assert _words("x", 1.0, 32) == [0x3F80_0000] == _words("x", np.float32(1), 32) and _words("x", 1.0, 64) == [0, 0x3FF0_0000]
     refused(ValueError, lambda: _words("n", 8, 3), "3 bits")
     refused(TypeError, lambda: _words("n", 0.5, 16), "no float")
+    assert _words("x", 3, 32, True) == [0x4040_0000] and _words("n", 3, 32, False) == [3], "an integer for a float is that float"
+    refused(TypeError, lambda: _words("n", 250.0, 32, False), "n=250.0", "is an integer", "floats=['n']")
     return []
 
 
