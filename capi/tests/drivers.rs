@@ -131,9 +131,17 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
 
 #[test]
 fn a_text_that_is_no_map_is_refused_with_its_line() {
+    let board = Board::new();
+    let device = sim_device(board.sim, c"ap_ctrl");
     for (text, word) in [("{\n\"name\": \"vadd\",\n\"offset\": 1}", "line 3"), ("", ""), ("<xml", "")] {
         let status = unsafe { contigo_kernel_open(text.as_ptr(), text.len(), &mut 0) };
         refused(status, CONTIGO_E_BAD_MAP, word);
+        // An engine says the same of it.
+        let options = contigo_engine_options { map: text.as_ptr(), map_bytes: text.len(), ..engine_options(c"ap_ctrl", device, 0, 0) };
+        let opened = unsafe { contigo_engine_open(&options, &mut 0) };
+        if text.is_empty() { assert_ne!(opened, CONTIGO_OK) } else { refused(opened, CONTIGO_E_BAD_MAP, word) }
     }
+    ok(contigo_device_close(device));
+    board.close();
     refused(unsafe { contigo_kernel_open(ptr::null(), 1, &mut 0) }, CONTIGO_E_NULL, "map");
 }

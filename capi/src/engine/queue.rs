@@ -18,7 +18,10 @@ use crate::{
     },
     table::{Claimed, JobHold, Lease, Object, Table},
 };
-use contigo::{Align, AnyDriver, Direction, Driver, Error, JobError, Operand, Parts, Queue, QueueCounts, Settings, Timeout, names};
+use contigo::{
+    Align, AnyDriver, Direction, Driver, Error, JobError, Operand, Parts, Queue, QueueCounts, Settings, Timeout,
+    drivers::ap_ctrl::describe, names,
+};
 use core::{
     ffi::{CStr, c_int},
     mem::{self, MaybeUninit},
@@ -105,7 +108,7 @@ impl Engine {
         };
         let parts = Parts { device: (), memory, settings, map: opening.map };
         // SAFETY: the caller's promise.
-        let driver = unsafe { taken.open(parts)? };
+        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, opening.map))?;
         Self::put(claimed, driver, Ground { device: Some(held), heap, ..Ground::default() })
     }
 
@@ -339,6 +342,17 @@ impl Engine {
         }
         guard.clear();
         Ok(())
+    }
+}
+
+/// Why a driver could not be opened. Where its map is none, where in the map, as `contigo_kernel_open`
+/// says it.
+#[cold]
+fn not_opened(error: Error, map: Option<&[u8]>) -> Fault {
+    let built = map.map(|map| describe::any(map, "").and_then(|map| map.build()));
+    match (error, built) {
+        (Error::Unsuitable { .. }, Some(Err(wrong))) => Fault::Map(wrong),
+        _ => error.into(),
     }
 }
 

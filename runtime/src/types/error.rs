@@ -553,7 +553,10 @@ impl fmt::Display for Error {
                 )
             }
             Self::EndedByReset { device } => {
-                write!(f, "another channel reset {device}, which ended this channel's jobs: start them again")
+                write!(
+                    f,
+                    "{device} was reset, by the program or by another of its channels, which ended this channel's jobs: start them again"
+                )
             }
             Self::ShortTransfer { need_bytes, done_bytes } => {
                 write!(f, "the device wrote {done_bytes} of {need_bytes} bytes and says it is done")

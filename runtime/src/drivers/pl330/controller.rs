@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     hw::Device,
-    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, TypedDriver},
+    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, TypedDriver, fixed},
     mem::{CpuBuf, DevSlice, Port},
     types::{Error, Refused, Result, Timeout, platform::forward_as_fd},
 };
@@ -196,7 +196,8 @@ unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
         super::OPERANDS
     }
 
-    fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = fixed(args)?;
         self.thread.check(self.device.port(), operands)
     }
 

@@ -50,7 +50,7 @@ use self::{
 };
 use crate::{
     hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver},
+    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver, fixed},
     mem::{CpuBuf, DevSlice, Port},
     types::platform::forward_as_fd,
     types::{Refused, Result, Timeout},
@@ -203,7 +203,8 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
         OPERANDS
     }
 
-    fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = fixed(args)?;
         self.thread.check(self.device.port(), operands)
     }
 

@@ -172,7 +172,8 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
         self.jobs.depth()
     }
 
-    fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
+    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let [] = fixed(args)?;
         let [from, to] = fixed(operands)?;
         let (value, max) = (from.len_bytes as u64, self.jobs.longest());
         if to.len_bytes < from.len_bytes {
