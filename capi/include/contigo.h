@@ -292,7 +292,8 @@ typedef struct {
     uint32_t window;
     /// 1: wait without the interrupt, by looking again and again.
     uint32_t polled;
-    /// Where memory of the driver's own is carved from, once; 0: none.
+    /// Where memory of the driver's own is carved from, once; 0: none. contigo_inventory says which
+    /// drivers need it.
     contigo_heap heap;
     /// How much; 0: as much as the driver asks for, and a page at least.
     size_t heap_bytes;

@@ -40,7 +40,8 @@ pub struct contigo_engine_options {
     pub window: u32,
     /// 1: wait without the interrupt, by looking again and again.
     pub polled: u32,
-    /// Where memory of the driver's own is carved from, once; 0: none.
+    /// Where memory of the driver's own is carved from, once; 0: none. contigo_inventory says which
+    /// drivers need it.
     pub heap: contigo_heap,
     /// How much; 0: as much as the driver asks for, and a page at least.
     pub heap_bytes: usize,
