@@ -2,6 +2,8 @@
 //! A driver of any type as one type.
 
 use super::{Driver, StopProgram};
+#[cfg(all(feature = "linux", target_os = "linux"))]
+use crate::types::{Error, Result};
 use core::{
     cell::UnsafeCell,
     fmt,
@@ -82,10 +84,21 @@ impl<'a> AnyDriver<'a> {
     }
 
     /// The same driver, whose end gives `seat` back. It is one of several on one device.
+    ///
+    /// # Errors
+    /// [`Error::Unsuitable`]: it has a seat. A second one in its place would end the first, whose
+    /// core the driver borrows from.
     #[cfg(all(feature = "linux", target_os = "linux"))]
-    pub(crate) fn seated(mut self, seat: Seat<'a>) -> Self {
+    pub(crate) fn seated(mut self, seat: Seat<'a>) -> Result<Self> {
+        const FIX: &str = "open the device that has the channel";
+        if self.seat.is_some() {
+            // Before the new seat, on whose core it stands too.
+            drop(self);
+            drop(seat);
+            return Err(Error::Unsuitable { name: "the count of devices that the channel has beside this one", value: 1, fix: FIX });
+        }
         self.seat = Some(seat);
-        self
+        Ok(self)
     }
 
     fn driver(&self) -> &(dyn Driver + Send + 'a) {

@@ -182,7 +182,8 @@ impl<'o> Taken<'o> {
     /// Opens the driver. `parts` has no device.
     ///
     /// # Errors
-    /// [`Error::Busy`]: another driver has the channel. What the driver's own function says.
+    /// [`Error::Busy`]: another driver has the channel. [`Error::Unsuitable`]: the core opened a
+    /// channel of another device. What the driver's own function says.
     ///
     /// # Safety
     /// As [`DriverRow::open`], and with the settings that the device was taken with.
@@ -194,7 +195,7 @@ impl<'o> Taken<'o> {
             What::Channel(core, seat) => {
                 // SAFETY: the caller's promise.
                 let driver = unsafe { core.get().open(Parts { device: (), memory, settings, map })? };
-                Ok(driver.seated(seat))
+                driver.seated(seat)
             }
         }
     }

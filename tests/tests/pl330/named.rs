@@ -2,10 +2,10 @@
 
 use super::WAIT;
 use contigo::{
-    Align, AnyDriver, Driver, Error, Parts, Queue, Region, Result, Settings, StopProgram, Timeout,
-    names::{AnyMemory, Attach, DeviceName, OpenDevice, row},
+    Align, AnyCore, AnyDriver, Channels, Driver, Error, Parts, Queue, Region, Result, Settings, StopProgram, Timeout,
+    names::{AnyDevice, AnyMemory, Attach, DeviceName, DriverRow, OpenDevice, row},
 };
-use std::{mem, pin::Pin, pin::pin, thread};
+use std::{mem, pin::Pin, pin::pin, sync::OnceLock, thread};
 
 const POLLED: Attach = Attach { window: 0, interrupt: false };
 
@@ -78,4 +78,56 @@ fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
     let taken = unsafe { device.as_ref().take(row("pl330").unwrap(), Settings("channel=4"), None, POLLED) }.unwrap();
     assert_eq!(driver("channel=3").unwrap().poll(Timeout::NOW), Ok(None));
     drop(taken);
+}
+
+/// The device that has the channels of `Elsewhere`.
+static ELSEWHERE: OnceLock<OpenDevice> = OnceLock::new();
+
+/// A core whose channels are another device's.
+struct Elsewhere;
+
+impl Channels for Elsewhere {
+    unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
+        let device = Pin::static_ref(ELSEWHERE.get().unwrap());
+        // SAFETY: the model is a PL330, which nobody else drives.
+        unsafe { device.take(row("pl330")?, parts.settings, None, POLLED)?.open(parts) }
+    }
+    fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        pull()
+    }
+}
+
+/// # Safety
+/// None: it drives nothing.
+unsafe fn nothing<'a>(_: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
+    Err(Error::Busy)
+}
+
+/// # Safety
+/// As `nothing`.
+unsafe fn elsewhere<'a>(_: AnyDevice<'a>) -> Result<AnyCore<'a>> {
+    Ok(AnyCore::new(Elsewhere))
+}
+
+static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another device", nothing).shared(elsewhere);
+
+/// The driver of the other device's channel kept the seat of this one alone. So the other device's
+/// core was closed under its driver, and the next driver had the same registers.
+#[test]
+fn a_core_that_opens_another_devices_channel_is_refused_and_closes_neither() {
+    let device = pin!(open("sim:zdma"));
+    let other = Pin::static_ref(ELSEWHERE.get_or_init(|| open("sim:pl330@5")));
+    let region = memory(&other);
+    let sibling = driver(other, &region, "channel=1").unwrap();
+    let settings = Settings("channel=0");
+    let program = region.carve(4096, Align::LINE).unwrap().into_buf();
+    // SAFETY: nothing drives this device.
+    let taken = unsafe { device.as_ref().take(&ROW, settings, None, POLLED) }.unwrap();
+    // SAFETY: as above.
+    let refused = unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) };
+    assert!(matches!(refused, Err(Error::Unsuitable { .. })), "{refused:?}");
+    assert_eq!(other.attach(POLLED).map(drop), Err(Error::Busy), "its sibling has the device");
+    assert!(driver(other, &region, "channel=0").is_ok(), "it was given back");
+    drop(sibling);
+    assert!(device.attach(POLLED).is_ok() && other.attach(POLLED).is_ok());
 }
