@@ -15,12 +15,16 @@ use core::{
 };
 use spin::Mutex;
 
+/// How many drivers stand on one core at most, with those that were forgotten: 32 channels, and as
+/// many threads as open one that is not free. The count never comes round to 0.
+const DRIVERS_MAX: u32 = 1 << 16;
+
 /// What several drivers of one device share. The first of them makes it, and the last one's end
 /// closes it.
 pub(super) struct Shared {
     /// INVARIANT: while `drivers` is not 0 it is what they borrow from, and changes only inside.
     core: Mutex<Option<Opened>>,
-    /// How many stand on the core: more only under the lock.
+    /// How many stand on the core: more only under the lock, and `DRIVERS_MAX` at most.
     drivers: AtomicU32,
     /// The core borrows from the opening around this value.
     _pinned: PhantomPinned,
@@ -129,6 +133,7 @@ impl OpenDevice {
     /// # Errors
     /// - [`Error::Busy`]: a driver has the device, or it is shared by another row's drivers, behind
     ///   another port, or was attached otherwise.
+    /// - [`Error::TooMany`]: 65,536 drivers of it were forgotten.
     /// - What [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's
     ///   functions say.
     ///
@@ -167,6 +172,10 @@ impl OpenDevice {
         }
         let same = |opened: &&Opened| (opened.driver, opened.port, opened.how) == (row.name, port, how);
         let opened = held.as_ref().filter(same).ok_or(Error::Busy)?;
+        // Where each was forgotten, the device stays theirs.
+        if this.shared.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
+            return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
+        }
         // SAFETY: 1. The core is in its place, in the pinned opening, as long as it is counted
         // here, under the lock; and `Taken`, like the driver, drops the count last. Where they are
         // forgotten the count stays, and with it the core. 2. It is only shared until then. 3. Its

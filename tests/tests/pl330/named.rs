@@ -131,3 +131,20 @@ fn a_core_that_opens_another_devices_channel_is_refused_and_closes_neither() {
     drop(sibling);
     assert!(device.attach(POLLED).is_ok() && other.attach(POLLED).is_ok());
 }
+
+/// After 2^32 takings that were forgotten the count of drivers was 0 again, and the core was closed
+/// under the driver that lived.
+#[test]
+fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
+    let device = pin!(open("sim:pl330@6"));
+    let region = memory(&device);
+    let alive = driver(device.as_ref(), &region, "channel=0").unwrap();
+    // SAFETY: nothing is driven.
+    let take = || unsafe { device.as_ref().take(row("pl330").unwrap(), Settings("channel=1"), None, POLLED) };
+    let forgotten = (0..1 << 17).map_while(|_| take().map(mem::forget).ok()).count();
+    assert_eq!(forgotten, (1 << 16) - 1);
+    assert!(matches!(take().map(drop), Err(Error::TooMany { most: 65_536, .. })));
+    assert_eq!(device.attach(POLLED).map(drop), Err(Error::Busy));
+    drop(alive);
+    assert!(take().is_ok(), "it has room for one more");
+}
