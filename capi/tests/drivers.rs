@@ -6,6 +6,7 @@
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
 )]
 
@@ -21,6 +22,9 @@ use contigo::{
 use contigo_c::*;
 use core::{ffi::CStr, ptr};
 
+/// An argument at which its check panics.
+const PANICS: u32 = 13;
+
 /// Copies, backwards or not: as much of a driver as this test needs.
 struct Twice<D: Device>(Zdma<'static, D>, u32);
 
@@ -34,6 +38,7 @@ unsafe impl<D: Device> Driver for Twice<D> {
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         match args {
             [1..=9] => self.0.check(operands, &[]),
+            [panics] if *panics == PANICS => panic!("asked for"),
             _ => Err(Error::Argument { name: "times", value: args.len() as u64, min: 1, max: 9, multiple_of: 1 }),
         }
     }
@@ -81,6 +86,16 @@ fn a_registered_driver_is_opened_from_c_by_its_name() {
     let mut said = contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() };
     ok(unsafe { contigo_job_wait(job, 20_000, &mut said) });
     assert_eq!((said.words[0], &bytes(operands[1].buf)[..64]), (300, &[1; 64][..]));
+    // Its buffers went back to their pool then, with entries that stayed a job's for ever.
+    let carved = answer(|buf| unsafe { contigo_carve(board.heap, 64, 64, buf) });
+    let with_carved = [operands[0], part(carved, 64)];
+    let panicked = unsafe { contigo_job_start(engine, with_carved.as_ptr(), 2, &PANICS, 1, &mut job) };
+    refused(panicked, CONTIGO_E_INTERNAL, "a defect");
+    assert_eq!((job, info_of(engine).in_flight), (0, 0), "nothing was started");
+    assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 6);
+    ok(contigo_buf_release(carved));
+    ok(start(1, &mut job));
+    ok(wait(job, 20_000));
     release_all(&operands);
     ok(contigo_engine_close(engine));
     ok(contigo_device_close(device));

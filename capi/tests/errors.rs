@@ -16,9 +16,8 @@ use std::collections::BTreeSet;
 
 /// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have fakes of the kernel for them, and
 /// `status.rs` is the same table for all.
-const BY_OTHERS: [&str; 21] = [
+const BY_OTHERS: [&str; 20] = [
     "CONTIGO_E_TABLE_FULL",   // limits.rs
-    "CONTIGO_E_INTERNAL",     // last_error.rs
     "CONTIGO_E_OTHER",        // none yet
     "CONTIGO_E_NOT_BUILT_IN", // no_cuda.rs
     "CONTIGO_E_VIEW",         // bytes are always viewed as bytes

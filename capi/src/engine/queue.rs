@@ -168,25 +168,27 @@ impl Engine {
             number
         });
         // Before the doorbell: whatever happens then, the job is known.
+        let mut leaving = Leaving { tickets, at, operands: Vec::new() };
+        let Leaving { tickets, operands, .. } = &mut leaving;
         let holds = tickets.open(at, started).ok_or(Misuse::Stale { kind: Kind::Engine })?;
-        let mut operands = Vec::<Operand<'static>, MAX_OPERANDS>::new();
         for (index, (part, spec)) in parts.clone().zip(specs).enumerate() {
-            if let Err(fault) = hold(&part, spec.direction, holds, &mut operands) {
-                tickets.refuse(at, &mut operands);
+            if let Err(fault) = hold(&part, spec.direction, holds, operands) {
+                tickets.refuse(at, operands);
                 return Err(same_buffer(parts.clone(), index).unwrap_or(fault));
             }
         }
         holds.iter().for_each(JobHold::begin);
         *job = Some((at, started));
-        match queue.push_list(&mut operands, args, at) {
+        match queue.push_list(operands, args, at) {
             Ok(_) => {
                 // They are in the queue, and none is left to drop.
-                mem::forget(operands);
+                mem::forget(leaving);
                 Ok(())
             }
             Err(refused) => {
                 if refused.buffers.is_some() {
-                    tickets.refuse(at, &mut operands);
+                    tickets.refuse(at, operands);
+                    drop(leaving);
                     *job = None;
                     // Where the device itself refused it, it was stopped.
                     self.drain(|_| Ended::Cancelled);
@@ -353,6 +355,23 @@ fn not_opened(error: Error, map: Option<&[u8]>) -> Fault {
     match (error, built) {
         (Error::Unsuitable { .. }, Some(Err(wrong))) => Fault::Map(wrong),
         _ => error.into(),
+    }
+}
+
+/// The operands of a job on their way into the queue.
+struct Leaving<'t> {
+    tickets: &'t mut Tickets,
+    at: usize,
+    operands: Vec<Operand<'static>, MAX_OPERANDS>,
+}
+
+impl Drop for Leaving<'_> {
+    /// Those that are still here when the driver's check panics go back into their entries. Once
+    /// the doorbell may have been rung they are in the queue, and none is here.
+    fn drop(&mut self) {
+        if !self.operands.is_empty() {
+            self.tickets.refuse(self.at, &mut self.operands);
+        }
     }
 }
 
