@@ -155,13 +155,15 @@ impl Jobs {
         let record = Arc::new(Record { buffers: given.into_iter().map(|(buffer, ..)| buffer).collect(), queued, end: OnceLock::new() });
         match pushed {
             Ok(_) => {
-                if let Some(place) = self.flying.get_mut(tag) {
-                    *place = Some(Arc::clone(&record));
-                }
+                self.flies(tag, &record);
                 Ok(record)
             }
             Err(refused) => {
                 let text = refused.to_string();
+                if refused.buffers.is_none() {
+                    // It would not stop, and the queue has this job with the others.
+                    self.flies(tag, &record);
+                }
                 for (inner, operand) in record.inners().zip(operands) {
                     match operand.into_buf().or_else(DevBuf::into_cpu) {
                         Ok(buf) => inner.put(buf),
@@ -171,6 +173,13 @@ impl Jobs {
                 self.after_a_stop(|| End::Failed(refused.cause, text.clone()));
                 Err(raised_as(refused.error, text))
             }
+        }
+    }
+
+    /// The queue has the job, by this tag.
+    fn flies(&mut self, tag: usize, record: &Arc<Record>) {
+        if let Some(place) = self.flying.get_mut(tag) {
+            *place = Some(Arc::clone(record));
         }
     }
 

@@ -150,6 +150,23 @@ def one_that_will_not_stop_keeps_its_buffers():
     refused(FileNotFoundError, contigo.Device("sim:board").reset)
 
 
+def a_job_refused_by_one_that_will_not_stop_is_not_lost():
+    """Its buffer was in nobody's hands once the device had stopped: "in a job" for ever."""
+    rig = Rig(stuck=1, packets=1, refuses_at=2)
+    jobs, frame = rig.push(2), rig.frames.take()
+    refused(contigo.ContigoError, lambda: rig.queue.push([frame]), "camera did not stop")
+    assert rig.engine.in_flight == 2 and [*owners(jobs), frame.owner] == ["cpu", "device", "device"], "one has ended meanwhile"
+    rig.device.reset()
+    rig.queue.stop()
+    assert [*owners(jobs), frame.owner] == ["cpu"] * 3
+    assert taken(rig.queue.next()) == 0
+    back = rig.queue.take_back()
+    assert [job.buffers for job in back] == [jobs[1].buffers, [frame]]
+    del jobs, frame, back
+    rig.at_rest()
+    rig.engine.close()
+
+
 def one_that_will_not_stop_says_its_fault():
     """A lie of one that will not stop: all others end well meanwhile, and the lie is told all the same."""
     rig = Rig(stuck=1, packets=3, nobodys_at=2)
@@ -184,6 +201,7 @@ TESTS = [
     a_lie_stops_the_device_and_loses_nothing,
     a_lie_is_told_where_every_job_ended_well,
     one_that_will_not_stop_keeps_its_buffers,
+    a_job_refused_by_one_that_will_not_stop_is_not_lost,
     one_that_will_not_stop_says_its_fault,
     one_that_will_not_stop_and_that_nobody_keeps_gets_no_other_s_bytes,
 ]

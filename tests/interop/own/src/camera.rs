@@ -7,6 +7,7 @@
 //! | `packets` | so many packets come, and then none |
 //! | `short_every` | each packet of this number and its multiples is shorter |
 //! | `error_at` | the write of this packet is answered with an error: the channel fails |
+//! | `refuses_at` | the device is given this job, from 0, and its driver says that it refused it |
 //! | `stuck` | 1: it does not stop before its reset line is pulled |
 //! | `fails_at` | this end, from 0, is that of a job that failed alone |
 //! | `twice_at` | this end is the one before it, told again |
@@ -49,7 +50,18 @@ pub(crate) fn camera_runs() -> bool {
 unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
     use contigo::Mmio;
     let Parts { device, memory, settings, .. } = parts;
-    settings.only(&["depth", "packets", "short_every", "error_at", "stuck", "fails_at", "twice_at", "nobodys_at", "too_long_at"])?;
+    settings.only(&[
+        "depth",
+        "packets",
+        "short_every",
+        "error_at",
+        "stuck",
+        "refuses_at",
+        "fails_at",
+        "twice_at",
+        "nobodys_at",
+        "too_long_at",
+    ])?;
     let number = |name| number(settings, name);
     for (index, name) in ["packets", "short_every", "error_at", "stuck"].into_iter().enumerate() {
         // SAFETY: no register there starts anything.
@@ -61,7 +73,7 @@ unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>>
     let memory = memory.ok_or(Error::BlockSize { len_bytes: 0, need_bytes: depth * LINE, line_bytes: LINE })?;
     // SAFETY: the caller's promise.
     let camera = unsafe { Camera::open(device, memory, depth)? };
-    Ok(AnyDriver::new(Lying { camera, lies, ends: 0, last: None, held: None }))
+    Ok(AnyDriver::new(Lying { camera, lies, refuses_at: number("refuses_at")?, jobs: 0, ends: 0, last: None, held: None }))
 }
 
 fn number(settings: Settings<'_>, name: &'static str) -> Result<u32> {
@@ -81,6 +93,8 @@ struct Lies {
 struct Lying<'p> {
     camera: Camera<'p, AnyDevice<'p>>,
     lies: Lies,
+    refuses_at: u32,
+    jobs: u32,
     ends: u32,
     last: Option<Completion>,
     /// What comes after a lie.
@@ -96,7 +110,11 @@ unsafe impl Driver for Lying<'_> {
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.camera.submit(slot, operands, args) }
+        unsafe { self.camera.submit(slot, operands, args)? };
+        let this = self.jobs;
+        self.jobs += 1;
+        let refusal = Error::Fault { device: "camera", status: this, what: "it was asked to refuse this job" };
+        if this == self.refuses_at { Err(refusal) } else { Ok(()) }
     }
 
     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
