@@ -5,7 +5,15 @@ use contigo::{
     Align, AnyCore, AnyDriver, Channels, Driver, Error, Parts, Queue, Region, Result, Settings, StopProgram, Timeout,
     names::{AnyDevice, AnyMemory, Attach, DeviceName, DriverRow, OpenDevice, row},
 };
-use std::{mem, pin::Pin, pin::pin, sync::OnceLock, thread};
+use std::{
+    mem,
+    pin::{Pin, pin},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
+};
 
 const POLLED: Attach = Attach { window: 0, interrupt: false };
 
@@ -83,8 +91,17 @@ fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
 /// The device that has the channels of `Elsewhere`.
 static ELSEWHERE: OnceLock<OpenDevice> = OnceLock::new();
 
+/// How often a core of `Elsewhere` was closed.
+static CLOSED: AtomicU32 = AtomicU32::new(0);
+
 /// A core whose channels are another device's.
 struct Elsewhere;
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        CLOSED.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 impl Channels for Elsewhere {
     unsafe fn open<'c>(&'c self, parts: Parts<'c, '_, ()>) -> Result<AnyDriver<'c>> {
@@ -126,6 +143,7 @@ fn a_core_that_opens_another_devices_channel_is_refused_and_closes_neither() {
     // SAFETY: as above.
     let refused = unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) };
     assert!(matches!(refused, Err(Error::Unsuitable { .. })), "{refused:?}");
+    assert_eq!(CLOSED.load(Ordering::Relaxed), 1, "with the last driver's end, and not when somebody asks for the device");
     assert_eq!(other.attach(POLLED).map(drop), Err(Error::Busy), "its sibling has the device");
     assert!(driver(other, &region, "channel=0").is_ok(), "it was given back");
     drop(sibling);
