@@ -19,12 +19,14 @@ use std::{
 /// What it reads: a package and a target, what to leave out, and how many tests must have passed, so that a filter that fits
 /// nothing shows. Left out of the unit tests: the arena's property tests (minutes each, and safe code), and what makes an ioctl,
 /// which Miri cannot. Left out of the audit: what maps a
-/// device's registers. Left out of the error paths: what takes a million splits or a second of waiting.
-const SETS: [(&[&str], &[&str], u32); 6] = [
+/// device's registers. Of shared devices: whose end closes a core. Left out of the error paths: what
+/// takes a million splits or a second of waiting.
+const SETS: [(&[&str], &[&str], u32); 7] = [
     (&["--package=contigo", "--lib"], &["span::", "arena::", "--skip", "one_block", "--skip", "few_blocks", "--skip", "many_blocks"], 10),
     (&["--package=contigo-tests", "--test=core_smoke"], &[], 8),
     (&["--package=contigo-tests", "--test=dlpack"], &[], 20),
     (&["--package=contigo-tests", "--test=queue"], &[], 10),
+    (&["--package=contigo-tests", "--test=pl330"], &["named::a_core_that", "named::the_last_one"], 2),
     (&["--package=contigo-tests", "--test=audit"], &["--skip", "registers_are", "--skip", "an_iommu"], 10),
     (
         &["--package=contigo-tests", "--test=errors"],

@@ -11,6 +11,7 @@ use core::{
     marker::PhantomPinned,
     mem::{self, ManuallyDrop},
     pin::Pin,
+    ptr::NonNull,
     sync::atomic::{AtomicU32, Ordering},
 };
 use spin::Mutex;
@@ -93,8 +94,17 @@ pub struct Taken<'o> {
 enum What<'o> {
     Alone(AnyDevice<'o>),
     /// The seat is dropped last.
-    Channel(&'o AnyCore<'o>, Seat<'o>),
+    Channel(Stood<'o>, Seat<'o>),
 }
+
+/// The core, which the seat beside it keeps. It is no reference: that would count as used until the
+/// function ends which takes both, and the last seat's end closes the core before.
+struct Stood<'o>(NonNull<AnyCore<'o>>);
+
+// SAFETY: it gives nothing but a shared reference to the core, which is `Sync`.
+unsafe impl Send for Stood<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Stood<'_> {}
 
 impl OpenDevice {
     /// Takes the device for the driver of `row`, through `port`; `None`: the kernel or the
@@ -176,11 +186,8 @@ impl OpenDevice {
         if this.shared.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
             return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
         }
-        // SAFETY: 1. The core is in its place, in the pinned opening, as long as it is counted
-        // here, under the lock; and `Taken`, like the driver, drops the count last. Where they are
-        // forgotten the count stays, and with it the core. 2. It is only shared until then. 3. Its
-        // lifetime is again the opening's, which it borrows from.
-        let core = unsafe { &*(&raw const *opened.core).cast::<AnyCore<'o>>() };
+        // Its lifetime is again the opening's, which it borrows from.
+        let core = Stood(NonNull::from(&*opened.core).cast::<AnyCore<'o>>());
         this.shared.drivers.fetch_add(1, Ordering::Relaxed);
         drop(held);
         Ok(Taken { row, what: What::Channel(core, Seat::new(&this.shared)) })
@@ -202,6 +209,11 @@ impl<'o> Taken<'o> {
             // SAFETY: the caller's promise.
             What::Alone(device) => unsafe { (self.row.open)(Parts { device, memory, settings, map }) },
             What::Channel(core, seat) => {
+                // SAFETY: 1. The core is in its place, in the pinned opening, as long as it is counted,
+                // which `take` did under the lock; and `Taken`, like the driver, drops the count
+                // last. Where they are forgotten the count stays, and with it the core. 2. It is
+                // only shared until then.
+                let core: &'o AnyCore<'o> = unsafe { core.0.as_ref() };
                 // SAFETY: the caller's promise.
                 let driver = unsafe { core.get().open(Parts { device: (), memory, settings, map })? };
                 driver.seated(seat)

@@ -166,3 +166,20 @@ fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
     drop(alive);
     assert!(take().is_ok(), "it has room for one more");
 }
+
+/// What was taken had a reference to the core, which counted as used until the function ended that
+/// closed it: undefined, as Miri says.
+#[test]
+fn the_last_one_taken_closes_the_core_in_whichever_function() {
+    let device = pin!(open("sim:pl330@7"));
+    let region = memory(&device);
+    let settings = Settings("channel=0");
+    // SAFETY: nothing is driven.
+    let take = || unsafe { device.as_ref().take(row("pl330").unwrap(), settings, None, POLLED) }.unwrap();
+    drop(take());
+    // SAFETY: as above.
+    let refused = unsafe { take().open(Parts { device: (), memory: None, settings, map: None }) };
+    assert!(matches!(refused, Err(Error::BlockSize { .. })), "{refused:?}");
+    drop(driver(device.as_ref(), &region, "channel=0").unwrap());
+    assert!(device.attach(POLLED).is_ok());
+}
