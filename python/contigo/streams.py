@@ -40,14 +40,15 @@ class Stream:
         #: Which operand is the frame, how much of it the device takes, and the frame that somebody has.
         self._index, self._out = directions.index("from_device"), None
         self._most = most = specs[self._index]["max"]
-        # It does not name the stream, which is gone with its last handle, and stops the device then.
+        # It does not name the stream, which is gone with its last handle, and stops the device
+        # then.
         self._operands = operands or (lambda frame: [frame if frame.nbytes <= most else frame.writes(most)])
 
     def start(self):
         """Gives the device as many frames as it takes and the pool has; how many it has then.
 
-        So it starts the device; after a stop or a fault, anew. What nobody fetched by then is lost. A
-        loop does it by itself.
+        So it starts the device; after a stop or a fault, anew. Frames that nobody fetched by then
+        are lost. A loop does it by itself.
         """
         if not self.is_running:
             if self._begun is not None:
@@ -76,7 +77,7 @@ class Stream:
         """Stops the device. All buffers are the pool's, except for those of which arrays are kept."""
         self._give_back()
         self._engine.stop()
-        # What had ended and nobody took is lost, as what comes later is.
+        # Ends that nobody took are lost, as those that come later are.
         self._engine._forget()
         self._begun = None
 
@@ -162,7 +163,7 @@ class Stream:
     def _left(self, error):
         _let_go(error)
         self._give_back()
-        # What a fault has stopped is at rest.
+        # A device that a fault has stopped is at rest.
         if self.is_running or self._engine.in_flight:
             self._engine.stop()
         self._engine._forget()

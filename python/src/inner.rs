@@ -32,7 +32,8 @@ pub(crate) struct Inner {
     address: Option<u64>,
 }
 
-// SAFETY: `ptr` is an address in memory that stays mapped until the process ends, and is only handed on.
+// SAFETY: `ptr` is an address in memory that stays mapped until the process ends, and is only
+// handed on.
 #[allow(unsafe_code, reason = "see above")]
 unsafe impl Send for Inner {}
 // SAFETY: as above; everything else is behind a lock or an atomic.
@@ -150,7 +151,8 @@ impl Inner {
     }
 
     pub(crate) fn view_gone(&self) {
-        // Release: what the view's user did to the bytes is done before they are given away (`take`, Acquire).
+        // Release: what the view's user did to the bytes is done before they are given away
+        // (`take`, Acquire).
         let last = self.views.fetch_sub(1, Ordering::Release) == 1;
         if last && self.let_go.load(Ordering::Relaxed) {
             self.goes_home();

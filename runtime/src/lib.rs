@@ -1,6 +1,6 @@
-//! **Contigo** gets physically contiguous, aligned DMA memory from what a board really has, hands its bus address to an
-//! accelerator's driver, and brings the result back: no heap allocation, no copy, and never the CPU and the device on the
-//! same bytes at once.
+//! **Contigo** gets physically contiguous, aligned DMA memory from what a board really has, hands
+//! its bus address to an accelerator's driver, and brings the result back: no heap allocation, no
+//! copy, and never the CPU and the device on the same bytes at once.
 //!
 //! # The picture
 //!
@@ -64,12 +64,14 @@
 //! 1. No reference to memory that a device can touch: views exist only on a [`CpuBuf`], and a
 //!    device has addresses only from a job's operands, or from [`CpuBuf::hand_over`], whose caller
 //!    promises when the device has stopped (`mem/buf/cpu.rs`).
-//! 2. Safety never rests on `Drop`: buffers are moved, and what is forgotten is leaked. A [`Region`] frees its block only
-//!    when everything carved from it came back (`mem/region/mod.rs`).
-//! 3. Caches and barriers are the engine's business: by range, rounded out to lines, refused where a line has two owners
-//!    (`mem/span.rs`).
+//! 2. Safety never rests on `Drop`: buffers are moved, and what is forgotten is leaked. A
+//!    [`Region`] frees its block only when everything carved from it came back
+//!    (`mem/region/mod.rs`).
+//! 3. Caches and barriers are the engine's business: by range, rounded out to lines, refused where
+//!    a line has two owners (`mem/span.rs`).
 //! 4. Every loop, queue, table and wait has a bound, a constant with its reason.
-//! 5. `unsafe` is in the files that begin with `#![allow(unsafe_code, reason = …)]`, and nowhere else.
+//! 5. `unsafe` is in the files that begin with `#![allow(unsafe_code, reason = …)]`, and nowhere
+//!    else.
 //! 6. No heap: this crate is `no_std` and names no `alloc`.
 //! 7. A number that a device wrote is a length or a status only after it was compared with the
 //!    bytes that were handed over. It is never an index or an address.

@@ -104,7 +104,8 @@ def a_frame_is_exactly_the_bytes_received():
         assert (frame.nbytes, frame.shape, number(frame)) == (nbytes, (nbytes,), expected)
         after = rig.region.stats()
         got, given = (after[what] - before[what] for what in ("bytes_synced_for_cpu", "bytes_synced_for_device"))
-        # The lines received, and the descriptors' looks and writes, a line each. The device gets all of the frame again.
+        # The lines received, and the descriptors' looks and writes, a line each. The device gets
+        # all of the frame again.
         lines = -(-nbytes // 64) * 64
         assert lines <= got <= lines + 3 * 64, (got, lines)
         assert PACKET <= given <= PACKET + 64 if expected else given == 0, given

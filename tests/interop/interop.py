@@ -391,7 +391,8 @@ def torch_lets_go_on_another_thread():
     kept = [tensor, tensor[1:], HEAP.from_dlpack(tensor)]
     del tensor
     refused(BufferError, buf.sync_to_device, "1 view(s)", "race the device")
-    # The first tensor goes, then what is a part of it, then what we imported: it is PyTorch that counts these three.
+    # The first tensor goes, then what is a part of it, then what we imported: it is PyTorch that
+    # counts these three.
     for left in [1, 1, 0]:
         thread = threading.Thread(target=kept.pop, args=(0,))
         thread.start()

@@ -1,6 +1,7 @@
-//! Miri reads the runtime's unsafe code a second time: the core's own tests, its end-to-end file and its error paths, under
-//! both aliasing models. It needs the nightly component `miri`, and about two minutes, so it runs where `CONTIGO_MIRI=1` says
-//! so: `.ci/run` does. Elsewhere it prints that it was skipped.
+//! Miri reads the runtime's unsafe code a second time: the core's own tests, its end-to-end file
+//! and its error paths, under both aliasing models. It needs the nightly component `miri`, and
+//! about two minutes, so it runs where `CONTIGO_MIRI=1` says so: `.ci/run` does. Elsewhere it
+//! prints that it was skipped.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use nix::{
@@ -16,11 +17,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What it reads: a package and a target, what to leave out, and how many tests must have passed, so that a filter that fits
-/// nothing shows. Left out of the unit tests: the arena's property tests (minutes each, and safe code), and what makes an ioctl,
-/// which Miri cannot. Left out of the audit: what maps a
-/// device's registers. Of shared devices: whose end closes a core. Left out of the error paths: what
-/// takes a million splits or a second of waiting.
+/// What it reads: a package and a target, what to leave out, and how many tests must have passed,
+/// so that a filter that fits nothing shows. Left out of the unit tests: the arena's property tests
+/// (minutes each, and safe code), and what makes an ioctl, which Miri cannot. Left out of the
+/// audit: what maps a device's registers. Of shared devices: whose end closes a core. Left out of
+/// the error paths: what takes a million splits or a second of waiting.
 const SETS: [(&[&str], &[&str], u32); 7] = [
     (&["--package=contigo", "--lib"], &["span::", "arena::", "--skip", "one_block", "--skip", "few_blocks", "--skip", "many_blocks"], 10),
     (&["--package=contigo-tests", "--test=core_smoke"], &[], 8),
@@ -38,7 +39,8 @@ const SETS: [(&[&str], &[&str], u32); 7] = [
 /// The two models of what a reference forbids. What the runtime leaks on purpose is no finding.
 const MODELS: [(&str, &str); 2] = [("Stacked Borrows", "-Zmiri-ignore-leaks"), ("Tree Borrows", "-Zmiri-ignore-leaks -Zmiri-tree-borrows")];
 
-/// One set under one model: 15 s here, and a minute more to build Miri's own standard library the first time.
+/// One set under one model: 15 s here, and a minute more to build Miri's own standard library the
+/// first time.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// A line that is seen also when the test passes: the harness only keeps what `println!` prints.

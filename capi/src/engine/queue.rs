@@ -101,8 +101,8 @@ impl Engine {
         // A page at least: a driver of lists has room for as many jobs as it takes.
         let len_bytes = if opening.heap_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { opening.heap_bytes };
         let memory = match &heap {
-            // SAFETY: the driver has it, and is dropped before the lease. What it leaks is forgotten
-            // for ever.
+            // SAFETY: the driver has it, and is dropped before the lease. What it leaks is
+            // forgotten for ever.
             Some(heap) if len_bytes > 0 => Some(unsafe { carve(heap, len_bytes, Align::PAGE)? }.into_buf()),
             _ => None,
         };
@@ -198,8 +198,8 @@ impl Engine {
         }
     }
 
-    /// Waits for the end of a job, at most for `timeout`; `false`: it has not ended. Its buffers are
-    /// the CPU's then where `to_cpu` says so. Ends of other jobs are kept.
+    /// Waits for the end of a job, at most for `timeout`; `false`: it has not ended. Its buffers
+    /// are the CPU's then where `to_cpu` says so. Ends of other jobs are kept.
     #[inline]
     pub(super) fn wait(&mut self, at: usize, timeout: Timeout, to_cpu: bool) -> Result<bool, Fault> {
         // With one job in flight no other's end can come before the time is over.
@@ -347,8 +347,8 @@ impl Engine {
     }
 }
 
-/// Why a driver could not be opened. Where its map is none, where in the map, as `contigo_kernel_open`
-/// says it.
+/// Why a driver could not be opened. Where its map is none, where in the map, as
+/// `contigo_kernel_open` says it.
 #[cold]
 fn not_opened(error: Error, map: Option<&[u8]>) -> Fault {
     let built = map.map(|map| describe::any(map, "").and_then(|map| map.build()));

@@ -109,7 +109,8 @@ unsafe impl Versioned for contigo_engine_info {
 /// `options` points to an initialised structure whose texts are NULL or NUL-terminated; `engine` is
 /// writable. Of a real device it is the program's word that it is what the driver is for, as the
 /// settings and the map describe it; that nobody drives it but engines of this program; and that it
-/// reaches memory through `port` and no other way. With another driver or port it writes into other memory.
+/// reaches memory through `port` and no other way. With another driver or port it writes into other
+/// memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
     // SAFETY: the caller's promise.
@@ -182,11 +183,12 @@ pub unsafe extern "C" fn contigo_engine_get_operand(engine: contigo_engine, inde
 }
 
 /// Forgets an interrupt that came before, lets the next one come, and answers the descriptor that
-/// poll(2) finds readable then. It is the engine's, and open until the engine is closed: the program
-/// neither reads, writes nor closes it. -1 where it is refused.
+/// poll(2) finds readable then. It is the engine's, and open until the engine is closed: the
+/// program neither reads, writes nor closes it. -1 where it is refused.
 ///
 /// In an event loop, in this order: this function; then `contigo_queue_next` or
-/// `contigo_job_wait_for` with a time of 0; and only where nothing has ended, poll(2), with a limit.
+/// `contigo_job_wait_for` with a time of 0; and only where nothing has ended, poll(2), with a
+/// limit.
 ///
 /// `CONTIGO_E_KIND`: it has no interrupt that is a file; look again and again.
 /// `CONTIGO_E_UNSUITABLE`: the device's node has none; open the engine with `polled`.

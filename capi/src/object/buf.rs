@@ -107,8 +107,8 @@ impl Buf {
         Ok(())
     }
 
-    /// Cuts a buffer at byte `at_bytes` of what it shows: it keeps what is before, and what is behind gets the handle that is returned.
-    /// Where it is refused, the buffer is as it was.
+    /// Cuts a buffer at byte `at_bytes` of what it shows: it keeps what is before, and what is
+    /// behind gets the handle that is returned. Where it is refused, the buffer is as it was.
     pub(crate) fn split(raw: u64, at_bytes: usize) -> Result<u64, Fault> {
         let mut guard = BUFS.lock(raw)?;
         let Some(buf) = guard.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
@@ -131,7 +131,8 @@ impl Buf {
         }
     }
 
-    /// What the CPU owns and nobody looks at, to be put somewhere else. The caller puts something back.
+    /// What the CPU owns and nobody looks at, to be put somewhere else. The caller puts something
+    /// back.
     fn take_cpu(&mut self) -> Result<CpuBuf<'static>, Fault> {
         self.unmapped()?;
         match mem::replace(&mut self.held, Held::Away) {
@@ -144,8 +145,8 @@ impl Buf {
         }
     }
 
-    /// What `cpus` or `devs` makes of it, to go into a job: nobody looks at it, and it is there. The
-    /// caller puts something back.
+    /// What `cpus` or `devs` makes of it, to go into a job: nobody looks at it, and it is there.
+    /// The caller puts something back.
     #[inline]
     pub(crate) fn leave<R>(
         &mut self,
@@ -212,7 +213,8 @@ impl Buf {
             (Views::Writer, _) => return Err(Misuse::Mapped { views: 1 }.into()),
         };
         let (ptr, len) = match access {
-            // Readers may be many, so the pointer comes from a shared borrow; nothing is written through it (contigo.h).
+            // Readers may be many, so the pointer comes from a shared borrow; nothing is written
+            // through it (contigo.h).
             Access::Read => {
                 let bytes = self.cpu()?.view::<u8>()?;
                 (bytes.as_ptr().cast_mut(), bytes.len())

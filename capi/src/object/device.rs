@@ -122,7 +122,7 @@ impl Held {
     /// The device for a driver, alone or beside drivers of other channels.
     ///
     /// # Safety
-    /// As `OpenDevice::take`. What is made of it is gone before this value.
+    /// As `OpenDevice::take`. Everything made of it is gone before this value.
     pub(crate) unsafe fn take(
         &self,
         row: &'static DriverRow,

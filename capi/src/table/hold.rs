@@ -3,8 +3,8 @@
 
 use super::slot::{JOB, LIVE, Slot};
 
-/// An entry that a job has. Dropping it leaves the entry to the job for ever: leak, never free, what a
-/// device may own.
+/// An entry that a job has. Dropping it leaves the entry to the job for ever: leak, never free,
+/// what a device may own.
 #[must_use]
 pub(crate) struct JobHold<T: 'static> {
     pub(super) slot: &'static Slot<T>,
@@ -22,8 +22,8 @@ impl<T> JobHold<T> {
     #[inline]
     pub(crate) fn value(&mut self) -> &mut T {
         // SAFETY: the entry is in the state `CALL` or `JOB`, which nobody else takes it from, and
-        // this is its one hold; `&mut self` makes the borrow exclusive. It was live before, so that the value is
-        // there, and nobody takes it away.
+        // this is its one hold; `&mut self` makes the borrow exclusive. It was live before, so that
+        // the value is there, and nobody takes it away.
         unsafe { (*self.slot.value()).assume_init_mut() }
     }
 

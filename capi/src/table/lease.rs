@@ -5,8 +5,9 @@ use super::slot::Slot;
 use crate::{fault::Misuse, handle::Kind};
 use core::{ops::Deref, sync::atomic::Ordering};
 
-/// A value that is used: it stays as long as this lives. It has no reference to the value, because a function that takes it and drops it
-/// would keep that reference alive for longer than the value is certain to stay.
+/// A value that is used: it stays as long as this lives. It has no reference to the value, because
+/// a function that takes it and drops it would keep that reference alive for longer than the value
+/// is certain to stay.
 pub(crate) struct Lease<T: 'static> {
     pub(super) slot: &'static Slot<T>,
 }
@@ -15,9 +16,11 @@ impl<T> Lease<T> {
     /// The value for what is stored beside the lease.
     ///
     /// # Safety
-    /// Everything that borrows from it is gone, or forgotten for ever, before this lease is dropped.
+    /// Everything that borrows from it is gone, or forgotten for ever, before this lease is
+    /// dropped.
     pub(crate) const unsafe fn for_ever(&self) -> &'static T {
-        // SAFETY: the entry is a static's; the word counts this lease, so the value is there and nobody has it alone.
+        // SAFETY: the entry is a static's; the word counts this lease, so the value is there and
+        // nobody has it alone.
         unsafe { (*self.slot.value()).assume_init_ref() }
     }
 }

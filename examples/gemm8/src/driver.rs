@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! `gemm8`, an int8 matrix engine: C = A·B + bias, then optional ReLU and right shift to int8, or raw int32.
+//! `gemm8`, an int8 matrix engine: C = A·B + bias, then optional ReLU and right shift to int8, or
+//! raw int32.
 //!
 //! The hardware's contract (registers, limits, errors) is `examples/gemm8/README.md`. Four
 //! operands, in this order:

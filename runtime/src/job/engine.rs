@@ -17,8 +17,9 @@ use core::fmt;
 /// One device behind one port, with one job at a time, typed by its driver. A
 /// [`Queue`](crate::Queue) keeps several in flight.
 ///
-/// A job that is forgotten (`mem::forget`) leaves the engine busy, its buffers claimed and their memory mapped: the device
-/// may be using them. [`recover`](Self::recover) makes the engine usable again; the buffers stay leaked.
+/// A job that is forgotten (`mem::forget`) leaves the engine busy, its buffers claimed and their
+/// memory mapped: the device may be using them. [`recover`](Self::recover) makes the engine usable
+/// again; the buffers stay leaked.
 ///
 /// ```
 /// use contigo::{Align, Engine, Pool, Region, Timeout, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
@@ -90,8 +91,8 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// Starts one job: checks every operand against the port and the driver, hands the caches over,
     /// and rings the doorbell.
     ///
-    /// The operands are the device's until [`Running::wait`] gives them back. Every check is done before anything is
-    /// touched, so a refused job leaves its buffers as they were.
+    /// The operands are the device's until [`Running::wait`] gives them back. Every check is done
+    /// before anything is touched, so a refused job leaves its buffers as they were.
     ///
     /// # Errors
     /// The operands come back with [`Error::Busy`], [`Error::WrongDirection`],
@@ -117,8 +118,8 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
             Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, operands) }),
         }
         barrier::before_doorbell();
-        // From here on the device may have the addresses: nothing is given back, not even by a panic in the driver,
-        // before it has been stopped.
+        // From here on the device may have the addresses: nothing is given back, not even by a
+        // panic in the driver, before it has been stopped.
         for (operand, slice) in operands.iter_mut().zip(&slices) {
             operand.give(&self.port, slice.addr);
         }
@@ -187,8 +188,8 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
 }
 
 impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
-    /// Stops the device after a job was forgotten, or after it would not stop and was reset from outside. The buffers of
-    /// that job stay leaked.
+    /// Stops the device after a job was forgotten, or after it would not stop and was reset from
+    /// outside. The buffers of that job stay leaked.
     ///
     /// # Errors
     /// [`Error::WillNotStop`]: the engine stays busy.

@@ -15,7 +15,8 @@ use core::{fmt, marker::PhantomData, mem};
 
 /// A job under way: the device has its buffers, and nobody else.
 ///
-/// Dropping it stops the device and gives the buffers back. Forgetting it leaks them, and leaves the engine busy.
+/// Dropping it stops the device and gives the buffers back. Forgetting it leaks them, and leaves
+/// the engine busy.
 #[must_use = "dropping a running job stops it"]
 pub struct Running<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T = AnyThread> {
     engine: &'e mut Engine<D, OPERANDS>,
@@ -56,12 +57,14 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         Self { engine, here: true, operands: PhantomData }
     }
 
-    /// Waits for the end of the job, at most for `timeout`, and gives the buffers back to the CPU: what the device wrote is
-    /// visible. A job that takes longer is stopped; [`wait_for`](Self::wait_for) lets it go on.
+    /// Waits for the end of the job, at most for `timeout`, and gives the buffers back to the CPU:
+    /// what the device wrote is visible. A job that takes longer is stopped;
+    /// [`wait_for`](Self::wait_for) lets it go on.
     ///
     /// # Errors
-    /// [`Error::Timeout`], or what the device or the backend's sync says. The device has been stopped, and the buffers are
-    /// in the error, still on the device's side ([`DevBuf::into_cpu`]); with [`Error::WillNotStop`] they are leaked.
+    /// [`Error::Timeout`], or what the device or the backend's sync says. The device has been
+    /// stopped, and the buffers are in the error, still on the device's side
+    /// ([`DevBuf::into_cpu`]); with [`Error::WillNotStop`] they are leaked.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn wait(mut self, timeout: Timeout) -> Result<EndedOnCpu<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
@@ -71,8 +74,8 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         }
     }
 
-    /// Waits as [`wait`](Self::wait) does, and leaves the buffers on the device's side, for the next job to use with no cache
-    /// maintenance between.
+    /// Waits as [`wait`](Self::wait) does, and leaves the buffers on the device's side, for the
+    /// next job to use with no cache maintenance between.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).

@@ -209,10 +209,10 @@ impl<'o> Taken<'o> {
             // SAFETY: the caller's promise.
             What::Alone(device) => unsafe { (self.row.open)(Parts { device, memory, settings, map }) },
             What::Channel(core, seat) => {
-                // SAFETY: 1. The core is in its place, in the pinned opening, as long as it is counted,
-                // which `take` did under the lock; and `Taken`, like the driver, drops the count
-                // last. Where they are forgotten the count stays, and with it the core. 2. It is
-                // only shared until then.
+                // SAFETY: 1. The core is in its place, in the pinned opening, as long as it is
+                // counted, which `take` did under the lock; and `Taken`, like the driver, drops the
+                // count last. Where they are forgotten the count stays, and with it the core. 2. It
+                // is only shared until then.
                 let core: &'o AnyCore<'o> = unsafe { core.0.as_ref() };
                 // SAFETY: the caller's promise.
                 let driver = unsafe { core.get().open(Parts { device: (), memory, settings, map })? };

@@ -1,8 +1,10 @@
-//! How a job ends: hung, stuck, dropped, forgotten, with interrupts lost or late, or without a controller.
+//! How a job ends: hung, stuck, dropped, forgotten, with interrupts lost or late, or without a
+//! controller.
 
 use super::*;
 
-/// Between the two registers that a look reads, anything may happen: here the channel starts and raises its event, and runs on.
+/// Between the two registers that a look reads, anything may happen: here the channel starts and
+/// raises its event, and runs on.
 #[test]
 fn an_event_between_two_reads_is_not_the_end() {
     let board = SimBoard::new(1);
@@ -147,7 +149,8 @@ fn a_driver_gives_its_program_back_only_if_its_controller_stopped() {
     drop(Engine::new(open()).unwrap());
     assert_eq!(programs.taken(), 0);
 
-    // A program that waits for ever, and is killed by the drop: it stores nothing, so it never gets stuck.
+    // A program that waits for ever, and is killed by the drop: it stores nothing, so it never gets
+    // stuck.
     let mut driver = open();
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&WAIT_FOR_EVER).unwrap() };
@@ -206,7 +209,8 @@ fn a_job_that_is_dropped_before_its_channel_has_started_never_starts() {
         to.view_mut::<u8>().unwrap().fill(2);
         let before_bytes = board.counts().bytes_written;
         let job = engine.start([from.to_device(..4000), to.from_device(1..4001)], &()).unwrap();
-        // Some looks, each of which takes 100 ns: the debug interface is busy, or idle and the channel not started, or it runs.
+        // Some looks, each of which takes 100 ns: the debug interface is busy, or idle and the
+        // channel not started, or it runs.
         let mut job = Some(job);
         for _ in 0..after_ns {
             let Attempt::Pending(pending) = job.take().unwrap().try_wait().unwrap() else { panic!("4,000 bytes take longer") };

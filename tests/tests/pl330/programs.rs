@@ -11,7 +11,8 @@ fn one_byte(from: u32, to: u32, ccr: u32) -> Vec<u8> {
     [mov(0, from), mov(2, to), mov(1, ccr), vec![LOAD, STORE, 0x13, 0x34, 0, END]].concat()
 }
 
-/// What `code` comes to on a controller as `spec` says; then the driver stops it, and copies as if nothing had been.
+/// What `code` comes to on a controller as `spec` says; then the driver stops it, and copies as if
+/// nothing had been.
 fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) -> Result<Option<Completion>> {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
@@ -20,7 +21,8 @@ fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) 
     let mut driver = open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
     let code = code(memory.base());
     let before_us = board.now_ns() / 1_000;
-    // SAFETY: these programs stay inside the slots of `data`, of which nobody has taken one, or outside all memory.
+    // SAFETY: these programs stay inside the slots of `data`, of which nobody has taken one, or
+    // outside all memory.
     unsafe { driver.run_program(&code).unwrap() };
     let outcome = driver.poll(Timeout::ms(200));
     let took_us = board.now_ns() / 1_000 - before_us;
@@ -89,7 +91,8 @@ fn a_manager_that_faults_is_decoded_and_killed() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
-    // The manager is Non-secure, and DSR lies about it while the driver is opened: DMAGO asks for a Secure channel.
+    // The manager is Non-secure, and DSR lies about it while the driver is opened: DMAGO asks for a
+    // Secure channel.
     let spec = Pl330Spec { nonsecure: true, nonsecure_events: u32::MAX, ..Pl330Spec::default() };
     let device = SimPl330::with_spec(&board, board.port(), spec);
     let lies = |offset, value: u32| if offset == 0 { value & !regs::DSR_NONSECURE } else { value };

@@ -57,7 +57,8 @@ impl UDmaBufIoctl for Real {
 
 #[test]
 fn the_real_calls_write_the_attributes_and_allocate_nothing() {
-    // A regular file answers ENOTTY to the real ioctls, as an old module does; the attributes are regular files too.
+    // A regular file answers ENOTTY to the real ioctls, as an old module does; the attributes are
+    // regular files too.
     let fake = FakeUDmaBuf::new(old());
     let root = fake.class_dir().ancestors().nth(3).unwrap().to_str().unwrap().to_owned();
     let (dev, class) = (format!("{root}/dev"), format!("{root}/class"));

@@ -148,7 +148,8 @@ fn syncs_of_two_threads_never_overlap() {
     }
 }
 
-/// A module that does as the fake does, after `before` said how a call ends that does not get that far.
+/// A module that does as the fake does, after `before` said how a call ends that does not get that
+/// far.
 struct Interposed<F> {
     module: FakeIoctl,
     before: F,

@@ -187,8 +187,8 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         Ok(most_bytes)
     }
 
-    /// Moves a job's operands into their place, and rings the doorbell. `ready` succeeded. Where the
-    /// device did not take the job and was stopped, the operands are in the list again, and the
+    /// Moves a job's operands into their place, and rings the doorbell. `ready` succeeded. Where
+    /// the device did not take the job and was stopped, the operands are in the list again, and the
     /// error has buffers.
     #[inline]
     pub(super) fn launch(

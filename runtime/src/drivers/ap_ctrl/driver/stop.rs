@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "interrupt enables are registers")]
-//! A kernel cannot be aborted: stopping waits for the end of the jobs under way. The driver does so,
-//! or the kernel of Linux by a program of steps where this program is gone.
+//! A kernel cannot be aborted: stopping waits for the end of the jobs under way. The driver does
+//! so, or the kernel of Linux by a program of steps where this program is gone.
 
 use super::{
     super::{Protocol, regs},
