@@ -1,7 +1,8 @@
 //! The simulated board of [`contigo::sim`]: no hardware, no root.
 //!
-//! Every [`SimBoard`](contigo::sim::SimBoard) is a bus of its own, so these constants leave the bus open ([`Bus::Sim`] of 0): a
-//! [`SimDevice`](contigo::sim::SimDevice) puts its board's in its place.
+//! Every [`SimBoard`](contigo::sim::SimBoard) is a bus of its own, so these constants leave the bus
+//! open ([`Bus::Sim`] of 0): a [`SimDevice`](contigo::sim::SimDevice) puts its board's in its
+//! place.
 
 pub use crate::SIM;
 use contigo::{Bus, Port};
@@ -11,7 +12,8 @@ pub const HP0: Port = Port { name: "sim-hp0", bus: Bus::Sim(0), offset: 0, addr_
 /// The simulated board's port that snoops.
 pub const ACP: Port = Port { name: "sim-acp", coherent: true, ..HP0 };
 
-/// For a simulated master on real memory ([`contigo::sim::OnBoard`]), wherever the kernel put that; it does not snoop.
+/// For a simulated master on real memory ([`contigo::sim::OnBoard`]), wherever the kernel put that;
+/// it does not snoop.
 pub const WIDE: Port = Port { name: "sim-wide", addr_bits: 64, window: (0, u64::MAX), ..HP0 };
 /// As [`WIDE`], and it snoops.
 pub const WIDE_COHERENT: Port = Port { name: "sim-wide-coherent", coherent: true, ..WIDE };

@@ -1,4 +1,5 @@
-//! The boards that Contigo knows: for each, which bus masters can reach memory, where, and whether they see the CPU's caches.
+//! The boards that Contigo knows: for each, which bus masters can reach memory, where, and whether
+//! they see the CPU's caches.
 //!
 //! A board is a constant, and adding one of your own is one more. Those here are made from a folder
 //! each (`boards/README.md`). The addresses come from the manuals that each constant names. A port

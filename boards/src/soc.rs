@@ -1,4 +1,5 @@
-//! The systems on chip of these boards, and the DMA engines that each has before any bitstream is loaded.
+//! The systems on chip of these boards, and the DMA engines that each has before any bitstream is
+//! loaded.
 
 use crate::SOCS;
 use contigo::Port;
@@ -19,7 +20,8 @@ pub struct Soc {
 pub struct DmaEngine {
     /// Which driver it takes.
     pub kind: DmaKind,
-    /// The physical address of its registers, by which its node is known, whatever the node is called.
+    /// The physical address of its registers, by which its node is known, whatever the node is
+    /// called.
     pub registers: u64,
     /// How its master reaches memory.
     pub port: Port,
@@ -45,7 +47,8 @@ impl DmaKind {
     }
 }
 
-/// The system on chip whose `compatible` is among those of a device tree's root (`/proc/device-tree/compatible`, between NULs).
+/// The system on chip whose `compatible` is among those of a device tree's root
+/// (`/proc/device-tree/compatible`, between NULs).
 #[must_use]
 pub fn by_compatible(root: &[u8]) -> Option<&'static Soc> {
     SOCS.iter().find(|soc| root.split(|&byte| byte == 0).any(|entry| entry == soc.compatible.as_bytes()))

@@ -54,31 +54,35 @@
 /// A block of a simulated board: sim, len_bytes.
 #define CONTIGO_HEAP_SIM 1
 
-/// A u-dma-buf: name is that in /dev, whose addresses are physical ones. Its size is in the device tree.
+/// A u-dma-buf: name is that in /dev, whose addresses are physical ones. Its size is in the
+/// device tree.
 #define CONTIGO_HEAP_U_DMA_BUF 2
 
 /// A u-dma-buf of a node behind dma-ranges or an IOMMU: its address is the accelerator's own.
 /// contigo_heap_open says what the caller promises.
 #define CONTIGO_HEAP_U_DMA_BUF_TRANSLATED 3
 
-/// A block of a dma-heap: name is that in /dev/dma_heap, len_bytes. With kernel_port its address and its caches are the kernel's
-/// business; without, the kernel is older than 6.9 and the program has CAP_SYS_ADMIN.
+/// A block of a dma-heap: name is that in /dev/dma_heap, len_bytes. With kernel_port its
+/// address and its caches are the kernel's business; without, the kernel is older than 6.9 and the
+/// program has CAP_SYS_ADMIN.
 #define CONTIGO_HEAP_DMA_HEAP 4
 
 /// Huge pages of 2 MiB: len_bytes. Needs reserved pages and CAP_SYS_ADMIN.
 #define CONTIGO_HEAP_HUGE_PAGES 5
 
-/// Memory of the CPU's that CUDA pins and maps for a GPU: gpu, len_bytes, write_combined. Zeroed; both views begin at a multiple of 4096
-/// bytes, or of align_bytes where that is more. CPU and GPU share it with no copy and no cache maintenance. Its port is
-/// contigo_port_find("cuda:0").
+/// Memory of the CPU's that CUDA pins and maps for a GPU: gpu, len_bytes, write_combined.
+/// Zeroed; both views begin at a multiple of 4096 bytes, or of align_bytes where that is more.
+/// CPU and GPU share it with no copy and no cache maintenance. Its port is contigo_port_find("
+/// cuda:0").
 #define CONTIGO_HEAP_CUDA 6
 
 /// Memory by its name, as contigo_region_open has it: name, len_bytes, and device where it
 /// is for an opened device.
 #define CONTIGO_HEAP_NAMED 7
 
-/// The version of this header. It grows where a program that was compiled with an older header would not work any more, and with it the
-/// number in the shared library's name; new functions, codes and fields at the end of a structure do not change it.
+/// The version of this header. It grows where a program that was compiled with an older header
+/// would not work any more, and with it the number in the shared library's name; new functions,
+/// codes and fields at the end of a structure do not change it.
 #define CONTIGO_ABI_VERSION 2
 
 /// It keeps what is written, and reading changes nothing.
@@ -93,7 +97,8 @@
 /// A bit that is written as 1 is cleared.
 #define CONTIGO_WRITE_1_CLEARS 3
 
-/// Buffers that exist at once, pools' free slots included: four pools of the largest size. A handle's index has 12 bits.
+/// Buffers that exist at once, pools' free slots included: four pools of the largest size. A
+/// handle's index has 12 bits.
 #define CONTIGO_MAX_BUFS 4096
 
 /// Slots of one pool: as many as the runtime's own Pool has at most.
@@ -109,8 +114,8 @@
 /// fabric with room for as many cores.
 #define CONTIGO_MAX_ENGINES 32
 
-/// Jobs of one engine at once, with those whose end nobody took: what a descriptor ring of the fabric
-/// takes at once. A driver's own depth may be less.
+/// Jobs of one engine at once, with those whose end nobody took: what a descriptor ring of the
+/// fabric takes at once. A driver's own depth may be less.
 #define CONTIGO_MAX_JOBS 64
 
 /// Argument words of a job: 16 scalars of 64 bits, twice over.
@@ -144,11 +149,13 @@
 /// Bytes of a name, its NUL not counted.
 #define CONTIGO_MAX_NAME_BYTES 127
 
-/// What a call returns: CONTIGO_OK, or one of CONTIGO_E_..., which are negative. contigo_last_error has the text with the numbers.
+/// What a call returns: CONTIGO_OK, or one of CONTIGO_E_..., which are negative.
+/// contigo_last_error has the text with the numbers.
 typedef int32_t contigo_status;
 
-/// A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be mapped and has no bus address; a device's
-/// has a bus address and cannot be mapped. One thread at a time uses it; any thread may.
+/// A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be
+/// mapped and has no bus address; a device's has a bus address and cannot be mapped. One thread at
+/// a time uses it; any thread may.
 typedef uint64_t contigo_buf;
 
 /// What a buffer is. Units: bytes.
@@ -169,7 +176,8 @@ typedef struct {
     uint32_t reserved;
 } contigo_buf_info;
 
-/// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it can be closed at any time.
+/// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it
+/// can be closed at any time.
 typedef uint64_t contigo_port;
 
 /// Code that was loaded for a GPU.
@@ -191,8 +199,8 @@ typedef struct {
 
 /// One parameter of a kernel of CUDA.
 typedef struct {
-    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer, which
-    /// gets the address of the job's next operand.
+    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer,
+    /// which gets the address of the job's next operand.
     uint32_t words;
     /// Always 0.
     uint32_t reserved;
@@ -203,7 +211,8 @@ typedef struct {
 /// An engine: one channel of one device, its driver, and its jobs in flight.
 typedef uint64_t contigo_engine;
 
-/// A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once, when the program begins.
+/// A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once,
+/// when the program begins.
 typedef uint64_t contigo_heap;
 
 /// A device that was opened by its name: one opening serves its registers, its engine and its
@@ -241,9 +250,9 @@ typedef struct {
 /// and read registers (contigo_registers_..., or the program's own).
 ///
 /// They answer 0, or a number that the text of the refusal has. They are called one at a time, from
-/// whichever thread calls the engine, and must not unwind or jump out. **A function that calls its own
-/// engine is refused with CONTIGO_E_IN_CALL; one that never returns cannot be interrupted**, and
-/// holds the thread and the engine for ever.
+/// whichever thread calls the engine, and must not unwind or jump out. **A function that calls its
+/// own engine is refused with CONTIGO_E_IN_CALL; one that never returns cannot be interrupted**,
+/// and holds the thread and the engine for ever.
 typedef struct {
     /// sizeof(contigo_driver_ops).
     size_t struct_size;
@@ -261,20 +270,21 @@ typedef struct {
     const contigo_operand_spec *operands;
     /// Are these operands and argument words what the hardware takes? Starts nothing. NULL: always.
     contigo_status (*check)(void *context, const contigo_dev_slice *operands, size_t n, const uint32_t *args, size_t args_words);
-    /// Gives the device one job, which check has passed, in a free slot; a stopped device starts. On
-    /// an error the device is stopped before anything is given back.
+    /// Gives the device one job, which check has passed, in a free slot; a stopped device starts.
+    /// On an error the device is stopped before anything is given back.
     contigo_status (*submit)(void *context,
                              uint32_t slot,
                              const contigo_dev_slice *operands,
                              size_t n,
                              const uint32_t *args,
                              size_t args_words);
-    /// Has a job ended? Looks once at least, and waits at most timeout_us. ended 1 and done tell
-    /// of one, and done.slot says which; each end is told once. An error: the channel cannot go on,
-    /// and is stopped.
+    /// Has a job ended? Looks once at least, and waits at most timeout_us. ended 1 and done
+    /// tell of one, and done.slot says which; each end is told once. An error: the channel cannot
+    /// go on, and is stopped.
     contigo_status (*poll)(void *context, uint32_t timeout_us, contigo_completion *done, uint32_t *ended);
-    /// Stops the device, in bounded time, whatever it was doing. After a 0 it touches no memory of any
-    /// job until the next submit, which names slot 0. Otherwise its buffers stay the device's.
+    /// Stops the device, in bounded time, whatever it was doing. After a 0 it touches no memory of
+    /// any job until the next submit, which names slot 0. Otherwise its buffers stay the
+    /// device's.
     contigo_status (*stop)(void *context);
 } contigo_driver_ops;
 
@@ -338,7 +348,8 @@ typedef struct {
 /// A bus master that is bound to the kernel module contigo.
 typedef uint64_t contigo_kernel_port;
 
-/// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is left to chance.
+/// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is
+/// left to chance.
 typedef uint64_t contigo_sim;
 
 /// Which memory, and what it must be. What is 0 has its default.
@@ -361,8 +372,8 @@ typedef struct {
     contigo_kernel_port kernel_port;
     /// For CONTIGO_HEAP_CUDA: which GPU, as CUDA counts them (CUDA_VISIBLE_DEVICES).
     uint32_t gpu;
-    /// For CONTIGO_HEAP_CUDA: 1, write-combined, for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very
-    /// slowly.
+    /// For CONTIGO_HEAP_CUDA: 1, write-combined, for what the CPU only writes, front to back. A
+    /// card reads it faster; the CPU reads it very slowly.
     uint32_t write_combined;
     /// For CONTIGO_HEAP_NAMED: the device whose memory it is; 0: the memory is opened alone.
     contigo_device device;
@@ -431,7 +442,8 @@ typedef struct {
     uint32_t window_bytes;
 } contigo_kernel_info;
 
-/// A pool: equal slots over one piece of a heap. Any number of threads may take and release at once.
+/// A pool: equal slots over one piece of a heap. Any number of threads may take and release at
+/// once.
 typedef uint64_t contigo_pool;
 
 /// A port of the program's own board.
@@ -503,11 +515,13 @@ typedef struct {
     uint16_t reserved;
     /// 1: the consumer may not write. Refused together with legacy, which cannot say it.
     uint32_t read_only;
-    /// 1: the data pointer is the heap's first byte, and byte_offset leads to the buffer; 0: the data pointer leads there itself.
+    /// 1: the data pointer is the heap's first byte, and byte_offset leads to the buffer; 0: the
+    /// data pointer leads there itself.
     uint32_t keep_byte_offset;
     /// 1: the form before DLPack 1.0, a DLManagedTensor; 0: a DLManagedTensorVersioned.
     uint32_t legacy;
-    /// What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256 for dlpack.h; 0: nothing.
+    /// What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256
+    /// for dlpack.h; 0: nothing.
     uint32_t align_bytes;
 } contigo_tensor_options;
 
@@ -534,7 +548,8 @@ typedef struct {
 /// A number that is no handle.
 #define CONTIGO_E_HANDLE -2
 
-/// The object is gone: released, closed, ended, or given away. Also the second release of one handle.
+/// The object is gone: released, closed, ended, or given away. Also the second release of one
+/// handle.
 #define CONTIGO_E_STALE -3
 
 /// A handle, a port, or a register of another kind; or the device has no interrupt.
@@ -543,7 +558,8 @@ typedef struct {
 /// Another thread is in a call with this object. Use a handle from one thread at a time.
 #define CONTIGO_E_IN_CALL -5
 
-/// Others still use this object: its buffers, its engines, a call of another thread. Release them first.
+/// Others still use this object: its buffers, its engines, a call of another thread. Release them
+/// first.
 #define CONTIGO_E_STILL_USED -6
 
 /// A fixed table of this library is full (CONTIGO_MAX_...).
@@ -708,14 +724,16 @@ typedef struct {
 /// Another thread's cache maintenance did not end in time. Nothing was done; try again.
 #define CONTIGO_E_CONTENDED -142
 
-/// A tensor is not what the exchange, or the consumer's demand, allows. The text has the rule and the numbers.
+/// A tensor is not what the exchange, or the consumer's demand, allows. The text has the rule and
+/// the numbers.
 #define CONTIGO_E_TENSOR -143
 
-/// A consumer has this buffer's tensor, or the buffer was not taken back yet (contigo_buf_unlend).
+/// A consumer has this buffer's tensor, or the buffer was not taken back yet
+/// (contigo_buf_unlend).
 #define CONTIGO_E_TENSOR_OUT -144
 
-/// NVIDIA's driver refused, or tells now of a kernel that failed before. The text has its function, and the code with its name; from 700 on the
-/// GPU is lost to this program.
+/// NVIDIA's driver refused, or tells now of a kernel that failed before. The text has its function,
+/// and the code with its name; from 700 on the GPU is lost to this program.
 #define CONTIGO_E_CUDA -145
 
 /// A library of the system is not there, as NVIDIA's driver. The text says what to install.
@@ -773,10 +791,12 @@ extern "C" {
 /// info points to a structure whose struct_size is set.
 contigo_status contigo_buf_get_info(contigo_buf buf, contigo_buf_info *info);
 
-/// A pointer to the bytes that the buffer shows, and their number. It is valid until contigo_buf_unmap; until then the buffer cannot be
-/// given away or released. access: CONTIGO_READ, and nothing may be written through the pointer, or CONTIGO_WRITE.
+/// A pointer to the bytes that the buffer shows, and their number. It is valid until
+/// contigo_buf_unmap; until then the buffer cannot be given away or released. access:
+/// CONTIGO_READ, and nothing may be written through the pointer, or CONTIGO_WRITE.
 ///
-/// CONTIGO_E_DEVICE_OWNED: a device has it. CONTIGO_E_MAPPED: it is mapped already, and one of the two wants to write.
+/// CONTIGO_E_DEVICE_OWNED: a device has it. CONTIGO_E_MAPPED: it is mapped already, and one of
+/// the two wants to write.
 ///
 /// The caller promises:
 /// ptr and len_bytes are writable. len_bytes may be NULL.
@@ -785,25 +805,30 @@ contigo_status contigo_buf_map(contigo_buf buf, uint32_t access, void **ptr, siz
 /// Gives one pointer up: it must not be used any more. CONTIGO_E_NOT_MAPPED where there is none.
 contigo_status contigo_buf_unmap(contigo_buf buf);
 
-/// Copies len_bytes bytes to the beginning of what the buffer shows, and counts them: this library's only copy. Data that is still to be
-/// made is better made in place. CONTIGO_E_SAME_BUFFER where from lies in the buffer itself.
+/// Copies len_bytes bytes to the beginning of what the buffer shows, and counts them: this
+/// library's only copy. Data that is still to be made is better made in place.
+/// CONTIGO_E_SAME_BUFFER where from lies in the buffer itself.
 ///
 /// The caller promises:
 /// len_bytes bytes are readable at from.
 contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_bytes);
 
-/// Shows only len_bytes bytes from offset_bytes of what the buffer shows now. All of it stays taken.
+/// Shows only len_bytes bytes from offset_bytes of what the buffer shows now. All of it stays
+/// taken.
 contigo_status contigo_buf_slice(contigo_buf buf, size_t offset_bytes, size_t len_bytes);
 
-/// Shows all of the buffer again: the reverse of contigo_buf_slice. Of a part (contigo_buf_split) it is all of that part.
+/// Shows all of the buffer again: the reverse of contigo_buf_slice. Of a part
+/// (contigo_buf_split) it is all of that part.
 contigo_status contigo_buf_whole(contigo_buf buf);
 
-/// Cuts the buffer in two at byte at_bytes of what it shows: it keeps what is before, and rest is a buffer of its own with what is behind.
-/// One of them can be a device's while the other is the CPU's, and each is released by itself. What the buffer did not show goes with the side
-/// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are released.
+/// Cuts the buffer in two at byte at_bytes of what it shows: it keeps what is before, and rest
+/// is a buffer of its own with what is behind. One of them can be a device's while the other is the
+/// CPU's, and each is released by itself. What the buffer did not show goes with the side
+/// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are
+/// released.
 ///
-/// Cut at a multiple of the heap's line_bytes: a port that does not snoop cannot write to either side of a line that both share
-/// (CONTIGO_E_SHARED_LINE).
+/// Cut at a multiple of the heap's line_bytes: a port that does not snoop cannot write to either
+/// side of a line that both share (CONTIGO_E_SHARED_LINE).
 ///
 /// CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED,
 /// CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: it is out. CONTIGO_E_TABLE_FULL: there is no entry
@@ -812,19 +837,19 @@ contigo_status contigo_buf_whole(contigo_buf buf);
 ///
 /// The caller promises:
 /// rest is writable.
-contigo_status contigo_buf_split(contigo_buf buf,
-                                 size_t at_bytes,
-                                 contigo_buf *rest);
+contigo_status contigo_buf_split(contigo_buf buf, size_t at_bytes, contigo_buf *rest);
 
-/// Where the first byte that the buffer shows is, from the beginning of the heap. CONTIGO_E_DEVICE_OWNED while a device has it.
+/// Where the first byte that the buffer shows is, from the beginning of the heap.
+/// CONTIGO_E_DEVICE_OWNED while a device has it.
 ///
 /// The caller promises:
 /// offset_bytes is writable.
 contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
 
-/// Hands len_bytes bytes from offset_bytes of the buffer to a device that the program drives itself, behind port: checks that the
-/// device reaches them, does the cache maintenance that they need, and answers their bus address, which addr may be NULL for.
-/// direction: CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
+/// Hands len_bytes bytes from offset_bytes of the buffer to a device that the program drives
+/// itself, behind port: checks that the device reaches them, does the cache maintenance that they
+/// need, and answers their bus address, which addr may be NULL for. direction:
+/// CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
 ///
 /// The buffer must be the CPU's: CONTIGO_E_DEVICE_OWNED of one that a device has.
 /// CONTIGO_E_OUT_OF_RANGE; CONTIGO_E_BUFFER_SIZE for no bytes; CONTIGO_E_SHARED_LINE: the
@@ -862,35 +887,36 @@ contigo_status contigo_buf_to_cpu(contigo_buf buf);
 /// addr and len_bytes are writable.
 contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr, size_t *len_bytes);
 
-/// Gives the buffer back: to its pool, or for good. The handle is stale from here on. CONTIGO_E_DEVICE_OWNED and CONTIGO_E_MAPPED: it is
-/// still out; CONTIGO_E_STALE: it was released before.
+/// Gives the buffer back: to its pool, or for good. The handle is stale from here on.
+/// CONTIGO_E_DEVICE_OWNED and CONTIGO_E_MAPPED: it is still out; CONTIGO_E_STALE: it was
+/// released before.
 contigo_status contigo_buf_release(contigo_buf buf);
 
 /// Loads PTX, or a whole cubin or fatbin, for the GPU whose port it is (contigo_port_find,
-/// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job. Close
-/// it with contigo_module_close.
+/// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job.
+/// Close it with contigo_module_close.
 ///
 /// CONTIGO_E_NO_LIBRARY: there is no driver. CONTIGO_E_KIND: it is no GPU's port.
 /// CONTIGO_E_CUDA: the driver refused the image.
 ///
 /// The caller promises:
-/// image points to image_bytes bytes of PTX with a NUL at the end, or of a binary that is whole;
-/// module is writable.
+/// image points to image_bytes bytes of PTX with a NUL at the end, or of a binary that is
+/// whole; module is writable.
 contigo_status contigo_module_load(contigo_port port, const uint8_t *image, size_t image_bytes, contigo_module *module);
 
-/// Opens an engine over one kernel of a module, with a stream of its own. entry is its name there,
-/// which is mangled, unless it is extern "C"; n parameters in the order of their declaration. A
-/// job's first seven argument words are its launch: grid in x, y and z, block in x, y and z, bytes of
-/// shared memory; its scalars follow. Its operands are memory that CUDA pinned for this GPU
-/// (CONTIGO_HEAP_CUDA). Close it with contigo_engine_close.
+/// Opens an engine over one kernel of a module, with a stream of its own. entry is its name
+/// there, which is mangled, unless it is extern "C"; n parameters in the order of their
+/// declaration. A job's first seven argument words are its launch: grid in x, y and z, block in x,
+/// y and z, bytes of shared memory; its scalars follow. Its operands are memory that CUDA pinned
+/// for this GPU (CONTIGO_HEAP_CUDA). Close it with contigo_engine_close.
 ///
-/// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job takes
-/// too long or is cancelled, its end is waited for, five seconds at most.
+/// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job
+/// takes too long or is cancelled, its end is waited for, five seconds at most.
 ///
 /// The caller promises:
-/// entry is NUL-terminated; parameters points to n structures; engine is writable. The kernel
-/// has these parameters. It touches no bytes but the operands', and writes only those that say so,
-/// with whatever argument words the program passes.
+/// entry is NUL-terminated; parameters points to n structures; engine is writable. The
+/// kernel has these parameters. It touches no bytes but the operands', and writes only those that
+/// say so, with whatever argument words the program passes.
 contigo_status contigo_engine_open_kernel(contigo_module module,
                                           const char *entry,
                                           const contigo_parameter *parameters,
@@ -956,10 +982,10 @@ contigo_status contigo_device_reset(contigo_device device);
 /// The device was stopped or reset since anybody else drove it: the program's word.
 contigo_status contigo_device_enable_bus_master(contigo_device device);
 
-/// Lists memory and devices of this machine, and this library's drivers, a line each, and says why the
-/// rest is missing. A line has four fields with a tab between them: memory, device or driver;
-/// the name, or the kind where there is none; ready, blocked or absent; why, and what to do, or
-/// what a driver does. Files under /sys are read, and nothing is opened.
+/// Lists memory and devices of this machine, and this library's drivers, a line each, and says why
+/// the rest is missing. A line has four fields with a tab between them: memory, device or
+/// driver; the name, or the kind where there is none; ready, blocked or absent; why, and
+/// what to do, or what a driver does. Files under /sys are read, and nothing is opened.
 ///
 /// Writes at most capacity_bytes with a NUL at the end into text, and into len_bytes how many
 /// bytes all of it has without the NUL; where that is capacity_bytes or more, it was cut.
@@ -973,11 +999,11 @@ contigo_status contigo_inventory(char *text, size_t capacity_bytes, size_t *len_
 /// contigo_engine_close; the functions and context stay until then.
 ///
 /// The caller promises:
-/// ops points to an initialised structure, with n_operands structures at operands; engine is
-/// writable. The program's word: the device touches the bytes of jobs in flight, memory of its own,
-/// and nothing else, and writes only operands that say so; it reaches memory through port and no
-/// other way; nobody else drives it. Once poll told of a job's end, it touches none of its bytes,
-/// and where done has bytes, it wrote none behind them.
+/// ops points to an initialised structure, with n_operands structures at operands; engine
+/// is writable. The program's word: the device touches the bytes of jobs in flight, memory of its
+/// own, and nothing else, and writes only operands that say so; it reaches memory through port
+/// and no other way; nobody else drives it. Once poll told of a job's end, it touches none of its
+/// bytes, and where done has bytes, it wrote none behind them.
 contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *context, contigo_port port, contigo_engine *engine);
 
 /// Opens an engine: checks that the device is one for this driver as far as its registers tell, and
@@ -1039,10 +1065,11 @@ contigo_status contigo_engine_arm(contigo_engine engine, contigo_kernel_port ker
 /// CONTIGO_E_WILL_NOT_STOP where its device does not stop: it stays open then.
 contigo_status contigo_engine_close(contigo_engine engine);
 
-/// Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its caches once. Close it with
-/// contigo_heap_close.
+/// Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its
+/// caches once. Close it with contigo_heap_close.
 ///
-/// For CONTIGO_HEAP_CUDA as contigo_port_find says; and CONTIGO_E_CUDA with CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
+/// For CONTIGO_HEAP_CUDA as contigo_port_find says; and CONTIGO_E_CUDA with
+/// CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
 ///
 /// The caller promises:
 /// options points to an initialised structure whose name is NULL or NUL-terminated; heap is
@@ -1053,29 +1080,32 @@ contigo_status contigo_engine_close(contigo_engine engine);
 /// of the CPU gets it; jobs and hand-overs need nothing.
 contigo_status contigo_heap_open(const contigo_heap_options *options, contigo_heap *heap);
 
-/// Closes a heap and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an engine has a piece of it; for ever, where a
-/// device would not stop: leak, never free, what a device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the
-/// GPU is doing; beside a kernel that does not end it stays pinned.
+/// Closes a heap and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an
+/// engine has a piece of it; for ever, where a device would not stop: leak, never free, what a
+/// device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the GPU
+/// is doing; beside a kernel that does not end it stays pinned.
 contigo_status contigo_heap_close(contigo_heap heap);
 
-/// A descriptor of a dma-buf that holds the heap's whole block, for another importer: a camera's or a display's driver (V4L2, DRM) then writes or
-/// reads the same bytes, with no copy. It is the program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
+/// A descriptor of a dma-buf that holds the heap's whole block, for another importer: a camera's or
+/// a display's driver (V4L2, DRM) then writes or reads the same bytes, with no copy. It is the
+/// program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
 /// is refused.
 ///
-/// CONTIGO_E_UNSUITABLE: this memory is no dma-buf (huge pages, the simulated board). CONTIGO_E_OS: what the kernel says; errno 25, the
-/// module u-dma-buf cannot export.
+/// CONTIGO_E_UNSUITABLE: this memory is no dma-buf (huge pages, the simulated board).
+/// CONTIGO_E_OS: what the kernel says; errno 25, the module u-dma-buf cannot export.
 ///
 /// The caller promises:
 /// fd is writable.
 ///
-/// The program, for every importer: from the moment when one maps the block to the moment when it has unmapped it, no buffer of this heap is mapped
-/// (contigo_buf_map), a job's, a device's (contigo_buf_to_device), or out as a tensor, because the importer reads, writes, and maintains the
-/// caches of all of it.
+/// The program, for every importer: from the moment when one maps the block to the moment when it
+/// has unmapped it, no buffer of this heap is mapped (contigo_buf_map), a job's, a device's
+/// (contigo_buf_to_device), or out as a tensor, because the importer reads, writes, and maintains
+/// the caches of all of it.
 ///
-/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before contigo_heap_close and before the program
-/// ends, because then another program may open the device.
-contigo_status contigo_heap_export(contigo_heap heap,
-                                   int *fd);
+/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before
+/// contigo_heap_close and before the program ends, because then another program may open the
+/// device.
+contigo_status contigo_heap_export(contigo_heap heap, int *fd);
 
 /// What the heap is.
 ///
@@ -1089,18 +1119,16 @@ contigo_status contigo_heap_get_info(contigo_heap heap, contigo_heap_info *info)
 /// stats points to a structure whose struct_size is set.
 contigo_status contigo_heap_get_stats(contigo_heap heap, contigo_heap_stats *stats);
 
-/// The bus address through port of len_bytes bytes at ptr, any pointer into the heap. It is a number, and gives no right to the bytes:
-/// who may touch them is still what the buffer's owner says. CONTIGO_E_NOT_OURS where not all of them are the heap's.
+/// The bus address through port of len_bytes bytes at ptr, any pointer into the heap. It is a
+/// number, and gives no right to the bytes: who may touch them is still what the buffer's owner
+/// says. CONTIGO_E_NOT_OURS where not all of them are the heap's.
 ///
 /// The caller promises:
 /// addr is writable. ptr may be any number.
-contigo_status contigo_dev_addr_of(contigo_heap heap,
-                                   contigo_port port,
-                                   const void *ptr,
-                                   size_t len_bytes,
-                                   uint64_t *addr);
+contigo_status contigo_dev_addr_of(contigo_heap heap, contigo_port port, const void *ptr, size_t len_bytes, uint64_t *addr);
 
-/// Where the CPU finds the byte at bus address addr of port. The byte may be a device's at this moment: do not touch it then.
+/// Where the CPU finds the byte at bus address addr of port. The byte may be a device's at this
+/// moment: do not touch it then.
 ///
 /// The caller promises:
 /// ptr is writable.
@@ -1126,10 +1154,10 @@ contigo_status contigo_job_start(contigo_engine engine,
                                  size_t args_words,
                                  contigo_job *job);
 
-/// Waits for the end of the job, at most timeout_us microseconds, and takes it: the buffers are the
-/// CPU's, and what the device wrote is visible. The handle is stale then. Ends of other jobs that
-/// come meanwhile are kept for whoever takes them. completion is filled where the device told of
-/// the end; it may be NULL.
+/// Waits for the end of the job, at most timeout_us microseconds, and takes it: the buffers are
+/// the CPU's, and what the device wrote is visible. The handle is stale then. Ends of other jobs
+/// that come meanwhile are kept for whoever takes them. completion is filled where the device
+/// told of the end; it may be NULL.
 ///
 /// CONTIGO_E_TIMEOUT, CONTIGO_E_FAULT, CONTIGO_E_SHORT_TRANSFER, CONTIGO_E_CANCELLED: the
 /// buffers are back all the same; one whose caches could not be maintained is still a device's, and
@@ -1150,9 +1178,9 @@ contigo_status contigo_job_wait(contigo_job job, uint32_t timeout_us, contigo_co
 /// As contigo_job_wait.
 contigo_status contigo_job_wait_device(contigo_job job, uint32_t timeout_us, contigo_completion *completion);
 
-/// As contigo_job_wait, and nothing is stopped where the time is over: done is 0, and the job goes
-/// on. With a time of 0 it looks once, with no wait and no system call. On an error the job has
-/// ended too where done is 1.
+/// As contigo_job_wait, and nothing is stopped where the time is over: done is 0, and the job
+/// goes on. With a time of 0 it looks once, with no wait and no system call. On an error the job
+/// has ended too where done is 1.
 ///
 /// The caller promises:
 /// As contigo_job_wait; done is writable.
@@ -1163,10 +1191,10 @@ contigo_status contigo_job_wait_for(contigo_job job, uint32_t timeout_us, uint32
 /// contigo_job_wait.
 contigo_status contigo_job_cancel(contigo_job job);
 
-/// Takes the end of whichever job of the engine ended first; waits at most timeout_us for one. job
-/// is its handle, as contigo_job_start answered it, and stale now; 0: none has ended, and nothing
-/// was stopped. The buffers are the CPU's. An error with a job is that job's; the statuses are those
-/// of contigo_job_wait.
+/// Takes the end of whichever job of the engine ended first; waits at most timeout_us for one.
+/// job is its handle, as contigo_job_start answered it, and stale now; 0: none has ended, and
+/// nothing was stopped. The buffers are the CPU's. An error with a job is that job's; the
+/// statuses are those of contigo_job_wait.
 ///
 /// The caller promises:
 /// job is writable; completion is NULL, or points to a structure whose struct_size is set.
@@ -1177,8 +1205,8 @@ contigo_status contigo_queue_next(contigo_engine engine, uint32_t timeout_us, co
 /// After CONTIGO_E_WILL_NOT_STOP reset the device from outside, and call it again.
 contigo_status contigo_queue_stop(contigo_engine engine);
 
-/// Reads a map: JSON, HLS's x<name>_hw.h, or Vivado's .hwh, which begin differently. The bytes are
-/// not kept. Close it with contigo_kernel_close. A map that is none is refused with the line.
+/// Reads a map: JSON, HLS's x<name>_hw.h, or Vivado's .hwh, which begin differently. The bytes
+/// are not kept. Close it with contigo_kernel_close. A map that is none is refused with the line.
 ///
 /// The caller promises:
 /// map points to map_bytes bytes; kernel is writable.
@@ -1190,14 +1218,15 @@ contigo_status contigo_kernel_open(const uint8_t *map, size_t map_bytes, contigo
 /// info points to a structure whose struct_size is set.
 contigo_status contigo_kernel_get_info(contigo_kernel kernel, contigo_kernel_info *info);
 
-/// The number of the operand that the map calls name, for contigo_job_start. CONTIGO_E_NOT_FOUND.
+/// The number of the operand that the map calls name, for contigo_job_start.
+/// CONTIGO_E_NOT_FOUND.
 ///
 /// The caller promises:
 /// name is NUL-terminated; index is writable.
 contigo_status contigo_kernel_operand(contigo_kernel kernel, const char *name, uint32_t *index);
 
-/// Puts value where the argument words have the scalar that the map calls name: one word, or two,
-/// the low one first. args has args_words words, as many as the kernel takes at least.
+/// Puts value where the argument words have the scalar that the map calls name: one word, or
+/// two, the low one first. args has args_words words, as many as the kernel takes at least.
 /// CONTIGO_E_NOT_FOUND: the map has no such scalar; CONTIGO_E_ARGUMENT: it has fewer bits than
 /// value. A float's bits are its value.
 ///
@@ -1208,16 +1237,19 @@ contigo_status contigo_kernel_set(contigo_kernel kernel, const char *name, uint6
 /// Closes a map.
 contigo_status contigo_kernel_close(contigo_kernel kernel);
 
-/// The ABI version of the library that is linked. Compare it with CONTIGO_ABI_VERSION where the library is loaded at run time.
+/// The ABI version of the library that is linked. Compare it with CONTIGO_ABI_VERSION where the
+/// library is loaded at run time.
 unsigned int contigo_abi_version(void);
 
 /// The library's version as a text, such as "0.1.0". It is static: never free it.
 const char *contigo_version(void);
 
-/// The name of a status, such as "CONTIGO_E_STALE"; "?" for a number that is none. It is static: never free it.
+/// The name of a status, such as "CONTIGO_E_STALE"; "?" for a number that is none. It is static:
+/// never free it.
 const char *contigo_status_name(contigo_status status);
 
-/// The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that succeeds leaves it.
+/// The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that
+/// succeeds leaves it.
 ///
 /// Writes at most len bytes to buf, the NUL included, and cuts what does not fit. Returns the
 /// text's length without the NUL, so that contigo_last_error(NULL, 0) asks how long it is; 0:
@@ -1227,17 +1259,14 @@ const char *contigo_status_name(contigo_status status);
 /// buf is NULL, or len bytes are writable there.
 size_t contigo_last_error(char *buf, size_t len);
 
-/// Carves slots buffers of slot_bytes each, 1 to CONTIGO_MAX_POOL_SLOTS. slot_bytes is a multiple of the heap's cache line, so that no
-/// line has two owners. The first slot begins at a multiple of align_bytes, a power of two; 0: a cache line. Close it with
-/// contigo_pool_close; what was carved stays carved until the heap is closed.
+/// Carves slots buffers of slot_bytes each, 1 to CONTIGO_MAX_POOL_SLOTS. slot_bytes is a
+/// multiple of the heap's cache line, so that no line has two owners. The first slot begins at a
+/// multiple of align_bytes, a power of two; 0: a cache line. Close it with contigo_pool_close;
+/// what was carved stays carved until the heap is closed.
 ///
 /// The caller promises:
 /// pool is writable.
-contigo_status contigo_pool_open(contigo_heap heap,
-                                 size_t slot_bytes,
-                                 size_t slots,
-                                 size_t align_bytes,
-                                 contigo_pool *pool);
+contigo_status contigo_pool_open(contigo_heap heap, size_t slot_bytes, size_t slots, size_t align_bytes, contigo_pool *pool);
 
 /// Takes a free slot: the CPU's, with what its last owner left in it. No system call, no
 /// allocation, any thread. Release it with contigo_buf_release. CONTIGO_E_NO_SLOTS where all
@@ -1256,29 +1285,32 @@ contigo_status contigo_pool_free_slots(contigo_pool pool, size_t *free);
 /// Closes a pool. CONTIGO_E_STILL_USED while a slot is out.
 contigo_status contigo_pool_close(contigo_pool pool);
 
-/// Carves one buffer of len_bytes, rounded up to whole cache lines, at a multiple of align_bytes for the CPU and for the device; 0: a
-/// cache line. For what a program plans once, such as weights. Release it with contigo_buf_release; its bytes stay carved until the heap
+/// Carves one buffer of len_bytes, rounded up to whole cache lines, at a multiple of
+/// align_bytes for the CPU and for the device; 0: a cache line. For what a program plans once,
+/// such as weights. Release it with contigo_buf_release; its bytes stay carved until the heap
 /// is closed.
 ///
 /// The caller promises:
 /// buf is writable.
 contigo_status contigo_carve(contigo_heap heap, size_t len_bytes, size_t align_bytes, contigo_buf *buf);
 
-/// The port of a known board that is called name: zynq-hp0, zynq-acp, zynq-dmac, cyclone-v-acp... (contigo boards lists them).
-/// Close it with contigo_port_close. CONTIGO_E_NOT_FOUND: no board has one.
+/// The port of a known board that is called name: zynq-hp0, zynq-acp, zynq-dmac,
+/// cyclone-v-acp... (contigo boards lists them). Close it with contigo_port_close.
+/// CONTIGO_E_NOT_FOUND: no board has one.
 ///
-/// cuda:0, cuda:1... is a GPU's, and cuda the first one's: loads NVIDIA's driver and takes the GPU's primary context, the one of the CUDA
-/// runtime; both stay until the program ends. CONTIGO_E_NO_LIBRARY: there is no driver; CONTIGO_E_UNSUITABLE: it is too old; CONTIGO_E_CUDA:
-/// it refuses, as where there is no GPU; CONTIGO_E_ARGUMENT: there are fewer GPUs.
+/// cuda:0, cuda:1... is a GPU's, and cuda the first one's: loads NVIDIA's driver and takes
+/// the GPU's primary context, the one of the CUDA runtime; both stay until the program ends.
+/// CONTIGO_E_NO_LIBRARY: there is no driver; CONTIGO_E_UNSUITABLE: it is too old;
+/// CONTIGO_E_CUDA: it refuses, as where there is no GPU; CONTIGO_E_ARGUMENT: there are fewer
+/// GPUs.
 ///
 /// The caller promises:
 /// name is NUL-terminated; port is writable.
-contigo_status contigo_port_find(const char *name,
-                                 contigo_port *port);
+contigo_status contigo_port_find(const char *name, contigo_port *port);
 
-/// A port of the program's own, by what the silicon's manual says. Close it with contigo_port_close.
-/// CONTIGO_E_TABLE_FULL: CONTIGO_MAX_PORTS are open, or the program has used
-/// CONTIGO_MAX_PORT_NAMES different names so far, and this is a new one.
+/// A port of the program's own, by what the silicon's manual says. Close it with
+/// contigo_port_close. CONTIGO_E_TABLE_FULL: CONTIGO_MAX_PORTS are open, or the program has
+/// used CONTIGO_MAX_PORT_NAMES different names so far, and this is a new one.
 ///
 /// The caller promises:
 /// options points to an initialised structure with a NUL-terminated name; port is writable.
@@ -1287,16 +1319,16 @@ contigo_status contigo_port_define(const contigo_port_options *options, contigo_
 /// Closes a port's handle. Whoever uses the port has a copy.
 contigo_status contigo_port_close(contigo_port port);
 
-/// Opens /dev/contigo/<name>: a bus master that the kernel module knows (f8003000.dma-port). One program at a time has it. Close it with
-/// contigo_kernel_port_close.
+/// Opens /dev/contigo/<name>: a bus master that the kernel module knows (f8003000.dma-port).
+/// One program at a time has it. Close it with contigo_kernel_port_close.
 ///
 /// The caller promises:
 /// name is NUL-terminated; port is writable.
-contigo_status contigo_kernel_port_open(const char *name,
-                                        contigo_kernel_port *port);
+contigo_status contigo_kernel_port_open(const char *name, contigo_kernel_port *port);
 
-/// port as the kernel describes this device: on a bus of its own where dma-ranges or an IOMMU translate its addresses. Memory that is
-/// allocated for a kernel port is used through such a port. Close seen with contigo_port_close.
+/// port as the kernel describes this device: on a bus of its own where dma-ranges or an IOMMU
+/// translate its addresses. Memory that is allocated for a kernel port is used through such a port.
+/// Close seen with contigo_port_close.
 ///
 /// The caller promises:
 /// seen is writable.
@@ -1333,8 +1365,8 @@ contigo_status contigo_registers_read(contigo_registers registers, contigo_regis
 /// Writes a register; outside of the window nothing happens. CONTIGO_E_KIND: it is read-only.
 ///
 /// The caller promises:
-/// The device touches only memory that was handed to it (contigo_buf_to_device, or a job), whatever
-/// it does with the value: an address and a doorbell make it read and write there.
+/// The device touches only memory that was handed to it (contigo_buf_to_device, or a job),
+/// whatever it does with the value: an address and a doorbell make it read and write there.
 contigo_status contigo_registers_write(contigo_registers registers, contigo_register reg, uint32_t value);
 
 /// Reads a register, and writes it with the bits mask as in value. CONTIGO_E_KIND: it is not
@@ -1344,9 +1376,9 @@ contigo_status contigo_registers_write(contigo_registers registers, contigo_regi
 /// As contigo_registers_write.
 contigo_status contigo_registers_modify(contigo_registers registers, contigo_register reg, uint32_t mask, uint32_t value);
 
-/// Waits until the bits mask of a register are value, at most timeout_us: by the interrupt where
-/// there is one, and by looking. seen, which may be NULL, gets what the register said last; of one
-/// that reading clears, all bits that any look saw, which are what is compared then.
+/// Waits until the bits mask of a register are value, at most timeout_us: by the interrupt
+/// where there is one, and by looking. seen, which may be NULL, gets what the register said last;
+/// of one that reading clears, all bits that any look saw, which are what is compared then.
 ///
 /// CONTIGO_E_TIMEOUT: they are not. Nothing was stopped.
 ///
@@ -1381,15 +1413,16 @@ contigo_status contigo_sim_open(const contigo_sim_options *options, contigo_sim 
 /// Closes a simulated board. CONTIGO_E_STILL_USED while it has heaps or devices.
 contigo_status contigo_sim_close(contigo_sim sim);
 
-/// A port of a simulated board: coherent 0, one that does not snoop the CPU's caches, as Zynq's HP0; 1, one that does, as its ACP. 32
-/// address bits, no offset. Close it with contigo_port_close.
+/// A port of a simulated board: coherent 0, one that does not snoop the CPU's caches, as Zynq's
+/// HP0; 1, one that does, as its ACP. 32 address bits, no offset. Close it with
+/// contigo_port_close.
 ///
 /// The caller promises:
 /// port is writable.
 contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port *port);
 
-/// Puts a device on the board, as the model of what driver drives. It is at port 0, which does not
-/// snoop, where no other is named. Close it with contigo_device_close.
+/// Puts a device on the board, as the model of what driver drives. It is at port 0, which does
+/// not snoop, where no other is named. Close it with contigo_device_close.
 ///
 /// CONTIGO_E_NOT_FOUND: there is no such driver, or it has no model.
 ///
@@ -1397,10 +1430,11 @@ contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port
 /// driver is NUL-terminated; device is writable.
 contigo_status contigo_sim_device(contigo_sim sim, const char *driver, contigo_device *device);
 
-/// Lends the buffer to a framework: tensor is a DLManagedTensorVersioned *, or a DLManagedTensor * where options->legacy says so, for
-/// one consumer, which calls its deleter when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
-/// (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address (kDLExtDev), or the GPU's pointer with its number
-/// (kDLCUDA).
+/// Lends the buffer to a framework: tensor is a DLManagedTensorVersioned *, or a
+/// DLManagedTensor * where options->legacy says so, for one consumer, which calls its deleter
+/// when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
+/// (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address
+/// (kDLExtDev), or the GPU's pointer with its number (kDLCUDA).
 ///
 /// Until the deleter was called and contigo_buf_unlend took it back, the buffer can be neither
 /// mapped, nor given to a device, nor released: CONTIGO_E_TENSOR_OUT. Of a device's buffer the
@@ -1410,38 +1444,36 @@ contigo_status contigo_sim_device(contigo_sim sim, const char *driver, contigo_d
 /// demand. CONTIGO_E_NO_SLOTS: CONTIGO_MAX_TENSORS are out.
 ///
 /// The caller promises:
-/// options points to an initialised structure with ndim entries in its shape; tensor is writable.
-contigo_status contigo_buf_lend(contigo_buf buf,
-                                const contigo_tensor_options *options,
-                                void **tensor);
+/// options points to an initialised structure with ndim entries in its shape; tensor is
+/// writable.
+contigo_status contigo_buf_lend(contigo_buf buf, const contigo_tensor_options *options, void **tensor);
 
 /// Takes a lent buffer back, whose tensor nobody has any more. CONTIGO_E_TENSOR_OUT: its consumer
 /// has not called the deleter. CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
 contigo_status contigo_buf_unlend(contigo_buf buf);
 
-/// Which bytes of heap the tensor's elements are, whoever made it. tensor is a DLManagedTensorVersioned *, or where legacy is 1 a
-/// DLManagedTensor *; it stays the caller's. The bus address of its lowest element is contigo_dev_addr_of that byte.
+/// Which bytes of heap the tensor's elements are, whoever made it. tensor is a
+/// DLManagedTensorVersioned *, or where legacy is 1 a DLManagedTensor *; it stays the
+/// caller's. The bus address of its lowest element is contigo_dev_addr_of that byte.
 ///
-/// CONTIGO_E_NOT_OURS: they are elsewhere; contigo_buf_write_tensor copies them. CONTIGO_E_TENSOR: it is no tensor that the CPU can read, or not
-/// aligned to align_bytes (0: nothing is demanded).
+/// CONTIGO_E_NOT_OURS: they are elsewhere; contigo_buf_write_tensor copies them.
+/// CONTIGO_E_TENSOR: it is no tensor that the CPU can read, or not aligned to align_bytes (0:
+/// nothing is demanded).
 ///
 /// The caller promises:
-/// tensor is NULL or a tensor as DLPack says, and info points to a structure whose struct_size is set.
-contigo_status contigo_tensor_locate(contigo_heap heap,
-                                     void *tensor,
-                                     uint32_t legacy,
-                                     uint32_t align_bytes,
-                                     contigo_tensor_info *info);
+/// tensor is NULL or a tensor as DLPack says, and info points to a structure whose
+/// struct_size is set.
+contigo_status contigo_tensor_locate(contigo_heap heap, void *tensor, uint32_t legacy, uint32_t align_bytes, contigo_tensor_info *info);
 
-/// Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data that lies elsewhere. The tensor stays the
-/// caller's. CONTIGO_E_TENSOR: the CPU cannot read it, or its elements do not follow each other; CONTIGO_E_OUT_OF_RANGE: they do not fit;
+/// Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data
+/// that lies elsewhere. The tensor stays the caller's. CONTIGO_E_TENSOR: the CPU cannot read it,
+/// or its elements do not follow each other; CONTIGO_E_OUT_OF_RANGE: they do not fit;
 /// CONTIGO_E_NOT_OURS is never answered.
 ///
 /// The caller promises:
-/// tensor is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of which is the buffer's.
-contigo_status contigo_buf_write_tensor(contigo_buf buf,
-                                        void *tensor,
-                                        uint32_t legacy);
+/// tensor is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of
+/// which is the buffer's.
+contigo_status contigo_buf_write_tensor(contigo_buf buf, void *tensor, uint32_t legacy);
 
 #ifdef __cplusplus
 }  // extern "C"

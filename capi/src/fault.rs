@@ -1,4 +1,5 @@
-//! Why a call was refused: what the runtime says, or what a C program did that Rust's types would not have let through.
+//! Why a call was refused: what the runtime says, or what a C program did that Rust's types would
+//! not have let through.
 
 use crate::handle::Kind;
 use contigo::{
@@ -13,7 +14,8 @@ use core::fmt;
 pub(crate) enum Fault {
     /// The runtime's refusal.
     Runtime(Error),
-    /// The runtime's refusal of a job: which operand it is about, and what came before a device that would not stop.
+    /// The runtime's refusal of a job: which operand it is about, and what came before a device
+    /// that would not stop.
     Job { error: Error, cause: Error, operand: Option<usize> },
     /// A text is no name.
     Name(NameError),
@@ -34,7 +36,8 @@ pub(crate) enum Misuse {
     Null { what: &'static str },
     /// A number that was never a handle.
     NoHandle { raw: u64, expected: Kind },
-    /// A handle whose object is gone: released, closed, ended, or a pool's slot that somebody else has now.
+    /// A handle whose object is gone: released, closed, ended, or a pool's slot that somebody else
+    /// has now.
     Stale { kind: Kind },
     /// A handle of another kind.
     WrongKind { expected: Kind, found: Kind },

@@ -5,13 +5,14 @@ use core::fmt;
 
 /// Bits of the index: the largest table, the buffers', has 4,096 entries.
 pub(crate) const INDEX_BITS: u32 = 12;
-/// Bits of the generation. An entry that is reused a million times a second has a new one each time for 8 years; an entry whose
-/// generations are used up is never used again.
+/// Bits of the generation. An entry that is reused a million times a second has a new one each time
+/// for 8 years; an entry whose generations are used up is never used again.
 pub(crate) const GENERATION_BITS: u32 = 48;
 pub(crate) const GENERATION_MAX: u64 = (1 << GENERATION_BITS) - 1;
 const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 
-/// What kind of object a handle is for. Its number is in the handle's highest four bits, so that small numbers are no handles.
+/// What kind of object a handle is for. Its number is in the handle's highest four bits, so that
+/// small numbers are no handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Sim = 1,

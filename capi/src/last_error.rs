@@ -41,7 +41,8 @@ impl fmt::Write for Text {
     }
 }
 
-/// Runs one call. What it refuses becomes its code and this thread's text; a panic ends here, and is an error code too.
+/// Runs one call. What it refuses becomes its code and this thread's text; a panic ends here, and
+/// is an error code too.
 ///
 /// Every function of the header that can be refused is a call, and so none runs in a child of fork:
 /// the tables there are a copy, and what they say is the parent's.

@@ -1,5 +1,6 @@
-//! Contigo's C ABI: `include/contigo.h`, a static and a shared library. What Rust's types forbid is an error code here: a buffer that is
-//! used after it was given away, released twice, looked at while a device has it, or used by two threads at once.
+//! Contigo's C ABI: `include/contigo.h`, a static and a shared library. What Rust's types forbid is
+//! an error code here: a buffer that is used after it was given away, released twice, looked at
+//! while a device has it, or used by two threads at once.
 //!
 //! ```text
 //!   C program            ffi/                object/, engine/                the runtime
@@ -27,7 +28,8 @@
 //! the pool's lease keeps the region. So `'static` stands for "as long as the lease", and what a
 //! device may still write keeps its lease for ever.
 //!
-//! Nothing allocates from the heap, nothing waits for another thread, and no panic leaves a function.
+//! Nothing allocates from the heap, nothing waits for another thread, and no panic leaves a
+//! function.
 #![allow(clippy::large_enum_variant, reason = "they live in static tables, and there is no heap to put a box in")]
 
 mod engine;

@@ -1,9 +1,11 @@
-//! How many of everything there are: the tables are static, so that nothing is ever allocated. Entries that are never used cost no memory
-//! but address space: they are pages of zeroes that nobody touches.
+//! How many of everything there are: the tables are static, so that nothing is ever allocated.
+//! Entries that are never used cost no memory but address space: they are pages of zeroes that
+//! nobody touches.
 
 use core::ffi::c_uint;
 
-/// Buffers that exist at once, pools' free slots included: four pools of the largest size. A handle's index has 12 bits.
+/// Buffers that exist at once, pools' free slots included: four pools of the largest size. A
+/// handle's index has 12 bits.
 pub const CONTIGO_MAX_BUFS: c_uint = 4096;
 /// Slots of one pool: as many as the runtime's own `Pool` has at most.
 pub const CONTIGO_MAX_POOL_SLOTS: c_uint = 1024;
@@ -14,8 +16,8 @@ pub const CONTIGO_MAX_HEAPS: c_uint = 32;
 /// Engines at once, and as many maps and modules of kernels: a Zynq has eight PL330 channels and a
 /// fabric with room for as many cores.
 pub const CONTIGO_MAX_ENGINES: c_uint = 32;
-/// Jobs of one engine at once, with those whose end nobody took: what a descriptor ring of the fabric
-/// takes at once. A driver's own depth may be less.
+/// Jobs of one engine at once, with those whose end nobody took: what a descriptor ring of the
+/// fabric takes at once. A driver's own depth may be less.
 pub const CONTIGO_MAX_JOBS: c_uint = 64;
 /// Argument words of a job: 16 scalars of 64 bits, twice over.
 pub const CONTIGO_MAX_ARGS: c_uint = 64;

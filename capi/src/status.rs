@@ -1,10 +1,12 @@
-//! What every call returns: 0, or a negative number for each class of refusal. A number never changes its meaning.
+//! What every call returns: 0, or a negative number for each class of refusal. A number never
+//! changes its meaning.
 
 use crate::fault::{Fault, Misuse};
 use contigo::Error;
 use core::ffi::CStr;
 
-/// What a call returns: `CONTIGO_OK`, or one of `CONTIGO_E_...`, which are negative. `contigo_last_error` has the text with the numbers.
+/// What a call returns: `CONTIGO_OK`, or one of `CONTIGO_E_...`, which are negative.
+/// `contigo_last_error` has the text with the numbers.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type contigo_status = i32;
 
@@ -16,13 +18,15 @@ pub const CONTIGO_OK: contigo_status = 0;
 pub const CONTIGO_E_NULL: contigo_status = -1;
 /// A number that is no handle.
 pub const CONTIGO_E_HANDLE: contigo_status = -2;
-/// The object is gone: released, closed, ended, or given away. Also the second release of one handle.
+/// The object is gone: released, closed, ended, or given away. Also the second release of one
+/// handle.
 pub const CONTIGO_E_STALE: contigo_status = -3;
 /// A handle, a port, or a register of another kind; or the device has no interrupt.
 pub const CONTIGO_E_KIND: contigo_status = -4;
 /// Another thread is in a call with this object. Use a handle from one thread at a time.
 pub const CONTIGO_E_IN_CALL: contigo_status = -5;
-/// Others still use this object: its buffers, its engines, a call of another thread. Release them first.
+/// Others still use this object: its buffers, its engines, a call of another thread. Release them
+/// first.
 pub const CONTIGO_E_STILL_USED: contigo_status = -6;
 /// A fixed table of this library is full (`CONTIGO_MAX_...`).
 pub const CONTIGO_E_TABLE_FULL: contigo_status = -7;
@@ -146,14 +150,16 @@ pub const CONTIGO_E_PIN_LIMIT: contigo_status = -141;
 pub const CONTIGO_E_CONTENDED: contigo_status = -142;
 
 // ---- Tensors.
-/// A tensor is not what the exchange, or the consumer's demand, allows. The text has the rule and the numbers.
+/// A tensor is not what the exchange, or the consumer's demand, allows. The text has the rule and
+/// the numbers.
 pub const CONTIGO_E_TENSOR: contigo_status = -143;
-/// A consumer has this buffer's tensor, or the buffer was not taken back yet (`contigo_buf_unlend`).
+/// A consumer has this buffer's tensor, or the buffer was not taken back yet
+/// (`contigo_buf_unlend`).
 pub const CONTIGO_E_TENSOR_OUT: contigo_status = -144;
 
 // ---- CUDA.
-/// NVIDIA's driver refused, or tells now of a kernel that failed before. The text has its function, and the code with its name; from 700 on the
-/// GPU is lost to this program.
+/// NVIDIA's driver refused, or tells now of a kernel that failed before. The text has its function,
+/// and the code with its name; from 700 on the GPU is lost to this program.
 pub const CONTIGO_E_CUDA: contigo_status = -145;
 /// A library of the system is not there, as NVIDIA's driver. The text says what to install.
 pub const CONTIGO_E_NO_LIBRARY: contigo_status = -146;

@@ -1,4 +1,5 @@
-//! What a call costs, beside the same thing in Rust: printed with `--release -- --nocapture`, and bounded only against disasters.
+//! What a call costs, beside the same thing in Rust: printed with `--release -- --nocapture`, and
+//! bounded only against disasters.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -168,6 +169,7 @@ fn calls_are_cheap() {
     let region = Region::new(sim.memory(64 * 1024).unwrap()).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
     nanoseconds("for comparison, Rust's Pool: take, drop", || drop(black_box(pool.take().unwrap())));
-    // A system call or a lock that sleeps would be far above this, also in a debug build under an emulator.
+    // A system call or a lock that sleeps would be far above this, also in a debug build under an
+    // emulator.
     assert!([take, split, map, hand, lend, addr, stale].into_iter().all(|each| each < 200_000.0));
 }

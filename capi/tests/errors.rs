@@ -1,4 +1,5 @@
-//! What the runtime refuses, through the C functions: each of its refusals has a code of its own and its numbers in the text.
+//! What the runtime refuses, through the C functions: each of its refusals has a code of its own
+//! and its numbers in the text.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -14,8 +15,8 @@ use contigo_c::*;
 use core::ptr;
 use std::collections::BTreeSet;
 
-/// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have fakes of the kernel for them, and
-/// `status.rs` is the same table for all.
+/// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have
+/// fakes of the kernel for them, and `status.rs` is the same table for all.
 const BY_OTHERS: [&str; 20] = [
     "CONTIGO_E_TABLE_FULL",   // limits.rs
     "CONTIGO_E_OTHER",        // none yet

@@ -1,5 +1,6 @@
-//! The examples in C: compiled without a warning, run, and run again where a sanitizer or valgrind looks. For the processors of the boards
-//! too, where their compilers and libraries are here: the tests of `cargo test --target …` run under qemu-user, and so do the examples.
+//! The examples in C: compiled without a warning, run, and run again where a sanitizer or valgrind
+//! looks. For the processors of the boards too, where their compilers and libraries are here: the
+//! tests of `cargo test --target …` run under qemu-user, and so do the examples.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::emulated;

@@ -1,4 +1,5 @@
-//! `include/contigo.h` is what cbindgen makes of the sources; C and C++ compilers take it without a word.
+//! `include/contigo.h` is what cbindgen makes of the sources; C and C++ compilers take it without a
+//! word.
 //!
 //! `CONTIGO_WRITE_HEADER=1 cargo test -p contigo-c --test header` writes it anew.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
@@ -48,7 +49,8 @@ fn every_function_is_documented_and_prefixed() {
     }
 }
 
-/// Compiles a file that does nothing but include the header, with everything that a compiler can complain about.
+/// Compiles a file that does nothing but include the header, with everything that a compiler can
+/// complain about.
 fn compiles(compiler: &str, language: &str, standard: &str) {
     let name = format!("header::compiles({compiler} {standard})");
     if let Some(why) = emulated::why() {

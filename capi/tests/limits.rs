@@ -1,4 +1,5 @@
-//! Full tables are refusals, and what is closed makes room. A program of its own: the tables are the process's.
+//! Full tables are refusals, and what is closed makes room. A program of its own: the tables are
+//! the process's.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

@@ -1,4 +1,5 @@
-//! What Rust's types forbid, tried through the C functions: each is an error code with a text, and nothing is lost.
+//! What Rust's types forbid, tried through the C functions: each is an error code with a text, and
+//! nothing is lost.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -115,7 +116,8 @@ fn handles_are_told_apart() {
         refused(contigo_job_cancel(garbage), CONTIGO_E_HANDLE, "no handle");
         refused(contigo_pool_close(garbage), CONTIGO_E_HANDLE, "no handle");
     }
-    // Every single bit of a handle matters. The upper four are the kind, the lower twelve the entry, which may be another's.
+    // Every single bit of a handle matters. The upper four are the kind, the lower twelve the
+    // entry, which may be another's.
     for bit in 12..60 {
         refused(contigo_buf_release(buf ^ 1 << bit), CONTIGO_E_STALE, "gone");
     }

@@ -1,4 +1,5 @@
-//! A library without CUDA, by its feature or for a 32-bit processor, has the same header, and says why it opens no GPU.
+//! A library without CUDA, by its feature or for a 32-bit processor, has the same header, and says
+//! why it opens no GPU.
 #![cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
 #![allow(
     unsafe_code,

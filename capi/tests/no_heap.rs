@@ -1,5 +1,5 @@
-//! No heap: not one allocation from opening a board to closing it, refusals and failed jobs included. The allocator counts what this thread
-//! does, the runtime and std below it included.
+//! No heap: not one allocation from opening a board to closing it, refusals and failed jobs
+//! included. The allocator counts what this thread does, the runtime and std below it included.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

@@ -1,4 +1,5 @@
-//! Buffers that are cut in two: each part is a buffer, and a slot is whole again when the last of them is released.
+//! Buffers that are cut in two: each part is a buffer, and a slot is whole again when the last of
+//! them is released.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

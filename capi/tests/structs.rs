@@ -1,5 +1,5 @@
-//! Structures of older and newer callers: what an older one does not have is its default, what a newer one sets and this library does not
-//! know is refused.
+//! Structures of older and newer callers: what an older one does not have is its default, what a
+//! newer one sets and this library does not know is refused.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

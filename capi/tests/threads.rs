@@ -1,5 +1,5 @@
-//! Threads that fight for the same handles: every call answers something that the header lists, no buffer has two owners, and all of them
-//! come back.
+//! Threads that fight for the same handles: every call answers something that the header lists, no
+//! buffer has two owners, and all of them come back.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

@@ -258,7 +258,8 @@ fn ports_of_known_boards_have_names() {
     }
 }
 
-/// Real memory, where the machine has some to give: its addresses are pagemap's, and the same rules hold.
+/// Real memory, where the machine has some to give: its addresses are pagemap's, and the same rules
+/// hold.
 #[test]
 fn huge_pages_are_a_heap_like_any_other() {
     const TEST: &str = "transfer::huge_pages_are_a_heap_like_any_other";

@@ -20,7 +20,8 @@ impl Machine {
         self.text("proc/sys/kernel/osrelease")
     }
 
-    /// One past the last byte of memory, from `/proc/zoneinfo`, which needs no privilege (`/proc/iomem` does).
+    /// One past the last byte of memory, from `/proc/zoneinfo`, which needs no privilege
+    /// (`/proc/iomem` does).
     pub(crate) fn memory_end(&self) -> Option<u64> {
         let text = self.text("proc/zoneinfo")?;
         let (mut spanned, mut end_page) = (0, 0);

@@ -36,13 +36,16 @@ enum Command {
     /// --memory names. Prints the accuracy, what was allocated, copied and synchronised, and the
     /// latency; writes a contact sheet.
     Demo(demo::Options),
-    /// Prove that this board's memory, addresses, caches and interrupts work together, before any bitstream is loaded
+    /// Prove that this board's memory, addresses, caches and interrupts work together, before any
+    /// bitstream is loaded
     ///
-    /// Random copies by a DMA engine that the board has, every byte compared. On a machine with none, by a simulated one.
+    /// Random copies by a DMA engine that the board has, every byte compared. On a machine with
+    /// none, by a simulated one.
     Selftest(selftest::Options),
     /// List the DMA memory and the devices of this machine, and what keeps the rest from working
     ///
-    /// Reads files only: opens no device, changes nothing, needs no privilege; only NVIDIA's driver is loaded and asked, where it is.
+    /// Reads files only: opens no device, changes nothing, needs no privilege; only NVIDIA's driver
+    /// is loaded and asked, where it is.
     Info(info::Options),
     /// List the boards that Contigo knows, and what their bus masters reach
     Boards(boards::Options),

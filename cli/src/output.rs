@@ -1,4 +1,5 @@
-//! Standard output: text, or one JSON value. A reader that has gone (`contigo info | head -1`) is no failure.
+//! Standard output: text, or one JSON value. A reader that has gone (`contigo info | head -1`) is
+//! no failure.
 
 use crate::failure::Failure;
 use serde::Serialize;

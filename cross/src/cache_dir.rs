@@ -1,6 +1,8 @@
-//! The user's cache: kernels, sources, packages. What is in it is whole: it is made beside its place and renamed into it.
+//! The user's cache: kernels, sources, packages. What is in it is whole: it is made beside its
+//! place and renamed into it.
 //!
-//! `$CONTIGO_CACHE`, else `$XDG_CACHE_HOME/contigo`, else `~/.cache/contigo`. All of it may be deleted at any time when nothing runs.
+//! `$CONTIGO_CACHE`, else `$XDG_CACHE_HOME/contigo`, else `~/.cache/contigo`. All of it may be
+//! deleted at any time when nothing runs.
 
 use crate::{
     failure::{Failure, Result},
@@ -25,7 +27,8 @@ const LOCK_STEP: Duration = Duration::from_millis(200);
 /// Tries for a lock: an hour, which is longer than the longest kernel build.
 const LOCK_TRIES: u32 = 5 * 3600;
 
-/// An unfinished folder of this age belongs to a run that was killed: no step may take longer than an hour.
+/// An unfinished folder of this age belongs to a run that was killed: no step may take longer than
+/// an hour.
 const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// The cache's folder.
@@ -34,7 +37,8 @@ pub struct CacheDir {
     root: PathBuf,
 }
 
-/// Held while one run makes something that another may want as well. The kernel takes it back when its holder ends, however it ends.
+/// Held while one run makes something that another may want as well. The kernel takes it back when
+/// its holder ends, however it ends.
 #[derive(Debug)]
 pub struct Lock {
     _file: Flock<File>,
@@ -109,7 +113,8 @@ impl CacheDir {
         Err(anyhow::anyhow!("another run has been making {name} for an hour; end it, or delete {} if it hangs", path.display()))
     }
 
-    /// Begins to make the folder `name`. It appears there with [`Staging::commit`], whole, or not at all.
+    /// Begins to make the folder `name`. It appears there with [`Staging::commit`], whole, or not
+    /// at all.
     pub fn stage(&self, name: &str) -> Result<Staging> {
         let place = self.place(name)?;
         // On the same file system as its place, so that it can be renamed.
@@ -134,7 +139,8 @@ impl Staging {
     pub fn commit(self) -> Result<PathBuf> {
         let Self { folder, place } = self;
         let failed = |error| Failure::of_io("putting a folder into the cache", &place, &error);
-        // Its files are on the disk before their name is: a power cut leaves no folder of empty files.
+        // Its files are on the disk before their name is: a power cut leaves no folder of empty
+        // files.
         sync(folder.path()).map_err(failed)?;
         if place.exists() {
             fs::remove_dir_all(&place).map_err(failed)?;

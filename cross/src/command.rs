@@ -1,6 +1,8 @@
-//! One program: with a time limit, its output in a log file, and the last line of it on the terminal while it runs.
+//! One program: with a time limit, its output in a log file, and the last line of it on the
+//! terminal while it runs.
 //!
-//! The program writes into the log itself, and this side reads along. So the log is whole whatever happens here, and no pipe can fill.
+//! The program writes into the log itself, and this side reads along. So the log is whole whatever
+//! happens here, and no pipe can fill.
 
 mod follow;
 
@@ -50,7 +52,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A program on the `PATH`, or the error that says which package has it. `what` is what it will be doing, for the terminal and for errors.
+    /// A program on the `PATH`, or the error that says which package has it. `what` is what it will
+    /// be doing, for the terminal and for errors.
     pub fn new(program: &str, what: impl Into<String>) -> Result<Self> {
         Ok(Self::at(&packages::need(program)?, what))
     }
@@ -163,7 +166,8 @@ impl Tool {
         }
     }
 
-    /// Starts it with its own process group, so that everything it starts can be ended with it, and with its output in `log`.
+    /// Starts it with its own process group, so that everything it starts can be ended with it, and
+    /// with its output in `log`.
     pub fn start(mut self, log: &Path) -> Result<(Running, Follow)> {
         let follow = self.log_into(log)?;
         Ok((Running::start(&mut self.command, &self.what)?, follow))
@@ -232,7 +236,8 @@ impl Tool {
     }
 }
 
-/// A program that runs. Dropping it ends it, and everything that it started and that stayed in its process group.
+/// A program that runs. Dropping it ends it, and everything that it started and that stayed in its
+/// process group.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -260,8 +265,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What it left behind in its group goes as well. While the child has not been waited for, its number is nobody else's; after
-        // that, only its own children can be in the group, and an empty group is an error that means nothing.
+        // What it left behind in its group goes as well. While the child has not been waited for,
+        // its number is nobody else's; after that, only its own children can be in the group, and
+        // an empty group is an error that means nothing.
         let _ = killpg(self.group, Signal::SIGKILL);
         let _ = self.child.wait();
     }
@@ -290,7 +296,8 @@ pub fn last_lines(path: &Path, count: usize) -> Vec<String> {
     lines
 }
 
-/// Bytes that an ordinary user can still write on the disk of `place`, or of the nearest folder above it that exists.
+/// Bytes that an ordinary user can still write on the disk of `place`, or of the nearest folder
+/// above it that exists.
 pub fn room_bytes(place: &Path) -> Option<u64> {
     let exists = place.ancestors().find(|path| path.exists())?;
     let disk = statvfs(exists).ok()?;

@@ -1,7 +1,9 @@
-//! Debian packages of any architecture, unpacked into a folder, without root and without touching this machine's packages.
+//! Debian packages of any architecture, unpacked into a folder, without root and without touching
+//! this machine's packages.
 //!
-//! apt works on a state of its own in the cache, with the package sources and keys of this machine. A `.deb` that somebody put into
-//! the cache's `packages/` is taken before apt is asked, so a machine without a network can be served by hand.
+//! apt works on a state of its own in the cache, with the package sources and keys of this machine.
+//! A `.deb` that somebody put into the cache's `packages/` is taken before apt is asked, so a
+//! machine without a network can be served by hand.
 
 mod ask;
 
@@ -45,12 +47,14 @@ pub struct Package {
 }
 
 impl<'c> Packages<'c> {
-    /// `architecture` as Debian names it: `armhf`, `arm64`, `amd64`. Packages for all architectures are among them.
+    /// `architecture` as Debian names it: `armhf`, `arm64`, `amd64`. Packages for all architectures
+    /// are among them.
     pub fn new(cache: &'c CacheDir, architecture: &str) -> Self {
         Self { cache, architecture: architecture.into() }
     }
 
-    /// The names of all packages that begin with `prefix`: those that apt knows and those put into the cache by hand.
+    /// The names of all packages that begin with `prefix`: those that apt knows and those put into
+    /// the cache by hand.
     pub fn names(&self, prefix: &str) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.by_hand(prefix)?.into_iter().map(|(name, _)| name).collect();
         if names.is_empty() {
@@ -77,7 +81,8 @@ impl<'c> Packages<'c> {
         let version = Tool::new("dpkg-deb", format!("reading {}", file.display()))?.arg("-f").arg(&file).arg("Version").output(&log)?;
         let unpack = Tool::new("dpkg-deb", format!("unpacking {package}"))?.arg("-x").arg(&file).arg(into);
         unpack.limit(DOWNLOAD_LIMIT).writes(into).run(&log)?;
-        // A package's own folder has the date of its build, and what is that old among the unfinished is swept away.
+        // A package's own folder has the date of its build, and what is that old among the
+        // unfinished is swept away.
         let dated = fs::File::open(into).and_then(|folder| folder.set_modified(SystemTime::now()));
         dated.map_err(|error| Failure::of_io("dating what was unpacked", into, &error))?;
         Ok(Package { name: package.into(), version: version.trim().into() })
@@ -96,8 +101,9 @@ impl<'c> Packages<'c> {
         files.pop().ok_or_else(|| self.cannot_be_had(package, format!("apt-get downloaded nothing; its log is {}", log.display())))
     }
 
-    /// Reads the package lists where that was never done, or not lately. Old lists will do when the network is away, and some of them when
-    /// a mirror is being written to: whether they have the package shows when it is asked for.
+    /// Reads the package lists where that was never done, or not lately. Old lists will do when the
+    /// network is away, and some of them when a mirror is being written to: whether they have the
+    /// package shows when it is asked for.
     fn update(&self, package: &str) -> Result<()> {
         if packages::find("apt-get").is_none() || packages::find("dpkg-deb").is_none() {
             return Err(self.cannot_be_had(package, "this machine has no apt".into()));
@@ -125,7 +131,8 @@ impl<'c> Packages<'c> {
         fs::read_dir(lists).is_ok_and(|files| files.flatten().any(|file| file.file_name().to_string_lossy().contains("_Packages")))
     }
 
-    /// One of apt's programs on the private state. Nothing that is installed here counts: the packages are for another machine.
+    /// One of apt's programs on the private state. Nothing that is installed here counts: the
+    /// packages are for another machine.
     fn apt(&self, program: &str, what: String) -> Result<Tool> {
         let own = format!("apt/{}", self.architecture);
         self.cache.folder(format!("{own}/state/lists/partial"))?;
@@ -149,7 +156,8 @@ impl<'c> Packages<'c> {
             .env("LC_ALL", "C.UTF-8"))
     }
 
-    /// The packages in `packages/` whose name begins with `prefix` and that fit, the newest file last.
+    /// The packages in `packages/` whose name begins with `prefix` and that fit, the newest file
+    /// last.
     fn by_hand(&self, prefix: &str) -> Result<Vec<(String, PathBuf)>> {
         let fits = |path: &Path| {
             let file = path.file_name()?.to_str()?.strip_suffix(".deb")?;

@@ -7,7 +7,8 @@ use std::{
 };
 use thiserror::Error;
 
-/// The result of everything that may fail here. [`Failure`] is inside where a caller may want to tell cases apart.
+/// The result of everything that may fail here. [`Failure`] is inside where a caller may want to
+/// tell cases apart.
 pub type Result<T> = anyhow::Result<T>;
 
 /// The failures that both tools have.
@@ -82,7 +83,8 @@ impl std::fmt::Display for Tail<'_> {
 }
 
 impl Failure {
-    /// What an I/O error means for `place`: a full disk is told apart, everything else keeps its own words.
+    /// What an I/O error means for `place`: a full disk is told apart, everything else keeps its
+    /// own words.
     pub fn of_io(what: &str, place: &std::path::Path, error: &io::Error) -> anyhow::Error {
         match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::DiskFull { what: what.into(), place: place.into() }.into(),
@@ -91,7 +93,8 @@ impl Failure {
     }
 }
 
-/// Ends a program: nothing more to say, or `tool: what stopped it` on standard error. 130 is the shell's number for Ctrl-C.
+/// Ends a program: nothing more to say, or `tool: what stopped it` on standard error. 130 is the
+/// shell's number for Ctrl-C.
 pub fn exit(tool: &str, done: Result<ExitCode>) -> ExitCode {
     match done {
         Ok(code) => code,

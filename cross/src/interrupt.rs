@@ -1,5 +1,5 @@
-//! Ctrl-C and the end of the session: what was started is ended, and temporary files go, because the signal only sets a flag
-//! and every wait looks at it.
+//! Ctrl-C and the end of the session: what was started is ended, and temporary files go, because
+//! the signal only sets a flag and every wait looks at it.
 
 use crate::failure::{Failure, Result};
 use signal_hook::{

@@ -1,4 +1,5 @@
-//! What `cargo cross` and `cargo lab` share: the user's cache, the programs they run, and Debian's packages without root.
+//! What `cargo cross` and `cargo lab` share: the user's cache, the programs they run, and Debian's
+//! packages without root.
 //!
 //! | module | what it is for |
 //! |---|---|

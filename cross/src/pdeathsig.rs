@@ -4,10 +4,12 @@
 use nix::{sys::prctl, sys::signal::Signal};
 use std::{io, os::unix::process::CommandExt, process::Command};
 
-/// The kernel ends the child when the thread that started it is gone, a `kill -9` of this program included.
+/// The kernel ends the child when the thread that started it is gone, a `kill -9` of this program
+/// included.
 pub(crate) fn end_with_this_thread(command: &mut Command) {
-    // SAFETY: the closure runs in the child between fork and exec, where only what is async-signal-safe may be called. It makes
-    // one system call (prctl) and turns its errno into an io::Error without allocating; it touches no memory of the parent's.
+    // SAFETY: the closure runs in the child between fork and exec, where only what is
+    // async-signal-safe may be called. It makes one system call (prctl) and turns its errno into an
+    // io::Error without allocating; it touches no memory of the parent's.
     unsafe {
         command.pre_exec(|| prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from));
     }

@@ -1,5 +1,5 @@
-//! A line that moves while a step takes long; where standard error is no terminal, one line when it begins to take long and one at its
-//! end.
+//! A line that moves while a step takes long; where standard error is no terminal, one line when it
+//! begins to take long and one at its end.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::{

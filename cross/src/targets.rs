@@ -10,7 +10,8 @@ pub struct Target {
     pub triple: &'static str,
     /// Debian's name of the architecture.
     pub debian: &'static str,
-    /// GNU's name: what the programs of its cross compiler begin with, and the folder in `/usr` that has its C library.
+    /// GNU's name: what the programs of its cross compiler begin with, and the folder in `/usr`
+    /// that has its C library.
     pub gnu: &'static str,
     /// The program that runs its programs on another processor.
     pub emulator: &'static str,
@@ -72,7 +73,8 @@ impl Target {
         format!("libc6-dev-{}-cross", self.debian)
     }
 
-    /// The variable by which cargo is told `key` for this target: `CARGO_TARGET_<TRIPLE>_LINKER`, say.
+    /// The variable by which cargo is told `key` for this target: `CARGO_TARGET_<TRIPLE>_LINKER`,
+    /// say.
     #[must_use]
     pub fn variable(&self, key: &str) -> String {
         format!("CARGO_TARGET_{}_{key}", self.triple.to_uppercase().replace('-', "_"))

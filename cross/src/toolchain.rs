@@ -1,5 +1,5 @@
-//! The Rust that builds for a board: the `rustc` in use where it has the target's standard library, else Debian's, in a sysroot
-//! of its own in the cache.
+//! The Rust that builds for a board: the `rustc` in use where it has the target's standard library,
+//! else Debian's, in a sysroot of its own in the cache.
 
 mod debian;
 
@@ -50,8 +50,8 @@ pub fn find(cache: &CacheDir, target: &Target) -> Result<Option<Rust>> {
     Ok(there.then_some(Rust::Private(folder)))
 }
 
-/// What `cargo build` and `cargo test` need to be told for `target`: nothing where the `rustc` in use has its standard library,
-/// else `RUSTC` and `RUSTDOC`.
+/// What `cargo build` and `cargo test` need to be told for `target`: nothing where the `rustc` in
+/// use has its standard library, else `RUSTC` and `RUSTDOC`.
 pub fn variables(cache: &CacheDir, target: &Target) -> Result<Variables> {
     match find(cache, target)? {
         Some(Rust::InUse(_)) => Ok(Vec::new()),
@@ -60,9 +60,11 @@ pub fn variables(cache: &CacheDir, target: &Target) -> Result<Variables> {
     }
 }
 
-/// What `cargo build --target T` needs to be told to link with the C library inside, for a machine that has none.
+/// What `cargo build --target T` needs to be told to link with the C library inside, for a machine
+/// that has none.
 ///
-/// The caller takes `RUSTFLAGS` and `CARGO_ENCODED_RUSTFLAGS` out of cargo's environment: cargo would use those instead.
+/// The caller takes `RUSTFLAGS` and `CARGO_ENCODED_RUSTFLAGS` out of cargo's environment: cargo
+/// would use those instead.
 pub fn static_build(cache: &CacheDir, target: &str) -> Result<Variables> {
     let target = Target::named(target)?;
     let linker = need(&target.linker(), &target.linker_package())?;

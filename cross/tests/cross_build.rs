@@ -113,7 +113,8 @@ fn a_build_that_fails_shows_the_end_of_its_log() -> Outcome {
     Ok(())
 }
 
-/// This test's own program is linked against this machine's C library, and needs more than the very first version.
+/// This test's own program is linked against this machine's C library, and needs more than the very
+/// first version.
 #[test]
 fn a_program_that_needs_a_newer_glibc_is_refused() -> Outcome {
     let machine = Machine::new()?;

@@ -1,4 +1,5 @@
-//! `cargo cross package`: the same sources give the same bytes, and the manifest tells the truth about them.
+//! `cargo cross package`: the same sources give the same bytes, and the manifest tells the truth
+//! about them.
 #![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
 
 mod cross_machine;

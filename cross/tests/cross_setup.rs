@@ -1,4 +1,5 @@
-//! `cargo cross setup` on machines that lack something: what can be had is got, and the rest is said in one line.
+//! `cargo cross setup` on machines that lack something: what can be had is got, and the rest is
+//! said in one line.
 #![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then says so")]
 
 mod cross_machine;
@@ -110,7 +111,8 @@ fn rustup_is_asked_first_and_quoted_where_it_fails() -> Outcome {
     Ok(())
 }
 
-/// Debian's packages, made here: a compiler that knows its sysroot, and the libraries of three processors.
+/// Debian's packages, made here: a compiler that knows its sysroot, and the libraries of three
+/// processors.
 fn debs(machine: &Machine, host: &str, foreign_version: &str) -> Outcome {
     let rustc = "sysroot=none; for word; do case $last in --sysroot) sysroot=$word;; --target) target=$word;; esac; last=$word; done\n\
                  case \" $* \" in *' -vV '*) echo 'rustc 1.96.0 (a test)';; *) echo $sysroot/lib/rustlib/$target/lib;; esac";

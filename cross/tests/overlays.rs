@@ -110,7 +110,8 @@ fn includes(source: &Path, architecture: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// A kernel's tree (or an overlay of the kernel's), compiled with its labels. Its warnings are not about ours.
+/// A kernel's tree (or an overlay of the kernel's), compiled with its labels. Its warnings are not
+/// about ours.
 fn compile_kernels(source: &Path, architecture: &str, tree: &Path, into: &Path) -> Outcome {
     let plain = into.with_extension("plain");
     let mut cpp = Command::new("cpp");

@@ -26,8 +26,8 @@ pub(crate) fn no_port() -> PyErr {
     )
 }
 
-/// An array in DMA memory: `numpy.asarray(buf)` and every framework's `from_dlpack(buf)` share its elements, and a device gets its
-/// address while nobody looks at them.
+/// An array in DMA memory: `numpy.asarray(buf)` and every framework's `from_dlpack(buf)` share its
+/// elements, and a device gets its address while nobody looks at them.
 ///
 /// It goes back to its region when the last of its views and handles is gone, or by `freebuffer()`.
 #[pyclass(frozen, module = "contigo")]
@@ -119,7 +119,8 @@ impl Buffer {
         self.inner.views()
     }
 
-    /// A capsule with the tensor (the array API's protocol). While it, or what was made of it, lives, no device gets the buffer.
+    /// A capsule with the tensor (the array API's protocol). While it, or what was made of it,
+    /// lives, no device gets the buffer.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__(
         &self,
@@ -167,8 +168,9 @@ impl Buffer {
         }
     }
 
-    /// Gives it to a device, for the length of a `with`: caches cleaned, and nobody looks. `direction` is what the device does: "to_device" (it
-    /// reads), "from_device" (it writes), "both".
+    /// Gives it to a device, for the length of a `with`: caches cleaned, and nobody looks.
+    /// `direction` is what the device does: "to_device" (it reads), "from_device" (it writes),
+    /// "both".
     #[pyo3(signature = (direction="both"))]
     fn to_device(&self, direction: &str) -> PyResult<Handover> {
         Handover::begin(self, direction)
@@ -215,7 +217,8 @@ impl Buffer {
         self.inner.let_go();
     }
 
-    /// PYNQ's name. Here it gives the buffer away: no array of it may be alive, and until `sync_from_device` there is none to be had.
+    /// PYNQ's name. Here it gives the buffer away: no array of it may be alive, and until
+    /// `sync_from_device` there is none to be had.
     fn sync_to_device(&self) -> PyResult<()> {
         self.inner.give(Direction::Bidirectional).map(drop)
     }

@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "capsules, and the structures and deleters of DLPack")]
-//! DLPack's capsules: a buffer's tensor for any number of consumers, each with a structure of its own, which keeps the buffer.
+//! DLPack's capsules: a buffer's tensor for any number of consumers, each with a structure of its
+//! own, which keeps the buffer.
 
 use crate::{dtype::Dtype, inner::Inner};
 use contigo::dlpack::{
@@ -66,7 +67,8 @@ impl Form {
     }
 }
 
-/// A capsule with the tensor of `view`, whose elements `device` finds at `data`; in the form before DLPack 1.0 for consumers of that.
+/// A capsule with the tensor of `view`, whose elements `device` finds at `data`; in the form before
+/// DLPack 1.0 for consumers of that.
 pub(crate) fn capsule(
     py: Python<'_>,
     view: Counted,
@@ -94,7 +96,8 @@ pub(crate) fn capsule(
         strides: shape.strides().to_vec(),
         _view: view,
     }));
-    // SAFETY: just made, and nobody else has it. The vectors' memory stays where it is while the box lives.
+    // SAFETY: just made, and nobody else has it. The vectors' memory stays where it is while the
+    // box lives.
     let capsule = unsafe {
         let (dims, strides) = ((*export).dims.as_mut_ptr(), (*export).strides.as_mut_ptr());
         for tensor in [&raw mut (*export).versioned.tensor, &raw mut (*export).legacy.tensor] {
@@ -111,7 +114,8 @@ pub(crate) fn capsule(
 
 /// A capsule that nobody took the tensor out of goes: a consumer renames it when it takes it.
 unsafe extern "C" fn dropped(capsule: *mut ffi::PyObject) {
-    // SAFETY: called by Python with the capsule; under one of these names its pointer is the tensor that `capsule` put there.
+    // SAFETY: called by Python with the capsule; under one of these names its pointer is the tensor
+    // that `capsule` put there.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) != 0 {
             delete_versioned(ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast());

@@ -1,4 +1,5 @@
-//! A buffer that is a device's for a while: by a job of the runtime's engines, or by registers that the Python program writes.
+//! A buffer that is a device's for a while: by a job of the runtime's engines, or by registers that
+//! the Python program writes.
 
 use crate::{buffer::Buffer, dtype::Dtype, export, inner::Inner};
 use contigo::{
@@ -31,15 +32,17 @@ pub(crate) const fn word(direction: Direction) -> &'static str {
     }
 }
 
-/// A buffer that is a device's: `with buf.to_device() as handover: ip.write(ADDR, handover.address); ...`. At the end of the block it is the
-/// CPU's again, with what the device wrote.
+/// A buffer that is a device's: `with buf.to_device() as handover: ip.write(ADDR,
+/// handover.address); ...`. At the end of the block it is the CPU's again, with what the device
+/// wrote.
 ///
-/// Whoever writes `address` into a device's registers promises that the device touches only these bytes, and has stopped when the block ends.
-/// A framework that works on the device itself takes the same view by `from_dlpack(handover)`; its stream is synchronised, and its tensors are
+/// Whoever writes `address` into a device's registers promises that the device touches only these
+/// bytes, and has stopped when the block ends. A framework that works on the device itself takes
+/// the same view by `from_dlpack(handover)`; its stream is synchronised, and its tensors are
 /// gone, before the block ends.
 ///
-/// A block that ends by an exception leaves the buffer the device's, because nobody has said that the device stopped: then `end()`, or the buffer's
-/// `sync_from_device()`, says it.
+/// A block that ends by an exception leaves the buffer the device's, because nobody has said that
+/// the device stopped: then `end()`, or the buffer's `sync_from_device()`, says it.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Handover {
     inner: Arc<Inner>,
@@ -77,8 +80,9 @@ impl Handover {
         self.inner.len_bytes()
     }
 
-    /// A capsule with the device's view: on a GPU a tensor of the GPU's, `kDLCUDA`, at the pointer that the GPU has for this memory; on another
-    /// bus `kDLExtDev`, at the bus address. Nothing is queued for it, so that the consumer's `stream` has nothing to wait for.
+    /// A capsule with the device's view: on a GPU a tensor of the GPU's, `kDLCUDA`, at the pointer
+    /// that the GPU has for this memory; on another bus `kDLExtDev`, at the bus address. Nothing is
+    /// queued for it, so that the consumer's `stream` has nothing to wait for.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__(
         &self,

@@ -49,7 +49,8 @@ fn foreign(array: &Bound<'_, PyAny>) -> PyResult<Foreign> {
         capsule => capsule?,
     };
     let take = |name: &CStr, used: &'static CStr| {
-        // SAFETY: any object may be asked; a capsule of this name holds a tensor whose consumer is whoever renames it.
+        // SAFETY: any object may be asked; a capsule of this name holds a tensor whose consumer is
+        // whoever renames it.
         unsafe {
             if ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) == 0 {
                 return None;

@@ -15,9 +15,9 @@
 //! `contigo/streams.py` those over frames, `contigo/kernel.py` the call of a kernel: one of HLS,
 //! whose map `kernel.rs` reads, or a GPU's (`function.rs`).
 //!
-//! Python has a heap and objects live as long as somebody looks at them; so what Rust's types say at compile time is checked here when it
-//! is called, and memory that was once opened stays open until the process ends. A child of fork
-//! has no part in it: mine.rs.
+//! Python has a heap and objects live as long as somebody looks at them; so what Rust's types say
+//! at compile time is checked here when it is called, and memory that was once opened stays open
+//! until the process ends. A child of fork has no part in it: mine.rs.
 
 mod buffer;
 mod device;

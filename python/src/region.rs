@@ -65,7 +65,8 @@ impl Memory {
         })))
     }
 
-    /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA pinned.
+    /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA
+    /// pinned.
     pub(crate) fn device_type(&self) -> i32 {
         if self.region.name().starts_with("cuda") { device::CUDA_HOST } else { device::CPU }
     }
@@ -176,8 +177,9 @@ impl Region {
         }
     }
 
-    /// An array of this memory: `shape` is a number or a tuple, `dtype` a name ("float32") or NumPy's type; `align` in bytes. Its elements are what
-    /// its last owner left; `zeroed` clears them.
+    /// An array of this memory: `shape` is a number or a tuple, `dtype` a name ("float32") or
+    /// NumPy's type; `align` in bytes. Its elements are what its last owner left; `zeroed` clears
+    /// them.
     #[pyo3(signature = (shape, dtype, *, align=256, zeroed=true))]
     fn allocate(&self, shape: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>, align: usize, zeroed: bool) -> PyResult<Buffer> {
         Buffer::new(self.memory.get()?, &dims(shape)?, dtype, align, zeroed)
@@ -211,7 +213,8 @@ impl Region {
         Ok(self.memory.get()?.region.len_bytes())
     }
 
-    /// What was done in it so far: bytes copied by the runtime, bytes synchronised, calls of either kind.
+    /// What was done in it so far: bytes copied by the runtime, bytes synchronised, calls of either
+    /// kind.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.memory.get()?.region.stats();
         let dict = PyDict::new(py);

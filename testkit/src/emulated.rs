@@ -1,13 +1,17 @@
-//! Is a user-mode emulator (qemu-arm, qemu-aarch64) running this program, and how does one start another program under it?
+//! Is a user-mode emulator (qemu-arm, qemu-aarch64) running this program, and how does one start
+//! another program under it?
 //!
-//! `cargo test --target armv7-unknown-linux-gnueabihf` on a PC runs the tests so. System calls are the PC's kernel's then,
-//! and some have no answer: no seccomp, no huge pages, no frames of the program's own pages.
+//! `cargo test --target armv7-unknown-linux-gnueabihf` on a PC runs the tests so. System calls are
+//! the PC's kernel's then, and some have no answer: no seccomp, no huge pages, no frames of the
+//! program's own pages.
 //!
-//! **How it is recognised.** The kernel knows which file it runs. On a processor of its own that is this program; under an
-//! emulator it is the emulator. QEMU answers for `/proc/self/exe` and `/proc/self/cmdline` itself, so that programs find
-//! themselves there, but `/proc/thread-self/` is the kernel's own (QEMU `linux-user/syscall.c`: `is_proc_myself` compares with
-//! `/proc/self/` and `/proc/<pid>/`). So the two names of one link disagree under an emulator, and nowhere else: a 32-bit
-//! program on a 64-bit kernel is no emulation. Without `/proc` nothing is known, and the answer is "no".
+//! **How it is recognised.** The kernel knows which file it runs. On a processor of its own that is
+//! this program; under an emulator it is the emulator. QEMU answers for `/proc/self/exe` and
+//! `/proc/self/cmdline` itself, so that programs find themselves there, but `/proc/thread-self/` is
+//! the kernel's own (QEMU `linux-user/syscall.c`: `is_proc_myself` compares with `/proc/self/` and
+//! `/proc/<pid>/`). So the two names of one link disagree under an emulator, and nowhere else: a
+//! 32-bit program on a 64-bit kernel is no emulation. Without `/proc` nothing is known, and the
+//! answer is "no".
 
 use std::{
     env,
@@ -26,7 +30,8 @@ fn emulator() -> Option<PathBuf> {
     (own != kernels).then_some(kernels)
 }
 
-/// What stands between the emulator and this program on the kernel's command line: `-L` and a folder, say.
+/// What stands between the emulator and this program on the kernel's command line: `-L` and a
+/// folder, say.
 fn options() -> Option<Vec<OsString>> {
     let own = env::current_exe().ok()?;
     let line = fs::read("/proc/thread-self/cmdline").ok()?;
@@ -35,14 +40,16 @@ fn options() -> Option<Vec<OsString>> {
     Some(words)
 }
 
-/// Why a test that an emulator has no answer for is skipped; `None` where the kernel runs this program.
+/// Why a test that an emulator has no answer for is skipped; `None` where the kernel runs this
+/// program.
 #[must_use]
 pub fn why() -> Option<String> {
     emulator().map(|emulator| format!("the kernel runs {}, which runs this program", emulator.display()))
 }
 
-/// A command for `program`, which was built for the same processor as this one. The kernel cannot run that under an emulator;
-/// the emulator does, with the options that this program was started with.
+/// A command for `program`, which was built for the same processor as this one. The kernel cannot
+/// run that under an emulator; the emulator does, with the options that this program was started
+/// with.
 #[must_use]
 pub fn command(program: impl AsRef<Path>) -> Command {
     let Some(emulator) = emulator() else { return Command::new(program.as_ref()) };
@@ -70,7 +77,8 @@ pub fn finds_no_more(because: &str) -> bool {
     emulated
 }
 
-/// Says that `test` was skipped, and why, past the test runner's capture: the line is seen also where the test passes.
+/// Says that `test` was skipped, and why, past the test runner's capture: the line is seen also
+/// where the test passes.
 pub fn skipped(test: &str, why: &str) {
     // In one piece, for tests run side by side; and where nobody reads it, that is no failure.
     let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());

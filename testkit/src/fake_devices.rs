@@ -1,4 +1,5 @@
-//! A tree of files that looks like the kernel's `/sys` and `/dev`: UIO devices and PCI functions whose registers are ordinary files.
+//! A tree of files that looks like the kernel's `/sys` and `/dev`: UIO devices and PCI functions
+//! whose registers are ordinary files.
 #![allow(unsafe_code, clippy::unwrap_used, reason = "a tree that cannot be built is a failed test; setfsuid is a system call")]
 
 use contigo::{Error, PciFunction, Uio};
@@ -77,8 +78,8 @@ impl FakeDevices {
         u32::from_le_bytes(word)
     }
 
-    /// The UIO device `index`: one page of registers, of which the first word is `0x1000 + index`; its node, where it has one; and
-    /// its driver's name for it.
+    /// The UIO device `index`: one page of registers, of which the first word is `0x1000 + index`;
+    /// its node, where it has one; and its driver's name for it.
     pub fn uio(&self, index: u32, node: Option<&str>, name: &str) {
         let class = format!("sys/class/uio/uio{index}");
         self.file(&format!("{class}/name"), format!("{name}\n"));
@@ -102,8 +103,9 @@ impl FakeDevices {
         format!("sys/bus/pci/devices/{address}/{file}")
     }
 
-    /// A PCI function with 4 KiB of memory behind BAR 0 and I/O ports behind BAR 1. Its command register has I/O and memory on, and
-    /// SERR# and INTx off; its neighbours in the configuration space are all ones.
+    /// A PCI function with 4 KiB of memory behind BAR 0 and I/O ports behind BAR 1. Its command
+    /// register has I/O and memory on, and SERR# and INTx off; its neighbours in the configuration
+    /// space are all ones.
     pub fn pci(&self, address: &str, vendor: u16, device: u16) {
         let at = |file: &str| Self::pci_path(address, file);
         self.file(&at("vendor"), format!("{vendor:#06x}\n"));
@@ -208,8 +210,8 @@ impl FakeDevices {
 pub fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            // SAFETY: the call takes no pointer. It changes this thread alone, and takes root's right to open anything from it
-            // (man 2 setfsuid, man 7 capabilities).
+            // SAFETY: the call takes no pointer. It changes this thread alone, and takes root's
+            // right to open anything from it (man 2 setfsuid, man 7 capabilities).
             unsafe { libc::setfsuid(65_534) };
             act()
         });

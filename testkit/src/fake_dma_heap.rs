@@ -1,5 +1,6 @@
-//! A kernel with a dma-heap, for machines that have none: memfds for dma-bufs, and a page table that says what each kind of
-//! kernel would say. It fails where it is told to, and keeps a log of what was opened and closed.
+//! A kernel with a dma-heap, for machines that have none: memfds for dma-bufs, and a page table
+//! that says what each kind of kernel would say. It fails where it is told to, and keeps a log of
+//! what was opened and closed.
 #![allow(unsafe_code, reason = "implements the unsafe trait HeapKernel")]
 
 use contigo::{
@@ -40,7 +41,8 @@ pub enum Pages {
     Contiguous,
     /// The same for the heap `system`: these frames.
     Frames(Vec<u64>),
-    /// The same entry for every page: 0 (Linux since 6.9), [`SOFT_DIRTY`] (the same), [`PRESENT`] (no capability), nonsense.
+    /// The same entry for every page: 0 (Linux since 6.9), [`SOFT_DIRTY`] (the same), [`PRESENT`]
+    /// (no capability), nonsense.
     Entry(u64),
 }
 
@@ -135,7 +137,8 @@ impl FakeHeap {
         unsafe { Fd::owned_by(fd.as_raw_fd(), FakeFile { fd, closes, kernel: self.clone() }) }
     }
 
-    /// The entry of one virtual page: 0 where no dma-buf of this kernel is mapped, or where nobody has touched the page yet.
+    /// The entry of one virtual page: 0 where no dma-buf of this kernel is mapped, or where nobody
+    /// has touched the page yet.
     fn entry(&self, maps: &str, page: u64) -> u64 {
         let page_bytes = page_bytes();
         let bufs = lock(&self.bufs);

@@ -1,5 +1,6 @@
-//! The kernel module `contigo` as its header describes it, with files in memory in the place of dma-bufs: what a test of the runtime asks
-//! that has no board. The module itself is tested in the lab.
+//! The kernel module `contigo` as its header describes it, with files in memory in the place of
+//! dma-bufs: what a test of the runtime asks that has no board. The module itself is tested in the
+//! lab.
 #![allow(unsafe_code, reason = "the fake is a kernel: what it says of addresses is what its device reads")]
 #![allow(
     clippy::panic,
@@ -213,8 +214,8 @@ fn refused(state: &State, call: Call) -> Result<(), i32> {
     }
 }
 
-// SAFETY: 1. The fake's device reads and writes the file at exactly the addresses that were said, until the release. 2. It has no caches:
-// nothing is to be done.
+// SAFETY: 1. The fake's device reads and writes the file at exactly the addresses that were said,
+// until the release. 2. It has no caches: nothing is to be done.
 unsafe impl PortKernel for FakePort {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         let mut state = self.lock();
@@ -233,7 +234,8 @@ unsafe impl PortKernel for FakePort {
 
     fn duplicate(&self, fd: i32) -> Result<Fd, i32> {
         refused(&self.lock(), Call::Duplicate)?;
-        // SAFETY: a test's descriptor, open while the runtime calls; a wrong one is refused by the kernel.
+        // SAFETY: a test's descriptor, open while the runtime calls; a wrong one is refused by the
+        // kernel.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         let fd = fd.try_clone_to_owned().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?;
         // SAFETY: the descriptor is its own owner.

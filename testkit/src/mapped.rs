@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "mincore(2) takes an address")]
-//! Is memory mapped in this process? `/proc/self/maps` does not say it under a user-mode emulator: QEMU leaves out a region of the host that
-//! holds guest pages with different rights, and the host's kernel merges neighbours.
+//! Is memory mapped in this process? `/proc/self/maps` does not say it under a user-mode emulator:
+//! QEMU leaves out a region of the host that holds guest pages with different rights, and the
+//! host's kernel merges neighbours.
 
 use nix::libc;
 
@@ -11,8 +12,8 @@ pub fn is_mapped(start: usize, len_bytes: usize) -> bool {
     let first = start & !(PAGE_BYTES - 1);
     let pages = (start + len_bytes - first).div_ceil(PAGE_BYTES);
     let mut resident = vec![0_u8; pages];
-    // SAFETY: the call touches no page of the range; it writes one byte for each page of 4 KiB or more, for which there is room.
-    // ENOMEM: the range has a page that is not mapped (mincore(2)).
+    // SAFETY: the call touches no page of the range; it writes one byte for each page of 4 KiB or
+    // more, for which there is room. ENOMEM: the range has a page that is not mapped (mincore(2)).
     pages > 0 && unsafe { libc::mincore(std::ptr::without_provenance_mut(first), pages * PAGE_BYTES, resident.as_mut_ptr().cast()) } == 0
 }
 

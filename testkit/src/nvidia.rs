@@ -1,4 +1,5 @@
-//! What `tests/cuda/get` puts into the cache for machines without a GPU: NVIDIA's `cuda.h`, and its driver's library.
+//! What `tests/cuda/get` puts into the cache for machines without a GPU: NVIDIA's `cuda.h`, and its
+//! driver's library.
 
 use std::{
     cmp::Reverse,
@@ -42,13 +43,15 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// CUDA 10.2 came with driver 440 (NVIDIA, CUDA Toolkit Release Notes, table "CUDA Toolkit and Corresponding Driver Versions").
+    /// CUDA 10.2 came with driver 440 (NVIDIA, CUDA Toolkit Release Notes, table "CUDA Toolkit and
+    /// Corresponding Driver Versions").
     #[must_use]
     pub const fn too_old(&self) -> bool {
         self.major < 440
     }
 
-    /// `program`, which was built for this processor, with this driver where the loader looks first.
+    /// `program`, which was built for this processor, with this driver where the loader looks
+    /// first.
     #[must_use]
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = crate::emulated::command(program);
@@ -70,15 +73,17 @@ pub fn drivers() -> Vec<Driver> {
     found
 }
 
-/// Why nothing is known of what the drivers would answer: this kernel may have a GPU for them. `/dev/nvidiactl` says nothing, because as root the
-/// library makes it, also where no kernel answers for it.
+/// Why nothing is known of what the drivers would answer: this kernel may have a GPU for them.
+/// `/dev/nvidiactl` says nothing, because as root the library makes it, also where no kernel
+/// answers for it.
 #[must_use]
 pub fn may_have_a_gpu() -> Option<String> {
     let part = KERNELS_PART.iter().find(|path| Path::new(path).exists())?;
     Some(format!("this machine's kernel has a driver for GPUs ({part})"))
 }
 
-/// Takes `/dev/nvidiactl` away again when dropped, where there was none; not where a driver came meanwhile, whose node it may be.
+/// Takes `/dev/nvidiactl` away again when dropped, where there was none; not where a driver came
+/// meanwhile, whose node it may be.
 #[derive(Debug)]
 pub struct NoNode(Option<&'static Path>);
 

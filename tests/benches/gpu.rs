@@ -1,14 +1,19 @@
-//! Zero-copy against copies, on a GPU: `cargo bench -p contigo-tests --bench gpu`, or `tests/gpu/run`, which does the tests too.
+//! Zero-copy against copies, on a GPU: `cargo bench -p contigo-tests --bench gpu`, or
+//! `tests/gpu/run`, which does the tests too.
 //!
-//! One job reads a block of pinned memory and writes another of the same size, by the kernel `copy_bytes`: every byte crosses the bus once in
-//! each direction. **zero-copy**: the kernel itself reads and writes the CPU's memory. **copies**: the same kernel on the GPU's memory, with a copy
-//! there and one back on its stream. **cuMemcpyAsync**: a copy of that size to the GPU and one back, from the same pinned memory, without a
-//! kernel and without this runtime: what the link gives. Latency is the shortest tenth's upper end of the time from the doorbell to the result seen
-//! by the CPU, which waits polling.
+//! One job reads a block of pinned memory and writes another of the same size, by the kernel
+//! `copy_bytes`: every byte crosses the bus once in each direction. **zero-copy**: the kernel
+//! itself reads and writes the CPU's memory. **copies**: the same kernel on the GPU's memory, with
+//! a copy there and one back on its stream. **cuMemcpyAsync**: a copy of that size to the GPU and
+//! one back, from the same pinned memory, without a kernel and without this runtime: what the link
+//! gives. Latency is the shortest tenth's upper end of the time from the doorbell to the result
+//! seen by the CPU, which waits polling.
 //!
-//! Behind it the cost of one poll: the runtime makes the context current around each `cuEventQuery` and leaves the thread's own as it was.
+//! Behind it the cost of one poll: the runtime makes the context current around each `cuEventQuery`
+//! and leaves the thread's own as it was.
 //!
-//! `--json` prints lines of JSON in place of the tables; `--json FILE` writes them beside the tables.
+//! `--json` prints lines of JSON in place of the tables; `--json FILE` writes them beside the
+//! tables.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -52,7 +57,8 @@ mod measured {
         signature.sized(0, 1, &[0]).and_then(|signature| signature.sized(1, 1, &[0])).unwrap()
     }
 
-    /// The time of one go, in microseconds: the tenth percentile, which other programs disturb least.
+    /// The time of one go, in microseconds: the tenth percentile, which other programs disturb
+    /// least.
     fn shortest_us(mut go: impl FnMut()) -> f64 {
         (0..3).for_each(|_| go());
         let (begin, mut times) = (Instant::now(), Vec::new());
@@ -129,7 +135,8 @@ mod measured {
             };
             assert_eq!(bare(), 0);
             let query_us = each_us(&bare);
-            // SAFETY: none is current from here on, which `around` is measured with too: as on a thread of the runtime's users.
+            // SAFETY: none is current from here on, which `around` is measured with too: as on a
+            // thread of the runtime's users.
             assert_eq!(unsafe { cuCtxSetCurrent(ptr::null_mut()) }, 0);
             assert_eq!(around(), 0);
             Self { push_query_pop_us: each_us(&around), query_us, without_us: each_us(&bare), without_code: bare() }

@@ -1,6 +1,7 @@
 //! What the runtime costs: `cargo bench --package contigo-tests`.
 //!
-//! README.md has the figures of one run beside DPDK's of the same minutes. Machines are noisy: quote ratios of one run.
+//! README.md has the figures of one run beside DPDK's of the same minutes. Machines are noisy:
+//! quote ratios of one run.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a benchmark stops where something is wrong")]
 
 use contigo::{
@@ -263,7 +264,8 @@ fn jobs(c: &mut Criterion) {
     });
 }
 
-/// A frame that is lent to a framework, whose deleter is called, and taken back; and a framework's tensor taken over.
+/// A frame that is lent to a framework, whose deleter is called, and taken back; and a framework's
+/// tensor taken over.
 fn tensors(c: &mut Criterion) {
     static TENSORS: TensorTable<16> = TensorTable::new();
     let board = SimBoard::new(1);

@@ -2,8 +2,9 @@
 //! and the count of a slot's handles. The runtime's own source files are built here, with loom's
 //! atomics under them.
 //!
-//! A slot's bytes are stood for by a loom cell: it fails when two threads are in it at once, and also when one enters without
-//! having seen what the last one did, which is what a weakened `Acquire` or `Release` does.
+//! A slot's bytes are stood for by a loom cell: it fails when two threads are in it at once, and
+//! also when one enters without having seen what the last one did, which is what a weakened
+//! `Acquire` or `Release` does.
 #![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the model checker says whether a cell's pointer may be used")]
@@ -37,8 +38,8 @@ use loom::{
     thread,
 };
 
-/// Three threads with no bound on preemptions take minutes; almost every known race needs two (Musuvathi and Qadeer, PLDI
-/// 2007), and this is one more.
+/// Three threads with no bound on preemptions take minutes; almost every known race needs two
+/// (Musuvathi and Qadeer, PLDI 2007), and this is one more.
 const PREEMPTIONS: usize = 3;
 
 struct Slots<const SLOTS: usize> {
@@ -136,7 +137,8 @@ fn two_threads_on_two_slots_are_never_refused() {
 fn three_threads_get_two_slots_and_no_third() {
     check(Some(PREEMPTIONS), || {
         let slots = Slots::<2>::new();
-        // Kept, not given back: so exactly two of three get one, and the two differ, or their cell would fail.
+        // Kept, not given back: so exactly two of three get one, and the two differ, or their cell
+        // would fail.
         let taken = beside(&slots, 2, |slots| usize::from(slots.take().is_some()));
         assert_eq!(taken, 2);
         assert_eq!(slots.taken(), 2);
@@ -180,7 +182,8 @@ fn of_three_handles_one_is_the_last_and_sees_what_the_others_did() {
         assert_eq!(slots.take(), Some(0));
         slots.state.one_more(0).unwrap();
         slots.state.one_more(0).unwrap();
-        // Each handle is another third of the slot: a cell of its own, read by whoever gives the slot back.
+        // Each handle is another third of the slot: a cell of its own, read by whoever gives the
+        // slot back.
         let thirds = Arc::new([0; 3].map(|_| UnsafeCell::new(())));
         let threads: Vec<_> = (0..3)
             .map(|third| {

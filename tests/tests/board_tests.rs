@@ -1,4 +1,5 @@
-//! The board tests as a program, on a machine that need not be a board: the simulated one is tested then.
+//! The board tests as a program, on a machine that need not be a board: the simulated one is tested
+//! then.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::emulated;

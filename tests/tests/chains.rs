@@ -1,8 +1,9 @@
-//! One buffer through random chains of jobs, over a port that snoops and one that does not, against a plain model of its
-//! bytes: whole and partial lines, parts of parts, read and written, with and without a way back to the CPU.
+//! One buffer through random chains of jobs, over a port that snoops and one that does not, against
+//! a plain model of its bytes: whole and partial lines, parts of parts, read and written, with and
+//! without a way back to the CPU.
 //!
-//! `gemm8` stands for any device: with B zero and a constant bias it writes 16 known bytes, with B the identity it shows what it
-//! reads.
+//! `gemm8` stands for any device: with B zero and a constant bias it writes 16 known bytes, with B
+//! the identity it shows what it reads.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{

@@ -1,5 +1,5 @@
-//! Programs that once reached through a hole, kept closed: what each did is said above it. Those that no longer compile are in
-//! `compile_fail/`.
+//! Programs that once reached through a hole, kept closed: what each did is said above it. Those
+//! that no longer compile are in `compile_fail/`.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -33,8 +33,8 @@ fn engine<'d>(device: &'d SimGemm8<'_>) -> Engine<Gemm8<SimWindow<'d, Gemm8Model
     Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
 }
 
-/// Bytes of a line that was handed over to be read stayed dirty in the rest of it, and were lost, or overwrote the result,
-/// when a later job wrote the same bytes.
+/// Bytes of a line that was handed over to be read stayed dirty in the rest of it, and were lost,
+/// or overwrote the result, when a later job wrote the same bytes.
 #[test]
 fn a_part_line_that_was_read_is_cleaned_before_it_is_written() {
     for seed in 0..32 {
@@ -57,7 +57,8 @@ fn a_part_line_that_was_read_is_cleaned_before_it_is_written() {
     }
 }
 
-/// Under a whole-block sync, `from_device(range)` threw away what the CPU had written beside the range.
+/// Under a whole-block sync, `from_device(range)` threw away what the CPU had written beside the
+/// range.
 #[test]
 fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
     let board = SimBoard::new(1);
@@ -77,7 +78,8 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
     assert_eq!((view[0], view[64], view[80], view[4095]), (0x55, 0, 0x55, 0x55));
 }
 
-/// A job that the device itself refused, after it had written, came back as CPU buffers whose caches were stale.
+/// A job that the device itself refused, after it had written, came back as CPU buffers whose
+/// caches were stale.
 #[test]
 fn a_start_that_fails_late_gives_the_devices_side_back() {
     struct HalfStart<'d>(&'d SimGemm8<'d>, Gemm8<SimWindow<'d, Gemm8Model>>);
@@ -257,7 +259,8 @@ fn a_device_has_one_driver() {
     assert!(device.window().is_ok());
 }
 
-/// Of two outputs one had been handed over when the other's sync was refused: its bytes were thrown away.
+/// Of two outputs one had been handed over when the other's sync was refused: its bytes were thrown
+/// away.
 #[test]
 fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
     struct Idle(Port);

@@ -1,8 +1,9 @@
 //! What must not compile: one file in `compile_fail/` for each ownership rule.
 //!
-//! Every compiler must refuse each file with the error that its first line names. The whole message, which is what a user
-//! reads, is compared with the `.stderr` beside it where the compiler is the one that wrote those: `TRYBUILD=overwrite cargo
-//! test -p contigo-tests --test compile_fail` writes them anew.
+//! Every compiler must refuse each file with the error that its first line names. The whole
+//! message, which is what a user reads, is compared with the `.stderr` beside it where the compiler
+//! is the one that wrote those: `TRYBUILD=overwrite cargo test -p contigo-tests --test
+//! compile_fail` writes them anew.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::emulated;
@@ -65,8 +66,8 @@ impl Runtime {
         Self { libraries, folder: target.join("debug").join("deps") }
     }
 
-    /// Compiles `file` against it, and returns the codes of the errors, none where it compiles. An error without a code is
-    /// `none`.
+    /// Compiles `file` against it, and returns the codes of the errors, none where it compiles. An
+    /// error without a code is `none`.
     fn errors(&self, file: &Path) -> BTreeSet<String> {
         let folder = tempfile::tempdir().unwrap();
         let output = rustc()

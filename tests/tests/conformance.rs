@@ -91,7 +91,8 @@ fn on_name() -> OnName {
 fn caught<H: Harness>(make: impl Fn() -> H, mutation: Mutation) -> Vec<String> {
     let mut caught = Vec::new();
     for (name, check) in all::<Mutated<H>>() {
-        // A line that is synchronised by another thread than its owner's: the mutant would race with a view.
+        // A line that is synchronised by another thread than its owner's: the mutant would race
+        // with a view.
         if name == "two_threads_at_once" {
             continue;
         }
@@ -126,8 +127,9 @@ fn mutants_of_u_dma_buf_are_caught() {
     every_mutant_is_caught(|| OnFakeModule::new(Config::default()));
 }
 
-/// One sync of a thousand jobs that is left out is seen, whichever it is (but for the region's first touch, which the jobs'
-/// own syncs make good). An eviction may do by luck what the sync would have done, so each gets up to four seeds.
+/// One sync of a thousand jobs that is left out is seen, whichever it is (but for the region's
+/// first touch, which the jobs' own syncs make good). An eviction may do by luck what the sync
+/// would have done, so each gets up to four seeds.
 #[test]
 fn one_missing_sync_is_caught_within_four_seeds() {
     let is_caught = |mutation| {
@@ -143,8 +145,8 @@ fn one_missing_sync_is_caught_within_four_seeds() {
     }
 }
 
-/// A sync that the kernel refuses, whichever it is: the job's buffers come back and the next try works, or, where nobody is
-/// there to try again, the slot stays out.
+/// A sync that the kernel refuses, whichever it is: the job's buffers come back and the next try
+/// works, or, where nobody is there to try again, the slot stays out.
 #[test]
 fn a_refused_sync_loses_nothing() {
     for n in 0..12 {
@@ -191,7 +193,8 @@ fn refused_sync(n: u64) -> Verdict {
 
 type XorJob<'e, 'h, 'p> = Running<'e, 'p, Xor<'h, Mutated<OnSim>, 2>, 2>;
 
-/// The job is done, but its output may not be visible yet: then the buffers are the device's, and can be taken back again.
+/// The job is done, but its output may not be visible yet: then the buffers are the device's, and
+/// can be taken back again.
 fn wait_or_take_back<'p>(job: XorJob<'_, '_, 'p>, refusals: &mut u64) -> Verdict<[CpuBuf<'p>; 2]> {
     match job.wait(Timeout::ms(20)) {
         Ok(done) => Ok(done.buffers),
@@ -204,7 +207,8 @@ fn wait_or_take_back<'p>(job: XorJob<'_, '_, 'p>, refusals: &mut u64) -> Verdict
     }
 }
 
-/// The caches cannot be made to agree with memory while a buffer is dropped: its slot stays out, and its memory is kept.
+/// The caches cannot be made to agree with memory while a buffer is dropped: its slot stays out,
+/// and its memory is kept.
 #[test]
 fn a_refused_sync_in_a_drop_keeps_the_slot() {
     // The region's first touch, two operands for the device, and the output back from it.

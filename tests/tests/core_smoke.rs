@@ -1,5 +1,6 @@
-//! The core from end to end, small enough for Miri: region, pool, arena, engine, split, chain, forget and drop on the
-//! simulated board. `miri.rs` runs this file under Miri's two aliasing models.
+//! The core from end to end, small enough for Miri: region, pool, arena, engine, split, chain,
+//! forget and drop on the simulated board. `miri.rs` runs this file under Miri's two aliasing
+//! models.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
@@ -151,7 +152,8 @@ fn one_half_is_a_devices_while_the_other_is_viewed() {
 
 #[test]
 fn one_engines_output_is_the_next_ones_input() {
-    // Int8 out of the first job, then in again as A: ones times twos plus 100, shifted by 0, is 127 when saturated.
+    // Int8 out of the first job, then in again as A: ones times twos plus 100, shifted by 0, is 127
+    // when saturated.
     let (board, narrow) = (SimBoard::new(4), Gemm { output: Output::Int8 { relu: true, shift: 0 }, ..GEMM });
     let region = Region::new(still_memory(&board, 8192)).unwrap();
     let pool = Pool::<8>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();

@@ -1,4 +1,5 @@
-//! `DmaHeap` on kernels that no one machine has: before and since 6.9, with and without the capability, out of memory.
+//! `DmaHeap` on kernels that no one machine has: before and since 6.9, with and without the
+//! capability, out of memory.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{Backend, BaseAddr, Direction, DmaHeap, Error, PhysAddr, SyncScope};
@@ -124,7 +125,8 @@ fn a_frame_that_no_address_has_is_nonsense() {
 
 #[test]
 fn scattered_pages_are_told_apart_wherever_they_lie() {
-    // 64 entries are read at once: breaks just before, at and just behind that edge, and runs that go backwards.
+    // 64 entries are read at once: breaks just before, at and just behind that edge, and runs that
+    // go backwards.
     for cut in [1, 2, 63, 64, 65, 127, 128] {
         let frames: Vec<u64> = (0..130).map(|index| if index < cut { 1000 + index } else { 500 + index }).collect();
         let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Frames(frames))), HEAP, 130 * page()).unwrap();

@@ -1,4 +1,5 @@
-//! The driver of `edu` against a model of it on the simulated board: what a copy is, what is refused, what cannot be stopped.
+//! The driver of `edu` against a model of it on the simulated board: what a copy is, what is
+//! refused, what cannot be stopped.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
@@ -57,7 +58,8 @@ fn a_copy_takes_two_transfers_and_each_its_100_ms() {
     let took_ms = (ended_ns - begin_ns) / 1_000_000;
     assert!((200..220).contains(&took_ms), "{took_ms} ms");
 
-    // A limit that ends between the two, or in the first: stopped, and nothing is written afterwards.
+    // A limit that ends between the two, or in the first: stopped, and nothing is written
+    // afterwards.
     for limit_ms in [50, 150] {
         let mut to = pool.take().unwrap();
         to.view_mut::<u8>().unwrap().fill(0x77);

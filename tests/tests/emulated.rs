@@ -1,10 +1,12 @@
-//! An emulator is recognised where one is, and nowhere else; and a program of this processor starts under either.
+//! An emulator is recognised where one is, and nowhere else; and a program of this processor starts
+//! under either.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::emulated;
 use std::fs;
 
-/// Asked in another way: a kernel of another processor family cannot run this program (`/proc/sys/kernel/arch`, Linux 6.1).
+/// Asked in another way: a kernel of another processor family cannot run this program
+/// (`/proc/sys/kernel/arch`, Linux 6.1).
 #[test]
 fn it_is_recognised_where_it_is_and_nowhere_else() {
     let Ok(kernel) = fs::read_to_string("/proc/sys/kernel/arch") else {

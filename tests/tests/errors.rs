@@ -1,5 +1,5 @@
-//! Every variant of `Error`, provoked once, with its numbers; and nothing is lost by it: buffers come back, pools are full
-//! again, regions free their block. What bad input gets, in one place.
+//! Every variant of `Error`, provoked once, with its numbers; and nothing is lost by it: buffers
+//! come back, pools are full again, regions free their block. What bad input gets, in one place.
 //!
 //! The enum's own source is read, so that a variant without a test fails here.
 #![allow(
@@ -84,7 +84,8 @@ fn variants() -> BTreeSet<String> {
     body.lines().filter_map(name).collect()
 }
 
-/// The message has every number and every name that the error carries, in decimal or in hexadecimal.
+/// The message has every number and every name that the error carries, in decimal or in
+/// hexadecimal.
 fn message_is_complete(error: Error) {
     let (fields, message) = (format!("{error:?}"), error.to_string());
     let mut parts = fields.split('"');

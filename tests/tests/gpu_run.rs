@@ -1,5 +1,7 @@
-//! `tests/gpu/run` as a bundle, with programs of a line each in the place of the real ones: its steps, limits, table and exit status. What it runs
-//! on a machine with sources is dry-run by `.ci/run`. And the kernel of its step `hang`, executed as the stand-in does it: it ends by itself.
+//! `tests/gpu/run` as a bundle, with programs of a line each in the place of the real ones: its
+//! steps, limits, table and exit status. What it runs on a machine with sources is dry-run by
+//! `.ci/run`. And the kernel of its step `hang`, executed as the stand-in does it: it ends by
+//! itself.
 
 use contigo_testkit::emulated;
 use std::{
@@ -52,7 +54,8 @@ fn bundle(at: &Path, limit_s: u32, programs: [(&str, &str); 3]) -> std::io::Resu
     programs.into_iter().try_for_each(|(name, body)| program(&at.join(name), body))
 }
 
-/// Runs the bundle; `sanitizer` is what stands on the PATH as compute-sanitizer. Limits are two seconds in the place of minutes.
+/// Runs the bundle; `sanitizer` is what stands on the PATH as compute-sanitizer. Limits are two
+/// seconds in the place of minutes.
 fn run(tests: &str, bench: &str, tool: &str, sanitizer: Option<&str>) -> Result<Run, Box<dyn std::error::Error>> {
     let folder = TempDir::new()?;
     let at = folder.path().join("a bundle");
@@ -86,7 +89,8 @@ impl Run {
     }
 }
 
-/// Does a script of this machine's run the programs? Under an emulator of another processor there is nothing new in it.
+/// Does a script of this machine's run the programs? Under an emulator of another processor there
+/// is nothing new in it.
 fn here(test: &str) -> bool {
     let why = emulated::why();
     if let Some(why) = &why {

@@ -1,5 +1,5 @@
-//! `HugeTlb` for real: as root with reserved huge pages. Elsewhere each test says why it is skipped, and the clear error is
-//! what is tested instead.
+//! `HugeTlb` for real: as root with reserved huge pages. Elsewhere each test says why it is
+//! skipped, and the clear error is what is tested instead.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed; a skipped one says so")]
 #![allow(unsafe_code, reason = "fork(2), and bytes of a raw mapping")]
 
@@ -47,7 +47,8 @@ fn pagemap_entry(cpu: *const u8) -> u64 {
     u64::from_ne_bytes(entry)
 }
 
-/// `Some` where `pages` huge pages can be had with their addresses; else says that `test` is skipped, and why.
+/// `Some` where `pages` huge pages can be had with their addresses; else says that `test` is
+/// skipped, and why.
 fn ready(test: &str, pages: usize) -> Option<MutexGuard<'static, ()>> {
     let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let here = std::hint::black_box(1_u8);
@@ -66,8 +67,9 @@ fn ready(test: &str, pages: usize) -> Option<MutexGuard<'static, ()>> {
     None
 }
 
-/// Runs `child` in a forked process and returns its exit status. Other threads may hold std's locks at the fork, so `child`
-/// neither allocates nor prints nor panics: what it calls is the runtime, which does none of that.
+/// Runs `child` in a forked process and returns its exit status. Other threads may hold std's locks
+/// at the fork, so `child` neither allocates nor prints nor panics: what it calls is the runtime,
+/// which does none of that.
 fn in_child(child: impl FnOnce() -> i32) -> i32 {
     // SAFETY: the child runs only async-signal-safe calls, as said above, and ends with _exit.
     match unsafe { fork() }.unwrap() {
@@ -105,7 +107,8 @@ fn a_block_is_whole_pages_at_addresses_that_the_kernel_confirms() {
     eprintln!("two huge pages at {first:#x} and {second:#x}: {}", if one_run { "one run, by luck" } else { "in pieces" });
 
     for offset in [0, 1, (2 << 20) - 1, 2 << 20, (4 << 20) - 1] {
-        // SAFETY: offset < 4 MiB, the length of the mapping, which is alive and which only this thread knows.
+        // SAFETY: offset < 4 MiB, the length of the mapping, which is alive and which only this
+        // thread knows.
         unsafe {
             let byte = mapping.cpu.as_ptr().add(offset);
             assert_eq!(byte.read_volatile(), 0);
@@ -143,8 +146,8 @@ fn a_fork_does_not_move_the_pages() {
         },
         ForkResult::Parent { child } => child,
     };
-    // A page that parent and child share is copied by the first to write, and the copy lies elsewhere.
-    // SAFETY: byte 0 of a live mapping that only this thread knows.
+    // A page that parent and child share is copied by the first to write, and the copy lies
+    // elsewhere. SAFETY: byte 0 of a live mapping that only this thread knows.
     unsafe { block.mapping().cpu.as_ptr().write_volatile(1) };
     let after = block.segment(0);
     nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGKILL).unwrap();
@@ -220,8 +223,9 @@ fn an_ordinary_user_is_told_that_addresses_are_hidden() {
     if Uid::effective().is_root() {
         let Some(_one) = ready("an_ordinary_user_is_told_that_addresses_are_hidden", 1) else { return };
         let nobody = Uid::from_raw(65534);
-        // A process that changed its user may not read its own /proc: dumpable again, it is like any other user's. It may
-        // lock nothing either; the hidden address is the more useful message.
+        // A process that changed its user may not read its own /proc: dumpable again, it is like
+        // any other user's. It may lock nothing either; the hidden address is the more useful
+        // message.
         let no_lock = || setrlimit(Resource::RLIMIT_MEMLOCK, 0, 0);
         let drop_to = || no_lock().and_then(|()| setuid(nobody)).and_then(|()| prctl::set_dumpable(true));
         let ordinary = || if drop_to().is_ok() { hidden() } else { 46 };

@@ -1,8 +1,9 @@
-//! A polled job makes no system call. A child process gives up all of them but write and exit (man 2 seccomp; the next one is
-//! SIGSYS), and then runs a thousand jobs: buffers from all three pools, translation, start, waiting by the clock, chaining,
-//! and back.
+//! A polled job makes no system call. A child process gives up all of them but write and exit (man
+//! 2 seccomp; the next one is SIGSYS), and then runs a thousand jobs: buffers from all three pools,
+//! translation, start, waiting by the clock, chaining, and back.
 //!
-//! By a filter, not by seccomp's strict mode: on x86 that takes the time stamp counter away too, and with it the clock.
+//! By a filter, not by seccomp's strict mode: on x86 that takes the time stamp counter away too,
+//! and with it the clock.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -88,8 +89,9 @@ fn exit(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Runs `act` in a child with one thread. It must not return, panic or allocate: other threads of the parent may have held
-/// locks. What it writes to the descriptor it is given comes back, with how it ended.
+/// Runs `act` in a child with one thread. It must not return, panic or allocate: other threads of
+/// the parent may have held locks. What it writes to the descriptor it is given comes back, with
+/// how it ended.
 fn in_child(act: impl FnOnce(i32)) -> (WaitStatus, Vec<u8>) {
     let (reader, writer) = std::io::pipe().unwrap();
     let (reader, writer) = (std::os::fd::OwnedFd::from(reader), std::os::fd::OwnedFd::from(writer));
@@ -109,7 +111,8 @@ fn in_child(act: impl FnOnce(i32)) -> (WaitStatus, Vec<u8>) {
     }
 }
 
-/// `gemm8` in software, behind a real register window over plain memory: a job is done at the fifth look at CTRL.
+/// `gemm8` in software, behind a real register window over plain memory: a job is done at the fifth
+/// look at CTRL.
 struct Software<'r, B: Backend> {
     registers: MmioWindow,
     region: &'r Region<B>,
@@ -131,7 +134,8 @@ impl<B: Backend> Software<'_, B> {
     fn multiply(&self) {
         let [a, b, bias, c] = [0, 1, 2, 3].map(|index| self.operand(index));
         for column in 0..16 {
-            // SAFETY: the operands of `GEMM` are a device's now, which this is, and as long as `check` demands.
+            // SAFETY: the operands of `GEMM` are a device's now, which this is, and as long as
+            // `check` demands.
             unsafe {
                 let product =
                     |inner: usize| i32::from(a.add(inner).cast::<i8>().read()) * i32::from(b.add(16 * inner + column).cast::<i8>().read());
@@ -143,8 +147,8 @@ impl<B: Backend> Software<'_, B> {
     }
 }
 
-// SAFETY: the registers are this device's; CTRL says done after `multiply`, which is the only access to memory. One driver
-// owns it.
+// SAFETY: the registers are this device's; CTRL says done after `multiply`, which is the only
+// access to memory. One driver owns it.
 unsafe impl<B: Backend> Mmio for Software<'_, B> {
     forward!(|this| this.registers => len_bytes);
     fn read32(&self, offset: usize) -> u32 {
@@ -173,7 +177,8 @@ unsafe impl<B: Backend> Mmio for Software<'_, B> {
     }
 }
 
-/// One job and the next on its output, with buffers from everywhere. `Err` also where the result is wrong.
+/// One job and the next on its output, with buffers from everywhere. `Err` also where the result is
+/// wrong.
 fn two_jobs<B: Backend, const SLOTS: usize>(
     engine: &mut Engine<Gemm8<Wired<Software<'_, B>, Spin>>, 4>,
     region: &Region<B>,
@@ -207,7 +212,8 @@ fn child<B: Backend>(backend: B, port: impl FnOnce(&Region<B>) -> Port, report: 
     let mut words = [0_u32; regs::WINDOW_BYTES / 4];
     words[regs::CTRL.offset() / 4] = regs::AP_IDLE;
     words[regs::ID.offset() / 4] = regs::ID_VALUE;
-    // SAFETY: the array lives as long as this process's only thread needs it, and is reached through the window alone.
+    // SAFETY: the array lives as long as this process's only thread needs it, and is reached
+    // through the window alone.
     let registers = unsafe { MmioWindow::new(NonNull::from(&mut words).cast(), regs::WINDOW_BYTES) };
     let hardware = Software { registers, region: &region, port, looks: Cell::new(0) };
     // SAFETY: the device in software finds memory by this port's addresses.
@@ -264,8 +270,9 @@ fn no_seccomp() -> String {
     emulated::why().unwrap_or_else(|| "this kernel has no seccomp".to_owned())
 }
 
-/// `None` where the child was not allowed to give up its system calls, or its clock is one that is asked at once; then it says that
-/// `test` is skipped. Where the clock is asked late ([`contigo::Irq::looks_before_clock`]), the jobs here are done before that.
+/// `None` where the child was not allowed to give up its system calls, or its clock is one that is
+/// asked at once; then it says that `test` is skipped. Where the clock is asked late
+/// ([`contigo::Irq::looks_before_clock`]), the jobs here are done before that.
 fn can_be_shown_here(test: &str) -> Option<()> {
     let (ended, _) = in_child(|_| {
         give_up_system_calls();

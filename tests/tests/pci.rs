@@ -1,5 +1,6 @@
-//! PCI functions, over trees of files that look like the kernel's: what is found, what is refused, bus mastering, the interrupt by
-//! `uio_pci_generic`, and that nothing stays open. With a real kernel they are tested on the lab's boards.
+//! PCI functions, over trees of files that look like the kernel's: what is found, what is refused,
+//! bus mastering, the interrupt by `uio_pci_generic`, and that nothing stays open. With a real
+//! kernel they are tested on the lab's boards.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{Bus, Device, Error, Irq, Mmio, PciFunction, Port, UioIrq};
@@ -39,8 +40,8 @@ fn at(file: &str) -> String {
     FakeDevices::pci_path(EDU, file)
 }
 
-/// Binds `uio_pci_generic` to it, as number `index`. What is returned raises its interrupt; the file is a pipe, which answers like
-/// the kernel's: nothing, or 4 bytes.
+/// Binds `uio_pci_generic` to it, as number `index`. What is returned raises its interrupt; the
+/// file is a pipe, which answers like the kernel's: nothing, or 4 bytes.
 fn bind(tree: &FakeDevices, index: u32) -> fs::File {
     tree.folder(&at(&format!("uio/uio{index}")));
     tree.link(&at("driver"), "../../../../bus/pci/drivers/uio_pci_generic");

@@ -1,5 +1,6 @@
-//! The driver of Arm's DMA-330 on the simulated board: copies at any address and length, every error provoked, and what is
-//! left after each. The model fetches its programs through the bus, so that one which was not synchronised is not the one that runs.
+//! The driver of Arm's DMA-330 on the simulated board: copies at any address and length, every
+//! error provoked, and what is left after each. The model fetches its programs through the bus, so
+//! that one which was not synchronised is not the one that runs.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -89,7 +90,8 @@ fn scribble(rng: &mut Rng, buf: &mut CpuBuf<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A random copy: where from, where to, how much. Short ones are as frequent as long ones, and equal offsets as different ones.
+/// A random copy: where from, where to, how much. Short ones are as frequent as long ones, and
+/// equal offsets as different ones.
 fn copy(rng: &mut Rng, longest: usize) -> (usize, usize, usize) {
     let len = match rng.u8(..3) {
         0 => rng.usize(1..=32),
@@ -175,7 +177,8 @@ fn the_same_seed_takes_the_same_time() {
     assert_ne!(run(3), run(4));
 }
 
-/// One copy of 100 bytes, as a check that all is well; the buffers come from the pool and go back to it.
+/// One copy of 100 bytes, as a check that all is well; the buffers come from the pool and go back
+/// to it.
 fn works<D: Device>(engine: &mut Engine<Pl330<'_, D>, 2>, data: &Pool<'_, 4>) {
     let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
     from.view_mut::<u8>().unwrap().fill(0x5A);

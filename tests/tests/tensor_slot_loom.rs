@@ -1,8 +1,9 @@
-//! Every interleaving of a tensor's slot, by the model checker loom: who lends, and the deleter on another thread. The runtime's own source
-//! file is built here, with loom's atomics under it.
+//! Every interleaving of a tensor's slot, by the model checker loom: who lends, and the deleter on
+//! another thread. The runtime's own source file is built here, with loom's atomics under it.
 //!
-//! The buffer's bytes and the tensor's fields are stood for by loom cells: they fail when two threads are in them at once, and also when
-//! one enters without having seen what the last one did, which is what a weakened `Acquire` or `Release` does.
+//! The buffer's bytes and the tensor's fields are stood for by loom cells: they fail when two
+//! threads are in them at once, and also when one enters without having seen what the last one did,
+//! which is what a weakened `Acquire` or `Release` does.
 #![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 

@@ -1,4 +1,5 @@
-//! `kernel-helpers/uapi/contigo.h`, compiled, says the same as the runtime's mirror of it: sizes, offsets and request codes, for this processor.
+//! `kernel-helpers/uapi/contigo.h`, compiled, says the same as the runtime's mirror of it: sizes,
+//! offsets and request codes, for this processor.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 #![allow(clippy::unnecessary_cast, reason = "request codes have 32 bits on armv7")]
 

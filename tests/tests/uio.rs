@@ -1,5 +1,5 @@
-//! UIO devices, over trees of files that look like the kernel's: what is found, what is refused, and that nothing stays open. With a
-//! real kernel they are tested on the lab's boards.
+//! UIO devices, over trees of files that look like the kernel's: what is found, what is refused,
+//! and that nothing stays open. With a real kernel they are tested on the lab's boards.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{Bus, Device, Error, Irq, Mmio, PhysAddr, Port, Registers, Uio};
@@ -204,7 +204,8 @@ fn dev_mem_refuses_what_is_no_register() {
 
 #[test]
 fn this_machines_own_devices_can_be_asked_for() {
-    // Whatever it has: there is no device of this name, and the answer says how many others there are.
+    // Whatever it has: there is no device of this name, and the answer says how many others there
+    // are.
     let others = fs::read_dir("/sys/class/uio").map_or(0, Iterator::count);
     let among = u32::try_from(others).unwrap();
     assert_eq!(Uio::find("no-such-device@0").map(drop), Err(Error::NotFound { what: "UIO device", among }));

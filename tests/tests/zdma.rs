@@ -1,4 +1,5 @@
-//! ZDMA's driver on its model and on a device that only takes notes: copies, registers, errors, recovery.
+//! ZDMA's driver on its model and on a device that only takes notes: copies, registers, errors,
+//! recovery.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 #[path = "zdma/copies.rs"]

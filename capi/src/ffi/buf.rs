@@ -17,8 +17,9 @@ use crate::{
 use contigo::{DevAddr, DevSlice, Direction};
 use core::{ffi::c_void, mem, ptr};
 
-/// A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be mapped and has no bus address; a device's
-/// has a bus address and cannot be mapped. One thread at a time uses it; any thread may.
+/// A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be
+/// mapped and has no bus address; a device's has a bus address and cannot be mapped. One thread at
+/// a time uses it; any thread may.
 pub type contigo_buf = u64;
 
 /// For `contigo_buf_map`: to read. Several may read at once.
@@ -82,10 +83,12 @@ pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut conti
     })
 }
 
-/// A pointer to the bytes that the buffer shows, and their number. It is valid until `contigo_buf_unmap`; until then the buffer cannot be
-/// given away or released. `access`: `CONTIGO_READ`, and nothing may be written through the pointer, or `CONTIGO_WRITE`.
+/// A pointer to the bytes that the buffer shows, and their number. It is valid until
+/// `contigo_buf_unmap`; until then the buffer cannot be given away or released. `access`:
+/// `CONTIGO_READ`, and nothing may be written through the pointer, or `CONTIGO_WRITE`.
 ///
-/// `CONTIGO_E_DEVICE_OWNED`: a device has it. `CONTIGO_E_MAPPED`: it is mapped already, and one of the two wants to write.
+/// `CONTIGO_E_DEVICE_OWNED`: a device has it. `CONTIGO_E_MAPPED`: it is mapped already, and one of
+/// the two wants to write.
 ///
 /// # Safety
 /// `ptr` and `len_bytes` are writable. `len_bytes` may be NULL.
@@ -114,8 +117,9 @@ pub extern "C" fn contigo_buf_unmap(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, |buf| Ok(buf.unmap()?)))
 }
 
-/// Copies `len_bytes` bytes to the beginning of what the buffer shows, and counts them: this library's only copy. Data that is still to be
-/// made is better made in place. `CONTIGO_E_SAME_BUFFER` where `from` lies in the buffer itself.
+/// Copies `len_bytes` bytes to the beginning of what the buffer shows, and counts them: this
+/// library's only copy. Data that is still to be made is better made in place.
+/// `CONTIGO_E_SAME_BUFFER` where `from` lies in the buffer itself.
 ///
 /// # Safety
 /// `len_bytes` bytes are readable at `from`.
@@ -124,30 +128,35 @@ pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void
     call(|| {
         with(buf, |buf| {
             buf.may_take(from.addr(), len_bytes)?;
-            // SAFETY: the caller's promise; and no byte of it is one of those of which `copy_from` makes a slice to write.
+            // SAFETY: the caller's promise; and no byte of it is one of those of which `copy_from`
+            // makes a slice to write.
             buf.copy_from(unsafe { raw::bytes(from.cast(), len_bytes, "from")? })
         })
     })
 }
 
-/// Shows only `len_bytes` bytes from `offset_bytes` of what the buffer shows now. All of it stays taken.
+/// Shows only `len_bytes` bytes from `offset_bytes` of what the buffer shows now. All of it stays
+/// taken.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_slice(buf: contigo_buf, offset_bytes: usize, len_bytes: usize) -> contigo_status {
     call(|| with(buf, |buf| buf.slice(offset_bytes, len_bytes)))
 }
 
-/// Shows all of the buffer again: the reverse of `contigo_buf_slice`. Of a part (`contigo_buf_split`) it is all of that part.
+/// Shows all of the buffer again: the reverse of `contigo_buf_slice`. Of a part
+/// (`contigo_buf_split`) it is all of that part.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_whole(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, Buf::whole))
 }
 
-/// Cuts the buffer in two at byte `at_bytes` of what it shows: it keeps what is before, and `rest` is a buffer of its own with what is behind.
-/// One of them can be a device's while the other is the CPU's, and each is released by itself. What the buffer did not show goes with the side
-/// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are released.
+/// Cuts the buffer in two at byte `at_bytes` of what it shows: it keeps what is before, and `rest`
+/// is a buffer of its own with what is behind. One of them can be a device's while the other is the
+/// CPU's, and each is released by itself. What the buffer did not show goes with the side
+/// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are
+/// released.
 ///
-/// Cut at a multiple of the heap's `line_bytes`: a port that does not snoop cannot write to either side of a line that both share
-/// (`CONTIGO_E_SHARED_LINE`).
+/// Cut at a multiple of the heap's `line_bytes`: a port that does not snoop cannot write to either
+/// side of a line that both share (`CONTIGO_E_SHARED_LINE`).
 ///
 /// `CONTIGO_E_OUT_OF_RANGE`: `at_bytes` is past the end. `CONTIGO_E_DEVICE_OWNED`,
 /// `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: it is out. `CONTIGO_E_TABLE_FULL`: there is no entry
@@ -162,7 +171,8 @@ pub unsafe extern "C" fn contigo_buf_split(buf: contigo_buf, at_bytes: usize, re
     unsafe { raw::answer(rest, "rest", || Buf::split(buf, at_bytes)) }
 }
 
-/// Where the first byte that the buffer shows is, from the beginning of the heap. `CONTIGO_E_DEVICE_OWNED` while a device has it.
+/// Where the first byte that the buffer shows is, from the beginning of the heap.
+/// `CONTIGO_E_DEVICE_OWNED` while a device has it.
 ///
 /// # Safety
 /// `offset_bytes` is writable.
@@ -172,9 +182,10 @@ pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut
     unsafe { raw::answer(offset_bytes, "offset_bytes", || with(buf, |buf| Ok(buf.cpu()?.offset_bytes()))) }
 }
 
-/// Hands `len_bytes` bytes from `offset_bytes` of the buffer to a device that the program drives itself, behind `port`: checks that the
-/// device reaches them, does the cache maintenance that they need, and answers their bus address, which `addr` may be NULL for.
-/// `direction`: `CONTIGO_TO_DEVICE`, `CONTIGO_FROM_DEVICE` or `CONTIGO_IN_OUT`.
+/// Hands `len_bytes` bytes from `offset_bytes` of the buffer to a device that the program drives
+/// itself, behind `port`: checks that the device reaches them, does the cache maintenance that they
+/// need, and answers their bus address, which `addr` may be NULL for. `direction`:
+/// `CONTIGO_TO_DEVICE`, `CONTIGO_FROM_DEVICE` or `CONTIGO_IN_OUT`.
 ///
 /// The buffer must be the CPU's: `CONTIGO_E_DEVICE_OWNED` of one that a device has.
 /// `CONTIGO_E_OUT_OF_RANGE`; `CONTIGO_E_BUFFER_SIZE` for no bytes; `CONTIGO_E_SHARED_LINE`: the
@@ -247,8 +258,9 @@ pub unsafe extern "C" fn contigo_buf_dev_addr(buf: contigo_buf, addr: *mut u64, 
     unsafe { raw::answer(addr, "addr", find) }
 }
 
-/// Gives the buffer back: to its pool, or for good. The handle is stale from here on. `CONTIGO_E_DEVICE_OWNED` and `CONTIGO_E_MAPPED`: it is
-/// still out; `CONTIGO_E_STALE`: it was released before.
+/// Gives the buffer back: to its pool, or for good. The handle is stale from here on.
+/// `CONTIGO_E_DEVICE_OWNED` and `CONTIGO_E_MAPPED`: it is still out; `CONTIGO_E_STALE`: it was
+/// released before.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_release(buf: contigo_buf) -> contigo_status {
     call(|| Buf::release(buf))

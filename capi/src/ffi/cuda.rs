@@ -27,8 +27,8 @@ pub type contigo_module = u64;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_parameter {
-    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer, which
-    /// gets the address of the job's next operand.
+    /// A scalar, or a structure by value: so many of the job's next argument words. 0: a pointer,
+    /// which gets the address of the job's next operand.
     pub words: u32,
     /// Always 0.
     pub reserved: u32,
@@ -37,15 +37,15 @@ pub struct contigo_parameter {
 }
 
 /// Loads PTX, or a whole cubin or fatbin, for the GPU whose `port` it is (`contigo_port_find`,
-/// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job. Close
-/// it with `contigo_module_close`.
+/// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job.
+/// Close it with `contigo_module_close`.
 ///
 /// `CONTIGO_E_NO_LIBRARY`: there is no driver. `CONTIGO_E_KIND`: it is no GPU's port.
 /// `CONTIGO_E_CUDA`: the driver refused the image.
 ///
 /// # Safety
-/// `image` points to `image_bytes` bytes of PTX with a NUL at the end, or of a binary that is whole;
-/// `module` is writable.
+/// `image` points to `image_bytes` bytes of PTX with a NUL at the end, or of a binary that is
+/// whole; `module` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_module_load(
     port: contigo_port,
@@ -57,19 +57,19 @@ pub unsafe extern "C" fn contigo_module_load(
     unsafe { raw::answer(module, "module", || gpu::load(&get(port)?, raw::bytes(image, image_bytes, "image")?)) }
 }
 
-/// Opens an engine over one kernel of a module, with a stream of its own. `entry` is its name there,
-/// which is mangled, unless it is `extern "C"`; `n` parameters in the order of their declaration. A
-/// job's first seven argument words are its launch: grid in x, y and z, block in x, y and z, bytes of
-/// shared memory; its scalars follow. Its operands are memory that CUDA pinned for this GPU
-/// (`CONTIGO_HEAP_CUDA`). Close it with `contigo_engine_close`.
+/// Opens an engine over one kernel of a module, with a stream of its own. `entry` is its name
+/// there, which is mangled, unless it is `extern "C"`; `n` parameters in the order of their
+/// declaration. A job's first seven argument words are its launch: grid in x, y and z, block in x,
+/// y and z, bytes of shared memory; its scalars follow. Its operands are memory that CUDA pinned
+/// for this GPU (`CONTIGO_HEAP_CUDA`). Close it with `contigo_engine_close`.
 ///
-/// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job takes
-/// too long or is cancelled, its end is waited for, five seconds at most.
+/// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job
+/// takes too long or is cancelled, its end is waited for, five seconds at most.
 ///
 /// # Safety
-/// `entry` is NUL-terminated; `parameters` points to `n` structures; `engine` is writable. The kernel
-/// has these parameters. It touches no bytes but the operands', and writes only those that say so,
-/// with whatever argument words the program passes.
+/// `entry` is NUL-terminated; `parameters` points to `n` structures; `engine` is writable. The
+/// kernel has these parameters. It touches no bytes but the operands', and writes only those that
+/// say so, with whatever argument words the program passes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open_kernel(
     module: contigo_module,

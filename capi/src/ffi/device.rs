@@ -126,10 +126,10 @@ pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device
     })
 }
 
-/// Lists memory and devices of this machine, and this library's drivers, a line each, and says why the
-/// rest is missing. A line has four fields with a tab between them: `memory`, `device` or `driver`;
-/// the name, or the kind where there is none; `ready`, `blocked` or `absent`; why, and what to do, or
-/// what a driver does. Files under `/sys` are read, and nothing is opened.
+/// Lists memory and devices of this machine, and this library's drivers, a line each, and says why
+/// the rest is missing. A line has four fields with a tab between them: `memory`, `device` or
+/// `driver`; the name, or the kind where there is none; `ready`, `blocked` or `absent`; why, and
+/// what to do, or what a driver does. Files under `/sys` are read, and nothing is opened.
 ///
 /// Writes at most `capacity_bytes` with a NUL at the end into `text`, and into `len_bytes` how many
 /// bytes all of it has without the NUL; where that is `capacity_bytes` or more, it was cut.

@@ -64,9 +64,9 @@ pub struct contigo_dev_slice {
 /// and read registers (`contigo_registers_...`, or the program's own).
 ///
 /// They answer 0, or a number that the text of the refusal has. They are called one at a time, from
-/// whichever thread calls the engine, and must not unwind or jump out. **A function that calls its own
-/// engine is refused with `CONTIGO_E_IN_CALL`; one that never returns cannot be interrupted**, and
-/// holds the thread and the engine for ever.
+/// whichever thread calls the engine, and must not unwind or jump out. **A function that calls its
+/// own engine is refused with `CONTIGO_E_IN_CALL`; one that never returns cannot be interrupted**,
+/// and holds the thread and the engine for ever.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_driver_ops {
@@ -94,8 +94,8 @@ pub struct contigo_driver_ops {
             args_words: usize,
         ) -> contigo_status,
     >,
-    /// Gives the device one job, which `check` has passed, in a free slot; a stopped device starts. On
-    /// an error the device is stopped before anything is given back.
+    /// Gives the device one job, which `check` has passed, in a free slot; a stopped device starts.
+    /// On an error the device is stopped before anything is given back.
     pub submit: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -106,14 +106,15 @@ pub struct contigo_driver_ops {
             args_words: usize,
         ) -> contigo_status,
     >,
-    /// Has a job ended? Looks once at least, and waits at most `timeout_us`. `ended` 1 and `done` tell
-    /// of one, and `done.slot` says which; each end is told once. An error: the channel cannot go on,
-    /// and is stopped.
+    /// Has a job ended? Looks once at least, and waits at most `timeout_us`. `ended` 1 and `done`
+    /// tell of one, and `done.slot` says which; each end is told once. An error: the channel cannot
+    /// go on, and is stopped.
     pub poll: Option<
         unsafe extern "C" fn(context: *mut c_void, timeout_us: u32, done: *mut contigo_completion, ended: *mut u32) -> contigo_status,
     >,
-    /// Stops the device, in bounded time, whatever it was doing. After a 0 it touches no memory of any
-    /// job until the next `submit`, which names slot 0. Otherwise its buffers stay the device's.
+    /// Stops the device, in bounded time, whatever it was doing. After a 0 it touches no memory of
+    /// any job until the next `submit`, which names slot 0. Otherwise its buffers stay the
+    /// device's.
     pub stop: Option<unsafe extern "C" fn(context: *mut c_void) -> contigo_status>,
 }
 
@@ -127,11 +128,11 @@ unsafe impl Versioned for contigo_driver_ops {
 /// `contigo_engine_close`; the functions and `context` stay until then.
 ///
 /// # Safety
-/// `ops` points to an initialised structure, with `n_operands` structures at `operands`; `engine` is
-/// writable. The program's word: the device touches the bytes of jobs in flight, memory of its own,
-/// and nothing else, and writes only operands that say so; it reaches memory through `port` and no
-/// other way; nobody else drives it. Once `poll` told of a job's end, it touches none of its bytes,
-/// and where `done` has `bytes`, it wrote none behind them.
+/// `ops` points to an initialised structure, with `n_operands` structures at `operands`; `engine`
+/// is writable. The program's word: the device touches the bytes of jobs in flight, memory of its
+/// own, and nothing else, and writes only operands that say so; it reaches memory through `port`
+/// and no other way; nobody else drives it. Once `poll` told of a job's end, it touches none of its
+/// bytes, and where `done` has `bytes`, it wrote none behind them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open_driver(
     ops: *const contigo_driver_ops,

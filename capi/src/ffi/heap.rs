@@ -23,24 +23,28 @@ use core::{
     mem, ptr,
 };
 
-/// A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once, when the program begins.
+/// A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once,
+/// when the program begins.
 pub type contigo_heap = u64;
 
 /// A block of a simulated board: `sim`, `len_bytes`.
 pub const CONTIGO_HEAP_SIM: u32 = 1;
-/// A u-dma-buf: `name` is that in `/dev`, whose addresses are physical ones. Its size is in the device tree.
+/// A u-dma-buf: `name` is that in `/dev`, whose addresses are physical ones. Its size is in the
+/// device tree.
 pub const CONTIGO_HEAP_U_DMA_BUF: u32 = 2;
 /// A u-dma-buf of a node behind `dma-ranges` or an IOMMU: its address is the accelerator's own.
 /// `contigo_heap_open` says what the caller promises.
 pub const CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: u32 = 3;
-/// A block of a dma-heap: `name` is that in `/dev/dma_heap`, `len_bytes`. With `kernel_port` its address and its caches are the kernel's
-/// business; without, the kernel is older than 6.9 and the program has `CAP_SYS_ADMIN`.
+/// A block of a dma-heap: `name` is that in `/dev/dma_heap`, `len_bytes`. With `kernel_port` its
+/// address and its caches are the kernel's business; without, the kernel is older than 6.9 and the
+/// program has `CAP_SYS_ADMIN`.
 pub const CONTIGO_HEAP_DMA_HEAP: u32 = 4;
 /// Huge pages of 2 MiB: `len_bytes`. Needs reserved pages and `CAP_SYS_ADMIN`.
 pub const CONTIGO_HEAP_HUGE_PAGES: u32 = 5;
-/// Memory of the CPU's that CUDA pins and maps for a GPU: `gpu`, `len_bytes`, `write_combined`. Zeroed; both views begin at a multiple of 4096
-/// bytes, or of `align_bytes` where that is more. CPU and GPU share it with no copy and no cache maintenance. Its port is
-/// `contigo_port_find("cuda:0")`.
+/// Memory of the CPU's that CUDA pins and maps for a GPU: `gpu`, `len_bytes`, `write_combined`.
+/// Zeroed; both views begin at a multiple of 4096 bytes, or of `align_bytes` where that is more.
+/// CPU and GPU share it with no copy and no cache maintenance. Its port is `contigo_port_find("
+/// cuda:0")`.
 pub const CONTIGO_HEAP_CUDA: u32 = 6;
 
 /// Memory by its name, as `contigo_region_open` has it: `name`, `len_bytes`, and `device` where it
@@ -69,8 +73,8 @@ pub struct contigo_heap_options {
     pub kernel_port: contigo_kernel_port,
     /// For `CONTIGO_HEAP_CUDA`: which GPU, as CUDA counts them (`CUDA_VISIBLE_DEVICES`).
     pub gpu: u32,
-    /// For `CONTIGO_HEAP_CUDA`: 1, write-combined, for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very
-    /// slowly.
+    /// For `CONTIGO_HEAP_CUDA`: 1, write-combined, for what the CPU only writes, front to back. A
+    /// card reads it faster; the CPU reads it very slowly.
     pub write_combined: u32,
     /// For `CONTIGO_HEAP_NAMED`: the device whose memory it is; 0: the memory is opened alone.
     pub device: contigo_device,
@@ -128,10 +132,11 @@ unsafe impl Versioned for contigo_heap_stats {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its caches once. Close it with
-/// `contigo_heap_close`.
+/// Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its
+/// caches once. Close it with `contigo_heap_close`.
 ///
-/// For `CONTIGO_HEAP_CUDA` as `contigo_port_find` says; and `CONTIGO_E_CUDA` with `CUDA_ERROR_OUT_OF_MEMORY` where no more can be pinned.
+/// For `CONTIGO_HEAP_CUDA` as `contigo_port_find` says; and `CONTIGO_E_CUDA` with
+/// `CUDA_ERROR_OUT_OF_MEMORY` where no more can be pinned.
 ///
 /// # Safety
 /// `options` points to an initialised structure whose name is NULL or NUL-terminated; `heap` is
@@ -186,30 +191,34 @@ fn named(kind: &str, name: &str, device: Option<u64>, len_bytes: usize) -> Resul
     Ok(Source::Named { name: whole(kind, name)?, device, len_bytes })
 }
 
-/// Closes a heap and gives its memory back. `CONTIGO_E_STILL_USED` while a buffer, a pool or an engine has a piece of it; for ever, where a
-/// device would not stop: leak, never free, what a device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the
-/// GPU is doing; beside a kernel that does not end it stays pinned.
+/// Closes a heap and gives its memory back. `CONTIGO_E_STILL_USED` while a buffer, a pool or an
+/// engine has a piece of it; for ever, where a device would not stop: leak, never free, what a
+/// device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the GPU
+/// is doing; beside a kernel that does not end it stays pinned.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_heap_close(heap: contigo_heap) -> contigo_status {
     call(|| Heap::close(heap))
 }
 
-/// A descriptor of a dma-buf that holds the heap's whole block, for another importer: a camera's or a display's driver (V4L2, DRM) then writes or
-/// reads the same bytes, with no copy. It is the program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
+/// A descriptor of a dma-buf that holds the heap's whole block, for another importer: a camera's or
+/// a display's driver (V4L2, DRM) then writes or reads the same bytes, with no copy. It is the
+/// program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
 /// is refused.
 ///
-/// `CONTIGO_E_UNSUITABLE`: this memory is no dma-buf (huge pages, the simulated board). `CONTIGO_E_OS`: what the kernel says; errno 25, the
-/// module u-dma-buf cannot export.
+/// `CONTIGO_E_UNSUITABLE`: this memory is no dma-buf (huge pages, the simulated board).
+/// `CONTIGO_E_OS`: what the kernel says; errno 25, the module u-dma-buf cannot export.
 ///
 /// # Safety
 /// `fd` is writable.
 ///
-/// The program, for every importer: from the moment when one maps the block to the moment when it has unmapped it, no buffer of this heap is mapped
-/// (`contigo_buf_map`), a job's, a device's (`contigo_buf_to_device`), or out as a tensor, because the importer reads, writes, and maintains the
-/// caches of all of it.
+/// The program, for every importer: from the moment when one maps the block to the moment when it
+/// has unmapped it, no buffer of this heap is mapped (`contigo_buf_map`), a job's, a device's
+/// (`contigo_buf_to_device`), or out as a tensor, because the importer reads, writes, and maintains
+/// the caches of all of it.
 ///
-/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before `contigo_heap_close` and before the program
-/// ends, because then another program may open the device.
+/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before
+/// `contigo_heap_close` and before the program ends, because then another program may open the
+/// device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_heap_export(heap: contigo_heap, fd: *mut c_int) -> contigo_status {
     // SAFETY: the caller's promise.
@@ -258,8 +267,9 @@ pub unsafe extern "C" fn contigo_heap_get_stats(heap: contigo_heap, stats: *mut 
     })
 }
 
-/// The bus address through `port` of `len_bytes` bytes at `ptr`, any pointer into the heap. It is a number, and gives no right to the bytes:
-/// who may touch them is still what the buffer's owner says. `CONTIGO_E_NOT_OURS` where not all of them are the heap's.
+/// The bus address through `port` of `len_bytes` bytes at `ptr`, any pointer into the heap. It is a
+/// number, and gives no right to the bytes: who may touch them is still what the buffer's owner
+/// says. `CONTIGO_E_NOT_OURS` where not all of them are the heap's.
 ///
 /// # Safety
 /// `addr` is writable. `ptr` may be any number.
@@ -275,7 +285,8 @@ pub unsafe extern "C" fn contigo_dev_addr_of(
     unsafe { raw::answer(addr, "addr", || Ok(HEAPS.lease(heap)?.region().dev_addr_of(&get(port)?, ptr.cast(), len_bytes)?.0)) }
 }
 
-/// Where the CPU finds the byte at bus address `addr` of `port`. The byte may be a device's at this moment: do not touch it then.
+/// Where the CPU finds the byte at bus address `addr` of `port`. The byte may be a device's at this
+/// moment: do not touch it then.
 ///
 /// # Safety
 /// `ptr` is writable.

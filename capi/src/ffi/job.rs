@@ -127,10 +127,10 @@ pub unsafe extern "C" fn contigo_job_start(
     status
 }
 
-/// Waits for the end of the job, at most `timeout_us` microseconds, and takes it: the buffers are the
-/// CPU's, and what the device wrote is visible. The handle is stale then. Ends of other jobs that
-/// come meanwhile are kept for whoever takes them. `completion` is filled where the device told of
-/// the end; it may be NULL.
+/// Waits for the end of the job, at most `timeout_us` microseconds, and takes it: the buffers are
+/// the CPU's, and what the device wrote is visible. The handle is stale then. Ends of other jobs
+/// that come meanwhile are kept for whoever takes them. `completion` is filled where the device
+/// told of the end; it may be NULL.
 ///
 /// `CONTIGO_E_TIMEOUT`, `CONTIGO_E_FAULT`, `CONTIGO_E_SHORT_TRANSFER`, `CONTIGO_E_CANCELLED`: the
 /// buffers are back all the same; one whose caches could not be maintained is still a device's, and
@@ -161,9 +161,9 @@ pub unsafe extern "C" fn contigo_job_wait_device(job: contigo_job, timeout_us: u
     call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
 }
 
-/// As `contigo_job_wait`, and nothing is stopped where the time is over: `done` is 0, and the job goes
-/// on. With a time of 0 it looks once, with no wait and no system call. On an error the job has
-/// ended too where `done` is 1.
+/// As `contigo_job_wait`, and nothing is stopped where the time is over: `done` is 0, and the job
+/// goes on. With a time of 0 it looks once, with no wait and no system call. On an error the job
+/// has ended too where `done` is 1.
 ///
 /// # Safety
 /// As `contigo_job_wait`; `done` is writable.
@@ -207,10 +207,10 @@ pub extern "C" fn contigo_job_cancel(job: contigo_job) -> contigo_status {
     })
 }
 
-/// Takes the end of whichever job of the engine ended first; waits at most `timeout_us` for one. `job`
-/// is its handle, as `contigo_job_start` answered it, and stale now; 0: none has ended, and nothing
-/// was stopped. The buffers are the CPU's. An error with a `job` is that job's; the statuses are those
-/// of `contigo_job_wait`.
+/// Takes the end of whichever job of the engine ended first; waits at most `timeout_us` for one.
+/// `job` is its handle, as `contigo_job_start` answered it, and stale now; 0: none has ended, and
+/// nothing was stopped. The buffers are the CPU's. An error with a `job` is that job's; the
+/// statuses are those of `contigo_job_wait`.
 ///
 /// # Safety
 /// `job` is writable; `completion` is NULL, or points to a structure whose `struct_size` is set.

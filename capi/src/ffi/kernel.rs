@@ -38,8 +38,8 @@ unsafe impl Versioned for contigo_kernel_info {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// Reads a map: JSON, HLS's `x<name>_hw.h`, or Vivado's `.hwh`, which begin differently. The bytes are
-/// not kept. Close it with `contigo_kernel_close`. A map that is none is refused with the line.
+/// Reads a map: JSON, HLS's `x<name>_hw.h`, or Vivado's `.hwh`, which begin differently. The bytes
+/// are not kept. Close it with `contigo_kernel_close`. A map that is none is refused with the line.
 ///
 /// # Safety
 /// `map` points to `map_bytes` bytes; `kernel` is writable.
@@ -75,7 +75,8 @@ pub unsafe extern "C" fn contigo_kernel_get_info(kernel: contigo_kernel, info: *
     })
 }
 
-/// The number of the operand that the map calls `name`, for `contigo_job_start`. `CONTIGO_E_NOT_FOUND`.
+/// The number of the operand that the map calls `name`, for `contigo_job_start`.
+/// `CONTIGO_E_NOT_FOUND`.
 ///
 /// # Safety
 /// `name` is NUL-terminated; `index` is writable.
@@ -92,8 +93,8 @@ pub unsafe extern "C" fn contigo_kernel_operand(kernel: contigo_kernel, name: *c
     unsafe { raw::answer(index, "index", find) }
 }
 
-/// Puts `value` where the argument words have the scalar that the map calls `name`: one word, or two,
-/// the low one first. `args` has `args_words` words, as many as the kernel takes at least.
+/// Puts `value` where the argument words have the scalar that the map calls `name`: one word, or
+/// two, the low one first. `args` has `args_words` words, as many as the kernel takes at least.
 /// `CONTIGO_E_NOT_FOUND`: the map has no such scalar; `CONTIGO_E_ARGUMENT`: it has fewer bits than
 /// `value`. A float's bits are its value.
 ///

@@ -10,11 +10,13 @@ use core::{
     ptr,
 };
 
-/// The version of this header. It grows where a program that was compiled with an older header would not work any more, and with it the
-/// number in the shared library's name; new functions, codes and fields at the end of a structure do not change it.
+/// The version of this header. It grows where a program that was compiled with an older header
+/// would not work any more, and with it the number in the shared library's name; new functions,
+/// codes and fields at the end of a structure do not change it.
 pub const CONTIGO_ABI_VERSION: c_uint = 2;
 
-/// The ABI version of the library that is linked. Compare it with `CONTIGO_ABI_VERSION` where the library is loaded at run time.
+/// The ABI version of the library that is linked. Compare it with `CONTIGO_ABI_VERSION` where the
+/// library is loaded at run time.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_abi_version() -> c_uint {
     CONTIGO_ABI_VERSION
@@ -26,13 +28,15 @@ pub extern "C" fn contigo_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// The name of a status, such as "CONTIGO_E_STALE"; "?" for a number that is none. It is static: never free it.
+/// The name of a status, such as "CONTIGO_E_STALE"; "?" for a number that is none. It is static:
+/// never free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_status_name(status: contigo_status) -> *const c_char {
     status::name(status).as_ptr()
 }
 
-/// The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that succeeds leaves it.
+/// The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that
+/// succeeds leaves it.
 ///
 /// Writes at most `len` bytes to `buf`, the NUL included, and cuts what does not fit. Returns the
 /// text's length without the NUL, so that `contigo_last_error(NULL, 0)` asks how long it is; 0:

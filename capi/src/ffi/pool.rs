@@ -9,12 +9,14 @@ use crate::{
 };
 use contigo::Align;
 
-/// A pool: equal slots over one piece of a heap. Any number of threads may take and release at once.
+/// A pool: equal slots over one piece of a heap. Any number of threads may take and release at
+/// once.
 pub type contigo_pool = u64;
 
-/// Carves `slots` buffers of `slot_bytes` each, 1 to `CONTIGO_MAX_POOL_SLOTS`. `slot_bytes` is a multiple of the heap's cache line, so that no
-/// line has two owners. The first slot begins at a multiple of `align_bytes`, a power of two; 0: a cache line. Close it with
-/// `contigo_pool_close`; what was carved stays carved until the heap is closed.
+/// Carves `slots` buffers of `slot_bytes` each, 1 to `CONTIGO_MAX_POOL_SLOTS`. `slot_bytes` is a
+/// multiple of the heap's cache line, so that no line has two owners. The first slot begins at a
+/// multiple of `align_bytes`, a power of two; 0: a cache line. Close it with `contigo_pool_close`;
+/// what was carved stays carved until the heap is closed.
 ///
 /// # Safety
 /// `pool` is writable.
@@ -58,8 +60,9 @@ pub extern "C" fn contigo_pool_close(pool: contigo_pool) -> contigo_status {
     call(|| Pool::close(pool))
 }
 
-/// Carves one buffer of `len_bytes`, rounded up to whole cache lines, at a multiple of `align_bytes` for the CPU and for the device; 0: a
-/// cache line. For what a program plans once, such as weights. Release it with `contigo_buf_release`; its bytes stay carved until the heap
+/// Carves one buffer of `len_bytes`, rounded up to whole cache lines, at a multiple of
+/// `align_bytes` for the CPU and for the device; 0: a cache line. For what a program plans once,
+/// such as weights. Release it with `contigo_buf_release`; its bytes stay carved until the heap
 /// is closed.
 ///
 /// # Safety

@@ -17,7 +17,8 @@ use crate::{
 use contigo::{Bus, Error, Port};
 use core::{ffi::c_char, mem};
 
-/// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it can be closed at any time.
+/// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it
+/// can be closed at any time.
 pub type contigo_port = u64;
 
 /// A bus master that is bound to the kernel module `contigo`.
@@ -51,12 +52,15 @@ unsafe impl Versioned for contigo_port_options {
     const LEAST: usize = mem::offset_of!(Self, sim);
 }
 
-/// The port of a known board that is called `name`: `zynq-hp0`, `zynq-acp`, `zynq-dmac`, `cyclone-v-acp`... (`contigo boards` lists them).
-/// Close it with `contigo_port_close`. `CONTIGO_E_NOT_FOUND`: no board has one.
+/// The port of a known board that is called `name`: `zynq-hp0`, `zynq-acp`, `zynq-dmac`,
+/// `cyclone-v-acp`... (`contigo boards` lists them). Close it with `contigo_port_close`.
+/// `CONTIGO_E_NOT_FOUND`: no board has one.
 ///
-/// `cuda:0`, `cuda:1`... is a GPU's, and `cuda` the first one's: loads NVIDIA's driver and takes the GPU's primary context, the one of the CUDA
-/// runtime; both stay until the program ends. `CONTIGO_E_NO_LIBRARY`: there is no driver; `CONTIGO_E_UNSUITABLE`: it is too old; `CONTIGO_E_CUDA`:
-/// it refuses, as where there is no GPU; `CONTIGO_E_ARGUMENT`: there are fewer GPUs.
+/// `cuda:0`, `cuda:1`... is a GPU's, and `cuda` the first one's: loads NVIDIA's driver and takes
+/// the GPU's primary context, the one of the CUDA runtime; both stay until the program ends.
+/// `CONTIGO_E_NO_LIBRARY`: there is no driver; `CONTIGO_E_UNSUITABLE`: it is too old;
+/// `CONTIGO_E_CUDA`: it refuses, as where there is no GPU; `CONTIGO_E_ARGUMENT`: there are fewer
+/// GPUs.
 ///
 /// # Safety
 /// `name` is NUL-terminated; `port` is writable.
@@ -77,9 +81,9 @@ pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut conti
     }
 }
 
-/// A port of the program's own, by what the silicon's manual says. Close it with `contigo_port_close`.
-/// `CONTIGO_E_TABLE_FULL`: `CONTIGO_MAX_PORTS` are open, or the program has used
-/// `CONTIGO_MAX_PORT_NAMES` different names so far, and this is a new one.
+/// A port of the program's own, by what the silicon's manual says. Close it with
+/// `contigo_port_close`. `CONTIGO_E_TABLE_FULL`: `CONTIGO_MAX_PORTS` are open, or the program has
+/// used `CONTIGO_MAX_PORT_NAMES` different names so far, and this is a new one.
 ///
 /// # Safety
 /// `options` points to an initialised structure with a NUL-terminated name; `port` is writable.
@@ -115,8 +119,8 @@ pub extern "C" fn contigo_port_close(port: contigo_port) -> contigo_status {
     })
 }
 
-/// Opens `/dev/contigo/<name>`: a bus master that the kernel module knows (`f8003000.dma-port`). One program at a time has it. Close it with
-/// `contigo_kernel_port_close`.
+/// Opens `/dev/contigo/<name>`: a bus master that the kernel module knows (`f8003000.dma-port`).
+/// One program at a time has it. Close it with `contigo_kernel_port_close`.
 ///
 /// # Safety
 /// `name` is NUL-terminated; `port` is writable.
@@ -134,8 +138,9 @@ pub unsafe extern "C" fn contigo_kernel_port_open(name: *const c_char, port: *mu
     }
 }
 
-/// `port` as the kernel describes this device: on a bus of its own where `dma-ranges` or an IOMMU translate its addresses. Memory that is
-/// allocated for a kernel port is used through such a port. Close `seen` with `contigo_port_close`.
+/// `port` as the kernel describes this device: on a bus of its own where `dma-ranges` or an IOMMU
+/// translate its addresses. Memory that is allocated for a kernel port is used through such a port.
+/// Close `seen` with `contigo_port_close`.
 ///
 /// # Safety
 /// `seen` is writable.

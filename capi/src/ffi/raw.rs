@@ -44,7 +44,8 @@ unsafe fn struct_size<T: Versioned>(from: *const T) -> Result<usize, Misuse> {
     }
 }
 
-/// A structure of an older or newer caller: what an older one does not have is 0, what a newer one has must be 0.
+/// A structure of an older or newer caller: what an older one does not have is 0, what a newer one
+/// has must be 0.
 ///
 /// # Safety
 /// `from` is NULL, or points to as many bytes as its `struct_size` says, initialised.
@@ -75,7 +76,8 @@ pub(super) unsafe fn room<T: Versioned>(to: *const T) -> Result<(), Misuse> {
     if to.is_null() { Ok(()) } else { unsafe { struct_size(to) }.map(drop) }
 }
 
-/// Fills a structure as far as the caller knows it; `struct_size` stays. What a newer one has becomes 0.
+/// Fills a structure as far as the caller knows it; `struct_size` stays. What a newer one has
+/// becomes 0.
 ///
 /// # Safety
 /// `to` is NULL, or points to as many writable bytes as its `struct_size` says.
@@ -84,7 +86,8 @@ pub(super) unsafe fn fill<T: Versioned>(to: *mut T, value: &T) -> Result<(), Fau
     let given = unsafe { struct_size(to)? };
     let (known, size) = (given.min(mem::size_of::<T>()), mem::size_of::<usize>());
     let bytes = to.cast::<u8>();
-    // SAFETY: `known` bytes are there on both sides, the first of them `struct_size`; then up to `given` on the caller's.
+    // SAFETY: `known` bytes are there on both sides, the first of them `struct_size`; then up to
+    // `given` on the caller's.
     unsafe {
         ptr::copy_nonoverlapping(ptr::from_ref(value).cast::<u8>().add(size), bytes.add(size), known - size);
         bytes.add(known).write_bytes(0, given - known);
@@ -142,7 +145,8 @@ pub(super) unsafe fn text<'a>(text: *const c_char, what: &'static str) -> Result
 /// Bytes to read, not kept.
 ///
 /// # Safety
-/// `from` is NULL, or `len_bytes` bytes are there, initialised, and stay as they are for as long as `'a`.
+/// `from` is NULL, or `len_bytes` bytes are there, initialised, and stay as they are for as long as
+/// `'a`.
 pub(super) unsafe fn bytes<'a>(from: *const u8, len_bytes: usize, what: &'static str) -> Result<&'a [u8], Misuse> {
     match (from.is_null(), len_bytes) {
         (_, 0) => Ok(&[]),

@@ -80,8 +80,8 @@ pub unsafe extern "C" fn contigo_registers_read(registers: contigo_registers, re
 /// Writes a register; outside of the window nothing happens. `CONTIGO_E_KIND`: it is read-only.
 ///
 /// # Safety
-/// The device touches only memory that was handed to it (`contigo_buf_to_device`, or a job), whatever
-/// it does with the value: an address and a doorbell make it read and write there.
+/// The device touches only memory that was handed to it (`contigo_buf_to_device`, or a job),
+/// whatever it does with the value: an address and a doorbell make it read and write there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, reg: contigo_register, value: u32) -> contigo_status {
     call(|| {
@@ -122,9 +122,9 @@ pub unsafe extern "C" fn contigo_registers_modify(
     })
 }
 
-/// Waits until the bits `mask` of a register are `value`, at most `timeout_us`: by the interrupt where
-/// there is one, and by looking. `seen`, which may be NULL, gets what the register said last; of one
-/// that reading clears, all bits that any look saw, which are what is compared then.
+/// Waits until the bits `mask` of a register are `value`, at most `timeout_us`: by the interrupt
+/// where there is one, and by looking. `seen`, which may be NULL, gets what the register said last;
+/// of one that reading clears, all bits that any look saw, which are what is compared then.
 ///
 /// `CONTIGO_E_TIMEOUT`: they are not. Nothing was stopped.
 ///

@@ -15,7 +15,8 @@ use crate::{
 use contigo::sim::{Faults, SimBoard, SimConfig};
 use core::{ffi::c_char, mem};
 
-/// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is left to chance.
+/// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is
+/// left to chance.
 pub type contigo_sim = u64;
 
 /// What a simulated board is made of. All zero but `struct_size`: nothing goes wrong, seed 0.
@@ -73,8 +74,9 @@ pub extern "C" fn contigo_sim_close(sim: contigo_sim) -> contigo_status {
     })
 }
 
-/// A port of a simulated board: `coherent` 0, one that does not snoop the CPU's caches, as Zynq's HP0; 1, one that does, as its ACP. 32
-/// address bits, no offset. Close it with `contigo_port_close`.
+/// A port of a simulated board: `coherent` 0, one that does not snoop the CPU's caches, as Zynq's
+/// HP0; 1, one that does, as its ACP. 32 address bits, no offset. Close it with
+/// `contigo_port_close`.
 ///
 /// # Safety
 /// `port` is writable.
@@ -94,8 +96,8 @@ pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port:
     }
 }
 
-/// Puts a device on the board, as the model of what `driver` drives. It is at port 0, which does not
-/// snoop, where no other is named. Close it with `contigo_device_close`.
+/// Puts a device on the board, as the model of what `driver` drives. It is at port 0, which does
+/// not snoop, where no other is named. Close it with `contigo_device_close`.
 ///
 /// `CONTIGO_E_NOT_FOUND`: there is no such driver, or it has no model.
 ///

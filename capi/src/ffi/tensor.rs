@@ -35,11 +35,13 @@ pub struct contigo_tensor_options {
     pub reserved: u16,
     /// 1: the consumer may not write. Refused together with `legacy`, which cannot say it.
     pub read_only: u32,
-    /// 1: the data pointer is the heap's first byte, and `byte_offset` leads to the buffer; 0: the data pointer leads there itself.
+    /// 1: the data pointer is the heap's first byte, and `byte_offset` leads to the buffer; 0: the
+    /// data pointer leads there itself.
     pub keep_byte_offset: u32,
     /// 1: the form before DLPack 1.0, a `DLManagedTensor`; 0: a `DLManagedTensorVersioned`.
     pub legacy: u32,
-    /// What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256 for dlpack.h; 0: nothing.
+    /// What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256
+    /// for dlpack.h; 0: nothing.
     pub align_bytes: u32,
 }
 
@@ -71,10 +73,11 @@ unsafe impl Versioned for contigo_tensor_info {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// Lends the buffer to a framework: `tensor` is a `DLManagedTensorVersioned *`, or a `DLManagedTensor *` where `options->legacy` says so, for
-/// one consumer, which calls its deleter when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
-/// (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address (kDLExtDev), or the GPU's pointer with its number
-/// (kDLCUDA).
+/// Lends the buffer to a framework: `tensor` is a `DLManagedTensorVersioned *`, or a
+/// `DLManagedTensor *` where `options->legacy` says so, for one consumer, which calls its deleter
+/// when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
+/// (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address
+/// (kDLExtDev), or the GPU's pointer with its number (kDLCUDA).
 ///
 /// Until the deleter was called and `contigo_buf_unlend` took it back, the buffer can be neither
 /// mapped, nor given to a device, nor released: `CONTIGO_E_TENSOR_OUT`. Of a device's buffer the
@@ -84,7 +87,8 @@ unsafe impl Versioned for contigo_tensor_info {
 /// demand. `CONTIGO_E_NO_SLOTS`: `CONTIGO_MAX_TENSORS` are out.
 ///
 /// # Safety
-/// `options` points to an initialised structure with `ndim` entries in its shape; `tensor` is writable.
+/// `options` points to an initialised structure with `ndim` entries in its shape; `tensor` is
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_lend(
     buf: contigo_buf,
@@ -107,14 +111,17 @@ pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, crate::object::buf::Buf::unlend))
 }
 
-/// Which bytes of `heap` the tensor's elements are, whoever made it. `tensor` is a `DLManagedTensorVersioned *`, or where `legacy` is 1 a
-/// `DLManagedTensor *`; it stays the caller's. The bus address of its lowest element is `contigo_dev_addr_of` that byte.
+/// Which bytes of `heap` the tensor's elements are, whoever made it. `tensor` is a
+/// `DLManagedTensorVersioned *`, or where `legacy` is 1 a `DLManagedTensor *`; it stays the
+/// caller's. The bus address of its lowest element is `contigo_dev_addr_of` that byte.
 ///
-/// `CONTIGO_E_NOT_OURS`: they are elsewhere; `contigo_buf_write_tensor` copies them. `CONTIGO_E_TENSOR`: it is no tensor that the CPU can read, or not
-/// aligned to `align_bytes` (0: nothing is demanded).
+/// `CONTIGO_E_NOT_OURS`: they are elsewhere; `contigo_buf_write_tensor` copies them.
+/// `CONTIGO_E_TENSOR`: it is no tensor that the CPU can read, or not aligned to `align_bytes` (0:
+/// nothing is demanded).
 ///
 /// # Safety
-/// `tensor` is NULL or a tensor as DLPack says, and `info` points to a structure whose `struct_size` is set.
+/// `tensor` is NULL or a tensor as DLPack says, and `info` points to a structure whose
+/// `struct_size` is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_tensor_locate(
     heap: contigo_heap,
@@ -152,12 +159,14 @@ pub unsafe extern "C" fn contigo_tensor_locate(
     })
 }
 
-/// Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data that lies elsewhere. The tensor stays the
-/// caller's. `CONTIGO_E_TENSOR`: the CPU cannot read it, or its elements do not follow each other; `CONTIGO_E_OUT_OF_RANGE`: they do not fit;
+/// Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data
+/// that lies elsewhere. The tensor stays the caller's. `CONTIGO_E_TENSOR`: the CPU cannot read it,
+/// or its elements do not follow each other; `CONTIGO_E_OUT_OF_RANGE`: they do not fit;
 /// `CONTIGO_E_NOT_OURS` is never answered.
 ///
 /// # Safety
-/// `tensor` is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of which is the buffer's.
+/// `tensor` is NULL or a tensor as DLPack says, whose elements nobody writes meanwhile and none of
+/// which is the buffer's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_buf_write_tensor(buf: contigo_buf, tensor: *mut c_void, legacy: u32) -> contigo_status {
     call(|| {

@@ -1,10 +1,13 @@
 #![allow(unsafe_code, reason = "write-combined memory is the C program's promise")]
-//! GPUs: NVIDIA's driver, each GPU's context and its kernels, from their first use to the end of the program.
+//! GPUs: NVIDIA's driver, each GPU's context and its kernels, from their first use to the end of
+//! the program.
 //!
-//! They stay, because heaps, engines and jobs of any thread stand on them, the context is TVM's and `PyTorch`'s too, and a kernel that does not
-//! end would keep it anyway. What is closed gives back its own: a heap its pinned memory, an engine its stream.
+//! They stay, because heaps, engines and jobs of any thread stand on them, the context is TVM's and
+//! `PyTorch`'s too, and a kernel that does not end would keep it anyway. What is closed gives back
+//! its own: a heap its pinned memory, an engine its stream.
 //!
-//! No thread waits for another one's call of the driver: two that open the same at once both make it, and one of the two is given back.
+//! No thread waits for another one's call of the driver: two that open the same at once both make
+//! it, and one of the two is given back.
 
 use crate::{
     fault::{Fault, Misuse},

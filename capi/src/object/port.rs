@@ -9,7 +9,8 @@ use crate::{
 };
 use contigo::Port;
 
-/// Ports. A port is a handful of numbers: whoever uses one has a copy, so that it can be closed at any time.
+/// Ports. A port is a handful of numbers: whoever uses one has a copy, so that it can be closed at
+/// any time.
 pub(crate) static PORTS: Table<Port, { limits::PORTS }> = Table::new();
 
 impl Object for Port {

@@ -1,4 +1,5 @@
-//! Fixed tables in statics: every object that a C program has a handle to lives in one, from the beginning at a fixed place.
+//! Fixed tables in statics: every object that a C program has a handle to lives in one, from the
+//! beginning at a fixed place.
 
 mod guard;
 mod hold;
@@ -21,7 +22,8 @@ pub(crate) trait Object: Sized + 'static {
     const KIND: Kind;
 }
 
-/// `N` entries for objects of one kind. All of it is zeroes at first, so that it has no place in the program's file.
+/// `N` entries for objects of one kind. All of it is zeroes at first, so that it has no place in
+/// the program's file.
 pub(crate) struct Table<T, const N: usize> {
     slots: [Slot<T>; N],
 }

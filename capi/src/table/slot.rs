@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "one entry of a static table: an atomic word decides who may use the value beside it")]
-//! One entry of a static table: a value that never moves, and one atomic word that says in which life it is and who uses it.
+//! One entry of a static table: a value that never moves, and one atomic word that says in which
+//! life it is and who uses it.
 //!
 //! ```text
 //!            claim                 drop                      lease
@@ -11,7 +12,8 @@
 //!                      └──────► KEPT ─────► LIVE      a free slot of a pool; whoever claims the slot fills it
 //! ```
 //!
-//! Nothing waits here: what another thread uses at this moment is refused, so no thread can be held up by one of lower priority.
+//! Nothing waits here: what another thread uses at this moment is refused, so no thread can be held
+//! up by one of lower priority.
 
 use super::{Guard, JobHold, Lease};
 use crate::{
@@ -39,8 +41,8 @@ pub(super) const KEPT: u64 = 4;
 /// It has a handle. The users are added: at most `STATE_MASK - LIVE`.
 pub(super) const LIVE: u64 = 5;
 
-/// Attempts to change the word while other threads change it. Each failure is another thread's success, and more than so many in
-/// a row are refused rather than waited for.
+/// Attempts to change the word while other threads change it. Each failure is another thread's
+/// success, and more than so many in a row are refused rather than waited for.
 const ATTEMPTS: u32 = 1_000;
 
 /// One entry of a static table.
@@ -107,7 +109,8 @@ impl<T> Slot<T> {
         self.word.store(generation << STATE_BITS | FREE, Ordering::Release);
     }
 
-    /// The value for one call alone, in whichever life the entry is: the caller compares something in the value.
+    /// The value for one call alone, in whichever life the entry is: the caller compares something
+    /// in the value.
     pub(crate) fn lock_whichever(&'static self, kind: Kind) -> Result<Guard<T>, Misuse> {
         self.lock(kind, self.generation())
     }

@@ -1,4 +1,5 @@
-//! An allocator that counts what each thread allocates, this library and std below it included. Who has this module has it for the whole program.
+//! An allocator that counts what each thread allocates, this library and std below it included. Who
+//! has this module has it for the whole program.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},

@@ -1,4 +1,5 @@
-//! What the driver refuses, and what there is not: each has its code, and the CUDA code with its name in the text.
+//! What the driver refuses, and what there is not: each has its code, and the CUDA code with its
+//! name in the text.
 
 use super::*;
 use contigo_testkit::nvidia::{self, NoNode};
@@ -68,7 +69,8 @@ fn nvidia_s_driver_without_a_gpu() {
         let answer = said.lines().find_map(|line| line.split_once("answer: ")).map_or("", |(_, answer)| answer);
         let expected = match driver.too_old() {
             true => format!("{CONTIGO_E_UNSUITABLE} 0 cuDriverGetVersion is "),
-            // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an unknown error.
+            // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an
+            // unknown error.
             false if emulated::why().is_some() && driver.major < 500 => format!("{CONTIGO_E_CUDA} 0 cuInit: CUDA_ERROR_"),
             false => format!("{CONTIGO_E_CUDA} 0 cuInit: CUDA_ERROR_NO_DEVICE (100)"),
         };

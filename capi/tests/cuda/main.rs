@@ -1,5 +1,6 @@
-//! Pinned memory and a GPU through the functions that C calls, on a driver that stands in for NVIDIA's (`tests/fake-cuda`) and is found as that one
-//! is, by its name. What is opened of a GPU stays until the program ends: each test is a process of its own.
+//! Pinned memory and a GPU through the functions that C calls, on a driver that stands in for
+//! NVIDIA's (`tests/fake-cuda`) and is found as that one is, by its name. What is opened of a GPU
+//! stays until the program ends: each test is a process of its own.
 #![cfg(all(feature = "cuda", target_pointer_width = "64"))]
 #![allow(
     unsafe_code,

@@ -63,7 +63,8 @@ fn write_combined_memory_is_for_who_asks_for_it() {
             let heap = open_heap(&contigo_heap_options { write_combined, ..cuda_heap(0) });
             let mut context = ptr::null_mut();
             let (buf, mut flags) = (answer(|buf| unsafe { contigo_carve(heap, 64, 0, buf) }), 0);
-            // The driver aligned the first block worse than to a page, so what it knows is not where the heap begins: any byte will do for it.
+            // The driver aligned the first block worse than to a page, so what it knows is not
+            // where the heap begins: any byte will do for it.
             let (_, host, _) = try_map(buf, CONTIGO_READ);
             unsafe {
                 assert_eq!(function::<unsafe extern "C" fn(*mut *mut u8, i32) -> i32>("cuDevicePrimaryCtxRetain")(&mut context, 0), 0);

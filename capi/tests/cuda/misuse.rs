@@ -1,4 +1,5 @@
-//! What a program must not do with a GPU's memory and engine: each is a refusal, and nothing is lost.
+//! What a program must not do with a GPU's memory and engine: each is a refusal, and nothing is
+//! lost.
 
 use super::*;
 use core::ptr;

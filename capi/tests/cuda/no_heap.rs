@@ -1,4 +1,5 @@
-//! No heap: not one allocation of this library from finding the port to closing it, refusals included. The stand-in's own are not counted.
+//! No heap: not one allocation of this library from finding the port to closing it, refusals
+//! included. The stand-in's own are not counted.
 
 use super::counting::count;
 use super::*;

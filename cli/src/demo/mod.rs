@@ -1,4 +1,5 @@
-//! `contigo demo`: real handwritten digits, through real or simulated memory, on the simulated engine.
+//! `contigo demo`: real handwritten digits, through real or simulated memory, on the simulated
+//! engine.
 
 mod progress;
 mod report;
@@ -32,9 +33,10 @@ Repository, 1998, doi:10.24432/C50P49, CC BY 4.0.";
 pub(crate) struct Options {
     /// The memory, by its name
     ///
-    /// sim is the simulated board's own memory, behind caches that are not coherent. The others are this machine's real
-    /// memory, at its real addresses, with the simulated engine working on it; `contigo info` lists them. cuda is what CUDA pins for
-    /// GPU 0 or N, and the engine is that GPU.
+    /// sim is the simulated board's own memory, behind caches that are not coherent. The others are
+    /// this machine's real memory, at its real addresses, with the simulated engine working on it;
+    /// `contigo info` lists them. cuda is what CUDA pins for GPU 0 or N, and the engine is that
+    /// GPU.
     #[arg(long, alias = "heap", value_name = "NAME", default_value = "sim", value_parser = memory::memory_name)]
     memory: MemoryName,
 
@@ -54,10 +56,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PATH", default_value = "contigo-demo.png")]
     png: PathBuf,
 
-    /// Record every allocation, copy, sync and job: a table by line of the program, and a timeline in PATH
+    /// Record every allocation, copy, sync and job: a table by line of the program, and a timeline
+    /// in PATH
     ///
-    /// The timeline is in Chrome's trace event format: open it in ui.perfetto.dev or chrome://tracing. Latencies then include the
-    /// recording.
+    /// The timeline is in Chrome's trace event format: open it in ui.perfetto.dev or
+    /// chrome://tracing. Latencies then include the recording.
     #[arg(long, value_name = "PATH")]
     trace: Option<PathBuf>,
 }
@@ -142,7 +145,8 @@ fn on_board<B: Backend>(
     Ok(demo::stream(OnBoard::new(board, memory)?, board, port, tasks, outcomes, done)?)
 }
 
-/// From before the memory is opened until it has been given back. Asks the heap for nothing, unless it fails.
+/// From before the memory is opened until it has been given back. Asks the heap for nothing, unless
+/// it fails.
 fn measure(name: &MemoryName, seed: u64, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
     let device = OnceCell::new();
     let memory = memory::open(name, &device, REGION_BYTES)?;

@@ -1,4 +1,5 @@
-//! A progress bar for runs of more than a second, on a thread of its own: what it allocates is not the run's.
+//! A progress bar for runs of more than a second, on a thread of its own: what it allocates is not
+//! the run's.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::{
@@ -13,8 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks at the count.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Runs `work` on this thread; where standard error is a terminal, another thread shows how far `done` is on the way to
-/// `of`. Threads are started before `work` begins and waited for after it has ended.
+/// Runs `work` on this thread; where standard error is a terminal, another thread shows how far
+/// `done` is on the way to `of`. Threads are started before `work` begins and waited for after it
+/// has ended.
 pub(crate) fn beside<R>(done: &AtomicUsize, of: usize, work: impl FnOnce() -> R) -> R {
     if !io::stderr().is_terminal() {
         return work();

@@ -19,7 +19,8 @@ use std::{
     time::Instant,
 };
 
-/// Room for all events of the longest run, some 13 for each of 897 images, several times over: 10 MB, taken before the run.
+/// Room for all events of the longest run, some 13 for each of 897 images, several times over: 10
+/// MB, taken before the run.
 const MAX_EVENTS: usize = 100_000;
 /// More than the demo has lines that call the runtime.
 const MAX_SITES: usize = 128;
@@ -94,7 +95,8 @@ impl Trace {
         rows.into_iter().map(row).collect()
     }
 
-    /// Writes the timeline in Chrome's trace event format, which Perfetto (ui.perfetto.dev) and chrome://tracing show.
+    /// Writes the timeline in Chrome's trace event format, which Perfetto (ui.perfetto.dev) and
+    /// chrome://tracing show.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
         let timeline = json!({
             "traceEvents": self.timeline(),

@@ -15,8 +15,8 @@ use contigo::{
     sim::SimBoard,
 };
 
-/// An engine that leaves the last byte of every copy but the shortest, from the tenth on; or one whose driver asks the heap for
-/// something, in its tenth job.
+/// An engine that leaves the last byte of every copy but the shortest, from the tenth on; or one
+/// whose driver asks the heap for something, in its tenth job.
 struct Broken<A> {
     inner: A,
     jobs: u32,
@@ -102,7 +102,8 @@ fn a_broken_engine_fails_the_test_and_the_failure_says_how_to_meet_it_again() ->
     assert!(text.contains("no interrupt: polled only") && text.contains("FAILED: polled: "), "{text}");
     let why = why(&failed);
     assert!(why.contains("seed 3, job ") && why.contains("where a job wrote"), "{why}");
-    // It shows again with as many jobs as it says, and not before the first that is broken, which is the tenth.
+    // It shows again with as many jobs as it says, and not before the first that is broken, which
+    // is the tenth.
     let number = why.rsplit_once("(again: --jobs ").and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
     let number: u64 = number.ok_or(Failure::NotCounting)?;
     assert!(number >= 10, "{why}");

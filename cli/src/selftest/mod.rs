@@ -1,5 +1,6 @@
-//! `contigo selftest`: do memory, addresses, caches and interrupts of this board work together? Nothing but a DMA engine that
-//! the board already has is needed; on a machine with none the simulated one stands in, and the report says so.
+//! `contigo selftest`: do memory, addresses, caches and interrupts of this board work together?
+//! Nothing but a DMA engine that the board already has is needed; on a machine with none the
+//! simulated one stands in, and the report says so.
 
 #[cfg(test)]
 mod broken;
@@ -74,7 +75,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
     jobs: Option<u64>,
 
-    /// How the engine reaches memory, where this board is not one that Contigo knows: a name from contigo boards
+    /// How the engine reaches memory, where this board is not one that Contigo knows: a name from
+    /// contigo boards
     #[arg(long, value_name = "PORT")]
     port: Option<String>,
 
@@ -82,7 +84,8 @@ pub(crate) struct Options {
     #[arg(long)]
     lab_port: bool,
 
-    /// The physical address of the engine's registers, through /dev/mem: no interrupt, and nobody is asked who else uses them
+    /// The physical address of the engine's registers, through /dev/mem: no interrupt, and nobody
+    /// is asked who else uses them
     #[arg(long, value_name = "ADDR", value_parser = address)]
     dev_mem: Option<u64>,
 

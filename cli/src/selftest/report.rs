@@ -107,7 +107,8 @@ fn reasons(engine: &Chosen, outcome: &Outcome) -> Vec<String> {
         }
     }
     if let Some(stopped) = outcome.stopped {
-        // Two engines refuse the same memory: one when it is opened, for its own program, one when a job starts.
+        // Two engines refuse the same memory: one when it is opened, for its own program, one when
+        // a job starts.
         let advice = match (stopped.error, engine) {
             (contigo::Error::CannotSync { .. }, engine) if !engine.is_simulated() && !engine.lab_port => {
                 " (in an emulator, which has no caches, --lab-port)"

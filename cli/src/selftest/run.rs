@@ -18,7 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy machine.
+/// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy
+/// machine.
 const JOB_TIMEOUT: Timeout = Timeout::ms(5_000);
 
 /// What is to be done.
@@ -186,7 +187,8 @@ where
     let share = task.time.map(|time| time / if line.mode().is_some() { 2 } else { 1 });
     let (mut rows, mut tried, mut stopped) = (Vec::with_capacity(2), Tried::default(), None);
     for (name, mode) in modes {
-        // Each mode is the same jobs, from the first: so `--jobs` meets a failure again that a time had met.
+        // Each mode is the same jobs, from the first: so `--jobs` meets a failure again that a time
+        // had met.
         exerciser.restart()?;
         let came = line.came();
         let begun = Instant::now();

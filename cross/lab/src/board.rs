@@ -47,7 +47,8 @@ pub(crate) struct Description {
     /// What root does in the guest before the tests: a script beside this file.
     #[serde(default = "setup")]
     pub(crate) setup: String,
-    /// Run the tests of the kernel module once more as a 32-bit program: on a 64-bit kernel that can.
+    /// Run the tests of the kernel module once more as a 32-bit program: on a 64-bit kernel that
+    /// can.
     #[serde(default)]
     pub(crate) also_32_bit: bool,
     /// For `cargo lab list`: what there is to be tested.
@@ -123,7 +124,8 @@ impl Board {
         files(boards)?.into_iter().map(|(name, file)| Self::read(name, &file)).collect()
     }
 
-    /// The boards of these names; all of them where none is named. An unknown name lists those that exist.
+    /// The boards of these names; all of them where none is named. An unknown name lists those that
+    /// exist.
     pub(crate) fn named(boards: &Path, wanted: &[String]) -> Result<Vec<Self>> {
         let files = files(boards)?;
         if let Some(unknown) = wanted.iter().find(|name| !files.contains_key(*name)) {

@@ -17,15 +17,16 @@ use std::{path::PathBuf, process::ExitCode};
 
 /// Real kernels and real DMA engines on emulated boards
 ///
-/// Kernels, sources and packages are kept in $CONTIGO_CACHE, else in ~/.cache/contigo; all of it may be deleted.
-/// Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted.
+/// Kernels, sources and packages are kept in $CONTIGO_CACHE, else in ~/.cache/contigo; all of it
+/// may be deleted. Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "lab", bin_name = "cargo lab", version, arg_required_else_help = true)]
 struct Cli {
     /// The folder with a folder for each board; the lab runs each FOLDER/lab/NAME.toml there
     #[arg(long = "boards", global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"), hide_default_value = true)]
     folder: PathBuf,
-    /// The folder with the sources of the kernel module contigo, which is built for every kernel that is built here
+    /// The folder with the sources of the kernel module contigo, which is built for every kernel
+    /// that is built here
     #[arg(long, global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-helpers"), hide_default_value = true)]
     kernel_helpers: PathBuf,
     #[command(subcommand)]
@@ -36,14 +37,16 @@ struct Cli {
 enum Command {
     /// Check that every program is there; as root on a machine with apt, install what is missing
     Setup(commands::setup::Options),
-    /// Build or download the kernel of a board, once: it is kept by the hash of its source, configuration and compiler
+    /// Build or download the kernel of a board, once: it is kept by the hash of its source,
+    /// configuration and compiler
     ///
-    /// For a kernel that is built here, the module contigo is built too, and checked: one warning of the compiler, sparse or checkpatch
-    /// is an error.
+    /// For a kernel that is built here, the module contigo is built too, and checked: one warning
+    /// of the compiler, sparse or checkpatch is an error.
     Kernel(commands::kernel::Options),
     /// Boot boards, run the board tests and the demo on each, and print one table
     ///
-    /// With CONTIGO_MODULES=DIR in the environment, DIR/*.ko, or DIR/BOARD/*.ko where that folder exists, are loaded first.
+    /// With CONTIGO_MODULES=DIR in the environment, DIR/*.ko, or DIR/BOARD/*.ko where that folder
+    /// exists, are loaded first.
     Test(commands::test::Options),
     /// Boot a board with the same programs in /bin, and open a shell in it
     Shell(commands::shell::Options),

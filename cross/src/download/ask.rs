@@ -22,8 +22,8 @@ impl Packages<'_> {
         Ok(candidate.filter(|version| *version != "(none)").map(str::to_owned))
     }
 
-    /// `package` and all that it needs, and what that needs in turn. Where apt has no lists, everything that somebody put into
-    /// the cache's `packages/` for this architecture.
+    /// `package` and all that it needs, and what that needs in turn. Where apt has no lists,
+    /// everything that somebody put into the cache's `packages/` for this architecture.
     pub fn with_all_it_needs(&self, package: &str) -> Result<Vec<String>> {
         if let Err(error) = self.update(package) {
             let by_hand: Vec<_> = self.by_hand("")?.into_iter().map(|(name, _)| name).collect();
@@ -32,7 +32,8 @@ impl Packages<'_> {
         let log = self.log("depends")?;
         let ask = self.apt("apt-cache", format!("looking for what {package} needs"))?;
         let answer = ask.arg("depends").args(NEEDED_ONLY).arg(package).output(&log)?;
-        // Names begin their lines; what each needs is indented; `<name>` is no package but what several offer to be.
+        // Names begin their lines; what each needs is indented; `<name>` is no package but what
+        // several offer to be.
         Ok(answer.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_alphanumeric())).map(str::to_owned).collect())
     }
 }

@@ -1,8 +1,10 @@
-//! Debian's Rust for the boards: its standard libraries for foreign processors, unpacked beside its own compiler.
+//! Debian's Rust for the boards: its standard libraries for foreign processors, unpacked beside its
+//! own compiler.
 //!
-//! Debian builds one standard library for each of its architectures, and a `rustc` can only use what it was built together with.
-//! So the version must be the same to the letter. Where the `rustc` in use is Debian's, its libraries are added; where it is
-//! not, Debian's `rustc` comes along. Nothing is installed: `rust/` in the cache has
+//! Debian builds one standard library for each of its architectures, and a `rustc` can only use
+//! what it was built together with. So the version must be the same to the letter. Where the
+//! `rustc` in use is Debian's, its libraries are added; where it is not, Debian's `rustc` comes
+//! along. Nothing is installed: `rust/` in the cache has
 //!
 //! | folder | what is in it |
 //! |---|---|
@@ -27,8 +29,8 @@ use std::{
 /// The oldest Rust that builds Contigo: `rust-version` in `Cargo.toml`.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// Debian's packages of the compiler, and of the standard library beside each. The first is newer on stable releases: it is kept
-/// up with the browsers.
+/// Debian's packages of the compiler, and of the standard library beside each. The first is newer
+/// on stable releases: it is kept up with the browsers.
 const COMPILERS: [(&str, &str); 2] = [("rustc-web", "libstd-rust-web-dev"), ("rustc", "libstd-rust-dev")];
 
 /// What every machine that can link has, and what must agree with the machine's own loader.
@@ -83,7 +85,8 @@ pub(super) fn is_current(cache: &CacheDir) -> Result<bool> {
     Ok(rustc.is_file() && said_by(cache, &rustc).is_ok_and(|said| said == made_for))
 }
 
-/// Makes the sysroot for these targets, from what Debian has. `installed` is the compiler in use, where that is Debian's.
+/// Makes the sysroot for these targets, from what Debian has. `installed` is the compiler in use,
+/// where that is Debian's.
 ///
 /// The error says which package cannot be had, and for which architecture.
 pub fn make(cache: &CacheDir, wanted: &[&Target], installed: Option<&Installed>) -> Result<PathBuf> {
@@ -144,7 +147,8 @@ fn newest(from: &Packages<'_>, architecture: &str) -> Result<(&'static str, &'st
     Err(Failure::NoPackage { package: "rustc".into(), architecture: architecture.into(), reason }.into())
 }
 
-/// Unpacks the standard library of `target`, in the version of `compiler`, where an earlier run has not.
+/// Unpacks the standard library of `target`, in the version of `compiler`, where an earlier run has
+/// not.
 fn std_of(cache: &CacheDir, compiler: &Compiler, target: &Target) -> Result<()> {
     let name = format!("rust/std-{}", target.debian);
     if fs::read_to_string(cache.path().join(&name).join(VERSION)).is_ok_and(|version| version == compiler.version) {
@@ -209,7 +213,8 @@ fn compose(cache: &CacheDir, compiler: &Compiler) -> Result<PathBuf> {
     Ok(staging.commit()?.join("bin"))
 }
 
-/// A program that runs `program` with the sysroot. What cargo puts into LD_LIBRARY_PATH stays there.
+/// A program that runs `program` with the sysroot. What cargo puts into LD_LIBRARY_PATH stays
+/// there.
 fn wrapper(sysroot: &Path, program: &Path, libraries: Option<&Path>) -> String {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
     let found = libraries

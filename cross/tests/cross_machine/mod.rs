@@ -1,4 +1,5 @@
-//! A machine that has only what a test gives it: a `PATH` of its own, a cache of its own, and sources to build.
+//! A machine that has only what a test gives it: a `PATH` of its own, a cache of its own, and
+//! sources to build.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use contigo_testkit::emulated;
@@ -38,7 +39,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// With a cargo that says where the sources are, and builds by copying `fixtures/<triple>` to where the program would be.
+    /// With a cargo that says where the sources are, and builds by copying `fixtures/<triple>` to
+    /// where the program would be.
     pub(crate) fn new() -> Result<Self, Box<dyn Error>> {
         let machine = Self { folder: TempDir::new()? };
         for name in ["bin", "cache", "sources", "fixtures", "std", "home"] {
@@ -53,7 +55,8 @@ impl Machine {
             "packages": [{"name": "contigo-cli", "version": "9.8.7"}],
         });
         let root = machine.folder.path().display().to_string();
-        // It goes by the arguments, as cargo does, and stops where cargo would take flags from somewhere else.
+        // It goes by the arguments, as cargo does, and stops where cargo would take flags from
+        // somewhere else.
         let builds = format!(
             r#"[ -z "$RUSTFLAGS$CARGO_ENCODED_RUSTFLAGS" ] || {{ echo 'error: RUSTFLAGS is set'; exit 1; }}
 while [ $# -gt 0 ]; do case $1 in --target) triple=$2;; --profile) profile=$2;; --bin) programs="$programs $2";; esac; shift; done
@@ -95,7 +98,8 @@ for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/t
         Ok(fs::rename(self.path("zigbuild"), bin.join("cargo-zigbuild"))?)
     }
 
-    /// What a build for `triple` gives: with `.2.27` the one for the boards' C library, without the static one.
+    /// What a build for `triple` gives: with `.2.27` the one for the boards' C library, without the
+    /// static one.
     pub(crate) fn builds(&self, triple: &str, program: &[u8]) -> Outcome {
         Ok(fs::write(self.path("fixtures").join(triple), program)?)
     }
@@ -126,8 +130,9 @@ for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/t
     }
 }
 
-/// The smallest 64-bit program file for `machine` that needs a version of the C library: headers, `.dynstr`, `.gnu.version_r`.
-/// The reader takes the class from the file, so a processor of 32 bits may be in it too.
+/// The smallest 64-bit program file for `machine` that needs a version of the C library: headers,
+/// `.dynstr`, `.gnu.version_r`. The reader takes the class from the file, so a processor of 32 bits
+/// may be in it too.
 pub(crate) fn program(machine: u16, needs: Option<&str>, is_dynamic: bool) -> Vec<u8> {
     const HEADER: u64 = 64;
     const PART: u64 = 56;
@@ -147,7 +152,8 @@ pub(crate) fn program(machine: u16, needs: Option<&str>, is_dynamic: bool) -> Ve
     // One part: PT_INTERP, or PT_NOTE.
     word(&mut file, &[if is_dynamic { 3 } else { 4 }, 4]);
     long(&mut file, &[0; 6]);
-    // Elf64_Verneed { version 1, one entry, file "libc.so.6", aux at 16 }, Elf64_Vernaux { hash, flags, other, name at 11, no next }.
+    // Elf64_Verneed { version 1, one entry, file "libc.so.6", aux at 16 }, Elf64_Vernaux { hash,
+    // flags, other, name at 11, no next }.
     half(&mut file, &[1, 1]);
     word(&mut file, &[1, 16, 0]);
     word(&mut file, &[0]);
@@ -155,7 +161,8 @@ pub(crate) fn program(machine: u16, needs: Option<&str>, is_dynamic: bool) -> Ve
     word(&mut file, &[11, 0]);
     file.extend(strings.as_bytes());
     file.resize(usize::try_from(sections).unwrap_or(0), 0);
-    // Section headers: none; SHT_STRTAB; SHT_GNU_verneed with its strings in section 1, and one library.
+    // Section headers: none; SHT_STRTAB; SHT_GNU_verneed with its strings in section 1, and one
+    // library.
     let section = |file: &mut Vec<u8>, kind: u32, at: u64, size: u64, link: u32, info: u32| {
         word(file, &[0, kind]);
         long(file, &[0, 0, at, size]);

@@ -1,4 +1,5 @@
-//! What happens to one sum, in one place: the simulated engine and a program's own reference agree by using it.
+//! What happens to one sum, in one place: the simulated engine and a program's own reference agree
+//! by using it.
 
 use crate::Output;
 

@@ -9,7 +9,8 @@ use contigo::{
 };
 use core::ffi::CStr;
 
-/// The kernels of `kernels/gemm8.cu`, as PTX for compute capability 5.3 and newer; `kernels/README.md` says how it is made.
+/// The kernels of `kernels/gemm8.cu`, as PTX for compute capability 5.3 and newer;
+/// `kernels/README.md` says how it is made.
 pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../kernels/gemm8.ptx"), "\0").as_bytes()) {
     Ok(text) => text,
     Err(_) => c"",

@@ -232,8 +232,8 @@ impl Default for Gemm8Model {
     }
 }
 
-// SAFETY: it reads and writes only at its pointers, in `multiply` and while it is stuck; `AP_DONE` and `AP_IDLE` rise in `finish`,
-// after which there is no job, and nothing is touched without one.
+// SAFETY: it reads and writes only at its pointers, in `multiply` and while it is stuck; `AP_DONE`
+// and `AP_IDLE` rise in `finish`, after which there is no job, and nothing is touched without one.
 unsafe impl Model for Gemm8Model {
     const WINDOW_BYTES: usize = regs::WINDOW_BYTES;
 

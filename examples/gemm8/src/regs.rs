@@ -10,7 +10,8 @@ pub const WINDOW_BYTES: usize = 0x90;
 pub const POINTER_ALIGN: usize = 64;
 /// `n` and `k` are multiples of this: the width of the array.
 pub const TILE: u32 = 16;
-/// The most rows or columns: |sum of 4,096 products of int8| ≤ 2²⁶, and a row of A fits the engine's buffer.
+/// The most rows or columns: |sum of 4,096 products of int8| ≤ 2²⁶, and a row of A fits the
+/// engine's buffer.
 pub const DIM_MAX: u32 = 4096;
 
 /// UG1399, 0x00: control. AP_START is set by writing; AP_DONE and AP_READY clear when read.
@@ -72,14 +73,15 @@ pub const STATUS_ABORTED: u32 = 1 << 4;
 /// "GM8" and version 1.
 pub const ID_VALUE: u32 = 0x474D_3801;
 
-/// Does a value of CTRL say that the job is done? All ones is what a device that is gone answers: no.
+/// Does a value of CTRL say that the job is done? All ones is what a device that is gone answers:
+/// no.
 #[must_use]
 pub const fn is_done(ctrl: u32) -> bool {
     ctrl & AP_DONE != 0 && ctrl != u32::MAX
 }
 
-/// CTRL: what says that the engine touches nothing, where it is [`AP_IDLE`] alone. AP_START makes all ones, which is what a device that
-/// is gone answers, another value.
+/// CTRL: what says that the engine touches nothing, where it is [`AP_IDLE`] alone. AP_START makes
+/// all ones, which is what a device that is gone answers, another value.
 pub const IDLE_MASK: u32 = AP_IDLE | AP_START;
 
 /// Does a value of CTRL say that the engine touches nothing?

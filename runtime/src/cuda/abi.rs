@@ -1,8 +1,9 @@
 //! The driver API's functions and numbers that the runtime uses.
 //!
-//! Source: NVIDIA's `cuda.h` and CUDA Driver API reference. The `_v2` of a name is the one that the header's macros choose for 64-bit addresses.
-//! `tests/tests/cuda/header.rs` reads this file and compares all of it with the headers of CUDA 11.8, 12.9 and 13.5.
-//! A result is a plain number here: a newer driver may answer one that this list does not have.
+//! Source: NVIDIA's `cuda.h` and CUDA Driver API reference. The `_v2` of a name is the one that the
+//! header's macros choose for 64-bit addresses. `tests/tests/cuda/header.rs` reads this file and
+//! compares all of it with the headers of CUDA 11.8, 12.9 and 13.5. A result is a plain number
+//! here: a newer driver may answer one that this list does not have.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -117,7 +118,8 @@ pub(super) const NOT_READY: CuResult = 600;
 /// `CUDA_ERROR_INVALID_CONTEXT`.
 pub(super) const INVALID_CONTEXT: CuResult = 201;
 
-/// What `cuda.h` calls a result; `"an error that cuda.h 13 does not have"` for a number that is none.
+/// What `cuda.h` calls a result; `"an error that cuda.h 13 does not have"` for a number that is
+/// none.
 ///
 /// ```
 /// assert_eq!(contigo::cuda::code_name(700), "CUDA_ERROR_ILLEGAL_ADDRESS");

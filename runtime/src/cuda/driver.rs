@@ -9,7 +9,8 @@ use core::{
 };
 use libloading::Library;
 
-/// NVIDIA's driver: `libcuda.so.1`, loaded and initialised. It stays loaded until the program ends, because it may have threads.
+/// NVIDIA's driver: `libcuda.so.1`, loaded and initialised. It stays loaded until the program ends,
+/// because it may have threads.
 pub struct Cuda {
     pub(super) api: Api,
     version: u32,
@@ -24,9 +25,11 @@ impl Cuda {
     /// # Errors
     /// - [`Error::NoLibrary`]: there is no driver, or it is not where the loader looks.
     /// - [`Error::Unsuitable`]: it is older than [`OLDEST`](Self::OLDEST), or lacks a function.
-    /// - [`Error::Cuda`] with `cuInit`: 100, there is no GPU; 803, the kernel's part of the driver is of another version.
+    /// - [`Error::Cuda`] with `cuInit`: 100, there is no GPU; 803, the kernel's part of the driver
+    ///   is of another version.
     pub fn load() -> Result<Self> {
-        // SAFETY: the name is NVIDIA's driver's, which the loader finds where the system's owner put it.
+        // SAFETY: the name is NVIDIA's driver's, which the loader finds where the system's owner
+        // put it.
         unsafe { Self::load_from(c"libcuda.so.1") }
     }
 
@@ -36,7 +39,8 @@ impl Cuda {
     /// As [`load`](Self::load).
     ///
     /// # Safety
-    /// The file is NVIDIA's driver, or behaves as its reference says; and it is the only one in this program: its GPUs are numbered.
+    /// The file is NVIDIA's driver, or behaves as its reference says; and it is the only one in
+    /// this program: its GPUs are numbered.
     pub unsafe fn load_from(file: &CStr) -> Result<Self> {
         const UPDATE: &str = "it is not there in this driver: update NVIDIA's driver";
         // SAFETY: the caller's promise.
@@ -100,7 +104,8 @@ struct Look<'l>(&'l Library);
 impl Look<'_> {
     /// The first of `names` that is there. `F` is the function's type, by `abi.rs`.
     fn up<F: Copy>(&self, names: &[&'static CStr]) -> Option<F> {
-        // SAFETY: `F` is that function's type in `cuda.h`, which `functions!` repeats, and the library is never unloaded.
+        // SAFETY: `F` is that function's type in `cuda.h`, which `functions!` repeats, and the
+        // library is never unloaded.
         names.iter().find_map(|name| unsafe { self.0.get::<F>(*name) }.ok().map(|symbol| *symbol))
     }
 }

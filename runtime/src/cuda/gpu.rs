@@ -15,8 +15,8 @@ use core::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// One GPU, and the context in which everything of it is done. Any thread may use it: each call makes the context current for as long as
-/// it takes, and leaves the thread's own as it was.
+/// One GPU, and the context in which everything of it is done. Any thread may use it: each call
+/// makes the context current for as long as it takes, and leaves the thread's own as it was.
 pub struct Gpu<'c> {
     cuda: &'c Cuda,
     context: CuContext,
@@ -24,9 +24,11 @@ pub struct Gpu<'c> {
     facts: GpuFacts,
     /// Was the primary context retained, or is somebody else's in use?
     retained: bool,
-    /// What was made here and not given back: blocks of memory, and kernels, which may be forgotten.
+    /// What was made here and not given back: blocks of memory, and kernels, which may be
+    /// forgotten.
     out: AtomicUsize,
-    /// Kernels that did not end when they should have: what waits for the whole context would wait for them.
+    /// Kernels that did not end when they should have: what waits for the whole context would wait
+    /// for them.
     hung: AtomicUsize,
 }
 
@@ -43,7 +45,8 @@ pub struct GpuFacts {
     pub integrated: bool,
     /// Are atomic operations of CPU and GPU on the same word atomic to each other?
     pub host_native_atomics: bool,
-    /// Is registered memory's address the same for both? Nothing here relies on it: the address is asked for.
+    /// Is registered memory's address the same for both? Nothing here relies on it: the address is
+    /// asked for.
     pub host_pointer_for_registered: bool,
     /// Can it use the CPU's memory at all?
     pub can_map_host_memory: bool,
@@ -52,8 +55,9 @@ pub struct GpuFacts {
 }
 
 impl GpuFacts {
-    /// Are the CPU's accesses to pinned memory uncached? So on integrated GPUs below compute capability 7.2 (Nano, TX2): reading it byte by
-    /// byte is slow, copy it out or keep to writing. (CUDA for Tegra, "Memory Types".)
+    /// Are the CPU's accesses to pinned memory uncached? So on integrated GPUs below compute
+    /// capability 7.2 (Nano, TX2): reading it byte by byte is slow, copy it out or keep to writing.
+    /// (CUDA for Tegra, "Memory Types".)
     #[must_use]
     pub const fn cpu_uncached(&self) -> bool {
         let (major, minor) = self.compute_capability;
@@ -62,7 +66,8 @@ impl GpuFacts {
 }
 
 impl<'c> Gpu<'c> {
-    /// GPU number `ordinal`, with its primary context, which is the one that the CUDA runtime, TVM and `PyTorch` use.
+    /// GPU number `ordinal`, with its primary context, which is the one that the CUDA runtime, TVM
+    /// and `PyTorch` use.
     ///
     /// # Errors
     /// [`Error::Argument`]: there are fewer. [`Error::Unsuitable`]: it cannot use the CPU's memory. [`Error::Cuda`].
@@ -86,8 +91,9 @@ impl<'c> Gpu<'c> {
     /// [`Error::Cuda`] with `cuCtxGetCurrent` and 201: none is. As [`primary`](Self::primary).
     ///
     /// # Safety
-    /// The context is not destroyed while this value lives; nor ever where [`is_in_use`](Self::is_in_use) says `true` just before it is dropped,
-    /// because what was leaked may still be used.
+    /// The context is not destroyed while this value lives; nor ever where
+    /// [`is_in_use`](Self::is_in_use) says `true` just before it is dropped, because what was
+    /// leaked may still be used.
     pub unsafe fn adopt(cuda: &'c Cuda) -> Result<Self> {
         let (mut context, mut device) = (ptr::null_mut(), 0);
         // SAFETY: the pointer is a reference.
@@ -131,7 +137,8 @@ impl<'c> Gpu<'c> {
 
     /// Calls the driver with this context current, and leaves the thread's own as it was.
     pub(super) fn within<T>(&self, act: impl FnOnce(&Api) -> Result<T>) -> Result<T> {
-        // SAFETY: the context is one until this value is dropped: retained, or as `adopt`'s caller promised.
+        // SAFETY: the context is one until this value is dropped: retained, or as `adopt`'s caller
+        // promised.
         check("cuCtxPushCurrent", unsafe { (self.cuda.api.context_push)(self.context) })?;
         // Nobody else's code runs in `act`, so that it does not panic.
         let done = act(&self.cuda.api);
@@ -168,7 +175,8 @@ impl<'c> Gpu<'c> {
         }
     }
 
-    /// Does a kernel not end? Then what waits for the whole context (freeing memory, unloading) might wait for ever, and is not called.
+    /// Does a kernel not end? Then what waits for the whole context (freeing memory, unloading)
+    /// might wait for ever, and is not called.
     pub(super) fn is_hung(&self) -> bool {
         self.hung.load(Ordering::Acquire) != 0
     }
@@ -212,8 +220,8 @@ fn facts(cuda: &Cuda, ordinal: u32, device: CuDevice) -> Result<GpuFacts> {
 }
 
 impl Drop for Gpu<'_> {
-    /// Gives the context back; or keeps it for ever where memory was leaked, because a kernel may still write there, and the end of a context
-    /// waits for its kernels.
+    /// Gives the context back; or keeps it for ever where memory was leaked, because a kernel may
+    /// still write there, and the end of a context waits for its kernels.
     fn drop(&mut self) {
         if self.retained && !self.is_in_use() {
             // SAFETY: retained once in `primary`, released once, and nothing of it is left.
@@ -222,8 +230,8 @@ impl Drop for Gpu<'_> {
     }
 }
 
-// SAFETY: a context may be current on any number of threads, and the driver's functions may be called from all of them (CUDA C++ Programming
-// Guide, "Context"); what is in here does not change.
+// SAFETY: a context may be current on any number of threads, and the driver's functions may be
+// called from all of them (CUDA C++ Programming Guide, "Context"); what is in here does not change.
 unsafe impl Send for Gpu<'_> {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Gpu<'_> {}

@@ -21,15 +21,19 @@ use core::{
     sync::atomic::{Ordering, fence},
 };
 
-/// The CPU's memory, pinned and mapped for a GPU: a [`Backend`] of which CPU and GPU have a view each, with nothing copied between.
+/// The CPU's memory, pinned and mapped for a GPU: a [`Backend`] of which CPU and GPU have a view
+/// each, with nothing copied between.
 ///
-/// **Alignment.** What is asked for, in both views, 64 bytes at least: where the driver's pointer is less aligned, a little more is allocated.
+/// **Alignment.** What is asked for, in both views, 64 bytes at least: where the driver's pointer
+/// is less aligned, a little more is allocated.
 ///
-/// **Whose it is.** This value's, until it is dropped; then it is given back to the driver, or leaked beside a kernel that hangs, for which the driver
-/// may wait. A [`Region`](crate::Region) over it leaks it while anything of it is out.
+/// **Whose it is.** This value's, until it is dropped; then it is given back to the driver, or
+/// leaked beside a kernel that hangs, for which the driver may wait. A [`Region`](crate::Region)
+/// over it leaks it while anything of it is out.
 ///
 /// # References
-/// CUDA Driver API, `cuMemHostAlloc`, `cuMemHostRegister`, `cuMemHostGetDevicePointer`, `cuPointerGetAttributes`; CUDA for Tegra.
+/// CUDA Driver API, `cuMemHostAlloc`, `cuMemHostRegister`, `cuMemHostGetDevicePointer`,
+/// `cuPointerGetAttributes`; CUDA for Tegra.
 pub struct CudaHost<'g> {
     gpu: &'g Gpu<'g>,
     /// What the driver knows it by: the first byte of the allocation, or of what was registered.
@@ -48,29 +52,32 @@ enum Kind {
 }
 
 impl<'g> CudaHost<'g> {
-    /// Allocates `len_bytes`, rounded up to whole lines of 64, zeroed, pinned, and mapped for all GPUs of the program. Both views begin at
-    /// a multiple of `align`.
+    /// Allocates `len_bytes`, rounded up to whole lines of 64, zeroed, pinned, and mapped for all
+    /// GPUs of the program. Both views begin at a multiple of `align`.
     ///
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or not within an address space.
-    /// - [`Error::Cuda`] with `cuMemHostAlloc`: 2, there is no such memory, or no more may be pinned. A code of 700 or above is an earlier
-    ///   kernel's failure: the context is lost.
-    /// - [`Error::Misaligned`]: the GPU's view is, where the CPU's is not. [`Error::AttributeNonsense`]: the driver says that the memory
-    ///   is something else.
+    /// - [`Error::Cuda`] with `cuMemHostAlloc`: 2, there is no such memory, or no more may be
+    ///   pinned. A code of 700 or above is an earlier kernel's failure: the context is lost.
+    /// - [`Error::Misaligned`]: the GPU's view is, where the CPU's is not.
+    ///   [`Error::AttributeNonsense`]: the driver says that the memory is something else.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn allocate(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align) -> Result<Self> {
         Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP)
     }
 
-    /// As [`allocate`](Self::allocate), write-combined: for what the CPU only writes, front to back. A card reads it faster; the CPU reads it very
-    /// slowly. (On x86-64 it is `WC`, on Arm Normal Non-cacheable.)
+    /// As [`allocate`](Self::allocate), write-combined: for what the CPU only writes, front to
+    /// back. A card reads it faster; the CPU reads it very slowly. (On x86-64 it is `WC`, on Arm
+    /// Normal Non-cacheable.)
     ///
     /// # Errors
     /// As [`allocate`](Self::allocate).
     ///
     /// # Safety
-    /// Whoever writes to a buffer of it and lets another thread of the CPU read it calls `core::sync::atomic::fence(SeqCst)` between: on x86-64 a
-    /// release store does not order write-combined stores before it (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need nothing: the engine's barrier is one.
+    /// Whoever writes to a buffer of it and lets another thread of the CPU read it calls
+    /// `core::sync::atomic::fence(SeqCst)` between: on x86-64 a release store does not order
+    /// write-combined stores before it (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need nothing: the
+    /// engine's barrier is one.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn allocate_write_combined(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align) -> Result<Self> {
         Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP | WRITE_COMBINED)
@@ -111,20 +118,23 @@ impl<'g> CudaHost<'g> {
         Ok(this)
     }
 
-    /// Pins and maps memory that the program has already. [`unregister`](Self::unregister) gives it back, as long as no region was made of this value;
-    /// dropping it lets the driver go of it, and then nobody has it.
+    /// Pins and maps memory that the program has already. [`unregister`](Self::unregister) gives it
+    /// back, as long as no region was made of this value; dropping it lets the driver go of it, and
+    /// then nobody has it.
     ///
-    /// A region wants whole lines of 64 bytes, and refuses what does not begin and end there. A program that forks (`std::process::Command` may) on a
-    /// kernel before 5.12 loses the sight of what the GPU does to memory that was registered: the pages become the child's.
+    /// A region wants whole lines of 64 bytes, and refuses what does not begin and end there. A
+    /// program that forks (`std::process::Command` may) on a kernel before 5.12 loses the sight of
+    /// what the GPU does to memory that was registered: the pages become the child's.
     ///
     /// # Errors
-    /// The memory comes back with [`Error::Cuda`] and `cuMemHostRegister`: 712, some of it is registered; 801, not on this machine; or
-    /// as [`allocate`](Self::allocate).
+    /// The memory comes back with [`Error::Cuda`] and `cuMemHostRegister`: 712, some of it is
+    /// registered; 801, not on this machine; or as [`allocate`](Self::allocate).
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn register(gpu: &'g Gpu<'g>, memory: &'static mut [u8]) -> Result<Self, Refused<&'static mut [u8]>> {
         let len_bytes = memory.len();
         let first = NonNull::from(memory).cast::<u8>();
-        // SAFETY: `memory` is this call's for ever, and not used again but where nothing was registered.
+        // SAFETY: `memory` is this call's for ever, and not used again but where nothing was
+        // registered.
         match unsafe { Self::register_raw(gpu, first, len_bytes) } {
             Ok(this) => Ok(this),
             // SAFETY: it was made of this slice, and no address of it was given to anybody.
@@ -138,9 +148,9 @@ impl<'g> CudaHost<'g> {
     /// As [`register`](Self::register).
     ///
     /// # Safety
-    /// `len_bytes` bytes at `first` are mapped, readable, writable and initialised, and nobody else reads or writes them, until
-    /// [`unregister`](Self::unregister) has returned `Ok`; for ever where it is never called: dropping this value, or a region over it, may leak it
-    /// silently.
+    /// `len_bytes` bytes at `first` are mapped, readable, writable and initialised, and nobody else
+    /// reads or writes them, until [`unregister`](Self::unregister) has returned `Ok`; for ever
+    /// where it is never called: dropping this value, or a region over it, may leak it silently.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn register_raw(gpu: &'g Gpu<'g>, first: NonNull<u8>, len_bytes: usize) -> Result<Self> {
         if len_bytes == 0 {
@@ -148,7 +158,8 @@ impl<'g> CudaHost<'g> {
         }
         let handle = first.cast::<c_void>();
         let flags = PORTABLE | DEVICE_MAP;
-        // SAFETY: so many bytes are there, by the caller's promise; the driver pins the pages that hold them.
+        // SAFETY: so many bytes are there, by the caller's promise; the driver pins the pages that
+        // hold them.
         gpu.within(|api| check("cuMemHostRegister", unsafe { (api.host_register)(handle.as_ptr(), len_bytes, flags) }))?;
         Self::found(gpu, handle, len_bytes, Kind::Registered)
     }
@@ -156,7 +167,8 @@ impl<'g> CudaHost<'g> {
     /// The memory again, not pinned any more: for what was given to [`register`](Self::register).
     ///
     /// # Errors
-    /// It stays registered, with what the driver says. [`Error::Unsuitable`]: it was allocated here.
+    /// It stays registered, with what the driver says. [`Error::Unsuitable`]: it was allocated
+    /// here.
     ///
     /// # Safety
     /// It was made by [`register`](Self::register), not by [`register_raw`](Self::register_raw).
@@ -167,13 +179,15 @@ impl<'g> CudaHost<'g> {
         }
         let this = ManuallyDrop::new(self);
         match this.give_back() {
-            // SAFETY: the slice that `register` was given, by the caller's promise; the GPU has lost it.
+            // SAFETY: the slice that `register` was given, by the caller's promise; the GPU has
+            // lost it.
             Ok(()) => Ok(unsafe { slice::from_raw_parts_mut(this.cpu.as_ptr(), this.len_bytes) }),
             Err(error) => Err(Refused::new(error, ManuallyDrop::into_inner(this))),
         }
     }
 
-    /// Asks the driver for the GPU's view of what it gave or took, and checks what it says. What is wrong is given back.
+    /// Asks the driver for the GPU's view of what it gave or took, and checks what it says. What is
+    /// wrong is given back.
     #[cfg_attr(feature = "audit", track_caller)]
     fn found(gpu: &'g Gpu<'g>, handle: NonNull<c_void>, len_bytes: usize, kind: Kind) -> Result<Self> {
         gpu.took();
@@ -212,7 +226,8 @@ impl<'g> CudaHost<'g> {
             return Err(Error::WillNotStop { device: "a kernel of this GPU", status: NOT_READY.unsigned_abs(), waited_us: 0 });
         }
         self.gpu.within(|api| match self.kind {
-            // SAFETY: allocated by `allocate`. Nobody uses it any more: this value is going, and a region that has lent some of it does not let go.
+            // SAFETY: allocated by `allocate`. Nobody uses it any more: this value is going, and a
+            // region that has lent some of it does not let go.
             Kind::Allocated => check("cuMemFreeHost", unsafe { (api.host_free)(handle) }),
             // SAFETY: registered by `register_raw`; else as above.
             Kind::Registered => check("cuMemHostUnregister", unsafe { (api.host_unregister)(handle) }),
@@ -232,10 +247,12 @@ impl Drop for CudaHost<'_> {
     }
 }
 
-// SAFETY: 1. The pointers were asked for in `found` and do not change. 2. So many bytes are the driver's allocation, zeroed, or the registered
-// memory of `register_raw`'s contract; they are pinned and stay mapped until `give_back`, which runs when this value goes. 3. Nothing is
-// synchronised. 4. The address is the driver's for this GPU, contiguous as all of its mappings are, on that GPU's bus. 5. The driver keeps
-// pinned memory coherent: a GPU snoops the CPU's caches, or the CPU does not cache it; what orders the two is the accelerator's poll.
+// SAFETY: 1. The pointers were asked for in `found` and do not change. 2. So many bytes are the
+// driver's allocation, zeroed, or the registered memory of `register_raw`'s contract; they are
+// pinned and stay mapped until `give_back`, which runs when this value goes. 3. Nothing is
+// synchronised. 4. The address is the driver's for this GPU, contiguous as all of its mappings are,
+// on that GPU's bus. 5. The driver keeps pinned memory coherent: a GPU snoops the CPU's caches, or
+// the CPU does not cache it; what orders the two is the accelerator's poll.
 unsafe impl Backend for CudaHost<'_> {
     fn name(&self) -> &'static str {
         match self.kind {

@@ -5,14 +5,17 @@
 //!   libcuda.so.1   one GPU and its context      a Backend: pinned, mapped for the GPU
 //! ```
 //!
-//! The host's view is what a [`CpuBuf`](crate::CpuBuf) shows; the GPU's is the address in a [`DevBuf`](crate::DevBuf), on a bus of its own
-//! ([`Bus::Gpu`](crate::Bus::Gpu)), so that no FPGA is given it. Nothing is copied: on a Jetson CPU and GPU share the memory, on a card the
+//! The host's view is what a [`CpuBuf`](crate::CpuBuf) shows; the GPU's is the address in a
+//! [`DevBuf`](crate::DevBuf), on a bus of its own ([`Bus::Gpu`](crate::Bus::Gpu)), so that no FPGA
+//! is given it. Nothing is copied: on a Jetson CPU and GPU share the memory, on a card the
 //! GPU reads and writes across the bus.
 //!
-//! **Whose it is.** As with every other memory here: a buffer is the CPU's, or a device's. What a kernel wrote is seen after the driver has
-//! said that the kernel is finished, by an event or a stream (CUDA C++ Programming Guide, "Mapped Memory"); then no cache needs
-//! maintenance, which is what [`SyncScope::Coherent`](crate::SyncScope) says. Below compute capability 7.2 an integrated GPU gets that by
-//! leaving the CPU uncached ([`GpuFacts::cpu_uncached`]): correct, and slow to read.
+//! **Whose it is.** As with every other memory here: a buffer is the CPU's, or a device's. What a
+//! kernel wrote is seen after the driver has said that the kernel is finished, by an event or a
+//! stream (CUDA C++ Programming Guide, "Mapped Memory"); then no cache needs maintenance, which is
+//! what [`SyncScope::Coherent`](crate::SyncScope) says. Below compute capability 7.2 an integrated
+//! GPU gets that by leaving the CPU uncached ([`GpuFacts::cpu_uncached`]): correct, and slow to
+//! read.
 //!
 //! **Without a copy, or with.** An integrated GPU and its CPU have one memory: there a copy is only
 //! a loss (CUDA C++ Best Practices Guide, "Zero Copy"). To a card every access of the kernel
@@ -21,8 +24,8 @@
 //! times) a copy pays, by [`CopyingFunction`]. `tests/gpu/run` measures where one becomes the other
 //! on a machine, for a kernel that touches each byte once.
 //!
-//! **The driver is loaded when [`Cuda::load`] is called,** and nothing of CUDA is needed to build. Its own functions allocate as they please; the
-//! runtime's do not.
+//! **The driver is loaded when [`Cuda::load`] is called,** and nothing of CUDA is needed to build.
+//! Its own functions allocate as they please; the runtime's do not.
 //!
 //! ```no_run
 //! use contigo::{Align, Region, cuda::{Cuda, CudaHost, Gpu}};

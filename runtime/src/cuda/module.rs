@@ -19,7 +19,8 @@ pub type Log = heapless::String<1024>;
 /// Code for a GPU.
 #[derive(Clone, Copy, Debug)]
 pub enum Image<'i> {
-    /// PTX, which the driver compiles for the GPU that there is, and keeps compiled in a cache of its own.
+    /// PTX, which the driver compiles for the GPU that there is, and keeps compiled in a cache of
+    /// its own.
     Ptx(&'i CStr),
     /// A cubin or fatbin as `nvcc` or `ptxas` made it.
     Binary(&'i [u8]),
@@ -29,7 +30,8 @@ pub enum Image<'i> {
 pub struct Module<'g> {
     pub(super) gpu: &'g Gpu<'g>,
     module: CuModule,
-    /// Kernels that were made of it and not given back: they may run, also where they were forgotten.
+    /// Kernels that were made of it and not given back: they may run, also where they were
+    /// forgotten.
     kernels: AtomicUsize,
 }
 
@@ -37,8 +39,9 @@ impl<'g> Module<'g> {
     /// Loads `image`. The driver allocates and compiles as it pleases: do it before the first job.
     ///
     /// # Errors
-    /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleLoadDataEx`: 218, it is no PTX, and `log` says why; 222, the PTX is newer than the driver;
-    /// 209, the binary is for other GPUs; 200, it is no image.
+    /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleLoadDataEx`: 218, it is no PTX, and `log`
+    /// says why; 222, the PTX is newer than the driver; 209, the binary is for other GPUs; 200, it
+    /// is no image.
     ///
     /// # Safety
     /// A text is PTX, and a binary whole: its headers tell the driver how long it is.
@@ -53,8 +56,9 @@ impl<'g> Module<'g> {
         // A number is passed as a pointer's value (cuda.h). The last byte stays 0.
         let mut values = [text.as_mut_ptr().cast(), ptr::without_provenance_mut(text.len() - 1)];
         let loaded = gpu.within(|api| {
-            // SAFETY: two options with their values, the first of which points to as many bytes as the second says; a text ends with its NUL, and a
-            // binary is whole by the caller's promise.
+            // SAFETY: two options with their values, the first of which points to as many bytes as
+            // the second says; a text ends with its NUL, and a binary is whole by the caller's
+            // promise.
             check("cuModuleLoadDataEx", unsafe { (api.module_load)(&raw mut module, image, 2, options.as_mut_ptr(), values.as_mut_ptr()) })
         });
         log.clear();
@@ -84,7 +88,8 @@ impl<'g> Module<'g> {
     pub(super) fn function(&self, name: &CStr) -> Result<CuFunction> {
         let mut function = ptr::null_mut();
         self.gpu.within(|api| {
-            // SAFETY: the pointer is a reference, the module is one, and the name ends with its NUL.
+            // SAFETY: the pointer is a reference, the module is one, and the name ends with its
+            // NUL.
             check("cuModuleGetFunction", unsafe { (api.module_function)(&raw mut function, self.module, name.as_ptr()) })
         })?;
         Ok(function)
@@ -96,7 +101,8 @@ impl Drop for Module<'_> {
         if self.kernels.load(Ordering::Acquire) != 0 || self.gpu.is_hung() {
             return;
         }
-        // SAFETY: the module is one, unloaded once, and no kernel of it runs: each that was made of it was given back idle.
+        // SAFETY: the module is one, unloaded once, and no kernel of it runs: each that was made of
+        // it was given back idle.
         let _ = self.gpu.within(|api| check("cuModuleUnload", unsafe { (api.module_unload)(self.module) }));
     }
 }

@@ -6,8 +6,8 @@ use crate::{
     types::{Error, Result},
 };
 
-/// What a consumer demands of a tensor's memory. Checked at export and at import, so that what a framework would refuse, or read wrongly, is
-/// refused here first, with the numbers.
+/// What a consumer demands of a tensor's memory. Checked at export and at import, so that what a
+/// framework would refuse, or read wrongly, is refused here first, with the numbers.
 ///
 /// ```
 /// use contigo::dlpack::Contract;
@@ -26,19 +26,22 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// TVM: `kAllocAlignment`, 64 bytes (`include/tvm/runtime/device_api.h`), compact (`Tensor::FromDLPack` checks both), in the CPU's memory.
+    /// TVM: `kAllocAlignment`, 64 bytes (`include/tvm/runtime/device_api.h`), compact
+    /// (`Tensor::FromDLPack` checks both), in the CPU's memory.
     pub const TVM: Self = Self { align_bytes: 64, contiguous: true, place: Some(Place::Cpu) };
     /// What `dlpack.h` says of every data pointer: 256 bytes.
     pub const DLPACK: Self = Self { align_bytes: 256, contiguous: true, place: None };
-    /// ONNX Runtime's I/O binding: 64 bytes, as its CPU allocator gives (`MlasGetPreferredBufferAlignment`), compact (`OrtValue` has no
-    /// strides), in the CPU's memory.
+    /// ONNX Runtime's I/O binding: 64 bytes, as its CPU allocator gives
+    /// (`MlasGetPreferredBufferAlignment`), compact (`OrtValue` has no strides), in the CPU's
+    /// memory.
     pub const ONNX_RUNTIME: Self = Self { align_bytes: 64, contiguous: true, place: Some(Place::Cpu) };
     /// NumPy: any alignment and any strides, in the CPU's memory.
     pub const NUMPY: Self = Self { align_bytes: 1, contiguous: false, place: Some(Place::Cpu) };
     /// Nothing is demanded but a tensor.
     pub const ANY: Self = Self { align_bytes: 1, contiguous: false, place: None };
 
-    /// Is a tensor whose first element is at `addr` what is demanded? An empty tensor has no address.
+    /// Is a tensor whose first element is at `addr` what is demanded? An empty tensor has no
+    /// address.
     pub(super) fn check(&self, addr: u64, place: Place, shape: &Shape, strides: Option<&[i64]>) -> Result<()> {
         if let Some(need) = self.place.filter(|need| *need != place) {
             return Err(Error::Tensor { rule: TensorRule::DeviceType, found: place.device_type(), need: need.device_type() });

@@ -14,8 +14,9 @@ use crate::{
 };
 use core::{fmt, ptr::NonNull, slice};
 
-/// A tensor that a framework has given away: this value is its consumer, and calls its deleter when it is dropped. What it says of itself
-/// is looked at by [`describe`](Self::describe), and not believed before.
+/// A tensor that a framework has given away: this value is its consumer, and calls its deleter when
+/// it is dropped. What it says of itself is looked at by [`describe`](Self::describe), and not
+/// believed before.
 pub struct Foreign(Form);
 
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +27,8 @@ enum Form {
 
 // SAFETY: DLPack lets a consumer call the deleter on any thread.
 unsafe impl Send for Foreign {}
-// SAFETY: `&Foreign` only reads the structure, which its producer leaves as it is until the deleter is called.
+// SAFETY: `&Foreign` only reads the structure, which its producer leaves as it is until the deleter
+// is called.
 unsafe impl Sync for Foreign {}
 
 /// What a tensor says of itself, checked.
@@ -38,11 +40,13 @@ pub struct Description {
     pub shape: Shape,
     /// Where the memory is.
     pub place: Place,
-    /// Where the first element is: the data pointer and `byte_offset` together. 0 where there is none.
+    /// Where the first element is: the data pointer and `byte_offset` together. 0 where there is
+    /// none.
     pub addr: u64,
     /// The producer forbids to write. Always false in the form before DLPack 1.0.
     pub read_only: bool,
-    /// From one element to the next of each dimension, in elements, where they do not follow each other in C's order.
+    /// From one element to the next of each dimension, in elements, where they do not follow each
+    /// other in C's order.
     strides: Option<[i64; MAX_DIMS]>,
 }
 
@@ -53,9 +57,10 @@ impl Foreign {
     /// [`Error::Tensor`] with [`TensorRule::NullTensor`].
     ///
     /// # Safety
-    /// `tensor` is null, or what its producer gave to this consumer, alone: it stays valid, with `ndim` entries in its shape and in its
-    /// strides where they are not null, until this value calls the deleter. Where its major version is another one, only the
-    /// fields up to `flags` are looked at.
+    /// `tensor` is null, or what its producer gave to this consumer, alone: it stays valid, with
+    /// `ndim` entries in its shape and in its strides where they are not null, until this value
+    /// calls the deleter. Where its major version is another one, only the fields up to `flags` are
+    /// looked at.
     pub unsafe fn from_versioned(tensor: *mut DlManagedTensorVersioned) -> Result<Self> {
         NonNull::new(tensor).map(|tensor| Self(Form::Versioned(tensor))).ok_or(NULL_TENSOR)
     }
@@ -75,9 +80,11 @@ impl Foreign {
     ///
     /// # Errors
     /// [`Error::Tensor`]: another major version, more than 8 dimensions or fewer than 0, no shape, a negative dimension, more elements than
-    /// addresses, a type of no whole bytes or of several lanes, a device that is none of ours, elements but no data.
+    /// addresses, a type of no whole bytes or of several lanes, a device that is none of ours,
+    /// elements but no data.
     pub fn describe(&self) -> Result<Description> {
-        // SAFETY: valid until the deleter is called (`from_versioned`); the version is looked at before what depends on it.
+        // SAFETY: valid until the deleter is called (`from_versioned`); the version is looked at
+        // before what depends on it.
         let (tensor, flags) = unsafe {
             match self.0 {
                 Form::Legacy(tensor) => ((&raw const (*tensor.as_ptr()).tensor).read(), 0),
@@ -95,11 +102,14 @@ impl Foreign {
         unsafe { describe(&tensor, flags & READ_ONLY != 0) }
     }
 
-    /// Copies the elements to the beginning of `buf`, and counts them as copied: for data that lies elsewhere. How many bytes that were.
+    /// Copies the elements to the beginning of `buf`, and counts them as copied: for data that lies
+    /// elsewhere. How many bytes that were.
     ///
     /// # Errors
-    /// As [`describe`](Self::describe). [`Error::Tensor`]: [`TensorRule::DeviceType`], the CPU cannot read them; [`TensorRule::Strides`], they do
-    /// not follow each other; [`TensorRule::Address`], on 32 bits no pointer leads there. [`Error::OutOfRange`]: they do not fit.
+    /// As [`describe`](Self::describe). [`Error::Tensor`]: [`TensorRule::DeviceType`], the CPU
+    /// cannot read them; [`TensorRule::Strides`], they do not follow each other;
+    /// [`TensorRule::Address`], on 32 bits no pointer leads there. [`Error::OutOfRange`]: they do
+    /// not fit.
     ///
     /// # Safety
     /// The elements are where the tensor says, and nobody writes them meanwhile.
@@ -118,7 +128,8 @@ impl Foreign {
         let Some(first) = NonNull::new(core::ptr::with_exposed_provenance_mut::<u8>(first)) else {
             return Ok(0);
         };
-        // SAFETY: the caller's promise; the buffer's bytes are the caller's alone, so that these are others.
+        // SAFETY: the caller's promise; the buffer's bytes are the caller's alone, so that these
+        // are others.
         buf.copy_from_slice(unsafe { slice::from_raw_parts(first.as_ptr(), len_bytes) })?;
         Ok(len_bytes)
     }
@@ -142,7 +153,8 @@ impl Description {
             return Ok((self.addr, 0));
         }
         for (dim, stride) in self.shape.dims().iter().zip(self.strides().unwrap_or(self.shape.strides())) {
-            // 8 dimensions of at most 2^63 steps of at most 2^63: below 2^127 only where each product is; the sum is checked.
+            // 8 dimensions of at most 2^63 steps of at most 2^63: below 2^127 only where each
+            // product is; the sum is checked.
             let reach = i128::from(*dim - 1).checked_mul(i128::from(*stride)).ok_or(BEYOND)?;
             let end = if reach < 0 { &mut low } else { &mut high };
             *end = end.checked_add(reach).ok_or(BEYOND)?;
@@ -203,7 +215,8 @@ unsafe fn describe(tensor: &DlTensor, read_only: bool) -> Result<Description> {
 impl Drop for Foreign {
     /// Calls the deleter, where there is one, whatever the version: it is where it always was.
     fn drop(&mut self) {
-        // SAFETY: this value is the tensor's only consumer (`from_versioned`), and `drop` runs once.
+        // SAFETY: this value is the tensor's only consumer (`from_versioned`), and `drop` runs
+        // once.
         unsafe {
             match self.0 {
                 Form::Versioned(tensor) => {

@@ -12,9 +12,10 @@ use crate::{
 };
 use core::fmt;
 
-/// A framework's tensor whose elements lie in a [`Region`]: nothing is copied, and its bus address is known. It keeps the framework's tensor
-/// until it is dropped. It gives no view and no operand: the framework may read and write the elements. To get the buffer back, give
-/// this value to [`into_buf`](Self::into_buf) together with the [`Lent`] that the framework got it from.
+/// A framework's tensor whose elements lie in a [`Region`]: nothing is copied, and its bus address
+/// is known. It keeps the framework's tensor until it is dropped. It gives no view and no operand:
+/// the framework may read and write the elements. To get the buffer back, give this value to
+/// [`into_buf`](Self::into_buf) together with the [`Lent`] that the framework got it from.
 pub struct Imported<'r> {
     foreign: Foreign,
     block: &'r dyn Block,
@@ -25,11 +26,12 @@ pub struct Imported<'r> {
 }
 
 impl<'r> Imported<'r> {
-    /// Takes `foreign` where all its elements lie in `region`, any interior pointer of it, and `contract` allows it.
+    /// Takes `foreign` where all its elements lie in `region`, any interior pointer of it, and
+    /// `contract` allows it.
     ///
     /// # Errors
-    /// The tensor comes back with what [`Foreign::describe`] says; [`Error::NotOurs`]: its elements are elsewhere (then only
-    /// [`Foreign::copy_to`] brings them here); [`Error::Tensor`]: [`TensorRule::DeviceType`], its address is none of the CPU's, or what
+    /// The tensor comes back with what [`Foreign::describe`] says; [`Error::NotOurs`]: its elements
+    /// are elsewhere (then only [`Foreign::copy_to`] brings them here); [`Error::Tensor`]: [`TensorRule::DeviceType`], its address is none of the CPU's, or what
     /// the contract says. Dropping it calls its deleter, as DLPack demands.
     pub fn new<B: Backend>(region: &'r Region<B>, foreign: Foreign, contract: &Contract) -> Result<Self, Refused<Foreign>> {
         let found = foreign.describe().and_then(|what| {
@@ -85,7 +87,8 @@ impl<'r> Imported<'r> {
         self.span.start
     }
 
-    /// The lowest element's bus address through `port`: a number, which gives no right to the bytes.
+    /// The lowest element's bus address through `port`: a number, which gives no right to the
+    /// bytes.
     ///
     /// # Errors
     /// [`Error::WrongBus`], [`Error::Unreachable`].
@@ -97,12 +100,13 @@ impl<'r> Imported<'r> {
         port.dev_addr(mapping.base.plus(self.span.start), self.span.len)
     }
 
-    /// The buffer again: the framework's tensor is given up, which lets `lent` come back where it was the last that had it, and the buffer
-    /// shows the tensor's bytes.
+    /// The buffer again: the framework's tensor is given up, which lets `lent` come back where it
+    /// was the last that had it, and the buffer shows the tensor's bytes.
     ///
     /// # Errors
-    /// `lent` comes back with [`Error::NotOurs`]: the tensor is not in its buffer; or with [`Error::TensorOut`]: the framework has other
-    /// tensors of it. This tensor is given up in any case.
+    /// `lent` comes back with [`Error::NotOurs`]: the tensor is not in its buffer; or with
+    /// [`Error::TensorOut`]: the framework has other tensors of it. This tensor is given up in any
+    /// case.
     pub fn into_buf<'p, T>(self, lent: Lent<CpuBuf<'p, T>>) -> Result<CpuBuf<'p, T>, Refused<Lent<CpuBuf<'p, T>>>> {
         let Self { foreign, span, block, .. } = self;
         let of_lent = lent.span(block);

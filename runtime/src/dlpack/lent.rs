@@ -86,11 +86,12 @@ impl<T> sealed::Sealed for DevBuf<'_, T> {
     }
 }
 
-/// A buffer that is lent as a tensor. While the tensor is out the buffer is the consumer's: it has no view here, and no job. Once the consumer
-/// has called the deleter, it can be taken back, or its tensor given out anew.
+/// A buffer that is lent as a tensor. While the tensor is out the buffer is the consumer's: it has
+/// no view here, and no job. Once the consumer has called the deleter, it can be taken back, or its
+/// tensor given out anew.
 ///
-/// Dropped while the tensor is out, it leaks the buffer, and with it the region's memory: the consumer may still use it. The slot of the
-/// table comes back when the deleter is called.
+/// Dropped while the tensor is out, it leaks the buffer, and with it the region's memory: the
+/// consumer may still use it. The slot of the table comes back when the deleter is called.
 ///
 /// ```
 /// use contigo::{Align, Error, Region, sim::SimBoard};
@@ -131,8 +132,9 @@ impl<B> Lent<B> {
         Self { entry, buf: Some(buf) }
     }
 
-    /// The tensor, for one consumer. It owns it until it calls the deleter, once, on whichever thread. Whoever gives it to a consumer sees to it that
-    /// nothing uses the elements after that call: of memory that a GPU sees, that the consumer's streams are done with it
+    /// The tensor, for one consumer. It owns it until it calls the deleter, once, on whichever
+    /// thread. Whoever gives it to a consumer sees to it that nothing uses the elements after that
+    /// call: of memory that a GPU sees, that the consumer's streams are done with it
     /// (`cudaStreamSynchronize`), which a framework that merely drops its tensor does not wait for.
     ///
     /// # Errors

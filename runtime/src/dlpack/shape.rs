@@ -2,10 +2,12 @@
 
 use crate::{dlpack::TensorRule, types::Error};
 
-/// Dimensions of a tensor. Networks have 4 to 5; each costs 16 bytes of every slot of a [`TensorTable`](super::TensorTable).
+/// Dimensions of a tensor. Networks have 4 to 5; each costs 16 bytes of every slot of a
+/// [`TensorTable`](super::TensorTable).
 pub const MAX_DIMS: usize = 8;
 
-/// The dimensions of a tensor whose elements follow each other in memory, the last dimension's first (C's order).
+/// The dimensions of a tensor whose elements follow each other in memory, the last dimension's
+/// first (C's order).
 ///
 /// ```
 /// use contigo::{Error, TensorRule, dlpack::Shape};
@@ -74,7 +76,8 @@ impl Shape {
         self.elements.checked_mul(element_bytes).filter(|len| isize::try_from(*len).is_ok()).ok_or(TOO_LARGE)
     }
 
-    /// Do `strides` mean the same order? A dimension of one element may have any; so may all of an empty tensor.
+    /// Do `strides` mean the same order? A dimension of one element may have any; so may all of an
+    /// empty tensor.
     #[must_use]
     pub(super) fn is_compact(&self, strides: &[i64]) -> bool {
         let each = self.dims().iter().zip(self.strides()).zip(strides);

@@ -1,4 +1,5 @@
-//! Who has a slot of the table: one word, changed by the holder and by the deleter, which may be called on any thread.
+//! Who has a slot of the table: one word, changed by the holder and by the deleter, which may be
+//! called on any thread.
 //!
 //! ```text
 //!   FREE ──claim──► HELD ──give_out──► OUT ──deleted──► HELD ──free──► FREE
@@ -74,8 +75,8 @@ impl Slot {
     /// The deleter of `turn`'s tensor was called. False: nobody had that tensor, so it was called
     /// once too often.
     pub(crate) fn deleted(&self, turn: usize) -> bool {
-        // Release: what the consumer did to the bytes is done before the holder has them again. Two tries: between them only the holder can
-        // change the word, from OUT to LEFT.
+        // Release: what the consumer did to the bytes is done before the holder has them again. Two
+        // tries: between them only the holder can change the word, from OUT to LEFT.
         let back = |from, to| self.0.compare_exchange(word(turn, from), word(turn, to), Ordering::AcqRel, Ordering::Relaxed).is_ok();
         back(OUT, HELD) || back(LEFT, FREE)
     }

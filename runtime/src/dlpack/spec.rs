@@ -54,8 +54,8 @@ impl Place {
     }
 }
 
-/// Where the offset of a buffer in its block goes. Consumers differ: TVM's generated code ignores `byte_offset` on some paths, and an opaque
-/// handle cannot have anything added.
+/// Where the offset of a buffer in its block goes. Consumers differ: TVM's generated code ignores
+/// `byte_offset` on some paths, and an opaque handle cannot have anything added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ByteOffset {
@@ -80,7 +80,8 @@ pub struct TensorSpec {
     pub dtype: DataType,
     /// How many there are.
     pub shape: Shape,
-    /// The consumer may not write. Such a tensor is refused in the form before DLPack 1.0, which cannot say so.
+    /// The consumer may not write. Such a tensor is refused in the form before DLPack 1.0, which
+    /// cannot say so.
     pub read_only: bool,
     /// Where the buffer's offset goes.
     pub offset: ByteOffset,

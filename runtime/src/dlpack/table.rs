@@ -18,9 +18,9 @@ use crate::{
 };
 use core::{cell::UnsafeCell, ffi::c_void, ptr, ptr::NonNull};
 
-/// Room for `SLOTS` tensors that are out at the same time. It is a `static`, because a consumer may keep a tensor, and call its deleter,
-/// after everything else is gone; and it is not inside a region, because a device that goes wrong must not write the pointer that a
-/// consumer calls.
+/// Room for `SLOTS` tensors that are out at the same time. It is a `static`, because a consumer may
+/// keep a tensor, and call its deleter, after everything else is gone; and it is not inside a
+/// region, because a device that goes wrong must not write the pointer that a consumer calls.
 ///
 /// ```
 /// use contigo::dlpack::TensorTable;
@@ -124,7 +124,8 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
         self.entries.iter().filter(|entry| !entry.slot.is_free()).count()
     }
 
-    /// How often a deleter was called for a tensor that was not out: a consumer's mistake, which changed nothing.
+    /// How often a deleter was called for a tensor that was not out: a consumer's mistake, which
+    /// changed nothing.
     ///
     /// A second call is known by its tensor's address, and a slot has four tensors, used in turn.
     /// So it is found as long as the slot has given out at most three tensors since. After that,

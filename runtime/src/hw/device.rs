@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
-//! One device as a program holds it: its registers, its interrupt, and the port that its bus master is wired to.
+//! One device as a program holds it: its registers, its interrupt, and the port that its bus master
+//! is wired to.
 
 use crate::types::forward::forward;
 use crate::{
@@ -8,18 +9,18 @@ use crate::{
     types::platform::forward_as_fd,
 };
 
-/// One device: registers ([`Mmio`]), interrupt ([`Irq`]), and the port that its bus master reaches memory through. A driver
-/// owns one.
+/// One device: registers ([`Mmio`]), interrupt ([`Irq`]), and the port that its bus master reaches
+/// memory through. A driver owns one.
 ///
-/// Simulated devices know their port. For real ones it is a fact of the block design that no register tells: [`Wired`] is
-/// where a program claims it.
+/// Simulated devices know their port. For real ones it is a fact of the block design that no
+/// register tells: [`Wired`] is where a program claims it.
 ///
 /// # Safety
 /// Callers owe nothing.
 ///
 /// # Implementation safety
-/// Every address that this device puts on its bus goes through [`port`](Self::port): its offset, its window and its
-/// coherency are true of this device, and `port` answers the same for ever.
+/// Every address that this device puts on its bus goes through [`port`](Self::port): its offset,
+/// its window and its coherency are true of this device, and `port` answers the same for ever.
 pub unsafe trait Device: Mmio + Irq {
     /// The port of its bus master.
     fn port(&self) -> &Port;
@@ -32,9 +33,9 @@ pub unsafe trait Device: Mmio + Irq {
     }
 }
 
-/// A real device: a register window and an interrupt from the kernel, and the port by the program's word.
-/// `Uio::wired` and `PciFunction::wired` (feature `linux`) make one of a device that the kernel gives
-/// to user space; it is `AsFd` where its interrupt is.
+/// A real device: a register window and an interrupt from the kernel, and the port by the program's
+/// word. `Uio::wired` and `PciFunction::wired` (feature `linux`) make one of a device that the
+/// kernel gives to user space; it is `AsFd` where its interrupt is.
 ///
 /// ```
 /// use contigo::{Bus, Device, Error, Irq, Mmio, Port, Wired, drivers::zdma::Zdma};
@@ -59,9 +60,10 @@ pub struct Wired<W, I> {
 
 impl<W: Mmio, I: Irq> Wired<W, I> {
     /// # Safety
-    /// The device behind `window` reaches memory through `port` and no other way: the port's offset, window and coherency
-    /// are those of the hardware as it is configured now. No IOMMU and no `dma-ranges` translates its addresses, unless all
-    /// memory given to its engine has a [`BaseAddr::Dev`](crate::BaseAddr::Dev) made for it.
+    /// The device behind `window` reaches memory through `port` and no other way: the port's
+    /// offset, window and coherency are those of the hardware as it is configured now. No IOMMU and
+    /// no `dma-ranges` translates its addresses, unless all memory given to its engine has a
+    /// [`BaseAddr::Dev`](crate::BaseAddr::Dev) made for it.
     #[must_use]
     pub const unsafe fn new(window: W, irq: I, port: Port) -> Self {
         Self { window, irq, port }

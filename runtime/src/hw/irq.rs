@@ -1,4 +1,5 @@
-//! How a driver waits between two looks at a status register: an interrupt, a pause, or the simulator's virtual time.
+//! How a driver waits between two looks at a status register: an interrupt, a pause, or the
+//! simulator's virtual time.
 
 use crate::types::{Error, Timeout};
 
@@ -7,8 +8,8 @@ use crate::types::{Error, Timeout};
 /// It is waited for through a shared reference, so that threads whose channels share one line
 /// ([`Core`](crate::Core)) can wait side by side.
 ///
-/// `Spin` has no interrupt and looks again after a short pause. `UioIrq` is a real one. The simulated board's is in its
-/// `sim::SimWindow`.
+/// `Spin` has no interrupt and looks again after a short pause. `UioIrq` is a real one. The
+/// simulated board's is in its `sim::SimWindow`.
 pub trait Irq {
     /// A clock that never goes back, in microseconds.
     fn now_us(&self) -> u64;
@@ -30,24 +31,26 @@ pub trait Irq {
         Ok(None)
     }
 
-    /// How many looks come before the clock is asked for the first time: more than 0 only where asking it costs more than a
-    /// look. A wait may last so many looks longer than its limit, and 10,000 at most.
+    /// How many looks come before the clock is asked for the first time: more than 0 only where
+    /// asking it costs more than a look. A wait may last so many looks longer than its limit, and
+    /// 10,000 at most.
     fn looks_before_clock(&self) -> u32 {
         0
     }
 }
 
-/// Looks at one wait, at most: 100 for each microsecond of its limit (a look across any bus takes more than 10 ns), and
-/// some for a limit of 0. It ends a wait whose clock stands still.
+/// Looks at one wait, at most: 100 for each microsecond of its limit (a look across any bus takes
+/// more than 10 ns), and some for a limit of 0. It ends a wait whose clock stands still.
 const fn looks_at_most(timeout: Timeout) -> u64 {
     1_000 + timeout.as_us() as u64 * 100
 }
 
-/// Looks before the clock is asked, at most: an `Irq` that wants more must not hang its user. About 2 ms where a look takes 0.2 us.
+/// Looks before the clock is asked, at most: an `Irq` that wants more must not hang its user. About
+/// 2 ms where a look takes 0.2 us.
 const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 
-/// Looks until `done` says so, at most for `timeout`; `Ok(false)` when the time is over. The last look comes after the
-/// deadline, so that a completion whose interrupt was lost is found.
+/// Looks until `done` says so, at most for `timeout`; `Ok(false)` when the time is over. The last
+/// look comes after the deadline, so that a completion whose interrupt was lost is found.
 ///
 /// # Errors
 /// What the interrupt says.

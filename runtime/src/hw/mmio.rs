@@ -1,7 +1,8 @@
 #![allow(unsafe_code, reason = "a register window is reached by volatile access, here and nowhere else")]
 //! Registers: typed constants over a window that is real or simulated.
 //!
-//! A driver names each register once, with its manual, table and access kind, and never adds offsets:
+//! A driver names each register once, with its manual, table and access kind, and never adds
+//! offsets:
 //!
 //! ```
 //! use contigo::mmio::{Mmio, ReadOnly, ReadWrite, Register};
@@ -19,29 +20,31 @@
 use crate::types::DevAddr;
 use core::{marker::PhantomData, ptr::NonNull};
 
-/// A window of 32-bit registers: real ([`MmioWindow`]) or simulated (`sim::SimWindow`). A driver is the same code on both.
+/// A window of 32-bit registers: real ([`MmioWindow`]) or simulated (`sim::SimWindow`). A driver is
+/// the same code on both.
 ///
 /// # Safety
 /// Reading is safe. Writing is not: see [`write32`](Self::write32).
 ///
 /// # Implementation safety
-/// 1. The registers are those of one device, and reads answer what that device says: a driver gives memory back because a
-///    register says that the device is finished.
+/// 1. The registers are those of one device, and reads answer what that device says: a driver gives
+///    memory back because a register says that the device is finished.
 /// 2. Nobody else writes them as long as this value lives. (Drivers that share a window share a
 ///    [`Core`](crate::Core), which gives each of them a value of its own.)
 pub unsafe trait Mmio {
     /// How many bytes of registers there are. A driver checks it once, when it is opened.
     fn len_bytes(&self) -> usize;
 
-    /// Reads the register at `offset` bytes. Outside the window, or not at a multiple of 4: all ones, as an absent
-    /// PCI device answers.
+    /// Reads the register at `offset` bytes. Outside the window, or not at a multiple of 4: all
+    /// ones, as an absent PCI device answers.
     fn read32(&self, offset: usize) -> u32;
 
-    /// Writes the register at `offset` bytes. Outside the window, or not at a multiple of 4: nothing happens.
+    /// Writes the register at `offset` bytes. Outside the window, or not at a multiple of 4:
+    /// nothing happens.
     ///
     /// # Safety
-    /// Whatever the device does with the value, it touches only memory that was handed to it: an address and a doorbell
-    /// make it read and write there.
+    /// Whatever the device does with the value, it touches only memory that was handed to it: an
+    /// address and a doorbell make it read and write there.
     unsafe fn write32(&self, offset: usize, value: u32);
 }
 
@@ -117,7 +120,8 @@ impl Register<ReadClears> {
     }
 }
 
-/// A 64-bit bus address in two registers, the low word first, as Vitis HLS lays out a pointer argument.
+/// A 64-bit bus address in two registers, the low word first, as Vitis HLS lays out a pointer
+/// argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Pointer {
     low: Register<ReadWrite>,
@@ -160,8 +164,9 @@ pub struct MmioWindow {
 
 impl MmioWindow {
     /// # Safety
-    /// `base` is aligned to 4; `len_bytes` bytes from it are mapped, readable and writable as one device's registers for as long
-    /// as this value lives; in that time nobody else writes them, and no Rust reference to them exists.
+    /// `base` is aligned to 4; `len_bytes` bytes from it are mapped, readable and writable as one
+    /// device's registers for as long as this value lives; in that time nobody else writes them,
+    /// and no Rust reference to them exists.
     #[must_use]
     pub const unsafe fn new(base: NonNull<u32>, len_bytes: usize) -> Self {
         Self { base, len_bytes }
@@ -169,13 +174,15 @@ impl MmioWindow {
 
     fn register(&self, offset: usize) -> Option<NonNull<u32>> {
         let fits = offset.is_multiple_of(4) && offset.checked_add(4).is_some_and(|end| end <= self.len_bytes);
-        // SAFETY: `fits` puts all 4 bytes of the register inside the window that `new` was promised.
+        // SAFETY: `fits` puts all 4 bytes of the register inside the window that `new` was
+        // promised.
         fits.then(|| unsafe { self.base.byte_add(offset) })
     }
 }
 
-// SAFETY: the window is plain device memory, reached only by single volatile accesses, which any thread may do. What two
-// threads do to one device is the driver's business: `Driver`'s methods take `&mut self`.
+// SAFETY: the window is plain device memory, reached only by single volatile accesses, which any
+// thread may do. What two threads do to one device is the driver's business: `Driver`'s methods
+// take `&mut self`.
 unsafe impl Send for MmioWindow {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for MmioWindow {}
@@ -234,7 +241,8 @@ unsafe impl Mmio for MmioWindow {
 
     #[inline]
     fn read32(&self, offset: usize) -> u32 {
-        // SAFETY: `register` returned a register of the window, aligned to 4, which `new`'s caller keeps mapped.
+        // SAFETY: `register` returned a register of the window, aligned to 4, which `new`'s caller
+        // keeps mapped.
         self.register(offset).map_or(u32::MAX, |register| unsafe { load(register) })
     }
 

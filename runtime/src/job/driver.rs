@@ -16,7 +16,8 @@ use crate::{
 /// caches, reach, time limits and recovery. The trait has no types of its own, so that C and Python
 /// drive `&mut dyn Driver` without knowing it.
 ///
-/// A driver and a model of the core that it drives, on one page: an engine that copies `len` bytes and XORs them with a key.
+/// A driver and a model of the core that it drives, on one page: an engine that copies `len` bytes
+/// and XORs them with a key.
 ///
 /// ```
 /// # #[cfg(all(feature = "sim", feature = "linux"))] {

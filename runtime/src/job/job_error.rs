@@ -15,7 +15,8 @@ use core::fmt;
 ///
 /// `?` turns it into its [`Error`] and drops the buffers, which returns them to their pools.
 pub struct JobError<B> {
-    /// Why. Where `buffers` is `None`, why the device would not stop: [`Error::WillNotStop`], or what its driver says.
+    /// Why. Where `buffers` is `None`, why the device would not stop: [`Error::WillNotStop`], or
+    /// what its driver says.
     pub error: Error,
     /// What happened before the device would not stop; otherwise the same as `error`.
     pub cause: Error,

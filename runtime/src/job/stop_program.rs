@@ -6,13 +6,14 @@ use crate::{
     types::{Error, Timeout},
 };
 
-/// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`), and twice what a driver here needs.
+/// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`), and twice
+/// what a driver here needs.
 const MAX_STEPS: usize = 32;
 
 /// One step, on one register of 32 bits.
 ///
-/// A poll is best written so that a device that is gone, whose registers read all ones, does not meet it: with a bit in `mask` that
-/// the register never sets.
+/// A poll is best written so that a device that is gone, whose registers read all ones, does not
+/// meet it: with a bit in `mask` that the register never sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StopStep {
@@ -114,8 +115,8 @@ impl StopProgram {
         &self.steps
     }
 
-    /// Runs the steps on `device`, and looks every `step_us` where one polls. `Err`: what the register of the poll that was not met
-    /// said last.
+    /// Runs the steps on `device`, and looks every `step_us` where one polls. `Err`: what the
+    /// register of the poll that was not met said last.
     ///
     /// # Safety
     /// The steps start nothing: no write among them makes the device access memory.
@@ -133,7 +134,8 @@ impl StopProgram {
                 StopStep::PollWhile { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, false),
             };
             let (mut status, mut met) = (0, false);
-            // An interrupt's file that fails only ends the waiting: what counts is what the register says.
+            // An interrupt's file that fails only ends the waiting: what counts is what the
+            // register says.
             let _ = poll_every(device, step_us, Timeout::us(timeout_us), |device| {
                 status = device.read32(offset_bytes as usize);
                 met = (status & mask == value) == until;

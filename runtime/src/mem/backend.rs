@@ -15,10 +15,12 @@ pub enum SyncScope {
         /// The unit of maintenance: one cache line, a power of two.
         granule_bytes: usize,
     },
-    /// The whole block at once (`DMA_BUF_IOCTL_SYNC`): two buffers may not share the block on a non-coherent port.
+    /// The whole block at once (`DMA_BUF_IOCTL_SYNC`): two buffers may not share the block on a
+    /// non-coherent port.
     Whole,
-    /// Nobody can maintain the caches for this memory: it is refused on a non-coherent port, because there it would work in
-    /// an emulator and corrupt on silicon. `install` says what would help.
+    /// Nobody can maintain the caches for this memory: it is refused on a non-coherent port,
+    /// because there it would work in an emulator and corrupt on silicon. `install` says what would
+    /// help.
     None {
         /// What to install or enable, in words.
         install: &'static str,
@@ -54,15 +56,16 @@ pub struct Segment {
 
 /// One block of DMA memory: `HugeTlb`, `UDmaBuf`, `DmaHeap`, `sim::Sim`, or one of your own.
 ///
-/// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend. A region leaks its
-/// backend rather than drop it while anything carved from it is still out.
+/// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend.
+/// A region leaks its backend rather than drop it while anything carved from it is still out.
 ///
 /// # Safety
 /// The two syncs are unsafe to call: they change what the CPU sees. Everything else is
 /// safe.
 ///
 /// # Implementation safety
-/// 1. [`mapping`](Self::mapping) returns the same values at every call, however often the backend itself is moved.
+/// 1. [`mapping`](Self::mapping) returns the same values at every call, however often the backend
+///    itself is moved.
 /// 2. `cpu .. cpu + len_bytes` is mapped, readable, writable and initialised, and stays so until
 ///    `self` is dropped: for ever, if it never is. A region leaks its backend where a device may
 ///    still write, and the lifetimes in the backend's type end all the same. So the memory is the
@@ -70,12 +73,13 @@ pub struct Segment {
 ///    it needs for its calls, and the device's way to the memory: a simulated board, a port. The
 ///    bytes are accessed by nothing but the holder of the mapping and the devices that they are
 ///    handed to, and change under a view for no other reason.
-/// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the granule where the device
-///    writes. Where the device only reads, they read no byte outside `range`: a neighbour may be borrowed.
-/// 4. [`segment`](Self::segment) tells the truth about where the device finds each byte, and so do `base` and `bus`: no other
-///    memory answers there.
-/// 5. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu` no later event in the caches
-///    changes a byte of the range.
+/// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the
+///    granule where the device writes. Where the device only reads, they read no byte outside
+///    `range`: a neighbour may be borrowed.
+/// 4. [`segment`](Self::segment) tells the truth about where the device finds each byte, and so do
+///    `base` and `bus`: no other memory answers there.
+/// 5. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu`
+///    no later event in the caches changes a byte of the range.
 pub unsafe trait Backend: Send + Sync {
     /// A short name for tables and messages: `sim`, `hugetlb`, `u-dma-buf`.
     fn name(&self) -> &'static str;
@@ -95,15 +99,16 @@ pub unsafe trait Backend: Send + Sync {
         })
     }
 
-    /// Hands `range` to the device: what the CPU wrote becomes visible to it, and no dirty line is left that could later
-    /// overwrite what it writes. Called only for memory whose scope is `Range` or `Whole`, on a non-coherent port.
-    /// Under `Whole` the range is advice.
+    /// Hands `range` to the device: what the CPU wrote becomes visible to it, and no dirty line is
+    /// left that could later overwrite what it writes. Called only for memory whose scope is
+    /// `Range` or `Whole`, on a non-coherent port. Under `Whole` the range is advice.
     ///
     /// # Errors
     /// The kernel's refusal, or [`Error::Contended`].
     ///
     /// # Safety
-    /// Where `direction` says that the device writes: no reference to a byte of the range, rounded out to the granule, is alive.
+    /// Where `direction` says that the device writes: no reference to a byte of the range, rounded
+    /// out to the granule, is alive.
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
 
     /// Takes `range` back for the CPU: what the device wrote becomes visible to it.

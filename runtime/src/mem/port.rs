@@ -1,11 +1,14 @@
-//! A port: one bus master's way to memory. Coherency and reach belong to the pair (memory, port), never to memory alone.
+//! A port: one bus master's way to memory. Coherency and reach belong to the pair (memory, port),
+//! never to memory alone.
 
 use crate::types::{BaseAddr, Bus, DevAddr, Error, PhysAddr};
 use core::ops::RangeInclusive;
 
-/// One bus master's way to memory: Zynq HP0, ZynqMP HPC0, Cyclone V's FPGA-to-SDRAM port, a PCI Express slot.
+/// One bus master's way to memory: Zynq HP0, ZynqMP HPC0, Cyclone V's FPGA-to-SDRAM port, a PCI
+/// Express slot.
 ///
-/// The ports of known boards are constants in the crate `contigo-boards`; a board of your own is one more constant.
+/// The ports of known boards are constants in the crate `contigo-boards`; a board of your own is
+/// one more constant.
 ///
 /// ```
 /// use contigo::{BaseAddr, Bus, DevAddr, PhysAddr, Port};
@@ -33,7 +36,8 @@ pub struct Port {
 }
 
 impl Port {
-    /// The bus address through this port of `len_bytes` bytes at `base`, when the port reaches all of them.
+    /// The bus address through this port of `len_bytes` bytes at `base`, when the port reaches all
+    /// of them.
     ///
     /// # Errors
     /// [`Error::Unreachable`], with what the port reaches.
@@ -41,7 +45,8 @@ impl Port {
         self.dev_addr_within(base, len_bytes, 64)
     }
 
-    /// As [`dev_addr`](Self::dev_addr), for a master whose address register has only `addr_bits` bits.
+    /// As [`dev_addr`](Self::dev_addr), for a master whose address register has only `addr_bits`
+    /// bits.
     pub(crate) fn dev_addr_within(&self, base: BaseAddr, len_bytes: usize, addr_bits: u32) -> Result<DevAddr, Error> {
         let reach = self.reach(addr_bits);
         let addr = match base {
@@ -73,7 +78,8 @@ impl Port {
         self.dev_addr(BaseAddr::Dev(addr), len_bytes).is_ok()
     }
 
-    /// The reverse: which byte of a block that begins at `base` has bus address `addr` through this port.
+    /// The reverse: which byte of a block that begins at `base` has bus address `addr` through this
+    /// port.
     pub(crate) fn offset_in(&self, base: BaseAddr, addr: DevAddr) -> Option<u64> {
         let first = match base {
             BaseAddr::Phys(PhysAddr(raw)) => raw.checked_add(self.offset)?,

@@ -1,5 +1,5 @@
-//! A run of bytes in a block, and what has to be done to the caches when it changes hands. Arithmetic only: no memory is
-//! touched here, so that tests can drive it without any.
+//! A run of bytes in a block, and what has to be done to the caches when it changes hands.
+//! Arithmetic only: no memory is touched here, so that tests can drive it without any.
 
 use crate::{
     mem::SyncScope,
@@ -7,8 +7,8 @@ use crate::{
 };
 use core::ops::{Bound, Range, RangeBounds};
 
-/// `start .. start + len`, in bytes from the beginning of the block. `start + len` never overflows: `Span`s are only made
-/// inside a block.
+/// `start .. start + len`, in bytes from the beginning of the block. `start + len` never overflows:
+/// `Span`s are only made inside a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
@@ -94,10 +94,11 @@ pub(crate) struct Maintenance {
 
 /// What to do before a device uses `span`, which belongs to a buffer that owns `extent` alone.
 ///
-/// Where the device only reads, the exact bytes are cleaned: the backend rounds them out, and cleaning a neighbour's line
-/// changes nothing that anybody can see. Where it writes, whole lines must belong to this buffer, because every line that
-/// the device writes is invalidated later, the neighbour's bytes with it. They are cleaned too, never thrown away: the rest of a
-/// line is the owner's own data, and so is all of it if the job is refused after this.
+/// Where the device only reads, the exact bytes are cleaned: the backend rounds them out, and
+/// cleaning a neighbour's line changes nothing that anybody can see. Where it writes, whole lines
+/// must belong to this buffer, because every line that the device writes is invalidated later, the
+/// neighbour's bytes with it. They are cleaned too, never thrown away: the rest of a line is the
+/// owner's own data, and so is all of it if the job is refused after this.
 pub(crate) fn before_device(span: Span, direction: Direction, extent: Span, line: Align) -> Result<Maintenance, Error> {
     if !direction.device_writes() {
         return Ok(Maintenance { range: span.range(), direction });
@@ -105,9 +106,10 @@ pub(crate) fn before_device(span: Span, direction: Direction, extent: Span, line
     Ok(Maintenance { range: whole_lines(span, extent, line)?.range(), direction: Direction::Bidirectional })
 }
 
-/// What to do before a device writes `span` of what it only read so far, but for `written`: the lines that it did not write
-/// yet may be dirty in a part that was never handed over. Those that it wrote must not be cleaned: what the caches hold of
-/// them is old. Up to one run of lines before `written` and one behind it; an empty run is nothing to do.
+/// What to do before a device writes `span` of what it only read so far, but for `written`: the
+/// lines that it did not write yet may be dirty in a part that was never handed over. Those that it
+/// wrote must not be cleaned: what the caches hold of them is old. Up to one run of lines before
+/// `written` and one behind it; an empty run is nothing to do.
 ///
 /// Whole-block calls cleaned everything at the first hand-over.
 pub(crate) fn before_writing(

@@ -9,7 +9,8 @@ use crate::{
 use core::{ops::Range, ptr::NonNull};
 use fastrand::Rng;
 
-/// A block that the bus reaches. Plain pointers: whoever made it takes it from the board before the memory goes.
+/// A block that the bus reaches. Plain pointers: whoever made it takes it from the board before the
+/// memory goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimBlock {
     pub(super) id: u32,
@@ -28,13 +29,15 @@ pub(super) struct SimBlock {
 pub(super) struct Behind {
     /// Memory as the bus sees it.
     bus: NonNull<u8>,
-    /// What the caches held when they last agreed with memory: a line is dirty where the CPU's view differs from this.
+    /// What the caches held when they last agreed with memory: a line is dirty where the CPU's view
+    /// differs from this.
     clean: NonNull<u8>,
     line: Align,
     scope: SyncScope,
 }
 
-// SAFETY: the pointers are dereferenced only under the board's lock, or for bytes that the caller's thread owns.
+// SAFETY: the pointers are dereferenced only under the board's lock, or for bytes that the caller's
+// thread owns.
 unsafe impl Send for SimBlock {}
 // SAFETY: as for `Send`: `&SimBlock` gives no more than a copy does.
 unsafe impl Sync for SimBlock {}
@@ -52,8 +55,8 @@ impl SimBlock {
         let (bus, clean, marks) = unsafe { (memory.add(len_bytes), memory.add(2 * len_bytes), memory.add(3 * len_bytes)) };
         let behind = Some(Behind { bus, clean, line, scope });
         let block = Self { id: 0, base, len_bytes, cpu: memory, behind, marks: Some(marks) };
-        // A fresh CMA block: the kernel zeroed it through its caches, and memory still holds what was there before. Every
-        // line is dirty.
+        // A fresh CMA block: the kernel zeroed it through its caches, and memory still holds what
+        // was there before. Every line is dirty.
         // SAFETY: as above; nobody has a view yet.
         unsafe {
             memory.write_bytes(0, len_bytes);
@@ -64,7 +67,8 @@ impl SimBlock {
         block
     }
 
-    /// Which bytes of the block `len` bytes at bus address `addr` are, for a master behind a port that adds `port_offset`.
+    /// Which bytes of the block `len` bytes at bus address `addr` are, for a master behind a port
+    /// that adds `port_offset`.
     pub(super) fn find(&self, addr: u64, len: usize, port_offset: u64) -> Option<usize> {
         let first = match self.base {
             BaseAddr::Phys(phys) => phys.0.checked_add(port_offset)?,
@@ -151,11 +155,12 @@ impl SimBlock {
         lost
     }
 
-    /// `sync_for_cpu`: what the caches hold of lines that the device wrote is thrown away. A line that is dirty by now should
-    /// not be: it may have been evicted over the device's output before, and `rng` decides. Returns how many lines were.
+    /// `sync_for_cpu`: what the caches hold of lines that the device wrote is thrown away. A line
+    /// that is dirty by now should not be: it may have been evicted over the device's output
+    /// before, and `rng` decides. Returns how many lines were.
     ///
-    /// Evictions show here and not when the device writes, because here the caller owns the lines: a simulated device behind
-    /// a port that does not snoop never touches what the CPU sees.
+    /// Evictions show here and not when the device writes, because here the caller owns the lines:
+    /// a simulated device behind a port that does not snoop never touches what the CPU sees.
     pub(super) fn for_cpu(&self, range: Range<usize>, direction: Direction, rng: &mut Rng) -> u64 {
         let Some(behind) = self.behind else { return 0 };
         if direction == Direction::ToDevice {
@@ -180,8 +185,9 @@ impl SimBlock {
             Some(behind) if !coherent => behind.bus,
             _ => self.cpu,
         };
-        // SAFETY: `find` put the bytes inside the block. The CPU holds no view of them: a device touches only what it was
-        // handed (`Model`, `Mmio::write32`), at the addresses of its own port and board (`Device`, `Bus::Sim`).
+        // SAFETY: `find` put the bytes inside the block. The CPU holds no view of them: a device
+        // touches only what it was handed (`Model`, `Mmio::write32`), at the addresses of its own
+        // port and board (`Device`, `Bus::Sim`).
         unsafe { from.add(offset).as_ptr().copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) }
     }
 
@@ -198,15 +204,16 @@ impl SimBlock {
         }
     }
 
-    /// Write back what is dirty: memory and the clean copy get what the CPU sees. A line that is clean is not written, also
-    /// where memory holds something newer.
+    /// Write back what is dirty: memory and the clean copy get what the CPU sees. A line that is
+    /// clean is not written, also where memory holds something newer.
     fn clean(&self, behind: Behind, range: Range<usize>) {
         let mut start = range.start;
         while start < range.end {
             let end = behind.line.round_down(start).saturating_add(behind.line.bytes()).min(range.end);
             if self.is_dirty(behind, start..end) {
-                // SAFETY: `lines` and `clip` keep the range inside the block. For lines that a device writes no view is alive;
-                // of bytes that a device only reads nothing but these bytes is read, and they are the caller's.
+                // SAFETY: `lines` and `clip` keep the range inside the block. For lines that a
+                // device writes no view is alive; of bytes that a device only reads nothing but
+                // these bytes is read, and they are the caller's.
                 unsafe {
                     let from = self.cpu.add(start).as_ptr();
                     from.copy_to_nonoverlapping(behind.bus.add(start).as_ptr(), end - start);
@@ -219,7 +226,8 @@ impl SimBlock {
 
     /// Throw away: the CPU's view and the clean copy get what memory holds.
     fn invalidate(&self, behind: Behind, range: Range<usize>) {
-        // SAFETY: as in `clean`; and only lines that a device writes are invalidated, of which no view is alive.
+        // SAFETY: as in `clean`; and only lines that a device writes are invalidated, of which no
+        // view is alive.
         unsafe {
             let from = behind.bus.add(range.start).as_ptr();
             from.copy_to_nonoverlapping(self.cpu.add(range.start).as_ptr(), range.len());
@@ -236,7 +244,8 @@ impl SimBlock {
         }
     }
 
-    /// `range`, or everything where the block can only be synchronised as a whole; never outside the block.
+    /// `range`, or everything where the block can only be synchronised as a whole; never outside
+    /// the block.
     fn clip(&self, behind: Behind, range: Range<usize>) -> Range<usize> {
         match behind.scope {
             SyncScope::Whole => 0..self.len_bytes,

@@ -22,7 +22,8 @@ const MAX_PORTS: usize = 30;
 const MAX_BLOCKS: usize = 32;
 /// Virtual time that one register access takes: what an uncached read across an SoC's AXI costs.
 const ACCESS_NS: u64 = 100;
-/// Where the first block lies: above where Zynq and Cyclone V have their DDR's first megabyte, below 4 GiB.
+/// Where the first block lies: above where Zynq and Cyclone V have their DDR's first megabyte,
+/// below 4 GiB.
 const FIRST_BASE: u64 = 0x1000_0000;
 /// Blocks begin at multiples of this, with a hole after each, so that running past one is seen.
 const BASE_STEP: u64 = 0x0010_0000;
@@ -36,7 +37,8 @@ pub struct SimConfig {
     pub faults: Faults,
 }
 
-/// A board that is simulated: it holds the blocks of memory, the clock and the seed. Everything on it borrows it.
+/// A board that is simulated: it holds the blocks of memory, the clock and the seed. Everything on
+/// it borrows it.
 ///
 /// ```
 /// use contigo::{Region, sim::{Faults, SimBoard, SimConfig}};
@@ -66,13 +68,15 @@ pub(super) struct BoardState {
 /// What happened on a board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimCounts {
-    /// Accesses by a device to addresses where no memory is: each would be a bus error, or somebody else's memory.
+    /// Accesses by a device to addresses where no memory is: each would be a bus error, or somebody
+    /// else's memory.
     pub stray_accesses: u64,
     /// Accesses by a device to memory that was not handed over to a device behind its port, or was
     /// handed over only to be read and is written. Behind a port that snoops too, and the driver's
     /// own memory included. No sync tells of these: the hand-over does.
     pub unowned_accesses: u64,
-    /// Dirty lines that left the cache over what a device had written: each is a sync that was missing.
+    /// Dirty lines that left the cache over what a device had written: each is a sync that was
+    /// missing.
     pub evictions: u64,
     /// Lines of a driver's own memory ([`DriverBuf`](crate::DriverBuf)) that were cleaned over what
     /// a device had written beside the words meant: each is a status that nobody will see.
@@ -207,7 +211,8 @@ impl SimBoard {
 
     /// Takes a block from the bus: a device that still uses its addresses is now astray.
     pub(super) fn detach(&self, id: u32) {
-        // A lock that cannot be had leaves the block on the bus, so its memory must stay: see `Sim`'s `Drop`.
+        // A lock that cannot be had leaves the block on the bus, so its memory must stay: see
+        // `Sim`'s `Drop`.
         if let Ok(mut state) = self.lock() {
             state.blocks.retain(|block| block.id != id);
         }
@@ -228,7 +233,8 @@ impl SimBoard {
     }
 }
 
-/// A number that no other board in this process has. When all are used up, 0, on which no memory is granted.
+/// A number that no other board in this process has. When all are used up, 0, on which no memory is
+/// granted.
 fn next_bus() -> Bus {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     Bus::Sim(NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1)).unwrap_or(0))

@@ -21,8 +21,8 @@ use spin::Mutex;
 /// A model of an IP core: what its registers do, and what it does to memory.
 /// [`Driver`](crate::Driver) has an example.
 ///
-/// It is a state machine over virtual time. [`advance`](Self::advance) is called before every register access and after every
-/// wait, with the clock as it stands then.
+/// It is a state machine over virtual time. [`advance`](Self::advance) is called before every
+/// register access and after every wait, with the clock as it stands then.
 ///
 /// # Safety
 /// Callers owe nothing.
@@ -108,7 +108,8 @@ impl SimBus<'_> {
         &mut self.state.rng
     }
 
-    /// What goes wrong, how often. A model strikes itself, with [`strikes`](Self::strikes): the board injects nothing into it.
+    /// What goes wrong, how often. A model strikes itself, with [`strikes`](Self::strikes): the
+    /// board injects nothing into it.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         self.faults
@@ -120,8 +121,9 @@ impl SimBus<'_> {
     }
 }
 
-/// The board's side of a simulated device, behind a port. It is no [`Device`] itself: [`window`](Self::window) gives its
-/// registers and interrupt to one driver, and the reset line stays here.
+/// The board's side of a simulated device, behind a port. It is no [`Device`] itself:
+/// [`window`](Self::window) gives its registers and interrupt to one driver, and the reset line
+/// stays here.
 pub struct SimDevice<'b, M> {
     board: &'b SimBoard,
     port: Port,
@@ -278,8 +280,9 @@ impl<M> Drop for SimWindow<'_, M> {
     }
 }
 
-// SAFETY: 1. The registers are the model's, which is one device; a device that could not be asked answers all ones, which no
-// driver takes for one that is finished. 2. `SimDevice::window` gives out one at a time.
+// SAFETY: 1. The registers are the model's, which is one device; a device that could not be asked
+// answers all ones, which no driver takes for one that is finished. 2. `SimDevice::window` gives
+// out one at a time.
 unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
     fn len_bytes(&self) -> usize {
         self.device.len_bytes()

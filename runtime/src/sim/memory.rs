@@ -8,8 +8,8 @@ use crate::{
 };
 use core::{fmt, ops::Range, ptr::NonNull};
 
-/// What a block of simulated memory is like. The default is a good block on a non-coherent board; every other value is
-/// there to be refused, or to stand for another kind of board.
+/// What a block of simulated memory is like. The default is a good block on a non-coherent board;
+/// every other value is there to be refused, or to stand for another kind of board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimSpec {
     /// The size, in bytes.
@@ -39,7 +39,8 @@ impl Default for SimSpec {
     }
 }
 
-/// One block of the simulated board's memory. `SimBoard::memory` makes it, or [`SimBoard::memory_over`] where there is no kernel.
+/// One block of the simulated board's memory. `SimBoard::memory` makes it, or
+/// [`SimBoard::memory_over`] where there is no kernel.
 pub struct Sim<'b> {
     board: &'b SimBoard,
     block: SimBlock,
@@ -106,7 +107,8 @@ impl<'b> Sim<'b> {
 // SAFETY: 1. The block and the spec never change. 2. The mapping is this backend's, initialised by
 // `SimBlock::over`, and the first quarter is written by nobody but its holder and, for bytes handed
 // over, the simulated devices and caches.
-// 3. `SimBlock::for_device` and `for_cpu` touch the range, rounded out to lines where the device writes, and for
+// 3. `SimBlock::for_device` and `for_cpu` touch the range, rounded out to lines where the device
+//    writes, and for
 // `ToDevice` exactly the range; of its lines also the bytes that a device may write, of which no
 // view exists. 4. `segment` says where `SimBlock::find` finds the bytes.
 unsafe impl Backend for Sim<'_> {
@@ -165,7 +167,8 @@ impl Drop for Sim<'_> {
     }
 }
 
-// SAFETY: the pointers of `block` are used under the board's lock, or by the region's rules; everything else is numbers.
+// SAFETY: the pointers of `block` are used under the board's lock, or by the region's rules;
+// everything else is numbers.
 unsafe impl Send for Sim<'_> {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Sim<'_> {}

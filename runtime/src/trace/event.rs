@@ -8,7 +8,8 @@ use core::fmt;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Event {
-    /// A block of DMA memory was mapped, checked and touched: a [`Region`](crate::Region) was made. The only allocation of memory.
+    /// A block of DMA memory was mapped, checked and touched: a [`Region`](crate::Region) was made.
+    /// The only allocation of memory.
     Map {
         /// The backend's name.
         memory: &'static str,
@@ -93,7 +94,8 @@ pub enum Event {
         /// The engine's count of jobs, from 1.
         job: u64,
     },
-    /// A job ended without a result: it did not start, timed out, failed or was dropped. The device was stopped, or a `Leak` follows.
+    /// A job ended without a result: it did not start, timed out, failed or was dropped. The device
+    /// was stopped, or a `Leak` follows.
     Stop {
         /// The device's port.
         port: &'static str,

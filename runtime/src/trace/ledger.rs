@@ -21,11 +21,13 @@ const _: () = {
     }
 };
 
-/// Counts events by site and kind, for any number of threads: two or three atomic additions an event, no heap, no lock. Up to `SITES`
-/// lines of a program have rows of their own, 256 bytes each; what more lines do is counted under no site.
+/// Counts events by site and kind, for any number of threads: two or three atomic additions an
+/// event, no heap, no lock. Up to `SITES` lines of a program have rows of their own, 256 bytes
+/// each; what more lines do is counted under no site.
 ///
-/// It is a [`Listener`]; put it into a `static` and give it to [`set_listener`](super::set_listener). It only counts up: a run's
-/// counts are the difference of two readings. [`audit`](super) has an example.
+/// It is a [`Listener`]; put it into a `static` and give it to
+/// [`set_listener`](super::set_listener). It only counts up: a run's counts are the difference of
+/// two readings. [`audit`](super) has an example.
 pub struct Ledger<const SITES: usize> {
     sites: [Counts; SITES],
     /// What has no site, or no row.
@@ -43,7 +45,8 @@ struct Counts {
 /// What one line of the program made the runtime do, of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The line; `None` for what has none: something was dropped, or more lines than `SITES` called.
+    /// The line; `None` for what has none: something was dropped, or more lines than `SITES`
+    /// called.
     pub site: Option<&'static Location<'static>>,
     /// What was done.
     pub kind: Kind,
@@ -69,7 +72,8 @@ impl<const SITES: usize> Ledger<SITES> {
         Self { sites: [const { Counts::new() }; SITES], elsewhere: Counts::new() }
     }
 
-    /// What was counted, site by site; only what happened at all. Other threads may go on counting meanwhile.
+    /// What was counted, site by site; only what happened at all. Other threads may go on counting
+    /// meanwhile.
     pub fn rows(&self) -> impl Iterator<Item = Row> {
         self.sites.iter().chain([&self.elsewhere]).flat_map(Counts::rows)
     }
@@ -84,7 +88,8 @@ impl<const SITES: usize> Ledger<SITES> {
         })
     }
 
-    /// The row of `site`: its own, or a free one that becomes its own. Every row is looked at once at most.
+    /// The row of `site`: its own, or a free one that becomes its own. Every row is looked at once
+    /// at most.
     fn row_of(&self, site: &'static Location<'static>) -> &Counts {
         // One line may have several `Location`s in a program, so it is found by its text.
         let start = (site.line() as usize).wrapping_mul(31).wrapping_add(site.column() as usize) % SITES;
@@ -111,8 +116,8 @@ impl Counts {
     }
 
     fn site(&self) -> Option<&'static Location<'static>> {
-        // SAFETY: null, or what `is_of` stored, which was made of a reference to a `Location` that lives as long as the program and is
-        // never written.
+        // SAFETY: null, or what `is_of` stored, which was made of a reference to a `Location` that
+        // lives as long as the program and is never written.
         unsafe { self.site.load(Ordering::Relaxed).as_ref() }
     }
 

@@ -4,9 +4,11 @@ use super::{Event, Site, happened};
 use core::panic::Location;
 use spin::Once;
 
-/// Hears every event of the runtime, on the thread where it happens, in the middle of what that thread does: it is quick, does not
-/// panic, and calls nothing of the runtime that makes events. `site` is the line of the program that called the runtime; `None` where
-/// something was dropped, came back from a framework on its thread, or is an accelerator's own doing (a copy to a GPU's memory, when it is queued).
+/// Hears every event of the runtime, on the thread where it happens, in the middle of what that
+/// thread does: it is quick, does not panic, and calls nothing of the runtime that makes events.
+/// `site` is the line of the program that called the runtime; `None` where something was dropped,
+/// came back from a framework on its thread, or is an accelerator's own doing (a copy to a GPU's
+/// memory, when it is queued).
 ///
 /// ```
 /// use contigo::{trace::{Event, Listener}};
@@ -21,8 +23,9 @@ use spin::Once;
 /// }
 /// ```
 pub trait Listener: Sync {
-    /// `event` begins: a first touch, a sync or a copy, which take time. [`happened`](Self::happened) follows on the same thread, with
-    /// the same event and site, also where it failed.
+    /// `event` begins: a first touch, a sync or a copy, which take time.
+    /// [`happened`](Self::happened) follows on the same thread, with the same event and site, also
+    /// where it failed.
     fn begins(&self, event: &Event, site: Option<&'static Location<'static>>) {
         let _ = (event, site);
     }
@@ -33,7 +36,8 @@ pub trait Listener: Sync {
 
 static LISTENER: Once<&'static dyn Listener> = Once::new();
 
-/// Lets `listener` hear every event from now to the end of the program. There is one, as there is one logger.
+/// Lets `listener` hear every event from now to the end of the program. There is one, as there is
+/// one logger.
 ///
 /// # Errors
 /// `listener` comes back: there is another one already.
@@ -46,8 +50,8 @@ pub fn set_listener(listener: &'static dyn Listener) -> Result<(), &'static dyn 
     if mine { Ok(()) } else { Err(listener) }
 }
 
-/// Tells the listener of something that the program itself did, beside the runtime: a copy into memory of its own, a mapping. Its site
-/// is the line that calls this.
+/// Tells the listener of something that the program itself did, beside the runtime: a copy into
+/// memory of its own, a mapping. Its site is the line that calls this.
 ///
 /// ```
 /// use contigo::{trace::{self, Event}};

@@ -3,7 +3,8 @@
 #[cfg(feature = "audit")]
 use core::panic::Location;
 
-/// Where a program called the runtime, handed down to where things happen. Without the feature it is nothing, of no size.
+/// Where a program called the runtime, handed down to where things happen. Without the feature it
+/// is nothing, of no size.
 #[derive(Clone, Copy, Debug)]
 pub struct Site(#[cfg(feature = "audit")] Option<&'static Location<'static>>);
 

@@ -1,4 +1,5 @@
-//! What a region did in its life: the numbers that a user quotes when somebody asks what the runtime costs.
+//! What a region did in its life: the numbers that a user quotes when somebody asks what the
+//! runtime costs.
 
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::AtomicU64 as Count;
@@ -6,17 +7,20 @@ use core::sync::atomic::AtomicU64 as Count;
 use core::sync::atomic::AtomicUsize as Count;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Totals since the region was made, its first touch of the whole block included. Wraps at 2³² on processors without 64-bit atomics.
+/// Totals since the region was made, its first touch of the whole block included. Wraps at 2³² on
+/// processors without 64-bit atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Stats {
-    /// Cache maintenance calls: each is one system call on u-dma-buf, none on arm64's huge pages or in the simulator.
+    /// Cache maintenance calls: each is one system call on u-dma-buf, none on arm64's huge pages or
+    /// in the simulator.
     pub syncs: u64,
     /// Bytes made visible to devices, rounded out to whole lines where devices write.
     pub bytes_synced_for_device: u64,
     /// Bytes taken back for the CPU.
     pub bytes_synced_for_cpu: u64,
-    /// Bytes that [`CpuBuf::copy_from_slice`](crate::CpuBuf::copy_from_slice) copied: the only copy in the runtime.
+    /// Bytes that [`CpuBuf::copy_from_slice`](crate::CpuBuf::copy_from_slice) copied: the only copy
+    /// in the runtime.
     pub bytes_copied: u64,
     /// Blocks carved.
     pub carves: u64,

@@ -1,18 +1,21 @@
 //! Addresses, each space a type of its own, and alignments.
 //!
-//! A CPU pointer, a physical address and a bus address are three different numbers that often look alike. On a Cyclone V
-//! the same byte is `0x0010_0000` to the FPGA-to-SDRAM port and `0x8010_0000` to the ACP port; behind an IOMMU nothing
-//! looks alike at all. So none of them converts into another without a [`Port`](crate::Port) that says how.
+//! A CPU pointer, a physical address and a bus address are three different numbers that often look
+//! alike. On a Cyclone V the same byte is `0x0010_0000` to the FPGA-to-SDRAM port and `0x8010_0000`
+//! to the ACP port; behind an IOMMU nothing looks alike at all. So none of them converts into
+//! another without a [`Port`](crate::Port) that says how.
 
 use crate::types::Error;
 use core::fmt;
 
-/// Where the CPU's memory controller finds a byte. Only a [`Port`](crate::Port) turns it into a [`DevAddr`].
+/// Where the CPU's memory controller finds a byte. Only a [`Port`](crate::Port) turns it into a
+/// [`DevAddr`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct PhysAddr(pub u64);
 
-/// A bus address: what one bus master must put on its address lines. Never a pointer, never a `usize`.
+/// A bus address: what one bus master must put on its address lines. Never a pointer, never a
+/// `usize`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DevAddr(pub u64);
@@ -23,12 +26,14 @@ pub struct DevAddr(pub u64);
 pub enum BaseAddr {
     /// A physical address: each port adds its own offset.
     Phys(PhysAddr),
-    /// A bus address that the kernel has already translated for the device (`dma-ranges`, an IOMMU, CUDA): no port adds anything.
+    /// A bus address that the kernel has already translated for the device (`dma-ranges`, an IOMMU,
+    /// CUDA): no port adds anything.
     Dev(DevAddr),
 }
 
 impl BaseAddr {
-    /// The bare number, for messages and for checks that hold in either space (alignment, contiguity, width).
+    /// The bare number, for messages and for checks that hold in either space (alignment,
+    /// contiguity, width).
     #[must_use]
     pub const fn raw(self) -> u64 {
         match self {
@@ -36,7 +41,8 @@ impl BaseAddr {
         }
     }
 
-    /// The address of the byte at `offset_bytes` from here. A block that passed `Region`'s checks does not wrap.
+    /// The address of the byte at `offset_bytes` from here. A block that passed `Region`'s checks
+    /// does not wrap.
     pub(crate) const fn plus(self, offset_bytes: usize) -> Self {
         match self {
             Self::Phys(PhysAddr(raw)) => Self::Phys(PhysAddr(raw.wrapping_add(offset_bytes as u64))),
@@ -45,23 +51,25 @@ impl BaseAddr {
     }
 }
 
-/// Which bus an address is valid on. An FPGA must never be given a GPU's address: CUDA-pinned memory is page-locked, not
-/// contiguous for another master.
+/// Which bus an address is valid on. An FPGA must never be given a GPU's address: CUDA-pinned
+/// memory is page-locked, not contiguous for another master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Bus {
     /// The SoC's interconnect (AXI, or PCI Express on a PC).
     Soc,
-    /// The address space of a GPU, by the GPU's ordinal: memory that was mapped for one is refused at another.
+    /// The address space of a GPU, by the GPU's ordinal: memory that was mapped for one is refused
+    /// at another.
     Gpu(u32),
     /// A simulated board's: each board is a bus of its own, by number.
     Sim(u32),
-    /// An I/O address space behind an IOMMU: each is a bus of its own, by number, because the same address means other memory in
-    /// each.
+    /// An I/O address space behind an IOMMU: each is a bus of its own, by number, because the same
+    /// address means other memory in each.
     Iommu(u32),
 }
 
-/// What the device does with a buffer's bytes during one job. The names are the kernel's (`enum dma_data_direction`).
+/// What the device does with a buffer's bytes during one job. The names are the kernel's (`enum
+/// dma_data_direction`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Direction {
@@ -100,7 +108,8 @@ impl Direction {
 pub struct Align(usize);
 
 impl Align {
-    /// 32 bytes: the least that any accelerator here is given (one line of a Cortex-A9, one beat of a 256-bit bus).
+    /// 32 bytes: the least that any accelerator here is given (one line of a Cortex-A9, one beat of
+    /// a 256-bit bus).
     pub const MIN: Self = Self(32);
     /// 64 bytes: one cache line of a Cortex-A53/A72/A78 or a PC, and TVM's `kAllocAlignment`.
     pub const LINE: Self = Self(64);

@@ -5,7 +5,8 @@
 
 use core::sync::atomic::{Ordering, fence};
 
-/// Everything the CPU wrote is visible to every observer of the system before what follows: the doorbell.
+/// Everything the CPU wrote is visible to every observer of the system before what follows: the
+/// doorbell.
 #[inline]
 pub(crate) fn before_doorbell() {
     fence(Ordering::SeqCst);
@@ -14,7 +15,8 @@ pub(crate) fn before_doorbell() {
     count::DOORBELLS.set(count::DOORBELLS.get() + 1);
 }
 
-/// Nothing that follows, a read of the device's output, is done before what precedes: the read of its status.
+/// Nothing that follows, a read of the device's output, is done before what precedes: the read of
+/// its status.
 #[inline]
 pub(crate) fn after_completion() {
     system();
@@ -23,9 +25,10 @@ pub(crate) fn after_completion() {
     count::COMPLETIONS.set(count::COMPLETIONS.get() + 1);
 }
 
-/// Arm: `dmb` orders only between observers of one shareability domain; a bus master outside it needs `dsb`
-/// (Arm DDI 0487, B2.3; Arm DDI 0406, A3.8.3). On x86-64 writes to ordinary memory and to uncached registers are ordered
-/// already (Intel SDM 3A, 9.2.2); those to write-combined memory by the fence above.
+/// Arm: `dmb` orders only between observers of one shareability domain; a bus master outside it
+/// needs `dsb` (Arm DDI 0487, B2.3; Arm DDI 0406, A3.8.3). On x86-64 writes to ordinary memory and
+/// to uncached registers are ordered already (Intel SDM 3A, 9.2.2); those to write-combined memory
+/// by the fence above.
 #[inline]
 fn system() {
     #[cfg(all(any(target_arch = "aarch64", target_arch = "arm"), not(miri)))]

@@ -1,4 +1,5 @@
-//! The one error type: small, `Copy`, with the numbers in it. Each variant's doc line says what the caller does next.
+//! The one error type: small, `Copy`, with the numbers in it. Each variant's doc line says what the
+//! caller does next.
 
 mod debug;
 
@@ -25,7 +26,8 @@ pub enum Error {
         /// How many bytes there are.
         len_bytes: usize,
     },
-    /// The bytes cannot be viewed as a slice of that type: their count or address does not fit. View fewer or other bytes.
+    /// The bytes cannot be viewed as a slice of that type: their count or address does not fit.
+    /// View fewer or other bytes.
     View {
         /// How many bytes the view would have.
         len_bytes: usize,
@@ -45,14 +47,16 @@ pub enum Error {
         /// Where it is.
         found: u64,
     },
-    /// An address is not aligned as the region was asked to be. Ask the backend for a larger alignment, or ask less.
+    /// An address is not aligned as the region was asked to be. Ask the backend for a larger
+    /// alignment, or ask less.
     Misaligned {
         /// The address.
         addr: u64,
         /// The alignment asked for.
         align_bytes: usize,
     },
-    /// The block is smaller than asked for, or not a whole number of cache lines. Make it larger where it is declared.
+    /// The block is smaller than asked for, or not a whole number of cache lines. Make it larger
+    /// where it is declared.
     BlockSize {
         /// How large the block is.
         len_bytes: usize,
@@ -61,8 +65,8 @@ pub enum Error {
         /// It must be a multiple of this.
         line_bytes: usize,
     },
-    /// The block's last byte lies above the address width asked for. Place it lower (`alloc-ranges`, `dma-mask`), or use a
-    /// wider master.
+    /// The block's last byte lies above the address width asked for. Place it lower
+    /// (`alloc-ranges`, `dma-mask`), or use a wider master.
     TooHigh {
         /// The block's last byte.
         last: u64,
@@ -74,7 +78,8 @@ pub enum Error {
         /// What would give it one, in words.
         install: &'static str,
     },
-    /// A pointer or an address is not inside this region. It belongs to somebody else: do not use it.
+    /// A pointer or an address is not inside this region. It belongs to somebody else: do not use
+    /// it.
     NotOurs {
         /// The pointer or the address.
         addr: u64,
@@ -103,14 +108,16 @@ pub enum Error {
         /// How many there can be.
         most: u64,
     },
-    /// A slot must be a whole number of cache lines, so that no line belongs to two owners. Round it up.
+    /// A slot must be a whole number of cache lines, so that no line belongs to two owners. Round
+    /// it up.
     SlotSize {
         /// The slot asked for.
         slot_bytes: usize,
         /// The line.
         line_bytes: usize,
     },
-    /// This block can only be synchronised as a whole, so it can hold only one buffer. Use another block for the second.
+    /// This block can only be synchronised as a whole, so it can hold only one buffer. Use another
+    /// block for the second.
     WholeBlock {
         /// How many bytes the block's other buffers have.
         shared_bytes: usize,
@@ -122,7 +129,8 @@ pub enum Error {
     },
 
     // ---- Tensors.
-    /// A tensor is not what the exchange, or the consumer's contract, allows. Make it as the rule says, or use another contract.
+    /// A tensor is not what the exchange, or the consumer's contract, allows. Make it as the rule
+    /// says, or use another contract.
     Tensor {
         /// The rule.
         rule: crate::types::TensorRule,
@@ -134,7 +142,8 @@ pub enum Error {
     /// A consumer has this buffer's tensor. Wait until it calls the deleter.
     TensorOut,
 
-    // ---- Memory against port, decided when a job starts. Nothing was started; the buffers come back.
+    // ---- Memory against port, decided when a job starts. Nothing was started; the buffers come
+    // back.
     /// The port cannot reach these bytes. Use another port, or place the block lower.
     Unreachable {
         /// The port.
@@ -155,23 +164,24 @@ pub enum Error {
         /// The memory's bus.
         memory: Bus,
     },
-    /// The kernel and the port disagree on whether this memory is coherent, which is silent data corruption. Correct the
-    /// device tree's `dma-coherent`, or use the right port.
+    /// The kernel and the port disagree on whether this memory is coherent, which is silent data
+    /// corruption. Correct the device tree's `dma-coherent`, or use the right port.
     CoherencyMismatch {
         /// The port.
         port: &'static str,
         /// What the kernel says of the memory.
         memory_coherent: bool,
     },
-    /// Nobody can maintain the caches for this memory, and the port is not coherent. Install what `install` names, or use a
-    /// coherent port.
+    /// Nobody can maintain the caches for this memory, and the port is not coherent. Install what
+    /// `install` names, or use a coherent port.
     CannotSync {
         /// The port.
         port: &'static str,
         /// What would help, in words.
         install: &'static str,
     },
-    /// The device would write into a cache line that another buffer shares. Cut buffers at multiples of the line.
+    /// The device would write into a cache line that another buffer shares. Cut buffers at
+    /// multiples of the line.
     SharedLine {
         /// First byte of the operand, in the block.
         start: usize,
@@ -180,8 +190,8 @@ pub enum Error {
         /// The line.
         line_bytes: usize,
     },
-    /// An operand's direction is not the one the accelerator uses it in. Use `to_device`, `from_device` or `in_out` as its
-    /// documentation says.
+    /// An operand's direction is not the one the accelerator uses it in. Use `to_device`,
+    /// `from_device` or `in_out` as its documentation says.
     WrongDirection {
         /// Which operand.
         index: usize,
@@ -197,7 +207,8 @@ pub enum Error {
         /// How many it was given.
         have_bytes: usize,
     },
-    /// An operand's bus address is not aligned as the accelerator needs. Use slots and slices at multiples of it.
+    /// An operand's bus address is not aligned as the accelerator needs. Use slots and slices at
+    /// multiples of it.
     BufferAlign {
         /// Which operand.
         index: usize,
@@ -242,12 +253,14 @@ pub enum Error {
         /// How many are in it.
         in_flight: usize,
     },
-    /// The engine has a job, or one that was forgotten or would not stop; or the device's window has a driver already. Wait;
-    /// after the second and third, `Engine::recover`.
+    /// The engine has a job, or one that was forgotten or would not stop; or the device's window
+    /// has a driver already. Wait; after the second and third, `Engine::recover`.
     Busy,
 
-    // ---- The device. It was stopped before the buffers came back, unless the error says otherwise.
-    /// The job did not finish in time. The device was stopped; try again with more time, or find out why no interrupt came.
+    // ---- The device. It was stopped before the buffers came back, unless the error says
+    // otherwise.
+    /// The job did not finish in time. The device was stopped; try again with more time, or find
+    /// out why no interrupt came.
     Timeout {
         /// The limit.
         timeout_us: u32,
@@ -287,8 +300,8 @@ pub enum Error {
         /// The core.
         device: &'static str,
     },
-    /// The device would not stop. Its buffers are leaked, not freed: it may still write into them. Reset it from outside,
-    /// then `Engine::recover`.
+    /// The device would not stop. Its buffers are leaked, not freed: it may still write into them.
+    /// Reset it from outside, then `Engine::recover`.
     WillNotStop {
         /// The accelerator.
         device: &'static str,
@@ -297,7 +310,8 @@ pub enum Error {
         /// How long it was given.
         waited_us: u32,
     },
-    /// A register window is too small for this driver: it is not this device. Check the device tree's `reg`.
+    /// A register window is too small for this driver: it is not this device. Check the device
+    /// tree's `reg`.
     RegisterWindow {
         /// The accelerator.
         device: &'static str,
@@ -321,7 +335,8 @@ pub enum Error {
     },
 
     // ---- CUDA.
-    /// The driver refused, or tells now of a kernel that failed before: from 700 on the context is lost, and what is in it.
+    /// The driver refused, or tells now of a kernel that failed before: from 700 on the context is
+    /// lost, and what is in it.
     Cuda {
         /// The function's name, without its version.
         call: &'static str,
@@ -346,8 +361,8 @@ pub enum Error {
         /// The errno; `man 3 errno` names it.
         errno: i32,
     },
-    /// The kernel does not let this program have a device: its user may not open it, or a driver of the kernel has it. Do what
-    /// `fix` says.
+    /// The kernel does not let this program have a device: its user may not open it, or a driver of
+    /// the kernel has it. Do what `fix` says.
     Denied {
         /// What was asked for.
         what: &'static str,
@@ -363,7 +378,8 @@ pub enum Error {
         /// The most it may have.
         max_bytes: usize,
     },
-    /// No such device. Compare the name with what the board has (`contigo info`), or load the device tree or driver that makes it.
+    /// No such device. Compare the name with what the board has (`contigo info`), or load the
+    /// device tree or driver that makes it.
     NotFound {
         /// What was looked for.
         what: &'static str,
@@ -395,7 +411,8 @@ pub enum Error {
         /// The file's name.
         name: &'static str,
     },
-    /// A file under `/sys` or `/proc` cannot be read or written: permissions, or the module vanished.
+    /// A file under `/sys` or `/proc` cannot be read or written: permissions, or the module
+    /// vanished.
     AttributeUnreadable {
         /// The file's name.
         name: &'static str,
@@ -414,7 +431,8 @@ pub enum Error {
         /// As much as could be read as a number; 0 where nothing could.
         value: u64,
     },
-    /// A setting under `/sys` makes this memory unusable as it is. Do what `fix` says, and open it again.
+    /// A setting under `/sys` makes this memory unusable as it is. Do what `fix` says, and open it
+    /// again.
     Unsuitable {
         /// The file's name.
         name: &'static str,
@@ -433,16 +451,17 @@ pub enum Error {
         /// What holds it, as far as is known: the errno of the lock.
         errno: i32,
     },
-    /// The kernel would not pin so much memory for this user. Raise RLIMIT_MEMLOCK (`ulimit -l`; `LimitMEMLOCK=` of a systemd unit) or
-    /// give the program CAP_IPC_LOCK; ask for less; where the limit is far above all that is pinned, the machine is out of memory.
+    /// The kernel would not pin so much memory for this user. Raise RLIMIT_MEMLOCK (`ulimit -l`;
+    /// `LimitMEMLOCK=` of a systemd unit) or give the program CAP_IPC_LOCK; ask for less; where the
+    /// limit is far above all that is pinned, the machine is out of memory.
     PinLimit {
         /// How many bytes were to be pinned, beside those that are.
         need_bytes: usize,
         /// RLIMIT_MEMLOCK, in bytes.
         limit_bytes: u64,
     },
-    /// A cache maintenance call, or a change of a PCI function's command register, had to wait too long for another thread's. It was
-    /// not done: the buffer stays where it is.
+    /// A cache maintenance call, or a change of a PCI function's command register, had to wait too
+    /// long for another thread's. It was not done: the buffer stays where it is.
     Contended {
         /// How many times it tried.
         tries: u32,

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// Which rule a tensor breaks; [`Error::Tensor`](crate::Error::Tensor) has the numbers. Negative numbers are shown as the 64 bits that they
-/// are.
+/// Which rule a tensor breaks; [`Error::Tensor`](crate::Error::Tensor) has the numbers. Negative
+/// numbers are shown as the 64 bits that they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]

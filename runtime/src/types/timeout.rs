@@ -1,6 +1,7 @@
 //! How long to wait: always bounded.
 
-/// A limit in microseconds, at most about 71 minutes. There is no "for ever": a device that hangs must not hang its user.
+/// A limit in microseconds, at most about 71 minutes. There is no "for ever": a device that hangs
+/// must not hang its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Timeout(u32);

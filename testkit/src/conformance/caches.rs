@@ -9,8 +9,8 @@ use contigo::{Align, Error, Pool, Region, SyncScope, Timeout};
 use fastrand::Rng;
 use std::ops::Range;
 
-/// Rounds for each check that is left to chance. On the simulated board a dirty line is evicted in every second case, a clean
-/// one in every eighth.
+/// Rounds for each check that is left to chance. On the simulated board a dirty line is evicted in
+/// every second case, a clean one in every eighth.
 const ROUNDS: usize = 64;
 const WAIT: Timeout = Timeout::ms(20);
 
@@ -39,7 +39,8 @@ pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// What the device wrote is what the CPU sees, also over lines that were dirty when they were handed over.
+/// What the device wrote is what the CPU sees, also over lines that were dirty when they were
+/// handed over.
 ///
 /// # Errors
 /// [`Failure`].
@@ -82,8 +83,8 @@ pub fn in_out_goes_both_ways<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// A job that reads some bytes leaves every other byte alone: of the buffer, of a neighbour that is the CPU's, and of one that
-/// is the device's.
+/// A job that reads some bytes leaves every other byte alone: of the buffer, of a neighbour that is
+/// the CPU's, and of one that is the device's.
 ///
 /// # Errors
 /// [`Failure`].
@@ -162,8 +163,9 @@ pub fn partly_written_lines_keep_the_rest<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// A buffer is split: one half is the device's while the CPU writes the other. Where the cut is inside a line, the half that
-/// the device would write is refused on a non-coherent port, and nothing is lost.
+/// A buffer is split: one half is the device's while the CPU writes the other. Where the cut is
+/// inside a line, the half that the device would write is refused on a non-coherent port, and
+/// nothing is lost.
 ///
 /// # Errors
 /// [`Failure`].

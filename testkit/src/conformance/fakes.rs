@@ -77,7 +77,8 @@ impl Harness for OnFakeModule {
         self.at(addr, bytes.len(), |module, offset| module.device_read(offset, bytes))
     }
 
-    /// The cache runs short right after: a line that was left dirty goes over what the device wrote.
+    /// The cache runs short right after: a line that was left dirty goes over what the device
+    /// wrote.
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
         self.at(addr, bytes.len(), |module, offset| {
             module.device_write(offset, bytes);
@@ -91,7 +92,8 @@ impl Harness for OnFakeModule {
     }
 }
 
-/// A dma-heap of a kernel before 6.9: contiguous frames that pagemap shows, each block at a place of its own.
+/// A dma-heap of a kernel before 6.9: contiguous frames that pagemap shows, each block at a place
+/// of its own.
 pub fn on_fake_heap() -> OnMemory<impl Fn(usize) -> Result<DmaHeap, Failure>> {
     let next_frame = AtomicU64::new(FIRST_FRAME);
     OnMemory::new(move |len_bytes: usize| {
@@ -130,7 +132,8 @@ impl Harness for OnFakeVfio {
     fn open(&self, len_bytes: usize) -> Result<VfioMemory<'_>, Failure> {
         let memory = self.vfio.memory(len_bytes)?;
         match memory.mapping().scope {
-            // armv7: a job through a port that does not snoop is refused (`fake_vfio`'s and the region's own tests).
+            // armv7: a job through a port that does not snoop is refused (`fake_vfio`'s and the
+            // region's own tests).
             SyncScope::None { install } => Err(Failure::Skipped(format!("nobody can maintain its caches on this processor: {install}"))),
             _ => Ok(memory),
         }

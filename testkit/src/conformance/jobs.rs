@@ -33,7 +33,8 @@ pub fn three_operands<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// One job's output is the next one's input: no sync between them, and only the end of the chain returns to the CPU.
+/// One job's output is the next one's input: no sync between them, and only the end of the chain
+/// returns to the CPU.
 ///
 /// # Errors
 /// [`Failure`].
@@ -63,8 +64,8 @@ pub fn chaining_needs_no_sync<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// A buffer that stays the device's is read, then written, and in other parts of it: the CPU sees all of what was written, and
-/// loses nothing beside it.
+/// A buffer that stays the device's is read, then written, and in other parts of it: the CPU sees
+/// all of what was written, and loses nothing beside it.
 ///
 /// # Errors
 /// [`Failure`].
@@ -106,8 +107,8 @@ fn copy(bytes: &mut [u8], at: usize, from: &[u8]) {
     bytes.get_mut(at..at + from.len()).unwrap_or_default().copy_from_slice(from);
 }
 
-/// A job whose start fails after the doorbell gives its buffers back; the device may have written by then, so what the CPU
-/// sees must agree with memory: a stale line would change under a view.
+/// A job whose start fails after the doorbell gives its buffers back; the device may have written
+/// by then, so what the CPU sees must agree with memory: a stale line would change under a view.
 ///
 /// # Errors
 /// [`Failure`].
@@ -144,7 +145,8 @@ pub fn a_start_that_fails_leaves_no_stale_line<H: Harness>(harness: &H) -> Verdi
     Ok(())
 }
 
-/// A thousand jobs on changing parts: every result is right, nothing is copied, nothing stays behind.
+/// A thousand jobs on changing parts: every result is right, nothing is copied, nothing stays
+/// behind.
 ///
 /// # Errors
 /// [`Failure`].
@@ -171,8 +173,8 @@ pub fn a_thousand_jobs<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// A job that was forgotten leaves its engine busy, its slots claimed, and the block mapped when its region is dropped; the
-/// engine recovers, the slots do not.
+/// A job that was forgotten leaves its engine busy, its slots claimed, and the block mapped when
+/// its region is dropped; the engine recovers, the slots do not.
 ///
 /// # Errors
 /// [`Failure`].

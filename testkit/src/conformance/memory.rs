@@ -8,8 +8,8 @@ use super::{
 use crate::ensure;
 use contigo::{Align, Backend, BaseAddr, DevAddr, Error, Mapping, Region, SyncScope, Timeout};
 
-/// `mapping` says the same at every call, also after the backend was moved; both of its addresses are whole lines; two blocks
-/// share no byte.
+/// `mapping` says the same at every call, also after the backend was moved; both of its addresses
+/// are whole lines; two blocks share no byte.
 ///
 /// # Errors
 /// [`Failure`](super::Failure).
@@ -60,15 +60,16 @@ pub fn segments_cover_the_block<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// A fresh block can be read, and what it shows stays: the region's first touch keeps what the kernel put there, and no dirty
-/// line of whoever had it before comes over it later.
+/// A fresh block can be read, and what it shows stays: the region's first touch keeps what the
+/// kernel put there, and no dirty line of whoever had it before comes over it later.
 ///
 /// # Errors
 /// [`Failure`](super::Failure).
 pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict {
     let backend = harness.open(4096)?;
     let mapping = backend.mapping();
-    // SAFETY: the bytes are mapped and initialised (`Backend`, 2), and the backend, which nobody else has, lives on.
+    // SAFETY: the bytes are mapped and initialised (`Backend`, 2), and the backend, which nobody
+    // else has, lives on.
     let fresh = unsafe { std::slice::from_raw_parts(mapping.cpu.as_ptr().cast_const(), 4096) }.to_vec();
     let region = Region::new(backend)?;
     expect("a region, compared with the block before it", &region.carve(4096, Align::MIN)?.into_buf(), &fresh)?;
@@ -87,7 +88,8 @@ pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict 
     expect("the same buffer after the job", &first, &before)
 }
 
-/// A carve begins at a multiple of its alignment for the CPU and for the device, and ends inside the block.
+/// A carve begins at a multiple of its alignment for the CPU and for the device, and ends inside
+/// the block.
 ///
 /// # Errors
 /// [`Failure`](super::Failure).
@@ -118,7 +120,8 @@ pub fn carves_are_aligned_on_both_sides<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// Every pointer into the block has its bus address and every bus address its pointer; what is outside is refused.
+/// Every pointer into the block has its bus address and every bus address its pointer; what is
+/// outside is refused.
 ///
 /// # Errors
 /// [`Failure`](super::Failure).

@@ -6,9 +6,9 @@
 //!      └── device_read(), device_write(): a bus master ◄── Xor, the smallest driver
 //! ```
 //!
-//! A [`Harness`] opens blocks of one kind of memory, and is a bus master that sees them as a device does. One list of checks
-//! ([`for_each_check`](crate::for_each_check)) runs on every harness: a test for each (backend, check), so that a failure
-//! names both.
+//! A [`Harness`] opens blocks of one kind of memory, and is a bus master that sees them as a device
+//! does. One list of checks ([`for_each_check`](crate::for_each_check)) runs on every harness: a
+//! test for each (backend, check), so that a failure names both.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -73,7 +73,8 @@ pub trait Harness: Sync {
         0
     }
 
-    /// Does memory that was freed answer with [`BusError`]? A block that outlives its user (u-dma-buf's) does not.
+    /// Does memory that was freed answer with [`BusError`]? A block that outlives its user
+    /// (u-dma-buf's) does not.
     fn sees_freed_memory(&self) -> bool {
         true
     }

@@ -15,7 +15,8 @@ pub enum Mutation {
     None,
     /// No sync for the device is done.
     NoSyncForDevice,
-    /// The `n`-th sync for the device is not done; the first is number 0, and is the region's first touch.
+    /// The `n`-th sync for the device is not done; the first is number 0, and is the region's first
+    /// touch.
     NoSyncForDeviceOnce(u64),
     /// No sync for the CPU is done.
     NoSyncForCpu,
@@ -31,7 +32,8 @@ pub enum Mutation {
     SwappedDirections,
     /// A range begins and ends a line late.
     Shifted,
-    /// The `n`-th sync, whichever way, is refused as a kernel may refuse it, and not done; number 0 is the region's first touch.
+    /// The `n`-th sync, whichever way, is refused as a kernel may refuse it, and not done; number 0
+    /// is the region's first touch.
     RefusedOnce(u64),
 }
 
@@ -99,8 +101,8 @@ impl<B: Backend> Mutant<B> {
     }
 }
 
-// SAFETY: 1, 2 and 4 are `inner`'s. 3 is broken, but never outside the block, and its users hold no view during a sync: what
-// goes wrong are bytes of a test's buffers, which is what the test is for.
+// SAFETY: 1, 2 and 4 are `inner`'s. 3 is broken, but never outside the block, and its users hold no
+// view during a sync: what goes wrong are bytes of a test's buffers, which is what the test is for.
 unsafe impl<B: Backend> Backend for Mutant<B> {
     forward!(|this| this.inner => name, mapping, segment, held_by);
 

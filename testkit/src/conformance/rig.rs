@@ -4,7 +4,8 @@ use super::{Failure, Harness, Verdict, xor::Xor};
 use crate::ensure;
 use contigo::{Align, CpuBuf, Engine, Region, Requirements, SyncScope};
 
-/// Some regions and the buffers in them: neighbours in one block, or one block each where a sync covers all of it.
+/// Some regions and the buffers in them: neighbours in one block, or one block each where a sync
+/// covers all of it.
 #[derive(Debug)]
 pub struct Rig<'h, H: Harness> {
     harness: &'h H,
@@ -28,7 +29,8 @@ impl<'h, H: Harness> Rig<'h, H> {
         Ok(Self { harness, regions, buffer_bytes })
     }
 
-    /// As many buffers as there is room for, in the order of their addresses where they are neighbours.
+    /// As many buffers as there is room for, in the order of their addresses where they are
+    /// neighbours.
     ///
     /// # Errors
     /// What `carve` says.

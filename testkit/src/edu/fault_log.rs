@@ -1,10 +1,12 @@
 //! Which accesses of a device the IOMMU refused.
 //!
-//! edu has no error bit: `edu_dma_timer` throws away what `pci_dma_read` and `pci_dma_write` return. VFIO has no file that says it
-//! either: its error interrupt (`VFIO_PCI_ERR_IRQ_INDEX`) is PCI Express AER, which edu, a conventional device, does not have; iommufd's fault
-//! queue is for faults that can be mended (PRI, stalls); the tracepoint `iommu:io_page_fault` is not reached from arm-smmu-v3
-//! (Linux 6.12, `arm_smmu_handle_evt`). What is left is the kernel's log: `event 0x10 received:` and four words, of which the first
-//! has the function's number and the third the address.
+//! edu has no error bit: `edu_dma_timer` throws away what `pci_dma_read` and `pci_dma_write`
+//! return. VFIO has no file that says it either: its error interrupt (`VFIO_PCI_ERR_IRQ_INDEX`) is
+//! PCI Express AER, which edu, a conventional device, does not have; iommufd's fault queue is for
+//! faults that can be mended (PRI, stalls); the tracepoint `iommu:io_page_fault` is not reached
+//! from arm-smmu-v3 (Linux 6.12, `arm_smmu_handle_evt`). What is left is the kernel's log: `event
+//! 0x10 received:` and four words, of which the first has the function's number and the third the
+//! address.
 
 use contigo::{Error, Result};
 use nix::errno::Errno;
@@ -58,8 +60,9 @@ pub struct IommuFault {
 
 /// The kernel's log, from now on, for one function behind an SMMUv3.
 ///
-/// The kernel prints ten reports in five seconds (`arm_smmu_evtq_thread`), and QEMU makes a report of every 4 bytes of a transfer:
-/// what is refused after a long transfer was refused may go unreported. What is reported did happen.
+/// The kernel prints ten reports in five seconds (`arm_smmu_evtq_thread`), and QEMU makes a report
+/// of every 4 bytes of a transfer: what is refused after a long transfer was refused may go
+/// unreported. What is reported did happen.
 #[derive(Debug)]
 pub struct FaultLog {
     log: File,
@@ -69,7 +72,8 @@ pub struct FaultLog {
 }
 
 impl FaultLog {
-    /// Opens `/dev/kmsg`, for the function whose requests have the number `stream`: `bus << 8 | device << 3 | function`.
+    /// Opens `/dev/kmsg`, for the function whose requests have the number `stream`: `bus << 8 |
+    /// device << 3 | function`.
     ///
     /// # Errors
     /// [`Error::Os`]: EPERM, the log is for CAP_SYSLOG (`/proc/sys/kernel/dmesg_restrict`); EACCES.
@@ -96,7 +100,8 @@ impl FaultLog {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                // EPIPE: records were overwritten before they were read; the next read goes on behind them.
+                // EPIPE: records were overwritten before they were read; the next read goes on
+                // behind them.
                 Err(error) if error.raw_os_error() == Some(libc::EPIPE) => self.words = None,
                 Err(error) => return Err(os(error)),
             }
@@ -116,8 +121,8 @@ impl FaultLog {
         let words = self.words.as_mut()?;
         words.push(word);
         let [first, second, third, _] = words.as_slice() else { return None };
-        // IHI 0070: EventID is bits 7:0 and StreamID bits 63:32 of the first word; RnW is bit 35 of the second; the third has the
-        // address.
+        // IHI 0070: EventID is bits 7:0 and StreamID bits 63:32 of the first word; RnW is bit 35 of
+        // the second; the third has the address.
         let (event, stream) = (u32::try_from(first & 0xFF).ok()?, u32::try_from(first >> 32).ok()?);
         let fault = IommuFault { event, stream, write: second >> 35 & 1 == 0, addr: *third };
         self.words = None;

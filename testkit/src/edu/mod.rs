@@ -1,9 +1,10 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! `edu`, QEMU's educational PCI device (1234:11e8), as a copy engine: two operands, `from` (to the device) and `to` (from the
-//! device).
+//! `edu`, QEMU's educational PCI device (1234:11e8), as a copy engine: two operands, `from` (to the
+//! device) and `to` (from the device).
 //!
-//! It has one internal buffer, and moves at most 4,095 bytes between memory and that buffer, so that a copy is two transfers. Each
-//! begins **100 ms after** its doorbell, which leaves time to do things to it that must do no harm.
+//! It has one internal buffer, and moves at most 4,095 bytes between memory and that buffer, so
+//! that a copy is two transfers. Each begins **100 ms after** its doorbell, which leaves time to do
+//! things to it that must do no harm.
 //!
 //! | what edu does not have | what follows |
 //! |---|---|
@@ -33,8 +34,9 @@ use contigo::{
 const STOP_US: u32 = 400_000;
 /// Between two looks while it waits.
 const STOP_STEP_US: u32 = 1_000;
-/// How long the kernel's report of a refused access may come after the end of the transfer: it is printed by a thread that the
-/// IOMMU's interrupt wakes (`arm_smmu_evtq_thread`), within a millisecond or two under QEMU.
+/// How long the kernel's report of a refused access may come after the end of the transfer: it is
+/// printed by a thread that the IOMMU's interrupt wakes (`arm_smmu_evtq_thread`), within a
+/// millisecond or two under QEMU.
 const REPORT_US: u32 = 50_000;
 
 /// Which transfer of a copy is under way.
@@ -49,7 +51,8 @@ enum Leg {
     Out,
 }
 
-/// The driver of one edu whose mask has `ADDR_BITS` bits: 28 where QEMU was told nothing (`-device edu`), up to 32.
+/// The driver of one edu whose mask has `ADDR_BITS` bits: 28 where QEMU was told nothing (`-device
+/// edu`), up to 32.
 #[derive(Debug)]
 pub struct Edu<D, const ADDR_BITS: u32, W = Unwatched> {
     device: D,
@@ -98,8 +101,8 @@ impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Edu<D, ADDR_BITS, W> {
     /// # Safety
     /// The other one is memory that was handed over, of that many bytes.
     unsafe fn transfer(&self, source: u32, target: u32, count: u32, direction: u32) {
-        // SAFETY: the first three start nothing; the last one's transfer stays inside what the caller handed over, and inside
-        // edu's buffer (`check`).
+        // SAFETY: the first three start nothing; the last one's transfer stays inside what the
+        // caller handed over, and inside edu's buffer (`check`).
         unsafe {
             regs::SOURCE.write(&self.device, source);
             regs::TARGET.write(&self.device, target);
@@ -140,8 +143,9 @@ const fn low(value: u64) -> u32 {
     value as u32
 }
 
-// SAFETY: hw/misc/edu.c: 1. a transfer moves the count's bytes between its buffer and the address, which lie inside the operands by
-// `check` (the mask of `ADDR_BITS` bits cuts nothing off: the engine refused what it would), reading `from` and writing `to`.
+// SAFETY: hw/misc/edu.c: 1. a transfer moves the count's bytes between its buffer and the address,
+// which lie inside the operands by `check` (the mask of `ADDR_BITS` bits cuts nothing off: the
+// engine refused what it would), reading `from` and writing `to`.
 // 2. RUN clears after the last byte was moved, and `poll` starts the second transfer before it says
 //    anything; without RUN nothing is moved. 3. No bytes are told. 4. `check` reads no register. 5.
 //    The port is the device's. 6. The device is owned. 7. The program only waits for RUN to clear.
@@ -225,7 +229,8 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
         Ok(())
     }
 
-    /// edu has no abort: waits for the end of the transfer under way. All ones, of a device that is gone, have RUN set.
+    /// edu has no abort: waits for the end of the transfer under way. All ones, of a device that is
+    /// gone, have RUN set.
     fn stop_program(&self) -> StopProgram {
         StopProgram::new(&[StopStep::poll_while(regs::COMMAND.offset(), regs::RUN, regs::RUN, STOP_US)]).unwrap_or_default()
     }

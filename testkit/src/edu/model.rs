@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "a model promises what a device promises")]
-//! A model of `edu` on the simulated board, for the driver's tests: what `hw/misc/edu.c` does, with its traps.
+//! A model of `edu` on the simulated board, for the driver's tests: what `hw/misc/edu.c` does, with
+//! its traps.
 
 use super::{Edu, regs};
 use contigo::{
@@ -74,8 +75,8 @@ impl<'d, const BITS: u32> Edu<SimWindow<'d, EduModel<BITS>>, BITS> {
     }
 }
 
-// SAFETY: it touches `count` bytes at the address in the register of the transfer's direction, once, before RUN clears. A stuck
-// one never says that it is finished.
+// SAFETY: it touches `count` bytes at the address in the register of the transfer's direction,
+// once, before RUN clears. A stuck one never says that it is finished.
 unsafe impl<const BITS: u32> Model for EduModel<BITS> {
     const WINDOW_BYTES: usize = 1 << 20;
 

@@ -14,7 +14,8 @@ pub const ID_VALUE: u32 = 0x00ED;
 pub const RAISED: Register<ReadOnly> = Register::at(0x24);
 /// edu.rst, 0x64: interrupt acknowledge: clears what is written.
 pub const ACKNOWLEDGE: Register<ReadWrite> = Register::at(0x64);
-/// edu.rst, 0x80: DMA source address. An access of 32 bits sets it as a whole: hw/misc/edu.c, `dma_rw`.
+/// edu.rst, 0x80: DMA source address. An access of 32 bits sets it as a whole: hw/misc/edu.c,
+/// `dma_rw`.
 pub const SOURCE: Register<ReadWrite> = Register::at(0x80);
 /// edu.rst, 0x88: DMA destination address.
 pub const TARGET: Register<ReadWrite> = Register::at(0x88);
@@ -36,6 +37,6 @@ pub const DMA_DONE: u32 = 0x100;
 
 /// edu.rst: where edu's own buffer of 4,096 bytes is, in its own address space.
 pub const BUFFER: u32 = 0x4_0000;
-/// The longest transfer: without the buffer's last byte, because QEMU 7.2 ends itself over a transfer that takes it
-/// (`edu_check_range`; 10.0 does not).
+/// The longest transfer: without the buffer's last byte, because QEMU 7.2 ends itself over a
+/// transfer that takes it (`edu_check_range`; 10.0 does not).
 pub const TRANSFER_BYTES: u32 = 4095;

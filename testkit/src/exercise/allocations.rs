@@ -1,9 +1,10 @@
 #![allow(unsafe_code, reason = "implementing GlobalAlloc is unsafe; every call is passed on to the system's allocator")]
 //! Counts what the heap is asked for, thread by thread: the proof behind `heap allocations: 0`.
 //!
-//! In a program that says `#[global_allocator] static HEAP: CountingHeap = CountingHeap;` everything goes through it: the
-//! program, the runtime, the crates below it and the standard library. The count is per thread, so that the thread that works
-//! is measured alone, whatever a progress bar beside it does.
+//! In a program that says `#[global_allocator] static HEAP: CountingHeap = CountingHeap;`
+//! everything goes through it: the program, the runtime, the crates below it and the standard
+//! library. The count is per thread, so that the thread that works is measured alone, whatever a
+//! progress bar beside it does.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -22,7 +23,8 @@ thread_local! {
 #[derive(Clone, Copy, Debug)]
 pub struct CountingHeap;
 
-/// How often this thread has asked the heap for memory so far. Growing a block counts; giving one back does not.
+/// How often this thread has asked the heap for memory so far. Growing a block counts; giving one
+/// back does not.
 #[must_use]
 pub fn on_this_thread() -> u64 {
     ALLOCATIONS.get()
@@ -41,8 +43,9 @@ fn count() {
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: every method passes its arguments to `System` unchanged and returns what it returns, so `System`'s guarantees
-// hold; counting neither allocates nor unwinds (`Cell<u64>`, constant and without drop).
+// SAFETY: every method passes its arguments to `System` unchanged and returns what it returns, so
+// `System`'s guarantees hold; counting neither allocates nor unwinds (`Cell<u64>`, constant and
+// without drop).
 unsafe impl GlobalAlloc for CountingHeap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -51,7 +54,8 @@ unsafe impl GlobalAlloc for CountingHeap {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller got `block` from this allocator, which got it from `System`, with the same layout.
+        // SAFETY: the caller got `block` from this allocator, which got it from `System`, with the
+        // same layout.
         unsafe { System.dealloc(block, layout) }
     }
 

@@ -4,9 +4,10 @@
 use contigo::{Device, Error, Irq, Mmio, forward};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A device that has an interrupt, and how many of its waits that ended: those that were over before their time. (One without ends every
-/// wait early.) A driver that finds its job
-/// done at the first look never waits, so this is the least number of interrupts, and 0 proves nothing.
+/// A device that has an interrupt, and how many of its waits that ended: those that were over
+/// before their time. (One without ends every wait early.) A driver that finds its job
+/// done at the first look never waits, so this is the least number of interrupts, and 0 proves
+/// nothing.
 #[derive(Debug)]
 pub struct Counted<'c, D> {
     device: D,

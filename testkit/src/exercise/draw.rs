@@ -1,11 +1,12 @@
-//! Which bytes go where: random, with the cases that go wrong more often than chance would have them.
+//! Which bytes go where: random, with the cases that go wrong more often than chance would have
+//! them.
 
 use contigo::Align;
 use core::ops::Range;
 use fastrand::Rng;
 
-/// What an engine can copy, where it cannot copy any number of bytes from anywhere to anywhere: its driver's `check` refuses the
-/// rest, and a run that meets such a refusal ends.
+/// What an engine can copy, where it cannot copy any number of bytes from anywhere to anywhere: its
+/// driver's `check` refuses the rest, and a run that meets such a refusal ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Every address is a multiple of this, a power of two up to 64.
@@ -32,7 +33,8 @@ pub(super) struct Drawn {
 /// Lengths up to here count as short: some of them touch one line, some three.
 const SHORT_BYTES: usize = 2 * Align::LINE.bytes();
 
-/// Draws a copy from bytes `source` of one slot to bytes `destination` of another. `None` where the limits allow none.
+/// Draws a copy from bytes `source` of one slot to bytes `destination` of another. `None` where the
+/// limits allow none.
 pub(super) fn draw(rng: &mut Rng, limits: &Limits, source: &Range<usize>, destination: &Range<usize>) -> Option<Drawn> {
     let unit = limits.len_align_bytes.max(1);
     let (source, destination) = (aligned(source, limits), aligned(destination, limits));
@@ -60,7 +62,8 @@ fn aligned(room: &Range<usize>, limits: &Limits) -> Range<usize> {
     start..room.end.max(start)
 }
 
-/// Where in `room`, which begins at an aligned byte, `len` bytes go: across a multiple of `edge`, if there is one and it can be.
+/// Where in `room`, which begins at an aligned byte, `len` bytes go: across a multiple of `edge`,
+/// if there is one and it can be.
 fn place(rng: &mut Rng, limits: &Limits, room: &Range<usize>, len: usize, edge: Option<Align>) -> usize {
     let align = limits.offset_align_bytes.max(1);
     let last = room.start + (room.len() - len.min(room.len())) / align * align;

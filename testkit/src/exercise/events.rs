@@ -15,8 +15,9 @@ use std::{
     os::fd::{AsFd, BorrowedFd},
 };
 
-/// An interrupt line that a run waits for before it looks at the engine. An engine that is done at the first look, as QEMU's
-/// are that copy inside the doorbell's register access, would never be waited for otherwise.
+/// An interrupt line that a run waits for before it looks at the engine. An engine that is done at
+/// the first look, as QEMU's are that copy inside the doorbell's register access, would never be
+/// waited for otherwise.
 pub trait Events: fmt::Debug {
     /// Makes ready for the interrupt of the next job; what came before it is forgotten.
     ///
@@ -33,7 +34,8 @@ pub trait Events: fmt::Debug {
 
 /// The interrupt of a UIO device, by a second descriptor of its file.
 ///
-/// Source: Linux `Documentation/driver-api/uio-howto.rst`: a write of 1 unmasks, a read of 4 bytes is the count so far.
+/// Source: Linux `Documentation/driver-api/uio-howto.rst`: a write of 1 unmasks, a read of 4 bytes
+/// is the count so far.
 #[derive(Debug)]
 pub struct UioEvents {
     file: File,

@@ -12,10 +12,12 @@ use core::{hint, ops::Range};
 use fastrand::Rng;
 use std::time::Instant;
 
-/// Looks at one job, at most, when polled. A look takes from 100 ns (a register read across an SoC's interconnect) to 1 µs (in
-/// an emulator), and the slowest engine here takes 200 ms for a copy (QEMU's edu): ten times that at least.
+/// Looks at one job, at most, when polled. A look takes from 100 ns (a register read across an
+/// SoC's interconnect) to 1 µs (in an emulator), and the slowest engine here takes 200 ms for a
+/// copy (QEMU's edu): ten times that at least.
 const LOOKS_MAX: u32 = 20_000_000;
-/// All slots and guards are compared after so many jobs: half a megabyte, as much as some dozens of jobs compare.
+/// All slots and guards are compared after so many jobs: half a megabyte, as much as some dozens of
+/// jobs compare.
 const JOBS_PER_SWEEP: u64 = 256;
 /// The clock is looked at after so many jobs.
 const JOBS_PER_LOOK_AT_THE_CLOCK: u64 = 16;
@@ -33,7 +35,8 @@ pub struct Exerciser<'g> {
 }
 
 impl<'g> Exerciser<'g> {
-    /// Takes all of `ground`, and fills it with random bytes that `seed` decides, as it decides everything else.
+    /// Takes all of `ground`, and fills it with random bytes that `seed` decides, as it decides
+    /// everything else.
     ///
     /// # Errors
     /// [`Error::NoSlots`] where another exerciser had the ground; what the buffers' views say.
@@ -43,7 +46,8 @@ impl<'g> Exerciser<'g> {
         Ok(Self { places, limits, seed, rng, tally: Tally::default() })
     }
 
-    /// Begins anew, as [`new`](Self::new) left it: the same seed, the first job, and nothing counted.
+    /// Begins anew, as [`new`](Self::new) left it: the same seed, the first job, and nothing
+    /// counted.
     ///
     /// # Errors
     /// [`Error::NoSlots`] where a job that failed took slots with it; what the buffers' views say.
@@ -65,13 +69,15 @@ impl<'g> Exerciser<'g> {
         self.places.slot_bytes
     }
 
-    /// Runs jobs on `engine` until `budget` is spent, then takes all slots back and compares everything. Jobs are numbered on
-    /// from the last run, so that runs in different modes are one sequence.
+    /// Runs jobs on `engine` until `budget` is spent, then takes all slots back and compares
+    /// everything. Jobs are numbered on from the last run, so that runs in different modes are one
+    /// sequence.
     ///
     /// Bytes that are wrong do not end a run: they are counted, and taken for right from then on.
     ///
     /// # Errors
-    /// The first job that was refused or failed; this exerciser cannot run again, because that job's slots are lost.
+    /// The first job that was refused or failed; this exerciser cannot run again, because that
+    /// job's slots are lost.
     pub fn run<D>(&mut self, engine: &mut Engine<D, 2>, mode: Mode<'_>, budget: Budget) -> Result<(), Stopped>
     where
         D: TypedDriver<2, Args = ()>,
@@ -80,7 +86,8 @@ impl<'g> Exerciser<'g> {
         let mut job = Job::none(self.tally.jobs);
         let seed = self.seed;
         let stopped = |job: Job, error: Error| Stopped { seed, job, error };
-        // What the CPU filled is still dirty in its caches, and would hide what a device writes over it.
+        // What the CPU filled is still dirty in its caches, and would hide what a device writes
+        // over it.
         self.sweep(way, job).map_err(|error| stopped(job, error))?;
         for done in 0..budget.jobs {
             let over = |until: Instant| done.is_multiple_of(JOBS_PER_LOOK_AT_THE_CLOCK) && Instant::now() >= until;
@@ -97,7 +104,8 @@ impl<'g> Exerciser<'g> {
         self.all_back(way, job).and_then(|()| self.sweep(way, job)).map_err(|error| stopped(job, error))
     }
 
-    /// Decides a job. Slots that it wants, and that stayed the device's, are taken back where they do not suit.
+    /// Decides a job. Slots that it wants, and that stayed the device's, are taken back where they
+    /// do not suit.
     fn plan(&mut self, mut job: Job, way: Way) -> Result<Job> {
         let (chain_from, chain_to) = (self.rng.u8(..8) < 3, self.rng.u8(..8) < 1);
         job.kept = self.rng.bool() && self.places.device_owned() + 2 <= DEVICE_OWNED_MAX;
@@ -123,7 +131,8 @@ impl<'g> Exerciser<'g> {
         Ok(job)
     }
 
-    /// A slot other than `not`; one that stayed the device's, where that is asked for and there is one.
+    /// A slot other than `not`; one that stayed the device's, where that is asked for and there is
+    /// one.
     fn choose(&mut self, chained: bool, not: usize) -> usize {
         let first = self.rng.usize(..SLOTS);
         let mut around = (0..SLOTS).map(|step| 1 + (first + step) % SLOTS).filter(|&slot| slot != not);
@@ -160,8 +169,9 @@ impl<'g> Exerciser<'g> {
         [job.from.0, job.to.0].into_iter().chain(neighbours).try_for_each(|slot| self.places.settle(slot, way, &mut blamed))
     }
 
-    /// What the CPU does before a job: often fresh bytes in the source, sometimes in the destination, whose lines are dirty when
-    /// it is handed over then; now and then the source goes back to its pool and is taken again.
+    /// What the CPU does before a job: often fresh bytes in the source, sometimes in the
+    /// destination, whose lines are dirty when it is handed over then; now and then the source goes
+    /// back to its pool and is taken again.
     fn cpu_s_turn(&mut self, job: &Job) -> Result<()> {
         if !job.from_device_owned {
             if self.rng.u8(..16) == 0 {

@@ -8,11 +8,12 @@ pub const SLOTS: usize = 64;
 pub(super) const PLACES: usize = SLOTS + 2;
 /// The most that a slot has: two pages, so that a copy can cross a multiple of 4 KiB.
 const SLOT_BYTES_MAX: usize = 2 * Align::PAGE.bytes();
-/// The least that a slot has: four lines of the longest line here, so that a copy can touch some and leave some.
+/// The least that a slot has: four lines of the longest line here, so that a copy can touch some
+/// and leave some.
 const SLOT_BYTES_MIN: usize = 1024;
 
-/// 64 slots of one region, in a row, and a guard of a slot's size before and after them. It owns these pieces of the region;
-/// an [`Exerciser`](super::Exerciser) borrows them.
+/// 64 slots of one region, in a row, and a guard of a slot's size before and after them. It owns
+/// these pieces of the region; an [`Exerciser`](super::Exerciser) borrows them.
 #[derive(Debug)]
 pub struct Ground<'r> {
     pub(super) pool: Pool<'r, SLOTS>,

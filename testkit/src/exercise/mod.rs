@@ -1,5 +1,5 @@
-//! Does this board's DMA work? Random copies by a real engine between 64 live buffers, every byte of them compared with what a
-//! program on the CPU says should be there.
+//! Does this board's DMA work? Random copies by a real engine between 64 live buffers, every byte
+//! of them compared with what a program on the CPU says should be there.
 //!
 //! ```text
 //!   Region ──► Ground ──────────────► Exerciser::run(engine) ──► Tally
@@ -7,18 +7,20 @@
 //!                                           └─ the shadow: what every byte of them must be
 //! ```
 //!
-//! A job copies a random part of one slot to a random part of another. Between jobs the CPU writes fresh random bytes, some
-//! buffers stay the device's and go straight into the next job, and some go back to their pool. After each job the
-//! destination and its neighbours are compared whole: a byte that is wrong inside the part that was written is a
-//! *mismatch*, one that changed outside of it a *canary hit*. Every so often, and at the end, all slots and both guards are.
+//! A job copies a random part of one slot to a random part of another. Between jobs the CPU writes
+//! fresh random bytes, some buffers stay the device's and go straight into the next job, and some
+//! go back to their pool. After each job the destination and its neighbours are compared whole: a
+//! byte that is wrong inside the part that was written is a *mismatch*, one that changed outside of
+//! it a *canary hit*. Every so often, and at the end, all slots and both guards are.
 //!
 //! It needs any [`Region`](contigo::Region) and any engine that copies ([`TypedDriver<2, Args =
 //! ()>`](contigo::TypedDriver): bytes of operand 0 to operand 1). One seed gives one sequence of
 //! jobs, whatever the time or the machine: a failure says which job it was, and the same seed meets
 //! it again.
 //!
-//! It keeps its books on the heap, and asks for all of that before the first job: [`Exerciser::run`] allocates nothing, and on
-//! a polled engine whose memory needs no kernel for its caches it makes no system call.
+//! It keeps its books on the heap, and asks for all of that before the first job:
+//! [`Exerciser::run`] allocates nothing, and on a polled engine whose memory needs no kernel for
+//! its caches it makes no system call.
 //!
 //! ```
 //! use contigo::{Engine, Region, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard};

@@ -21,7 +21,8 @@ pub(super) struct Way {
     pub(super) addr_bits: u32,
 }
 
-/// The guard before the slots is place 0, the slots are 1 to 64 in the order of their addresses, the guard after them is 65.
+/// The guard before the slots is place 0, the slots are 1 to 64 in the order of their addresses,
+/// the guard after them is 65.
 #[derive(Debug)]
 pub(super) struct Places<'g> {
     pool: &'g Pool<'g, SLOTS>,
@@ -81,8 +82,8 @@ impl<'g> Places<'g> {
         }
     }
 
-    /// Bytes `part` of a slot on their way into a job, and the bytes that the device will have of the slot: those that were
-    /// handed over first.
+    /// Bytes `part` of a slot on their way into a job, and the bytes that the device will have of
+    /// the slot: those that were handed over first.
     pub(super) fn operand(&mut self, place: usize, part: &Range<usize>, direction: Direction) -> Result<(Operand<'g>, Range<usize>)> {
         let reads = direction == Direction::ToDevice;
         match self.take(place) {
@@ -158,9 +159,10 @@ impl<'g> Places<'g> {
         }
     }
 
-    /// Compares a place of the CPU's with its shadow: as a program sees it, which is wrong where a job's sync was missing or too
-    /// short; and, behind a port that does not snoop, as memory has it. From here on it is clean in the caches: what a device
-    /// writes into it shows at the next comparison.
+    /// Compares a place of the CPU's with its shadow: as a program sees it, which is wrong where a
+    /// job's sync was missing or too short; and, behind a port that does not snoop, as memory has
+    /// it. From here on it is clean in the caches: what a device writes into it shows at the next
+    /// comparison.
     pub(super) fn settle(&mut self, place: usize, way: Way, blame: &mut Blamed<'_>) -> Result<()> {
         match self.take(place) {
             Held::Cpu(buf) => {

@@ -3,9 +3,10 @@
 
 use contigo::{CpuBuf, DriverBuf, Port, Result};
 
-/// The same buffer, its lines written back and fetched anew: a view of it shows what memory holds, not what the caches
-/// remember. Without this, a byte that a device wrote where it should not, behind a port that does not snoop, stays hidden
-/// until the line happens to leave the cache. On a port that snoops there is nothing to do.
+/// The same buffer, its lines written back and fetched anew: a view of it shows what memory holds,
+/// not what the caches remember. Without this, a byte that a device wrote where it should not,
+/// behind a port that does not snoop, stays hidden until the line happens to leave the cache. On a
+/// port that snoops there is nothing to do.
 ///
 /// # Errors
 /// What [`DriverBuf::new`] or the backend's sync says; the buffer is lost then.
@@ -14,8 +15,8 @@ pub fn refresh<'p>(buf: CpuBuf<'p>, port: &Port, addr_bits: u32) -> Result<CpuBu
         return Ok(buf);
     }
     let cleaned = DriverBuf::new(buf, port, addr_bits)?;
-    // SAFETY: `addr_at` was never called, so no device was told of these bytes, and the buffer came from the CPU's side, which no
-    // device had.
+    // SAFETY: `addr_at` was never called, so no device was told of these bytes, and the buffer came
+    // from the CPU's side, which no device had.
     let unused = unsafe { cleaned.release() };
     Ok(unused.into_cpu()?)
 }

@@ -8,11 +8,14 @@ use std::time::Instant;
 /// How a run waits for the end of each job.
 #[derive(Clone, Copy, Debug)]
 pub enum Mode<'m> {
-    /// It looks again and again, a bounded number of times, and asks neither the kernel nor a clock.
+    /// It looks again and again, a bounded number of times, and asks neither the kernel nor a
+    /// clock.
     Polled,
-    /// It waits as the engine's device does, by an interrupt or by its clock, at most so long for each job.
+    /// It waits as the engine's device does, by an interrupt or by its clock, at most so long for
+    /// each job.
     Waiting(Timeout),
-    /// It waits for the interrupt first, and then as [`Waiting`](Self::Waiting), each at most so long.
+    /// It waits for the interrupt first, and then as [`Waiting`](Self::Waiting), each at most so
+    /// long.
     Events(&'m dyn Events, Timeout),
 }
 
@@ -30,7 +33,8 @@ impl Budget {
         Self { jobs, until: None }
     }
 
-    /// At `until`, and after `jobs` jobs at the latest. The clock is looked at between jobs, now and then.
+    /// At `until`, and after `jobs` jobs at the latest. The clock is looked at between jobs, now
+    /// and then.
     #[must_use]
     pub const fn until(until: Instant, jobs: u64) -> Self {
         Self { jobs, until: Some(until) }
@@ -147,7 +151,8 @@ impl Tried {
 /// What kind of wrong a byte is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// Inside what a job wrote: the engine copied something else, or the caches show something else.
+    /// Inside what a job wrote: the engine copied something else, or the caches show something
+    /// else.
     Mismatch,
     /// Outside of it: somebody wrote where nobody should.
     CanaryHit,
@@ -158,7 +163,8 @@ pub enum Blame {
 pub struct FirstWrong {
     /// The seed that meets it again.
     pub seed: u64,
-    /// The job after which it was seen. Where its slot had stayed the device's, an earlier one may have done it.
+    /// The job after which it was seen. Where its slot had stayed the device's, an earlier one may
+    /// have done it.
     pub job: Job,
     /// Which slot it is in: 1 to 64; 0 and 65 are the guards before and after them.
     pub slot: usize,

@@ -72,8 +72,9 @@ impl Iommu {
     pub(super) fn read(&self, iova: u64, bytes: &mut [u8]) -> Result<(), Refused> {
         let from = self.translate(iova, bytes.len())? as *const u8;
         for (index, byte) in bytes.iter_mut().enumerate() {
-            // SAFETY: the byte is pinned memory of this process (`translate`), and no view of it is alive while it is the
-            // device's; volatile, because it is not the program that accesses it.
+            // SAFETY: the byte is pinned memory of this process (`translate`), and no view of it is
+            // alive while it is the device's; volatile, because it is not the program that accesses
+            // it.
             *byte = unsafe { from.add(index).read_volatile() };
         }
         Ok(())
@@ -88,7 +89,8 @@ impl Iommu {
         Ok(())
     }
 
-    /// Where these bytes are in the process. All of them must lie in one mapping: nothing here maps two side by side as one.
+    /// Where these bytes are in the process. All of them must lie in one mapping: nothing here maps
+    /// two side by side as one.
     fn translate(&self, iova: u64, len: usize) -> Result<usize, Refused> {
         let found = self.mappings.iter().find(|mapping| mapping.iova <= iova && iova + len as u64 <= mapping.iova + mapping.size);
         let mapping = found.ok_or(Refused { iova })?;

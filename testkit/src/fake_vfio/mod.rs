@@ -1,5 +1,6 @@
-//! A kernel with VFIO, for machines that have none: one PCI function behind one IOMMU, by its group and by its own file. It keeps the
-//! rules of Linux 6.12 (`drivers/vfio/`, `drivers/iommu/iommufd/`), fails where it is told to, keeps a log, and is the device's bus
+//! A kernel with VFIO, for machines that have none: one PCI function behind one IOMMU, by its group
+//! and by its own file. It keeps the rules of Linux 6.12 (`drivers/vfio/`,
+//! `drivers/iommu/iommufd/`), fails where it is told to, keeps a log, and is the device's bus
 //! master: what is not mapped for it, it does not reach.
 #![allow(unsafe_code, reason = "implements the unsafe trait VfioKernel")]
 
@@ -108,7 +109,8 @@ impl FakeVfio {
         // A level stays masked until somebody has looked.
         state.irq = Some((index, eventfd, masked || index == contigo::linux::vfio::seam::INTX));
         let one = 1_u64.to_ne_bytes();
-        // SAFETY: the program's eventfd, which it keeps open while it is set here; 8 bytes are read.
+        // SAFETY: the program's eventfd, which it keeps open while it is set here; 8 bytes are
+        // read.
         unsafe { libc::write(eventfd, one.as_ptr().cast(), one.len()) == 8 }
     }
 

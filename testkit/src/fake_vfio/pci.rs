@@ -1,5 +1,6 @@
 #![allow(clippy::indexing_slicing, reason = "every offset is one of this file's, inside 256 bytes")]
-//! The fake's PCI configuration space: a command register, and a list of two capabilities, MSI and PCI Express.
+//! The fake's PCI configuration space: a command register, and a list of two capabilities, MSI and
+//! PCI Express.
 
 /// Where the command register is.
 pub(super) const COMMAND: usize = 0x04;

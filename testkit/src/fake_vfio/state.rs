@@ -88,8 +88,9 @@ impl State {
         self.group_open |= kind == Kind::Group;
     }
 
-    /// The last close: `vfio_pci_core_disable` stops the function; a container without a group, or an address space without its
-    /// file, unmaps everything. A file that was never bound is nothing to anybody.
+    /// The last close: `vfio_pci_core_disable` stops the function; a container without a group, or
+    /// an address space without its file, unmaps everything. A file that was never bound is nothing
+    /// to anybody.
     pub(super) fn close(&mut self, kind: Kind, fd: i32) {
         let bound = self.bound.is_some_and(|(device, iommufd)| device == fd || iommufd == fd);
         match kind {
@@ -132,7 +133,8 @@ impl State {
     pub(super) fn extension(&self, extension: u32) -> i32 {
         match extension {
             TYPE1V2_IOMMU => i32::from(self.machine.type1),
-            // Linux before 5.19 answers whether it maps memory as cacheable; since then whether the IOMMU enforces it.
+            // Linux before 5.19 answers whether it maps memory as cacheable; since then whether the
+            // IOMMU enforces it.
             DMA_CC_IOMMU => i32::from(self.iommu_set && self.machine.enforces_snooping),
             _ => 0,
         }

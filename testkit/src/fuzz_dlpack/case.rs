@@ -37,7 +37,8 @@ pub mod origin {
     pub const NUMBER: u8 = 4;
 }
 
-/// As many entries as a shape gets: one more than a tensor may have. What says that it has more is refused before they are read.
+/// As many entries as a shape gets: one more than a tensor may have. What says that it has more is
+/// refused before they are read.
 const MOST: usize = 9;
 
 /// What a tensor is refused by, besides the rules of every tensor.
@@ -52,7 +53,8 @@ const CONTRACTS: [Contract; 8] = [
     Contract { align_bytes: usize::MAX, contiguous: true, place: None },
 ];
 
-/// A tensor, and what is done with it: each field from the bytes, little-endian, in this order. Bytes that are missing are 0.
+/// A tensor, and what is done with it: each field from the bytes, little-endian, in this order.
+/// Bytes that are missing are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Bits of [`switch`].
@@ -100,7 +102,8 @@ impl Bytes<'_> {
 }
 
 impl Case {
-    /// Floats of these dimensions at the region's first byte, in C's order, with which nothing is wrong.
+    /// Floats of these dimensions at the region's first byte, in C's order, with which nothing is
+    /// wrong.
     #[must_use]
     pub fn floats(dims: &[i64]) -> Self {
         let mut strides = vec![1_i64; dims.len()];

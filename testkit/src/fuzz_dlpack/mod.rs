@@ -14,7 +14,8 @@
 //! | `rig.rs` | a region, and the import of one case |
 //! | `seeds.rs` | the cases that somebody thought of, by name |
 //!
-//! Which of several broken rules a tensor is refused by is the runtime's choice; that it is one of them, with its numbers, is checked.
+//! Which of several broken rules a tensor is refused by is the runtime's choice; that it is one of
+//! them, with its numbers, is checked.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

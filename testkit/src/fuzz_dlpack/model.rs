@@ -1,4 +1,5 @@
-//! The rules of an import, from the documentation and `dlpack.h`: sums in 128 bits that stop at their ends, which no region reaches.
+//! The rules of an import, from the documentation and `dlpack.h`: sums in 128 bits that stop at
+//! their ends, which no region reaches.
 
 use super::{Case, switch};
 use contigo::{Error, TensorRule, dlpack::Place};

@@ -25,8 +25,8 @@ const COPY_BYTES: usize = 256;
 type Board = &'static SimBoard;
 type Memory = &'static Region<Sim<'static>>;
 
-/// A region of the simulated board whose second quarter is a pool of one buffer, memory elsewhere, and a buffer on another board, to copy to.
-/// Made once: it leaks.
+/// A region of the simulated board whose second quarter is a pool of one buffer, memory elsewhere,
+/// and a buffer on another board, to copy to. Made once: it leaks.
 pub struct Rig {
     board: Board,
     region: Memory,
@@ -45,7 +45,8 @@ pub struct Rig {
 pub struct Outcome {
     /// First byte, from the beginning of the region, and length.
     pub import: Result<(usize, usize)>,
-    /// How many bytes were copied; `None`: not tried, because there is nothing to read where the tensor says.
+    /// How many bytes were copied; `None`: not tried, because there is nothing to read where the
+    /// tensor says.
     pub copy: Option<Result<usize>>,
     /// Did its buffer come back by `into_buf`? `None`: not tried.
     pub back: Option<bool>,
@@ -112,8 +113,9 @@ impl Rig {
     /// Imports what `bytes` say.
     ///
     /// # Panics
-    /// A rule was not kept: what is accepted is not where the tensor says or not in the region, what is refused breaks no rule or another
-    /// one, the deleter was not called once, or something is lost.
+    /// A rule was not kept: what is accepted is not where the tensor says or not in the region,
+    /// what is refused breaks no rule or another one, the deleter was not called once, or something
+    /// is lost.
     pub fn run(&self, bytes: &[u8]) -> Outcome {
         let case = Case::from_bytes(bytes);
         let outcome = if case.is(switch::OURS) { self.ours(&case) } else { self.theirs(&case) };
@@ -177,7 +179,8 @@ impl Rig {
         Outcome { import, copy, back, misuses: 0 }
     }
 
-    /// What was taken is what the tensor says, lies in the region, and has the bus address of that place.
+    /// What was taken is what the tensor says, lies in the region, and has the bus address of that
+    /// place.
     fn inside(&self, case: &Case, imported: &Imported<'_>, verdict: &Verdict) -> (usize, usize) {
         let span = (imported.offset_bytes(), imported.len_bytes());
         match &verdict.imported {
@@ -213,7 +216,8 @@ impl Rig {
             }
         };
         buf.view_mut::<u8>().unwrap().fill(0xEE);
-        // SAFETY: by the verdict, either it is refused or empty, or all of it lies in the region or elsewhere, which nobody writes.
+        // SAFETY: by the verdict, either it is refused or empty, or all of it lies in the region or
+        // elsewhere, which nobody writes.
         let found = unsafe { foreign.copy_to(&mut buf) };
         match (&found, &right) {
             (Ok(found), Ok(right)) => assert_eq!(found, right, "bytes copied"),
@@ -239,7 +243,8 @@ impl Rig {
         here.or_else(|| within(self.elsewhere.addr(), ELSEWHERE_BYTES).map(|offset| (offset, true)))
     }
 
-    /// One of our own tensors, that comes back as a framework hands it on, and whose deleter the framework calls too often.
+    /// One of our own tensors, that comes back as a framework hands it on, and whose deleter the
+    /// framework calls too often.
     fn ours(&self, case: &Case) -> Outcome {
         let mut outcome = Outcome { import: Err(BEYOND), copy: None, back: None, misuses: 0 };
         // The tensor that will be lent, as its consumer is told of it.
@@ -347,7 +352,8 @@ impl Given {
 
     /// Calls the deleter once more.
     fn delete(&self) {
-        // SAFETY: the tensor lies in a table that is never dropped, and the table documents that a call too many changes nothing.
+        // SAFETY: the tensor lies in a table that is never dropped, and the table documents that a
+        // call too many changes nothing.
         unsafe {
             match self {
                 Self::Versioned(tensor) => (tensor.as_ref().deleter.unwrap())(tensor.as_ptr()),
@@ -382,7 +388,8 @@ fn described(case: &Case, foreign: &Foreign, verdict: &Verdict) {
     assert_eq!(what.extent(), seen.extent.ok_or(BEYOND));
 }
 
-/// The buffer came back as the tensor's part of it, or is lent still, because the tensor is not in it.
+/// The buffer came back as the tensor's part of it, or is lent still, because the tensor is not in
+/// it.
 fn is_back<'p>(back: Result<CpuBuf<'p>, Refused<Lent<CpuBuf<'p>>>>, span: (usize, usize), own: (usize, usize)) -> bool {
     let is_inside = own.0 <= span.0 && span.0 + span.1 <= own.0 + own.1;
     match back {

@@ -1,4 +1,5 @@
-//! The cases that somebody thought of. `fuzz/seeds/dlpack_import/` has each as a file, for the fuzzer to begin with.
+//! The cases that somebody thought of. `fuzz/seeds/dlpack_import/` has each as a file, for the
+//! fuzzer to begin with.
 
 use super::{Case, origin, switch};
 use contigo::{

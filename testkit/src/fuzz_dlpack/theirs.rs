@@ -16,8 +16,8 @@ use std::{
     ptr,
 };
 
-/// A tensor as the case says. Its arrays have no entry too many, and of another major version there is nothing behind `flags`, so that the
-/// sanitizer and Miri see a look too far.
+/// A tensor as the case says. Its arrays have no entry too many, and of another major version there
+/// is nothing behind `flags`, so that the sanitizer and Miri see a look too far.
 pub(super) struct Theirs {
     managed: Managed,
     owner: *mut Owner,
@@ -81,8 +81,8 @@ impl Theirs {
 
     /// The tensor, given away. Once.
     pub(super) fn give(&self) -> Result<Foreign> {
-        // SAFETY: null, or this value's, which outlives the consumer. Shape and strides have `ndim` entries where that is at most 9, and what
-        // is more is refused unread.
+        // SAFETY: null, or this value's, which outlives the consumer. Shape and strides have `ndim`
+        // entries where that is at most 9, and what is more is refused unread.
         unsafe {
             match self.managed {
                 Managed::Null { legacy: false } => Foreign::from_versioned(ptr::null_mut()),
@@ -102,7 +102,8 @@ impl Theirs {
 
 impl Drop for Theirs {
     fn drop(&mut self) {
-        // SAFETY: `new` made them, and nobody has the tensor any more. The arrays are freed by the first call of the deleter, or here.
+        // SAFETY: `new` made them, and nobody has the tensor any more. The arrays are freed by the
+        // first call of the deleter, or here.
         unsafe {
             match self.managed {
                 Managed::Null { .. } => {}
@@ -138,7 +139,8 @@ unsafe fn delete(owner: *mut c_void) {
 }
 
 unsafe extern "C" fn delete_versioned(tensor: *mut DlManagedTensorVersioned) {
-    // SAFETY: the tensor of a `Theirs`, which is there still. Who looks at it from now on finds another version.
+    // SAFETY: the tensor of a `Theirs`, which is there still. Who looks at it from now on finds
+    // another version.
     unsafe {
         delete((&raw const (*tensor).manager_ctx).read());
         (&raw mut (*tensor).version.major).write(u32::MAX);

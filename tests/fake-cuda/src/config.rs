@@ -7,7 +7,8 @@ pub const DEVICES_MAX: usize = 4;
 /// The most injected failures of a configuration.
 pub const FAILURES_MAX: usize = 8;
 
-/// A whole configuration. The default is one integrated device that is as hostile as the documentation allows, and nothing fails.
+/// A whole configuration. The default is one integrated device that is as hostile as the
+/// documentation allows, and nothing fails.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -23,18 +24,21 @@ pub struct Config {
     pub host_alignment: usize,
     /// What `cuMemHostAlloc` and `cuMemHostRegister` can pin together.
     pub pinned_limit_bytes: u64,
-    /// Whether `cuMemHostGetDevicePointer` refuses memory without the DEVICEMAP flag, also where unified addressing maps all of it.
+    /// Whether `cuMemHostGetDevicePointer` refuses memory without the DEVICEMAP flag, also where
+    /// unified addressing maps all of it.
     pub mapped_flag_needed: bool,
-    /// How many queries of its stream or event answer NOT_READY before a kernel or a copy is done. Nothing but a query or a synchronise
-    /// lets a stream go on.
+    /// How many queries of its stream or event answer NOT_READY before a kernel or a copy is done.
+    /// Nothing but a query or a synchronise lets a stream go on.
     pub kernel_polls: u32,
     /// How long a kernel or a copy takes at least, from when its stream comes to it.
     pub kernel_us: u64,
-    /// Whether a kernel that was asked about and is not done has written garbage to the beginning of its output.
+    /// Whether a kernel that was asked about and is not done has written garbage to the beginning
+    /// of its output.
     pub garbage_meanwhile: bool,
     /// The launch that never ends, counted from 1; 0 for none.
     pub hang_launch: u32,
-    /// How long a synchronise blocks at most. A driver would block for ever; the fake then answers LAUNCH_TIMEOUT, which does not stay.
+    /// How long a synchronise blocks at most. A driver would block for ever; the fake then answers
+    /// LAUNCH_TIMEOUT, which does not stay.
     pub wait_bound_us: u64,
     /// An error of a launch that a later call reports.
     pub late_error: LateError,
@@ -54,7 +58,8 @@ pub struct Device {
     pub integrated: bool,
     /// CAN_MAP_HOST_MEMORY; without, `cuMemHostGetDevicePointer` refuses.
     pub can_map_host_memory: bool,
-    /// CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: the device pointer of registered memory is its host pointer.
+    /// CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: the device pointer of registered memory is its host
+    /// pointer.
     pub can_use_host_pointer_for_registered_mem: bool,
     /// HOST_NATIVE_ATOMIC_SUPPORTED.
     pub host_native_atomic_supported: bool,
@@ -66,7 +71,8 @@ pub struct Device {
     pub memory_bytes: u64,
 }
 
-/// An error of a launch, reported late; then every call in the context answers it until the context is reset.
+/// An error of a launch, reported late; then every call in the context answers it until the context
+/// is reset.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LateError {
@@ -74,8 +80,9 @@ pub struct LateError {
     pub launch: u32,
     /// What it fails with.
     pub code: i32,
-    /// Which later call in the context reports the error at the latest, counted from 1, also that of a kernel that reached for memory
-    /// that is not its own. With 0 only what lets the stream go on reports it: a query or a synchronise.
+    /// Which later call in the context reports the error at the latest, counted from 1, also that
+    /// of a kernel that reached for memory that is not its own. With 0 only what lets the stream go
+    /// on reports it: a query or a synchronise.
     pub after_calls: u32,
 }
 

@@ -12,7 +12,8 @@ use std::{
 
 const FILE: &str = "libfake_cuda.so";
 
-/// The library that belongs to the program that runs: cargo puts it into `deps/` beside a test's own executable, for the same target.
+/// The library that belongs to the program that runs: cargo puts it into `deps/` beside a test's
+/// own executable, for the same target.
 #[must_use]
 pub fn library() -> PathBuf {
     let beside = env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from)).unwrap_or_default();
@@ -21,8 +22,8 @@ pub fn library() -> PathBuf {
     places.iter().find(|place| place.exists()).unwrap_or(&places[0]).clone()
 }
 
-/// The loaded library's extra functions. Its state is one for the whole process: whoever has `Controls` has it alone, and other tests of
-/// the same program wait in [`Controls::take`].
+/// The loaded library's extra functions. Its state is one for the whole process: whoever has
+/// `Controls` has it alone, and other tests of the same program wait in [`Controls::take`].
 #[derive(Debug)]
 pub struct Controls {
     configure: Configure,
@@ -39,8 +40,9 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 #[allow(clippy::expect_used, clippy::panic, reason = "without its library a test has failed")]
 impl Controls {
-    /// Waits for other tests of this program, loads [`library`], and sets it to `config`. Whatever somebody still held of it is
-    /// forgotten: it counts for nothing, its handles are no handles, and its pinned memory stays mapped.
+    /// Waits for other tests of this program, loads [`library`], and sets it to `config`. Whatever
+    /// somebody still held of it is forgotten: it counts for nothing, its handles are no handles,
+    /// and its pinned memory stays mapped.
     ///
     /// # Panics
     ///
@@ -56,7 +58,8 @@ impl Controls {
         assert!(!handle.is_null(), "{} does not load", path.display());
         let [configure, read, pass] =
             [c"fake_cuda_configure", c"fake_cuda_counters", c"fake_cuda_let_time_pass"].map(|name| symbol(handle, name));
-        // SAFETY: the library was built from this source and never unloads, and these are the types of the three functions in `exports`.
+        // SAFETY: the library was built from this source and never unloads, and these are the types
+        // of the three functions in `exports`.
         let controls = unsafe {
             Self {
                 configure: mem::transmute::<*mut c_void, Configure>(configure),
@@ -80,8 +83,8 @@ impl Controls {
         assert_eq!(answer, 0, "refused: {config:?}");
     }
 
-    /// Lets everything queued happen without a query, as on a GPU that was done before somebody asked; a kernel that never ends, or that
-    /// lasts longer than until now, goes on.
+    /// Lets everything queued happen without a query, as on a GPU that was done before somebody
+    /// asked; a kernel that never ends, or that lasts longer than until now, goes on.
     pub fn let_time_pass(&self) {
         (self.pass)();
     }

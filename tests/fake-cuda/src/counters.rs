@@ -66,10 +66,12 @@ pub struct Counters {
     pub launches: u64,
     /// Kernels that ended well.
     pub kernels_done: u64,
-    /// Memory that was freed or unregistered, modules that were unloaded, and contexts that were released or destroyed, while a kernel or
-    /// a copy could still use them. A reset is how one ends them, and does not count.
+    /// Memory that was freed or unregistered, modules that were unloaded, and contexts that were
+    /// released or destroyed, while a kernel or a copy could still use them. A reset is how one
+    /// ends them, and does not count.
     pub freed_under_a_kernel: u64,
-    /// Allocations, registrations, streams, events and modules that ended with their context, not by a call.
+    /// Allocations, registrations, streams, events and modules that ended with their context, not
+    /// by a call.
     pub ended_with_their_context: u64,
     /// Allocations around which bytes were overwritten, seen when they were freed.
     pub overruns: u64,
@@ -125,13 +127,15 @@ impl Counters {
         self.calls.get(function as usize).copied().unwrap_or(0)
     }
 
-    /// Calls of `function` that were misuse: a value, handle, pointer, device or context that is none, also what was freed before.
+    /// Calls of `function` that were misuse: a value, handle, pointer, device or context that is
+    /// none, also what was freed before.
     #[must_use]
     pub fn refused(&self, function: Function) -> u64 {
         self.refused.get(function as usize).copied().unwrap_or(0)
     }
 
-    /// What is still held: allocations, registrations, streams, events, modules, contexts. 0 when nothing leaked.
+    /// What is still held: allocations, registrations, streams, events, modules, contexts. 0 when
+    /// nothing leaked.
     #[must_use]
     pub const fn held(&self) -> u64 {
         self.host_allocs

@@ -1,5 +1,5 @@
-//! Launches: the memory that a kernel may use, which the fake knows exactly of `gemm8`, `copy_bytes` and `fill_bytes`; what it does with
-//! that is what its PTX says.
+//! Launches: the memory that a kernel may use, which the fake knows exactly of `gemm8`,
+//! `copy_bytes` and `fill_bytes`; what it does with that is what its PTX says.
 
 use crate::{
     Launch,
@@ -12,7 +12,8 @@ use std::{collections::BTreeSet, ffi::c_void, ptr, sync::Arc};
 
 /// So many statements in a launch of a kernel that the fake knows: minutes.
 const STATEMENTS_MAX: u64 = 1 << 34;
-/// So many of another whenever it is looked at, a fraction of a millisecond: it may wait for the CPU, which needs the lock meanwhile.
+/// So many of another whenever it is looked at, a fraction of a millisecond: it may wait for the
+/// CPU, which needs the lock meanwhile.
 const STATEMENTS_AT_ONCE: u64 = 1 << 14;
 
 /// `gemm8`'s flag for int8 output.
@@ -63,7 +64,8 @@ impl Kernel {
     ///
     /// # Safety
     ///
-    /// `params` is null or has the pointers that the kernel's declaration needs, each to a value of its type.
+    /// `params` is null or has the pointers that the kernel's declaration needs, each to a value of
+    /// its type.
     pub(crate) unsafe fn with_params(
         entry: Arc<Entry>,
         launch: Launch,
@@ -81,7 +83,8 @@ impl Kernel {
                 return Err(code::INVALID_VALUE);
             }
             let mut bytes = [0; 8];
-            // SAFETY: the caller's promise: a value of as many bytes as the PTX says, which are 8 at most.
+            // SAFETY: the caller's promise: a value of as many bytes as the PTX says, which are 8
+            // at most.
             unsafe { ptr::copy_nonoverlapping(at.cast(), bytes.as_mut_ptr(), *len_bytes) };
             Ok(u64::from_le_bytes(bytes))
         };
@@ -125,8 +128,9 @@ impl Kernel {
         Ok(())
     }
 
-    /// What it does to memory: to its operands and no other, of which it writes its output only. Whether it has ended: one that is not
-    /// known, which may wait for the CPU, goes on from there when it is looked at again.
+    /// What it does to memory: to its operands and no other, of which it writes its output only.
+    /// Whether it has ended: one that is not known, which may wait for the CPU, goes on from there
+    /// when it is looked at again.
     pub(crate) fn run(&mut self, state: &mut State, context: Handle) -> Answer<bool> {
         self.check(state, context)?;
         let window = |operand: &Operand| Ok(Window::new(operand.addr, state.read(context, operand.addr, operand.len)?, operand.written));

@@ -1,4 +1,5 @@
-//! Memory: pinned blocks of the process's own, registered ones of the caller, and device memory, which no CPU address reaches.
+//! Memory: pinned blocks of the process's own, registered ones of the caller, and device memory,
+//! which no CPU address reaches.
 
 use crate::{
     codes::code,
@@ -18,7 +19,8 @@ pub(crate) const DEVICEMAP: u32 = 2;
 
 /// Above what a 48-bit processor maps: a CPU that uses such an address gets a SIGSEGV.
 const DEVICE_BASE: u64 = 0x0002_0000_0000_0000;
-/// What device memory is aligned to, in odd multiples; `cuMemAlloc` promises "any kind of variable".
+/// What device memory is aligned to, in odd multiples; `cuMemAlloc` promises "any kind of
+/// variable".
 const DEVICE_ALIGN: u64 = 256;
 /// Device memory that nobody wrote.
 const DEVICE_GARBAGE: u8 = 0xA5;
@@ -26,7 +28,8 @@ const DEVICE_GARBAGE: u8 = 0xA5;
 const HOST_GARBAGE: u8 = 0xB6;
 /// What lies around pinned memory.
 const FENCE: u8 = 0xC7;
-/// So many freed blocks keep their addresses, which nothing can use; then the kernel may give these to others.
+/// So many freed blocks keep their addresses, which nothing can use; then the kernel may give these
+/// to others.
 const FREED_MAX: usize = 256;
 
 /// A block of host memory that a device can use.
@@ -94,8 +97,8 @@ fn page_bytes() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// Whether the process can read all of it. The kernel is asked, page by page: under qemu-user msync and mincore know addresses that are
-/// only reserved.
+/// Whether the process can read all of it. The kernel is asked, page by page: under qemu-user msync
+/// and mincore know addresses that are only reserved.
 fn readable(base: usize, len: usize) -> bool {
     let mut ends = [0; 2];
     // SAFETY: room for two descriptors.
@@ -160,8 +163,8 @@ impl Memory {
         let whole = len.checked_add(4 * align).and_then(|bytes| bytes.checked_next_multiple_of(page)).ok_or(code::OUT_OF_MEMORY)?;
         let mapping = Mapping::new(whole, page)?;
         let base = (mapping.base + 1).next_multiple_of(2 * align) + align;
-        // SAFETY: the mapping is new and writable up to its last page; the block lies within it, because `whole` has four times `align`
-        // more and at most three are before it.
+        // SAFETY: the mapping is new and writable up to its last page; the block lies within it,
+        // because `whole` has four times `align` more and at most three are before it.
         unsafe {
             ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(mapping.base), FENCE, whole);
             ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(base), HOST_GARBAGE, len);
@@ -200,8 +203,8 @@ impl Memory {
         (addr - block.base < block.len && len <= block.len - (addr - block.base)).then_some(block)
     }
 
-    /// Frees or unregisters the block. Memory that something in a stream still uses stays mapped, so that only the count tells. Whether
-    /// the bytes around an allocation were as they had been.
+    /// Frees or unregisters the block. Memory that something in a stream still uses stays mapped,
+    /// so that only the count tells. Whether the bytes around an allocation were as they had been.
     pub(crate) fn release(&mut self, base: usize, used: bool) -> bool {
         let Some(block) = self.host.remove(&base) else { return true };
         let Some(mapping) = block.mapping else { return true };
@@ -239,7 +242,8 @@ impl Memory {
         self.device.remove(&base);
     }
 
-    /// The block that has all `len` bytes from this device address, for `context`: its own, or one that `reaches` lets it use.
+    /// The block that has all `len` bytes from this device address, for `context`: its own, or one
+    /// that `reaches` lets it use.
     pub(crate) fn find(&self, addr: u64, len: u64, context: Handle, reaches: &dyn Fn(&HostBlock) -> bool) -> Option<Found<'_>> {
         let within = |base: u64, block_len: u64| addr >= base && addr - base < block_len && len <= block_len - (addr - base);
         if let Some((base, block)) = self.device.range(..=addr).next_back()
@@ -287,7 +291,8 @@ impl Memory {
         Ok(())
     }
 
-    /// All of a context's memory ends. How many blocks there were, and how many were written around.
+    /// All of a context's memory ends. How many blocks there were, and how many were written
+    /// around.
     pub(crate) fn end(&mut self, context: Handle) -> (u64, u64) {
         let device = self.device.len();
         self.device.retain(|_, block| block.context != context);
@@ -300,8 +305,9 @@ impl Memory {
 /// `len` bytes of the process's memory.
 pub(crate) fn read_host(addr: usize, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
-    // SAFETY: the caller found them in a live block: pages of `Mapping`, or memory whose owner registered it and promised to keep it; or
-    // they are the source of a copy, which its caller promised. A program that writes them meanwhile races as it would with a GPU.
+    // SAFETY: the caller found them in a live block: pages of `Mapping`, or memory whose owner
+    // registered it and promised to keep it; or they are the source of a copy, which its caller
+    // promised. A program that writes them meanwhile races as it would with a GPU.
     unsafe { ptr::copy(ptr::with_exposed_provenance::<u8>(addr), bytes.as_mut_ptr(), len) };
     bytes
 }

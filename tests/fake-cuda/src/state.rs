@@ -1,4 +1,5 @@
-//! The library's one state, and what every call does first: count, fail where it is told to, and find its context.
+//! The library's one state, and what every call does first: count, fail where it is told to, and
+//! find its context.
 
 use crate::{
     Config, Counters, Function,
@@ -16,7 +17,8 @@ use std::{
 /// What a call answers: nothing, or the code of an error.
 pub(crate) type Answer<T = ()> = Result<T, Code>;
 
-/// A context, stream, event, module or function as the caller has it: a number that was never another's, and that is no pointer.
+/// A context, stream, event, module or function as the caller has it: a number that was never
+/// another's, and that is no pointer.
 pub(crate) type Handle = usize;
 
 /// What a call needs before it does anything.
@@ -69,7 +71,8 @@ pub(crate) fn lock() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One call of the driver. `body` gets the state and, where it needs one, the current context; 0 otherwise.
+/// One call of the driver. `body` gets the state and, where it needs one, the current context; 0
+/// otherwise.
 pub(crate) fn call(function: Function, needs: Needs, body: impl FnOnce(&mut State, Handle) -> Answer) -> Code {
     let mut state = lock();
     let answer = state.enter(function, needs).and_then(|context| body(&mut state, context));
@@ -179,7 +182,8 @@ impl State {
         self.streams.values_mut().filter(|stream| stream.context == handle).for_each(|stream| stream.queue.clear());
     }
 
-    /// Whether a kernel or a copy waits in one of the context's streams. It is counted: the context's end frees their memory.
+    /// Whether a kernel or a copy waits in one of the context's streams. It is counted: the
+    /// context's end frees their memory.
     pub(crate) fn ends_under_a_kernel(&mut self, handle: Handle) {
         let own = self.streams.values().filter(|stream| stream.context == handle);
         let used = own.flat_map(|stream| &stream.queue).any(|op| !matches!(op.work, Work::Record));

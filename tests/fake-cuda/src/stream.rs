@@ -1,4 +1,5 @@
-//! Streams and events: what was queued happens in order, and only when a query or a synchronise lets it.
+//! Streams and events: what was queued happens in order, and only when a query or a synchronise
+//! lets it.
 
 use crate::{
     Function,
@@ -148,7 +149,8 @@ impl State {
         Ok(seq)
     }
 
-    /// The stream that a caller means, which is one of the current context's: NULL and CU_STREAM_LEGACY are its own.
+    /// The stream that a caller means, which is one of the current context's: NULL and
+    /// CU_STREAM_LEGACY are its own.
     pub(crate) fn stream(&self, handle: Handle, current: Handle) -> Answer<Handle> {
         if handle <= 1 {
             return self.contexts.get(current).map(|context| context.null).ok_or(code::INVALID_CONTEXT);
@@ -157,8 +159,8 @@ impl State {
         if known && !self.contexts.nulls().any(|null| null == handle) { Ok(handle) } else { Err(code::INVALID_HANDLE) }
     }
 
-    /// Lets the stream go on, up to and with operation `until`: as far as one query does, or as far as time allows. Whether all of it
-    /// has happened.
+    /// Lets the stream go on, up to and with operation `until`: as far as one query does, or as far
+    /// as time allows. Whether all of it has happened.
     pub(crate) fn advance(&mut self, stream: Handle, until: u64, polled: bool) -> Answer<bool> {
         loop {
             let Some(own) = self.streams.get(&stream) else { return Ok(true) };
@@ -223,8 +225,8 @@ impl State {
         }
     }
 
-    /// The streams whose earlier operations come before operation `seq` of a blocking stream: the NULL stream's for every other, and
-    /// every other's for the NULL stream.
+    /// The streams whose earlier operations come before operation `seq` of a blocking stream: the
+    /// NULL stream's for every other, and every other's for the NULL stream.
     fn before(&self, stream: Handle, context: Handle, seq: u64) -> Vec<Handle> {
         let null = self.contexts.get(context).map(|context| context.null);
         let earlier = |own: &Stream| own.queue.front().is_some_and(|op| op.seq < seq);
@@ -267,7 +269,8 @@ impl State {
         }
     }
 
-    /// The block that a device address is in, of those that this context reaches: its first address, and its length.
+    /// The block that a device address is in, of those that this context reaches: its first
+    /// address, and its length.
     pub(crate) fn block(&self, context: Handle, addr: u64) -> Option<(u64, u64)> {
         self.memory.find(addr, 1, context, &self.reaches(context)).map(Found::range)
     }
@@ -297,7 +300,8 @@ impl State {
         self.write(context, addr, &vec![value; usize::try_from(len).map_err(|_| code::ILLEGAL_ADDRESS)?])
     }
 
-    /// Whether something queued uses the device addresses, or the host addresses where there are any. It is counted.
+    /// Whether something queued uses the device addresses, or the host addresses where there are
+    /// any. It is counted.
     pub(crate) fn frees_under_a_kernel(&mut self, device: (u64, u64), host: Option<(usize, usize)>) -> bool {
         let ops = self.streams.values().flat_map(|stream| &stream.queue);
         let used = ops.map(|op| &op.work).any(|work| {
@@ -323,8 +327,8 @@ impl State {
 /// So long a kernel goes on by itself: longer than any test waits for one.
 const BY_ITSELF_MAX: Duration = Duration::from_secs(60);
 
-/// A kernel that may wait for the CPU goes on although nobody asks for it, because the CPU may wait for what it writes: operation `seq` of the
-/// stream, once it is the first there.
+/// A kernel that may wait for the CPU goes on although nobody asks for it, because the CPU may wait
+/// for what it writes: operation `seq` of the stream, once it is the first there.
 fn by_itself(epoch: u64, stream: Handle, seq: u64) {
     let since = Instant::now();
     while since.elapsed() < BY_ITSELF_MAX {
@@ -341,8 +345,8 @@ fn by_itself(epoch: u64, stream: Handle, seq: u64) {
     }
 }
 
-/// Blocks until `step` says that all has happened, without the lock between two steps, so that other threads go on. `begin` is done once
-/// and says what to wait for.
+/// Blocks until `step` says that all has happened, without the lock between two steps, so that
+/// other threads go on. `begin` is done once and says what to wait for.
 pub(crate) fn wait<T>(
     function: Function,
     begin: impl FnOnce(&mut State, Handle) -> Answer<T>,

@@ -1,4 +1,5 @@
-//! Modules and kernels: what is no PTX is refused, and each kernel does what its PTX says; one that is not known goes on while the CPU does.
+//! Modules and kernels: what is no PTX is refused, and each kernel does what its PTX says; one that
+//! is not known goes on while the CPU does.
 #![allow(
     unsafe_code,
     missing_docs,

@@ -1,4 +1,5 @@
-//! Contexts, streams, events and errors: the fake keeps to CUDA's documentation, and is as hostile as it says.
+//! Contexts, streams, events and errors: the fake keeps to CUDA's documentation, and is as hostile
+//! as it says.
 #![allow(
     unsafe_code,
     missing_docs,

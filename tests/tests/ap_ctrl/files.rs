@@ -12,8 +12,8 @@ use fastrand::Rng;
 /// The shape of Vitis HLS 2022.1 (as in yxd97/check_vitis on GitHub, `xhbm_kernel_hw.h`), with a
 /// result and an output added.
 const HEADER: &str = include_str!("xfilter_hw.h");
-/// The shape of Vivado 2018.3 (as in Xilinx/PYNQ-HelloWorld on GitHub, `resizer.hwh`), with pointers
-/// as Vitis HLS has them.
+/// The shape of Vivado 2018.3 (as in Xilinx/PYNQ-HelloWorld on GitHub, `resizer.hwh`), with
+/// pointers as Vitis HLS has them.
 const HWH: &str = include_str!("system.hwh");
 const JSON: &str = r#"{"name": "filter", "protocol": "ap_ctrl_chain", "window": 4096, "interrupt": true,
   "pointers": [

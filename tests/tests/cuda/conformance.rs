@@ -1,4 +1,5 @@
-//! The conformance suite on memory that CUDA pins. Its bus master asks the driver where an address of the GPU's is, as it must be told for each.
+//! The conformance suite on memory that CUDA pins. Its bus master asks the driver where an address
+//! of the GPU's is, as it must be told for each.
 
 use super::{function, load};
 use contigo::{
@@ -26,7 +27,8 @@ impl OnGpu {
         Self { gpu, _controls: controls }
     }
 
-    /// The CPU's pointer for `len_bytes` bytes at `addr`, which the driver has for memory that is there.
+    /// The CPU's pointer for `len_bytes` bytes at `addr`, which the driver has for memory that is
+    /// there.
     fn at(addr: DevAddr, len_bytes: usize) -> Result<*mut u8, BusError> {
         type Attribute = unsafe extern "C" fn(*mut c_void, i32, u64) -> i32;
         const HOST_POINTER: i32 = 4;
@@ -56,7 +58,8 @@ impl Harness for OnGpu {
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
         let from = Self::at(addr, bytes.len())?;
         for (index, byte) in bytes.iter_mut().enumerate() {
-            // SAFETY: the driver says that these bytes are there; whoever has the buffer waits for this.
+            // SAFETY: the driver says that these bytes are there; whoever has the buffer waits for
+            // this.
             *byte = unsafe { from.add(index).read_volatile() };
         }
         Ok(())

@@ -1,5 +1,6 @@
-//! NVIDIA's `cuda.h`, compiled, says the same as the runtime's table of its driver (`runtime/src/cuda/abi.rs`), as the stand-in, and as what the
-//! tests on a GPU call by themselves: every name, every parameter, every number. `tests/cuda/get` puts the headers into the cache.
+//! NVIDIA's `cuda.h`, compiled, says the same as the runtime's table of its driver
+//! (`runtime/src/cuda/abi.rs`), as the stand-in, and as what the tests on a GPU call by themselves:
+//! every name, every parameter, every number. `tests/cuda/get` puts the headers into the cache.
 
 mod source;
 
@@ -84,7 +85,8 @@ fn numbers(constant: &Constant<'_>) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// The headers, or none, with the reason said, where `test` cannot run. Where one of them is not here, that is said.
+/// The headers, or none, with the reason said, where `test` cannot run. Where one of them is not
+/// here, that is said.
 fn headers(test: &str) -> Vec<PathBuf> {
     let compiler = Command::new("cc").arg("--version").output();
     let found = nvidia::headers();
@@ -182,7 +184,8 @@ fn results_are_the_newest_header_s_and_no_others() {
     }
 }
 
-/// The stand-in is CUDA 12's, and what the tests on a GPU call is the same in every one. Their types are our own: width and number are compared.
+/// The stand-in is CUDA 12's, and what the tests on a GPU call is the same in every one. Their
+/// types are our own: width and number are compared.
 #[test]
 fn the_stand_in_and_the_tests_on_a_gpu_have_the_header_s_functions() {
     let headers = headers("the_stand_in_and_the_tests_on_a_gpu_have_the_header_s_functions");

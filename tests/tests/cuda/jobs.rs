@@ -78,7 +78,8 @@ pub(crate) fn operands<'p, const N: usize>(pool: &'p Pool<'_, N>) -> [contigo::O
     [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)]
 }
 
-/// Runs `act` with an engine and a pool on a driver like `config`; they are dropped before the counters are read.
+/// Runs `act` with an engine and a pool on a driver like `config`; they are dropped before the
+/// counters are read.
 fn with_engine<T>(config: &Config, act: impl FnOnce(&mut GpuEngine<'_>, &Pool<'_, 8>) -> T) -> (T, fake_cuda::Controls) {
     let (controls, cuda) = driver(config);
     let done = {
@@ -252,7 +253,8 @@ fn a_forgotten_engine_keeps_what_its_kernel_uses() {
         std::mem::forget(engine.start(operands(pool), &GEMM).unwrap());
         assert!(engine.is_busy());
     });
-    // The engine was dropped there, and looked for its end a little while; here it is forgotten too.
+    // The engine was dropped there, and looked for its end a little while; here it is forgotten
+    // too.
     let counters = controls.counters();
     assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
     drop(controls);
@@ -274,7 +276,8 @@ fn a_forgotten_engine_keeps_what_its_kernel_uses() {
     assert_eq!((counters.modules, counters.streams, counters.device_allocs, counters.retained_contexts), (1, 2, 4, 1), "{counters:?}");
 }
 
-/// To give memory back the driver may wait for all kernels of the context: with one that hangs, nothing is given back any more.
+/// To give memory back the driver may wait for all kernels of the context: with one that hangs,
+/// nothing is given back any more.
 #[test]
 fn beside_a_kernel_that_hangs_nothing_waits_for_it() {
     let (controls, cuda) = driver(&Config { hang_launch: 1, ..Config::default() });

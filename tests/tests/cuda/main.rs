@@ -1,7 +1,9 @@
-//! Memory that CUDA pins, and a GPU's kernels, on a driver that stands in for NVIDIA's and is as hostile as the reference allows: the GPU's
-//! view is elsewhere than the CPU's, pinned memory is aligned to 16 bytes, results are seen only when the driver has said so, errors come late and
-//! stay. `fake-cuda/` is that driver; every call of it that fails is tried. `header` and `nvidia` are about NVIDIA's own: what its `cuda.h` says, and
-//! what its driver answers where there is no GPU.
+//! Memory that CUDA pins, and a GPU's kernels, on a driver that stands in for NVIDIA's and is as
+//! hostile as the reference allows: the GPU's view is elsewhere than the CPU's, pinned memory is
+//! aligned to 16 bytes, results are seen only when the driver has said so, errors come late and
+//! stay. `fake-cuda/` is that driver; every call of it that fails is tried. `header` and `nvidia`
+//! are about NVIDIA's own: what its `cuda.h` says, and what its driver answers where there is no
+//! GPU.
 #![cfg(target_pointer_width = "64")]
 #![allow(
     unsafe_code,
@@ -33,7 +35,8 @@ use std::{
     os::unix::ffi::OsStrExt,
 };
 
-/// The driver, as `config` says it is; and what counts what happens to it, which also keeps the other tests away.
+/// The driver, as `config` says it is; and what counts what happens to it, which also keeps the
+/// other tests away.
 fn driver(config: &Config) -> (Controls, Cuda) {
     let controls = Controls::take(config);
     let cuda = load().unwrap();

@@ -73,7 +73,8 @@ fn write_combined_is_what_the_driver_is_told() {
         let combined = || unsafe { CudaHost::allocate_write_combined(&gpu, 64, Align::LINE) };
         let memory = if write_combined == 0 { CudaHost::allocate(&gpu, 64, Align::LINE) } else { combined() }.unwrap();
         let mut context = std::ptr::null_mut();
-        // SAFETY: the pointers are references; the device is there. Retained for the question, which wants a current context.
+        // SAFETY: the pointers are references; the device is there. Retained for the question,
+        // which wants a current context.
         unsafe {
             assert_eq!(function::<unsafe extern "C" fn(*mut *mut u8, i32) -> i32>("cuDevicePrimaryCtxRetain")(&raw mut context, 0), 0);
             assert_eq!(function::<unsafe extern "C" fn(*mut u8) -> i32>("cuCtxSetCurrent")(context), 0);
@@ -226,7 +227,8 @@ fn whatever_fails_leaves_nothing_behind() {
                 seen.push(function);
             }
             drop(gpu);
-            // A context that could not be made current when the memory was to go is the one way to lose it.
+            // A context that could not be made current when the memory was to go is the one way to
+            // lose it.
             let counters = controls.counters();
             if function != Function::cuCtxPushCurrent_v2 {
                 assert_eq!(counters.held(), 0, "{function:?} {nth}: {counters:?}");

@@ -1,5 +1,6 @@
-//! NVIDIA's own driver, of several versions, on a machine without a GPU: what can be seen of it is that the runtime finds all of its functions
-//! there, understands its version, and says what it answers. Each is loaded in a process of its own, which loads no other.
+//! NVIDIA's own driver, of several versions, on a machine without a GPU: what can be seen of it is
+//! that the runtime finds all of its functions there, understands its version, and says what it
+//! answers. Each is loaded in a process of its own, which loads no other.
 
 use contigo::{
     Error, Result,
@@ -53,7 +54,8 @@ fn expected(driver: &Driver) -> Vec<Result<u32>> {
     }
     let mut answers = vec![Err(Error::Cuda { call: "cuInit", code: 100, name: code_name(100) })];
     if emulated::why().is_some() && driver.major < 500 {
-        // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an unknown error.
+        // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an
+        // unknown error.
         answers.push(Err(Error::Cuda { call: "cuInit", code: 999, name: code_name(999) }));
     }
     answers

@@ -1,4 +1,5 @@
-//! The two views of pinned memory as DLPack tensors: `kDLCUDAHost` for the CPU's, `kDLCUDA` for the GPU's.
+//! The two views of pinned memory as DLPack tensors: `kDLCUDAHost` for the CPU's, `kDLCUDA` for the
+//! GPU's.
 
 use super::{block, clean, driver};
 use contigo::{

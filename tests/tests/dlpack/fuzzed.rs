@@ -1,4 +1,5 @@
-//! What a fuzzer found worth keeping, and what somebody thought of, imported again; and what lies near it. `fuzz/` has the fuzzer.
+//! What a fuzzer found worth keeping, and what somebody thought of, imported again; and what lies
+//! near it. `fuzz/` has the fuzzer.
 
 use contigo::{Error, TensorRule};
 use contigo_testkit::{
@@ -11,7 +12,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What an import can be refused for: all of `TensorRule` but `Flags`, which is the lender's, and `Address`, which 64 bits cannot break.
+/// What an import can be refused for: all of `TensorRule` but `Flags`, which is the lender's, and
+/// `Address`, which 64 bits cannot break.
 const RULES: [TensorRule; 12] = [
     TensorRule::NullTensor,
     TensorRule::MajorVersion,

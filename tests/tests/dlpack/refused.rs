@@ -1,4 +1,5 @@
-//! Every tensor that must be refused, with the numbers; and a few hundred thousand that nobody thought of.
+//! Every tensor that must be refused, with the numbers; and a few hundred thousand that nobody
+//! thought of.
 
 use super::{memory, spec, tensors::Theirs};
 use contigo::{
@@ -171,7 +172,8 @@ fn what_no_pointer_reaches_is_not_copied() {
     assert_eq!(region.stats().bytes_copied, 0);
 }
 
-/// Numbers from everywhere: what is taken lies in the region, what is not has an error, and nothing panics.
+/// Numbers from everywhere: what is taken lies in the region, what is not has an error, and nothing
+/// panics.
 #[test]
 fn random_tensors_are_refused_or_inside() {
     const EDGES: [i64; 12] = [0, 1, 2, 3, 7, 64, 4096, -1, i64::MAX, i64::MIN, 1 << 31, 1 << 62];

@@ -1,4 +1,5 @@
-//! Devices that fail, that will not stop, that are not what they should be, and a lock that somebody keeps.
+//! Devices that fail, that will not stop, that are not what they should be, and a lock that
+//! somebody keeps.
 
 use super::{
     Watched,
@@ -30,7 +31,8 @@ fn devices_that_are_not_there() {
     that_are_not_there();
 }
 
-/// One job on a board where that fault strikes every time. The device was stopped, and the buffers are back, on its side.
+/// One job on a board where that fault strikes every time. The device was stopped, and the buffers
+/// are back, on its side.
 fn failure(faults: Faults) -> Error {
     let (board, freed) = (SimBoard::with(SimConfig { seed: 3, faults }), AtomicUsize::new(0));
     let region = Region::new(Watched { inner: board.memory(8192).unwrap(), freed: &freed }).unwrap();
@@ -59,8 +61,8 @@ pub(super) fn that_fail() -> Vec<Error> {
     vec![hung, fault, short]
 }
 
-/// Jobs on a board where about every second one sticks: those that do leak their buffers, and the engine works again after
-/// a reset from outside.
+/// Jobs on a board where about every second one sticks: those that do leak their buffers, and the
+/// engine works again after a reset from outside.
 pub(super) fn that_will_not_stop() -> Vec<Error> {
     let board = SimBoard::with(SimConfig { seed: 5, faults: Faults { stuck: 500, ..Faults::NONE } });
     let freed = AtomicUsize::new(0);
@@ -110,7 +112,8 @@ fn a_new_engine_on_a_stuck_device_gives_its_accelerator_back() {
     assert!(GemmEngine::new(refused.returned).is_ok());
 }
 
-/// A device whose register reads do not end before a test says so, and keep the board's lock meanwhile.
+/// A device whose register reads do not end before a test says so, and keep the board's lock
+/// meanwhile.
 struct Slow<'t>(&'t Kept);
 
 #[derive(Default)]
@@ -160,7 +163,8 @@ pub(super) fn that_are_not_there() -> Vec<Error> {
     let port = SimBoard::new(1).port();
     let mut open = |len_bytes| {
         let base = NonNull::from(&mut words).cast();
-        // SAFETY: the array is longer, outlives the window, and is no device: nothing reaches memory by itself.
+        // SAFETY: the array is longer, outlives the window, and is no device: nothing reaches
+        // memory by itself.
         let device = unsafe { Wired::new(MmioWindow::new(base, len_bytes), Spin, port) };
         // SAFETY: it is no gemm8, and no device at all: what is written to it stays in the array.
         unsafe { Gemm8::open(device) }.unwrap_err()

@@ -1,4 +1,5 @@
-//! Jobs that are refused before anything is touched: memory against port, operands against the accelerator.
+//! Jobs that are refused before anything is touched: memory against port, operands against the
+//! accelerator.
 
 use super::Watched;
 use contigo::{
@@ -32,7 +33,8 @@ fn operands_that_an_accelerator_cannot_use() {
     operands_refused();
 }
 
-/// Starts a job that must be refused. Its operands come back as the CPU's buffers, with what they held.
+/// Starts a job that must be refused. Its operands come back as the CPU's buffers, with what they
+/// held.
 pub(super) fn refusal<'p>(engine: &mut GemmEngine<'_>, operands: [Operand<'p>; 4], gemm: &Gemm) -> (Error, [CpuBuf<'p>; 4]) {
     let started = engine.jobs().started;
     let failed = engine.start(operands, gemm).unwrap_err();
@@ -109,7 +111,8 @@ pub(super) fn memory_against_port() -> Vec<Error> {
     let outside = Error::Unreachable { port: "sim-hp0", addr: 0x1_0000_0000, len_bytes: 64, first: 0x1000_0000, last: 0x1FFF_FFFF };
     assert_eq!(beyond(windowed), outside);
 
-    // Another board's memory, and a second piece of a block that can only be synchronised as a whole.
+    // Another board's memory, and a second piece of a block that can only be synchronised as a
+    // whole.
     let (here, there) = (SimBoard::new(1), SimBoard::new(1));
     let region = Region::new(there.memory(4096).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(4 * SLOT, Align::LINE).unwrap(), SLOT).unwrap();
@@ -198,7 +201,8 @@ pub(super) fn operands_refused() -> Vec<Error> {
         provoked.push(error);
     }
 
-    // A window has one driver; an engine with a forgotten job takes no other, and its buffers stay out.
+    // A window has one driver; an engine with a forgotten job takes no other, and its buffers stay
+    // out.
     assert_eq!(device.window().unwrap_err(), Error::Busy);
     std::mem::forget(engine.start(operands(take()), &GEMM).unwrap());
     let (busy, buffers) = refusal(&mut engine, operands(take()), &GEMM);

@@ -149,7 +149,8 @@ pub(super) fn carves_and_addresses() -> Vec<Error> {
     let other = region.dev_addr_of(&SimBoard::new(1).port(), first, 64).unwrap_err();
     assert_eq!(other, Error::WrongBus { port: "sim-hp0", memory: board.bus() });
 
-    // Parts of a carve are bounded too, so that a count can never wrap; what was forgotten stays counted.
+    // Parts of a carve are bounded too, so that a count can never wrap; what was forgotten stays
+    // counted.
     let (mut rest, mut parts) = (buf, 1_u32);
     let many = loop {
         match rest.split_at(0) {

@@ -60,7 +60,8 @@ impl Harness for OnGpu {
         }
         let stage = stage.lock().unwrap();
         let mapping = stage.mapping();
-        // SAFETY: the driver has memory there, which whoever has the buffer leaves to the device; the stage is this thread's.
+        // SAFETY: the driver has memory there, which whoever has the buffer leaves to the device;
+        // the stage is this thread's.
         unsafe { raw.copy(mapping.base.raw(), addr.0, bytes.len()) };
         for (index, byte) in bytes.iter_mut().enumerate() {
             // SAFETY: inside the stage, and the kernel has ended.

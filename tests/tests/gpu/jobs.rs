@@ -1,4 +1,5 @@
-//! Jobs by the hundred thousand: right, from any thread, in any pinned memory, and nothing is left of them.
+//! Jobs by the hundred thousand: right, from any thread, in any pinned memory, and nothing is left
+//! of them.
 
 use super::{
     alone,
@@ -118,8 +119,9 @@ fn registered_memory_is_right_bit_for_bit_without_copies() {
     });
 }
 
-/// What other programs may take meanwhile of a GPU's memory: on a Jetson it is the machine's, and a card may have a display, or another user. A leak of
-/// 64 bytes a job in a million, or of one round's block in eight, is more.
+/// What other programs may take meanwhile of a GPU's memory: on a Jetson it is the machine's, and a
+/// card may have a display, or another user. A leak of 64 bytes a job in a million, or of one
+/// round's block in eight, is more.
 const OTHERS_BYTES: usize = 32 << 20;
 
 /// Is as much free as before? What was and is goes to the log, whatever the answer.
@@ -130,7 +132,8 @@ fn assert_all_is_back(what: &str, before: usize, after: usize, allowed: usize) {
     assert!(lost <= allowed, "{lost} bytes of {before} that were free are not, {allowed} are allowed: {what}");
 }
 
-/// `CONTIGO_JOBS` of them, a million where nothing is said. Of a few thousand no leak shows: all that they leave may be less than is allowed.
+/// `CONTIGO_JOBS` of them, a million where nothing is said. Of a few thousand no leak shows: all
+/// that they leave may be less than is allowed.
 #[test]
 fn a_million_small_jobs_leave_nothing_behind() {
     let Some((gpu, _alone)) = alone("a_million_small_jobs_leave_nothing_behind") else { return };
@@ -163,8 +166,9 @@ fn available_bytes() -> Option<usize> {
     line.trim().strip_suffix(" kB")?.parse::<usize>().ok()?.checked_mul(1024)
 }
 
-/// A hundred blocks made and given back, and a hundred modules: the GPU's memory is what it was, and so is the CPU's, where a card's pinned blocks are.
-/// All of them have 800 MiB; of `MemAvailable` in `/proc/meminfo` other programs may take 256 MiB meanwhile.
+/// A hundred blocks made and given back, and a hundred modules: the GPU's memory is what it was,
+/// and so is the CPU's, where a card's pinned blocks are. All of them have 800 MiB; of
+/// `MemAvailable` in `/proc/meminfo` other programs may take 256 MiB meanwhile.
 #[test]
 fn what_is_opened_and_closed_leaves_nothing_behind() {
     const OTHER_PROGRAMS_BYTES: usize = 256 << 20;

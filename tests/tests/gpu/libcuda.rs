@@ -1,6 +1,8 @@
-//! The driver's functions that tests on a GPU and their benchmark call beside the runtime, by their names in C.
+//! The driver's functions that tests on a GPU and their benchmark call beside the runtime, by their
+//! names in C.
 //!
-//! `tests/tests/cuda/header.rs` compares each declaration with `cuda.h`, and each type with its declaration.
+//! `tests/tests/cuda/header.rs` compares each declaration with `cuda.h`, and each type with its
+//! declaration.
 #![allow(non_snake_case, clippy::too_many_arguments, reason = "they are C's")]
 #![allow(dead_code, reason = "the tests call some of them, the benchmark others")]
 
@@ -12,7 +14,8 @@ use std::{
 
 fn library() -> &'static Library {
     static LIBRARY: OnceLock<Library> = OnceLock::new();
-    // SAFETY: NVIDIA's driver, which the runtime has loaded before, or the one that stands in for it; it is never unloaded.
+    // SAFETY: NVIDIA's driver, which the runtime has loaded before, or the one that stands in for
+    // it; it is never unloaded.
     LIBRARY.get_or_init(|| unsafe { Library::new("libcuda.so.1") }.unwrap())
 }
 

@@ -1,4 +1,5 @@
-//! What `cuda.rs` tests on a driver that stands in for NVIDIA's, on a real one: `tests/gpu/run`. Each test is skipped by name where there is no GPU.
+//! What `cuda.rs` tests on a driver that stands in for NVIDIA's, on a real one: `tests/gpu/run`.
+//! Each test is skipped by name where there is no GPU.
 #![cfg(target_pointer_width = "64")]
 #![allow(
     unsafe_code,
@@ -41,8 +42,8 @@ fn beside_others() -> RwLockReadGuard<'static, ()> {
     USERS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The first GPU, for one test at a time, so that free memory and times can be compared; `None`, and the test's name on standard error, where there
-/// is none.
+/// The first GPU, for one test at a time, so that free memory and times can be compared; `None`,
+/// and the test's name on standard error, where there is none.
 fn alone(test: &str) -> Option<(&'static Gpu<'static>, RwLockWriteGuard<'static, ()>)> {
     match gpu() {
         Ok(gpu) => Some((gpu, USERS.write().unwrap_or_else(PoisonError::into_inner))),
@@ -53,7 +54,8 @@ fn alone(test: &str) -> Option<(&'static Gpu<'static>, RwLockWriteGuard<'static,
     }
 }
 
-/// A line of a table, past the test runner's capture, and at once: what hangs behind it is not in the way.
+/// A line of a table, past the test runner's capture, and at once: what hangs behind it is not in
+/// the way.
 fn say(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }

@@ -1,4 +1,5 @@
-//! The GPU by the driver's own functions: a kernel that reads and writes wherever it is told, and what is free.
+//! The GPU by the driver's own functions: a kernel that reads and writes wherever it is told, and
+//! what is free.
 
 use super::libcuda::{
     cuCtxGetCurrent, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRetain, cuLaunchKernel, cuMemGetInfo_v2, cuModuleGetFunction,
@@ -25,7 +26,8 @@ pub(crate) struct Raw {
     copy: *mut c_void,
 }
 
-// SAFETY: handles of the driver's, which any thread may use; each function here makes the context current first.
+// SAFETY: handles of the driver's, which any thread may use; each function here makes the context
+// current first.
 unsafe impl Send for Raw {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Raw {}
@@ -34,7 +36,8 @@ impl Raw {
     /// Loads the copying kernel into the primary context of GPU 0.
     pub(crate) fn open() -> Self {
         let (mut context, mut module, mut copy) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the pointers are references; the device is there; PTX ends with its NUL, and there are no options.
+        // SAFETY: the pointers are references; the device is there; PTX ends with its NUL, and
+        // there are no options.
         unsafe {
             assert_eq!(cuDevicePrimaryCtxRetain(&raw mut context, 0), 0);
             assert_eq!(cuCtxSetCurrent(context), 0);
@@ -68,7 +71,8 @@ impl Raw {
         self.current();
         let mut len = len_bytes as u64;
         let mut parameters: [*mut c_void; 3] = [(&raw mut to).cast(), (&raw mut from).cast(), (&raw mut len).cast()];
-        // SAFETY: `copy_bytes` has these three; the default stream; the bytes are there by the caller's promise.
+        // SAFETY: `copy_bytes` has these three; the default stream; the bytes are there by the
+        // caller's promise.
         let launched =
             unsafe { cuLaunchKernel(self.copy, 8, 1, 1, 256, 1, 1, 0, ptr::null_mut(), parameters.as_mut_ptr(), ptr::null_mut()) };
         // SAFETY: the context is current.

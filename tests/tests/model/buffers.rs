@@ -54,7 +54,8 @@ impl<'p> Machine<'p> {
         );
         self.tally("no room in the arena");
         let longest = self.world.longest_free_run(home, &self.territory[home as usize]) / self.line.bytes();
-        // In lines: the block, and what an alignment may cost; from 64 lines on, the good fit's 1/32 beside.
+        // In lines: the block, and what an alignment may cost; from 64 lines on, the good fit's
+        // 1/32 beside.
         let lines = need_bytes.div_ceil(self.line.bytes()) + align.max(self.line).bytes() / self.line.bytes() - 1;
         let sure = if lines < 64 { lines } else { lines + lines.div_ceil(32) };
         ensure!(longest < sure, "no room for {need_bytes} bytes, with {longest} lines in one run");

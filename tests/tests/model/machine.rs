@@ -169,7 +169,8 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
         let leaked = machine.end(&units)?;
         (leaked || lane.leaked, machine.tally)
     };
-    // The region is gone. A device that is stuck goes on writing: into memory that was leaked, or else astray.
+    // The region is gone. A device that is stuck goes on writing: into memory that was leaked, or
+    // else astray.
     for device in &devices {
         device.run_for(1_000)?;
     }

@@ -19,7 +19,8 @@
 //! | `oracle.rs` | which refusal a job must get, if any |
 //! | `reference.rs` | gemm8 in plain integers |
 //!
-//! The test checks itself: with a backend that leaves a sync out or rounds a range wrongly, it must fail.
+//! The test checks itself: with a backend that leaves a sync out or rounds a range wrongly, it must
+//! fail.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 mod buffers;
@@ -167,7 +168,8 @@ fn mutants_are_caught_within_20_seeds() {
     }
 }
 
-/// A backend that leaves out one sync, the third or the tenth say, is caught within 100 sequences: many a sync is of bytes that did not change.
+/// A backend that leaves out one sync, the third or the tenth say, is caught within 100 sequences:
+/// many a sync is of bytes that did not change.
 #[test]
 fn one_missing_sync_is_caught_within_100_seeds() {
     for n in 1..16 {

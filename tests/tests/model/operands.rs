@@ -14,7 +14,8 @@ use fastrand::Rng;
 use std::ops::Range;
 
 impl<'p> Machine<'p> {
-    /// Four buffers, the CPU's or a device's, mostly large enough, and mostly the right part of them.
+    /// Four buffers, the CPU's or a device's, mostly large enough, and mostly the right part of
+    /// them.
     pub(crate) fn operands(&mut self, gemm: &Gemm) -> Option<([Operand<'p, OneThread>; 4], [Part; 4])> {
         let need = reference::operand_bytes(gemm);
         // The largest first: it is the hardest to place.
@@ -79,7 +80,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// A part of `len` bytes from `at` in the block: mostly where gemm8 takes it, of about the right size.
+    /// A part of `len` bytes from `at` in the block: mostly where gemm8 takes it, of about the
+    /// right size.
     fn part(&mut self, at: usize, len: usize, need_bytes: usize) -> Range<usize> {
         match self.rng.u8(..40) {
             0 => random_range(&mut self.rng, len + 10),

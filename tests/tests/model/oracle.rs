@@ -1,4 +1,5 @@
-//! Which refusal a job must get, if any: the rules of `Engine::start` and of gemm8's contract, in plain numbers.
+//! Which refusal a job must get, if any: the rules of `Engine::start` and of gemm8's contract, in
+//! plain numbers.
 
 use crate::{machine::Part, reference::operand_bytes};
 use contigo::{Direction, Error};

@@ -27,7 +27,8 @@ pub(crate) fn gemm8(gemm: &Gemm, a: &[u8], b: &[u8], bias: &[u8]) -> Vec<u8> {
     c
 }
 
-/// Steps 1 to 3 of the contract's arithmetic: wrap to 32 bits, ReLU, then shift with rounding half up and saturate.
+/// Steps 1 to 3 of the contract's arithmetic: wrap to 32 bits, ReLU, then shift with rounding half
+/// up and saturate.
 #[allow(clippy::cast_possible_truncation, reason = "the contract's sum wraps to 32 bits; the rest is in range by then")]
 fn finish(sum: i64, output: Output, c: &mut Vec<u8>) {
     let wrapped = i64::from(sum as i32);

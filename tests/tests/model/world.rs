@@ -37,7 +37,8 @@ impl Claim {
 pub(crate) struct World {
     /// What the owner of a byte must see.
     bytes: Vec<u8>,
-    /// `false`: a device may have written anything there, or lost what was there. The first look decides.
+    /// `false`: a device may have written anything there, or lost what was there. The first look
+    /// decides.
     known: Vec<bool>,
     pub(crate) claims: Vec<Claim>,
 }

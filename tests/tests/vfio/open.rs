@@ -34,7 +34,8 @@ fn the_devices_file_comes_before_the_groups() {
     assert!(!vfio.by_iommufd(), "a kernel without the devices' files");
 }
 
-/// The order in which a file is closed matters: the device first, so that it is stopped before its address space goes.
+/// The order in which a file is closed matters: the device first, so that it is stopped before its
+/// address space goes.
 #[test]
 fn the_device_is_closed_before_its_address_space() {
     for (way, order) in

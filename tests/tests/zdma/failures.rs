@@ -36,8 +36,8 @@ unsafe impl Send for Hole {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Hole {}
 
-// SAFETY: the mapping is 64 KiB of leaked memory, used by nobody else. Nothing answers at its bus addresses, so no device
-// touches it or anything else there, and no cache needs maintenance.
+// SAFETY: the mapping is 64 KiB of leaked memory, used by nobody else. Nothing answers at its bus
+// addresses, so no device touches it or anything else there, and no cache needs maintenance.
 unsafe impl Backend for Hole {
     fn name(&self) -> &'static str {
         "hole"
@@ -55,7 +55,8 @@ unsafe impl Backend for Hole {
 }
 
 fn fault(bit: u32) -> Error {
-    // The model is done with the job, and so is the channel (UG1087, DMA_DONE: with or without error).
+    // The model is done with the job, and so is the channel (UG1087, DMA_DONE: with or without
+    // error).
     Error::Fault { device: "zdma", status: bit | regs::INT_DONE, what: regs::describe(bit) }
 }
 

@@ -129,7 +129,8 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     std::mem::forget(start(&mut engine, [carve!(region)(LEN), carve!(region)(LEN)]));
     drop(engine);
 
-    // A list that pauses: the descriptors of a copy of 1 byte, the first one's command changed by hand.
+    // A list that pauses: the descriptors of a copy of 1 byte, the first one's command changed by
+    // hand.
     let window = channel.window().unwrap();
     let mut list = carve!(region)(64);
     let at = u32::try_from(region.dev_addr_of(&board.port(), list.view::<u8>().unwrap().as_ptr(), 64).unwrap().0).unwrap();

@@ -1,4 +1,5 @@
-//! What the driver writes, in which order: a device that takes notes, and answers what the test tells it to.
+//! What the driver writes, in which order: a device that takes notes, and answers what the test
+//! tells it to.
 #![allow(unsafe_code, reason = "a device of the test's own")]
 
 use super::{LIMIT, carve};
@@ -185,7 +186,8 @@ fn what_a_channel_says_is_compared() {
     let fault = |status, what: &'static str| Error::Fault { device: "zdma", status, what };
     let timeout = Error::Timeout { timeout_us: LIMIT.as_us() };
     let will_not_stop = |status| Error::WillNotStop { device: "zdma", status, waited_us: 20_001 };
-    // What ISR, STATUS and TOTAL_BYTE say, what the job says, and what stopping says where it fails.
+    // What ISR, STATUS and TOTAL_BYTE say, what the job says, and what stopping says where it
+    // fails.
     let endings = [
         ((done, 0, 99), Error::ShortTransfer { need_bytes: 100, done_bytes: 99 }, None),
         ((done, 0, 101), Error::ShortTransfer { need_bytes: 100, done_bytes: 101 }, None),

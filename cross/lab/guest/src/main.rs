@@ -1,6 +1,7 @@
 //! `contigo-lab-exit STATUS`: ends the emulator that this guest runs in, with that exit status.
 //!
-//! It returns only where there is no emulator to end: then with status 1, and with the reason on standard error.
+//! It returns only where there is no emulator to end: then with status 1, and with the reason on
+//! standard error.
 
 mod semihosting;
 

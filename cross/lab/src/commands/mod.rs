@@ -13,7 +13,8 @@ use std::{
     io::{self, ErrorKind, Write},
 };
 
-/// Prints `text` and a line break on standard output. A reader that has gone (`cargo lab list | head -1`) is no failure.
+/// Prints `text` and a line break on standard output. A reader that has gone (`cargo lab list |
+/// head -1`) is no failure.
 fn print(text: impl Display) -> Result<()> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {

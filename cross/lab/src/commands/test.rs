@@ -30,7 +30,8 @@ use std::{
     time::Instant,
 };
 
-/// What the board tests are told in every guest: rows for a program, no caches here, and everything once more as the ordinary user.
+/// What the board tests are told in every guest: rows for a program, no caches here, and everything
+/// once more as the ordinary user.
 const TEST_ARGUMENTS: [&str; 4] = ["--json", "--lab", "--user", "1000"];
 
 /// Options of `cargo lab test`.
@@ -53,7 +54,8 @@ pub(crate) struct Options {
     /// Seconds until a guest is ended, instead of the board's own limit
     #[arg(long, value_name = "SECONDS")]
     limit: Option<u64>,
-    /// A static program to run in place of the board tests, with their arguments; then there is no demo either
+    /// A static program to run in place of the board tests, with their arguments; then there is no
+    /// demo either
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// A folder with a folder DIR/BOARD for some of the boards: a tree with its own libraries,
@@ -93,7 +95,8 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
     Ok(if summary.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Kernels and programs for all boards, so that a board that cannot be run is known before the first one is.
+/// Kernels and programs for all boards, so that a board that cannot be run is known before the
+/// first one is.
 fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Options) -> Result<Vec<Ready>> {
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
     // What the user gave is looked at before anything takes minutes.

@@ -1,4 +1,5 @@
-//! What a guest says on its console: lines for the lab, which begin with @, the kernel's panic, and everything else.
+//! What a guest says on its console: lines for the lab, which begin with @, the kernel's panic, and
+//! everything else.
 
 use crate::report::{Kind, Row};
 use serde_json::Value;
@@ -29,7 +30,8 @@ pub(crate) struct Heard {
 impl Heard {
     /// One line of the console of `board`.
     pub(crate) fn line(&mut self, board: &str, line: &str) {
-        // The kernel may have left its own line unfinished, so the mark need not be at the beginning.
+        // The kernel may have left its own line unfinished, so the mark need not be at the
+        // beginning.
         if let Some((_, json)) = line.split_once("@row ") {
             match serde_json::from_str::<Row>(json) {
                 Ok(row) => self.rows.push(row),

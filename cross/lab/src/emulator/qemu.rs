@@ -16,7 +16,8 @@ pub(crate) enum Console {
 /// The emulator for this board, ready to be started.
 pub(crate) fn command(board: &Board, kernel: &Kernel, initramfs: &Path, tree: Option<&Path>, console: Console) -> Result<Tool> {
     let about = &board.about;
-    // -no-reboot with panic=-1: a panic ends QEMU. The exit status comes from the guest's last program, by semihosting.
+    // -no-reboot with panic=-1: a panic ends QEMU. The exit status comes from the guest's last
+    // program, by semihosting.
     let line = format!("console={} panic=-1 quiet {}", about.console, about.command_line);
     let mut qemu = Tool::new(board.cpu().qemu(), format!("running {}", board.name))?
         .args(["-machine", &about.qemu.machine, "-m", &about.memory])

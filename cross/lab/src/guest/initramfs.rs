@@ -1,5 +1,5 @@
-//! A `newc` archive, which is what the kernel unpacks into its first file system. Not compressed: QEMU puts it into memory at once, and
-//! an emulated processor would take seconds to unpack it.
+//! A `newc` archive, which is what the kernel unpacks into its first file system. Not compressed:
+//! QEMU puts it into memory at once, and an emulated processor would take seconds to unpack it.
 
 use anyhow::Context;
 use contigo_cross::failure::{Failure, Result};
@@ -17,7 +17,8 @@ const PROGRAM: u32 = 0o100_755;
 const FILE: u32 = 0o100_644;
 const LINK: u32 = 0o120_777;
 
-/// An archive that is being written. It needs no device nodes: the kernel's built-in archive has /dev/console, and devtmpfs the rest.
+/// An archive that is being written. It needs no device nodes: the kernel's built-in archive has
+/// /dev/console, and devtmpfs the rest.
 #[derive(Debug)]
 pub(super) struct Initramfs {
     path: PathBuf,

@@ -1,5 +1,5 @@
-//! The modules that a guest loads: the board's, with what they depend on, then those that the user gave in `CONTIGO_MODULES`, then the
-//! project's own.
+//! The modules that a guest loads: the board's, with what they depend on, then those that the user
+//! gave in `CONTIGO_MODULES`, then the project's own.
 
 use super::ko::Ko;
 use crate::{board::Board, cpu, kernel::Kernel};
@@ -23,7 +23,8 @@ pub(crate) struct Module {
     pub(crate) extra: bool,
 }
 
-/// Everything that the board loads, in order; `own` is the project's, where it was built for this kernel.
+/// Everything that the board loads, in order; `own` is the project's, where it was built for this
+/// kernel.
 pub(crate) fn modules(board: &Board, kernel: &Kernel, own: Option<PathBuf>) -> Result<Vec<Module>> {
     let mut extra = extra(board)?;
     // Where the user gives another one of that name, it is the user's.
@@ -111,7 +112,8 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// One of the kernel's own modules, after what it depends on. It is marked before its dependencies are followed, so a circle ends.
+    /// One of the kernel's own modules, after what it depends on. It is marked before its
+    /// dependencies are followed, so a circle ends.
     fn add(&mut self, name: &str) -> Result<()> {
         let name = plain(name);
         if self.tree.built_in.contains(&name) || !self.seen.insert(name.clone()) {
@@ -128,7 +130,8 @@ impl Order<'_> {
         Ok(())
     }
 
-    /// A module of the user's: refused here with a clear line, which the guest's kernel would not give.
+    /// A module of the user's: refused here with a clear line, which the guest's kernel would not
+    /// give.
     fn add_extra(&mut self, path: &Path, kernel: &Kernel) -> Result<()> {
         let module = Ko::read(path)?;
         let (board, cpu, shown) = (&self.board.name, self.board.cpu(), path.display());

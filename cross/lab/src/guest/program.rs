@@ -21,8 +21,8 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Reads a program of the board's processor, or of `cpu`, and refuses one that the board cannot run: another processor's, or one
-    /// that wants libraries.
+    /// Reads a program of the board's processor, or of `cpu`, and refuses one that the board cannot
+    /// run: another processor's, or one that wants libraries.
     pub(crate) fn read(board: &Board, cpu: Cpu, name: &str, path: &Path) -> Result<Self> {
         let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let shown = path.display();

@@ -1,4 +1,5 @@
-//! The guest's programs, built here: static, for the board's processor, without any configuration of the user's.
+//! The guest's programs, built here: static, for the board's processor, without any configuration
+//! of the user's.
 
 use super::{Program, busybox};
 use crate::{board::Board, cpu::Cpu};

@@ -1,4 +1,5 @@
-//! A kernel built from source: make's output goes beside its place in the cache and is renamed into it when all of it is there.
+//! A kernel built from source: make's output goes beside its place in the cache and is renamed into
+//! it when all of it is there.
 
 use super::{Kernel, NOTE, Note, config, source::Source};
 use crate::{board::Board, cpu::Cpu};
@@ -123,8 +124,8 @@ fn build(cache: &CacheDir, board: &Board, source: &Source, fragments: &str, stag
     fs::write(&file, serde_json::to_string_pretty(&note)?).map_err(|error| Failure::of_io("noting the kernel's release", &file, &error))
 }
 
-/// Deletes what neither a boot nor a module built outside the tree needs: object files, archives of them, and the kernel before it
-/// is compressed.
+/// Deletes what neither a boot nor a module built outside the tree needs: object files, archives of
+/// them, and the kernel before it is compressed.
 fn slim(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,4 +1,5 @@
-//! A kernel's configuration: fragments over allnoconfig, and the check that the kernel took every one of them.
+//! A kernel's configuration: fragments over allnoconfig, and the check that the kernel took every
+//! one of them.
 
 use crate::board::Board;
 use anyhow::{Context, bail};
@@ -20,7 +21,8 @@ pub(crate) fn fragments(board: &Board) -> Result<String> {
     Ok(all)
 }
 
-/// Refuses a configuration in which something that the fragments ask for is not set: Kconfig drops what it cannot have, and says nothing.
+/// Refuses a configuration in which something that the fragments ask for is not set: Kconfig drops
+/// what it cannot have, and says nothing.
 pub(crate) fn check(board: &Board, fragments: &str, config: &str) -> Result<()> {
     let got: HashSet<&str> = config.lines().map(str::trim).collect();
     let asked = fragments.lines().map(str::trim).filter(|line| line.starts_with("CONFIG_") && !line.ends_with("=n"));

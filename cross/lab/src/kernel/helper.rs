@@ -1,5 +1,5 @@
-//! The project's own kernel module, built against a kernel that was built here: kept by the hash of its sources and of the kernel, whole or
-//! not at all.
+//! The project's own kernel module, built against a kernel that was built here: kept by the hash of
+//! its sources and of the kernel, whole or not at all.
 
 use super::Kernel;
 use crate::board::Board;
@@ -26,8 +26,8 @@ pub(crate) const CHECKERS: &[&str] = &["perl", "sparse"];
 /// The module, and its name.
 const FILE: &str = "contigo.ko";
 
-/// The module for `kernel`, from `helpers` (`kernel-helpers/`); `None` where there are no sources, or the kernel is Debian's own, whose
-/// headers are not here.
+/// The module for `kernel`, from `helpers` (`kernel-helpers/`); `None` where there are no sources,
+/// or the kernel is Debian's own, whose headers are not here.
 pub(crate) fn module(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers: &Path) -> Result<Option<PathBuf>> {
     if kernel.source.is_none() || !helpers.join("module/Kbuild").is_file() {
         return Ok(None);
@@ -59,7 +59,8 @@ pub(crate) fn module(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers: 
     let cpu = board.cpu();
     let folder = work.path().join("module");
     CHECKERS.iter().try_for_each(|tool| packages::need(tool).map(drop))?;
-    // The module's own check, which builds it: a word of the compiler, of sparse or of checkpatch ends it.
+    // The module's own check, which builds it: a word of the compiler, of sparse or of checkpatch
+    // ends it.
     Tool::new("make", format!("building and checking the module contigo for {}", board.name))?
         .limit(BUILD_LIMIT)
         .writes(&folder)

@@ -1,4 +1,5 @@
-//! A board's kernel: built from Debian's source, or Debian's own binary. Made once, kept in the cache, whole or not at all.
+//! A board's kernel: built from Debian's source, or Debian's own binary. Made once, kept in the
+//! cache, whole or not at all.
 
 mod build;
 mod config;
@@ -46,7 +47,8 @@ struct Note {
 const NOTE: &str = "contigo-kernel.json";
 
 impl Kernel {
-    /// The board's kernel, from the cache, or made now. With `refresh` Debian is asked for a newer one first.
+    /// The board's kernel, from the cache, or made now. With `refresh` Debian is asked for a newer
+    /// one first.
     pub(crate) fn of(cache: &CacheDir, board: &Board, refresh: bool) -> Result<Self> {
         match board.origin()? {
             Origin::Source(version) => build::kernel(cache, board, version, refresh),

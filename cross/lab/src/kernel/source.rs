@@ -15,7 +15,8 @@ use std::{
 /// For unpacking 80,000 files on a slow disk.
 const UNPACK_LIMIT: Duration = Duration::from_secs(1800);
 
-/// A third of the source that no board needs: one vendor's register lists, and programs for developers.
+/// A third of the source that no board needs: one vendor's register lists, and programs for
+/// developers.
 const LEFT_OUT: [&str; 3] = ["--exclude=*/drivers/gpu/drm/amd/include", "--exclude=*/tools/perf", "--exclude=*/tools/testing"];
 
 /// An unpacked kernel source.
@@ -28,7 +29,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The source of `linux-source-SERIES`: from the cache, or from Debian. With `refresh` Debian is asked anyway.
+    /// The source of `linux-source-SERIES`: from the cache, or from Debian. With `refresh` Debian
+    /// is asked anyway.
     pub(crate) fn of(cache: &CacheDir, series: &str, refresh: bool) -> Result<Self> {
         let package = format!("linux-source-{series}");
         let _lock = cache.lock(&package)?;
@@ -66,7 +68,8 @@ impl Source {
         (!version.is_empty() && folder.join("Makefile").is_file()).then_some(Self { version, folder })
     }
 
-    /// Where `cpp` looks for what a device tree includes: the architecture's trees, in folders by vendor since 6.5, and the bindings.
+    /// Where `cpp` looks for what a device tree includes: the architecture's trees, in folders by
+    /// vendor since 6.5, and the bindings.
     pub(crate) fn tree_folders(source: &Path, architecture: &str) -> Vec<PathBuf> {
         let trees = source.join(format!("arch/{architecture}/boot/dts"));
         let mut folders = vec![source.join("include"), source.join("scripts/dtc/include-prefixes"), trees.clone()];

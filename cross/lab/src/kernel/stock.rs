@@ -66,8 +66,8 @@ fn whole(folder: &Path) -> Result<Option<Kernel>> {
     Ok(Some(Kernel { image, release, folder: folder.into(), modules, source: None }))
 }
 
-/// The newest kernel among package names: only digits, dots and a `+debN` between the prefix and the architecture, so neither
-/// `-cloud`, `-rt`, `-dbg` nor `-unsigned`.
+/// The newest kernel among package names: only digits, dots and a `+debN` between the prefix and
+/// the architecture, so neither `-cloud`, `-rt`, `-dbg` nor `-unsigned`.
 fn newest<'n>(names: &'n [String], prefix: &str, end: &str) -> Option<&'n str> {
     let key = |name: &str| -> Option<Vec<u64>> {
         let version = name.strip_prefix(prefix)?.strip_suffix(end)?;

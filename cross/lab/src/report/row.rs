@@ -79,7 +79,8 @@ impl Row {
         Self { status: Status::Failed, reason: Some(reason.into()), ..Self::passed(board, name) }
     }
 
-    /// What it is called in a list. A name that has the memory and the engine in it does not get them twice.
+    /// What it is called in a list. A name that has the memory and the engine in it does not get
+    /// them twice.
     pub(crate) fn title(&self) -> String {
         let more = [&self.memory, &self.engine, &self.mode].into_iter().filter(|part| !self.name.contains(part.as_str()));
         let user = if self.user.is_empty() || self.user == "0" { String::new() } else { format!("user {}", self.user) };

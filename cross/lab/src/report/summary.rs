@@ -1,4 +1,5 @@
-//! The sum of all runs: what failed, what was skipped and why, and a closing line like cargo test's.
+//! The sum of all runs: what failed, what was skipped and why, and a closing line like cargo
+//! test's.
 
 use super::{Row, Status, table};
 use serde::Serialize;

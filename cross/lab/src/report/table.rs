@@ -10,7 +10,8 @@ const HEADER: [&str; 11] =
 /// The columns from here on are numbers, up to the last, which is the result.
 const FIRST_NUMBER: usize = 5;
 
-/// An empty table, as wide as the terminal where there is one, and as wide as it needs to be elsewhere.
+/// An empty table, as wide as the terminal where there is one, and as wide as it needs to be
+/// elsewhere.
 pub(crate) fn new(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
@@ -21,7 +22,8 @@ pub(crate) fn new(header: &[&str]) -> Table {
     table
 }
 
-/// One line for each (board, memory, engine, mode) that ran jobs, with the sums of all users; `None` where none did.
+/// One line for each (board, memory, engine, mode) that ran jobs, with the sums of all users;
+/// `None` where none did.
 pub(crate) fn rows(rows: &[Row]) -> Option<Table> {
     let mut header = HEADER.to_vec();
     header.push("result");

@@ -7,7 +7,8 @@ use nix::{
 };
 use std::{fs, io::Write};
 
-/// make as the lab calls it, in two calls: the configuration, then the kernel. What `$HOME/build` says is done in the second.
+/// make as the lab calls it, in two calls: the configuration, then the kernel. What `$HOME/build`
+/// says is done in the second.
 const MAKE: &str = r#"
 for word; do
     case $word in

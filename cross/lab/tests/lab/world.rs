@@ -1,4 +1,5 @@
-//! A world of its own for `cargo lab`: a cache, boards, and a PATH with nothing but scripts that a test wrote.
+//! A world of its own for `cargo lab`: a cache, boards, and a PATH with nothing but scripts that a
+//! test wrote.
 
 use object::{
     Architecture, BinaryFormat, Endianness, SectionKind,
@@ -42,7 +43,8 @@ impl World {
         Ok(world)
     }
 
-    /// A machine on which an arm64 board with Debian's kernel runs, in an emulator that is this script.
+    /// A machine on which an arm64 board with Debian's kernel runs, in an emulator that is this
+    /// script.
     pub(crate) fn with_emulator(script: &str) -> Result<Self, Box<dyn Error>> {
         let world = Self::bare()?;
         world.program("qemu-system-aarch64", script)?;
@@ -182,7 +184,8 @@ impl Said {
 pub(crate) struct Elf;
 
 impl Elf {
-    /// The header of a 64-bit program and nothing else, which is all that is looked at; with `interpreter` one program header.
+    /// The header of a 64-bit program and nothing else, which is all that is looked at; with
+    /// `interpreter` one program header.
     pub(crate) fn program(architecture: Architecture, interpreter: bool) -> Vec<u8> {
         let machine: u16 = if architecture == Architecture::Aarch64 { 183 } else { 62 };
         let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];

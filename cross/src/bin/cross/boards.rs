@@ -8,7 +8,8 @@ use contigo_cross::{
 };
 use table::BOARDS;
 
-/// The processor of the board `name`, which may also be a processor itself; else the error that lists the boards.
+/// The processor of the board `name`, which may also be a processor itself; else the error that
+/// lists the boards.
 pub(crate) fn target(name: &str) -> Result<&'static Target> {
     let board = BOARDS.iter().find(|(board, _)| *board == name).map(|(_, target)| *target);
     board.or_else(|| Target::named(name).ok()).ok_or_else(|| {

@@ -29,7 +29,8 @@ const BUILD_LIMIT: Duration = Duration::from_secs(3600);
 /// What is built.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// A board of `contigo boards`, or a processor such as armv7-unknown-linux-gnueabihf; all where it is not given
+    /// A board of `contigo boards`, or a processor such as armv7-unknown-linux-gnueabihf; all where
+    /// it is not given
     #[arg(long, value_name = "B")]
     board: Option<String>,
     /// With the C library inside, for an initramfs
@@ -131,7 +132,8 @@ fn what(target: &Target, link: Link) -> String {
     format!("building the programs for {}{how}", target.triple)
 }
 
-/// Is this program for `target`, and does it find its C library there? The highest glibc that it needs.
+/// Is this program for `target`, and does it find its C library there? The highest glibc that it
+/// needs.
 fn right(binary: &Path, target: &Target, link: Link) -> Result<Option<Glibc>> {
     let needs = Needs::of(binary)?;
     let limit = BOARDS_GLIBC.parse().map_err(|what| anyhow::anyhow!("{BOARDS_GLIBC} is not {what}"))?;
@@ -151,8 +153,9 @@ fn right(binary: &Path, target: &Target, link: Link) -> Result<Option<Glibc>> {
     }
 }
 
-/// Adds to the flags for `target` that the folder of downloaded sources is not named in the program: the same sources give the
-/// same bytes on another machine, and nobody reads where they were built. A path with a space cannot be said in such a variable.
+/// Adds to the flags for `target` that the folder of downloaded sources is not named in the
+/// program: the same sources give the same bytes on another machine, and nobody reads where they
+/// were built. A path with a space cannot be said in such a variable.
 fn without_our_paths(target: &Target, mut variables: Variables) -> Variables {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = set("CARGO_HOME").or_else(|| set("HOME").map(|home| home.join(".cargo")));

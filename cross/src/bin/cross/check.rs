@@ -9,7 +9,8 @@ use contigo_cross::failure::Result;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Images since 2018 have it or a newer one: PYNQ 2.7 and 3.0 (Ubuntu 20.04, 22.04), JetPack 4 (Ubuntu 18.04).
+/// Images since 2018 have it or a newer one: PYNQ 2.7 and 3.0 (Ubuntu 20.04, 22.04), JetPack 4
+/// (Ubuntu 18.04).
 pub(crate) const BOARDS_GLIBC: &str = "2.27";
 
 /// What is checked.

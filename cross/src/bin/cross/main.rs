@@ -20,7 +20,8 @@ use std::process::ExitCode;
 ///
 ///     cargo test --target armv7-unknown-linux-gnueabihf
 ///
-/// What is downloaded is kept in $CONTIGO_CACHE, else in ~/.cache/contigo. Exit status: 0 success, 1 failure, 2 wrong usage.
+/// What is downloaded is kept in $CONTIGO_CACHE, else in ~/.cache/contigo. Exit status: 0 success,
+/// 1 failure, 2 wrong usage.
 #[derive(Debug, Parser)]
 #[command(name = "cargo cross", bin_name = "cargo cross", version, arg_required_else_help = true, verbatim_doc_comment)]
 struct Cli {
@@ -30,21 +31,25 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Get what building and testing for the boards needs: linkers, emulators, Rust's standard libraries, cargo-zigbuild
+    /// Get what building and testing for the boards needs: linkers, emulators, Rust's standard
+    /// libraries, cargo-zigbuild
     ///
-    /// Standard libraries come from rustup, else from Debian into a folder of their own. Only the linkers and emulators are
-    /// installed on the machine, with apt and as root; for anybody else it says what to install.
+    /// Standard libraries come from rustup, else from Debian into a folder of their own. Only the
+    /// linkers and emulators are installed on the machine, with apt and as root; for anybody else
+    /// it says what to install.
     Setup(setup::Options),
     /// Build the tool `contigo` and the board tests for one board, or for all of them
     ///
-    /// The programs run with the C library of images since 2018 (glibc 2.27: PYNQ 2.7, JetPack 4), which is checked in the
-    /// result; or with --static with none at all, for an initramfs.
+    /// The programs run with the C library of images since 2018 (glibc 2.27: PYNQ 2.7, JetPack 4),
+    /// which is checked in the result; or with --static with none at all, for an initramfs.
     Build(build::Options),
-    /// Build for every board, and put programs, licences and checksums into one .tar.gz for each processor
+    /// Build for every board, and put programs, licences and checksums into one .tar.gz for each
+    /// processor
     ///
     /// The same sources give the same bytes.
     Package(package::Options),
-    /// Say which processor and which C library a program needs, and fail where a board's image may lack it
+    /// Say which processor and which C library a program needs, and fail where a board's image may
+    /// lack it
     Check(check::Options),
 }
 

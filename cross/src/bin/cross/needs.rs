@@ -1,7 +1,9 @@
-//! What a program needs of the machine that runs it, read from its ELF headers: the processor, and the C library's version.
+//! What a program needs of the machine that runs it, read from its ELF headers: the processor, and
+//! the C library's version.
 //!
-//! A program that was linked against a newer glibc than the board's does not start there. The linker notes every version that it
-//! needs in the section `.gnu.version_r` (Linux Standard Base, "Symbol Versioning"; the GNU C library's names are `GLIBC_2.27`).
+//! A program that was linked against a newer glibc than the board's does not start there. The
+//! linker notes every version that it needs in the section `.gnu.version_r` (Linux Standard Base,
+//! "Symbol Versioning"; the GNU C library's names are `GLIBC_2.27`).
 
 use contigo_cross::failure::{Failure, Result};
 use object::{
@@ -52,7 +54,8 @@ fn read<Header: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Needs> 
             while let Some(version) = versions.next()? {
                 let name = String::from_utf8_lossy(version.name(endian, strings)?).into_owned();
                 if let Some(number) = name.strip_prefix("GLIBC_") {
-                    // GLIBC_PRIVATE, say: a symbol that only the very same build of the library has.
+                    // GLIBC_PRIVATE, say: a symbol that only the very same build of the library
+                    // has.
                     let needed = number.parse().map_err(|_| anyhow::anyhow!("{name} has no number"))?;
                     glibc = glibc.max(Some(needed));
                 }

@@ -1,4 +1,5 @@
-//! Standard output: a table, or one JSON value. A reader that has gone (`cargo cross build | head -1`) is no failure.
+//! Standard output: a table, or one JSON value. A reader that has gone (`cargo cross build | head
+//! -1`) is no failure.
 
 use comfy_table::{ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
 use console::Term;
@@ -23,7 +24,8 @@ pub(crate) fn json(value: &impl Serialize) -> Result<()> {
     text(serde_json::to_string_pretty(value)?)
 }
 
-/// An empty table, as wide as the terminal where there is one, and as wide as it needs to be elsewhere.
+/// An empty table, as wide as the terminal where there is one, and as wide as it needs to be
+/// elsewhere.
 pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);

@@ -1,4 +1,5 @@
-//! `cargo cross setup`: everything that building and testing for the boards needs, or what keeps it from being had.
+//! `cargo cross setup`: everything that building and testing for the boards needs, or what keeps it
+//! from being had.
 
 mod linkers;
 mod rust;
@@ -44,7 +45,8 @@ struct Part {
     detail: String,
 }
 
-/// Gets what is missing, or says what it would do. The parts do not depend on each other: what can be had is got, whatever else is missing.
+/// Gets what is missing, or says what it would do. The parts do not depend on each other: what can
+/// be had is got, whatever else is missing.
 pub(crate) fn setup(options: &Options) -> Result<()> {
     let cache = CacheDir::open()?;
     let parts = [

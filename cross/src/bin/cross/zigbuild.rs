@@ -1,4 +1,5 @@
-//! cargo-zigbuild and Zig, from PyPI into the cache: Zig links against any glibc that has been, and needs no sysroot.
+//! cargo-zigbuild and Zig, from PyPI into the cache: Zig links against any glibc that has been, and
+//! needs no sysroot.
 
 use contigo_cross::{
     cache_dir::CacheDir,
@@ -8,7 +9,8 @@ use contigo_cross::{
 };
 use std::{fs, path::PathBuf, time::Duration};
 
-/// What is installed: versions that were seen to work together, and the sums of their files for Linux on x86-64 and arm64.
+/// What is installed: versions that were seen to work together, and the sums of their files for
+/// Linux on x86-64 and arm64.
 const REQUIREMENTS: &str = include_str!("zigbuild.txt");
 /// In the cache; another pair of versions is another folder.
 const FOLDER: &str = "zigbuild/0.24.0-0.17.0";

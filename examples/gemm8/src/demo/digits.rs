@@ -3,8 +3,9 @@
 use super::DemoError;
 use contigo::Error;
 
-/// E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998,
-/// doi:10.24432/C50P49, CC BY 4.0. `data/README.md` says where this copy comes from.
+/// E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning
+/// Repository, 1998, doi:10.24432/C50P49, CC BY 4.0. `data/README.md` says where this copy comes
+/// from.
 const CSV: &str = include_str!("../../data/optdigits.csv");
 /// The network was trained on the rows before this one.
 const FIRST_HELD_OUT: usize = 900;
@@ -24,8 +25,8 @@ pub struct Digit {
     label: u8,
 }
 
-/// What the network has never seen: pixels, then the label. The text is read by the compiler, so that
-/// a program carries a fourth of it.
+/// What the network has never seen: pixels, then the label. The text is read by the compiler, so
+/// that a program carries a fourth of it.
 static HELD: [[u8; PIXELS + 1]; HELD_OUT] = const { read(CSV.as_bytes()) };
 
 /// The images that the network has never seen.

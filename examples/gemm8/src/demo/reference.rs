@@ -51,7 +51,8 @@ impl Reference {
     }
 }
 
-/// For each column: its bias, and every input times its weight. There are as many columns as biases.
+/// For each column: its bias, and every input times its weight. There are as many columns as
+/// biases.
 fn sums<const K: usize>(inputs: [i64; K], weights: &[i8], bias: &[i32]) -> impl Iterator<Item = i64> {
     bias.iter().enumerate().map(move |(column, &bias_of_column)| {
         let down = weights.iter().skip(column).step_by(bias.len());

@@ -14,14 +14,15 @@ use std::{
     time::Instant,
 };
 
-/// Slots that images and scores pass through: the image at the engine, the next one, and one for scores; one to spare.
+/// Slots that images and scores pass through: the image at the engine, the next one, and one for
+/// scores; one to spare.
 const SLOTS: usize = 4;
 /// One image's scores: sixteen int32.
 const SCORE_BYTES: usize = SCORES * size_of::<i32>();
 /// A slot holds an image or its scores.
 const SLOT_BYTES: usize = if PIXELS > SCORE_BYTES { PIXELS } else { SCORE_BYTES };
-/// The plan adds up to 2,048 + 128 + 512 + 64 (weights and biases) + 64 (hidden) + 4 · 64 (slots) bytes with lines of 64
-/// bytes, and to 4,352 with lines of 256, the longest of any processor here.
+/// The plan adds up to 2,048 + 128 + 512 + 64 (weights and biases) + 64 (hidden) + 4 · 64 (slots)
+/// bytes with lines of 64 bytes, and to 4,352 with lines of 256, the longest of any processor here.
 pub const REGION_BYTES: usize = 8 * 1024;
 /// Virtual time that one job may take: a job here takes some microseconds.
 const JOB_TIMEOUT: Timeout = Timeout::ms(100);
@@ -42,7 +43,8 @@ pub struct Outcome {
     pub answer: u8,
     /// How many of its scores differ from the reference.
     pub wrong_scores: usize,
-    /// From "parsed into its slot" to "scores visible to the CPU", its wait for the engine included.
+    /// From "parsed into its slot" to "scores visible to the CPU", its wait for the engine
+    /// included.
     pub latency_ns: u64,
 }
 
@@ -117,8 +119,8 @@ fn classify<B: Backend, D: TypedDriver<4, Args = Gemm>>(
     let region = Region::new(memory)?;
     let slot_bytes = SLOT_BYTES.next_multiple_of(region.line().bytes());
     let pool = Pool::<SLOTS>::new(region.carve(SLOTS * slot_bytes, Align::LINE)?, slot_bytes)?;
-    // Decoded where the device reads them. As operands they belong to nobody, and after their first job they stay the
-    // device's: their caches are cleaned once.
+    // Decoded where the device reads them. As operands they belong to nobody, and after their first
+    // job they stay the device's: their caches are cleaned once.
     let [mut weights1, mut bias1] = carve_layer(&region, LAYER1)?;
     let [mut weights2, mut bias2] = carve_layer(&region, LAYER2)?;
     let mut hidden = region.carve(HIDDEN, Align::LINE)?.into_buf().from_device(..HIDDEN);

@@ -11,7 +11,8 @@ const STATEMENTS_MAX: u64 = 1 << 30;
 /// Where operands are: multiples of 64, far from each other.
 const BASES: [u64; 4] = [0x10_0000_0000, 0x20_0000_0000, 0x30_0000_0000, 0x40_0000_0000];
 
-/// Runs all of `jobs`, and says which one came out otherwise than expected. A byte read or written beside the operands ends it.
+/// Runs all of `jobs`, and says which one came out otherwise than expected. A byte read or written
+/// beside the operands ends it.
 pub(crate) fn run(jobs: &[Job]) {
     let entries = parse(PTX, 53, 10020).unwrap_or_else(|refused| panic!("{}", refused.log));
     for job in jobs {
@@ -28,7 +29,8 @@ pub(crate) fn run(jobs: &[Job]) {
     }
 }
 
-/// The kernel's name, its parameters, its memory, which of that is written, and how much of what is expected is around that.
+/// The kernel's name, its parameters, its memory, which of that is written, and how much of what is
+/// expected is around that.
 fn launch(job: &Job) -> (&'static str, Vec<u64>, Vec<Window>, usize, usize) {
     let [p, q, r, s] = job.arguments.map(u64::from);
     let output = |addr, guard: usize| Window::new(addr, vec![0xEE; job.expected.len() - 2 * guard], true);

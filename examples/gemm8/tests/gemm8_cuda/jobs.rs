@@ -8,8 +8,8 @@ const RELU: u32 = 1;
 const INT8: u32 = 2;
 /// Every bit of the flags that says nothing.
 const IGNORED: u32 = !(RELU | INT8 | 31 << 8);
-/// Grid and block: what a launcher would take, one thread for everything, more threads than elements, every direction at once, and few
-/// threads in many blocks.
+/// Grid and block: what a launcher would take, one thread for everything, more threads than
+/// elements, every direction at once, and few threads in many blocks.
 pub(crate) const GRIDS: [[u32; 6]; 6] =
     [[4, 1, 1, 64, 1, 1], [1, 1, 1, 1, 1, 1], [3, 2, 1, 16, 16, 1], [2, 3, 2, 3, 2, 5], [1, 7, 1, 1, 1, 9], [5, 2, 3, 2, 1, 1]];
 /// What host.cpp puts around the bytes that a kernel writes.
@@ -28,7 +28,8 @@ pub(crate) struct Job {
     pub(crate) kernel: Kernel,
     /// Blocks, and threads of each.
     pub(crate) grid: [u32; 6],
-    /// Of `gemm8`: m, n, k, flags. Of the others: offsets of `dst` and `src` from a multiple of 64, length, value.
+    /// Of `gemm8`: m, n, k, flags. Of the others: offsets of `dst` and `src` from a multiple of 64,
+    /// length, value.
     pub(crate) arguments: [u32; 4],
     /// What is read.
     pub(crate) operands: Vec<Vec<u8>>,
@@ -118,8 +119,8 @@ fn borders() -> Vec<i32> {
     around.flat_map(|value| [value, -value]).filter_map(|value| i32::try_from(value).ok()).chain([0, i32::MIN, i32::MAX]).collect()
 }
 
-/// Every border, times every output, with nothing added to it, whatever the other flags are: by products of zeros, and by no products, which a compiler may give code of its
-/// own.
+/// Every border, times every output, with nothing added to it, whatever the other flags are: by
+/// products of zeros, and by no products, which a compiler may give code of its own.
 pub(crate) fn border_jobs() -> Vec<Job> {
     let mut bias = borders();
     bias.resize(bias.len().next_multiple_of(16), 0);
@@ -139,7 +140,8 @@ pub(crate) fn border_jobs() -> Vec<Job> {
     jobs.collect()
 }
 
-/// The longest sums of one sign, and sums that leave 32 bits: through the bias, and by products alone, which takes a k beyond the contract.
+/// The longest sums of one sign, and sums that leave 32 bits: through the bias, and by products
+/// alone, which takes a k beyond the contract.
 pub(crate) fn longest_jobs() -> Vec<Job> {
     const EXTREMES: [(u8, u8, i32); 4] = [(0x80, 0x80, i32::MAX), (0x80, 0x7F, i32::MIN), (0x7F, 0x7F, i32::MAX), (0x80, 0x80, 0)];
     let mut jobs = Vec::new();

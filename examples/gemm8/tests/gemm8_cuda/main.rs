@@ -98,7 +98,8 @@ fn sanitizers_find_nothing() {
     host.run(&byte_jobs(&mut rng));
 }
 
-/// What a launcher relies on: the names, the parameters' widths in order, the oldest GPU and the oldest driver.
+/// What a launcher relies on: the names, the parameters' widths in order, the oldest GPU and the
+/// oldest driver.
 #[test]
 fn the_ptx_has_these_kernels() {
     let mut found = Vec::new();

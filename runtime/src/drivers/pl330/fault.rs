@@ -6,8 +6,8 @@ use crate::types::Error;
 /// What the error calls this device.
 pub(super) const DEVICE: &str = "pl330";
 
-/// A channel's fault, by its FTRn (Arm DDI 0424C, 3.3.10): the most important bit in words. Several can be set, because
-/// bus errors and lock-ups come later than the instruction that they belong to.
+/// A channel's fault, by its FTRn (Arm DDI 0424C, 3.3.10): the most important bit in words. Several
+/// can be set, because bus errors and lock-ups come later than the instruction that they belong to.
 pub(super) fn of_channel(ftr: u32) -> Error {
     let has = |bits: u32| ftr & bits != 0;
     let what = if ftr == u32::MAX {

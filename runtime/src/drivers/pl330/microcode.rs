@@ -1,27 +1,31 @@
 //! The assembler: one copy as a program of the DMA-330. Pure arithmetic, no register.
 //!
-//! **What a copy is made of.** Blocks whose size is a power of two and whose two addresses are both multiples of it, each
-//! loaded by one burst and stored by one burst. So no burst is unaligned, none crosses a 4 KiB boundary (Arm IHI 0022, A3.4.1),
-//! none straddles more words of the data buffer than it fills, and a load and its store always move the same bytes. Nothing
-//! here rests on how the controller realigns data, or splits a burst. Linux (`drivers/dma/pl330.c`, `pl330_prep_dma_memcpy`)
-//! and AMD's driver (`embeddedsw`, `xdmaps.c`, `XDmaPs_BuildDmaProg`) also take bursts no larger than both addresses allow.
+//! **What a copy is made of.** Blocks whose size is a power of two and whose two addresses are both
+//! multiples of it, each loaded by one burst and stored by one burst. So no burst is unaligned,
+//! none crosses a 4 KiB boundary (Arm IHI 0022, A3.4.1), none straddles more words of the data
+//! buffer than it fills, and a load and its store always move the same bytes. Nothing here rests on
+//! how the controller realigns data, or splits a burst. Linux (`drivers/dma/pl330.c`,
+//! `pl330_prep_dma_memcpy`) and AMD's driver (`embeddedsw`, `xdmaps.c`, `XDmaPs_BuildDmaProg`) also
+//! take bursts no larger than both addresses allow.
 //!
-//! The price: two addresses that differ in their lowest bit are copied byte by byte. Buffers at multiples of a cache line
-//! are copied in bursts of a line or more.
+//! The price: two addresses that differ in their lowest bit are copied byte by byte. Buffers at
+//! multiples of a cache line are copied in bursts of a line or more.
 
 use super::regs;
 use crate::types::{Error, Result};
 
-/// The longest program: 2 DMAMOV (12 bytes), 8 blocks of 10 bytes on each side (160), the middle (6 + 8 + 31 * 4 + 12 + 8),
-/// the end (4), which is 334; and what rounds it up to whole cache lines.
+/// The longest program: 2 DMAMOV (12 bytes), 8 blocks of 10 bytes on each side (160), the middle (6
+/// + 8 + 31 * 4 + 12 + 8), the end (4), which is 334; and what rounds it up to whole cache lines.
 pub(super) const PROGRAM_BYTES: usize = 384;
 const PROGRAM_WORDS: usize = PROGRAM_BYTES / 4;
 
 /// A loop counter has 8 bits and counts 1 to 256 rounds (Arm DDI 0424C, 3.3.16, 4.3.9).
 const ROUNDS: u32 = 256;
-/// How often a pair of nested loops may be repeated inside itself: its jump back over 32 times 4 bytes fits 8 bits.
+/// How often a pair of nested loops may be repeated inside itself: its jump back over 32 times 4
+/// bytes fits 8 bits.
 const REPEATS: u32 = 32;
-/// The most blocks of the largest size in one program. At one byte each, 2 MiB; at 128 bytes, 256 MiB.
+/// The most blocks of the largest size in one program. At one byte each, 2 MiB; at 128 bytes, 256
+/// MiB.
 pub(super) const BLOCKS_MAX: u32 = REPEATS * ROUNDS * ROUNDS;
 
 /// The most beats in a burst: CCR's fields have 4 bits (Arm DDI 0424C, 3.3.15).
@@ -36,8 +40,9 @@ const DAR: u8 = 2;
 const INCREMENT: u32 = 1 << 0 | 1 << 14;
 /// CCR: AxPROT[1] of both sides, which a Non-secure channel must set.
 const NONSECURE: u32 = 1 << 9 | 1 << 23;
-/// CCR: AxCACHE[1] of both sides. A port that snoops looks into the caches only for such accesses (UG585, 3.5.1). AxCACHE[0] is
-/// always 0, not bufferable: no write is answered before it has arrived (Arm IHI 0022, A4.4 "Memory types").
+/// CCR: AxCACHE[1] of both sides. A port that snoops looks into the caches only for such accesses
+/// (UG585, 3.5.1). AxCACHE[0] is always 0, not bufferable: no write is answered before it has
+/// arrived (Arm IHI 0022, A4.4 "Memory types").
 const CACHEABLE: u32 = 1 << 12 | 1 << 26;
 
 /// What the assembler must know of the controller.
@@ -51,15 +56,16 @@ pub(super) struct Core {
     pub(super) nonsecure: bool,
     /// The port snoops.
     pub(super) coherent: bool,
-    /// Revision r0p0, which locks up where a load overtakes a store: Linux puts barriers between (`_ldst_memtomem`).
+    /// Revision r0p0, which locks up where a load overtakes a store: Linux puts barriers between
+    /// (`_ldst_memtomem`).
     pub(super) barriers: bool,
     /// The event that says that the program is done.
     pub(super) event: u8,
 }
 
 impl Core {
-    /// The largest block of a copy between these addresses: no larger than a burst, than the data buffer, and than the
-    /// lowest bit in which the addresses differ.
+    /// The largest block of a copy between these addresses: no larger than a burst, than the data
+    /// buffer, and than the lowest bit in which the addresses differ.
     pub(super) fn block_bytes(&self, from: u32, to: u32) -> u32 {
         let beats = 1 << self.buffer_words.clamp(1, BEATS_MAX).ilog2();
         match (from ^ to).trailing_zeros() {
@@ -68,7 +74,8 @@ impl Core {
         }
     }
 
-    /// CCR for blocks of `block_bytes`, at most 16 beats. Protection and caches apart, both sides are the same.
+    /// CCR for blocks of `block_bytes`, at most 16 beats. Protection and caches apart, both sides
+    /// are the same.
     fn ccr(&self, block_bytes: u32) -> u32 {
         let beat_bytes = block_bytes.min(self.bus_bytes);
         let side = beat_bytes.ilog2() << 1 | (block_bytes / beat_bytes - 1) << 4;
@@ -95,7 +102,8 @@ pub(super) fn copy(core: &Core, from: u32, to: u32, len_bytes: u32) -> Result<Pr
     program.load_register(DAR, to)?;
     let largest = core.block_bytes(from, to);
     let (mut at, mut left) = (from, len_bytes);
-    // Up to the first multiple of the largest block, by growing blocks. Both addresses agree in the bits below it.
+    // Up to the first multiple of the largest block, by growing blocks. Both addresses agree in the
+    // bits below it.
     let mut block_bytes = 1;
     while block_bytes < largest && left >= block_bytes {
         if at & block_bytes != 0 {
@@ -105,7 +113,8 @@ pub(super) fn copy(core: &Core, from: u32, to: u32, len_bytes: u32) -> Result<Pr
         }
         block_bytes *= 2;
     }
-    // Here either `at` is a multiple of the largest block, or fewer than `block_bytes` are left and it is a multiple of those.
+    // Here either `at` is a multiple of the largest block, or fewer than `block_bytes` are left and
+    // it is a multiple of those.
     program.blocks(core, largest, left / largest)?;
     left %= largest;
     block_bytes = largest;
@@ -150,8 +159,9 @@ impl Program {
         self.nested(core, 1, count % ROUNDS, 1)
     }
 
-    /// `outer` times `inner` times: `repeats` blocks. DMALP and DMALPEND (4.3.9, 4.3.10): the counter holds the rounds less
-    /// one, and the jump counts back from DMALPEND to the loop's first instruction.
+    /// `outer` times `inner` times: `repeats` blocks. DMALP and DMALPEND (4.3.9, 4.3.10): the
+    /// counter holds the rounds less one, and the jump counts back from DMALPEND to the loop's
+    /// first instruction.
     fn nested(&mut self, core: &Core, outer: u32, inner: u32, repeats: u32) -> Result<()> {
         if outer == 0 || inner == 0 || repeats == 0 {
             return Ok(());
@@ -177,7 +187,8 @@ impl Program {
         Ok(())
     }
 
-    /// DMAWMB, DMASEV, DMAEND (4.3.21, 4.3.15, 4.3.3): the event after the answer to the last write.
+    /// DMAWMB, DMASEV, DMAEND (4.3.21, 4.3.15, 4.3.3): the event after the answer to the last
+    /// write.
     fn done(&mut self, core: &Core) -> Result<()> {
         self.put(&[0x13, 0x34, core.event << 3, 0x00])
     }
@@ -213,7 +224,8 @@ mod tests {
 
     const CORE: Core = Core { bus_bytes: 8, buffer_words: 128, nonsecure: false, coherent: false, barriers: false, event: 3 };
 
-    /// What a program does, by a decoder that knows nothing of the assembler: runs of bytes, in order.
+    /// What a program does, by a decoder that knows nothing of the assembler: runs of bytes, in
+    /// order.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Done {
         moved_bytes: u64,
@@ -226,7 +238,8 @@ mod tests {
         barriers: u64,
     }
 
-    /// Executes `words` to its DMAEND, and panics at whatever a silicon controller could take badly.
+    /// Executes `words` to its DMAEND, and panics at whatever a silicon controller could take
+    /// badly.
     fn run(words: &[u32]) -> Done {
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let (mut pc, mut done) = (0_usize, Done::default());
@@ -301,7 +314,8 @@ mod tests {
         }
     }
 
-    /// What every burst must be: a power of two of bytes, a multiple of itself, so within one page of 4 KiB.
+    /// What every burst must be: a power of two of bytes, a multiple of itself, so within one page
+    /// of 4 KiB.
     fn burst(addr: u32, size: u32, beats: u32) {
         let bytes = size * beats;
         assert!(bytes.is_power_of_two() && beats <= 16 && bytes <= 4096, "{beats} beats of {size}");
@@ -373,7 +387,8 @@ mod tests {
 
     #[test]
     fn the_longest_program() {
-        // 16 bytes wide, so the largest block is 256: eight blocks before it and eight after, all three loops, and barriers.
+        // 16 bytes wide, so the largest block is 256: eight blocks before it and eight after, all
+        // three loops, and barriers.
         let core = Core { bus_bytes: 16, nonsecure: true, coherent: true, barriers: true, event: 31, ..CORE };
         let middle = (REPEATS - 1) * ROUNDS * ROUNDS + (ROUNDS - 1) * ROUNDS + (ROUNDS - 1);
         let program = copy(&core, 1, 0x8000_0001, 255 + middle * 256 + 255).unwrap();

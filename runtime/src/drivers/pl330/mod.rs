@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! Arm's DMA-330, known by its first name PL330: the DMA controller of Zynq-7000 and Cyclone V SoC, and of many others. It copies
-//! memory by programs that it fetches from memory itself.
+//! Arm's DMA-330, known by its first name PL330: the DMA controller of Zynq-7000 and Cyclone V SoC,
+//! and of many others. It copies memory by programs that it fetches from memory itself.
 //!
 //! One [`Pl330`] drives one controller, all of it, by one of its channels. A [`Controller`] gives
 //! out its channels, up to eight: each is a driver of its own ([`Pl330Channel`]), in whichever
@@ -14,18 +14,22 @@
 //! | from | any | `n`, 1 to the limit below | to the device |
 //! | to | any | `n` or more; `n` are written | from the device |
 //!
-//! Any addresses and any length will do. Speed depends on how many low bits the two addresses have in common: at equal offsets in
-//! a cache line it copies in bursts of a line or more, at offsets that differ by an odd number byte by byte. The limit depends
-//! on the same: 2,097,152 blocks, whose size is the lowest bit in which the addresses differ, and at most 16 beats of the
-//! controller's bus. That is 2 MiB at the worst, and 256 MiB on Zynq-7000 where the addresses agree in their lowest seven bits.
+//! Any addresses and any length will do. Speed depends on how many low bits the two addresses have
+//! in common: at equal offsets in a cache line it copies in bursts of a line or more, at offsets
+//! that differ by an odd number byte by byte. The limit depends on the same: 2,097,152 blocks,
+//! whose size is the lowest bit in which the addresses differ, and at most 16 beats of the
+//! controller's bus. That is 2 MiB at the worst, and 256 MiB on Zynq-7000 where the addresses agree
+//! in their lowest seven bits.
 //!
 //! Addresses have 32 bits.
 //!
-//! Whoever gives the controller to user space must have given it its clock and released its reset: `uio_pdrv_genirq` does neither
-//! (Linux `drivers/uio/uio_pdrv_genirq.c`). No driver of the kernel may use it at the same time.
+//! Whoever gives the controller to user space must have given it its clock and released its reset:
+//! `uio_pdrv_genirq` does neither (Linux `drivers/uio/uio_pdrv_genirq.c`). No driver of the kernel
+//! may use it at the same time.
 //!
 //! # References
-//! Arm DDI 0424C, CoreLink DMA Controller DMA-330 Technical Reference Manual. Linux `drivers/dma/pl330.c`. AMD UG585, chapter 9.
+//! Arm DDI 0424C, CoreLink DMA Controller DMA-330 Technical Reference Manual. Linux
+//! `drivers/dma/pl330.c`. AMD UG585, chapter 9.
 
 mod controller;
 mod fault;
@@ -71,8 +75,9 @@ const OPERANDS: &[OperandSpec] = &[OperandSpec::to_device(), OperandSpec::from_d
 pub struct Pl330Config {
     /// The channel, from 0.
     pub channel: u8,
-    /// The event that says that a job is done, from 0, and with it the interrupt. uio_pdrv_genirq delivers the first interrupt
-    /// that the device tree's node lists, so that one must be this event's: on Zynq-7000 event 0 is `<0 14 4>`.
+    /// The event that says that a job is done, from 0, and with it the interrupt. uio_pdrv_genirq
+    /// delivers the first interrupt that the device tree's node lists, so that one must be this
+    /// event's: on Zynq-7000 event 0 is `<0 14 4>`.
     pub event: u8,
 }
 
@@ -102,8 +107,9 @@ pub struct Pl330<'p, D: Device> {
 }
 
 impl<'p, D: Device> Pl330<'p, D> {
-    /// The driver of `device`, by channel 0 and event 0. `program` is where the controller fetches its programs: [`PROGRAM_BYTES`] or
-    /// more in whole cache lines, on the device's port. It is the driver's until it is dropped.
+    /// The driver of `device`, by channel 0 and event 0. `program` is where the controller fetches
+    /// its programs: [`PROGRAM_BYTES`] or more in whole cache lines, on the device's port. It is
+    /// the driver's until it is dropped.
     ///
     /// # Errors
     /// As [`open_with`](Self::open_with).
@@ -116,8 +122,9 @@ impl<'p, D: Device> Pl330<'p, D> {
         unsafe { Self::open_with(device, program, Pl330Config::default()) }
     }
 
-    /// As [`open`](Self::open), by a channel and an event of one's choice. Whether the channel runs in the Secure or in the Non-secure
-    /// state is not a choice: it is the manager's state, which DSR tells.
+    /// As [`open`](Self::open), by a channel and an event of one's choice. Whether the channel runs
+    /// in the Secure or in the Non-secure state is not a choice: it is the manager's state, which
+    /// DSR tells.
     ///
     /// # Errors
     /// `program` comes back with:
@@ -147,11 +154,12 @@ impl<'p, D: Device> Pl330<'p, D> {
         self.thread.config
     }
 
-    /// Runs a program of one's own on this driver's channel: `code` as the controller fetches it (Arm DDI 0424C, chapter 4). Wait for
-    /// its end with [`poll`](Driver::poll), and stop it with [`stop`](Driver::stop).
+    /// Runs a program of one's own on this driver's channel: `code` as the controller fetches it
+    /// (Arm DDI 0424C, chapter 4). Wait for its end with [`poll`](Driver::poll), and stop it with
+    /// [`stop`](Driver::stop).
     ///
-    /// A program is done when it has raised this driver's event (`DMAWMB`, `DMASEV`) and has ended (`DMAEND`). One that ends without
-    /// the event looks as if it ran for ever.
+    /// A program is done when it has raised this driver's event (`DMAWMB`, `DMASEV`) and has ended
+    /// (`DMAEND`). One that ends without the event looks as if it ran for ever.
     ///
     /// # Errors
     /// [`Error::Busy`](crate::Error::Busy) while the channel runs, and until a program that was

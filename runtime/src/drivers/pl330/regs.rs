@@ -1,5 +1,6 @@
-//! The registers of Arm's DMA-330, which its first revision called PL330: Arm DDI 0424C, chapter 3. Sections are numbered
-//! where the number is known; the others are that chapter's sections of the register's name.
+//! The registers of Arm's DMA-330, which its first revision called PL330: Arm DDI 0424C, chapter 3.
+//! Sections are numbered where the number is known; the others are that chapter's sections of the
+//! register's name.
 
 use crate::hw::mmio::{ReadOnly, ReadWrite, Register, WriteOneToggles};
 
@@ -10,7 +11,8 @@ pub const CHANNELS_MAX: usize = 8;
 
 /// 3.3.1, DSR: the DMA manager's status. [`STATUS`], [`DSR_NONSECURE`].
 pub const DSR: Register<ReadOnly> = Register::at(0x000);
-/// 3.3.3, INTEN: bit N is 1 where DMASEV of event N raises interrupt N, and 0 where it wakes waiting threads.
+/// 3.3.3, INTEN: bit N is 1 where DMASEV of event N raises interrupt N, and 0 where it wakes
+/// waiting threads.
 pub const INTEN: Register<ReadWrite> = Register::at(0x020);
 /// 3.3.4, INT_EVENT_RIS: bit N is 1 while event N is active or interrupt N is high.
 pub const INT_EVENT_RIS: Register<ReadOnly> = Register::at(0x024);
@@ -28,7 +30,8 @@ pub const FTRD: Register<ReadOnly> = Register::at(0x038);
 pub const DBGSTATUS: Register<ReadOnly> = Register::at(0xD00);
 /// 3.3.19, DBGCMD: writing 0 executes what [`DBGINST0`] and [`DBGINST1`] hold.
 pub const DBGCMD: Register<ReadWrite> = Register::at(0xD04);
-/// 3.3.20, DBGINST0: bit 0 thread (0: the manager, 1: a channel), bits 10..8 channel, bits 31..16 instruction bytes 1 and 0.
+/// 3.3.20, DBGINST0: bit 0 thread (0: the manager, 1: a channel), bits 10..8 channel, bits 31..16
+/// instruction bytes 1 and 0.
 pub const DBGINST0: Register<ReadWrite> = Register::at(0xD08);
 /// 3.3.21, DBGINST1: instruction bytes 5 to 2.
 pub const DBGINST1: Register<ReadWrite> = Register::at(0xD0C);
@@ -113,7 +116,8 @@ pub const FSRD_MANAGER: u32 = 1 << 0;
 
 /// FTRn, FTRD: an undefined instruction.
 pub const FAULT_UNDEFINED: u32 = 1 << 0;
-/// FTRn, FTRD: an operand that this controller does not have, such as a channel or an event with too high a number.
+/// FTRn, FTRD: an operand that this controller does not have, such as a channel or an event with
+/// too high a number.
 pub const FAULT_OPERAND: u32 = 1 << 1;
 /// FTRD: the Non-secure manager tried to start a channel in the Secure state.
 pub const FAULT_DMAGO: u32 = 1 << 4;
@@ -138,8 +142,8 @@ pub const FAULT_DEBUG: u32 = 1 << 30;
 /// FTRn: the channel had locked up for want of resources.
 pub const FAULT_LOCKUP: u32 = 1 << 31;
 
-/// The part number and the designer (Arm) in [`PERIPH_ID`]: the same mask and value as Linux `drivers/dma/pl330.c`,
-/// `pl330_ids`.
+/// The part number and the designer (Arm) in [`PERIPH_ID`]: the same mask and value as Linux
+/// `drivers/dma/pl330.c`, `pl330_ids`.
 pub const PERIPH_ID_VALUE: u32 = 0x0004_1330;
 /// Which bits of [`PERIPH_ID`] those are; bits 23..20 are the revision, see [`revision`].
 pub const PERIPH_ID_MASK: u32 = 0x000F_FFFF;
@@ -151,7 +155,8 @@ pub fn id(registers: [Register<ReadOnly>; 4], window: &impl crate::hw::Mmio) -> 
     registers.into_iter().rev().fold(0, |word, register| word << 8 | register.read(window) & 0xFF)
 }
 
-/// The revision in a peripheral ID: 0 r0p0, 1 r1p0, 2 r1p1 (Linux `drivers/dma/pl330.c`, `PERIPH_REV_R0P0` and on).
+/// The revision in a peripheral ID: 0 r0p0, 1 r1p0, 2 r1p1 (Linux `drivers/dma/pl330.c`,
+/// `PERIPH_REV_R0P0` and on).
 #[must_use]
 pub const fn revision(periph_id: u32) -> u32 {
     periph_id >> 20 & 0xF

@@ -3,23 +3,26 @@
 use super::regs;
 use crate::types::DevAddr;
 
-/// One source and one destination descriptor. Both lists advance together, so that a piece is one line of memory to clean.
+/// One source and one destination descriptor. Both lists advance together, so that a piece is one
+/// line of memory to clean.
 pub(super) const PAIR_BYTES: usize = 2 * regs::DESCRIPTOR_BYTES;
 /// The words of one pair.
 const PAIR_WORDS: usize = PAIR_BYTES / 4;
-/// The most pairs of one copy: 4 KiB of descriptors, which one copy on the driver's stack holds. With the largest step they reach
-/// farther than [`TOTAL_MAX`].
+/// The most pairs of one copy: 4 KiB of descriptors, which one copy on the driver's stack holds.
+/// With the largest step they reach farther than [`TOTAL_MAX`].
 pub(super) const PAIRS_MAX: usize = 64;
 /// A list has at least a middle and an end.
 pub(super) const PAIRS_MIN: usize = 2;
-/// The shortest step: 4 KiB, which no AXI burst crosses (Arm IHI 0022, A3.4.1), so a cut there adds no burst.
+/// The shortest step: 4 KiB, which no AXI burst crosses (Arm IHI 0022, A3.4.1), so a cut there adds
+/// no burst.
 const STEP_MIN: u64 = 1 << 12;
 /// The longest step: the largest power of two that SIZE holds.
 const STEP_MAX: u64 = 1 << 29;
 /// The most bytes of one copy in linked mode: what TOTAL_BYTE counts.
 const TOTAL_MAX: u64 = u32::MAX as u64;
 
-/// The most bytes that `pairs` pairs copy, wherever the destination begins: its first piece may be short.
+/// The most bytes that `pairs` pairs copy, wherever the destination begins: its first piece may be
+/// short.
 pub(super) const fn longest(pairs: usize) -> u64 {
     let reach = (pairs as u64).saturating_sub(1).saturating_mul(STEP_MAX);
     if reach < TOTAL_MAX { reach } else { TOTAL_MAX }
@@ -35,8 +38,8 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// `len` bytes in at most `pairs` pieces: the shortest step that does it, so that the list is used. `None`: `len` is 0, or more
-    /// than [`longest`].
+    /// `len` bytes in at most `pairs` pieces: the shortest step that does it, so that the list is
+    /// used. `None`: `len` is 0, or more than [`longest`].
     pub(super) fn new(from: DevAddr, to: DevAddr, len: u64, pairs: usize) -> Option<Self> {
         if len == 0 || len > TOTAL_MAX {
             return None;
@@ -94,9 +97,10 @@ impl List {
     /// The list of `pieces`, for a device that finds it at `at`. `then`: where the next job's
     /// begins, which the channel is to walk too; `None` ends the list.
     ///
-    /// A 256-bit descriptor (UG1085, table "Buffer Descriptor Format"): address, size, control, the next one's address, two words
-    /// that are reserved. The last of each side names the first as its next: STOP ends the source's list, the destination's
-    /// has no such command, and a channel that reads ahead then reads the driver's own bytes and no others.
+    /// A 256-bit descriptor (UG1085, table "Buffer Descriptor Format"): address, size, control, the
+    /// next one's address, two words that are reserved. The last of each side names the first as
+    /// its next: STOP ends the source's list, the destination's has no such command, and a channel
+    /// that reads ahead then reads the driver's own bytes and no others.
     pub(super) fn new(pieces: Pieces, at: DevAddr, then: Option<DevAddr>, coherent: bool) -> Self {
         let mut list = Self { words: [0; PAIRS_MAX * PAIR_WORDS], used: 0 };
         let control = regs::WORD3_LINKED | if coherent { regs::WORD3_COHERENT } else { 0 };
@@ -150,7 +154,8 @@ mod tests {
         Pieces::new(DevAddr(from), DevAddr(to), len, pairs).map(Iterator::collect)
     }
 
-    /// They lie one behind the other, end with the last byte, fit SIZE, and but for the ends are cut at multiples of 4 KiB.
+    /// They lie one behind the other, end with the last byte, fit SIZE, and but for the ends are
+    /// cut at multiples of 4 KiB.
     fn check(from: u64, to: u64, len: u64, pairs: usize) {
         let cut = pieces(from, to, len, pairs).unwrap();
         assert!((1..=pairs).contains(&cut.len()), "{from:#x} {to:#x} {len}: {} pieces", cut.len());

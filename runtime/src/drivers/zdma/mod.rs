@@ -1,14 +1,15 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! ZDMA, the general-purpose DMA of Zynq UltraScale+: one channel of GDMA (FPD DMA, 0xFD50_0000) or ADMA (LPD DMA, 0xFFA8_0000). It
-//! copies memory to memory.
+//! ZDMA, the general-purpose DMA of Zynq UltraScale+: one channel of GDMA (FPD DMA, 0xFD50_0000) or
+//! ADMA (LPD DMA, 0xFFA8_0000). It copies memory to memory.
 //!
 //! | operand | what | direction |
 //! |---|---|---|
 //! | from | the bytes to copy, all of them | to the device |
 //! | to | where they go; at least as many | from the device |
 //!
-//! **Two modes.** [`Zdma::simple`] keeps the one transfer in registers: up to 1 GiB - 1 B. [`Zdma::linked`] writes a list of
-//! descriptors into memory of its own and lets the channel walk it: up to 4 GiB - 1 B.
+//! **Two modes.** [`Zdma::simple`] keeps the one transfer in registers: up to 1 GiB - 1 B.
+//! [`Zdma::linked`] writes a list of descriptors into memory of its own and lets the channel walk
+//! it: up to 4 GiB - 1 B.
 //!
 //! **Several jobs in flight.** In linked mode the driver takes up to eight. A list that the channel
 //! walks is never changed: the channel may have fetched its next descriptor already (UG1085,
@@ -19,25 +20,30 @@
 //! together: only an idle channel says that every write was answered. Linux counts descriptors by
 //! IRQ_DST_ACCT instead, and the manuals do not say that their writes are answered in order.
 //!
-//! **Alignment.** None: a payload may start and end anywhere (UG1085, "DMA Controller Functional Description"). Where a copy's end is
-//! no multiple of the bus (16 bytes on GDMA, 8 on ADMA), the channel would read up to the end of the bus word; this driver
-//! turns that off, so that no byte of a neighbour is read, and the last bytes are read one by one ("Over Fetch"). So a length
+//! **Alignment.** None: a payload may start and end anywhere (UG1085, "DMA Controller Functional
+//! Description"). Where a copy's end is no multiple of the bus (16 bytes on GDMA, 8 on ADMA), the
+//! channel would read up to the end of the bus word; this driver turns that off, so that no byte of
+//! a neighbour is read, and the last bytes are read one by one ("Over Fetch"). So a length
 //! that is a multiple of 16 is a little faster.
 //!
-//! **Coherency.** GDMA's port never snoops: of the masters in the processing system, the FPD DMA is one of the few that cannot be
-//! made I/O coherent (UG1085, "I/O Coherency"). ADMA's does where firmware routes it through the CCI and enables its snoops; no
-//! register of the channel tells. The driver does what the [`Device`]'s port says: it sets the AXI attributes for it, and a port that
+//! **Coherency.** GDMA's port never snoops: of the masters in the processing system, the FPD DMA is
+//! one of the few that cannot be made I/O coherent (UG1085, "I/O Coherency"). ADMA's does where
+//! firmware routes it through the CCI and enables its snoops; no register of the channel tells. The
+//! driver does what the [`Device`]'s port says: it sets the AXI attributes for it, and a port that
 //! claims more than the board does corrupts data.
 //!
-//! **No identity.** No register says "this is a ZDMA", nor whether it is GDMA or ADMA. Opening one compares the bits that
-//! read as zero, and stopping it reads back one register that it wrote; another core with the same
-//! gaps would pass. So opening one is unsafe: the program says what the window is.
+//! **No identity.** No register says "this is a ZDMA", nor whether it is GDMA or ADMA. Opening one
+//! compares the bits that read as zero, and stopping it reads back one register that it wrote;
+//! another core with the same gaps would pass. So opening one is unsafe: the program says what the
+//! window is.
 //!
-//! **Clocks.** Linux' own driver turns on the channel's `clk_main` and `clk_apb` (`zynqmp_dma_runtime_resume`); `uio_pdrv_genirq`
-//! does not. Something else must, before the registers are touched.
+//! **Clocks.** Linux' own driver turns on the channel's `clk_main` and `clk_apb`
+//! (`zynqmp_dma_runtime_resume`); `uio_pdrv_genirq` does not. Something else must, before the
+//! registers are touched.
 //!
 //! # References
-//! UG1085, chapter "DMA Controller"; UG1087, module ZDMA; Linux' `drivers/dma/xilinx/zynqmp_dma.c`; embeddedsw's `zdma`.
+//! UG1085, chapter "DMA Controller"; UG1087, module ZDMA; Linux' `drivers/dma/xilinx/zynqmp_dma.c`;
+//! embeddedsw's `zdma`.
 
 mod jobs;
 mod list;
@@ -63,7 +69,8 @@ use jobs::Jobs;
 use list::{PAIR_BYTES, PAIRS_MIN};
 use setup::is_zdma;
 
-/// The driver of one channel. `'p` is how long its descriptors' memory lives; in simple mode there are none.
+/// The driver of one channel. `'p` is how long its descriptors' memory lives; in simple mode there
+/// are none.
 ///
 /// ```
 /// use contigo::{Align, Engine, Pool, Region, Timeout, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard};
@@ -104,19 +111,20 @@ impl<'p, D: Device> Zdma<'p, D> {
         Ok(Self { device, jobs: Jobs::new(None), stopped: true })
     }
 
-    /// The driver of `device`, with lists of descriptors in `descriptors`: 64 bytes for each piece of a copy, at least
-    /// 128. With 256, 512, or 1,024 bytes and more it takes 2, 4, or 8 jobs at once, each with an
-    ///      equal part of them; more than 32 KiB are not used. A copy is cut at multiples of 4 KiB
-    ///      of its destination, where an AXI burst ends anyway, and at larger powers of two where
-    ///      its part would be too short: with 128 bytes for a job it has up to 512 MiB, with 576
-    ///      bytes up to 4 GiB - 1 B.
+    /// The driver of `device`, with lists of descriptors in `descriptors`: 64 bytes for each piece
+    /// of a copy, at least 128. With 256, 512, or 1,024 bytes and more it takes 2, 4, or 8 jobs at
+    /// once, each with an      equal part of them; more than 32 KiB are not used. A copy is cut at
+    /// multiples of 4 KiB      of its destination, where an AXI burst ends anyway, and at larger
+    /// powers of two where      its part would be too short: with 128 bytes for a job it has up to
+    /// 512 MiB, with 576      bytes up to 4 GiB - 1 B.
     ///
-    /// The memory is the driver's until it is dropped. Dropping it stops the channel and gives the memory back; where the
-    /// channel will not stop, the memory is leaked.
+    /// The memory is the driver's until it is dropped. Dropping it stops the channel and gives the
+    /// memory back; where the channel will not stop, the memory is leaked.
     ///
     /// # Errors
-    /// The buffer comes back, with what [`simple`](Self::simple) and [`DriverBuf::new`] say, [`Error::BlockSize`] for less than 128
-    /// bytes, and [`Error::Misaligned`] where its bus address is no multiple of a descriptor's 32 bytes. `device` is dropped.
+    /// The buffer comes back, with what [`simple`](Self::simple) and [`DriverBuf::new`] say,
+    /// [`Error::BlockSize`] for less than 128 bytes, and [`Error::Misaligned`] where its bus
+    /// address is no multiple of a descriptor's 32 bytes. `device` is dropped.
     ///
     /// # Safety
     /// As [`simple`](Self::simple).
@@ -242,10 +250,12 @@ impl<D: Device> TypedDriver<2> for Zdma<'_, D> {
 forward_as_fd!({'p, D: Device} Zdma<'p, D>, device: D);
 
 impl<D: Device> Drop for Zdma<'_, D> {
-    /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it stays leaked.
+    /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it
+    /// stays leaked.
     fn drop(&mut self) {
         if self.halt().is_ok() {
-            // SAFETY: STATUS says that the channel is disabled, and it fetches descriptors only while it is enabled.
+            // SAFETY: STATUS says that the channel is disabled, and it fetches descriptors only
+            // while it is enabled.
             drop(self.jobs.take_memory().map(|descriptors| unsafe { descriptors.release() }));
         }
     }

@@ -1,14 +1,17 @@
-//! The registers of one ZDMA channel. Names, offsets, widths and reset values are UG1087's, module ZDMA; what they mean is
-//! UG1085's, chapter "DMA Controller", and where it is silent AMD's own driver's (embeddedsw, `xzdma_hw.h`).
+//! The registers of one ZDMA channel. Names, offsets, widths and reset values are UG1087's, module
+//! ZDMA; what they mean is UG1085's, chapter "DMA Controller", and where it is silent AMD's own
+//! driver's (embeddedsw, `xzdma_hw.h`).
 
 use crate::hw::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The window: one 4 KiB page would do; so much of it is used.
 pub const WINDOW_BYTES: usize = 0x204;
-/// A side's descriptor in memory begins at a multiple of its own size (UG1085, "Buffer Descriptor Summary").
+/// A side's descriptor in memory begins at a multiple of its own size (UG1085, "Buffer Descriptor
+/// Summary").
 pub const DESCRIPTOR_BYTES: usize = 32;
-/// How many bits of an address a descriptor holds: 32 in word 0, 12 in word 1 (UG1085, table "Buffer Descriptor Format"). The
-/// registers have 49 (UG1087), of which the interconnect drives 40 to memory.
+/// How many bits of an address a descriptor holds: 32 in word 0, 12 in word 1 (UG1085, table
+/// "Buffer Descriptor Format"). The registers have 49 (UG1087), of which the interconnect drives 40
+/// to memory.
 pub const ADDR_BITS: u32 = 44;
 /// The most bytes of one descriptor: its SIZE field has 30 bits.
 pub const SIZE_MAX: u32 = 0x3FFF_FFFF;
@@ -41,7 +44,8 @@ pub const SRC_SIZE: Register<ReadWrite> = Register::at(0x130);
 pub const SRC_WORD3: Register<ReadWrite> = Register::at(0x134);
 /// ZDMA_CH_DST_DSCR_WORD0 and WORD1, 0x138 and 0x13C: where simple mode writes.
 pub const DST_ADDR: Pointer = Pointer::at(0x138);
-/// ZDMA_CH_DST_DSCR_WORD2, 0x140: simple mode looks at the source's size only (UG1085, "Simple DMA Mode").
+/// ZDMA_CH_DST_DSCR_WORD2, 0x140: simple mode looks at the source's size only (UG1085, "Simple DMA
+/// Mode").
 pub const DST_SIZE: Register<ReadWrite> = Register::at(0x140);
 /// ZDMA_CH_DST_DSCR_WORD3, 0x144: as [`SRC_WORD3`].
 pub const DST_WORD3: Register<ReadWrite> = Register::at(0x144);
@@ -49,14 +53,15 @@ pub const DST_WORD3: Register<ReadWrite> = Register::at(0x144);
 pub const SRC_START: Pointer = Pointer::at(0x158);
 /// ZDMA_CH_DST_START_LSB and MSB, 0x160 and 0x164: the first destination descriptor.
 pub const DST_START: Pointer = Pointer::at(0x160);
-/// ZDMA_CH_TOTAL_BYTE, 0x188: bytes whose writes were answered since it was cleared, also after an error (UG1085, "Total
-/// Transferred Bytes Overflow"). Writing 1 clears a bit.
+/// ZDMA_CH_TOTAL_BYTE, 0x188: bytes whose writes were answered since it was cleared, also after an
+/// error (UG1085, "Total Transferred Bytes Overflow"). Writing 1 clears a bit.
 pub const TOTAL_BYTE: Register<WriteOneToggles> = Register::at(0x188);
 /// ZDMA_CH_RATE_CTRL, 0x18C: cycles between two reads, where [`CTRL0`] asks for it.
 pub const RATE_CTRL: Register<ReadWrite> = Register::at(0x18C);
 /// ZDMA_CH_IRQ_SRC_ACCT, 0x190: source descriptors that asked for an interrupt. Clears when read.
 pub const IRQ_SRC_ACCT: Register<ReadClears> = Register::at(0x190);
-/// ZDMA_CH_IRQ_DST_ACCT, 0x194: destination descriptors that asked for an interrupt. Clears when read.
+/// ZDMA_CH_IRQ_DST_ACCT, 0x194: destination descriptors that asked for an interrupt. Clears when
+/// read.
 pub const IRQ_DST_ACCT: Register<ReadClears> = Register::at(0x194);
 /// ZDMA_CH_CTRL2, 0x200: bit 0 enables the channel; the channel clears it at its end.
 pub const CTRL2: Register<ReadWrite> = Register::at(0x200);
@@ -87,10 +92,12 @@ pub const INT_SRC_DONE: u32 = 1 << 1;
 pub const INT_REGISTER: u32 = 1 << 0;
 /// ISR, IMR, IEN, IDS: every bit that exists.
 pub const INT_ALL: u32 = 0xFFF;
-/// ISR: what ends a job, and wrongly. The four put the channel into its disabled state (UG1085, "Channel Disabled").
+/// ISR: what ends a job, and wrongly. The four put the channel into its disabled state (UG1085,
+/// "Channel Disabled").
 pub const INT_FATAL: u32 = INT_WRITE | INT_READ | INT_DST_DESCRIPTOR | INT_SRC_DESCRIPTOR;
 
-/// CTRL0: whole bus words are read at the end of a payload, up to 15 bytes behind it. Set after reset.
+/// CTRL0: whole bus words are read at the end of a payload, up to 15 bytes behind it. Set after
+/// reset.
 pub const OVER_FETCH: u32 = 1 << 7;
 /// CTRL0: descriptors are in memory, not in registers.
 pub const POINT_TYPE_MEMORY: u32 = 1 << 6;
@@ -112,10 +119,12 @@ pub const STATE_BUSY: u32 = 2;
 /// STATE: done, with an error.
 pub const STATE_FAILED: u32 = 3;
 
-/// DATA_ATTR for a port that does not snoop, as after reset: incrementing bursts of 16 beats, ARCACHE and AWCACHE 0b0010:
-/// normal memory, neither cached nor buffered, so that a write is answered from memory itself (Arm IHI 0022, "Memory types").
+/// DATA_ATTR for a port that does not snoop, as after reset: incrementing bursts of 16 beats,
+/// ARCACHE and AWCACHE 0b0010: normal memory, neither cached nor buffered, so that a write is
+/// answered from memory itself (Arm IHI 0022, "Memory types").
 pub const DATA_PLAIN: u32 = 0x0483_D20F;
-/// DATA_ATTR for a port that snoops: the same bursts, ARCACHE and AWCACHE 0b1111, write-back with allocation.
+/// DATA_ATTR for a port that snoops: the same bursts, ARCACHE and AWCACHE 0b1111, write-back with
+/// allocation.
 pub const DATA_COHERENT: u32 = DATA_PLAIN | 0xF << 22 | 0xF << 8;
 /// DSCR_ATTR for a port that does not snoop, as after reset.
 pub const DSCR_PLAIN: u32 = 0;
@@ -131,7 +140,8 @@ pub const WORD3_PAUSE: u32 = 0b01 << 3;
 /// A source descriptor's word 3, bits 4..3: the last one.
 pub const WORD3_STOP: u32 = 0b10 << 3;
 
-/// What UG1087 says reads as zero, of registers whose reading changes nothing: how a ZDMA is told from most else.
+/// What UG1087 says reads as zero, of registers whose reading changes nothing: how a ZDMA is told
+/// from most else.
 pub const ZEROES: [(&str, Register<ReadOnly>, u32); 8] = [
     ("ZDMA_ERR_CTRL", Register::at(0x000), !0x1),
     ("ZDMA_CH_ISR", Register::at(0x100), !INT_ALL),
@@ -143,7 +153,8 @@ pub const ZEROES: [(&str, Register<ReadOnly>, u32); 8] = [
     ("ZDMA_CH_DSCR_ATTR", Register::at(0x124), !0x1FF),
 ];
 
-/// Does a value of STATUS say that the channel touches nothing? All ones is what a device that is gone answers: no.
+/// Does a value of STATUS say that the channel touches nothing? All ones is what a device that is
+/// gone answers: no.
 #[must_use]
 pub const fn is_idle(status: u32) -> bool {
     matches!(status & STATE, STATE_DONE | STATE_FAILED) && status != u32::MAX

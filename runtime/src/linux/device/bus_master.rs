@@ -4,8 +4,10 @@
 use super::config::{BUS_MASTER, Config};
 use crate::types::Error;
 
-/// A PCI function's right to reach memory, apart from its registers: for a driver whose device does not stop by itself, and stops
-/// here. From [`PciFunction::bus_master`](crate::PciFunction::bus_master). It owns no memory, and is part of the lock on the function.
+/// A PCI function's right to reach memory, apart from its registers: for a driver whose device does
+/// not stop by itself, and stops here. From
+/// [`PciFunction::bus_master`](crate::PciFunction::bus_master). It owns no memory, and is part of
+/// the lock on the function.
 ///
 /// ```no_run
 /// use contigo::{BusMaster, Error, PciFunction};
@@ -38,8 +40,9 @@ impl BusMaster {
     /// ([`Engine::new`](crate::Engine::new) does), and before its first job.
     ///
     /// # Errors
-    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::AttributeNonsense`] where the function does not answer;
-    /// [`Error::Unsuitable`] where it keeps the bit clear; [`Error::Contended`].
+    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::AttributeNonsense`] where
+    /// the function does not answer; [`Error::Unsuitable`] where it keeps the bit clear;
+    /// [`Error::Contended`].
     ///
     /// # Safety
     /// The function was stopped or reset since anybody else drove it. Nothing else does that:
@@ -53,11 +56,13 @@ impl BusMaster {
         self.0.change(BUS_MASTER, 0)
     }
 
-    /// Takes that away, and looks whether it stayed away. What the function wrote before has arrived, and it reaches no memory from
-    /// here on, whatever it was doing; its registers still say what it believes. It may be wedged until it is reset.
+    /// Takes that away, and looks whether it stayed away. What the function wrote before has
+    /// arrived, and it reaches no memory from here on, whatever it was doing; its registers still
+    /// say what it believes. It may be wedged until it is reset.
     ///
     /// # Errors
-    /// As [`enable`](Self::enable): then nothing is certain, and memory that the function may have stays leaked.
+    /// As [`enable`](Self::enable): then nothing is certain, and memory that the function may have
+    /// stays leaked.
     pub fn disable(&self) -> Result<(), Error> {
         self.0.change(0, BUS_MASTER)
     }

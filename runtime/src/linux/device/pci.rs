@@ -27,17 +27,21 @@ use nix::libc::{EACCES, EBUSY, EIO, ENODEV, ENOENT, EPERM, EWOULDBLOCK, O_DIRECT
 const BARS: u32 = 6;
 /// `resource`: one line a BAR, three numbers of `0x` and 16 digits, and up to 17 lines.
 const RESOURCE_MAX_BYTES: usize = 17 * 57;
-/// Bits of a resource's flags (Linux `include/linux/ioport.h`): memory, and not I/O ports; no address was given to it.
+/// Bits of a resource's flags (Linux `include/linux/ioport.h`): memory, and not I/O ports; no
+/// address was given to it.
 const IORESOURCE_MEM: u64 = 0x200;
 const IORESOURCE_UNSET: u64 = 0x2000_0000;
 /// The longest link that is read: a path below `/sys`.
 const LINK_MAX_BYTES: usize = 512;
 
-/// One PCI function, with no IOMMU before it: its registers by `resourceN`, its interrupt by `uio_pci_generic`. It owns an exclusive
-/// advisory lock (`flock`) on the function's configuration space, which everything made of it shares.
+/// One PCI function, with no IOMMU before it: its registers by `resourceN`, its interrupt by
+/// `uio_pci_generic`. It owns an exclusive advisory lock (`flock`) on the function's configuration
+/// space, which everything made of it shares.
 ///
-/// It needs root: a function that masters the bus reaches all memory. Behind an IOMMU, VFIO confines it, and an ordinary user may
-/// have it; and where the module `contigo` is bound to it, whoever may open its `resourceN` and the module's file. Bind the driver before, where an interrupt is wanted:
+/// It needs root: a function that masters the bus reaches all memory. Behind an IOMMU, VFIO
+/// confines it, and an ordinary user may have it; and where the module `contigo` is bound to it,
+/// whoever may open its `resourceN` and the module's file. Bind the driver before, where an
+/// interrupt is wanted:
 ///
 /// ```sh
 /// echo uio_pci_generic > /sys/bus/pci/devices/0000:00:01.0/driver_override
@@ -53,7 +57,8 @@ const LINK_MAX_BYTES: usize = 512;
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Source: Linux `Documentation/PCI/sysfs-pci.rst`, `drivers/pci/pci-sysfs.c`, `drivers/uio/uio_pci_generic.c`.
+/// Source: Linux `Documentation/PCI/sysfs-pci.rst`, `drivers/pci/pci-sysfs.c`,
+/// `drivers/uio/uio_pci_generic.c`.
 #[derive(Debug)]
 pub struct PciFunction {
     address: Address,
@@ -74,14 +79,15 @@ impl PciFunction {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`], with the number of other functions; [`Error::Ambiguous`] where there are several: use
-    /// [`open`](Self::open). As [`open`](Self::open).
+    /// [`Error::NotFound`], with the number of other functions; [`Error::Ambiguous`] where there
+    /// are several: use [`open`](Self::open). As [`open`](Self::open).
     pub fn find(vendor: u16, device: u16) -> Result<Self, Error> {
         // SAFETY: these are the kernel's own files.
         unsafe { Self::find_under("", vendor, device) }
     }
 
-    /// The function at `address`: domain, bus, device and function in hexadecimal, as `0000:00:01.0`.
+    /// The function at `address`: domain, bus, device and function in hexadecimal, as
+    /// `0000:00:01.0`.
     ///
     /// # Errors
     /// - [`Error::BadName`]: `address` is none. [`Error::NotFound`]: nothing is there.
@@ -148,17 +154,19 @@ impl PciFunction {
     /// Its vendor and its device.
     ///
     /// # Errors
-    /// [`Error::AttributeMissing`], [`Error::AttributeNonsense`], [`Error::AttributeEmpty`], [`Error::AttributeUnreadable`].
+    /// [`Error::AttributeMissing`], [`Error::AttributeNonsense`], [`Error::AttributeEmpty`],
+    /// [`Error::AttributeUnreadable`].
     pub fn id(&self) -> Result<(u16, u16), Error> {
         pci_bus::id(&self.folder)
     }
 
-    /// The registers behind base address register `index`, all of them. Each is given once. They answer after
-    /// [`enable`](Self::enable); before, they may read as all ones.
+    /// The registers behind base address register `index`, all of them. Each is given once. They
+    /// answer after [`enable`](Self::enable); before, they may read as all ones.
     ///
     /// # Errors
-    /// [`Error::Argument`] past the sixth; [`Error::InUse`] where it was given already; [`Error::Unsuitable`] where it is not there,
-    /// holds I/O ports, or got no address; [`Error::Denied`] where the kernel is locked down; [`Error::Os`] with `open(resource)` or
+    /// [`Error::Argument`] past the sixth; [`Error::InUse`] where it was given already;
+    /// [`Error::Unsuitable`] where it is not there, holds I/O ports, or got no address;
+    /// [`Error::Denied`] where the kernel is locked down; [`Error::Os`] with `open(resource)` or
     /// `mmap(resource)`; [`Error::AttributeNonsense`] and its like for what `resource` says.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn bar(&self, index: u32) -> Result<Registers, Error> {
@@ -190,7 +198,8 @@ impl PciFunction {
     /// [`KernelPort::enable_bus_master`](crate::KernelPort::enable_bus_master).
     ///
     /// # Errors
-    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; EBADF there: not root, and `contigo` is bound to it; [`Error::AttributeNonsense`] where the function does not answer;
+    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; EBADF there: not root, and `contigo`
+    /// is bound to it; [`Error::AttributeNonsense`] where the function does not answer;
     /// [`Error::Unsuitable`] where it keeps a bit clear; [`Error::Contended`].
     pub fn enable(&self) -> Result<(), Error> {
         self.config.change(MEMORY_SPACE, BUS_MASTER)
@@ -212,12 +221,13 @@ impl PciFunction {
         self.config.try_clone().map(BusMaster::new)
     }
 
-    /// Its interrupt (INTx), through the UIO device that `uio_pci_generic` made of it. Dropping it takes bus mastering away (the
-    /// module's `release`).
+    /// Its interrupt (INTx), through the UIO device that `uio_pci_generic` made of it. Dropping it
+    /// takes bus mastering away (the module's `release`).
     ///
     /// # Errors
-    /// [`Error::NotFound`] where `uio_pci_generic` is not bound to it; [`Error::Unsuitable`] where the function has no line;
-    /// [`Error::InUse`], [`Error::Denied`] and [`Error::Os`] for `/dev/uioN`.
+    /// [`Error::NotFound`] where `uio_pci_generic` is not bound to it; [`Error::Unsuitable`] where
+    /// the function has no line; [`Error::InUse`], [`Error::Denied`] and [`Error::Os`] for
+    /// `/dev/uioN`.
     pub fn uio_irq(&self) -> Result<UioIrq, Error> {
         const NOT_BOUND: Error = Error::NotFound { what: "UIO device of this PCI function (bind uio_pci_generic to it)", among: 0 };
         let folder = match self.folder.open_at(c"uio", O_RDONLY | O_DIRECTORY) {
@@ -238,11 +248,12 @@ impl PciFunction {
         }
     }
 
-    /// The registers of `bar` and its interrupt, wired to `port`; `uio_pci_generic` is bound to it. [`enable`](Self::enable) it
-    /// before.
+    /// The registers of `bar` and its interrupt, wired to `port`; `uio_pci_generic` is bound to it.
+    /// [`enable`](Self::enable) it before.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where an IOMMU translates its addresses and `port` is not of its own bus; as [`bar`](Self::bar) and [`uio_irq`](Self::uio_irq).
+    /// [`Error::Unsuitable`] where an IOMMU translates its addresses and `port` is not of its own
+    /// bus; as [`bar`](Self::bar) and [`uio_irq`](Self::uio_irq).
     ///
     /// # Safety
     /// As [`Wired::new`].
@@ -254,10 +265,12 @@ impl PciFunction {
         Ok(unsafe { Wired::new(registers, irq, port) })
     }
 
-    /// The registers of `bar`, wired to `port`, and no interrupt. [`enable`](Self::enable) it before.
+    /// The registers of `bar`, wired to `port`, and no interrupt. [`enable`](Self::enable) it
+    /// before.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where an IOMMU translates its addresses and `port` is not of its own bus; as [`bar`](Self::bar).
+    /// [`Error::Unsuitable`] where an IOMMU translates its addresses and `port` is not of its own
+    /// bus; as [`bar`](Self::bar).
     ///
     /// # Safety
     /// As [`Wired::new`].
@@ -269,8 +282,9 @@ impl PciFunction {
     }
 
     /// An IOMMU that lets this function's addresses through has the type `identity` (Linux
-    /// `Documentation/ABI/testing/sysfs-kernel-iommu_groups`). Any other would take physical addresses for its own: at best a fault. A port on
-    /// a bus of its own gets no physical addresses ([`KernelPort::seen_through`](crate::KernelPort::seen_through)).
+    /// `Documentation/ABI/testing/sysfs-kernel-iommu_groups`). Any other would take physical
+    /// addresses for its own: at best a fault. A port on a bus of its own gets no physical
+    /// addresses ([`KernelPort::seen_through`](crate::KernelPort::seen_through)).
     pub(crate) fn refuse_translated(&self, port: &Port) -> Result<(), Error> {
         let mut buffer = [0; 32];
         if port.bus != Bus::Soc
@@ -310,8 +324,9 @@ impl PciFunction {
     }
 }
 
-/// Is it bound to the module `contigo`, which then turns its bus mastering on and off? Two drivers on one device would be one too many, and
-/// the kernel's others do not know of `flock`: they are refused.
+/// Is it bound to the module `contigo`, which then turns its bus mastering on and off? Two drivers
+/// on one device would be one too many, and the kernel's others do not know of `flock`: they are
+/// refused.
 fn by_contigo(folder: &Fd) -> Result<bool, Error> {
     const FIX: &str = "a driver of the kernel has it: bind uio_pci_generic to it instead (driver_override, unbind, drivers_probe)";
     let mut buffer = [0; LINK_MAX_BYTES];

@@ -12,8 +12,9 @@ use core::ptr::NonNull;
 use memmap2::MmapRaw;
 use nix::libc::{EACCES, EINVAL, EPERM, O_RDWR, O_SYNC};
 
-/// A device's registers, mapped into this process by [`Uio`](crate::Uio), [`PciFunction`](crate::PciFunction) or
-/// [`from_dev_mem`](Self::from_dev_mem). It owns the mapping, and holds the lock that keeps a second driver away, where there is one.
+/// A device's registers, mapped into this process by [`Uio`](crate::Uio),
+/// [`PciFunction`](crate::PciFunction) or [`from_dev_mem`](Self::from_dev_mem). It owns the
+/// mapping, and holds the lock that keeps a second driver away, where there is one.
 ///
 /// ```no_run
 /// use contigo::{Mmio, Uio};
@@ -43,7 +44,8 @@ pub(super) struct Extent {
 }
 
 impl Registers {
-    /// The most that one window has: 1 GiB, more than any accelerator's registers, so that its end fits a `usize` anywhere.
+    /// The most that one window has: 1 GiB, more than any accelerator's registers, so that its end
+    /// fits a `usize` anywhere.
     const MAX_BYTES: u64 = 1 << 30;
 
     /// Maps `extent` of `file`, and keeps `lock` open as long as it lives. `call` is for errors.
@@ -57,28 +59,32 @@ impl Registers {
         };
         let map = map::file(file.raw(), offset_bytes, end, call)?;
         let first = NonNull::new(map.as_mut_ptr()).filter(|_| skip.is_multiple_of(4)).ok_or(os(None))?;
-        // SAFETY: `skip + len = end` bytes were mapped, readable and writable; a page and `skip` are multiples of 4. The mapping
-        // is `self`'s, nobody else has its address, and it is dropped with the window. That no other program writes these
-        // registers is the lock's business and root's.
+        // SAFETY: `skip + len = end` bytes were mapped, readable and writable; a page and `skip`
+        // are multiples of 4. The mapping is `self`'s, nobody else has its address, and it is
+        // dropped with the window. That no other program writes these registers is the lock's
+        // business and root's.
         let window = unsafe { MmioWindow::new(first.add(skip).cast(), len) };
         trace::happened(Event::MapRegisters { len_bytes: len }, Site::here());
         Ok(Self { window, _map: map, _lock: lock })
     }
 
-    /// The registers at `addr`, through `/dev/mem`: only where nothing better is, and only where somebody asked for it by name.
+    /// The registers at `addr`, through `/dev/mem`: only where nothing better is, and only where
+    /// somebody asked for it by name.
     ///
-    /// A `generic-uio` node in the device tree ([`Uio`](crate::Uio)) is better in every way: it has an interrupt, an ordinary user
-    /// may be given it, a second driver is kept away, and the kernel knows that the registers are in use and keeps the device's
-    /// clocks on. This needs root, and a kernel that allows it: `CONFIG_STRICT_DEVMEM` does not for what is RAM,
+    /// A `generic-uio` node in the device tree ([`Uio`](crate::Uio)) is better in every way: it has
+    /// an interrupt, an ordinary user may be given it, a second driver is kept away, and the kernel
+    /// knows that the registers are in use and keeps the device's clocks on. This needs root, and a
+    /// kernel that allows it: `CONFIG_STRICT_DEVMEM` does not for what is RAM,
     /// `CONFIG_IO_STRICT_DEVMEM` nor for what a driver has claimed.
     ///
     /// # Errors
-    /// [`Error::Misaligned`] where `addr` is no multiple of 4; [`Error::Argument`] where `len_bytes` is none, or 0, or above 1 GiB;
-    /// [`Error::Denied`]: not root, or the kernel does not allow it; [`Error::Os`]: ENOENT, the kernel has no `/dev/mem`.
+    /// [`Error::Misaligned`] where `addr` is no multiple of 4; [`Error::Argument`] where
+    /// `len_bytes` is none, or 0, or above 1 GiB; [`Error::Denied`]: not root, or the kernel does not allow it; [`Error::Os`]: ENOENT, the kernel has no `/dev/mem`.
     ///
     /// # Safety
-    /// `len_bytes` bytes at `addr` are the registers of one device, which nobody else drives while this lives, and reading any of
-    /// them harms nothing: a read where no device is can stop the whole machine (an external abort on Arm).
+    /// `len_bytes` bytes at `addr` are the registers of one device, which nobody else drives while
+    /// this lives, and reading any of them harms nothing: a read where no device is can stop the
+    /// whole machine (an external abort on Arm).
     ///
     /// Source: man 4 mem; Linux `drivers/char/mem.c`.
     ///
@@ -111,8 +117,9 @@ impl Registers {
     }
 }
 
-// SAFETY: 1. The window's registers: `map`'s callers name one device's. 2. They map none twice, and hold the lock on the device, by
-// the mapping or by `_lock`; for `/dev/mem`, which has none, its caller promised it.
+// SAFETY: 1. The window's registers: `map`'s callers name one device's. 2. They map none twice, and
+// hold the lock on the device, by the mapping or by `_lock`; for `/dev/mem`, which has none, its
+// caller promised it.
 unsafe impl Mmio for Registers {
     forward!(|this| this.window => len_bytes, read32, write32);
 }

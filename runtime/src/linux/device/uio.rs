@@ -15,13 +15,14 @@ use crate::{
 use core::{ffi::CStr, fmt::Write as _};
 use nix::libc::{EACCES, EBUSY, EINVAL, ENODEV, ENOENT, ENOTDIR, EPERM, EWOULDBLOCK, O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR};
 
-/// Device numbers that are looked at. The kernel gives the lowest that is free (`idr_alloc` in `uio_get_minor`), and no board
-/// here has a tenth as many; each costs one system call, once.
+/// Device numbers that are looked at. The kernel gives the lowest that is free (`idr_alloc` in
+/// `uio_get_minor`), and no board here has a tenth as many; each costs one system call, once.
 const MAX_DEVICES: u32 = 256;
-/// The longest name: a device-tree node has at most 31 characters before its unit address (Devicetree Specification, 2.2.1),
-/// and a link to it a path before that.
+/// The longest name: a device-tree node has at most 31 characters before its unit address
+/// (Devicetree Specification, 2.2.1), and a link to it a path before that.
 const LINK_MAX_BYTES: usize = 512;
-/// How many maps a device has at most (`MAX_UIO_MAPS`, Linux `include/linux/uio_driver.h`), with the names of their files.
+/// How many maps a device has at most (`MAX_UIO_MAPS`, Linux `include/linux/uio_driver.h`), with
+/// the names of their files.
 const MAPS: [Map; 5] = [
     Map { addr: c"maps/map0/addr", size: c"maps/map0/size", offset: c"maps/map0/offset" },
     Map { addr: c"maps/map1/addr", size: c"maps/map1/size", offset: c"maps/map1/offset" },
@@ -37,8 +38,8 @@ struct Map {
     offset: &'static CStr,
 }
 
-/// A device that the kernel gives to user space. It owns an exclusive advisory lock (`flock`) on `/dev/uioN`, so that two
-/// programs of this runtime cannot drive one device.
+/// A device that the kernel gives to user space. It owns an exclusive advisory lock (`flock`) on
+/// `/dev/uioN`, so that two programs of this runtime cannot drive one device.
 ///
 /// A node of the device tree becomes one with `compatible = "generic-uio"` and
 /// `uio_pdrv_genirq.of_id=generic-uio` on the kernel's command line; `uio_pdrv_genirq` takes the
@@ -46,7 +47,8 @@ struct Map {
 /// is both (an OR gate), or a node for each half of its registers. The file belongs to root until a
 /// udev rule says otherwise, such as `SUBSYSTEM=="uio", GROUP="dma", MODE="0660"`.
 ///
-/// A PCI function behind `uio_pci_generic` is no device of this kind: [`PciFunction`](crate::PciFunction) opens it.
+/// A PCI function behind `uio_pci_generic` is no device of this kind:
+/// [`PciFunction`](crate::PciFunction) opens it.
 ///
 /// ```no_run
 /// use contigo::{Bus, Engine, Port, Uio, drivers::zdma::Zdma};
@@ -59,7 +61,8 @@ struct Map {
 /// # Ok::<(), contigo::Error>(())
 /// ```
 ///
-/// Source: Linux `Documentation/driver-api/uio-howto.rst`, `drivers/uio/uio.c`, `drivers/uio/uio_pdrv_genirq.c`.
+/// Source: Linux `Documentation/driver-api/uio-howto.rst`, `drivers/uio/uio.c`,
+/// `drivers/uio/uio_pdrv_genirq.c`.
 #[derive(Debug)]
 pub struct Uio {
     registers: Registers,
@@ -74,11 +77,13 @@ pub struct Uio {
 }
 
 impl Uio {
-    /// The one device that is called `name`: its node in the device tree, with its unit address (`dma-controller@f8003000`) or
-    /// without, or what its driver calls it (`/sys/class/uio/uioN/name`).
+    /// The one device that is called `name`: its node in the device tree, with its unit address
+    /// (`dma-controller@f8003000`) or without, or what its driver calls it
+    /// (`/sys/class/uio/uioN/name`).
     ///
     /// # Errors
-    /// - [`Error::NotFound`]: no device is called that. [`Error::Ambiguous`]: several are; use the unit address.
+    /// - [`Error::NotFound`]: no device is called that. [`Error::Ambiguous`]: several are; use the
+    ///   unit address.
     /// - [`Error::BadName`]: `name` is empty, too long, or holds a `/` or a NUL.
     /// - As [`open`](Self::open).
     #[cfg_attr(feature = "audit", track_caller)]
@@ -91,25 +96,29 @@ impl Uio {
     ///
     /// # Errors
     /// - [`Error::NotFound`]: there is no such device.
-    /// - [`Error::Denied`]: the file belongs to another user (a udev rule, or root), or it is a PCI function.
+    /// - [`Error::Denied`]: the file belongs to another user (a udev rule, or root), or it is a PCI
+    ///   function.
     /// - [`Error::InUse`]: another driver has it.
-    /// - [`Error::AttributeMissing`], [`Error::AttributeNonsense`], [`Error::AttributeEmpty`], [`Error::AttributeUnreadable`]: the
-    ///   device has no registers (its node has no `reg`), or its files under `/sys` say what cannot be.
-    /// - [`Error::Os`] with `open(/dev/uio)`, `flock(/dev/uio)` or `mmap(/dev/uio)`: ENOENT, udev has made no file for it yet.
+    /// - [`Error::AttributeMissing`], [`Error::AttributeNonsense`], [`Error::AttributeEmpty`],
+    ///   [`Error::AttributeUnreadable`]: the device has no registers (its node has no `reg`), or
+    ///   its files under `/sys` say what cannot be.
+    /// - [`Error::Os`] with `open(/dev/uio)`, `flock(/dev/uio)` or `mmap(/dev/uio)`: ENOENT, udev
+    ///   has made no file for it yet.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn open(index: u32) -> Result<Self, Error> {
         // SAFETY: these are the kernel's own files.
         unsafe { Self::open_under("", index) }
     }
 
-    /// As [`find`](Self::find), with `root` before `/sys` and `/dev`: for tests, and for a container that has them elsewhere.
+    /// As [`find`](Self::find), with `root` before `/sys` and `/dev`: for tests, and for a
+    /// container that has them elsewhere.
     ///
     /// # Errors
     /// As [`find`](Self::find).
     ///
     /// # Safety
-    /// What is below `root` is the kernel's, or no device's driver is made of it that gives memory back because of what its
-    /// registers say.
+    /// What is below `root` is the kernel's, or no device's driver is made of it that gives memory
+    /// back because of what its registers say.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn find_under(root: &str, name: &str) -> Result<Self, Error> {
         check_name(name)?;
@@ -146,8 +155,8 @@ impl Uio {
             return Err(Error::NotFound { what: "UIO device", among: devices });
         };
         let mut buffer = [0; LINK_MAX_BYTES];
-        // Before its file is opened: closing it again would take bus mastering from whoever drives the function (`release` in
-        // `uio_pci_generic.c`).
+        // Before its file is opened: closing it again would take bus mastering from whoever drives
+        // the function (`release` in `uio_pci_generic.c`).
         if sysfs::read(&folder, c"name", &mut buffer)?.is_some_and(|name| name.trim_ascii_end() == b"uio_pci_generic") {
             return Err(Error::Denied { what: "/dev/uioN", errno: EBUSY, fix: "it is a PCI function: open it with PciFunction" });
         }
@@ -165,7 +174,8 @@ impl Uio {
         self.index
     }
 
-    /// Where the page of its registers is, as the kernel says: to tell devices apart, and to compare with the manual.
+    /// Where the page of its registers is, as the kernel says: to tell devices apart, and to
+    /// compare with the manual.
     #[must_use]
     pub const fn addr(&self) -> PhysAddr {
         self.addr
@@ -177,7 +187,8 @@ impl Uio {
         PhysAddr(self.addr.0.saturating_add(self.in_page_bytes))
     }
 
-    /// The registers of its map number `index`, from 1: what comes after the first range of its node's `reg`. Each is given once.
+    /// The registers of its map number `index`, from 1: what comes after the first range of its
+    /// node's `reg`. Each is given once.
     ///
     /// ```no_run
     /// let mut device = contigo::Uio::find("capture@40000000")?;
@@ -187,8 +198,9 @@ impl Uio {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] past the fifth, and for 0, which is in [`into_parts`](Self::into_parts); [`Error::AttributeMissing`] where
-    /// the device has fewer; [`Error::InUse`] where it was given already; as [`open`](Self::open) for what cannot be.
+    /// [`Error::Argument`] past the fifth, and for 0, which is in [`into_parts`](Self::into_parts);
+    /// [`Error::AttributeMissing`] where the device has fewer; [`Error::InUse`] where it was given
+    /// already; as [`open`](Self::open) for what cannot be.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn map(&mut self, index: u32) -> Result<Registers, Error> {
         if index == 0 || index as usize >= MAPS.len() {
@@ -213,7 +225,8 @@ impl Uio {
         unsafe { Wired::new(self.registers, UioIrq::new(self.file, None), port) }
     }
 
-    /// Its registers, wired to `port`, and no interrupt: a wait looks again and again, with no system call.
+    /// Its registers, wired to `port`, and no interrupt: a wait looks again and again, with no
+    /// system call.
     ///
     /// # Safety
     /// As [`Wired::new`].
@@ -223,8 +236,8 @@ impl Uio {
         unsafe { Wired::new(self.registers, Spin, port) }
     }
 
-    /// Its registers and its interrupt, for a driver that moves no memory, and for [`UioIrq::try_clone`]. Each of them keeps the
-    /// lock.
+    /// Its registers and its interrupt, for a driver that moves no memory, and for
+    /// [`UioIrq::try_clone`]. Each of them keeps the lock.
     #[must_use]
     pub fn into_parts(self) -> (Registers, UioIrq) {
         (self.registers, UioIrq::new(self.file, None))
@@ -238,8 +251,8 @@ pub(super) fn open_file(dev: &Fd, index: u32) -> Result<Fd, Error> {
     // `uio` leaves room for it.
     let _ = name.push('\0');
     let name = CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or(c"");
-    // Not blocking: an interrupt's count is read only after `ppoll` said that there is one, or to find out. Without O_SYNC: the
-    // kernel maps registers uncached anyway (`uio_mmap_physical`).
+    // Not blocking: an interrupt's count is read only after `ppoll` said that there is one, or to
+    // find out. Without O_SYNC: the kernel maps registers uncached anyway (`uio_mmap_physical`).
     let file = dev.open_at(name, O_RDWR | O_NONBLOCK).map_err(|errno| match errno {
         EACCES | EPERM => Error::Denied { what: "/dev/uioN", errno, fix: FIX },
         errno => Error::Os { call: "open(/dev/uio)", errno },
@@ -249,7 +262,8 @@ pub(super) fn open_file(dev: &Fd, index: u32) -> Result<Fd, Error> {
     Ok(file)
 }
 
-/// The registers at `extent`. A mapping keeps its file open, and so the lock on it: no descriptor is needed for that.
+/// The registers at `extent`. A mapping keeps its file open, and so the lock on it: no descriptor
+/// is needed for that.
 #[cfg_attr(feature = "audit", track_caller)]
 fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
     const WHOLE: &str = "the kernel maps whole pages only: make the node's reg that large";
@@ -264,8 +278,9 @@ fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
 
 /// Where map `index` is, and which bytes of the file are its registers.
 ///
-/// `addr` is a page's. `size` counts from there, `offset` tells how far into it the registers begin: the drivers of the kernel round
-/// all of it to pages (`uio_pdrv_genirq_probe`), so where the registers end is not said, and the window ends with the page.
+/// `addr` is a page's. `size` counts from there, `offset` tells how far into it the registers
+/// begin: the drivers of the kernel round all of it to pages (`uio_pdrv_genirq_probe`), so where
+/// the registers end is not said, and the window ends with the page.
 fn extent(folder: &Fd, index: usize) -> Result<(PhysAddr, Extent), Error> {
     let map = MAPS.get(index).ok_or(Error::AttributeMissing { name: "maps" })?;
     let page_bytes = pagemap::page_bytes()? as u64;
@@ -288,7 +303,8 @@ fn extent(folder: &Fd, index: usize) -> Result<(PhysAddr, Extent), Error> {
         return Err(nonsense(map.offset, offset));
     }
     let len_bytes = size.checked_sub(offset).filter(|&len_bytes| len_bytes != 0).ok_or(nonsense(map.size, size))?;
-    // Map N is mapped at offset N pages, whatever its address (uio-howto.rst, "mmap() device memory").
+    // Map N is mapped at offset N pages, whatever its address (uio-howto.rst, "mmap() device
+    // memory").
     let offset_bytes = page_bytes * index as u64;
     Ok((PhysAddr(addr), Extent { offset_bytes, in_page_bytes: offset, len_bytes }))
 }

@@ -11,14 +11,15 @@ use crate::{
 use core::sync::atomic::{AtomicUsize, Ordering};
 use nix::libc::{EAGAIN, EIO, ENOSYS};
 
-/// A UIO device's interrupt. The kernel masks it when it comes, because it cannot know how to silence the device; so each
-/// wait unmasks it first.
+/// A UIO device's interrupt. The kernel masks it when it comes, because it cannot know how to
+/// silence the device; so each wait unmasks it first.
 ///
 /// # In an event loop
-/// It is `AsFd`: poll(2), `mio` and tokio's `AsyncFd` wait for it as for any file. The driver owns the interrupt, so the loop has a
-/// second handle ([`try_clone`](Self::try_clone)). The order matters: [`arm`](Self::arm) **first**, then look
-/// ([`Running::try_wait`](crate::Running::try_wait)), then sleep. What came before `arm` is forgotten by it, and seen by the look;
-/// what comes after it ends the sleep.
+/// It is `AsFd`: poll(2), `mio` and tokio's `AsyncFd` wait for it as for any file. The driver owns
+/// the interrupt, so the loop has a second handle ([`try_clone`](Self::try_clone)). The order
+/// matters: [`arm`](Self::arm) **first**, then look
+/// ([`Running::try_wait`](crate::Running::try_wait)), then sleep. What came before `arm` is
+/// forgotten by it, and seen by the look; what comes after it ends the sleep.
 ///
 /// ```no_run
 /// use contigo::{Align, Attempt, Bus, Engine, Error, Port, Region, UDmaBuf, Uio, Wired, drivers::zdma::Zdma};
@@ -54,8 +55,8 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Source: `uio_pdrv_genirq_irqcontrol` in Linux `drivers/uio/uio_pdrv_genirq.c`; `uio_pci_generic.c`, which masks INTx in the
-/// function's command register.
+/// Source: `uio_pdrv_genirq_irqcontrol` in Linux `drivers/uio/uio_pdrv_genirq.c`;
+/// `uio_pci_generic.c`, which masks INTx in the function's command register.
 #[derive(Debug)]
 pub struct UioIrq {
     file: Fd,
@@ -70,8 +71,8 @@ impl UioIrq {
         Self { file, config, interrupts: AtomicUsize::new(0) }
     }
 
-    /// A second handle on the same interrupt, for an event loop: what one of them reads or unmasks, the other has read and
-    /// unmasked. Each keeps the device open, and so its lock.
+    /// A second handle on the same interrupt, for an event loop: what one of them reads or unmasks,
+    /// the other has read and unmasked. Each keeps the device open, and so its lock.
     ///
     /// # Errors
     /// [`Error::Os`] with `fcntl(/dev/uio)`: this process has too many files.
@@ -83,15 +84,16 @@ impl UioIrq {
     /// Forgets an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where the device has no interrupt: use [`Uio::polled`](crate::Uio::polled), or give its node one.
-    /// [`Error::Os`] with what the file says; with `write(/dev/uio)` and EINVAL the device is gone.
+    /// [`Error::Unsuitable`] where the device has no interrupt: use
+    /// [`Uio::polled`](crate::Uio::polled), or give its node one. [`Error::Os`] with what the file
+    /// says; with `write(/dev/uio)` and EINVAL the device is gone.
     pub fn arm(&self) -> Result<(), Error> {
         self.take()?;
         self.unmask()
     }
 
-    /// How many interrupts this handle took, by a wait or by [`arm`](Self::arm): 0 after a job that should have raised one means
-    /// that it gets lost. On a processor of 32 bits it wraps at 2³².
+    /// How many interrupts this handle took, by a wait or by [`arm`](Self::arm): 0 after a job that
+    /// should have raised one means that it gets lost. On a processor of 32 bits it wraps at 2³².
     #[must_use]
     pub fn interrupts(&self) -> u64 {
         self.interrupts.load(Ordering::Relaxed) as u64
@@ -103,7 +105,8 @@ impl UioIrq {
             Ok(_) => {
                 self.interrupts.fetch_add(1, Ordering::Relaxed);
             }
-            // Nothing new, or the other handle's read was faster: whoever calls looks at the device anyway.
+            // Nothing new, or the other handle's read was faster: whoever calls looks at the device
+            // anyway.
             Err(EAGAIN) => {}
             Err(EIO) => return Err(NO_INTERRUPT),
             Err(errno) => return Err(Error::Os { call: "read(/dev/uio)", errno }),
@@ -128,7 +131,8 @@ impl UioIrq {
     }
 }
 
-/// The kernel answers EIO for a device without an interrupt, and for one that is gone while its file is open.
+/// The kernel answers EIO for a device without an interrupt, and for one that is gone while its
+/// file is open.
 pub(super) const NO_INTERRUPT: Error = Error::Unsuitable {
     name: "/dev/uioN",
     value: 0,
@@ -242,7 +246,8 @@ mod tests {
         let (irq, kernels) = pair();
         drop(kernels);
         assert_eq!(irq.take(), Err(NO_INTERRUPT), "nothing but its end can be read");
-        // man 2 poll: the end that is written to has an error when nobody reads; nothing to read is no error.
+        // man 2 poll: the end that is written to has an error when nobody reads; nothing to read is
+        // no error.
         let (reader, writer) = std::io::pipe().unwrap();
         // SAFETY: as in `pair`.
         let [reader, writer] = [reader.into_raw_fd(), writer.into_raw_fd()].map(|raw| unsafe { Fd::from_raw(raw) });

@@ -1,5 +1,6 @@
-//! `kernel-helpers/uapi/contigo.h`, as Rust. The module asserts the same sizes (`static_assert` in `contigo_file.c`), and a test of the
-//! project (`tests/tests/uapi.rs`) compiles the header and compares every constant, size and offset.
+//! `kernel-helpers/uapi/contigo.h`, as Rust. The module asserts the same sizes (`static_assert` in
+//! `contigo_file.c`), and a test of the project (`tests/tests/uapi.rs`) compiles the header and
+//! compares every constant, size and offset.
 
 /// `CONTIGO_ABI`.
 pub const ABI: u32 = 1;
@@ -54,7 +55,8 @@ structure!(/** `struct contigo_step`. */ Step, 24, {
 structure!(/** `struct contigo_program`. */ Program, 16, { count: u32, reserved: u32, ptr: u64 });
 structure!(/** `struct contigo_bus_master`. */ BusMaster, 8, { on: u32, reserved: u32 });
 
-/// The request codes: `_IOR`, `_IOW`, `_IOWR` of `CONTIGO_IOC` (0xC1), as a C program prints them on x86, arm and arm64.
+/// The request codes: `_IOR`, `_IOW`, `_IOWR` of `CONTIGO_IOC` (0xC1), as a C program prints them
+/// on x86, arm and arm64.
 pub mod code {
     #![allow(missing_docs, reason = "the header documents them")]
     use super::{BusMaster, DmaBits, Import, Info, Program, Release, Segments, Sync};

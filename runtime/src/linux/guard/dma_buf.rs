@@ -22,12 +22,14 @@ use nix::errno::Errno;
 /// Runs of an import that are looked at: a block of 1 GiB in pages of 4 KiB has so many.
 const MAX_RUNS: u32 = 1 << 18;
 
-/// A dma-buf of whatever exporter, mapped for this process and for the device of a [`KernelPort`]: a dma-heap's block
-/// ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)), a camera's or a display's buffer ([`import`](Self::import)).
+/// A dma-buf of whatever exporter, mapped for this process and for the device of a [`KernelPort`]:
+/// a dma-heap's block ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)), a camera's or a
+/// display's buffer ([`import`](Self::import)).
 ///
-/// It owns the mapping, the import and a descriptor. Its address and its cache maintenance are the kernel's: one system call for each
-/// hand-over on a port that does not snoop, none on one that does. Dropping it takes the block away from the device and then
-/// unmaps it; a [`Region`](crate::Region) leaks it rather than drop it while anything is out.
+/// It owns the mapping, the import and a descriptor. Its address and its cache maintenance are the
+/// kernel's: one system call for each hand-over on a port that does not snoop, none on one that
+/// does. Dropping it takes the block away from the device and then unmaps it; a
+/// [`Region`](crate::Region) leaks it rather than drop it while anything is out.
 ///
 /// References: Linux `Documentation/driver-api/dma-buf.rst`; `kernel-helpers/uapi/contigo.h`.
 pub struct DmaBuf<'p> {
@@ -42,17 +44,21 @@ pub struct DmaBuf<'p> {
 }
 
 impl<'p> DmaBuf<'p> {
-    /// Imports the dma-buf behind `fd` for the device of `port`, and maps it. `fd` stays the caller's.
+    /// Imports the dma-buf behind `fd` for the device of `port`, and maps it. `fd` stays the
+    /// caller's.
     ///
     /// # Errors
-    /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf; ENOSPC, the port has 256 imports; ERANGE, the device
-    ///   does not reach it; ENODEV, the device was unbound; else what the exporter says.
-    /// - [`Error::Os`] with `mmap(dma-buf)` or `fcntl(F_DUPFD_CLOEXEC)`: the errno. Some exporters' buffers cannot be mapped.
+    /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf; ENOSPC, the
+    ///   port has 256 imports; ERANGE, the device does not reach it; ENODEV, the device was
+    ///   unbound; else what the exporter says.
+    /// - [`Error::Os`] with `mmap(dma-buf)` or `fcntl(F_DUPFD_CLOEXEC)`: the errno. Some exporters'
+    ///   buffers cannot be mapped.
     /// - EOVERFLOW there: it is larger than this process's address space.
     ///
     /// # Safety
-    /// As long as this value or a region over it lives, nobody else touches the buffer's bytes, but devices that are handed them by it:
-    /// no other importer (a camera's driver) writes into it meanwhile, and no other process or mapping. It is initialised.
+    /// As long as this value or a region over it lives, nobody else touches the buffer's bytes, but
+    /// devices that are handed them by it: no other importer (a camera's driver) writes into it
+    /// meanwhile, and no other process or mapping. It is initialised.
     pub unsafe fn import(port: &'p KernelPort, fd: BorrowedFd<'_>) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         unsafe { Self::import_as(port, fd.as_raw_fd(), "dma-buf") }
@@ -109,7 +115,8 @@ fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
     if len_bytes == 0 {
         return Err(os(CALL, Errno::EINVAL as i32));
     }
-    // The kernel refuses more than the dma-buf has (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
+    // The kernel refuses more than the dma-buf has (`dma_buf_mmap_internal`): a mapped byte is a
+    // byte that exists.
     mapped::file(fd, 0, len_bytes, CALL)
 }
 
@@ -119,10 +126,12 @@ impl Drop for DmaBuf<'_> {
     }
 }
 
-// SAFETY: 1. The mapping is owned by `self` and never remapped, and the address was fixed in `import_as`. 2. It maps all of a dma-buf,
-// readable and writable, which nobody else touches (`import`'s contract), with a descriptor of its own; munmap is in MmapRaw's
-// drop, after the device has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes. 4. The addresses are
-// the kernel's (PortKernel, 1): physical ones where nothing translates, else on a bus that this port alone is on. 5. `PortKernel`, 2.
+// SAFETY: 1. The mapping is owned by `self` and never remapped, and the address was fixed in
+// `import_as`. 2. It maps all of a dma-buf, readable and writable, which nobody else touches
+// (`import`'s contract), with a descriptor of its own; munmap is in MmapRaw's drop, after the
+// device has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes.
+// 4. The addresses are the kernel's (PortKernel, 1): physical ones where nothing translates, else
+// on a bus that this port alone is on. 5. `PortKernel`, 2.
 unsafe impl Backend for DmaBuf<'_> {
     fn name(&self) -> &'static str {
         self.name
@@ -176,7 +185,8 @@ unsafe impl Backend for DmaBuf<'_> {
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        // What the device only read is as it was; to invalidate a part of a line would throw away what a neighbour wrote.
+        // What the device only read is as it was; to invalidate a part of a line would throw away
+        // what a neighbour wrote.
         if direction.device_writes() { self.sync(&range, true, SYNC_FOR_CPU) } else { Ok(()) }
     }
 }

@@ -1,4 +1,5 @@
-//! The kernel's side of a port: one trait, so that a test can stand in for boards that no one machine is.
+//! The kernel's side of a port: one trait, so that a test can stand in for boards that no one
+//! machine is.
 #![allow(unsafe_code, reason = "ioctls on a raw descriptor, and the unsafe trait of the seam")]
 
 use super::abi::{self, BusMaster, DmaBits, Import, Info, Release, SegmentAt, Segments, Step, SyncRange};
@@ -16,7 +17,8 @@ use nix::{
     libc::{self, EACCES, EBUSY, ENOENT, EPERM, O_DIRECTORY, O_RDONLY, O_RDWR},
 };
 
-/// One call of the module's. Arrays go along as slices: their length and their address are filled in here.
+/// One call of the module's. Arrays go along as slices: their length and their address are filled
+/// in here.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "uapi/contigo.h documents the calls")]
 pub enum Request<'r> {
@@ -44,9 +46,10 @@ pub enum Request<'r> {
 /// see one. A request writes registers, and gives up memory.
 ///
 /// # Implementation safety
-/// 1. An import's address and segments are where the device finds the dma-buf's bytes, until it is released or the file is closed;
-///    the dma-buf is as long as it says, and can be mapped shared.
-/// 2. What [`Request::GetInfo`] says of coherency and translation is true, and a sync that succeeds was done.
+/// 1. An import's address and segments are where the device finds the dma-buf's bytes, until it is
+///    released or the file is closed; the dma-buf is as long as it says, and can be mapped shared.
+/// 2. What [`Request::GetInfo`] says of coherency and translation is true, and a sync that succeeds
+///    was done.
 pub unsafe trait PortKernel: Send + Sync {
     /// Opens `/dev/contigo/<name>`.
     ///
@@ -90,8 +93,9 @@ pub(super) struct RealPort;
 /// Where the module lists its ports.
 const CLASS: &str = "/sys/class/contigo";
 
-// SAFETY: 1. `contigo_import`: the addresses are those of the mapped scatter list, which stays mapped until its release. A dma-buf's
-// size is fixed (`struct dma_buf`). 2. They are the kernel's own words about the device.
+// SAFETY: 1. `contigo_import`: the addresses are those of the mapped scatter list, which stays
+// mapped until its release. A dma-buf's size is fixed (`struct dma_buf`). 2. They are the kernel's
+// own words about the device.
 unsafe impl PortKernel for RealPort {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         const WHAT: &str = "/dev/contigo/";
@@ -114,8 +118,8 @@ unsafe impl PortKernel for RealPort {
         let fd = file.raw();
         let count = |len: usize| u32::try_from(len).map_err(|_| libc::E2BIG);
         match request {
-            // SAFETY: each structure is the one of its request code (sizes asserted in `abi.rs`), lives until the call returns, and is
-            // borrowed exclusively where the kernel writes.
+            // SAFETY: each structure is the one of its request code (sizes asserted in `abi.rs`),
+            // lives until the call returns, and is borrowed exclusively where the kernel writes.
             Request::GetInfo(info) => unsafe { call(fd, abi::code::GET_INFO, (&raw mut *info).cast()) },
             // SAFETY: as above.
             Request::Import(import) => unsafe { call(fd, abi::code::IMPORT, (&raw mut *import).cast()) },
@@ -137,7 +141,8 @@ unsafe impl PortKernel for RealPort {
             Request::GetSegments { handle, first, found, count: written } => {
                 let ptr = found.as_mut_ptr().expose_provenance() as u64;
                 let mut ask = Segments { handle, first, count: count(found.len())?, reserved: 0, ptr };
-                // SAFETY: as above; and the array has as many entries as `count` says, borrowed exclusively.
+                // SAFETY: as above; and the array has as many entries as `count` says, borrowed
+                // exclusively.
                 unsafe { call(fd, abi::code::GET_SEGMENTS, (&raw mut ask).cast())? };
                 *written = ask.count;
                 Ok(())
@@ -171,7 +176,8 @@ fn ports() -> u32 {
     ports
 }
 
-/// One ioctl with a pointer; again after a signal, before which the kernel has done nothing (`uapi/contigo.h`, EINTR).
+/// One ioctl with a pointer; again after a signal, before which the kernel has done nothing
+/// (`uapi/contigo.h`, EINTR).
 ///
 /// # Safety
 /// `argument` is what the request reads and writes.

@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
-//! A bus master as the kernel knows it, through the module `contigo` (`kernel-helpers/`): it gives a dma-buf an address, maintains
-//! its caches by ranges, and stops the device when the program that drives it ends, whatever ended it.
+//! A bus master as the kernel knows it, through the module `contigo` (`kernel-helpers/`): it gives
+//! a dma-buf an address, maintains its caches by ranges, and stops the device when the program that
+//! drives it ends, whatever ended it.
 //!
 //! ```text
 //!   KernelPort ──► DmaBuf ──► Region ──► …        a dma-heap's block, or a camera's dma-buf
@@ -43,20 +44,24 @@ use core::{
     sync::atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
-/// One bus master that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name` is the kernel's for the device
-/// (`f8003000.dma-port`, `0000:00:02.0`). One program at a time has it.
-///
-/// It owns the file. When the last descriptor of it goes, by whatever end of the program, the kernel runs the program that
-/// [`Engine::arm`](crate::Engine::arm) has left there, turns bus mastering off (PCI), and only then gives up the memory that was
-/// imported. Where the device does not stop, the memory is kept for ever. Without such a program the kernel cannot know whether the device
-/// has stopped: then a `KernelPort` that is dropped while memory of it is leaked leaks its file too, and only the end of the process closes
+/// One bus master that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name`
+/// is the kernel's for the device (`f8003000.dma-port`, `0000:00:02.0`). One program at a time has
 /// it.
 ///
-/// What is imported is held for this device. An engine behind another port needs an import of its own there, or nobody waits for it after a
-/// crash: [`Region::export`](crate::Region::export) and [`DmaBuf::import`].
+/// It owns the file. When the last descriptor of it goes, by whatever end of the program, the
+/// kernel runs the program that [`Engine::arm`](crate::Engine::arm) has left there, turns bus
+/// mastering off (PCI), and only then gives up the memory that was imported. Where the device does
+/// not stop, the memory is kept for ever. Without such a program the kernel cannot know whether the
+/// device has stopped: then a `KernelPort` that is dropped while memory of it is leaked leaks its
+/// file too, and only the end of the process closes it.
+///
+/// What is imported is held for this device. An engine behind another port needs an import of its
+/// own there, or nobody waits for it after a crash: [`Region::export`](crate::Region::export) and
+/// [`DmaBuf::import`].
 ///
 /// # References
-/// `kernel-helpers/uapi/contigo.h`, the contract; `kernel-helpers/README.md`, how to install the module and bind a device.
+/// `kernel-helpers/uapi/contigo.h`, the contract; `kernel-helpers/README.md`, how to install the
+/// module and bind a device.
 ///
 /// ```no_run
 /// use contigo::{Bus, DmaHeap, Engine, KernelPort, Port, Region, Uio, drivers::zdma::Zdma};
@@ -91,7 +96,8 @@ impl KernelPort {
     /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, or holds a `/` or a NUL.
     /// - [`Error::NotFound`]: no device of that name is bound to the module; how many others are.
     /// - [`Error::Denied`]: the file is not this user's. [`Error::InUse`]: another program has it.
-    /// - [`Error::Unsuitable`]: the module is of another version. [`Error::Os`]: ENODEV, the device was unbound meanwhile.
+    /// - [`Error::Unsuitable`]: the module is of another version. [`Error::Os`]: ENODEV, the device
+    ///   was unbound meanwhile.
     pub fn open(name: &str) -> Result<Self, Error> {
         Self::asking(RUNNING, name)
     }
@@ -117,11 +123,13 @@ impl KernelPort {
         Ok(Self { kernel, file: ManuallyDrop::new(file), info, bus, imports: AtomicU32::new(0), armed: AtomicBool::new(false) })
     }
 
-    /// `port` as the kernel describes this device: where `dma-ranges` or an IOMMU translate its addresses, on a bus of its own with no
-    /// offset, because then the kernel's addresses are this device's alone. What the silicon reaches (`addr_bits`, `window`) stays, and
-    /// whether it snoops.
+    /// `port` as the kernel describes this device: where `dma-ranges` or an IOMMU translate its
+    /// addresses, on a bus of its own with no offset, because then the kernel's addresses are this
+    /// device's alone. What the silicon reaches (`addr_bits`, `window`) stays, and whether it
+    /// snoops.
     ///
-    /// Memory whose port disagrees about coherency is refused ([`Error::CoherencyMismatch`]): the device tree is wrong then, or the port.
+    /// Memory whose port disagrees about coherency is refused ([`Error::CoherencyMismatch`]): the
+    /// device tree is wrong then, or the port.
     #[must_use]
     pub const fn seen_through(&self, port: Port) -> Port {
         match self.bus {
@@ -142,14 +150,15 @@ impl KernelPort {
         self.info.flags & INFO_TRANSLATED != 0
     }
 
-    /// How many bytes each register window of the device has, by the kernel's word; 0: there is none.
+    /// How many bytes each register window of the device has, by the kernel's word; 0: there is
+    /// none.
     #[must_use]
     pub const fn window_len_bytes(&self) -> [u64; abi::MAX_WINDOWS] {
         self.info.window_len_bytes
     }
 
-    /// Tells the kernel how many address lines the device has, 12 to 64. Before the first import; what the device tree allows stays the
-    /// limit.
+    /// Tells the kernel how many address lines the device has, 12 to 64. Before the first import;
+    /// what the device tree allows stays the limit.
     ///
     /// # Errors
     /// [`Error::Os`]: EBUSY, memory is imported; EINVAL, out of range; EIO, an IOMMU that cannot serve so few lines.
@@ -180,17 +189,20 @@ impl KernelPort {
         self.kernel.ioctl(&self.file, Request::SetBusMaster(on)).map_err(|errno| os("ioctl(CONTIGO_SET_BUS_MASTER)", errno))
     }
 
-    /// Leaves `program` with the kernel, for the device's register window `window` (its entry in `reg`, or its BAR), in the place of
-    /// the one before. [`Engine::arm`](crate::Engine::arm) does it with the accelerator's own. An empty program disarms.
+    /// Leaves `program` with the kernel, for the device's register window `window` (its entry in
+    /// `reg`, or its BAR), in the place of the one before. [`Engine::arm`](crate::Engine::arm) does
+    /// it with the accelerator's own. An empty program disarms.
     ///
     /// # Errors
     /// [`Error::Os`]: ENXIO, no such window or a register outside of it; EINVAL, polls of more than a second together.
     ///
     /// # Safety
-    /// - The program only stops this device: no write among its steps makes it, or another device, access memory. It is run when the
-    ///   last descriptor of the file is closed, whatever the device does then.
+    /// - The program only stops this device: no write among its steps makes it, or another device,
+    ///   access memory. It is run when the last descriptor of the file is closed, whatever the
+    ///   device does then.
     /// - Where all of its polls are met, the device touches no memory until it is started again.
-    /// - When this value is dropped, nobody drives the device any more: the kernel writes its registers then.
+    /// - When this value is dropped, nobody drives the device any more: the kernel writes its
+    ///   registers then.
     pub unsafe fn arm(&self, program: &StopProgram, window: u32) -> Result<(), Error> {
         let steps = program.steps_for(window);
         self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| os("ioctl(CONTIGO_ARM)", errno))?;
@@ -211,8 +223,9 @@ impl KernelPort {
 }
 
 impl Drop for KernelPort {
-    /// Closes the file, and the kernel stops the device. Where nothing was armed the kernel would take it as stopped, and give up what a
-    /// forgotten job may still write: then the file stays open.
+    /// Closes the file, and the kernel stops the device. Where nothing was armed the kernel would
+    /// take it as stopped, and give up what a forgotten job may still write: then the file stays
+    /// open.
     fn drop(&mut self) {
         if self.armed.load(Ordering::Relaxed) || self.imports.load(Ordering::Acquire) == 0 {
             // SAFETY: `drop` runs once, and nothing uses the file after it.

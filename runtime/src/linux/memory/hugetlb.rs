@@ -26,15 +26,18 @@ const HUGE: Align = match Align::new(1 << PAGE_BITS) {
 };
 const _: () = assert!(HUGE.bytes() == 2 << 20);
 
-/// One block of huge pages, with physical addresses. Owned by this value: the pages go back to the kernel when it is
-/// dropped, so a [`Region`](crate::Region) leaks it rather than drop it while anything carved from it is out.
+/// One block of huge pages, with physical addresses. Owned by this value: the pages go back to the
+/// kernel when it is dropped, so a [`Region`](crate::Region) leaks it rather than drop it while
+/// anything carved from it is out.
 ///
-/// **Contiguous to 2 MiB.** Each huge page is one physical run of 2 MiB, aligned to 2 MiB. Two neighbours are contiguous
-/// only by luck: often so on a machine that just booted, hardly ever later. [`segment`](Backend::segment) says where each
-/// lies, and a region refuses a block in pieces with [`Error::NotContiguous`]; ask for at most 2 MiB and it never does.
+/// **Contiguous to 2 MiB.** Each huge page is one physical run of 2 MiB, aligned to 2 MiB. Two
+/// neighbours are contiguous only by luck: often so on a machine that just booted, hardly ever
+/// later. [`segment`](Backend::segment) says where each lies, and a region refuses a block in
+/// pieces with [`Error::NotContiguous`]; ask for at most 2 MiB and it never does.
 ///
-/// **To reserve pages**, as root, best at boot: `echo 64 > /proc/sys/vm/nr_hugepages` for 128 MiB of 2 MiB pages, or
-/// `hugepages=64` on the kernel's command line. `grep Huge /proc/meminfo` shows what is free.
+/// **To reserve pages**, as root, best at boot: `echo 64 > /proc/sys/vm/nr_hugepages` for 128 MiB
+/// of 2 MiB pages, or `hugepages=64` on the kernel's command line. `grep Huge /proc/meminfo` shows
+/// what is free.
 ///
 /// **Privilege.** The kernel shows physical addresses only to CAP_SYS_ADMIN. A program that wants
 /// to give it up does so after its region is built: `segment` and [`verify`](Self::verify) ask the
@@ -75,11 +78,12 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// to `compact_memory` moved neither. The pin moved a page of ZONE_MOVABLE out of it first. Memory
 /// offline, virtio-mem, CMA and cpusets were not tried.
 ///
-/// **Caches.** A PC's masters snoop. On aarch64 the runtime cleans and invalidates by address; elsewhere only coherent
-/// ports are served.
+/// **Caches.** A PC's masters snoop. On aarch64 the runtime cleans and invalidates by address;
+/// elsewhere only coherent ports are served.
 ///
 /// # References
-/// mmap(2), MAP_HUGETLB and MAP_HUGE_2MB; Linux `Documentation/admin-guide/mm/hugetlbpage.rst` and `pagemap.rst`.
+/// mmap(2), MAP_HUGETLB and MAP_HUGE_2MB; Linux `Documentation/admin-guide/mm/hugetlbpage.rst` and
+/// `pagemap.rst`.
 ///
 /// ```no_run
 /// use contigo::{Backend, HugeTlb};
@@ -101,20 +105,22 @@ pub struct HugeTlb {
 impl HugeTlb {
     /// Bytes in one page, and the alignment of the block in both address spaces.
     pub const PAGE_BYTES: usize = HUGE.bytes();
-    /// The most pages in one block: 1 GiB, more than a board here has to spare, and a bound on every walk over them.
+    /// The most pages in one block: 1 GiB, more than a board here has to spare, and a bound on
+    /// every walk over them.
     pub const MAX_PAGES: usize = 512;
 
-    /// Maps `len_bytes` of zeroed memory, rounded up to whole pages of [`PAGE_BYTES`](Self::PAGE_BYTES), locked and
-    /// faulted in, and pinned where the kernel can.
+    /// Maps `len_bytes` of zeroed memory, rounded up to whole pages of
+    /// [`PAGE_BYTES`](Self::PAGE_BYTES), locked and faulted in, and pinned where the kernel can.
     ///
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or more than [`MAX_PAGES`](Self::MAX_PAGES) pages.
-    /// - [`Error::Os`] with `mmap(MAP_HUGETLB)`: ENOMEM where too few pages are reserved and free (above: how to reserve);
-    ///   EINVAL where the kernel has no 2 MiB pages, as on armv7.
+    /// - [`Error::Os`] with `mmap(MAP_HUGETLB)`: ENOMEM where too few pages are reserved and free
+    ///   (above: how to reserve); EINVAL where the kernel has no 2 MiB pages, as on armv7.
     /// - [`Error::PagemapHidden`]: no CAP_SYS_ADMIN. Run as root, or give the file the capability.
-    /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`]: `/proc/self/pagemap` is not there or not ours.
-    /// - [`Error::Os`] with `mlock`: ENOMEM, the limit of locked memory (`ulimit -l`) without CAP_IPC_LOCK, or a hugetlb
-    ///   cgroup with fewer pages than the machine.
+    /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`]: `/proc/self/pagemap` is not
+    ///   there or not ours.
+    /// - [`Error::Os`] with `mlock`: ENOMEM, the limit of locked memory (`ulimit -l`) without
+    ///   CAP_IPC_LOCK, or a hugetlb cgroup with fewer pages than the machine.
     pub fn new(len_bytes: usize) -> Result<Self, Error> {
         const MAX_BYTES: usize = HugeTlb::MAX_PAGES * HugeTlb::PAGE_BYTES;
         let out_of_bounds = Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max: MAX_BYTES as u64, multiple_of: 1 };
@@ -125,7 +131,8 @@ impl HugeTlb {
         let map = map::anonymous(MmapOptions::new().len(whole_bytes).huge(Some(PAGE_BITS)).populate(), "mmap(MAP_HUGETLB)")?;
         let mut this = Self { pin: None, map, base: PhysAddr(0), page_bytes, scope: cache::scope() };
 
-        // Hidden frames first: without the capability the lock might fail too, which would be the less useful message.
+        // Hidden frames first: without the capability the lock might fail too, which would be the
+        // less useful message.
         pagemap::base(&this.block(), pagemap::read)?;
         this.map.lock().map_err(|error| os("mlock", error.raw_os_error()))?;
         this.touch()?;
@@ -163,15 +170,16 @@ impl HugeTlb {
         contiguous(self, &self.mapping())
     }
 
-    /// Writes one byte of every page, once it is known to be there: MAP_POPULATE reports no failure, and touching a page
-    /// that the kernel cannot give (a cgroup's limit) is a SIGBUS.
+    /// Writes one byte of every page, once it is known to be there: MAP_POPULATE reports no
+    /// failure, and touching a page that the kernel cannot give (a cgroup's limit) is a SIGBUS.
     fn touch(&self) -> Result<(), Error> {
         let block = self.block();
         for offset_bytes in (0..self.map.len()).step_by(Self::PAGE_BYTES) {
             let page = Block { cpu: block.cpu.saturating_add(offset_bytes as u64), len_bytes: Self::PAGE_BYTES, ..block };
             pagemap::base(&page, pagemap::read)?;
-            // SAFETY: offset_bytes < map.len() by the loop's bound, so the byte lies in the mapping, which is readable and
-            // writable, present (checked on the line above), and known to nobody else yet. It reads 0: the kernel zeroes.
+            // SAFETY: offset_bytes < map.len() by the loop's bound, so the byte lies in the
+            // mapping, which is readable and writable, present (checked on the line above), and
+            // known to nobody else yet. It reads 0: the kernel zeroes.
             unsafe { self.map.as_mut_ptr().add(offset_bytes).write_volatile(0) };
         }
         Ok(())
@@ -192,10 +200,11 @@ fn os(call: &'static str, errno: Option<i32>) -> Error {
     Error::Os { call, errno: errno.unwrap_or(Errno::EINVAL as i32) }
 }
 
-// SAFETY: 1. The mapping is owned by `self`, never remapped, and what `mapping` returns is fixed in `new`; moving `self`
-// moves no page. 2. It is anonymous, private and not copied into children: nothing else has it; it is readable and
-// writable, and the kernel zeroed it; munmap is in MmapRaw's drop. 3. `cache` touches only the lines of the range, or
-// nothing where the memory is coherent. 4. Addresses come from the kernel's page tables; a huge page is one physical run
+// SAFETY: 1. The mapping is owned by `self`, never remapped, and what `mapping` returns is fixed in
+// `new`; moving `self` moves no page. 2. It is anonymous, private and not copied into children:
+// nothing else has it; it is readable and writable, and the kernel zeroed it; munmap is in
+// MmapRaw's drop. 3. `cache` touches only the lines of the range, or nothing where the memory is
+// coherent. 4. Addresses come from the kernel's page tables; a huge page is one physical run
 // by construction (hugetlbpage.rst).
 unsafe impl Backend for HugeTlb {
     fn name(&self) -> &'static str {

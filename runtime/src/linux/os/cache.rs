@@ -1,4 +1,5 @@
-//! Cache maintenance by address, from user space: who can do it for memory whose kernel driver does none.
+//! Cache maintenance by address, from user space: who can do it for memory whose kernel driver does
+//! none.
 //!
 //! | architecture | who maintains the caches of [`HugeTlb`](super::HugeTlb) and [`DmaHeap`](super::DmaHeap) memory |
 //! |---|---|
@@ -7,10 +8,11 @@
 //! | others | nobody: armv7 has no such instruction outside the kernel, so the memory is refused on a non-coherent port |
 //!
 //! # References
-//! - Arm Architecture Reference Manual for A-profile (DDI 0487): `DC CVAC`, `DC CIVAC`, `DC IVAC`, `CTR_EL0`, `SCTLR_EL1`
-//!   (fields UCI and UCT), and "Ordering and completion of data and instruction cache instructions".
-//! - Linux `arch/arm64/include/asm/sysreg.h`: `INIT_SCTLR_EL1_MMU_ON` holds `SCTLR_EL1_UCI` and `SCTLR_EL1_UCT`;
-//!   `arch/arm64/mm/dma-mapping.c`: what the kernel's own DMA API does.
+//! - Arm Architecture Reference Manual for A-profile (DDI 0487): `DC CVAC`, `DC CIVAC`, `DC IVAC`,
+//!   `CTR_EL0`, `SCTLR_EL1` (fields UCI and UCT), and "Ordering and completion of data and
+//!   instruction cache instructions".
+//! - Linux `arch/arm64/include/asm/sysreg.h`: `INIT_SCTLR_EL1_MMU_ON` holds `SCTLR_EL1_UCI` and
+//!   `SCTLR_EL1_UCT`; `arch/arm64/mm/dma-mapping.c`: what the kernel's own DMA API does.
 #![cfg_attr(
     target_arch = "aarch64",
     allow(unsafe_code, reason = "dc cvac, dc civac, dsb and mrs ctr_el0 are instructions that no safe function has")
@@ -25,7 +27,8 @@ use memmap2::MmapRaw;
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
 const INSTALL: &str = "use u-dma-buf, whose module maintains the caches that user space cannot on this CPU";
 
-/// What one sync call covers, for memory that only this file maintains. Ask once and keep the answer.
+/// What one sync call covers, for memory that only this file maintains. Ask once and keep the
+/// answer.
 pub(crate) fn scope() -> SyncScope {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     return SyncScope::Coherent;
@@ -49,15 +52,17 @@ pub(crate) fn granule() -> Align {
     return Align::LINE;
 }
 
-/// What is known of the memory's coherency without asking a kernel driver: on a PC all of it is coherent. On ARM that is
-/// the port's property, and nothing is known of the memory.
+/// What is known of the memory's coherency without asking a kernel driver: on a PC all of it is
+/// coherent. On ARM that is the port's property, and nothing is known of the memory.
 pub(crate) const COHERENT: Option<bool> = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { Some(true) } else { None };
 
-/// Hands bytes `range` of `map` to a device that does not snoop: cleans the lines to the point of coherency.
+/// Hands bytes `range` of `map` to a device that does not snoop: cleans the lines to the point of
+/// coherency.
 ///
-/// Clean is right for every direction, and what the kernel does too (`arch_sync_dma_for_device`): the device reads what
-/// the CPU wrote, and no dirty line is left that could be evicted over what the device writes. Lines that stay behind
-/// clean and stale are [`for_cpu`]'s business. A line that a neighbour shares is written back as it is: no byte changes.
+/// Clean is right for every direction, and what the kernel does too (`arch_sync_dma_for_device`):
+/// the device reads what the CPU wrote, and no dirty line is left that could be evicted over what
+/// the device writes. Lines that stay behind clean and stale are [`for_cpu`]'s business. A line
+/// that a neighbour shares is written back as it is: no byte changes.
 ///
 /// # Errors
 /// [`Error::OutOfRange`]; [`Error::CannotSync`] on an architecture where nobody can.
@@ -69,12 +74,14 @@ pub(crate) fn for_device(map: &MmapRaw, range: Range<usize>, direction: Directio
     possible()
 }
 
-/// Takes bytes `range` of `map` back: the CPU's next read fetches what the device wrote. Nothing to do where it only read.
+/// Takes bytes `range` of `map` back: the CPU's next read fetches what the device wrote. Nothing to
+/// do where it only read.
 ///
-/// EL0 has no pure invalidate (`dc ivac` traps, it could throw away the kernel's data), so this is `dc civac`, clean and
-/// invalidate. That is right here because every line that the CPU holds is clean: [`for_device`] cleaned it, and since
-/// then nobody wrote through the CPU, for device-owned memory has no view. What the CPU may have fetched meanwhile,
-/// speculatively, is clean too. So the clean half writes back nothing, and the device's bytes survive.
+/// EL0 has no pure invalidate (`dc ivac` traps, it could throw away the kernel's data), so this is
+/// `dc civac`, clean and invalidate. That is right here because every line that the CPU holds is
+/// clean: [`for_device`] cleaned it, and since then nobody wrote through the CPU, for device-owned
+/// memory has no view. What the CPU may have fetched meanwhile, speculatively, is clean too. So the
+/// clean half writes back nothing, and the device's bytes survive.
 ///
 /// # Errors
 /// As [`for_device`].
@@ -103,7 +110,8 @@ const fn possible() -> Result<(), Error> {
     Ok(())
 }
 
-/// A region does not ask for a sync under [`SyncScope::None`]; whoever does all the same must not believe that it was done.
+/// A region does not ask for a sync under [`SyncScope::None`]; whoever does all the same must not
+/// believe that it was done.
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
 const fn possible() -> Result<(), Error> {
     Err(Error::CannotSync { port: "(any that does not snoop)", install: INSTALL })
@@ -120,12 +128,14 @@ mod lines {
     /// (`cache_line_size_of_cpu` in `arch/arm64/include/asm/cache.h`: `ARCH_DMA_MINALIGN`).
     const UNKNOWN_GRANULE_BYTES: usize = 128;
 
-    /// The smallest line of any data cache: CTR_EL0.DminLine, bits 19:16, is log2 of its words of 4 bytes.
+    /// The smallest line of any data cache: CTR_EL0.DminLine, bits 19:16, is log2 of its words of 4
+    /// bytes.
     pub(crate) fn line_bytes(ctr_el0: u64) -> usize {
         4 << ((ctr_el0 >> 16) & 0xF)
     }
 
-    /// What two owners may not share: the cache write-back granule CTR_EL0.CWG, bits 27:24, in the same unit; 0 says nothing.
+    /// What two owners may not share: the cache write-back granule CTR_EL0.CWG, bits 27:24, in the
+    /// same unit; 0 says nothing.
     pub(crate) fn granule(ctr_el0: u64) -> Align {
         let granule_bytes = match (ctr_el0 >> 24) & 0xF {
             0 => UNKNOWN_GRANULE_BYTES,
@@ -189,33 +199,40 @@ mod el0 {
     /// `CTR_EL0`, the cache type register (DDI 0487).
     pub(crate) fn cache_type() -> u64 {
         let value;
-        // SAFETY: 1. EL0 may read CTR_EL0: Linux sets SCTLR_EL1.UCT, and where an erratum or unlike cores forbid that, it
-        // traps the read and answers with the value that is safe on every core (`ctr_read_handler`).
+        // SAFETY: 1. EL0 may read CTR_EL0: Linux sets SCTLR_EL1.UCT, and where an erratum or unlike
+        // cores forbid that, it traps the read and answers with the value that is safe on every
+        // core (`ctr_read_handler`).
         // 2. Reading it changes nothing.
         unsafe { asm!("mrs {}, ctr_el0", out(reg) value, options(nomem, nostack, preserves_flags)) };
         value
     }
 
-    /// `dc cvac` on every line of `range`; returns when memory has the bytes. The caller has checked `range`.
+    /// `dc cvac` on every line of `range`; returns when memory has the bytes. The caller has
+    /// checked `range`.
     pub(crate) fn clean(map: &MmapRaw, range: Range<usize>) {
         for line in lines::of(map.as_ptr().addr(), range, lines::line_bytes(cache_type())) {
-            // SAFETY: 1. EL0 may run `dc cvac`: Linux sets SCTLR_EL1.UCI, and where an erratum of the Cortex-A53 forbids
-            // that, it traps and runs `dc civac` instead (`user_cache_maint_handler`).
-            // 2. `line` holds a byte of `map`, which is mapped readable and writable while it is borrowed: no fault.
-            // 3. A clean changes no byte that the CPU can see. Not `nomem`: no earlier store may move below it.
+            // SAFETY: 1. EL0 may run `dc cvac`: Linux sets SCTLR_EL1.UCI, and where an erratum of
+            // the Cortex-A53 forbids that, it traps and runs `dc civac` instead
+            // (`user_cache_maint_handler`).
+            // 2. `line` holds a byte of `map`, which is mapped readable and writable while it is
+            //    borrowed: no fault.
+            // 3. A clean changes no byte that the CPU can see. Not `nomem`: no earlier store may
+            //    move below it.
             unsafe { asm!("dc cvac, {}", in(reg) line, options(nostack, preserves_flags)) };
         }
         barrier();
     }
 
-    /// `dc civac` on every line of `range`; returns when no cache holds any of them. The caller has checked `range`.
+    /// `dc civac` on every line of `range`; returns when no cache holds any of them. The caller has
+    /// checked `range`.
     pub(crate) fn clean_invalidate(map: &MmapRaw, range: Range<usize>) {
-        // What told the CPU that the device is done was a load, which a `dc` may overtake (DDI 0487, "Ordering and
-        // completion").
+        // What told the CPU that the device is done was a load, which a `dc` may overtake (DDI
+        // 0487, "Ordering and completion").
         barrier();
         for line in lines::of(map.as_ptr().addr(), range, lines::line_bytes(cache_type())) {
             // SAFETY: 1. and 2. as in `clean`; `dc civac` is under SCTLR_EL1.UCI as well.
-            // 3. It writes back before it throws away: no store of anybody is lost. Not `nomem`: no later load may move
+            // 3. It writes back before it throws away: no store of anybody is lost. Not `nomem`: no
+            //    later load may move
             // above it.
             unsafe { asm!("dc civac, {}", in(reg) line, options(nostack, preserves_flags)) };
         }
@@ -224,7 +241,8 @@ mod el0 {
 
     /// Waits for the maintenance to be done, for every master: `dsb sy`.
     fn barrier() {
-        // SAFETY: a barrier touches no memory and no register. Not `nomem`: accesses stay on their side of it.
+        // SAFETY: a barrier touches no memory and no register. Not `nomem`: accesses stay on their
+        // side of it.
         unsafe { asm!("dsb sy", options(nostack, preserves_flags)) };
     }
 }

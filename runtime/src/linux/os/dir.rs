@@ -3,8 +3,9 @@
 use super::fd::Fd;
 use crate::types::Error;
 
-/// Where a name's length and its letters are in an entry (`struct linux_dirent64`, man 2 getdents): after an inode and an offset of
-/// 8 bytes each, 2 bytes of the entry's length, 1 of its type, then the name with a NUL.
+/// Where a name's length and its letters are in an entry (`struct linux_dirent64`, man 2 getdents):
+/// after an inode and an offset of 8 bytes each, 2 bytes of the entry's length, 1 of its type, then
+/// the name with a NUL.
 const LENGTH_AT: usize = 16;
 const NAME_AT: usize = 19;
 
@@ -12,14 +13,16 @@ const NAME_AT: usize = 19;
 #[repr(align(8))]
 struct Buffer([u8; 2_048]);
 
-/// Calls to the end of a directory. The longest that is read here has a link for each PCI function, 32 bytes each: 64 calls are
-/// 4,096 functions, and a PC has some tens.
+/// Calls to the end of a directory. The longest that is read here has a link for each PCI function,
+/// 32 bytes each: 64 calls are 4,096 functions, and a PC has some tens.
 const MAX_CALLS: u32 = 64;
 
-/// Gives `each` every name in `folder` that is text, but for `.` and `..`, in the kernel's order. `name` is the folder's, for errors.
+/// Gives `each` every name in `folder` that is text, but for `.` and `..`, in the kernel's order.
+/// `name` is the folder's, for errors.
 ///
 /// # Errors
-/// What `each` says, at once; [`Error::AttributeUnreadable`]; [`Error::AttributeNonsense`] where the directory does not end.
+/// What `each` says, at once; [`Error::AttributeUnreadable`]; [`Error::AttributeNonsense`] where
+/// the directory does not end.
 pub(crate) fn each_name(folder: &Fd, name: &'static str, mut each: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
     let mut buffer = Buffer([0; 2_048]);
     for _ in 0..MAX_CALLS {

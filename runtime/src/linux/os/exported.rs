@@ -4,10 +4,12 @@ use crate::linux::os::fd::Fd;
 use crate::types::Error;
 use crate::types::platform::{AsFd, BorrowedFd};
 
-/// A descriptor of a dma-buf that holds a region's memory, for another importer: V4L2, DRM, an NPU's driver. It owns the descriptor and
-/// closes it when it is dropped; the pages live as long as the last descriptor of them.
+/// A descriptor of a dma-buf that holds a region's memory, for another importer: V4L2, DRM, an
+/// NPU's driver. It owns the descriptor and closes it when it is dropped; the pages live as long as
+/// the last descriptor of them.
 ///
-/// Whoever imports it may write into all of the memory: what must hold then is [`Region::export`](crate::Region::export)'s contract.
+/// Whoever imports it may write into all of the memory: what must hold then is
+/// [`Region::export`](crate::Region::export)'s contract.
 #[derive(Debug)]
 pub struct ExportedFd(Fd);
 

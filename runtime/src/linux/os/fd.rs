@@ -1,7 +1,8 @@
 //! Paths of bounded length, and the file descriptors that they open.
 //!
-//! `std`'s `CString`, `PathBuf` and `File` allocate or need a type of `std` by name, and this crate has neither a heap nor
-//! `std`. So a path is built in place, and a descriptor is a number that closes itself.
+//! `std`'s `CString`, `PathBuf` and `File` allocate or need a type of `std` by name, and this crate
+//! has neither a heap nor `std`. So a path is built in place, and a descriptor is a number that
+//! closes itself.
 #![allow(unsafe_code, reason = "the few system calls on a descriptor; every other file here calls these")]
 
 use crate::types::Error;
@@ -9,11 +10,12 @@ use crate::types::platform::{AsFd, BorrowedFd};
 use core::ffi::{CStr, c_int};
 use nix::{errno::Errno, libc};
 
-/// The longest name of a device or a heap: a char device's is 64 bytes with its NUL, and so is a CMA area's (`CMA_MAX_NAME`,
-/// Linux `include/linux/cma.h`), whose name its heap has.
+/// The longest name of a device or a heap: a char device's is 64 bytes with its NUL, and so is a
+/// CMA area's (`CMA_MAX_NAME`, Linux `include/linux/cma.h`), whose name its heap has.
 pub(crate) const NAME_MAX_BYTES: usize = 63;
 
-/// The longest path, with its NUL: `/sys/class/u-dma-buf/` + 63, or a temporary directory's root + as much, and room to spare.
+/// The longest path, with its NUL: `/sys/class/u-dma-buf/` + 63, or a temporary directory's root +
+/// as much, and room to spare.
 const PATH_MAX_BYTES: usize = 256;
 
 /// Refuses what is not the name of one file directly inside a directory.
@@ -91,7 +93,8 @@ impl Fd {
     }
 
     fn open_from(directory: c_int, path: &CStr, flags: c_int) -> Result<Self, i32> {
-        // SAFETY: `path` is a NUL-terminated string that outlives the call. Without O_CREAT and O_TMPFILE no mode is read.
+        // SAFETY: `path` is a NUL-terminated string that outlives the call. Without O_CREAT and
+        // O_TMPFILE no mode is read.
         let fd = unsafe { libc::openat(directory, path.as_ptr(), (flags & !(libc::O_CREAT | libc::O_TMPFILE)) | libc::O_CLOEXEC) };
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
@@ -101,7 +104,8 @@ impl Fd {
     /// # Errors
     /// The errno of `fcntl(2)`.
     pub(crate) fn duplicate(raw: c_int) -> Result<Self, i32> {
-        // SAFETY: the call takes no pointer; where it succeeds, the new descriptor is nobody else's.
+        // SAFETY: the call takes no pointer; where it succeeds, the new descriptor is nobody
+        // else's.
         let fd = unsafe { libc::fcntl(raw, libc::F_DUPFD_CLOEXEC, 0) };
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
@@ -131,7 +135,8 @@ impl Fd {
     /// # Errors
     /// The errno of `pread(2)`.
     pub(crate) fn read_start(&self, buffer: &mut [u8]) -> Result<usize, i32> {
-        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written into it.
+        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written
+        // into it.
         let count = unsafe { libc::pread(self.raw, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         usize::try_from(count).map_err(|_| Errno::last_raw())
     }
@@ -141,7 +146,8 @@ impl Fd {
     /// # Errors
     /// The errno of `readlinkat(2)`.
     pub(crate) fn read_link<'b>(&self, name: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], i32> {
-        // SAFETY: `name` is NUL-terminated and outlives the call; the buffer's own length bounds what is written into it.
+        // SAFETY: `name` is NUL-terminated and outlives the call; the buffer's own length bounds
+        // what is written into it.
         let count = unsafe { libc::readlinkat(self.raw, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
         usize::try_from(count).map(|count| buffer.get(..count).unwrap_or(&[])).map_err(|_| Errno::last_raw())
     }
@@ -165,12 +171,14 @@ impl Fd {
     /// # Errors
     /// The errno of `write(2)`; EIO where fewer were taken.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), i32> {
-        // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length bounds that.
+        // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length
+        // bounds that.
         let count = unsafe { libc::write(self.raw, bytes.as_ptr().cast(), bytes.len()) };
         if count < 0 { Err(Errno::last_raw()) } else { written(count, bytes) }
     }
 
-    /// Reads 2 bytes at `offset_bytes`: a word of a PCI function's configuration space, which is little-endian.
+    /// Reads 2 bytes at `offset_bytes`: a word of a PCI function's configuration space, which is
+    /// little-endian.
     ///
     /// # Errors
     /// The errno of `pread(2)`; EIO where fewer come.
@@ -195,8 +203,8 @@ impl Fd {
         if count < 0 { Err(Errno::last_raw()) } else { written(count, &bytes) }
     }
 
-    /// Another descriptor of the same open file: it shares its position, its flags and its lock, which is held until the last of
-    /// them is closed.
+    /// Another descriptor of the same open file: it shares its position, its flags and its lock,
+    /// which is held until the last of them is closed.
     ///
     /// # Errors
     /// The errno of `fcntl(2)`.
@@ -204,28 +212,33 @@ impl Fd {
         Self::duplicate(self.raw)
     }
 
-    /// Fills `buffer` with the next entries of this directory, as the kernel lays them out, and says how many bytes they have; 0
-    /// where there are no more.
+    /// Fills `buffer` with the next entries of this directory, as the kernel lays them out, and
+    /// says how many bytes they have; 0 where there are no more.
     ///
     /// # Errors
     /// The errno of `getdents64(2)`.
     pub(crate) fn next_entries(&self, buffer: &mut [u8]) -> Result<usize, i32> {
-        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written into it.
+        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written
+        // into it.
         let count = unsafe { libc::syscall(libc::SYS_getdents64, self.raw, buffer.as_mut_ptr(), buffer.len()) };
         usize::try_from(count).map_err(|_| Errno::last_raw())
     }
 
-    /// Waits until there is something to read, at most for `timeout_us`. A signal ends the wait early.
+    /// Waits until there is something to read, at most for `timeout_us`. A signal ends the wait
+    /// early.
     ///
     /// # Errors
-    /// The errno of `ppoll(2)`; EIO where the file says that it is broken: a UIO device without an interrupt, or one that is gone,
-    /// says so beside everything else (`uio_poll` in Linux `drivers/uio/uio.c`).
+    /// The errno of `ppoll(2)`; EIO where the file says that it is broken: a UIO device without an
+    /// interrupt, or one that is gone, says so beside everything else (`uio_poll` in Linux
+    /// `drivers/uio/uio.c`).
     pub(crate) fn wait_readable(&self, timeout_us: u32) -> Result<bool, i32> {
         let mut file = libc::pollfd { fd: self.raw, events: libc::POLLIN, revents: 0 };
-        // Both parts fit the smallest types that any Linux has for them: at most 4,294 s and less than 10^9 ns.
+        // Both parts fit the smallest types that any Linux has for them: at most 4,294 s and less
+        // than 10^9 ns.
         #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "the fields' types differ from one target to another")]
         let timeout = libc::timespec { tv_sec: (timeout_us / 1_000_000) as _, tv_nsec: (timeout_us % 1_000_000 * 1_000) as _ };
-        // SAFETY: one `pollfd`, borrowed for the call; the time is only read; no signal mask is given.
+        // SAFETY: one `pollfd`, borrowed for the call; the time is only read; no signal mask is
+        // given.
         let count = unsafe { libc::ppoll(&raw mut file, 1, &raw const timeout, core::ptr::null()) };
         match count {
             count if count < 0 && Errno::last() == Errno::EINTR => Ok(false),
@@ -236,10 +249,12 @@ impl Fd {
         }
     }
 
-    /// Takes the file's exclusive advisory lock, without waiting. It is held until the descriptor is closed.
+    /// Takes the file's exclusive advisory lock, without waiting. It is held until the descriptor
+    /// is closed.
     ///
     /// # Errors
-    /// The errno of `flock(2)`; `EWOULDBLOCK` where another descriptor holds it, of this process or of another.
+    /// The errno of `flock(2)`; `EWOULDBLOCK` where another descriptor holds it, of this process or
+    /// of another.
     pub(crate) fn try_lock(&self) -> Result<(), i32> {
         // SAFETY: the call takes no pointer.
         if unsafe { libc::flock(self.raw, libc::LOCK_EX | libc::LOCK_NB) } == 0 { Ok(()) } else { Err(Errno::last_raw()) }
@@ -264,8 +279,8 @@ impl Drop for Fd {
         if self.owner.is_some() {
             return;
         }
-        // SAFETY: `self` owns the descriptor, `open_from` made it, and nothing uses it after this. An error changes nothing:
-        // Linux releases the descriptor before it can report one.
+        // SAFETY: `self` owns the descriptor, `open_from` made it, and nothing uses it after this.
+        // An error changes nothing: Linux releases the descriptor before it can report one.
         unsafe { libc::close(self.raw) };
     }
 }

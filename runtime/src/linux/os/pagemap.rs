@@ -1,7 +1,8 @@
-//! Where the kernel put a page: `/proc/self/pagemap`, one 64-bit entry for each virtual page, read without the heap.
+//! Where the kernel put a page: `/proc/self/pagemap`, one 64-bit entry for each virtual page, read
+//! without the heap.
 //!
-//! An entry has the page's frame number in bits 0 to 54 and "present" in bit 63. Two entries look like no address and
-//! mean different things, so they are told apart here:
+//! An entry has the page's frame number in bits 0 to 54 and "present" in bit 63. Two entries look
+//! like no address and mean different things, so they are told apart here:
 //!
 //! | present | frame | what it is |
 //! |---|---|---|
@@ -10,8 +11,9 @@
 //! | 0 | any | [`Frame::Absent`]: not faulted in, swapped, or a PFN mapping, which the walk skips (a dma-heap since Linux 6.9) |
 //!
 //! # References
-//! Linux `Documentation/admin-guide/mm/pagemap.rst` (the bits; "Starting with 4.2 the PFN field is zeroed if the user does
-//! not have CAP_SYS_ADMIN"); `fs/proc/task_mmu.c` (`pagemap_read`); `mm/pagewalk.c` (`walk_page_test`: VM_PFNMAP is a hole).
+//! Linux `Documentation/admin-guide/mm/pagemap.rst` (the bits; "Starting with 4.2 the PFN field is
+//! zeroed if the user does not have CAP_SYS_ADMIN"); `fs/proc/task_mmu.c` (`pagemap_read`);
+//! `mm/pagewalk.c` (`walk_page_test`: VM_PFNMAP is a hole).
 
 use crate::mem::backend::Segment;
 use crate::types::{Error, PhysAddr};
@@ -28,7 +30,8 @@ const NAME: &str = "/proc/self/pagemap";
 const PRESENT: u64 = 1 << 63;
 const FRAME_MASK: u64 = (1 << 55) - 1;
 const ENTRY_BYTES: u64 = size_of::<u64>() as u64;
-/// Entries read by one system call: 512 bytes of stack, and a 64 MiB block of 4 KiB pages takes 256 calls.
+/// Entries read by one system call: 512 bytes of stack, and a 64 MiB block of 4 KiB pages takes 256
+/// calls.
 const BATCH: usize = 64;
 
 /// What one entry says.
@@ -62,17 +65,20 @@ pub(crate) fn page_bytes() -> Result<usize, Error> {
 
 /// Reads the entries of consecutive virtual pages; page number = virtual address / page size.
 ///
-/// The file is opened for each call: a held descriptor would show another process's pages after a fork.
+/// The file is opened for each call: a held descriptor would show another process's pages after a
+/// fork.
 ///
 /// # Errors
 /// [`Error::AttributeMissing`]: a kernel without CONFIG_PROC_PAGE_MONITOR, or no `/proc`. [`Error::AttributeUnreadable`]:
-/// a process that changed its user (prctl(2), PR_SET_DUMPABLE). [`Error::AttributeNonsense`]: fewer entries than pages.
+/// a process that changed its user (prctl(2), PR_SET_DUMPABLE). [`Error::AttributeNonsense`]: fewer
+/// entries than pages.
 pub(crate) fn read(first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
     let unreadable = |errno: Errno| match errno {
         Errno::ENOENT => Error::AttributeMissing { name: NAME },
         errno => Error::AttributeUnreadable { name: NAME, errno: errno as i32 },
     };
-    // On armv7 off_t has 32 bits: the last page of a 32-bit address space is at byte 2^20 * 8, far below its end.
+    // On armv7 off_t has 32 bits: the last page of a 32-bit address space is at byte 2^20 * 8, far
+    // below its end.
     let offset = first_page.checked_mul(ENTRY_BYTES).and_then(|offset| off_t::try_from(offset).ok());
     let offset = offset.ok_or_else(|| unreadable(Errno::EOVERFLOW))?;
     let file = open(NAME, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(unreadable)?;
@@ -81,12 +87,14 @@ pub(crate) fn read(first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
     if done_bytes == need_bytes { Ok(()) } else { Err(Error::AttributeNonsense { name: NAME, value: done_bytes as u64 }) }
 }
 
-/// The contiguous run that begins at byte `offset_bytes` of `block`: as long as each unit lies just behind the one before.
+/// The contiguous run that begins at byte `offset_bytes` of `block`: as long as each unit lies just
+/// behind the one before.
 ///
 /// `read` is [`read`], or a stand-in for it.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] at or past the end; [`Error::PagemapHidden`]; the block's `absent`; whatever `read` returns.
+/// [`Error::OutOfRange`] at or past the end; [`Error::PagemapHidden`]; the block's `absent`;
+/// whatever `read` returns.
 pub(crate) fn run(
     block: &Block,
     offset_bytes: usize,
@@ -101,7 +109,8 @@ pub(crate) fn run(
     let mut entries = [0; BATCH];
     let mut addr = None;
     let mut next = 0;
-    // INVARIANT: start grows by unit_bytes for each entry, so there are at most len_bytes / unit_bytes rounds.
+    // INVARIANT: start grows by unit_bytes for each entry, so there are at most len_bytes /
+    // unit_bytes rounds.
     while start < len_bytes {
         let pages = if unit_bytes == page_bytes { (len_bytes - start).div_ceil(page_bytes).min(BATCH) } else { 1 };
         let (batch, _) = entries.split_at_mut_checked(pages).unwrap_or_default();
@@ -128,7 +137,8 @@ pub(crate) fn run(
     Ok(Segment { addr, len_bytes: len_bytes - offset_bytes })
 }
 
-/// Is this process shown frames at all? One page of its stack is looked up, which is not the one at address 0 that is asked about.
+/// Is this process shown frames at all? One page of its stack is looked up, which is not the one at
+/// address 0 that is asked about.
 fn shows_frames(page_bytes: usize, read: &mut impl FnMut(u64, &mut [u64]) -> Result<(), Error>) -> bool {
     let (here, mut entry) = (0_u8, [0]);
     let page = (&raw const here).addr() / page_bytes;
@@ -164,7 +174,8 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    /// Where a block's first page lies when its entry says frame 0, and every other page's says `elsewhere`.
+    /// Where a block's first page lies when its entry says frame 0, and every other page's says
+    /// `elsewhere`.
     fn first_frame_is_zero(elsewhere: u64) -> Result<PhysAddr, Error> {
         let absent = Error::NoAddress { install: "" };
         let block = Block { cpu: 7 * PAGE, len_bytes: 4096, page_bytes: 4096, unit_bytes: 4096, absent };

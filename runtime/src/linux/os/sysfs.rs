@@ -9,11 +9,13 @@ use nix::libc::{EINTR, ENOENT, O_NOCTTY, O_NONBLOCK, O_RDONLY, c_int};
 /// tree that somebody else may write to, hangs nobody.
 pub(crate) const ATTRIBUTE: c_int = O_NONBLOCK | O_NOCTTY;
 
-/// The longest text that a number has is 20 digits and a newline, or `0x` and 16 digits; this leaves room to see excess.
+/// The longest text that a number has is 20 digits and a newline, or `0x` and 16 digits; this
+/// leaves room to see excess.
 const TEXT_MAX_BYTES: usize = 64;
 
-/// A driver's handlers may wait for a mutex interruptibly, so a signal can end them with EINTR before they did anything.
-/// More than this many signals during one call of a few microseconds is a storm that a retry does not cure.
+/// A driver's handlers may wait for a mutex interruptibly, so a signal can end them with EINTR
+/// before they did anything. More than this many signals during one call of a few microseconds is a
+/// storm that a retry does not cure.
 const EINTR_TRIES: u32 = 16;
 
 /// The number that the attribute holds, or `None` where there is no such attribute in `folder`.

@@ -1,5 +1,5 @@
-//! What VFIO's ioctls take and give: `include/uapi/linux/vfio.h` of Linux 6.12, whose layouts do not change (each struct says
-//! its own size, and grows only at its end).
+//! What VFIO's ioctls take and give: `include/uapi/linux/vfio.h` of Linux 6.12, whose layouts do
+//! not change (each struct says its own size, and grows only at its end).
 
 use core::{ffi::c_int, mem::offset_of};
 use nix::sys::ioctl::ioctl_num_type;
@@ -285,7 +285,8 @@ pub(super) const fn size_of_u32<T>() -> u32 {
     size_of::<T>() as u32
 }
 
-// The header's sizes, offsets and request codes, spelled out: a change that would change the ABI does not compile.
+// The header's sizes, offsets and request codes, spelled out: a change that would change the ABI
+// does not compile.
 const _: () = {
     assert!(size_of::<GroupStatus>() == 8 && size_of::<DeviceInfo>() == 16 && size_of::<IrqInfo>() == 16);
     assert!(offset_of!(RegionInfo, size) == 16 && offset_of!(RegionInfo, offset) == 24 && offset_of!(RegionInfo, caps) == 32);

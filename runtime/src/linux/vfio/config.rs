@@ -1,4 +1,5 @@
-//! The function's PCI configuration space, through the device's file: bus mastering, and whether it may ask not to be snooped.
+//! The function's PCI configuration space, through the device's file: bus mastering, and whether it
+//! may ask not to be snooped.
 
 use super::{
     abi::{self, RegionInfo},
@@ -17,10 +18,12 @@ const HAS_CAPABILITIES: u16 = 1 << 4;
 /// 6.7: where the list begins, and the most capabilities that 192 bytes hold.
 const CAPABILITIES: u64 = 0x34;
 const MAX_CAPABILITIES: u32 = 48;
-/// PCI Express Base Specification 5.0, 7.5.3: the PCI Express capability, and its device control register.
+/// PCI Express Base Specification 5.0, 7.5.3: the PCI Express capability, and its device control
+/// register.
 const EXPRESS: u8 = 0x10;
 const DEVICE_CONTROL: u64 = 0x08;
-/// 7.5.3.4, "Enable No Snoop": while it is clear, the function sets the No Snoop attribute in none of its requests.
+/// 7.5.3.4, "Enable No Snoop": while it is clear, the function sets the No Snoop attribute in none
+/// of its requests.
 const ENABLE_NO_SNOOP: u16 = 1 << 11;
 
 const COMMAND_NAME: &str = "the PCI command register";
@@ -45,8 +48,9 @@ impl Config {
 
     /// Lets the function answer for its registers, and lets it master the bus or not.
     ///
-    /// It reads the register back. With bus mastering off, nothing that the function wrote before is under way any more then: a
-    /// read's answer does not overtake posted writes (PCI Express Base Specification 5.0, 2.4.1).
+    /// It reads the register back. With bus mastering off, nothing that the function wrote before
+    /// is under way any more then: a read's answer does not overtake posted writes (PCI Express
+    /// Base Specification 5.0, 2.4.1).
     ///
     /// # Errors
     /// [`Error::Os`]; [`Error::AttributeNonsense`] where the bits do not stay as they were written.
@@ -61,7 +65,8 @@ impl Config {
         Err(Error::AttributeNonsense { name: COMMAND_NAME, value: found.into() })
     }
 
-    /// Forbids the function to ask that caches be left out. Functions without PCI Express have no such wish to express.
+    /// Forbids the function to ask that caches be left out. Functions without PCI Express have no
+    /// such wish to express.
     ///
     /// # Errors
     /// [`Error::Os`]; [`Error::Unsuitable`] where the function keeps the bit.

@@ -25,16 +25,17 @@ use nix::errno::Errno;
 /// The last BAR of a PCI function.
 const LAST_BAR: u8 = 5;
 
-/// One BAR's registers, one interrupt, and the port: a device for a driver. There is one at a time for each [`Vfio`], which it
-/// borrows; dropping it turns bus mastering and the interrupt off.
+/// One BAR's registers, one interrupt, and the port: a device for a driver. There is one at a time
+/// for each [`Vfio`], which it borrows; dropping it turns bus mastering and the interrupt off.
 ///
-/// No port is claimed: what its master can reach is what the kernel mapped for it, at the addresses of this address space's bus, and the IOMMU
-/// refuses everything else. So a wrong address written into a register harms memory of this `Vfio` at most, and nothing of
-/// anybody else's. (That a driver writes right ones is still its own promise: [`Mmio::write32`].
-/// And which core this is, is claimed where its driver is made.)
+/// No port is claimed: what its master can reach is what the kernel mapped for it, at the addresses
+/// of this address space's bus, and the IOMMU refuses everything else. So a wrong address written
+/// into a register harms memory of this `Vfio` at most, and nothing of anybody else's. (That a
+/// driver writes right ones is still its own promise: [`Mmio::write32`]. And which core this is, is
+/// claimed where its driver is made.)
 ///
-/// Registers and the whole BAR are the device's own. Where the MSI-X table lies in the BAR, it is in the window too: leave it to the
-/// kernel.
+/// Registers and the whole BAR are the device's own. Where the MSI-X table lies in the BAR, it is
+/// in the window too: leave it to the kernel.
 pub struct VfioDevice<'v> {
     vfio: &'v Vfio,
     window: MmioWindow,
@@ -45,13 +46,13 @@ pub struct VfioDevice<'v> {
 }
 
 impl<'v> VfioDevice<'v> {
-    /// The registers of BAR number `bar`, and `interrupt`. The device is reset first, so that nothing is left of who used it before,
-    /// and then may master the bus.
+    /// The registers of BAR number `bar`, and `interrupt`. The device is reset first, so that
+    /// nothing is left of who used it before, and then may master the bus.
     ///
     /// # Errors
-    /// - [`Error::Argument`]: there is no such BAR. [`Error::Unsuitable`]: it cannot be mapped whole (I/O ports, a size below a page,
-    ///   parts that the kernel keeps), the device has no such interrupt, or the kernel cannot reset it
-    ///   ([`open_unreset`](Self::open_unreset)).
+    /// - [`Error::Argument`]: there is no such BAR. [`Error::Unsuitable`]: it cannot be mapped
+    ///   whole (I/O ports, a size below a page, parts that the kernel keeps), the device has no
+    ///   such interrupt, or the kernel cannot reset it ([`open_unreset`](Self::open_unreset)).
     /// - [`Error::Busy`]: this `Vfio` has a device already, or had one that was forgotten.
     /// - [`Error::Os`], [`Error::AttributeNonsense`]: what the kernel says.
     #[cfg_attr(feature = "audit", track_caller)]
@@ -62,15 +63,16 @@ impl<'v> VfioDevice<'v> {
         Ok(this)
     }
 
-    /// As [`open`](Self::open), for a device that the kernel cannot reset: `quiesce` brings it to rest by its registers, while it may
-    /// not master the bus.
+    /// As [`open`](Self::open), for a device that the kernel cannot reset: `quiesce` brings it to
+    /// rest by its registers, while it may not master the bus.
     ///
     /// # Errors
     /// As [`open`](Self::open), and what `quiesce` says.
     ///
     /// # Safety
-    /// When `quiesce` has returned `Ok`, the device does no DMA of its own accord: nothing of an earlier user's is pending in it that
-    /// would begin or go on once it may master the bus. It would go to the addresses of memory that this program takes for its own.
+    /// When `quiesce` has returned `Ok`, the device does no DMA of its own accord: nothing of an
+    /// earlier user's is pending in it that would begin or go on once it may master the bus. It
+    /// would go to the addresses of memory that this program takes for its own.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn open_unreset(
         vfio: &'v Vfio,
@@ -90,10 +92,11 @@ impl<'v> VfioDevice<'v> {
         self.signal.kind
     }
 
-    /// The eventfd of the interrupt, to wait on together with other files; `None` where there is none, and for [`Interrupt::Intx`]:
-    /// VFIO masks the line when it comes, and only a wait of this device's unmasks it. Borrowed: valid while this value lives, never
-    /// to be closed. It is readable when the interrupt came and nobody has waited for it since, or read its 8 bytes: read them
-    /// before the next sleep.
+    /// The eventfd of the interrupt, to wait on together with other files; `None` where there is
+    /// none, and for [`Interrupt::Intx`]: VFIO masks the line when it comes, and only a wait of
+    /// this device's unmasks it. Borrowed: valid while this value lives, never to be closed. It is
+    /// readable when the interrupt came and nobody has waited for it since, or read its 8 bytes:
+    /// read them before the next sleep.
     #[must_use]
     pub fn raw_fd(&self) -> Option<i32> {
         if self.signal.kind == Interrupt::Intx {
@@ -119,9 +122,10 @@ impl<'v> VfioDevice<'v> {
         let (base, len_bytes) = (map.as_mut_ptr().cast::<u32>(), map.len());
         // SAFETY: `registers` checked that the mapping is not at address 0.
         let base = unsafe { NonNull::new_unchecked(base) };
-        // SAFETY: 1. A mapping begins at a page; it has `len_bytes` bytes, readable and writable, of one device's registers
-        // (VfioKernel, 1), and lives in `_bar` as long as the window, never remapped. 2. Nobody else writes them: the kernel gives
-        // the device to one user, and `taken` gives its registers to one value.
+        // SAFETY: 1. A mapping begins at a page; it has `len_bytes` bytes, readable and writable,
+        // of one device's registers (VfioKernel, 1), and lives in `_bar` as long as the window,
+        // never remapped. 2. Nobody else writes them: the kernel gives the device to one user, and
+        // `taken` gives its registers to one value.
         let window = unsafe { MmioWindow::new(base, len_bytes) };
         trace::happened(Event::MapRegisters { len_bytes }, Site::here());
         Ok(Self { vfio, window, signal, port: vfio.port(), _bar: map })
@@ -140,7 +144,8 @@ fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     }
     let caps = Capabilities { words: &info.caps, at_bytes: core::mem::offset_of!(RegionInfo, caps) };
     let first = if info.flags & RegionInfo::CAPS == 0 { 0 } else { info.cap_offset };
-    // With more capabilities than there is room for, the kernel names none: nobody knows then whether parts are left out.
+    // With more capabilities than there is room for, the kernel names none: nobody knows then
+    // whether parts are left out.
     let cut = info.argsz > size_of_u32::<RegionInfo>();
     if cut || !matches!(caps.find(first, RegionInfo::SPARSE_MMAP), Some(None)) {
         let fix = "the kernel keeps parts of it (VFIO_REGION_INFO_CAP_SPARSE_MMAP): a newer kernel maps it whole";
@@ -152,7 +157,8 @@ fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
 }
 
 impl Drop for VfioDevice<'_> {
-    /// Ends the device's DMA, then its interrupt. Where the first fails, no second driver gets the registers.
+    /// Ends the device's DMA, then its interrupt. Where the first fails, no second driver gets the
+    /// registers.
     fn drop(&mut self) {
         let (kernel, device) = (&self.vfio.kernel, &self.vfio.device);
         let stopped = self.vfio.config.enable(kernel, device, false);
@@ -186,9 +192,10 @@ impl Irq for VfioDevice<'_> {
     }
 }
 
-// SAFETY: every address that the device puts on its bus is translated by the IOMMU's table of this address space, or refused: the
-// kernel attached the device to it before it gave out the device's file, and an address space begins empty (VfioKernel, 2). So the
-// bus, the window and the offset of 0 are true; and so is `coherent`, by the reasons in `VfioMemory`'s documentation.
+// SAFETY: every address that the device puts on its bus is translated by the IOMMU's table of this
+// address space, or refused: the kernel attached the device to it before it gave out the device's
+// file, and an address space begins empty (VfioKernel, 2). So the bus, the window and the offset of
+// 0 are true; and so is `coherent`, by the reasons in `VfioMemory`'s documentation.
 unsafe impl Device for VfioDevice<'_> {
     fn port(&self) -> &Port {
         &self.port

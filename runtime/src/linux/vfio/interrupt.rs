@@ -17,8 +17,9 @@ use nix::{errno::Errno, libc};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Interrupt {
-    /// The first that the device has of MSI, MSI-X and INTx; polling where it has none. MSI comes first because one vector is
-    /// enabled here, and of MSI a device then sends everything to it; of MSI-X it is the table's entry 0.
+    /// The first that the device has of MSI, MSI-X and INTx; polling where it has none. MSI comes
+    /// first because one vector is enabled here, and of MSI a device then sends everything to it;
+    /// of MSI-X it is the table's entry 0.
     Any,
     /// A message, vector 0.
     Msi,
@@ -133,7 +134,8 @@ fn wait_readable(fd: i32, timeout_us: u32) -> Result<(), Error> {
     let (seconds, nanoseconds) = (timeout_us / 1_000_000, timeout_us % 1_000_000 * 1_000);
     #[allow(clippy::cast_possible_wrap, clippy::useless_conversion, reason = "both are below 2^31, whatever the width of time_t is")]
     let timeout = libc::timespec { tv_sec: (seconds as i32).into(), tv_nsec: (nanoseconds as i32).into() };
-    // SAFETY: both structs live until the call returns, the count says one, and no signal mask is given.
+    // SAFETY: both structs live until the call returns, the count says one, and no signal mask is
+    // given.
     let ready = unsafe { libc::ppoll(&raw mut poll, 1, &raw const timeout, core::ptr::null()) };
     if ready < 0 {
         // A signal: whoever waits looks at the device, and comes back.
@@ -143,7 +145,8 @@ fn wait_readable(fd: i32, timeout_us: u32) -> Result<(), Error> {
         return Ok(());
     }
     let mut count = 0_u64;
-    // SAFETY: an eventfd's read writes 8 bytes, which the counter has, and it lives until the call returns.
+    // SAFETY: an eventfd's read writes 8 bytes, which the counter has, and it lives until the call
+    // returns.
     let read = unsafe { libc::read(fd, (&raw mut count).cast(), size_of::<u64>()) };
     // EAGAIN: somebody else who polls the same descriptor took it.
     if read >= 0 || Errno::last() == Errno::EAGAIN || Errno::last() == Errno::EINTR {

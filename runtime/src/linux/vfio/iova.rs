@@ -1,13 +1,15 @@
-//! Where in an I/O address space a block goes: the ranges that the kernel allows, and a bounded table of what is there. Numbers only.
+//! Where in an I/O address space a block goes: the ranges that the kernel allows, and a bounded
+//! table of what is there. Numbers only.
 
 use super::iommufd::IovaRange;
 use crate::types::Error;
 use heapless::Vec;
 
-/// The most ranges that are remembered. Each hole between two is a reserved region of a device (the doorbells of interrupts, what
-/// firmware uses): two or three on machines here.
+/// The most ranges that are remembered. Each hole between two is a reserved region of a device (the
+/// doorbells of interrupts, what firmware uses): two or three on machines here.
 pub(super) const MAX_RANGES: usize = 32;
-/// The most blocks that can be mapped at once in one I/O address space: one for each region, and a program plans a few.
+/// The most blocks that can be mapped at once in one I/O address space: one for each region, and a
+/// program plans a few.
 pub(super) const MAX_BLOCKS: usize = 64;
 pub(super) const TOO_MANY_RANGES: Error = Error::TooMany { what: "ranges of I/O addresses for one device", most: MAX_RANGES as u64 };
 const TOO_MANY_BLOCKS: Error = Error::TooMany { what: "blocks mapped for one VFIO device", most: MAX_BLOCKS as u64 };
@@ -72,9 +74,10 @@ impl Table {
         (first, last)
     }
 
-    /// Finds the lowest place for `len_bytes` bytes that the process has at `cpu`, and takes it. Low, because masters with few
-    /// address lines reach only what is low. At the same distance from a multiple of 2 MiB (or of the block's own size, where that
-    /// is less) as `cpu`, so that what is aligned for the one is aligned for the other.
+    /// Finds the lowest place for `len_bytes` bytes that the process has at `cpu`, and takes it.
+    /// Low, because masters with few address lines reach only what is low. At the same distance
+    /// from a multiple of 2 MiB (or of the block's own size, where that is less) as `cpu`, so that
+    /// what is aligned for the one is aligned for the other.
     ///
     /// # Errors
     /// [`Error::TooMany`], [`Error::Exhausted`].
@@ -91,7 +94,8 @@ impl Table {
         Ok(iova)
     }
 
-    /// The lowest address in `range` that is `phase` past a multiple of `step`, with `size` free bytes behind it.
+    /// The lowest address in `range` that is `phase` past a multiple of `step`, with `size` free
+    /// bytes behind it.
     fn place_in(&self, range: &IovaRange, phase: u64, size: u64, step: u64) -> Option<u64> {
         let mut iova = in_phase(range.start.max(FLOOR), phase, step)?;
         // Blocks are in order: whatever lies before the candidate now, lies before each later one.

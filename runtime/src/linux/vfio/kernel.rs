@@ -1,4 +1,5 @@
-//! What this module asks of the kernel: one trait, so that a test can stand in for a kernel with any IOMMU, or none.
+//! What this module asks of the kernel: one trait, so that a test can stand in for a kernel with
+//! any IOMMU, or none.
 #![allow(unsafe_code, reason = "ioctls and positioned reads on raw descriptors, and the unsafe trait of the seam")]
 
 use super::{
@@ -62,8 +63,8 @@ pub struct Function {
     pub group: Option<u32>,
     /// The group is one of VFIO's no-IOMMU groups, before which no IOMMU stands.
     pub no_iommu: bool,
-    /// Its number as a VFIO device: `/dev/vfio/devices/vfio<number>`, where the kernel has that file. `None`: it is not bound to a
-    /// VFIO driver, or the kernel is older than 6.1.
+    /// Its number as a VFIO device: `/dev/vfio/devices/vfio<number>`, where the kernel has that
+    /// file. `None`: it is not bound to a VFIO driver, or the kernel is older than 6.1.
     pub device: Option<u32>,
 }
 
@@ -71,21 +72,25 @@ pub struct Function {
 /// here. Errors are errno values.
 ///
 /// # Safety
-/// Callers owe that the sizes in a request are those of its structs, and its addresses memory of their own. On the running kernel only
-/// this module calls: nobody else can make a `RealVfio`, or see one.
+/// Callers owe that the sizes in a request are those of its structs, and its addresses memory of
+/// their own. On the running kernel only this module calls: nobody else can make a `RealVfio`, or
+/// see one.
 ///
 /// # Implementation safety
-/// 1. A device's file can be mapped shared at the offset and size of its BARs, as [`Request::RegionInfo`] says them: the registers of
-///    that device, which nobody else writes while the file is open, at least so long as the mapping.
-/// 2. The device reaches no memory but what was mapped by [`Request::MapDma`] or [`Request::IoasMap`] at the address given there, and
-///    after an unmapping that succeeded it does not reach that any more. A pinned page stays the page it was.
+/// 1. A device's file can be mapped shared at the offset and size of its BARs, as
+///    [`Request::RegionInfo`] says them: the registers of that device, which nobody else writes
+///    while the file is open, at least so long as the mapping.
+/// 2. The device reaches no memory but what was mapped by [`Request::MapDma`] or
+///    [`Request::IoasMap`] at the address given there, and after an unmapping that succeeded it
+///    does not reach that any more. A pinned page stays the page it was.
 /// 3. What [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` say is
 ///    true: coherency is decided by it.
 pub unsafe trait VfioKernel: Send + Sync {
     /// What `/sys` says of the PCI function at `address`.
     ///
     /// # Errors
-    /// [`Error::BadName`], [`Error::AttributeMissing`], [`Error::AttributeUnreadable`], [`Error::AttributeNonsense`].
+    /// [`Error::BadName`], [`Error::AttributeMissing`], [`Error::AttributeUnreadable`],
+    /// [`Error::AttributeNonsense`].
     fn function(&self, address: &str) -> Result<Function, Error>;
 
     /// Opens a file under `/dev`, to read and write.
@@ -127,7 +132,8 @@ pub unsafe trait VfioKernel: Send + Sync {
     /// The kernel's version: major and minor.
     fn release(&self) -> (u32, u32);
 
-    /// How many bytes of memory an unprivileged process may have pinned (RLIMIT_MEMLOCK); `None`: no limit.
+    /// How many bytes of memory an unprivileged process may have pinned (RLIMIT_MEMLOCK); `None`:
+    /// no limit.
     fn pin_limit_bytes(&self) -> Option<u64>;
 }
 
@@ -147,11 +153,13 @@ pub(super) const RUNNING: Kernel = Kernel::Running(&RealVfio);
 #[derive(Debug)]
 pub(super) struct RealVfio;
 
-// SAFETY: 1. Linux `Documentation/driver-api/vfio.rst`: a BAR's mapping is of that device's registers. A group's file opens once, and
-// a device's own file binds once (`vfio_group_fops_open`, `vfio_df_open`), so no other process of VFIO's has it; what root does
-// through /dev/mem or the device's `resource` files no process can keep out. The mapping holds a reference to the file. 2. The
-// IOMMU's page table has what was mapped and nothing else, `vfio_unmap_unpin` and `iopt_area_unfill_domain` flush the IOMMU's TLB
-// before the pages are unpinned, and FOLL_LONGTERM pins keep a page from migrating.
+// SAFETY: 1. Linux `Documentation/driver-api/vfio.rst`: a BAR's mapping is of that device's
+// registers. A group's file opens once, and a device's own file binds once (`vfio_group_fops_open`,
+// `vfio_df_open`), so no other process of VFIO's has it; what root does through /dev/mem or the
+// device's `resource` files no process can keep out. The mapping holds a reference to the file. 2.
+// The IOMMU's page table has what was mapped and nothing else, `vfio_unmap_unpin` and
+// `iopt_area_unfill_domain` flush the IOMMU's TLB before the pages are unpinned, and FOLL_LONGTERM
+// pins keep a page from migrating.
 // 3. Both are the kernel's own words.
 unsafe impl VfioKernel for RealVfio {
     fn function(&self, address: &str) -> Result<Function, Error> {
@@ -165,7 +173,8 @@ unsafe impl VfioKernel for RealVfio {
     fn device(&self, group: &Fd, name: &CStr) -> Result<Fd, i32> {
         // SAFETY: the kernel reads a string that ends with a NUL and outlives the call.
         let fd = unsafe { call(group, abi::GROUP_GET_DEVICE_FD, name.as_ptr().cast_mut().cast()) }?;
-        // SAFETY: the kernel has just made this descriptor for this call, with O_CLOEXEC (`vfio_group_ioctl_get_device_fd`).
+        // SAFETY: the kernel has just made this descriptor for this call, with O_CLOEXEC
+        // (`vfio_group_ioctl_get_device_fd`).
         Ok(unsafe { Fd::from_raw(fd) })
     }
 
@@ -202,31 +211,37 @@ unsafe impl VfioKernel for RealVfio {
                 ask.allowed_iovas = ranges.as_mut_ptr().expose_provenance() as u64;
                 (iommufd::IOAS_IOVA_RANGES, ptr::from_mut(ask).cast())
             }
-            // `iommufd_fops_ioctl` copies a struct in, and writes back only what a request answers: nothing here.
+            // `iommufd_fops_ioctl` copies a struct in, and writes back only what a request answers:
+            // nothing here.
             Request::IoasMap(map) => {
                 let mut map = *map;
-                // SAFETY: the kernel reads and writes one `iommu_ioas_map`, which outlives the call.
+                // SAFETY: the kernel reads and writes one `iommu_ioas_map`, which outlives the
+                // call.
                 return unsafe { call(file, iommufd::IOAS_MAP, (&raw mut map).cast()) };
             }
             Request::IoasUnmap(unmap) => (iommufd::IOAS_UNMAP, ptr::from_mut(unmap).cast()),
         };
-        // SAFETY: each request's argument is a number, or the struct that the kernel's header gives it, whose first field says its
-        // size (asserted in `abi.rs` and `iommufd.rs`, and put there by this module, which alone has a `RealVfio`): the kernel reads and writes no more than that, any bytes make such a
-        // struct, and it is borrowed for the call, exclusively where the kernel writes (SET_IRQS and MAP_DMA only read). The
-        // ranges' array has as many entries as `num_iovas` says, and is borrowed exclusively as well.
+        // SAFETY: each request's argument is a number, or the struct that the kernel's header gives
+        // it, whose first field says its size (asserted in `abi.rs` and `iommufd.rs`, and put there
+        // by this module, which alone has a `RealVfio`): the kernel reads and writes no more than
+        // that, any bytes make such a struct, and it is borrowed for the call, exclusively where
+        // the kernel writes (SET_IRQS and MAP_DMA only read). The ranges' array has as many entries
+        // as `num_iovas` says, and is borrowed exclusively as well.
         unsafe { call(file, request, argument) }
     }
 
     fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
         let at = i64::try_from(offset).map_err(|_| libc::EOVERFLOW)?;
-        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written into it.
+        // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written
+        // into it.
         let count = unsafe { libc::pread64(file.raw(), bytes.as_mut_ptr().cast(), bytes.len(), at) };
         whole(count, bytes.len())
     }
 
     fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Result<(), i32> {
         let at = i64::try_from(offset).map_err(|_| libc::EOVERFLOW)?;
-        // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length bounds that.
+        // SAFETY: the bytes are borrowed for the call, which only reads them, and their own length
+        // bounds that.
         let count = unsafe { libc::pwrite64(file.raw(), bytes.as_ptr().cast(), bytes.len(), at) };
         whole(count, bytes.len())
     }
@@ -252,9 +267,11 @@ unsafe impl VfioKernel for RealVfio {
 }
 
 /// # Safety
-/// `argument` is what `request` asks for: a number, or a pointer to what the kernel reads and writes, valid for the call.
+/// `argument` is what `request` asks for: a number, or a pointer to what the kernel reads and
+/// writes, valid for the call.
 unsafe fn call(file: &Fd, request: ioctl_num_type, argument: *mut c_void) -> Result<c_int, i32> {
-    // SAFETY: the descriptor is open while `file` is borrowed; the argument is the caller's promise.
+    // SAFETY: the descriptor is open while `file` is borrowed; the argument is the caller's
+    // promise.
     let value = unsafe { libc::ioctl(file.raw(), request, argument) };
     if value < 0 { Err(Errno::last_raw()) } else { Ok(value) }
 }

@@ -11,27 +11,32 @@ use crate::{
 use core::{fmt, mem::ManuallyDrop, ops::Range, ptr::NonNull};
 use memmap2::{MmapOptions, MmapRaw};
 
-/// One block of this process's memory that a device behind an IOMMU reaches at one run of I/O addresses. Owned by this value: when
-/// it is dropped, it is first taken away from the device, and then given back to the kernel. What the kernel would not take away
-/// is leaked, never freed ([`Vfio::leaked_bytes`]).
+/// One block of this process's memory that a device behind an IOMMU reaches at one run of I/O
+/// addresses. Owned by this value: when it is dropped, it is first taken away from the device, and
+/// then given back to the kernel. What the kernel would not take away is leaked, never freed
+/// ([`Vfio::leaked_bytes`]).
 ///
-/// - The pages are ordinary ones, anywhere in memory; they are pinned, count against RLIMIT_MEMLOCK, and are not copied into
-///   children of fork(2).
-/// - Byte 0 is page-aligned for the process and for the device, and a carve may ask for any alignment up to the block's own size
-///   (2 MiB at most): both have it at the same places.
-/// - The I/O address is as low as there is room, and never below 64 KiB. So a master with 32 address lines, or edu with its 28,
-///   reaches memory that lies above 4 GiB. Addresses that the kernel reserves for interrupts are left out.
-/// - **Caches.** VFIO maps every page as cacheable for the device, and since Linux 6.1 takes no device whose IOMMU cannot do that;
-///   the one way past it, the No Snoop attribute of PCI Express, is forbidden to the function where the IOMMU does not override
-///   it. So the memory is coherent, and the port says the same. On an older kernel where the IOMMU cannot, it is not, and arm64 maintains
-///   its caches as for [`HugeTlb`](crate::HugeTlb).
+/// - The pages are ordinary ones, anywhere in memory; they are pinned, count against
+///   RLIMIT_MEMLOCK, and are not copied into children of fork(2).
+/// - Byte 0 is page-aligned for the process and for the device, and a carve may ask for any
+///   alignment up to the block's own size (2 MiB at most): both have it at the same places.
+/// - The I/O address is as low as there is room, and never below 64 KiB. So a master with 32
+///   address lines, or edu with its 28, reaches memory that lies above 4 GiB. Addresses that the
+///   kernel reserves for interrupts are left out.
+/// - **Caches.** VFIO maps every page as cacheable for the device, and since Linux 6.1 takes no
+///   device whose IOMMU cannot do that; the one way past it, the No Snoop attribute of PCI Express,
+///   is forbidden to the function where the IOMMU does not override it. So the memory is coherent,
+///   and the port says the same. On an older kernel where the IOMMU cannot, it is not, and arm64
+///   maintains its caches as for [`HugeTlb`](crate::HugeTlb).
 ///
 /// # References
-/// Linux `drivers/vfio/vfio_iommu_type1.c` (`vfio_dma_do_map`, `vfio_iommu_map`), `drivers/iommu/iommufd/ioas.c`
-/// (`conv_iommu_prot`), `drivers/vfio/vfio_main.c` (`__vfio_register_dev`).
+/// Linux `drivers/vfio/vfio_iommu_type1.c` (`vfio_dma_do_map`, `vfio_iommu_map`),
+/// `drivers/iommu/iommufd/ioas.c` (`conv_iommu_prot`), `drivers/vfio/vfio_main.c`
+/// (`__vfio_register_dev`).
 pub struct VfioMemory<'v> {
     vfio: &'v Vfio,
-    // INVARIANT: not null, whole pages, never remapped; unmapped from the process only after it was unmapped from the device.
+    // INVARIANT: not null, whole pages, never remapped; unmapped from the process only after it was
+    // unmapped from the device.
     map: ManuallyDrop<MmapRaw>,
     iova: u64,
 }
@@ -40,15 +45,18 @@ impl<'v> VfioMemory<'v> {
     /// The most bytes in one block: 1 GiB, as for the other kinds of memory.
     pub const MAX_BYTES: usize = 1 << 30;
 
-    /// Maps `len_bytes` of zeroed memory, rounded up to whole pages, for this process and for the device.
+    /// Maps `len_bytes` of zeroed memory, rounded up to whole pages, for this process and for the
+    /// device.
     ///
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or more than [`MAX_BYTES`](Self::MAX_BYTES).
-    /// - [`Error::PinLimit`]: more than this user may pin, or, where a limit is set, than there is: the kernel says ENOMEM for both.
+    /// - [`Error::PinLimit`]: more than this user may pin, or, where a limit is set, than there is:
+    ///   the kernel says ENOMEM for both.
     /// - [`Error::Exhausted`]: no room among the I/O addresses that the kernel allows.
     ///   [`Error::TooMany`]: 64 blocks are mapped.
     /// - [`Error::Unsuitable`]: the kernel's own limit of mappings.
-    /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an ioctl; ENOMEM: there is no memory.
+    /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an
+    ///   ioctl; ENOMEM: there is no memory.
     /// - [`Error::Contended`]: other threads map and unmap without end.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn new(vfio: &'v Vfio, len_bytes: usize) -> Result<Self, Error> {
@@ -62,8 +70,9 @@ impl<'v> VfioMemory<'v> {
         let cpu = map.as_ptr().addr() as u64;
         let iova = lock::acquire(&vfio.table)?.place(cpu, whole_bytes, page_bytes)?;
         if let Err(error) = vfio.space.map(&vfio.kernel, cpu, iova, whole_bytes) {
-            // Neither kernel path leaves a part of it mapped (`vfio_remove_dma`, `iopt_abort_area`). Where the lock cannot be had,
-            // the place is lost, and no memory is.
+            // Neither kernel path leaves a part of it mapped (`vfio_remove_dma`,
+            // `iopt_abort_area`). Where the lock cannot be had, the place is lost, and no memory
+            // is.
             if let Ok(mut table) = lock::acquire(&vfio.table) {
                 table.remove(iova);
             }
@@ -73,7 +82,8 @@ impl<'v> VfioMemory<'v> {
         Ok(Self { vfio, map: ManuallyDrop::new(map), iova })
     }
 
-    /// Takes the block away from the device and gives it back to the kernel: what dropping it does, with the error.
+    /// Takes the block away from the device and gives it back to the kernel: what dropping it does,
+    /// with the error.
     ///
     /// # Errors
     /// The block comes back with what the kernel says of the unmapping, or [`Error::Contended`].
@@ -102,7 +112,8 @@ impl<'v> VfioMemory<'v> {
 
     /// Gives the pages back. Called once, after `take_from_device` succeeded.
     fn free(&mut self) {
-        // SAFETY: called once, at the end of this value's life: in `drop`, or in `unmap`, which keeps `drop` from running.
+        // SAFETY: called once, at the end of this value's life: in `drop`, or in `unmap`, which
+        // keeps `drop` from running.
         unsafe { ManuallyDrop::drop(&mut self.map) };
     }
 }
@@ -113,7 +124,8 @@ impl Drop for VfioMemory<'_> {
             self.free();
             return;
         }
-        // The device may still reach the pages: they stay, and so does their place. (Without the lock they are not counted.)
+        // The device may still reach the pages: they stay, and so does their place. (Without the
+        // lock they are not counted.)
         trace::happened(Event::Leak { len_bytes: self.map.len() }, Site::NONE);
         if let Ok(mut table) = lock::acquire(&self.vfio.table)
             && let Some(block) = table.get(self.iova)
@@ -123,11 +135,15 @@ impl Drop for VfioMemory<'_> {
     }
 }
 
-// SAFETY: 1. The mapping is owned by `self` and never remapped, the address was chosen in `new`; moving `self` moves neither.
-// 2. It is anonymous, private and not copied into children: nothing else has it; it is readable and writable, and the kernel
-// zeroed it; munmap comes at the end of `self`. 3. `cache` touches only the lines of the range, or nothing. 4. The address is
-// where the kernel mapped these pages, all of them, and for this address space alone (VfioKernel, 2): no other `Vfio` has its bus.
-// 5. Where `coherent` is true, the kernel mapped the memory as cacheable and the function may not ask to leave the caches out
+// SAFETY: 1. The mapping is owned by `self` and never remapped, the address was chosen in `new`;
+// moving `self` moves neither.
+// 2. It is anonymous, private and not copied into children: nothing else has it; it is readable and
+//    writable, and the kernel
+// zeroed it; munmap comes at the end of `self`. 3. `cache` touches only the lines of the range, or
+// nothing. 4. The address is where the kernel mapped these pages, all of them, and for this address
+// space alone (VfioKernel, 2): no other `Vfio` has its bus.
+// 5. Where `coherent` is true, the kernel mapped the memory as cacheable and the function may not
+//    ask to leave the caches out
 // (`Vfio::asking`).
 unsafe impl Backend for VfioMemory<'_> {
     fn name(&self) -> &'static str {

@@ -1,4 +1,5 @@
-//! A PCI device behind an IOMMU: its memory, its registers and its interrupt, through VFIO, with no privilege but its file.
+//! A PCI device behind an IOMMU: its memory, its registers and its interrupt, through VFIO, with no
+//! privilege but its file.
 //!
 //! ```text
 //!   Vfio ────────┬──► VfioMemory ──► Region ──► …      pages of this process, pinned; one run of I/O addresses
@@ -18,9 +19,9 @@
 //!
 //! # By the device's file or by its group's
 //!
-//! Where the kernel has them and the user may open them, `/dev/vfio/devices/vfio<number>` with `/dev/iommu` (iommufd, Linux 6.6 and
-//! newer); else `/dev/vfio/<group>` with `/dev/vfio/vfio` (a type1 container). Both confine the device alike, and give the same
-//! types here.
+//! Where the kernel has them and the user may open them, `/dev/vfio/devices/vfio<number>` with
+//! `/dev/iommu` (iommufd, Linux 6.6 and newer); else `/dev/vfio/<group>` with `/dev/vfio/vfio` (a
+//! type1 container). Both confine the device alike, and give the same types here.
 //!
 //! # Preparing a device, once, as root
 //!
@@ -30,25 +31,32 @@
 //! chown user /dev/vfio/devices/vfio0 /dev/iommu     # or: chown user /dev/vfio/<group>; a udev rule for good
 //! ```
 //!
-//! The user may then pin as much memory as RLIMIT_MEMLOCK allows (`ulimit -l`; `LimitMEMLOCK=` of a systemd unit).
+//! The user may then pin as much memory as RLIMIT_MEMLOCK allows (`ulimit -l`; `LimitMEMLOCK=` of a
+//! systemd unit).
 //!
 //! # What is confined, exactly
 //!
-//! 1. **The group.** An IOMMU group is the smallest set of devices that the IOMMU tells apart from all others: functions that could
-//!    reach each other past it are in one (no ACS on the bridge above them). The kernel gives a group to one user, and only when
-//!    none of its devices has a kernel driver that does DMA ("viable"). All devices of one group share its address space; this
-//!    module opens one of them, and the files of a group or a device open once.
-//! 2. **The memory.** The address space begins empty. Only [`VfioMemory`] puts pages into it, its own and no others.
-//! 3. **The time.** Unmapping flushes the IOMMU before it returns. Closing the device's file turns bus mastering off, resets the
-//!    device where the kernel can, and only then gives the pages up (`vfio_pci_core_disable`, `vfio_group_fops_release`).
-//! 4. **Not confined:** in a group of several devices with no ACS between them, an access to an I/O address that is also the address
-//!    of a neighbour's register goes to the neighbour. Give such a group no second driver.
+//! 1. **The group.** An IOMMU group is the smallest set of devices that the IOMMU tells apart from
+//!    all others: functions that could reach each other past it are in one (no ACS on the bridge
+//!    above them). The kernel gives a group to one user, and only when none of its devices has a
+//!    kernel driver that does DMA ("viable"). All devices of one group share its address space;
+//!    this module opens one of them, and the files of a group or a device open once.
+//! 2. **The memory.** The address space begins empty. Only [`VfioMemory`] puts pages into it, its
+//!    own and no others.
+//! 3. **The time.** Unmapping flushes the IOMMU before it returns. Closing the device's file turns
+//!    bus mastering off, resets the device where the kernel can, and only then gives the pages up
+//!    (`vfio_pci_core_disable`, `vfio_group_fops_release`).
+//! 4. **Not confined:** in a group of several devices with no ACS between them, an access to an I/O
+//!    address that is also the address of a neighbour's register goes to the neighbour. Give such a
+//!    group no second driver.
 //!
-//! No-IOMMU groups (`/dev/vfio/noiommu-0`) are refused: nothing stands before those devices. Use UIO there, and claim the port.
+//! No-IOMMU groups (`/dev/vfio/noiommu-0`) are refused: nothing stands before those devices. Use
+//! UIO there, and claim the port.
 //!
 //! # References
-//! Linux `Documentation/driver-api/vfio.rst`, `Documentation/userspace-api/iommufd.rst`, `include/uapi/linux/vfio.h`,
-//! `include/uapi/linux/iommufd.h`, `drivers/vfio/`, `drivers/iommu/iommufd/`; 6.12 and 6.1 read.
+//! Linux `Documentation/driver-api/vfio.rst`, `Documentation/userspace-api/iommufd.rst`,
+//! `include/uapi/linux/vfio.h`, `include/uapi/linux/iommufd.h`, `drivers/vfio/`,
+//! `drivers/iommu/iommufd/`; 6.12 and 6.1 read.
 //!
 //! ```no_run
 //! use contigo::{Region, linux::{vfio::{Interrupt, Vfio, VfioDevice}}};
@@ -109,17 +117,20 @@ use core::{
 };
 use spin::Mutex;
 
-/// One PCI device, opened, in an I/O address space of its own. [`memory`](Self::memory) puts memory into that space, and
-/// [`VfioDevice`] has the registers and the interrupt. Both borrow this, so neither outlives it.
+/// One PCI device, opened, in an I/O address space of its own. [`memory`](Self::memory) puts memory
+/// into that space, and [`VfioDevice`] has the registers and the interrupt. Both borrow this, so
+/// neither outlives it.
 ///
-/// Dropping it closes the device, which ends what it was doing, and then the address space with whatever was forgotten in it: the
-/// device reaches none of that any more. What was forgotten stays mapped in this process. (A forgotten `VfioDevice` keeps the device
-/// open and its memory pinned until the process ends: its mapping of the registers is a reference to the file.)
+/// Dropping it closes the device, which ends what it was doing, and then the address space with
+/// whatever was forgotten in it: the device reaches none of that any more. What was forgotten stays
+/// mapped in this process. (A forgotten `VfioDevice` keeps the device open and its memory pinned
+/// until the process ends: its mapping of the registers is a reference to the file.)
 ///
-/// Each is a bus of its own ([`Bus::Iommu`]): memory of one is refused by the device of another, whatever the addresses.
+/// Each is a bus of its own ([`Bus::Iommu`]): memory of one is refused by the device of another,
+/// whatever the addresses.
 ///
-/// A child of fork(2) shares the open files, and gets neither the memory nor the registers (MADV_DONTFORK): the device stays open
-/// until both have closed it.
+/// A child of fork(2) shares the open files, and gets neither the memory nor the registers
+/// (MADV_DONTFORK): the device stays open until both have closed it.
 pub struct Vfio {
     // First: the device is closed, and so stopped, before its address space goes.
     device: Fd,
@@ -136,15 +147,18 @@ pub struct Vfio {
 }
 
 impl Vfio {
-    /// Opens the PCI function at `address`, `0000:01:00.0` (`lspci -D` lists them), and puts it into an empty I/O address space. Bus
-    /// mastering is off.
+    /// Opens the PCI function at `address`, `0000:01:00.0` (`lspci -D` lists them), and puts it
+    /// into an empty I/O address space. Bus mastering is off.
     ///
     /// # Errors
-    /// - [`Error::AttributeMissing`]: there is no such function. [`Error::BadName`]: it is no file's name.
-    /// - [`Error::Unsuitable`], which says what to do: no IOMMU stands before it, or only a no-IOMMU group does; it is not bound to
-    ///   vfio-pci; another device of its group has a driver of the kernel's; its interrupts cannot be isolated.
+    /// - [`Error::AttributeMissing`]: there is no such function. [`Error::BadName`]: it is no
+    ///   file's name.
+    /// - [`Error::Unsuitable`], which says what to do: no IOMMU stands before it, or only a
+    ///   no-IOMMU group does; it is not bound to vfio-pci; another device of its group has a driver
+    ///   of the kernel's; its interrupts cannot be isolated.
     /// - [`Error::InUse`]: it is open already, here or in another process.
-    /// - [`Error::Os`]: EACCES, the files are not this user's (above: what to do). Other calls that failed.
+    /// - [`Error::Os`]: EACCES, the files are not this user's (above: what to do). Other calls that
+    ///   failed.
     pub fn open(address: &str) -> Result<Self, Error> {
         Self::asking(RUNNING, address)
     }
@@ -198,7 +212,8 @@ impl Vfio {
         Ok(Self { device, space, kernel, config, table, bus, window, coherent, resets, taken })
     }
 
-    /// Maps `len_bytes` of zeroed memory, rounded up to whole pages, for this process and for the device.
+    /// Maps `len_bytes` of zeroed memory, rounded up to whole pages, for this process and for the
+    /// device.
     ///
     /// # Errors
     /// As [`VfioMemory::new`].
@@ -207,8 +222,8 @@ impl Vfio {
         VfioMemory::new(self, len_bytes)
     }
 
-    /// The device's way to memory, by the kernel's word: this address space's bus, the addresses that the kernel allows in it, and
-    /// whether the device snoops.
+    /// The device's way to memory, by the kernel's word: this address space's bus, the addresses
+    /// that the kernel allows in it, and whether the device snoops.
     #[must_use]
     pub const fn port(&self) -> Port {
         let addr_bits = u64::BITS - self.window.1.leading_zeros();
@@ -221,14 +236,15 @@ impl Vfio {
         matches!(self.space, Space::Iommufd { .. })
     }
 
-    /// Can the kernel reset the device alone? Where it cannot, [`VfioDevice::open_unreset`] is the way in.
+    /// Can the kernel reset the device alone? Where it cannot, [`VfioDevice::open_unreset`] is the
+    /// way in.
     #[must_use]
     pub const fn can_reset(&self) -> bool {
         self.resets
     }
 
-    /// Resets the device from outside, whoever drives it: all of its DMA ends, and its registers are as after power-on. Then
-    /// [`Engine::recover`](crate::Engine::recover).
+    /// Resets the device from outside, whoever drives it: all of its DMA ends, and its registers
+    /// are as after power-on. Then [`Engine::recover`](crate::Engine::recover).
     ///
     /// # Errors
     /// [`Error::Unsuitable`] where the kernel cannot; [`Error::Os`].
@@ -240,15 +256,18 @@ impl Vfio {
         self.kernel.ioctl(&self.device, Request::Reset).map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
     }
 
-    /// Cuts the device off from the block that begins at `base` ([`Region::base`](crate::Region::base)): the emergency stop for a
-    /// device that will not stop. When this returns `Ok`, no access of the device reaches the block, not even one under way.
+    /// Cuts the device off from the block that begins at `base`
+    /// ([`Region::base`](crate::Region::base)): the emergency stop for a device that will not stop.
+    /// When this returns `Ok`, no access of the device reaches the block, not even one under way.
     ///
-    /// The block stays this process's: views are as valid as before, and what the device wrote until now is in it. Jobs that use
-    /// it end as the device ends them when an access is refused: with an error, or never, or as if nothing had been (a device that
-    /// ignores bus errors). It is not mapped again; drop its region and make another.
+    /// The block stays this process's: views are as valid as before, and what the device wrote
+    /// until now is in it. Jobs that use it end as the device ends them when an access is refused:
+    /// with an error, or never, or as if nothing had been (a device that ignores bus errors). It is
+    /// not mapped again; drop its region and make another.
     ///
     /// # Errors
-    /// [`Error::NotOurs`] where no block begins there, or it was cut off before; [`Error::Contended`]; what the kernel says.
+    /// [`Error::NotOurs`] where no block begins there, or it was cut off before;
+    /// [`Error::Contended`]; what the kernel says.
     ///
     /// ```no_run
     /// # use contigo::{Region, linux::vfio::Vfio};
@@ -287,8 +306,9 @@ impl Vfio {
         result
     }
 
-    /// How many bytes of this address space were dropped and could not be unmapped: they stay this process's, never freed, because
-    /// the device may still reach them. 0 on every kernel that keeps its word.
+    /// How many bytes of this address space were dropped and could not be unmapped: they stay this
+    /// process's, never freed, because the device may still reach them. 0 on every kernel that
+    /// keeps its word.
     ///
     /// # Errors
     /// [`Error::Contended`].

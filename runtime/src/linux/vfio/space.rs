@@ -1,4 +1,5 @@
-//! One I/O address space of the kernel's: a type1 container with one group, or an address space of iommufd.
+//! One I/O address space of the kernel's: a type1 container with one group, or an address space of
+//! iommufd.
 
 use super::{
     abi::{self, AttachIommufdPt, BindIommufd, GroupStatus, MapDma, Type1Info, UnmapDma, size_of_u32},
@@ -22,7 +23,8 @@ pub(super) type Ranges = Vec<IovaRange, MAX_RANGES>;
 /// The I/O address space that a device was put into. What it holds keeps it open.
 #[derive(Debug)]
 pub(super) enum Space {
-    /// `/dev/vfio/vfio`, with the group in it. The group is let go first: it is what takes the device out of the container.
+    /// `/dev/vfio/vfio`, with the group in it. The group is let go first: it is what takes the
+    /// device out of the container.
     Container {
         #[allow(dead_code, reason = "held open: closing it takes the group out of the container")]
         group: Fd,
@@ -33,7 +35,8 @@ pub(super) enum Space {
 }
 
 impl Space {
-    /// By the device's own file and iommufd; `Ok(None)` where this kernel or this user has not both files.
+    /// By the device's own file and iommufd; `Ok(None)` where this kernel or this user has not both
+    /// files.
     ///
     /// # Errors
     /// [`Error::InUse`], [`Error::Unsuitable`], [`Error::Os`].
@@ -52,9 +55,10 @@ impl Space {
         let mut bind = BindIommufd { argsz: size_of_u32::<BindIommufd>(), iommufd: iommufd.raw(), ..BindIommufd::default() };
         let bound = kernel.ioctl(&device, Request::BindIommufd(&mut bind));
         bound.map_err(|errno| match errno {
-            // EINVAL: the file was opened and bound before (`vfio_df_open`); nothing else of this call can be invalid, for VFIO does
-            // not register a device whose IOMMU cannot keep caches coherent. EBUSY: somebody has its group open
-            // (`vfio_device_block_group`), or a device of its group has a driver of the kernel's (`iommufd_device_bind`).
+            // EINVAL: the file was opened and bound before (`vfio_df_open`); nothing else of this
+            // call can be invalid, for VFIO does not register a device whose IOMMU cannot keep
+            // caches coherent. EBUSY: somebody has its group open (`vfio_device_block_group`), or a
+            // device of its group has a driver of the kernel's (`iommufd_device_bind`).
             EINVAL | EBUSY => Error::InUse { errno },
             errno => attach_error("ioctl(VFIO_DEVICE_BIND_IOMMUFD)", errno),
         })?;
@@ -101,7 +105,8 @@ impl Space {
         Ok((device, Self::Container { group, container }))
     }
 
-    /// What the kernel allows, once the device is in: without the reserved regions of its group, where interrupts have doorbells.
+    /// What the kernel allows, once the device is in: without the reserved regions of its group,
+    /// where interrupts have doorbells.
     ///
     /// # Errors
     /// [`Error::Os`]; [`Error::TooMany`] for more ranges than are remembered;
@@ -136,15 +141,17 @@ impl Space {
     pub(super) fn enforces_snooping(&self, kernel: &Kernel) -> bool {
         match self {
             Self::Container { container, .. } => kernel.ioctl(container, Request::CheckExtension(abi::DMA_CC_IOMMU)).unwrap_or(0) > 0,
-            // It is turned on where the hardware has it (`iommufd_hwpt_paging_enforce_cc`), and nothing says so.
+            // It is turned on where the hardware has it (`iommufd_hwpt_paging_enforce_cc`), and
+            // nothing says so.
             Self::Iommufd { .. } => false,
         }
     }
 
-    /// Does the device snoop unless it asks not to? VFIO maps all memory as cacheable (`IOMMU_CACHE`), and since Linux 5.19 it
-    /// takes no device whose IOMMU cannot do that (`__vfio_register_dev`, `iommufd_device_bind`). Before 6.1 the drivers of Arm's SMMUs
-    /// said that they can, whatever the platform (df198b37e72c, "Report IOMMU_CAP_CACHE_COHERENCY better"), and
-    /// `VFIO_DMA_CC_IOMMU` repeated it: nothing is known there.
+    /// Does the device snoop unless it asks not to? VFIO maps all memory as cacheable
+    /// (`IOMMU_CACHE`), and since Linux 5.19 it takes no device whose IOMMU cannot do that
+    /// (`__vfio_register_dev`, `iommufd_device_bind`). Before 6.1 the drivers of Arm's SMMUs
+    /// said that they can, whatever the platform (df198b37e72c, "Report IOMMU_CAP_CACHE_COHERENCY
+    /// better"), and `VFIO_DMA_CC_IOMMU` repeated it: nothing is known there.
     pub(super) fn snoops(&self, kernel: &Kernel) -> bool {
         matches!(self, Self::Iommufd { .. }) || kernel.release() >= (6, 1)
     }
@@ -152,7 +159,8 @@ impl Space {
     /// Pins `len_bytes` bytes at `cpu`, and lets the device read and write them at `iova`.
     ///
     /// # Errors
-    /// [`Error::PinLimit`], [`Error::Unsuitable`] where the kernel's own table is full, [`Error::Os`].
+    /// [`Error::PinLimit`], [`Error::Unsuitable`] where the kernel's own table is full,
+    /// [`Error::Os`].
     pub(super) fn map(&self, kernel: &Kernel, cpu: u64, iova: u64, len_bytes: usize) -> Result<(), Error> {
         /// `VFIO_DMA_MAP_FLAG_READ` and `VFIO_DMA_MAP_FLAG_WRITE`.
         const READ_WRITE: u32 = 0b11;
@@ -176,10 +184,12 @@ impl Space {
         })
     }
 
-    /// Takes the block at `iova` away from the device. When this returns `Ok`, the IOMMU refuses the device every byte of it.
+    /// Takes the block at `iova` away from the device. When this returns `Ok`, the IOMMU refuses
+    /// the device every byte of it.
     ///
     /// # Errors
-    /// [`Error::Os`]; [`Error::AttributeNonsense`] where another number of bytes was unmapped than is there.
+    /// [`Error::Os`]; [`Error::AttributeNonsense`] where another number of bytes was unmapped than
+    /// is there.
     pub(super) fn unmap(&self, kernel: &Kernel, iova: u64, len_bytes: u64) -> Result<(), Error> {
         let (call, unmapped, done_bytes) = match self {
             Self::Container { container, .. } => {
@@ -198,8 +208,8 @@ impl Space {
     }
 }
 
-/// Follows the capabilities of VFIO_IOMMU_GET_INFO to the ranges; `None` where they lead nowhere. A kernel that knows no ranges
-/// (before 5.4) allows everything.
+/// Follows the capabilities of VFIO_IOMMU_GET_INFO to the ranges; `None` where they lead nowhere. A
+/// kernel that knows no ranges (before 5.4) allows everything.
 fn type1_ranges(info: &Type1Info) -> Option<Result<Ranges, Error>> {
     let caps = Capabilities { words: &info.caps, at_bytes: core::mem::offset_of!(Type1Info, caps) };
     let Some(at) = caps.find(info.cap_offset, Type1Info::IOVA_RANGES)? else {
@@ -217,7 +227,8 @@ fn type1_ranges(info: &Type1Info) -> Option<Result<Ranges, Error>> {
     Some(Ok(ranges))
 }
 
-/// The capabilities behind an info struct. Kernels before 6.5 put them at multiples of 4 bytes (`vfio_info_cap_add`).
+/// The capabilities behind an info struct. Kernels before 6.5 put them at multiples of 4 bytes
+/// (`vfio_info_cap_add`).
 pub(super) struct Capabilities<'a> {
     pub(super) words: &'a [u32],
     /// Where the first word is, from the struct's beginning.
@@ -225,15 +236,16 @@ pub(super) struct Capabilities<'a> {
 }
 
 impl Capabilities<'_> {
-    /// Where the capability `id` is: `Some(None)` where the chain has none, `None` where the chain is broken. A chain has no more
-    /// links than there are words.
+    /// Where the capability `id` is: `Some(None)` where the chain has none, `None` where the chain
+    /// is broken. A chain has no more links than there are words.
     pub(super) fn find(&self, first: u32, id: u16) -> Option<Option<usize>> {
         let mut at = usize::try_from(first).ok()?;
         for _ in 0..self.words.len() {
             if at == 0 {
                 return Some(None);
             }
-            // `struct vfio_info_cap_header`: an id and a version of 16 bits each, and where the next one is.
+            // `struct vfio_info_cap_header`: an id and a version of 16 bits each, and where the
+            // next one is.
             let [low, high, ..] = self.word(at)?.to_ne_bytes();
             if u16::from_ne_bytes([low, high]) == id {
                 return Some(Some(at));
@@ -268,7 +280,8 @@ fn not_viable(group: u32) -> Error {
     Error::Unsuitable { name: "VFIO_GROUP_FLAGS_VIABLE of the IOMMU group", value: group.into(), fix }
 }
 
-/// EPERM: a device here could raise interrupts that are not its own (`iommu_group_has_isolated_msi`).
+/// EPERM: a device here could raise interrupts that are not its own
+/// (`iommu_group_has_isolated_msi`).
 fn attach_error(call: &'static str, errno: i32) -> Error {
     match errno {
         EPERM => {

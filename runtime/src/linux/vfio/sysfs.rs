@@ -16,7 +16,8 @@ const GROUP: &str = "iommu_group";
 const DEVICES: &str = "vfio-dev";
 /// The name of VFIO's groups without an IOMMU (`vfio_noiommu_group_alloc`).
 const NO_IOMMU: &[u8] = b"vfio-noiommu";
-/// A link to a group, `../../../../kernel/iommu_groups/12`: longer with every bridge above the function.
+/// A link to a group, `../../../../kernel/iommu_groups/12`: longer with every bridge above the
+/// function.
 const LINK_BYTES: usize = 1024;
 /// One reading of a directory that holds one entry, `.` and `..`, of at most 280 bytes each.
 const ENTRIES_BYTES: usize = 1024;
@@ -24,8 +25,8 @@ const ENTRIES_BYTES: usize = 1024;
 /// What `<root>/bus/pci/devices/<address>` says.
 ///
 /// # Errors
-/// [`Error::BadName`]; [`Error::AttributeMissing`] where there is no such function; [`Error::AttributeUnreadable`];
-/// [`Error::AttributeNonsense`].
+/// [`Error::BadName`]; [`Error::AttributeMissing`] where there is no such function;
+/// [`Error::AttributeUnreadable`]; [`Error::AttributeNonsense`].
 pub(super) fn function(root: &str, address: &str) -> Result<Function, Error> {
     check_name(address)?;
     let folder = Path::join(&[root, "bus/pci/devices", address])?;
@@ -42,7 +43,8 @@ pub(super) fn function(root: &str, address: &str) -> Result<Function, Error> {
 /// The number at the end of the link `iommu_group`.
 fn group(folder: &Fd) -> Result<Option<u32>, Error> {
     let mut link = [0; LINK_BYTES];
-    // SAFETY: the descriptor is open, the name ends with a NUL, and the buffer's own length bounds what is written.
+    // SAFETY: the descriptor is open, the name ends with a NUL, and the buffer's own length bounds
+    // what is written.
     let count = unsafe { libc::readlinkat(folder.raw(), c"iommu_group".as_ptr(), link.as_mut_ptr().cast(), link.len()) };
     let Ok(count) = usize::try_from(count) else {
         return match Errno::last_raw() {
@@ -87,8 +89,8 @@ fn device(folder: &Fd) -> Result<Option<u32>, Error> {
     Ok(names(entries.get(..count).unwrap_or_default()).find_map(|name| number(name.to_bytes().strip_prefix(b"vfio")?)))
 }
 
-/// The names in what getdents64(2) wrote: each record is an inode and an offset of 8 bytes, its own length of 2, a type of 1, and
-/// the name. Every step is one record, so it ends.
+/// The names in what getdents64(2) wrote: each record is an inode and an offset of 8 bytes, its own
+/// length of 2, a type of 1, and the name. Every step is one record, so it ends.
 fn names(mut records: &[u8]) -> impl Iterator<Item = &CStr> {
     const LENGTH: usize = 16;
     const NAME: usize = 19;

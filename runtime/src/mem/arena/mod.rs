@@ -16,12 +16,13 @@ use crate::{
 use core::{cell::RefCell, fmt};
 use tlsf::{Full, Tlsf};
 
-/// Blocks of any size, up to `BLOCKS` at once (1 to 16,384), in O(1): two-level segregated fit. All of its bookkeeping is in this
-/// value and none in the memory it manages, which may be uncached, or a device's.
+/// Blocks of any size, up to `BLOCKS` at once (1 to 16,384), in O(1): two-level segregated fit. All
+/// of its bookkeeping is in this value and none in the memory it manages, which may be uncached, or
+/// a device's.
 ///
-/// It belongs to one thread, and so do its buffers; for several threads there is [`Pool`](crate::Pool). A block is whole
-/// cache lines. Good fit, not best fit: an allocation is sure to succeed where a free run is as long as the request rounded up
-/// by 1/32.
+/// It belongs to one thread, and so do its buffers; for several threads there is
+/// [`Pool`](crate::Pool). A block is whole cache lines. Good fit, not best fit: an allocation is
+/// sure to succeed where a free run is as long as the request rounded up by 1/32.
 ///
 /// ```
 /// use contigo::{Align, Arena, Region, sim::SimBoard};
@@ -83,7 +84,8 @@ impl<'r, const BLOCKS: usize> Arena<'r, BLOCKS> {
         let (granules, align) = (lines(len_bytes).ok_or(refusal)?, lines(align.max(self.line).bytes()).ok_or(refusal)?);
         // Only the part below `align` matters, and that is a u32.
         let phase = u32::try_from(self.phase & u64::from(align - 1)).map_err(|_| refusal)?;
-        // Nobody holds the other end: nothing is called while it is borrowed, and the arena stays on one thread.
+        // Nobody holds the other end: nothing is called while it is borrowed, and the arena stays
+        // on one thread.
         let mut blocks = self.blocks.try_borrow_mut().map_err(|_| Error::Busy)?;
         let block = blocks.allocate(granules, align, phase).map_err(|full| match full {
             Full::Blocks => Error::TooMany { what: "blocks out of this arena", most: BLOCKS as u64 },
@@ -117,7 +119,8 @@ impl<const BLOCKS: usize> Owner for Arena<'_, BLOCKS> {
         if self.parts.last_is_gone(token)
             && let Ok(id) = u16::try_from(token)
         {
-            // Before the borrow: a listener is the user's code, and may drop a buffer of this arena.
+            // Before the borrow: a listener is the user's code, and may drop a buffer of this
+            // arena.
             trace::happened(Event::Release { slot: id.into() }, Site::NONE);
             if let Ok(mut blocks) = self.blocks.try_borrow_mut() {
                 blocks.free(id);

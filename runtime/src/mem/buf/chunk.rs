@@ -23,8 +23,9 @@ pub(crate) trait Owner {
 
 /// Some bytes of a block, owned by exactly one handle.
 ///
-/// INVARIANT: `extent` lies inside the block, and no other chunk holds any byte of it. Whoever makes a chunk guarantees
-/// it: `State::bump`, a pool's bitmap, an arena's blocks, and `split`, which divides one chunk into two.
+/// INVARIANT: `extent` lies inside the block, and no other chunk holds any byte of it. Whoever
+/// makes a chunk guarantees it: `State::bump`, a pool's bitmap, an arena's blocks, and `split`,
+/// which divides one chunk into two.
 // Aligned to 4, so that the four bytes behind `token` are not lost: a buffer keeps what else it
 // knows there, and an operand has 128 bytes (`Operand`).
 #[repr(C, packed(4))]

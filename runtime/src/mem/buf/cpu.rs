@@ -15,9 +15,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A buffer that the CPU owns: it has views, and no address. Dropping it gives it back to its pool.
 ///
-/// No device holds its address, so references into it are ordinary references. To let a device at it, give it away:
-/// [`to_device`](Self::to_device), [`from_device`](Self::from_device) or [`in_out`](Self::in_out) make it an [`Operand`] of
-/// a job, and no view outlives that:
+/// No device holds its address, so references into it are ordinary references. To let a device at
+/// it, give it away: [`to_device`](Self::to_device), [`from_device`](Self::from_device) or
+/// [`in_out`](Self::in_out) make it an [`Operand`] of a job, and no view outlives that:
 ///
 /// ```compile_fail,E0505
 /// # use contigo::{CpuBuf, Operand};
@@ -36,7 +36,8 @@ pub struct CpuBuf<'p, T = AnyThread> {
 }
 
 impl<'p, T> CpuBuf<'p, T> {
-    /// `chunk` must come from an owner that may be used as `T` says: see `AnyThread` and `OneThread`.
+    /// `chunk` must come from an owner that may be used as `T` says: see `AnyThread` and
+    /// `OneThread`.
     pub(crate) fn new(chunk: Chunk<'p>) -> Self {
         let span = chunk.extent;
         Self { chunk, span, thread: PhantomData }
@@ -58,10 +59,12 @@ impl<'p, T> CpuBuf<'p, T> {
         self.span.start
     }
 
-    /// All of it as a slice of `Elem`: any type for which every bit pattern is a value (zerocopy's `FromBytes`).
+    /// All of it as a slice of `Elem`: any type for which every bit pattern is a value (zerocopy's
+    /// `FromBytes`).
     ///
     /// # Errors
-    /// [`Error::View`] where the length is no multiple of the element, or the address not aligned for it.
+    /// [`Error::View`] where the length is no multiple of the element, or the address not aligned
+    /// for it.
     pub fn view<Elem: FromBytes + Immutable>(&self) -> Result<&[Elem], Error> {
         <[Elem]>::ref_from_bytes(self.bytes()).map_err(|_| self.no_view::<Elem>())
     }
@@ -96,14 +99,16 @@ impl<'p, T> CpuBuf<'p, T> {
         <[Elem]>::mut_from_bytes(bytes).map_err(|_| no_view::<Elem>(part.len))
     }
 
-    /// The CPU's address of the first byte shown, for code that is not Rust: no reference is made. Valid until this buffer is sliced, given away or
-    /// dropped; who writes through it does so while nobody has a view.
+    /// The CPU's address of the first byte shown, for code that is not Rust: no reference is made.
+    /// Valid until this buffer is sliced, given away or dropped; who writes through it does so
+    /// while nobody has a view.
     pub fn as_mut_ptr(&mut self) -> *mut u8 {
         self.start().as_ptr()
     }
 
-    /// Copies `source` to the beginning of the buffer, and counts it: this is the runtime's only copy, for data that lies
-    /// elsewhere already. Data that is still to be made is better made in [`view_mut`](Self::view_mut).
+    /// Copies `source` to the beginning of the buffer, and counts it: this is the runtime's only
+    /// copy, for data that lies elsewhere already. Data that is still to be made is better made in
+    /// [`view_mut`](Self::view_mut).
     ///
     /// # Errors
     /// [`Error::OutOfRange`] where it does not fit.
@@ -119,7 +124,8 @@ impl<'p, T> CpuBuf<'p, T> {
         Ok(())
     }
 
-    /// The same buffer, showing only `range` of what it shows now. All of it stays claimed until it is dropped.
+    /// The same buffer, showing only `range` of what it shows now. All of it stays claimed until it
+    /// is dropped.
     ///
     /// # Errors
     /// [`Error::OutOfRange`]; the buffer comes back as it was.
@@ -139,11 +145,12 @@ impl<'p, T> CpuBuf<'p, T> {
         self
     }
 
-    /// Two buffers of one, cut at byte `mid` of what it shows: one can be a device's while the other is the CPU's. What it
-    /// did not show goes with the side it lies on. The slot is free again when both are dropped.
+    /// Two buffers of one, cut at byte `mid` of what it shows: one can be a device's while the
+    /// other is the CPU's. What it did not show goes with the side it lies on. The slot is free
+    /// again when both are dropped.
     ///
-    /// Cut at a multiple of the cache line: a device on a non-coherent port cannot write to either side of a line that both
-    /// share ([`Error::SharedLine`]).
+    /// Cut at a multiple of the cache line: a device on a non-coherent port cannot write to either
+    /// side of a line that both share ([`Error::SharedLine`]).
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::TooManyParts`]; the buffer comes back as it was.
@@ -163,8 +170,8 @@ impl<'p, T> CpuBuf<'p, T> {
         Ok((left, right))
     }
 
-    /// An operand that the device reads: bytes `range` of this buffer are cleaned, no others. The range is checked when the
-    /// job starts.
+    /// An operand that the device reads: bytes `range` of this buffer are cleaned, no others. The
+    /// range is checked when the job starts.
     pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand<'p, T> {
         Operand::from_cpu(self, Part::of(range), Direction::ToDevice)
     }
@@ -211,7 +218,8 @@ impl<'p, T> CpuBuf<'p, T> {
 
     /// The CPU's address of the first byte shown.
     pub(crate) fn start(&self) -> NonNull<u8> {
-        // SAFETY: a chunk's extent, and so its span, lies inside the block, and the block is one mapping.
+        // SAFETY: a chunk's extent, and so its span, lies inside the block, and the block is one
+        // mapping.
         unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }
     }
 
@@ -253,9 +261,10 @@ impl<'p> From<CpuBuf<'p, AnyThread>> for CpuBuf<'p, OneThread> {
     }
 }
 
-// SAFETY: `T` is `AnyThread` (or the caller's own `Send` type, which nothing constructs): the owner is then a `Region` or a
-// `Pool`, both `Sync`, and all that a buffer does to its owner from another thread is `release`, `share` and a sync, each
-// by `&self`. The bytes are reached through one handle only.
+// SAFETY: `T` is `AnyThread` (or the caller's own `Send` type, which nothing constructs): the owner
+// is then a `Region` or a `Pool`, both `Sync`, and all that a buffer does to its owner from another
+// thread is `release`, `share` and a sync, each by `&self`. The bytes are reached through one
+// handle only.
 unsafe impl<T: Send> Send for CpuBuf<'_, T> {}
 // SAFETY: `&CpuBuf` gives `&[Elem]` and numbers; see `Send` for the rest.
 unsafe impl<T: Send> Sync for CpuBuf<'_, T> {}

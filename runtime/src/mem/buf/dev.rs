@@ -12,12 +12,13 @@ use crate::{
 };
 use core::{fmt, marker::PhantomData, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
 
-/// What a driver is told of one operand: where the device finds it. A plain number: it gives no right to the bytes.
+/// What a driver is told of one operand: where the device finds it. A plain number: it gives no
+/// right to the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DevSlice {
-    /// The bus address. Where addresses are arithmetic (every backend here) it is the operand's first byte; where a handle
-    /// is opaque it is the handle's.
+    /// The bus address. Where addresses are arithmetic (every backend here) it is the operand's
+    /// first byte; where a handle is opaque it is the handle's.
     pub addr: DevAddr,
     /// Bytes to add beside an opaque handle; 0 where `addr` holds everything. A driver of registers
     /// need not look at it: its port has addresses, and there it is 0.
@@ -32,8 +33,8 @@ impl DevSlice {
 }
 
 /// A buffer that stays a device's between two jobs: it has an address, and no view. It is what
-/// [`wait_device`](crate::Running::wait_device) returns, so that one accelerator's output is the next one's input with no
-/// cache maintenance and no CPU between them.
+/// [`wait_device`](crate::Running::wait_device) returns, so that one accelerator's output is the
+/// next one's input with no cache maintenance and no CPU between them.
 ///
 /// No job is using it while you hold it: dropping it gives it back to its pool, unseen.
 /// [`into_cpu`](Self::into_cpu) makes it the CPU's again. One that came from [`CpuBuf::hand_over`]
@@ -210,7 +211,8 @@ impl<'p, T> DevBuf<'p, T> {
     /// The CPU's again: what devices wrote is visible after this, also behind a port that snoops.
     ///
     /// # Errors
-    /// What the backend's sync says; the buffer comes back as it was, because a view of it could change under its reader.
+    /// What the backend's sync says; the buffer comes back as it was, because a view of it could
+    /// change under its reader.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn into_cpu(self) -> Result<CpuBuf<'p, T>, Refused<Self>> {
@@ -253,7 +255,8 @@ impl<'p, T> DevBuf<'p, T> {
         }
     }
 
-    /// Cleans `len_bytes` from `offset_bytes` of what was handed over, so that the device sees them.
+    /// Cleans `len_bytes` from `offset_bytes` of what was handed over, so that the device sees
+    /// them.
     pub(super) fn publish(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
         if self.coherent {
             return Ok(());
@@ -311,9 +314,10 @@ impl<'p, T> DevBuf<'p, T> {
 }
 
 impl<T> Drop for DevBuf<'_, T> {
-    /// Gives the bytes back, or leaks them where the caches cannot be made to agree with memory: the next owner's view
-    /// would change under it. A buffer whose job is running is inside [`Running`](crate::Running), which forgets it rather
-    /// than drop it when the device will not stop.
+    /// Gives the bytes back, or leaks them where the caches cannot be made to agree with memory:
+    /// the next owner's view would change under it. A buffer whose job is running is inside
+    /// [`Running`](crate::Running), which forgets it rather than drop it when the device will not
+    /// stop.
     fn drop(&mut self) {
         // The next owner's loads may not come before the look that saw the device's end.
         barrier::after_completion();

@@ -23,8 +23,8 @@ use core::{fmt, mem::ManuallyDrop};
 /// the other over the status that the device wrote there. The simulated board does so too, and
 /// counts it (`SimCounts::lost_writes`). Bytes that the device only reads may share lines.
 ///
-/// Dropping it leaks the bytes: a device that still fetches would execute what their next owner writes. A driver that has
-/// stopped its device gives them back with [`release`](Self::release).
+/// Dropping it leaks the bytes: a device that still fetches would execute what their next owner
+/// writes. A driver that has stopped its device gives them back with [`release`](Self::release).
 ///
 /// ```
 /// use contigo::{Align, DriverBuf, Region, sim::SimBoard};
@@ -46,14 +46,15 @@ pub struct DriverBuf<'p> {
 }
 
 impl<'p> DriverBuf<'p> {
-    /// All of `buf`, for a device on `port` whose register for its address has `addr_bits` bits. It must be whole cache
-    /// lines: the driver writes it while the device writes other buffers.
+    /// All of `buf`, for a device on `port` whose register for its address has `addr_bits` bits. It
+    /// must be whole cache lines: the driver writes it while the device writes other buffers.
     ///
     /// # Errors
-    /// The buffer comes back, with what [`Engine::start`](crate::Engine::start) says of an operand that does not suit a port:
-    /// [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`],
-    /// [`Error::SharedLine`], [`Error::Unreachable`], [`Error::BufferSize`] for no bytes, or the backend's sync.
-    /// [`Error::Misaligned`] where it does not begin at a line.
+    /// The buffer comes back, with what [`Engine::start`](crate::Engine::start) says of an operand
+    /// that does not suit a port: [`Error::WrongBus`], [`Error::CoherencyMismatch`],
+    /// [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`],
+    /// [`Error::BufferSize`] for no bytes, or the backend's sync. [`Error::Misaligned`] where it
+    /// does not begin at a line.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn new(buf: CpuBuf<'p>, port: &Port, addr_bits: u32) -> Result<Self, Refused<CpuBuf<'p>>> {
         let (start, line) = (buf.span().start, buf.chunk().line());
@@ -66,7 +67,8 @@ impl<'p> DriverBuf<'p> {
         Ok(Self { buf: ManuallyDrop::new(buf) })
     }
 
-    /// Where the device finds the byte at `offset_bytes`. It is a number: past the end it is no address of this buffer.
+    /// Where the device finds the byte at `offset_bytes`. It is a number: past the end it is no
+    /// address of this buffer.
     #[must_use]
     pub fn addr_at(&self, offset_bytes: usize) -> DevAddr {
         DevAddr(self.buf.slice().addr.0.wrapping_add(offset_bytes as u64))

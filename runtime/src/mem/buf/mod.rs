@@ -1,5 +1,6 @@
-//! Buffers. A buffer has one owner at a time, and its type says which: [`CpuBuf`] has views and no address, [`DevBuf`] has
-//! an address and no view, [`Operand`] is on its way into a job and has neither, and [`DriverBuf`] is a driver's, for as long as it likes.
+//! Buffers. A buffer has one owner at a time, and its type says which: [`CpuBuf`] has views and no
+//! address, [`DevBuf`] has an address and no view, [`Operand`] is on its way into a job and has
+//! neither, and [`DriverBuf`] is a driver's, for as long as it likes.
 
 mod chunk;
 mod cpu;
@@ -16,11 +17,12 @@ pub use operand::Operand;
 
 use core::marker::PhantomData;
 
-/// Marks a buffer that may move to another thread: from a [`Region`](crate::Region) or a [`Pool`](crate::Pool).
+/// Marks a buffer that may move to another thread: from a [`Region`](crate::Region) or a
+/// [`Pool`](crate::Pool).
 #[derive(Clone, Copy, Debug)]
 pub struct AnyThread;
 
-/// Marks a buffer that stays on its thread: from a [`LocalPool`](crate::LocalPool) or an [`Arena`](crate::Arena), which
-/// use no atomics.
+/// Marks a buffer that stays on its thread: from a [`LocalPool`](crate::LocalPool) or an
+/// [`Arena`](crate::Arena), which use no atomics.
 #[derive(Clone, Copy, Debug)]
 pub struct OneThread(PhantomData<*const ()>);

@@ -14,10 +14,11 @@ use crate::{
 use core::mem;
 use core::{fmt, mem::ManuallyDrop};
 
-/// A buffer on its way into a job: which bytes of it, and what the device does with them. It has no view and no address.
+/// A buffer on its way into a job: which bytes of it, and what the device does with them. It has no
+/// view and no address.
 ///
-/// Everything about it is checked by [`Engine::start`](crate::Engine::start), and nothing is done to the caches before all
-/// operands have passed. Dropped without a job, it gives its buffer back.
+/// Everything about it is checked by [`Engine::start`](crate::Engine::start), and nothing is done
+/// to the caches before all operands have passed. Dropped without a job, it gives its buffer back.
 #[must_use = "an operand does nothing until a job starts"]
 // One layout for every `T`: an engine keeps the operands of its job whatever their `T` is.
 #[repr(C)]
@@ -67,7 +68,8 @@ impl<'p, T> Operand<'p, T> {
         if self.buf.is_unsent() { Ok(self.into_cpu()) } else { Err(self.into_dev()) }
     }
 
-    /// Every check of memory against port, and where the device will find the bytes. Touches nothing.
+    /// Every check of memory against port, and where the device will find the bytes. Touches
+    /// nothing.
     #[inline]
     pub(crate) fn check(&self, index: usize, port: &Port, addr_bits: u32) -> Result<DevSlice, Error> {
         if !self.buf.inside {

@@ -4,7 +4,8 @@
 
 use crate::types::atomic::{AtomicUsize, Ordering};
 
-/// The most slots a pool can have: 1,024 bits are two cache lines, and scanning them all costs less than one system call.
+/// The most slots a pool can have: 1,024 bits are two cache lines, and scanning them all costs less
+/// than one system call.
 pub(crate) const MAX_SLOTS: usize = 1024;
 pub(crate) const WORD_BITS: usize = usize::BITS as usize;
 pub(crate) const MAX_WORDS: usize = MAX_SLOTS / WORD_BITS;
@@ -31,8 +32,8 @@ impl<const SLOTS: usize> Bitmap<SLOTS> {
 
     /// Takes a free slot. `None` when every slot was seen taken during the call.
     ///
-    /// Bounded: each failed attempt at a word is a bit that somebody else took meanwhile, and is not tried again; so at most
-    /// `SLOTS` attempts.
+    /// Bounded: each failed attempt at a word is a bit that somebody else took meanwhile, and is
+    /// not tried again; so at most `SLOTS` attempts.
     pub(crate) fn claim(&self) -> Option<usize> {
         let likely = if Self::WORDS == 1 { 0 } else { self.likely.load(Ordering::Relaxed) };
         for step in 0..Self::WORDS {
@@ -46,7 +47,8 @@ impl<const SLOTS: usize> Bitmap<SLOTS> {
                 }
                 let bit = free.trailing_zeros() as usize;
                 let mask = 1 << bit;
-                // Acquire: what the slot's last owner did to its bytes is done (pairs with `release`).
+                // Acquire: what the slot's last owner did to its bytes is done (pairs with
+                // `release`).
                 if word.fetch_and(!mask, Ordering::Acquire) & mask != 0 {
                     return Some(index * WORD_BITS + bit);
                 }
@@ -60,7 +62,8 @@ impl<const SLOTS: usize> Bitmap<SLOTS> {
     pub(crate) fn release(&self, slot: usize) {
         let (index, mask) = (slot / WORD_BITS, 1 << (slot % WORD_BITS));
         if let Some(word) = self.words.get(index) {
-            // Release: what this owner did to the slot's bytes is done before the next owner has them.
+            // Release: what this owner did to the slot's bytes is done before the next owner has
+            // them.
             word.fetch_or(mask, Ordering::Release);
             if Self::WORDS > 1 {
                 self.likely.store(index, Ordering::Relaxed);

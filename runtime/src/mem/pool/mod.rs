@@ -61,8 +61,8 @@ impl<'r, const SLOTS: usize> Pool<'r, SLOTS> {
     /// `SLOTS` slots of `slot_bytes` each, over the beginning of `carve`.
     ///
     /// # Errors
-    /// The carve comes back with [`Error::SlotSize`] where a slot is not a whole number of cache lines, or with
-    /// [`Error::Exhausted`] where the slots do not fit.
+    /// The carve comes back with [`Error::SlotSize`] where a slot is not a whole number of cache
+    /// lines, or with [`Error::Exhausted`] where the slots do not fit.
     pub fn new(carve: Carve<'r>, slot_bytes: usize) -> Result<Self, Refused<Carve<'r>>> {
         Self::with_slots(carve, slot_bytes, SLOTS)
     }
@@ -136,7 +136,8 @@ fn check<const SLOTS: usize>(carve: &Carve<'_>, slot_bytes: usize, slots: usize)
     }
 }
 
-/// The bytes of one slot. `slot` is less than the pool's number of slots, and `check` put all of them inside the carve.
+/// The bytes of one slot. `slot` is less than the pool's number of slots, and `check` put all of
+/// them inside the carve.
 #[allow(clippy::cast_possible_truncation, reason = "a slot's number is below MAX_SLOTS")]
 fn chunk<'p>(owner: &'p dyn Owner, carve: Span, slot: usize, slot_bytes: usize) -> Chunk<'p> {
     Chunk::new(owner, slot as u32, Span::new(carve.start + slot * slot_bytes, slot_bytes))
@@ -160,7 +161,8 @@ impl<const SLOTS: usize> Owner for Pool<'_, SLOTS> {
 impl<const SLOTS: usize> Drop for Pool<'_, SLOTS> {
     fn drop(&mut self) {
         if self.taken() != 0 {
-            // A buffer was forgotten, maybe to a device: the region must count it for ever, and keep its memory mapped.
+            // A buffer was forgotten, maybe to a device: the region must count it for ever, and
+            // keep its memory mapped.
             self.carve.block().state().share();
         }
     }

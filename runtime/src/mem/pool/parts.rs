@@ -1,4 +1,5 @@
-//! How many handles a slot has, where a buffer was split. A slot that never was has one, and costs one plain load.
+//! How many handles a slot has, where a buffer was split. A slot that never was has one, and costs
+//! one plain load.
 
 use super::bitmap::MAX_SLOTS;
 use crate::types::{
@@ -24,7 +25,8 @@ impl<const SLOTS: usize> SharedParts<SLOTS> {
     /// One handle more.
     pub(crate) fn one_more(&self, slot: u32) -> Result<(), Error> {
         let more = self.0.get(slot as usize).ok_or(REFUSAL)?;
-        // Only holders of the slot change its count, at most `MAX_PARTS` of them, and each repetition is another's success.
+        // Only holders of the slot change its count, at most `MAX_PARTS` of them, and each
+        // repetition is another's success.
         more.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_add(1)).map(|_| ()).map_err(|_| REFUSAL)
     }
 
@@ -39,7 +41,8 @@ impl<const SLOTS: usize> SharedParts<SLOTS> {
         if more.fetch_sub(1, Ordering::AcqRel) > 0 {
             return false;
         }
-        // Another handle went between the load and the subtraction: this was the last, and the count wrapped.
+        // Another handle went between the load and the subtraction: this was the last, and the
+        // count wrapped.
         more.store(0, Ordering::Relaxed);
         true
     }

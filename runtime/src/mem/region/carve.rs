@@ -11,9 +11,9 @@ use crate::{
 };
 use core::{fmt, mem::ManuallyDrop};
 
-/// A piece of a [`Region`], in whole cache lines. It owns the bytes, and gives no view and no address: make it a buffer
-/// ([`into_buf`](Self::into_buf)), a [`Pool`](crate::Pool), a [`LocalPool`](crate::LocalPool) or an
-/// [`Arena`](crate::Arena).
+/// A piece of a [`Region`], in whole cache lines. It owns the bytes, and gives no view and no
+/// address: make it a buffer ([`into_buf`](Self::into_buf)), a [`Pool`](crate::Pool), a
+/// [`LocalPool`](crate::LocalPool) or an [`Arena`](crate::Arena).
 #[must_use = "carved bytes stay carved"]
 pub struct Carve<'r> {
     region: &'r dyn CarveOwner,
@@ -35,7 +35,8 @@ impl<'r> Carve<'r> {
         self.span.len
     }
 
-    /// One buffer over all of it. It goes back to nobody: a carve is a plan for the region's whole life.
+    /// One buffer over all of it. It goes back to nobody: a carve is a plan for the region's whole
+    /// life.
     pub fn into_buf(self) -> CpuBuf<'r> {
         // The count that stands for this carve now stands for the buffer.
         let this = ManuallyDrop::new(self);

@@ -26,7 +26,8 @@ use core::{fmt, mem::ManuallyDrop, ptr::NonNull};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Requirements {
-    /// What the block's address must be a multiple of. At least one cache line is required whatever stands here.
+    /// What the block's address must be a multiple of. At least one cache line is required whatever
+    /// stands here.
     pub align: Align,
     /// The block's last byte must be reachable with so many address bits.
     pub addr_bits: u32,
@@ -40,8 +41,8 @@ impl Default for Requirements {
     }
 }
 
-/// One block of DMA memory. It owns its backend, and frees it only when everything carved from it has come back: what was
-/// forgotten, or is still a device's, keeps the memory mapped for ever.
+/// One block of DMA memory. It owns its backend, and frees it only when everything carved from it
+/// has come back: what was forgotten, or is still a device's, keeps the memory mapped for ever.
 ///
 /// A child of fork(2) does not get the block, and must not drop what it has of it: see the crate's
 /// "Programs that fork".
@@ -76,12 +77,13 @@ impl<B: Backend> Region<B> {
         Self::with(backend, Requirements::default())
     }
 
-    /// A region over all of `backend`'s block, when it is what `needs` says. Its caches are cleaned and invalidated once: a
-    /// fresh CMA block can hold dirty lines that would later overwrite what a device wrote (amd/xdna-driver#1439).
+    /// A region over all of `backend`'s block, when it is what `needs` says. Its caches are cleaned
+    /// and invalidated once: a fresh CMA block can hold dirty lines that would later overwrite what
+    /// a device wrote (amd/xdna-driver#1439).
     ///
     /// # Errors
-    /// The backend comes back with [`Error::NotContiguous`], [`Error::Misaligned`], [`Error::BlockSize`],
-    /// [`Error::TooHigh`], or what the backend's `segment` or sync says.
+    /// The backend comes back with [`Error::NotContiguous`], [`Error::Misaligned`],
+    /// [`Error::BlockSize`], [`Error::TooHigh`], or what the backend's `segment` or sync says.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn with(backend: B, needs: Requirements) -> Result<Self, Refused<B>> {
         match State::checked(&backend, needs, Site::here()) {
@@ -90,14 +92,16 @@ impl<B: Backend> Region<B> {
         }
     }
 
-    /// Cuts the next `len_bytes`, rounded up to whole cache lines, at an address that is a multiple of `align` for the CPU and
-    /// for the device. A bump at set-up time: what is carved stays carved.
+    /// Cuts the next `len_bytes`, rounded up to whole cache lines, at an address that is a multiple
+    /// of `align` for the CPU and for the device. A bump at set-up time: what is carved stays
+    /// carved.
     ///
     /// # Errors
     /// [`Error::Exhausted`] past the end; [`Error::Argument`] for no bytes; [`Error::Misaligned`]
     /// where the block's CPU
-    /// address can never have that alignment together with its device address; [`Error::WholeBlock`] for a second carve
-    /// beside a live one where the block can only be synchronised as a whole.
+    /// address can never have that alignment together with its device address;
+    /// [`Error::WholeBlock`] for a second carve beside a live one where the block can only be
+    /// synchronised as a whole.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn carve(&self, len_bytes: usize, align: Align) -> Result<Carve<'_>> {
         let span = self.state.bump(len_bytes, align)?;
@@ -105,10 +109,12 @@ impl<B: Backend> Region<B> {
         Ok(Carve::new(self, span))
     }
 
-    /// The bus address through `port` of `len_bytes` bytes at `ptr`, in O(1). It is a number: it gives no right to the bytes.
+    /// The bus address through `port` of `len_bytes` bytes at `ptr`, in O(1). It is a number: it
+    /// gives no right to the bytes.
     ///
     /// # Errors
-    /// [`Error::NotOurs`] where not all of them are this region's; [`Error::WrongBus`]; [`Error::Unreachable`].
+    /// [`Error::NotOurs`] where not all of them are this region's; [`Error::WrongBus`];
+    /// [`Error::Unreachable`].
     #[inline]
     pub fn dev_addr_of(&self, port: &Port, ptr: *const u8, len_bytes: usize) -> Result<DevAddr> {
         let mapping = &self.state.mapping;
@@ -122,8 +128,8 @@ impl<B: Backend> Region<B> {
         port.dev_addr(mapping.base.plus(offset), len_bytes)
     }
 
-    /// Where the CPU finds the byte at bus address `addr` of `port`, in O(1): a raw pointer, because the byte may be a
-    /// device's at this moment.
+    /// Where the CPU finds the byte at bus address `addr` of `port`, in O(1): a raw pointer,
+    /// because the byte may be a device's at this moment.
     ///
     /// # Errors
     /// [`Error::NotOurs`], [`Error::WrongBus`].
@@ -189,7 +195,8 @@ impl<B: Backend> Region<B> {
         self.state.counters.snapshot()
     }
 
-    /// The backend's name. The backend itself is out of reach: its syncs would change bytes under a view.
+    /// The backend's name. The backend itself is out of reach: its syncs would change bytes under a
+    /// view.
     pub fn name(&self) -> &'static str {
         self.backend.name()
     }
@@ -205,14 +212,16 @@ impl<B: Backend> Block for Region<B> {
 }
 
 impl<B: Backend> Drop for Region<B> {
-    /// Frees the block when everything came back, and leaks it otherwise: a device may still write into it.
+    /// Frees the block when everything came back, and leaks it otherwise: a device may still write
+    /// into it.
     fn drop(&mut self) {
         if self.state.live.load(Ordering::Acquire) != 0 {
             trace::happened(Event::Leak { len_bytes: self.len_bytes() }, Site::NONE);
             return;
         }
-        // SAFETY: 1. `drop` runs once. 2. Every piece borrows the region, and none is alive: `live` counts carves and their
-        // buffers from `bump` and `share` to `release`, whatever was forgotten stays counted.
+        // SAFETY: 1. `drop` runs once. 2. Every piece borrows the region, and none is alive: `live`
+        // counts carves and their buffers from `bump` and `share` to `release`, whatever was
+        // forgotten stays counted.
         unsafe { ManuallyDrop::drop(&mut self.backend) };
         trace::happened(Event::Unmap { len_bytes: self.len_bytes() }, Site::NONE);
     }

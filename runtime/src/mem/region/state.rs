@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "the only calls of a backend's syncs, and a pointer that crosses threads as a number")]
-//! What a region knows whatever its backend is: the block's facts, what of it is out, and the syncs.
+//! What a region knows whatever its backend is: the block's facts, what of it is out, and the
+//! syncs.
 
 use super::Requirements;
 use crate::{
@@ -19,7 +20,8 @@ pub(crate) struct State {
     pub(crate) mapping: Mapping,
     /// No line belongs to two owners: carves, slots and arena blocks are whole lines.
     pub(crate) line: Align,
-    /// Everything below is given out. Only grows: carving is a plan, made once. (Under `Whole` it begins anew once all came back.)
+    /// Everything below is given out. Only grows: carving is a plan, made once. (Under `Whole` it
+    /// begins anew once all came back.)
     pub(super) carved_bytes: AtomicUsize,
     /// Carves, and buffers made of them, that have not come back.
     pub(super) live: AtomicUsize,
@@ -62,8 +64,9 @@ impl State {
         Ok(state)
     }
 
-    /// Takes the next bytes. `fetch_update` repeats only while other threads carve at the same time, which set-up code does
-    /// a bounded number of times: each repetition is another thread's success.
+    /// Takes the next bytes. `fetch_update` repeats only while other threads carve at the same
+    /// time, which set-up code does a bounded number of times: each repetition is another thread's
+    /// success.
     pub(super) fn bump(&self, len_bytes: usize, align: Align) -> Result<Span> {
         let (base, cpu) = (self.mapping.base.raw(), self.mapping.cpu.as_ptr().addr());
         let align = align.max(self.line);
@@ -71,12 +74,14 @@ impl State {
         if len_bytes == 0 {
             return Err(Error::Argument { name: "the length of a carve", value: 0, min: 1, max: capacity_bytes as u64, multiple_of: 1 });
         }
-        // How far the block's first byte is past a multiple of `align`: less than `align`, so it fits a `usize`.
+        // How far the block's first byte is past a multiple of `align`: less than `align`, so it
+        // fits a `usize`.
         let phase = usize::try_from(base & (align.bytes() as u64 - 1)).unwrap_or(0);
         if phase != cpu & (align.bytes() - 1) {
             return Err(Error::Misaligned { addr: cpu as u64, align_bytes: align.bytes() });
         }
-        // Counted before the bytes are taken, so that of two threads under `Whole` at least one sees the other.
+        // Counted before the bytes are taken, so that of two threads under `Whole` at least one
+        // sees the other.
         let others = self.live.fetch_add(1, Ordering::SeqCst);
         let carved = self.carved_bytes.load(Ordering::SeqCst);
         if self.mapping.scope == SyncScope::Whole && others > 0 {
@@ -84,7 +89,8 @@ impl State {
             return Err(Error::WholeBlock { shared_bytes: carved });
         }
         if self.mapping.scope == SyncScope::Whole {
-            // The only piece: what was carved before has come back, and nobody else gets past the check above.
+            // The only piece: what was carved before has come back, and nobody else gets past the
+            // check above.
             self.carved_bytes.store(0, Ordering::SeqCst);
         }
         let mut span = None;
@@ -109,15 +115,18 @@ impl State {
         self.live.fetch_sub(1, Ordering::Release);
     }
 
-    /// One part more of a carve is out, for as long as it is remembered: a pool or an arena that lost a buffer, once.
+    /// One part more of a carve is out, for as long as it is remembered: a pool or an arena that
+    /// lost a buffer, once.
     pub(crate) fn share(&self) {
         self.live.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One part more of a buffer. Bounded, because forgotten parts stay counted, and a count that wraps would free the block
-    /// under a device (on 32 bits after 2^32 `split_at`s, which is a minute).
+    /// One part more of a buffer. Bounded, because forgotten parts stay counted, and a count that
+    /// wraps would free the block under a device (on 32 bits after 2^32 `split_at`s, which is a
+    /// minute).
     pub(crate) fn one_more(&self) -> Result<()> {
-        /// Far above what anybody holds, and far below where threads that add at once could wrap it.
+        /// Far above what anybody holds, and far below where threads that add at once could wrap
+        /// it.
         const MAX_PARTS: usize = 1 << 20;
         if self.live.load(Ordering::Relaxed) >= MAX_PARTS {
             return Err(Error::TooManyParts { limit: 1 << 20 });
@@ -137,8 +146,9 @@ impl State {
         trace::begins(event, site);
         self.counters.syncs.add(1);
         self.counters.bytes_synced_for_device.add(what.range.len());
-        // SAFETY: where the device writes, `what` is whole lines of one chunk (`span.rs`), whose only handle is an `Operand` or a
-        // `DevBuf`, which have no views; or it is the whole block, before anything was carved from it.
+        // SAFETY: where the device writes, `what` is whole lines of one chunk (`span.rs`), whose
+        // only handle is an `Operand` or a `DevBuf`, which have no views; or it is the whole block,
+        // before anything was carved from it.
         let done = unsafe { backend.sync_for_device(what.range.clone(), what.direction) };
         trace::happened(event, site);
         done
@@ -156,8 +166,8 @@ impl State {
     }
 }
 
-/// Walks the block's runs: each must begin where the one before it ended. Every run has at least one line, so there are at
-/// most `len_bytes / 32` steps.
+/// Walks the block's runs: each must begin where the one before it ended. Every run has at least
+/// one line, so there are at most `len_bytes / 32` steps.
 pub(crate) fn contiguous(backend: &dyn Backend, mapping: &Mapping) -> Result<()> {
     let mut offset_bytes = 0;
     while offset_bytes < mapping.len_bytes {
@@ -171,8 +181,8 @@ pub(crate) fn contiguous(backend: &dyn Backend, mapping: &Mapping) -> Result<()>
     Ok(())
 }
 
-// SAFETY: `State` is numbers and atomics. `Mapping::cpu` is an address, dereferenced only through a buffer, by its borrow
-// rules.
+// SAFETY: `State` is numbers and atomics. `Mapping::cpu` is an address, dereferenced only through a
+// buffer, by its borrow rules.
 unsafe impl Send for State {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for State {}

@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "a driver and a model of it are promises about hardware")]
-//! A copy engine that is as simple as one can be, its model on the simulated board, and what can be wrong with it.
+//! A copy engine that is as simple as one can be, its model on the simulated board, and what can be
+//! wrong with it.
 
 use contigo::{
     Backend, Completion, DevAddr, DevSlice, Device, Direction, Driver, Error, OperandSpec, Port, Result, Timeout, TypedDriver, fixed,
@@ -42,9 +43,10 @@ impl<D: Device> Copy<D> {
     }
 }
 
-// SAFETY: the model reads `LEN` bytes at `FROM` and writes as many at `TO` before it says that it is done. Those with a bug
-// touch what they were not given: their memory is one block of the simulated board, of which no reference is alive while a
-// job runs, and the block behind the caches is no Rust memory that anybody looks at.
+// SAFETY: the model reads `LEN` bytes at `FROM` and writes as many at `TO` before it says that it
+// is done. Those with a bug touch what they were not given: their memory is one block of the
+// simulated board, of which no reference is alive while a job runs, and the block behind the caches
+// is no Rust memory that anybody looks at.
 unsafe impl<D: Device> Driver for Copy<D> {
     fn name(&self) -> &'static str {
         "copy"
@@ -107,15 +109,17 @@ impl<D: Device> TypedDriver<2> for Copy<D> {
     fn report(&self, _: &Completion) {}
 }
 
-/// Memory whose hand-over to the CPU throws no line away where it is one of a job's: only whole slots, of which no job here is one.
+/// Memory whose hand-over to the CPU throws no line away where it is one of a job's: only whole
+/// slots, of which no job here is one.
 #[derive(Debug)]
 pub(super) struct Forgetful<B> {
     pub(super) memory: B,
     pub(super) slot_bytes: usize,
 }
 
-// SAFETY: `memory`'s, but for the fifth promise, whose breach is what a test is about: views then show what caches remember, in a
-// block of the simulated board, where that is ordinary memory that nobody writes meanwhile.
+// SAFETY: `memory`'s, but for the fifth promise, whose breach is what a test is about: views then
+// show what caches remember, in a block of the simulated board, where that is ordinary memory that
+// nobody writes meanwhile.
 unsafe impl<B: Backend> Backend for Forgetful<B> {
     forward!(|this| this.memory => name, mapping, sync_for_device, held_by);
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {

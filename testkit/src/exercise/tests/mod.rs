@@ -1,4 +1,5 @@
-//! A healthy engine passes, and each of a set of broken ones is caught: without that, the exerciser's word is worth nothing.
+//! A healthy engine passes, and each of a set of broken ones is caught: without that, the
+//! exerciser's word is worth nothing.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 mod copy;
@@ -109,7 +110,8 @@ fn every_broken_engine_is_caught() {
 #[test]
 fn what_is_wrong_is_told_apart() {
     let overrun = Trial { bug: Bug::Overrun, ..SMALL }.tally();
-    // In a slot that stayed the device's, what one job writes too much may be what an earlier one wrote.
+    // In a slot that stayed the device's, what one job writes too much may be what an earlier one
+    // wrote.
     assert!(overrun.canary_hits > 100 && overrun.mismatches < 30, "{overrun:?}");
     assert!(matches!(overrun.first_wrong, Some(FirstWrong { blame: Blame::CanaryHit, .. })), "{overrun:?}");
     let underrun = Trial { bug: Bug::Underrun, ..SMALL }.tally();
@@ -118,8 +120,8 @@ fn what_is_wrong_is_told_apart() {
 
 #[test]
 fn a_byte_that_changed_far_away_is_found_at_the_end() {
-    // Twenty slots further, where no neighbour is: found by the comparison of everything after the last job. A job that writes
-    // above slot 45 has its echo outside of all memory.
+    // Twenty slots further, where no neighbour is: found by the comparison of everything after the
+    // last job. A job that writes above slot 45 has its echo outside of all memory.
     for snoops in [false, true] {
         let found = |seed: &u64| Trial { bug: Bug::Echo(20 * 1024), jobs: 3, snoops, seed: *seed, ..SMALL }.tally().canary_hits > 0;
         assert!((1..=20).filter(found).count() >= 15, "snoops {snoops}");
@@ -132,7 +134,8 @@ fn a_byte_that_changed_in_the_next_slot_is_found_at_once() {
         for snoops in [false, true] {
             let tally = Trial { bug: Bug::Echo(1024), jobs: 100, snoops, seed, ..SMALL }.tally();
             let Some(first) = tally.first_wrong else { panic!("seed {seed}: not caught") };
-            // Not after the very first one where that slot was the CPU's to write, or the device's still.
+            // Not after the very first one where that slot was the CPU's to write, or the device's
+            // still.
             assert!(first.job.number <= 4 && first.blame == Blame::CanaryHit, "seed {seed}, snoops {snoops}: {first}");
         }
     }

@@ -10,7 +10,8 @@ use crate::{
 };
 use std::ffi::c_int;
 
-/// CU_CTX_SCHED_* (4 is a value, 1 and 2 are), MAP_HOST, LMEM_RESIZE_TO_MAX, COREDUMP_ENABLE, USER_COREDUMP_ENABLE, SYNC_MEMOPS.
+/// CU_CTX_SCHED_* (4 is a value, 1 and 2 are), MAP_HOST, LMEM_RESIZE_TO_MAX, COREDUMP_ENABLE,
+/// USER_COREDUMP_ENABLE, SYNC_MEMOPS.
 const FLAGS: u32 = 0xFF;
 const SCHED_MASK: u32 = 0x7;
 
@@ -43,8 +44,8 @@ extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Code {
     })
 }
 
-/// `CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)`: ends what is in the context, not that it is retained; it is usable when it is
-/// retained again.
+/// `CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)`: ends what is in the context, not that it is
+/// retained; it is usable when it is retained again.
 #[unsafe(no_mangle)]
 extern "C" fn cuDevicePrimaryCtxReset_v2(device: c_int) -> Code {
     call(Function::cuDevicePrimaryCtxReset_v2, Needs::Init, |state, _| {

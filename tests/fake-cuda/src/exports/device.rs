@@ -37,7 +37,8 @@ mod attribute {
     pub(super) const END: u32 = 144;
 }
 
-/// The dimensions of a launch that every device takes: threads in a block, x, y, z; blocks, x, y, z; shared memory.
+/// The dimensions of a launch that every device takes: threads in a block, x, y, z; blocks, x, y,
+/// z; shared memory.
 pub(super) const THREADS_MAX: u32 = 1024;
 pub(super) const BLOCK_MAX: [u32; 3] = [1024, 1024, 64];
 pub(super) const GRID_MAX: [u32; 3] = [0x7FFF_FFFF, 0xFFFF, 0xFFFF];

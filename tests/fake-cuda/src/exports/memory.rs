@@ -37,7 +37,8 @@ extern "C" fn cuMemHostAlloc(block: Out<'_, *mut c_void>, len: usize, flags: u32
     })
 }
 
-/// Whether the current context can free it: its own, or one that unified addressing or a flag gives it.
+/// Whether the current context can free it: its own, or one that unified addressing or a flag gives
+/// it.
 fn own(state: &State, current: Handle, block: &HostBlock) -> bool {
     let unified = state.device_of(current).is_ok_and(|device| device.unified_addressing);
     unified || block.context == current || block.flags & crate::memory::PORTABLE != 0
@@ -107,8 +108,8 @@ enum Attribute {
     Word(u32),
 }
 
-/// `CUpointer_attribute` of the block that a device address, or the CPU address of pinned memory, is in. `None` for an address that is
-/// in no block, `Some(Err)` for an attribute that is none.
+/// `CUpointer_attribute` of the block that a device address, or the CPU address of pinned memory,
+/// is in. `None` for an address that is in no block, `Some(Err)` for an attribute that is none.
 fn attribute(state: &State, attribute: u32, addr: u64) -> Option<Answer<Attribute>> {
     let found = state.memory.find_any(addr)?;
     let (context, id) = match found {
@@ -184,8 +185,9 @@ unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, which: u32, addr: 
     })
 }
 
-/// `CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data, CUdeviceptr ptr)`: what an
-/// address does not have is 0, and its device ordinal -2; that is no error.
+/// `CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
+/// void **data, CUdeviceptr ptr)`: what an address does not have is 0, and its device ordinal -2;
+/// that is no error.
 ///
 /// # Safety
 ///
@@ -258,8 +260,9 @@ extern "C" fn cuMemGetInfo_v2(free: Out<'_, usize>, total: Out<'_, usize>) -> Co
     })
 }
 
-/// `CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)`: both are addresses of the context's, pinned
-/// memory's included, read and written when the stream comes to it.
+/// `CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)`:
+/// both are addresses of the context's, pinned memory's included, read and written when the stream
+/// comes to it.
 #[unsafe(no_mangle)]
 extern "C" fn cuMemcpyAsync(dst: u64, src: u64, len: usize, stream: Handle) -> Code {
     call(Function::cuMemcpyAsync, Needs::Context, |state, current| {
@@ -271,8 +274,8 @@ extern "C" fn cuMemcpyAsync(dst: u64, src: u64, len: usize, stream: Handle) -> C
     })
 }
 
-/// `CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)`: pinned memory is read
-/// when the stream comes to it, other memory now.
+/// `CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
+/// CUstream hStream)`: pinned memory is read when the stream comes to it, other memory now.
 ///
 /// # Safety
 ///
@@ -294,8 +297,8 @@ unsafe extern "C" fn cuMemcpyHtoDAsync_v2(dst: u64, src: *const c_void, len: usi
     })
 }
 
-/// `CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)`: returns only when it is done
-/// where the memory is not pinned.
+/// `CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream
+/// hStream)`: returns only when it is done where the memory is not pinned.
 ///
 /// # Safety
 ///
@@ -318,8 +321,8 @@ unsafe extern "C" fn cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: u64, len: usize
     wait(Function::cuMemcpyDtoHAsync_v2, begin, step)
 }
 
-/// `CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)`: in the NULL stream; returns before it is done where the
-/// memory is the device's.
+/// `CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)`: in the NULL stream;
+/// returns before it is done where the memory is the device's.
 #[unsafe(no_mangle)]
 extern "C" fn cuMemsetD8_v2(dst: u64, value: u8, len: usize) -> Code {
     let begin = |state: &mut State, current| {

@@ -1,5 +1,6 @@
-//! The exported functions, with the C signatures of `cuda.h`. A pointer that the function writes through, or reads one value from, is an
-//! `Option` of a reference: the same to C, with NULL as `None`, and the caller's promise that it is valid is that of every C call.
+//! The exported functions, with the C signatures of `cuda.h`. A pointer that the function writes
+//! through, or reads one value from, is an `Option` of a reference: the same to C, with NULL as
+//! `None`, and the caller's promise that it is valid is that of every C call.
 
 mod context;
 mod device;
@@ -43,8 +44,8 @@ extern "C" fn fake_cuda_counters(counters: Option<&mut Counters>, bytes: usize) 
     code::SUCCESS
 }
 
-/// Everything queued happens without a query: a GPU that was done before somebody asked. What lasts longer than until now, or for ever,
-/// goes on.
+/// Everything queued happens without a query: a GPU that was done before somebody asked. What lasts
+/// longer than until now, or for ever, goes on.
 #[unsafe(no_mangle)]
 extern "C" fn fake_cuda_let_time_pass() {
     lock().let_time_pass();

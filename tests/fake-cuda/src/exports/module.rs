@@ -39,7 +39,8 @@ struct Log {
 impl Log {
     /// # Safety
     ///
-    /// `options` and `values` have `count` entries, and a buffer among them as many bytes as its size says.
+    /// `options` and `values` have `count` entries, and a buffer among them as many bytes as its
+    /// size says.
     unsafe fn find(buffer: u32, size: u32, count: usize, options: *const u32, values: *mut *mut c_void) -> Self {
         let mut log = Self { buffer: ptr::null_mut(), room: 0, filled: ptr::null_mut() };
         for index in 0..count {
@@ -75,11 +76,13 @@ impl Log {
     }
 }
 
-/// `CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)`
+/// `CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
+/// CUjit_option *options, void **optionValues)`
 ///
 /// # Safety
 ///
-/// `image` is NULL or PTX text that ends with NUL; the options and their values are `count`, and a log's buffer has the size that it says.
+/// `image` is NULL or PTX text that ends with NUL; the options and their values are `count`, and a
+/// log's buffer has the size that it says.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuModuleLoadDataEx(
     module: Out<'_, Handle>,
@@ -166,12 +169,14 @@ fn check(launch: Launch) -> Answer {
     if fits && launch.shared_bytes <= SHARED_BYTES_MAX { Ok(()) } else { Err(code::INVALID_VALUE) }
 }
 
-/// `CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
-/// unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)`
+/// `CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned
+/// int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned
+/// int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)`
 ///
 /// # Safety
 ///
-/// `params` is NULL or has the pointers that the kernel's declaration needs, each to a value of its type.
+/// `params` is NULL or has the pointers that the kernel's declaration needs, each to a value of its
+/// type.
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "the C function's")]
 unsafe extern "C" fn cuLaunchKernel(

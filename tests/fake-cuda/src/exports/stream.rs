@@ -79,7 +79,8 @@ extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
     })
 }
 
-/// The event's context, the stream of its record, and the record; `None` when it was never recorded.
+/// The event's context, the stream of its record, and the record; `None` when it was never
+/// recorded.
 fn recorded(state: &State, event: Handle) -> Answer<Option<(Handle, Handle, u64)>> {
     let own = state.events.get(&event).ok_or(code::INVALID_HANDLE)?;
     Ok(own.recorded.map(|(stream, seq)| (own.context, stream, seq)))

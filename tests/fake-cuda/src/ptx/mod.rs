@@ -3,11 +3,13 @@
 //! other; an instruction that is not here, or that ptxas does not take with such types, is refused
 //! when the module is loaded.
 //!
-//! A launch can be run in slices, and goes on where the last one ended. A slice works on copies of the memory: it sees what was there when it
-//! began, and what it wrote is put back at its end, from the first written byte to the last. What somebody else writes between those two
-//! meanwhile is lost. A thread that waits for one behind it waits for ever.
+//! A launch can be run in slices, and goes on where the last one ended. A slice works on copies of
+//! the memory: it sees what was there when it began, and what it wrote is put back at its end, from
+//! the first written byte to the last. What somebody else writes between those two meanwhile is
+//! lost. A thread that waits for one behind it waits for ever.
 //!
-//! Source: NVIDIA's "Parallel Thread Execution ISA", 9.7.1 (integer arithmetic) to 9.7.9 (data movement); messages as ptxas 12.9 words them.
+//! Source: NVIDIA's "Parallel Thread Execution ISA", 9.7.1 (integer arithmetic) to 9.7.9 (data
+//! movement); messages as ptxas 12.9 words them.
 
 mod instruction;
 mod parse;

@@ -46,10 +46,12 @@ impl Names<'_> {
     }
 }
 
-/// The visible kernels of a text, for a GPU and a driver: 87 is compute capability 8.7, 12040 CUDA 12.4.
+/// The visible kernels of a text, for a GPU and a driver: 87 is compute capability 8.7, 12040 CUDA
+/// 12.4.
 ///
 /// # Errors
-/// What ptxas says, of a text that is no PTX, that is too new, or that has what this module has not.
+/// What ptxas says, of a text that is no PTX, that is too new, or that has what this module has
+/// not.
 pub fn parse(text: &str, compute_capability: u32, driver_version: i32) -> Parsed<Vec<Entry>> {
     let mut text = Text { tokens: tokens(text), at: 0, instruction: "" };
     text.header(compute_capability, driver_version)?;

@@ -107,12 +107,13 @@ impl Entry {
         Progress { grid, block: [0; 3], thread: [0; 3], next: None, registers: vec![UNSET; self.registers], ended }
     }
 
-    /// Goes on for at most `statements_max`, of which each thread takes one, and more for many registers: whether all of them have
-    /// ended. `params` has a value for each parameter.
+    /// Goes on for at most `statements_max`, of which each thread takes one, and more for many
+    /// registers: whether all of them have ended. `params` has a value for each parameter.
     ///
     /// # Errors
-    /// A `CUresult`: `ILLEGAL_ADDRESS`, memory beside `windows` or a write to one that is not writable; `MISALIGNED_ADDRESS`, an access not aligned
-    /// to its size; `LAUNCH_FAILED`, a division by zero.
+    /// A `CUresult`: `ILLEGAL_ADDRESS`, memory beside `windows` or a write to one that is not
+    /// writable; `MISALIGNED_ADDRESS`, an access not aligned to its size; `LAUNCH_FAILED`, a
+    /// division by zero.
     pub fn run(&self, progress: &mut Progress, params: &[u64], windows: &mut [Window], statements_max: u64) -> Result<bool, i32> {
         let mut left = statements_max;
         let mut own = Thread { params, windows, at: progress };

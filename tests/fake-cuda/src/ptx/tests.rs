@@ -16,7 +16,8 @@ const ONE: Grid = Grid { blocks: [1; 3], threads: [1; 3] };
 /// Where the output is, unlike any number that a kernel computes.
 const OUT: u64 = 0x7000_0000_0000;
 
-/// A kernel of these statements, run: `%rd0` is where its 64 bytes of output are, `%rd1` and `%r1` are `a`, `%rd2` and `%r2` are `b`.
+/// A kernel of these statements, run: `%rd0` is where its 64 bytes of output are, `%rd1` and `%r1`
+/// are `a`, `%rd2` and `%r2` are `b`.
 fn run(body: &str, [a, b]: [u64; 2], grid: Grid) -> Result<Vec<u8>, i32> {
     let text = format!(
         "{HEADER}.visible .entry k(.param .u64 out, .param .u64 a, .param .u64 b) {{
@@ -31,7 +32,8 @@ fn run(body: &str, [a, b]: [u64; 2], grid: Grid) -> Result<Vec<u8>, i32> {
     Ok(windows[0].bytes().to_vec())
 }
 
-/// What is in `%rd3` after `body`; what is in `%r3` is there in its lower half after `mov.u64 %rd3, 0`.
+/// What is in `%rd3` after `body`; what is in `%r3` is there in its lower half after `mov.u64 %rd3,
+/// 0`.
 fn wide(body: &str, values: [u64; 2]) -> u64 {
     let bytes = run(&format!("{body} st.global.u64 [%rd0], %rd3;"), values, ONE).unwrap();
     u64::from_le_bytes(bytes[..8].try_into().unwrap())

@@ -157,7 +157,8 @@ pub fn byte(p: *const u8, index: usize) -> u8 {
     unsafe { p.add(index).read_volatile() }
 }
 
-/// The signal that ends a process which reads this byte of the memory as it is now; `None` where it can.
+/// The signal that ends a process which reads this byte of the memory as it is now; `None` where it
+/// can.
 pub fn signal_of_reading(p: *const u8) -> Option<i32> {
     // SAFETY: the child makes system calls and reads, and allocates nothing.
     unsafe {

@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "fork, a page that two processes share, and ptrace")]
-//! Every row in a process of its own: a crash, a hang or a forgotten buffer is that row's and no other's, and another user's
-//! rights end with it. And the parent counts the child's system calls, because it can stop it at each of them (ptrace(2)).
+//! Every row in a process of its own: a crash, a hang or a forgotten buffer is that row's and no
+//! other's, and another user's rights end with it. And the parent counts the child's system calls,
+//! because it can stop it at each of them (ptrace(2)).
 //!
 //! ```text
 //!   child:   open memory and engine ── warm up ── SIGSTOP ── steady work ── SIGSTOP ── report
@@ -96,15 +97,15 @@ impl Steady {
     }
 }
 
-/// False for a 32-bit program on a 64-bit kernel built without CONFIG_COMPAT_VDSO, which has no clock but by a system call (vdso(7)): it is those
-/// that would be counted.
+/// False for a 32-bit program on a 64-bit kernel built without CONFIG_COMPAT_VDSO, which has no
+/// clock but by a system call (vdso(7)): it is those that would be counted.
 fn has_clock() -> bool {
     // SAFETY: reads a number that the kernel left.
     !machine::is_compat() || unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) != 0 }
 }
 
-/// Runs one row in a child, as `user` where that is given, for `limit_s` seconds at most. `work` returns the row; what it leaves
-/// open, mapped or running ends with the process.
+/// Runs one row in a child, as `user` where that is given, for `limit_s` seconds at most. `work`
+/// returns the row; what it leaves open, mapped or running ends with the process.
 pub(crate) fn row(name: &Name, user: Option<u32>, limit_s: u32, work: impl FnOnce(Steady) -> Row) -> Row {
     let failed = |reason: String| Row { user: user.unwrap_or(0), ..Row::new(name, Status::Failed, reason) };
     let Some(shared) = share() else { return failed(format!("mmap: {}", Errno::last())) };
@@ -126,7 +127,8 @@ pub(crate) fn row(name: &Name, user: Option<u32>, limit_s: u32, work: impl FnOnc
                 Err(errno) => Row::new(name, Status::Skipped, format!("cannot become user {}: {errno}", user.unwrap_or(0))),
             };
             tell(writer.into(), &row);
-            // SAFETY: `exit_group`, and nothing before it: no destructor has anything to do that the kernel does not.
+            // SAFETY: `exit_group`, and nothing before it: no destructor has anything to do that
+            // the kernel does not.
             unsafe { libc::_exit(0) }
         }
         Ok(ForkResult::Parent { child }) => {
@@ -173,7 +175,8 @@ fn watch(child: Pid, shared: &Shared) -> Result<WaitStatus, Errno> {
     }
 }
 
-/// The number of the system call that a stopped child is about to make; -1 where the kernel (before 5.3) does not say.
+/// The number of the system call that a stopped child is about to make; -1 where the kernel (before
+/// 5.3) does not say.
 fn call_number(child: Pid) -> i32 {
     /// `<linux/ptrace.h>`.
     const PTRACE_GET_SYSCALL_INFO: libc::c_uint = 0x420E;
@@ -181,7 +184,8 @@ fn call_number(child: Pid) -> i32 {
     const INFO_BYTES: usize = 88;
     const NUMBER_AT: usize = 24;
     let mut info = [0_u8; INFO_BYTES];
-    // SAFETY: the kernel writes at most as many bytes as the third argument says, which the array has.
+    // SAFETY: the kernel writes at most as many bytes as the third argument says, which the array
+    // has.
     let wrote = unsafe { libc::ptrace(PTRACE_GET_SYSCALL_INFO as _, child.as_raw(), INFO_BYTES, info.as_mut_ptr()) };
     let number = info.get(NUMBER_AT..NUMBER_AT + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes);
     number.filter(|_| wrote > 0).and_then(|number| i32::try_from(number).ok()).unwrap_or(-1)
@@ -193,8 +197,8 @@ fn share() -> Option<&'static Shared> {
     // SAFETY: a new mapping, anywhere, of no file.
     let page = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Shared>(), access, kind, -1, 0) };
     let page = NonNull::new(page).filter(|_| page != libc::MAP_FAILED)?;
-    // SAFETY: at least `size_of::<Shared>()` bytes, page-aligned, zeroed (mmap(2)), which is a valid `Shared`; never unmapped; all
-    // of it atomics, so that two processes may use it at once.
+    // SAFETY: at least `size_of::<Shared>()` bytes, page-aligned, zeroed (mmap(2)), which is a
+    // valid `Shared`; never unmapped; all of it atomics, so that two processes may use it at once.
     Some(unsafe { page.cast::<Shared>().as_ref() })
 }
 
@@ -203,7 +207,8 @@ fn become_user(user: u32) -> Result<(), Errno> {
     setgroups(&[])?;
     setgid(Gid::from_raw(user))?;
     setuid(Uid::from_raw(user))?;
-    // Without this, /proc/self still belongs to root (prctl(2)), as it does not for who logged in as that user.
+    // Without this, /proc/self still belongs to root (prctl(2)), as it does not for who logged in
+    // as that user.
     set_dumpable(true)
 }
 

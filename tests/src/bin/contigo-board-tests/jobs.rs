@@ -1,4 +1,5 @@
-//! The rows of jobs: random copies in one memory by one engine, every byte compared, what they cost counted.
+//! The rows of jobs: random copies in one memory by one engine, every byte compared, what they cost
+//! counted.
 
 use crate::{
     child::{Cost, Steady},
@@ -10,7 +11,8 @@ use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode, Stopped, Tally};
 use std::time::Instant;
 
-/// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy machine.
+/// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy
+/// machine.
 pub(crate) const JOB_TIMEOUT: Timeout = Timeout::ms(5_000);
 /// Jobs before anything is counted: pages are faulted in, and every path was taken once.
 const WARM_UP: u64 = 100;
@@ -19,7 +21,8 @@ const SLOW_WARM_UP: u64 = 2;
 /// What such an engine copies: 12 copies are 2.4 s, and there are several rows of them.
 pub(crate) const SLOW_JOBS: u64 = 12;
 
-/// Of jobs that wait for an interrupt, or whose caches the kernel maintains, so many have their system calls counted.
+/// Of jobs that wait for an interrupt, or whose caches the kernel maintains, so many have their
+/// system calls counted.
 const COUNTED_JOBS: u64 = 200;
 
 /// What one row does.

@@ -1,4 +1,5 @@
-//! What this machine has: memory, engines, and what keeps some of it from being used. Files are read; nothing is opened.
+//! What this machine has: memory, engines, and what keeps some of it from being used. Files are
+//! read; nothing is opened.
 
 use crate::setup::VIRT_PCIE;
 use contigo::{
@@ -132,7 +133,8 @@ impl Engine {
                     if let Self::EduPci(device) = self
                         && is_behind_iommu(device.argument())
                     {
-                        // Physical addresses are none of this device's; and what is scattered is in one run for it.
+                        // Physical addresses are none of this device's; and what is scattered is in
+                        // one run for it.
                         let heaps = names("/dev/dma_heap").into_iter();
                         return heaps.filter_map(|heap| Memory::named(&format!("dma-heap:{heap}@guard:{port}"))).collect();
                     }
@@ -154,7 +156,8 @@ impl Engine {
         }
     }
 
-    /// What the module contigo calls this engine's port, where it is bound: after its registers' address, or its PCI function.
+    /// What the module contigo calls this engine's port, where it is bound: after its registers'
+    /// address, or its PCI function.
     pub(crate) fn kernel_port(&self) -> Option<String> {
         let begins = match self {
             Self::Uio { found, .. } => format!("{:x}.", found.engine.registers),
@@ -210,7 +213,8 @@ fn kernel_port(begins: &str) -> Option<String> {
     names("/sys/class/contigo").into_iter().find(|name| name.starts_with(begins))
 }
 
-/// The heaps of contiguous memory. The system heap is scattered pages: no device without an IOMMU can use it, and `Region` says so.
+/// The heaps of contiguous memory. The system heap is scattered pages: no device without an IOMMU
+/// can use it, and `Region` says so.
 pub(crate) fn heaps() -> Vec<String> {
     names("/dev/dma_heap").into_iter().filter(|name| name != "system").collect()
 }

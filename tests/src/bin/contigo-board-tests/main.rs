@@ -1,4 +1,5 @@
-//! Board tests: Contigo on this machine's real memory and real DMA engines, in the lab's guests or on a board.
+//! Board tests: Contigo on this machine's real memory and real DMA engines, in the lab's guests or
+//! on a board.
 //!
 //! ```text
 //!   machine.rs: what is here ──► plan.rs: rows ──► child.rs: each in a process of its own ──► row.rs: a line

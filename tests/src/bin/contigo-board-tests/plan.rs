@@ -11,10 +11,12 @@ use crate::{
 use contigo::Port;
 use contigo_boards::DmaKind;
 
-/// For one row, in seconds: 10,000 copies by the slowest of the fast engines take half a minute in an emulator on a busy machine.
+/// For one row, in seconds: 10,000 copies by the slowest of the fast engines take half a minute in
+/// an emulator on a busy machine.
 const ROW_LIMIT_S: u32 = 300;
 
-/// The rows after which a port is root's alone, without udev, in the order in which they run: last of all.
+/// The rows after which a port is root's alone, without udev, in the order in which they run: last
+/// of all.
 const LAST: [&str; 2] = [UNBOUND, UNLOADED];
 const UNBOUND: &str = "port-unbound";
 const UNLOADED: &str = "module-unloaded";
@@ -107,7 +109,8 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
 }
 
 impl Planned {
-    /// What a 32-bit program on a 64-bit kernel runs: the module's calls, which have one layout for both.
+    /// What a 32-bit program on a 64-bit kernel runs: the module's calls, which have one layout for
+    /// both.
     fn is_of_the_module(&self) -> bool {
         match &self.what {
             What::Jobs { place, .. } => place.memory.is_imported(),
@@ -116,7 +119,8 @@ impl Planned {
         }
     }
 
-    /// The same row for an ordinary user, where it makes sense for one: memory that needs no physical address.
+    /// The same row for an ordinary user, where it makes sense for one: memory that needs no
+    /// physical address.
     fn for_user(&self, user: u32) -> Option<Self> {
         let theirs = match &self.what {
             What::Jobs { place, .. } => place.memory.device().is_some_and(|device| device.kind() != "sim") || place.memory.is("u-dma-buf"),
@@ -264,8 +268,8 @@ fn place(options: &Options, engine: &Engine, memory: &Memory) -> Result<Place, S
     Ok(Place { memory: *memory, engine: *engine, port, reach: Reach::All, armed: true })
 }
 
-/// Does nobody maintain this memory's caches for this engine? A dma-heap's on armv7: there it takes an emulator, where there are
-/// none, and a port that says so.
+/// Does nobody maintain this memory's caches for this engine? A dma-heap's on armv7: there it takes
+/// an emulator, where there are none, and a port that says so.
 fn unmaintained(engine: &Engine, memory: &Memory) -> bool {
     memory.is("dma-heap") && cfg!(target_arch = "arm") && !engine.port().coherent
 }

@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "how each engine is wired is a fact about its board, which this file claims")]
-//! Memory, an engine and what is to be done with both: types that differ for every pair, made here and nowhere else.
+//! Memory, an engine and what is to be done with both: types that differ for every pair, made here
+//! and nowhere else.
 
 use crate::machine::{Engine, Memory};
 use contigo::{
@@ -32,8 +33,8 @@ pub(crate) const DRIVER_REACH_BYTES: usize = 2 * DRIVER_BYTES;
 const EDU_BITS: u32 = 32;
 /// Its mask where QEMU is told nothing (`docs/specs/edu.rst`).
 const EDU_NARROW_BITS: u32 = 28;
-/// QEMU's `virt` machine: PCI masters snoop (hw/arm/virt.c, `create_pcie`: the node is `dma-coherent`), bus address = physical
-/// address where no SMMU is (`docs/system/arm/virt.rst`).
+/// QEMU's `virt` machine: PCI masters snoop (hw/arm/virt.c, `create_pcie`: the node is
+/// `dma-coherent`), bus address = physical address where no SMMU is (`docs/system/arm/virt.rst`).
 pub(crate) const VIRT_PCIE: Port =
     Port { name: "virt-pcie", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
 
@@ -54,7 +55,8 @@ pub(crate) struct Place {
 pub(crate) enum Reach {
     /// All of it.
     All,
-    /// Its first [`DRIVER_REACH_BYTES`], where a driver's own memory is; not what is carved after them.
+    /// Its first [`DRIVER_REACH_BYTES`], where a driver's own memory is; not what is carved after
+    /// them.
     DriverOnly,
     /// What edu reaches where QEMU is told nothing: 28 address bits.
     Narrow,
@@ -170,7 +172,8 @@ struct Task<'p, H> {
 }
 
 impl<H: Bench> Task<'_, H> {
-    /// An engine that was stopped; then what stops it is left with the kernel, before its first job, and only then may it master the bus.
+    /// An engine that was stopped; then what stops it is left with the kernel, before its first
+    /// job, and only then may it master the bus.
     fn engine<D: TypedDriver<2>>(&self, driver: D) -> Result<contigo::Engine<D, 2>> {
         let engine = contigo::Engine::new(driver)?;
         if let Some(guard) = self.device.guard().filter(|_| self.place.armed) {

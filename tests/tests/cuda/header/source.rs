@@ -1,4 +1,5 @@
-//! What our own sources say of the driver's functions and numbers, read as text: tables are written in one way, and where one is not, reading fails.
+//! What our own sources say of the driver's functions and numbers, read as text: tables are written
+//! in one way, and where one is not, reading fails.
 
 /// A function as Rust calls it or exports it.
 #[derive(Debug)]

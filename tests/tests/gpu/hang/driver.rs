@@ -1,4 +1,5 @@
-//! Which of the driver's functions wait for a kernel of the context that has nothing to do with them.
+//! Which of the driver's functions wait for a kernel of the context that has nothing to do with
+//! them.
 
 use super::{BEGUN, ENDED, Flag, PTX, SOON, Word, forbidden, say};
 use crate::{
@@ -25,7 +26,8 @@ use std::{
 };
 
 const NAME: &str = "which_calls_wait_for_a_kernel_that_has_nothing_to_do_with_them";
-/// A call that is not back by then waits for the kernel: the others take microseconds, loading a module milliseconds.
+/// A call that is not back by then waits for the kernel: the others take microseconds, loading a
+/// module milliseconds.
 const LIMIT: Duration = Duration::from_secs(2);
 const NON_BLOCKING: c_uint = 1;
 const PORTABLE_AND_MAPPED: c_uint = 3;
@@ -107,7 +109,8 @@ fn launch(spin: Made, stream: Made, out: Word, flag: Word) -> c_int {
     unsafe { cuLaunchKernel(spin.0, 1, 1, 1, 1, 1, 1, 0, stream.0, parameters.as_mut_ptr(), ptr::null_mut()) }
 }
 
-/// One line of the table: how long `call` took on a thread of its own beside the kernel, and whether it waited.
+/// One line of the table: how long `call` took on a thread of its own beside the kernel, and
+/// whether it waited.
 fn beside(name: &str, raw: &Arc<Raw>, flag: &Flag, call: Box<dyn FnOnce() -> c_int + Send>) -> (Duration, c_int, bool) {
     let (send, receive) = mpsc::channel();
     let raw = Arc::clone(raw);

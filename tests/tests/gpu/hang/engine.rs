@@ -17,9 +17,11 @@ use std::{
 };
 
 const NAME: &str = "a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it";
-/// What does not wait for the kernel takes microseconds, or a tenth of a second where an end is looked for.
+/// What does not wait for the kernel takes microseconds, or a tenth of a second where an end is
+/// looked for.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// The kernel is ended by then: a call that waits for it comes back, and is found by its time. Twice what the test itself takes.
+/// The kernel is ended by then: a call that waits for it comes back, and is found by its time.
+/// Twice what the test itself takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LIMIT: Timeout = Timeout::ms(100);
 
@@ -55,7 +57,8 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
     if let Some(why) = forbidden() {
         return skipped(NAME, why);
     }
-    // One of its own: beside a kernel that hangs everything of it is leaked. Its context is the other tests'.
+    // One of its own: beside a kernel that hangs everything of it is leaked. Its context is the
+    // other tests'.
     let gpu: &'static Gpu<'static> = Box::leak(Box::new(Gpu::primary(cuda().unwrap(), 0).unwrap()));
     let raw = Raw::open();
     let block = |len_bytes| Region::new(CudaHost::allocate(gpu, len_bytes, Align::DLPACK).unwrap()).unwrap();

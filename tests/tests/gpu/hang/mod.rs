@@ -1,7 +1,9 @@
-//! A kernel that does not end until the CPU says so, or it gives up after a minute or so (`spin.rs`); and what can be done beside it.
+//! A kernel that does not end until the CPU says so, or it gives up after a minute or so
+//! (`spin.rs`); and what can be done beside it.
 //!
-//! The runtime gives up on such a kernel: it leaks what the kernel may use, and calls nothing any more that might wait for the whole context.
-//! `engine.rs` tests that on the runtime, by the time that each call takes; `driver.rs` measures which of the driver's functions wait.
+//! The runtime gives up on such a kernel: it leaks what the kernel may use, and calls nothing any
+//! more that might wait for the whole context. `engine.rs` tests that on the runtime, by the time
+//! that each call takes; `driver.rs` measures which of the driver's functions wait.
 
 mod driver;
 mod engine;
@@ -22,7 +24,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A kernel that was launched has begun by then, and one that may end has ended: either takes microseconds.
+/// A kernel that was launched has begun by then, and one that may end has ended: either takes
+/// microseconds.
 const SOON: Duration = Duration::from_secs(5);
 
 /// `spin(out, flag)`, whose argument words are the flag's address.
@@ -58,7 +61,8 @@ impl Word {
         Self { cpu: shared(mapping.cpu), addr: mapping.base.raw() }
     }
 
-    /// Waits until it is `value`; `false` where it was not [`SOON`]. Panics where the kernel has given up.
+    /// Waits until it is `value`; `false` where it was not [`SOON`]. Panics where the kernel has
+    /// given up.
     fn becomes(self, value: u32) -> bool {
         let since = Instant::now();
         loop {
@@ -77,11 +81,13 @@ impl Word {
 
 /// The word there, as both sides use it.
 fn shared(first: NonNull<u8>) -> &'static AtomicU32 {
-    // SAFETY: the callers' words begin a line of pinned memory that is never given back, and the CPU makes no other reference to them.
+    // SAFETY: the callers' words begin a line of pinned memory that is never given back, and the
+    // CPU makes no other reference to them.
     unsafe { first.cast::<AtomicU32>().as_ref() }
 }
 
-/// The flag that kernels wait for. Dropping it ends them, so that a test that fails leaves none behind.
+/// The flag that kernels wait for. Dropping it ends them, so that a test that fails leaves none
+/// behind.
 #[derive(Debug)]
 struct Flag(Word);
 

@@ -1,4 +1,5 @@
-//! A .tar.gz in which nothing is by chance: members in order, with one time, owner and mode, whoever makes it and when.
+//! A .tar.gz in which nothing is by chance: members in order, with one time, owner and mode,
+//! whoever makes it and when.
 
 use contigo_cross::failure::{Failure, Result};
 use flate2::{Compression, GzBuilder};

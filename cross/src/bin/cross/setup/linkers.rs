@@ -1,4 +1,5 @@
-//! Cross compilers with their C libraries, and the emulators that tests run in: the only part that is installed on the machine.
+//! Cross compilers with their C libraries, and the emulators that tests run in: the only part that
+//! is installed on the machine.
 
 use super::{Got, State};
 use contigo_cross::{
@@ -58,7 +59,8 @@ pub(super) fn get(cache: &CacheDir, only_say: bool) -> Got {
     Err(anyhow::anyhow!("apt installed {}, and there is still no {left}", names.join(" ")))
 }
 
-/// apt's lists may be old, or missing as in a fresh container: then they are read, and it is tried once more.
+/// apt's lists may be old, or missing as in a fresh container: then they are read, and it is tried
+/// once more.
 fn install(cache: &CacheDir, names: &[&str]) -> Result<()> {
     let apt = |what: &str| {
         Ok::<_, anyhow::Error>(Tool::new("apt-get", what.to_owned())?.env("DEBIAN_FRONTEND", "noninteractive").limit(INSTALL_LIMIT))

@@ -16,17 +16,20 @@ const BEAT_NS: u64 = 5;
 const ANSWER_NS: u64 = 40;
 /// The most bytes in a burst: 16 beats of 16.
 const BURST_BYTES: usize = 256;
-/// The most bytes of the data buffer that a channel fills: what Zynq-7000's has in all (UG585, 9.1).
+/// The most bytes of the data buffer that a channel fills: what Zynq-7000's has in all (UG585,
+/// 9.1).
 pub(super) const BUFFER_BYTES: usize = 1024;
 /// The instruction cache: so many lines of so many bytes.
 const LINES: usize = 8;
 const LINE_BYTES: usize = 16;
 /// What a stuck channel keeps writing.
 const GARBAGE: u8 = 0xEE;
-/// The most steps that `predict` follows: those of some 200 KiB byte by byte. What takes longer has no predicted end.
+/// The most steps that `predict` follows: those of some 200 KiB byte by byte. What takes longer has
+/// no predicted end.
 const PREDICTED: u32 = 1 << 20;
 
-/// How its next program will end, and when: after so many instructions, and at its first barrier or its end at the latest.
+/// How its next program will end, and when: after so many instructions, and at its first barrier or
+/// its end at the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Good,
@@ -148,7 +151,8 @@ impl Channel {
         while self.step(until_ns, shared, events, bus) {}
     }
 
-    /// When its program will raise an interrupt, if nothing happens to it: its own future, run through with no data.
+    /// When its program will raise an interrupt, if nothing happens to it: its own future, run
+    /// through with no data.
     pub(super) fn predict(&self, shared: &Shared, events: &Events, bus: &mut SimBus<'_>) -> Option<u64> {
         let (mut future, mut events) = (Self { rehearsal: true, ..self.clone() }, events.clone());
         events.raised = 0;
@@ -281,7 +285,8 @@ impl Channel {
         }
     }
 
-    /// One burst into the buffer. The first beat of one that is not aligned ends at the next multiple of a beat.
+    /// One burst into the buffer. The first beat of one that is not aligned ends at the next
+    /// multiple of a beat.
     fn load(&mut self, shared: &Shared, bus: &mut SimBus<'_>) {
         let Burst { beats, len, counts_up } = Burst::of(self.ccr, self.sar);
         if len > shared.buffer_bytes.min(BURST_BYTES) {
@@ -319,7 +324,8 @@ impl Channel {
         self.dar = if counts_up { self.dar.wrapping_add(low32(len)) } else { self.dar };
     }
 
-    /// The instruction at the program counter, from the cache, and how long it is; or the fault that it is.
+    /// The instruction at the program counter, from the cache, and how long it is; or the fault
+    /// that it is.
     fn fetch(&mut self, bus: &mut SimBus<'_>) -> Result<(Instruction, u32), u32> {
         let mut code = [0; 6];
         let opcode = self.byte(0, bus)?;
@@ -344,7 +350,8 @@ impl Channel {
     }
 }
 
-/// What one side of CCR makes of an address: the source's bits are 0 to 7, the destination's the same 14 bits higher.
+/// What one side of CCR makes of an address: the source's bits are 0 to 7, the destination's the
+/// same 14 bits higher.
 struct Burst {
     beats: u64,
     len: usize,

@@ -25,7 +25,8 @@ pub(super) enum Instruction {
     Move(u8, u32),
 }
 
-/// How many bytes the instruction with this first byte has; `None`: it is undefined, or not modelled.
+/// How many bytes the instruction with this first byte has; `None`: it is undefined, or not
+/// modelled.
 pub(super) const fn len_bytes(opcode: u8) -> Option<usize> {
     match opcode {
         0x00 | 0x04 | 0x08 | 0x12 | 0x13 | 0x18 => Some(1),
@@ -35,7 +36,8 @@ pub(super) const fn len_bytes(opcode: u8) -> Option<usize> {
     }
 }
 
-/// The instruction in `code`, of which as many bytes count as its first one says; `None`: an operand that must be 0 is not.
+/// The instruction in `code`, of which as many bytes count as its first one says; `None`: an
+/// operand that must be 0 is not.
 pub(super) const fn decode(code: [u8; 6]) -> Option<Instruction> {
     let [opcode, operand, b0, b1, b2, b3] = code;
     Some(match opcode {

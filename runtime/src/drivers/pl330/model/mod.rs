@@ -1,11 +1,11 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of Arm's DMA-330 (PL330), by Arm DDI 0424C and QEMU `hw/dma/pl330.c`: registers, the debug interface, and channels that
-//! fetch their programs from the board's memory, through the same port as their data. So a program that was not synchronised is not
-//! the one that runs.
+//! A model of Arm's DMA-330 (PL330), by Arm DDI 0424C and QEMU `hw/dma/pl330.c`: registers, the
+//! debug interface, and channels that fetch their programs from the board's memory, through the
+//! same port as their data. So a program that was not synchronised is not the one that runs.
 //!
-//! It fetches, loads and stores in virtual time: a write arrives some time after its DMAST, a channel that was killed or has ended
-//! waits for it, and an instruction given to the debug interface has its effect some time after that is idle again, or is lost where it
-//! was busy.
+//! It fetches, loads and stores in virtual time: a write arrives some time after its DMAST, a
+//! channel that was killed or has ended waits for it, and an instruction given to the debug
+//! interface has its effect some time after that is idle again, or is lost where it was busy.
 //!
 //! Not modelled: peripherals and the instructions for them, DMASTZ, DMAADDH, DMAADNH (all undefined
 //! here), endian swaps (an invalid operand here). Of channels that compete for the data buffer, one
@@ -30,8 +30,8 @@ use heapless::Deque;
 
 /// How long the debug interface is busy with one instruction.
 const DEBUG_NS: u64 = 300;
-/// After so much more the instruction has its effect: the manual does not say that a channel has left Stopped when the debug
-/// interface is idle again, so here it has not.
+/// After so much more the instruction has its effect: the manual does not say that a channel has
+/// left Stopped when the debug interface is idle again, so here it has not.
 const EFFECT_NS: u64 = 600;
 /// The most instructions that were given and have had no effect yet: one is given each `DEBUG_NS`,
 /// and has it `EFFECT_NS` later.
@@ -153,7 +153,8 @@ impl Pl330Model {
         }
     }
 
-    /// The debug interface executes: DMAKILL for a channel or the manager, DMAGO and DMASEV for the manager.
+    /// The debug interface executes: DMAKILL for a channel or the manager, DMAGO and DMASEV for the
+    /// manager.
     fn execute(&mut self, at_ns: u64, [inst0, inst1]: [u32; 2], bus: &mut SimBus<'_>) {
         let (opcode, operand) = (inst0 >> 16 & 0xFF, inst0 >> 24);
         let by_channel = inst0 & 1 == 1;
@@ -245,8 +246,9 @@ impl Default for Pl330Model {
     }
 }
 
-// SAFETY: it fetches where DMAGO told it, and loads and stores where the program then says. A channel does so only while it runs;
-// it is Stopped, and its event raised after a DMAWMB, only when its last write has arrived, and one that is stuck is never Stopped.
+// SAFETY: it fetches where DMAGO told it, and loads and stores where the program then says. A
+// channel does so only while it runs; it is Stopped, and its event raised after a DMAWMB, only when
+// its last write has arrived, and one that is stuck is never Stopped.
 unsafe impl Model for Pl330Model {
     const WINDOW_BYTES: usize = regs::WINDOW_BYTES;
 
@@ -301,7 +303,8 @@ unsafe impl Model for Pl330Model {
     }
 
     fn irq_at_ns(&self) -> Option<u64> {
-        // Before DMAGO has had its effect nothing is known of the program, so the wait ends there once.
+        // Before DMAGO has had its effect nothing is known of the program, so the wait ends there
+        // once.
         let given = self.given.front().map(|&(at_ns, _)| at_ns);
         self.predicted_ns.into_iter().chain([given, self.events.delivered_at_ns()]).flatten().min()
     }

@@ -1,4 +1,5 @@
-//! A descriptor as the channel fetches it: from the bus, so that one that was not synchronised shows.
+//! A descriptor as the channel fetches it: from the bus, so that one that was not synchronised
+//! shows.
 
 use crate::{drivers::zdma::regs, sim::SimBus, types::DevAddr};
 
@@ -16,8 +17,8 @@ pub(super) struct Descriptor {
 }
 
 impl Descriptor {
-    /// From memory: a misaligned one is an error as an absent one is (UG1085, "Buffer Descriptor Summary"). A linear one has 16
-    /// bytes, and the next lies behind it.
+    /// From memory: a misaligned one is an error as an absent one is (UG1085, "Buffer Descriptor
+    /// Summary"). A linear one has 16 bytes, and the next lies behind it.
     pub(super) fn fetch(bus: &mut SimBus<'_>, at: u64) -> Option<Self> {
         const LINEAR_BYTES: u64 = 16;
         let mut raw = [0; regs::DESCRIPTOR_BYTES];

@@ -243,8 +243,8 @@ impl ZdmaModel {
         }
     }
 
-    /// The transfer, up to `limit` bytes of it: source descriptor by source descriptor, into the destination's as they come. The command
-    /// that ended it, or the error's bit.
+    /// The transfer, up to `limit` bytes of it: source descriptor by source descriptor, into the
+    /// destination's as they come. The command that ended it, or the error's bit.
     fn copy(&mut self, limit: u32, bus: &mut SimBus<'_>) -> Result<u32, u32> {
         let mut to = self.destination(bus).ok_or(regs::INT_DST_DESCRIPTOR)?;
         let mut from = self.source(bus).ok_or(regs::INT_SRC_DESCRIPTOR)?;
@@ -307,9 +307,10 @@ impl Default for ZdmaModel {
     }
 }
 
-// SAFETY: it reads and writes only where its registers and the descriptors that they name say, in `copy` and while it is stuck, and
-// reads descriptors there and in `start`. STATUS leaves its busy state in `finish` and where a job is dropped, after which there is
-// no job, and nothing is touched without one.
+// SAFETY: it reads and writes only where its registers and the descriptors that they name say, in
+// `copy` and while it is stuck, and reads descriptors there and in `start`. STATUS leaves its busy
+// state in `finish` and where a job is dropped, after which there is no job, and nothing is touched
+// without one.
 unsafe impl Model for ZdmaModel {
     const WINDOW_BYTES: usize = regs::WINDOW_BYTES;
 
@@ -358,7 +359,8 @@ unsafe impl Model for ZdmaModel {
             _ if self.job.is_some() => {}
             o if o == regs::CTRL0.offset() => {
                 self.set(o, value & CTRL0_BITS);
-                // Out of the paused state, with EN at 0. Resuming is not modelled: nobody here does it.
+                // Out of the paused state, with EN at 0. Resuming is not modelled: nobody here does
+                // it.
                 if value & regs::CONTINUE != 0 && self.state == regs::STATE_PAUSED && self.word(regs::CTRL2.offset()) == 0 {
                     self.state = regs::STATE_DONE;
                 }

@@ -1,4 +1,5 @@
-//! The kernel's side of a dma-heap: one trait, so that a test can stand in for kernels that no one machine has.
+//! The kernel's side of a dma-heap: one trait, so that a test can stand in for kernels that no one
+//! machine has.
 #![allow(unsafe_code, reason = "an ioctl on a raw descriptor, and the unsafe trait of the seam")]
 
 use crate::linux::os::{
@@ -47,8 +48,8 @@ mod raw {
 /// Callers owe nothing: every method is safe to call.
 ///
 /// # Implementation safety
-/// 1. [`alloc`](Self::alloc) returns a file that can be mapped shared, of at least the length asked for, initialised, which
-///    nothing else maps, writes or shortens while the file is open.
+/// 1. [`alloc`](Self::alloc) returns a file that can be mapped shared, of at least the length asked
+///    for, initialised, which nothing else maps, writes or shortens while the file is open.
 /// 2. [`pagemap`](Self::pagemap) tells the truth: a device is given the addresses that follow from
 ///    it.
 pub unsafe trait HeapKernel: Send + Sync {
@@ -58,14 +59,16 @@ pub unsafe trait HeapKernel: Send + Sync {
     /// [`Error::BadName`]: empty, longer than 63 bytes, `.` or `..`, or with a `/` or a NUL. [`Error::Os`]: the errno of open(2).
     fn open(&self, name: &str) -> Result<Fd, Error>;
 
-    /// Allocates a dma-buf of `len_bytes`, a multiple of the page size, readable and writable, closed on exec.
+    /// Allocates a dma-buf of `len_bytes`, a multiple of the page size, readable and writable,
+    /// closed on exec.
     ///
     /// # Errors
     /// [`Error::Os`]: the errno of DMA_HEAP_IOCTL_ALLOC.
     fn alloc(&self, heap: &Fd, len_bytes: u64) -> Result<Fd, Error>;
 
-    /// Fills `entries` with the pagemap entries of as many consecutive virtual pages, from page number `first_page`
-    /// (virtual address / page size), as `Documentation/admin-guide/mm/pagemap.rst` defines them.
+    /// Fills `entries` with the pagemap entries of as many consecutive virtual pages, from page
+    /// number `first_page` (virtual address / page size), as
+    /// `Documentation/admin-guide/mm/pagemap.rst` defines them.
     ///
     /// # Errors
     /// Whatever keeps `/proc/self/pagemap` from being read.
@@ -106,8 +109,9 @@ unsafe impl HeapKernel for RealHeap {
         const CALL: &str = "ioctl(DMA_HEAP_IOCTL_ALLOC)";
         const FLAGS: u32 = (libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned();
         let mut data = AllocationData { len: len_bytes, fd: 0, fd_flags: FLAGS, heap_flags: 0 };
-        // SAFETY: the descriptor is open while `heap` is borrowed; `data` is the struct that this request reads and writes
-        // (its size is in the request code, checked above), and lives until the call returns.
+        // SAFETY: the descriptor is open while `heap` is borrowed; `data` is the struct that this
+        // request reads and writes (its size is in the request code, checked above), and lives
+        // until the call returns.
         unsafe { raw::alloc(heap.raw(), &raw mut data) }.map_err(|errno| Error::Os { call: CALL, errno: errno as i32 })?;
         match i32::try_from(data.fd) {
             // SAFETY: the kernel has just made this descriptor for this call.
@@ -138,7 +142,8 @@ mod tests {
         let refused = [Some(error(Errno::ENOTTY)), Some(error(Errno::ENOSYS))];
         assert!(refused.contains(&RealHeap.alloc(&reader, 4096).err()));
         drop(reader);
-        // SAFETY: the writing end is open, and the byte lives until the call returns. Rust ignores SIGPIPE.
+        // SAFETY: the writing end is open, and the byte lives until the call returns. Rust ignores
+        // SIGPIPE.
         let written = unsafe { libc::write(writer.raw(), (&raw const ends).cast(), 1) };
         assert_eq!(Errno::result(written), Err(Errno::EPIPE), "nobody reads any more");
     }

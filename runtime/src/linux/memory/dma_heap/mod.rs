@@ -1,16 +1,20 @@
-//! A dma-heap: contiguous memory from a mainline kernel's CMA, with no module, where the kernel shows its address.
+//! A dma-heap: contiguous memory from a mainline kernel's CMA, with no module, where the kernel
+//! shows its address.
 //!
-//! The kernel gives user space a dma-buf and no address. `/proc/self/pagemap` had the right one until Linux 6.9; since
-//! then the mapping is a PFN mapping, which pagemap shows as nothing. So there are two ways: through the kernel module
-//! `contigo` ([`DmaHeap::allocate_for`]), on every kernel; and without it on kernels before 6.9 (most vendor kernels of boards),
-//! which says on newer ones what to install, and never guesses.
+//! The kernel gives user space a dma-buf and no address. `/proc/self/pagemap` had the right one
+//! until Linux 6.9; since then the mapping is a PFN mapping, which pagemap shows as nothing. So
+//! there are two ways: through the kernel module `contigo` ([`DmaHeap::allocate_for`]), on every
+//! kernel; and without it on kernels before 6.9 (most vendor kernels of boards), which says on
+//! newer ones what to install, and never guesses.
 //!
-//! **Why `DMA_BUF_IOCTL_SYNC` is not called.** The ioctl maintains the caches for the devices that have attached to the
-//! dma-buf and mapped it, inside the kernel (`cma_heap_dma_buf_begin_cpu_access` walks the list of attachments). An
-//! accelerator that user space drives by address never attaches: the list is empty, and the call returns 0 having done
-//! nothing. Its start and end are no bracket that the mapping needs either: they open and close no access, they only
-//! maintain. So on arm64 this backend maintains by address itself, on a PC nothing needs it, and on armv7, where nobody
-//! can, the memory is refused on a port that does not snoop.
+//! **Why `DMA_BUF_IOCTL_SYNC` is not called.** The ioctl maintains the caches for the devices that
+//! have attached to the dma-buf and mapped it, inside the kernel
+//! (`cma_heap_dma_buf_begin_cpu_access` walks the list of attachments). An accelerator that user
+//! space drives by address never attaches: the list is empty, and the call returns 0 having done
+//! nothing. Its start and end are no bracket that the mapping needs either: they open and close no
+//! access, they only maintain. So on arm64 this backend maintains by address itself, on a PC
+//! nothing needs it, and on armv7, where nobody can, the memory is refused on a port that does not
+//! snoop.
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend, and reads one byte of each page of a raw mapping")]
 
 mod ioctl;
@@ -47,15 +51,18 @@ use memmap2::MmapRaw;
 const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DmaHeap::allocate_for, or u-dma-buf in its place; \
                        /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
 
-/// One block from a dma-heap. Owned by this value, descriptor and mapping: the last close frees the pages **even while a
-/// device still writes into them**, so a [`Region`](crate::Region) leaks it rather than drop it while anything is out.
+/// One block from a dma-heap. Owned by this value, descriptor and mapping: the last close frees the
+/// pages **even while a device still writes into them**, so a [`Region`](crate::Region) leaks it
+/// rather than drop it while anything is out.
 ///
-/// Byte 0 is page-aligned in both address spaces. The address is physical, stays the same while this value lives (the
-/// dma-buf holds the pages: no mlock is needed), and each port adds its own offset. A CMA heap (`linux,cma`, `reserved`,
-/// `default_cma_region`, a vendor's name) gives contiguous memory; the heap `system` does not, and a region then refuses
-/// the block with [`Error::NotContiguous`]. `contigo info` lists the heaps of a board.
+/// Byte 0 is page-aligned in both address spaces. The address is physical, stays the same while
+/// this value lives (the dma-buf holds the pages: no mlock is needed), and each port adds its own
+/// offset. A CMA heap (`linux,cma`, `reserved`, `default_cma_region`, a vendor's name) gives
+/// contiguous memory; the heap `system` does not, and a region then refuses the block with
+/// [`Error::NotContiguous`]. `contigo info` lists the heaps of a board.
 ///
-/// The kernel needs `CONFIG_DMABUF_HEAPS` and `CONFIG_DMABUF_HEAPS_CMA`, which Debian's ARM kernels leave out.
+/// The kernel needs `CONFIG_DMABUF_HEAPS` and `CONFIG_DMABUF_HEAPS_CMA`, which Debian's ARM kernels
+/// leave out.
 ///
 /// # References
 /// Linux `Documentation/userspace-api/dma-buf-heaps.rst`, `drivers/dma-buf/heaps/cma_heap.c`,
@@ -72,7 +79,8 @@ const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DmaHe
 /// ```
 #[derive(Debug)]
 pub struct DmaHeap {
-    // INVARIANT: not null, maps all of `file`, every page faulted in, never remapped. Dropped before `file`.
+    // INVARIANT: not null, maps all of `file`, every page faulted in, never remapped. Dropped
+    // before `file`.
     map: MmapRaw,
     file: Fd,
     kernel: Kernel,
@@ -86,25 +94,32 @@ impl DmaHeap {
     /// here has, and a bound on every walk over its pages.
     pub const MAX_BYTES: usize = 1 << 30;
 
-    /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>` of the running kernel.
+    /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>` of
+    /// the running kernel.
     ///
     /// # Errors
-    /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, `.` or `..`, or holds a `/` or a NUL.
+    /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, `.` or `..`, or holds a `/` or
+    ///   a NUL.
     /// - [`Error::Argument`]: `len_bytes` is 0 or more than [`MAX_BYTES`](Self::MAX_BYTES).
-    /// - [`Error::Os`] with `open(/dev/dma_heap/)`: ENOENT, no such heap (`contigo info` lists them); EACCES, no
-    ///   permission (a udev rule, or root).
-    /// - [`Error::Os`] with `ioctl(DMA_HEAP_IOCTL_ALLOC)`: ENOMEM, the heap is exhausted or in pieces (`cma=` on the kernel's
-    ///   command line makes it larger); ENOTTY, the file is no heap.
-    /// - [`Error::Os`] with `mmap(dma-buf)`: the errno of mmap(2); EINVAL where the dma-buf is shorter than asked for.
-    /// - [`Error::NoAddress`]: pagemap has no address for this memory: Linux 6.9 or newer. Install what it names.
-    /// - [`Error::PagemapHidden`]: an older kernel, without CAP_SYS_ADMIN. Run as root, or give the file the capability.
-    /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`]: `/proc/self/pagemap` is not there or not ours.
+    /// - [`Error::Os`] with `open(/dev/dma_heap/)`: ENOENT, no such heap (`contigo info` lists
+    ///   them); EACCES, no permission (a udev rule, or root).
+    /// - [`Error::Os`] with `ioctl(DMA_HEAP_IOCTL_ALLOC)`: ENOMEM, the heap is exhausted or in
+    ///   pieces (`cma=` on the kernel's command line makes it larger); ENOTTY, the file is no heap.
+    /// - [`Error::Os`] with `mmap(dma-buf)`: the errno of mmap(2); EINVAL where the dma-buf is
+    ///   shorter than asked for.
+    /// - [`Error::NoAddress`]: pagemap has no address for this memory: Linux 6.9 or newer. Install
+    ///   what it names.
+    /// - [`Error::PagemapHidden`]: an older kernel, without CAP_SYS_ADMIN. Run as root, or give the
+    ///   file the capability.
+    /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`]: `/proc/self/pagemap` is not
+    ///   there or not ours.
     pub fn allocate(name: &str, len_bytes: usize) -> Result<Self, Error> {
         Self::asking(RUNNING, name, len_bytes)
     }
 
-    /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>`, and imports it for the device of `port`:
-    /// its address and its cache maintenance are the kernel's then, on every kernel, with no privilege but the files'.
+    /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>`,
+    /// and imports it for the device of `port`: its address and its cache maintenance are the
+    /// kernel's then, on every kernel, with no privilege but the files'.
     ///
     /// # Errors
     /// - As [`allocate`](Self::allocate), but for those about pagemap.
@@ -136,8 +151,8 @@ impl DmaHeap {
 
     fn imported<'p>(kernel: &Kernel, port: &'p KernelPort, name: &str, len_bytes: usize) -> Result<DmaBuf<'p>, Error> {
         let (_, file) = Self::alloc(kernel, name, len_bytes)?;
-        // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this function (HeapKernel, 1); it is
-        // open until then.
+        // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this
+        // function (HeapKernel, 1); it is open until then.
         unsafe { DmaBuf::import_as(port, file.raw(), "dma-heap") }
     }
 
@@ -167,8 +182,8 @@ impl DmaHeap {
     fn asking(kernel: Kernel, name: &str, len_bytes: usize) -> Result<Self, Error> {
         let page_bytes = pagemap::page_bytes()?;
         let (whole_bytes, file) = Self::alloc(&kernel, name, len_bytes)?;
-        // With the length given, memmap2 asks for no file size, and the kernel refuses a dma-buf that is shorter
-        // (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
+        // With the length given, memmap2 asks for no file size, and the kernel refuses a dma-buf
+        // that is shorter (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
         let map = map::file(file.raw(), 0, whole_bytes, "mmap(dma-buf)")?;
         let mut this = Self { map, file, kernel, base: PhysAddr(0), page_bytes, scope: cache::scope() };
         this.touch();
@@ -176,19 +191,21 @@ impl DmaHeap {
         Ok(this)
     }
 
-    /// The dma-buf's descriptor number, for another importer (V4L2, DRM). Borrowed: valid while this
-    /// value lives, never to be closed; duplicate it to keep it. Whoever imports it may write into this memory: hand it
-    /// only to what obeys the same ownership as a device here.
+    /// The dma-buf's descriptor number, for another importer (V4L2, DRM). Borrowed: valid while
+    /// this value lives, never to be closed; duplicate it to keep it. Whoever imports it may write
+    /// into this memory: hand it only to what obeys the same ownership as a device here.
     #[must_use]
     pub fn raw_fd(&self) -> i32 {
         self.file.raw()
     }
 
-    /// Reads one byte of every page: a heap's mapping is filled in at the first access, and pagemap shows nothing before.
+    /// Reads one byte of every page: a heap's mapping is filled in at the first access, and pagemap
+    /// shows nothing before.
     fn touch(&self) {
         for offset_bytes in (0..self.map.len()).step_by(self.page_bytes) {
-            // SAFETY: offset_bytes < map.len() by the loop's bound; the kernel checked at mmap that the file has that many
-            // bytes, and HeapKernel (1) that it keeps them; the mapping is readable, and known to nobody else yet.
+            // SAFETY: offset_bytes < map.len() by the loop's bound; the kernel checked at mmap that
+            // the file has that many bytes, and HeapKernel (1) that it keeps them; the mapping is
+            // readable, and known to nobody else yet.
             let _ = unsafe { self.map.as_ptr().add(offset_bytes).read_volatile() };
         }
     }

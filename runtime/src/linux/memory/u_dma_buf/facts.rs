@@ -51,8 +51,9 @@ impl Facts {
         }
     }
 
-    /// `quirk_mmap_mode` 1 is off, 2 on, 3 on for non-coherent devices, 4 on by pages; 0 from the ioctl: built without it.
-    /// The quirk maps the page whose physical address is the block's bus address: another page, where the two differ.
+    /// `quirk_mmap_mode` 1 is off, 2 on, 3 on for non-coherent devices, 4 on by pages; 0 from the
+    /// ioctl: built without it. The quirk maps the page whose physical address is the block's bus
+    /// address: another page, where the two differ.
     pub(super) fn refuse_quirk(&self, directory: &Directory) -> Result<(), Error> {
         let value = match self.info {
             Some(info) => info.mmap_mode(),
@@ -91,8 +92,8 @@ fn agreed(directory: &Directory, attribute: &'static CStr, name: &'static str, t
     }
 }
 
-/// Does the kernel keep this memory coherent? `None` where the module was built without a way to find out: it then has no
-/// attribute, and the ioctl's bit is clear without meaning it.
+/// Does the kernel keep this memory coherent? `None` where the module was built without a way to
+/// find out: it then has no attribute, and the ioctl's bit is clear without meaning it.
 fn coherency(directory: &Directory, info: Option<DevInfo>) -> Result<Option<bool>, Error> {
     let attribute = match directory.number(c"dma_coherent")? {
         None => None,

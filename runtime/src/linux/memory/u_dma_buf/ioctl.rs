@@ -1,7 +1,7 @@
 //! What the module's ioctls take and give, and the seam where a test stands in for the module.
 //!
-//! The numbers and layouts are those of `u-dma-buf-ioctl.h` in u-dma-buf 5.5.0. Ioctls 1 to 9 came together in 4.7.0: a
-//! module answers all of them or none, and `ENOTTY` is how none looks.
+//! The numbers and layouts are those of `u-dma-buf-ioctl.h` in u-dma-buf 5.5.0. Ioctls 1 to 9 came
+//! together in 4.7.0: a module answers all of them or none, and `ENOTTY` is how none looks.
 #![allow(unsafe_code, reason = "the ioctls themselves; the rest of the backend calls the safe trait")]
 
 use crate::{linux::os::cache, types::Align};
@@ -21,7 +21,8 @@ pub struct DevInfo {
 }
 
 impl DevInfo {
-    /// How many address bits the kernel was told that the device drives; `None` where it has no mask.
+    /// How many address bits the kernel was told that the device drives; `None` where it has no
+    /// mask.
     pub(super) const fn dma_mask_bits(&self) -> Option<u8> {
         match (self.flags & 0xFF).to_le_bytes() {
             [0, ..] => None,
@@ -29,18 +30,21 @@ impl DevInfo {
         }
     }
 
-    /// The kernel maintains this memory's coherency. When clear it may also mean that the module could not find out.
+    /// The kernel maintains this memory's coherency. When clear it may also mean that the module
+    /// could not find out.
     pub(super) const fn coherent(&self) -> bool {
         (self.flags >> 9) & 1 == 1
     }
 
-    /// How the module maps the block, as in `quirk_mmap_mode`; 0 where it was built without the quirk.
+    /// How the module maps the block, as in `quirk_mmap_mode`; 0 where it was built without the
+    /// quirk.
     pub(super) const fn mmap_mode(&self) -> u64 {
         (self.flags >> 10) & 0x7
     }
 }
 
-/// What `U_DMA_BUF_IOCTL_GET_SYNC` gives and `U_DMA_BUF_IOCTL_SET_SYNC` takes: `u_dma_buf_ioctl_sync_args`.
+/// What `U_DMA_BUF_IOCTL_GET_SYNC` gives and `U_DMA_BUF_IOCTL_SET_SYNC` takes:
+/// `u_dma_buf_ioctl_sync_args`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncArgs {
@@ -64,7 +68,8 @@ impl SyncArgs {
     }
 }
 
-/// What `U_DMA_BUF_IOCTL_EXPORT` takes and gives (from 5.0): `u_dma_buf_ioctl_export_args`, with its padding.
+/// What `U_DMA_BUF_IOCTL_EXPORT` takes and gives (from 5.0): `u_dma_buf_ioctl_export_args`, with
+/// its padding.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ExportArgs {
@@ -87,7 +92,8 @@ const GET_SYNC: ioctl_num_type = nix::request_code_read!(b'U', 8, size_of::<Sync
 const SET_SYNC: ioctl_num_type = nix::request_code_write!(b'U', 9, size_of::<SyncArgs>());
 const EXPORT: ioctl_num_type = nix::request_code_readwrite!(b'U', 10, size_of::<ExportArgs>());
 
-// The layouts and request codes of the header, spelled out: a change to a struct that would change the ABI does not compile.
+// The layouts and request codes of the header, spelled out: a change to a struct that would change
+// the ABI does not compile.
 const _: () = {
     assert!(size_of::<DevInfo>() == 24 && align_of::<DevInfo>() == 8);
     assert!(size_of::<SyncArgs>() == 24 && align_of::<SyncArgs>() == 8);
@@ -101,7 +107,8 @@ const _: () = {
 
 /// What the backend asks of the kernel module: the seam where a test puts a fake.
 ///
-/// Errors are errno values. `device` is a descriptor of `/dev/<name>`, `file` one of a file in the module's `/sys` directory.
+/// Errors are errno values. `device` is a descriptor of `/dev/<name>`, `file` one of a file in the
+/// module's `/sys` directory.
 pub trait UDmaBufIoctl: Send + Sync {
     /// `U_DMA_BUF_IOCTL_GET_DEV_INFO`.
     ///
@@ -121,7 +128,8 @@ pub trait UDmaBufIoctl: Send + Sync {
     /// The errno; `EINVAL` for a range past the block's end.
     fn set_sync(&self, device: c_int, args: &SyncArgs) -> Result<(), i32>;
 
-    /// `U_DMA_BUF_IOCTL_EXPORT` of the first `size` bytes: a new descriptor, closed on exec, which is the caller's.
+    /// `U_DMA_BUF_IOCTL_EXPORT` of the first `size` bytes: a new descriptor, closed on exec, which
+    /// is the caller's.
     ///
     /// # Errors
     /// The errno; `ENOTTY` from a module before 5.0, or built without it.
@@ -157,8 +165,8 @@ pub struct RealIoctl;
 impl UDmaBufIoctl for RealIoctl {
     fn get_dev_info(&self, device: c_int) -> Result<DevInfo, i32> {
         let mut info = DevInfo::default();
-        // SAFETY: the request code carries the struct's size (asserted above): the kernel writes no more than that, and any
-        // bytes make a `DevInfo`.
+        // SAFETY: the request code carries the struct's size (asserted above): the kernel writes no
+        // more than that, and any bytes make a `DevInfo`.
         let status = unsafe { libc::ioctl(device, GET_DEV_INFO, &raw mut info) };
         if status < 0 { Err(Errno::last_raw()) } else { Ok(info) }
     }
@@ -171,7 +179,8 @@ impl UDmaBufIoctl for RealIoctl {
     }
 
     fn set_sync(&self, device: c_int, args: &SyncArgs) -> Result<(), i32> {
-        // SAFETY: the kernel only reads the struct, whose size the request code carries (asserted above).
+        // SAFETY: the kernel only reads the struct, whose size the request code carries (asserted
+        // above).
         let status = unsafe { libc::ioctl(device, SET_SYNC, &raw const *args) };
         if status < 0 { Err(Errno::last_raw()) } else { Ok(()) }
     }
@@ -179,13 +188,15 @@ impl UDmaBufIoctl for RealIoctl {
     fn export(&self, device: c_int, size: u64) -> Result<c_int, i32> {
         const FLAGS: u32 = (libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned();
         let mut args = ExportArgs { flags: FLAGS.into(), size, ..ExportArgs::default() };
-        // SAFETY: the request code carries the struct's size (asserted above): the kernel reads and writes no more than that.
+        // SAFETY: the request code carries the struct's size (asserted above): the kernel reads and
+        // writes no more than that.
         let status = unsafe { libc::ioctl(device, EXPORT, &raw mut args) };
         if status < 0 { Err(Errno::last_raw()) } else { Ok(args.fd) }
     }
 
     fn write_attribute(&self, file: c_int, _name: &'static str, text: &[u8]) -> Result<usize, i32> {
-        // SAFETY: the text is borrowed for the call, which only reads it, and its own length bounds that.
+        // SAFETY: the text is borrowed for the call, which only reads it, and its own length bounds
+        // that.
         let count = unsafe { libc::pwrite(file, text.as_ptr().cast(), text.len(), 0) };
         usize::try_from(count).map_err(|_| Errno::last_raw())
     }

@@ -1,18 +1,21 @@
 //! [`UDmaBuf`]: a block of CMA memory from the kernel module u-dma-buf (<https://github.com/ikwzm/udmabuf>, 5.5.0 read).
 //!
 //! # Why the mapping is cached
-//! The device is opened without `O_SYNC`, so the CPU's view is ordinary cached memory, and ranges are synchronised by
-//! [`Backend::sync_for_device`] and [`Backend::sync_for_cpu`]. With `O_SYNC` the module's `sync_mode` would decide, and mode 1 maps
-//! device memory on arm64, where `memset` and any unaligned access fault (Readme.md, "Note: on using `O_SYNC` flag on ARM64").
-//! `sync_mode` has one bit, 4, that does the same without `O_SYNC` (device-tree property `sync-always`): 5, 6 and 7 are
-//! refused, 0 to 4 are cached. One case the module decides alone: with `quirk_mmap_mode` off on ARM and a non-coherent device,
-//! the kernel maps write-combined. That is correct and slow to read.
+//! The device is opened without `O_SYNC`, so the CPU's view is ordinary cached memory, and ranges
+//! are synchronised by [`Backend::sync_for_device`] and [`Backend::sync_for_cpu`]. With `O_SYNC`
+//! the module's `sync_mode` would decide, and mode 1 maps device memory on arm64, where `memset`
+//! and any unaligned access fault (Readme.md, "Note: on using `O_SYNC` flag on ARM64"). `sync_mode`
+//! has one bit, 4, that does the same without `O_SYNC` (device-tree property `sync-always`): 5, 6
+//! and 7 are refused, 0 to 4 are cached. One case the module decides alone: with `quirk_mmap_mode`
+//! off on ARM and a non-coherent device, the kernel maps write-combined. That is correct and slow
+//! to read.
 //!
 //! # Why `SET_SYNC`
-//! The module keeps the offset, size and direction of the last call, and a command runs on what is kept. `SET_SYNC` carries all
-//! of them with the command in one call and in 64 bits. The packed word of `SET_SYNC_FOR_CPU` has 32 bits for the offset, cuts
-//! the size to 16 bytes, and falls back to what is kept when it is only a command. Neither takes a lock in the kernel: two
-//! calls at once would sync each other's ranges, so the backend has one.
+//! The module keeps the offset, size and direction of the last call, and a command runs on what is
+//! kept. `SET_SYNC` carries all of them with the command in one call and in 64 bits. The packed
+//! word of `SET_SYNC_FOR_CPU` has 32 bits for the offset, cuts the size to 16 bytes, and falls back
+//! to what is kept when it is only a command. Neither takes a lock in the kernel: two calls at once
+//! would sync each other's ranges, so the backend has one.
 
 #![allow(unsafe_code, reason = "`unsafe impl Backend`, and the one pointer it hands out")]
 
@@ -49,18 +52,22 @@ use memmap2::MmapRaw;
 use nix::libc::{EWOULDBLOCK, O_RDWR};
 use spin::Mutex;
 
-/// A u-dma-buf device's block: physically contiguous, mapped into this process, synchronised range by range.
+/// A u-dma-buf device's block: physically contiguous, mapped into this process, synchronised range
+/// by range.
 ///
-/// It owns the mapping and an exclusive advisory lock (`flock`) on `/dev/<name>`. The memory itself is the module's: it outlives
-/// the process, with what the last one left in it. `flock` keeps out a second program of this runtime, not one that takes no lock,
-/// and an open device keeps the module from being unloaded, not from being unbound by root, which frees the memory under its users.
+/// It owns the mapping and an exclusive advisory lock (`flock`) on `/dev/<name>`. The memory itself
+/// is the module's: it outlives the process, with what the last one left in it. `flock` keeps out a
+/// second program of this runtime, not one that takes no lock, and an open device keeps the module
+/// from being unloaded, not from being unbound by root, which frees the memory under its users.
 ///
 /// - Sizes and offsets are bytes. The block must be a whole number of cache lines: 64 bytes, or on
 ///   arm64 the machine's granule (`CTR_EL0.CWG`), where that is larger. The kernel aligns it to a
 ///   page.
-/// - The address is the module's `phys_addr`: a bus address for the device-tree node it was made for. [`open`](Self::open) takes a
-///   node with neither `dma-ranges` nor `iommus`, where it equals the physical address and each [`Port`](crate::Port) adds its own
-///   offset. [`open_translated`](Self::open_translated) takes a node behind the accelerator's own translation.
+/// - The address is the module's `phys_addr`: a bus address for the device-tree node it was made
+///   for. [`open`](Self::open) takes a node with neither `dma-ranges` nor `iommus`, where it equals
+///   the physical address and each [`Port`](crate::Port) adds its own offset.
+///   [`open_translated`](Self::open_translated) takes a node behind the accelerator's own
+///   translation.
 /// - Ranges are rounded out to whole lines; an empty range does nothing at all.
 ///
 /// Source: u-dma-buf's Readme.md, "Device file" and "ioctl", and `u-dma-buf-ioctl.h`.
@@ -113,25 +120,27 @@ impl Roots<'static> {
 impl UDmaBuf {
     /// Opens `/dev/<name>`, whose addresses are physical ones ([`BaseAddr::Phys`]).
     ///
-    /// A node behind an IOMMU or a bus with `dma-ranges` is refused: its address is not the physical one, and the accelerator would
-    /// be given a wrong one. There, use [`open_translated`](Self::open_translated).
+    /// A node behind an IOMMU or a bus with `dma-ranges` is refused: its address is not the
+    /// physical one, and the accelerator would be given a wrong one. There, use
+    /// [`open_translated`](Self::open_translated).
     ///
     /// # Errors
     /// - [`Error::BadName`]: not 1 to 63 bytes, or `.`, `..`, or with a `/` or a NUL.
     /// - [`Error::Os`]: the module has no such device, its file cannot be opened or mapped, or an
     ///   ioctl failed. [`Error::InUse`]: it is open elsewhere.
-    /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`], [`Error::AttributeEmpty`], [`Error::AttributeNonsense`]: what
-    ///   the module says of the block is absent, or cannot be.
-    /// - [`Error::BlockSize`]: the block is empty or not a whole number of lines. [`Error::Unsuitable`]: it would be mapped uncached,
-    ///   or its address is translated.
+    /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`], [`Error::AttributeEmpty`],
+    ///   [`Error::AttributeNonsense`]: what the module says of the block is absent, or cannot be.
+    /// - [`Error::BlockSize`]: the block is empty or not a whole number of lines.
+    ///   [`Error::Unsuitable`]: it would be mapped uncached, or its address is translated.
     pub fn open(name: &str) -> Result<Self, Error> {
         // SAFETY: the system's own directories, and the kernel itself.
         unsafe { Self::open_in(name, Roots::SYSTEM, RUNNING, false) }
     }
 
-    /// Opens `/dev/<name>`, made for a node that has the accelerator's own `dma-ranges` or `iommus`: its address is what that
-    /// accelerator must use, and no port adds anything ([`BaseAddr::Dev`]). Such memory has no
-    /// [name](crate::names), because a user who types one can promise nothing.
+    /// Opens `/dev/<name>`, made for a node that has the accelerator's own `dma-ranges` or
+    /// `iommus`: its address is what that accelerator must use, and no port adds anything
+    /// ([`BaseAddr::Dev`]). Such memory has no [name](crate::names), because a user who types one
+    /// can promise nothing.
     ///
     /// ```no_run
     /// // SAFETY: the capture engine, which alone is given this memory, has the node's `iommus`.
@@ -175,8 +184,9 @@ impl UDmaBuf {
     }
 
     /// # Safety
-    /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps, writes or shortens while this value
-    /// lives; what `roots.class` and `kernel` say of it is true, and a sync that succeeds was done.
+    /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps,
+    /// writes or shortens while this value lives; what `roots.class` and `kernel` say of it is
+    /// true, and a sync that succeeds was done.
     unsafe fn open_in(name: &str, roots: Roots<'_>, kernel: Kernel, translated: bool) -> Result<Self, Error> {
         check_name(name)?;
         // First: what is no device of the module is not opened, because that can have effects of
@@ -215,7 +225,8 @@ impl UDmaBuf {
         })
     }
 
-    /// How many address bits the kernel was told that the device drives, where the module says (ioctl `GET_DEV_INFO`, from 4.7.0).
+    /// How many address bits the kernel was told that the device drives, where the module says
+    /// (ioctl `GET_DEV_INFO`, from 4.7.0).
     ///
     /// ```no_run
     /// println!("DMA mask: {:?} bits", contigo::UDmaBuf::open("udmabuf0")?.dma_mask_bits());
@@ -260,7 +271,8 @@ impl UDmaBuf {
 // the module loaded. The `flock` keeps out other users of this runtime. Two things no process can
 // keep out: a program that ignores the lock, and root unbinding the device, which frees the block
 // under everyone.
-//    3. `sync` rounds out to the granule within the block, and the kernel reads no byte of it: it cleans or invalidates lines.
+//    3. `sync` rounds out to the granule within the block, and the kernel reads no byte of it: it
+//       cleans or invalidates lines.
 //    4. The whole block is one run: the default `segment`.
 unsafe impl Backend for UDmaBuf {
     fn name(&self) -> &'static str {
@@ -269,7 +281,8 @@ unsafe impl Backend for UDmaBuf {
 
     fn mapping(&self) -> Mapping {
         Mapping {
-            // SAFETY: the kernel never maps at address 0 for a process that did not ask for it (MAP_FIXED).
+            // SAFETY: the kernel never maps at address 0 for a process that did not ask for it
+            // (MAP_FIXED).
             cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
             len_bytes: self.map.len(),
             base: self.base,
@@ -294,7 +307,8 @@ unsafe impl Backend for UDmaBuf {
 // SAFETY: the module makes a dma-buf of the whole block, which it holds as long as an importer
 // does.
 unsafe impl Export for UDmaBuf {
-    /// The whole block, where the module has `U_DMA_BUF_IOCTL_EXPORT`; a block that is no multiple of a page is refused by it.
+    /// The whole block, where the module has `U_DMA_BUF_IOCTL_EXPORT`; a block that is no multiple
+    /// of a page is refused by it.
     unsafe fn export(&self) -> Result<ExportedFd, Error> {
         let exported = self.kernel.export(self.device.raw(), self.map.len() as u64);
         let fd = exported.map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno))?;
@@ -303,7 +317,8 @@ unsafe impl Export for UDmaBuf {
     }
 }
 
-/// The module's numbers for a direction (Readme.md, "`sync_direction`"). 3 is refused by some of its ways in and ignored by others.
+/// The module's numbers for a direction (Readme.md, "`sync_direction`"). 3 is refused by some of
+/// its ways in and ignored by others.
 const fn direction_code(direction: Direction) -> u64 {
     match direction {
         Direction::Bidirectional => 0,

@@ -1,4 +1,5 @@
-//! The module's directory under `/sys`: numbers read and distrusted, and the only way to sync on a module without ioctls.
+//! The module's directory under `/sys`: numbers read and distrusted, and the only way to sync on a
+//! module without ioctls.
 
 use super::ioctl::{Kernel, SyncArgs, UDmaBufIoctl};
 use crate::linux::os::{
@@ -104,10 +105,12 @@ impl SyncFiles {
         })
     }
 
-    /// Syncs `size` bytes from `offset`. The caller holds the backend's lock: the four writes are one sync.
+    /// Syncs `size` bytes from `offset`. The caller holds the backend's lock: the four writes are
+    /// one sync.
     ///
-    /// One packed word written to `sync_for_cpu` would do in newer modules; before 1.4 that file takes only 0 and 1, and the
-    /// word has 32 bits for the offset. Four writes work in every version and at every offset.
+    /// One packed word written to `sync_for_cpu` would do in newer modules; before 1.4 that file
+    /// takes only 0 and 1, and the word has 32 bits for the offset. Four writes work in every
+    /// version and at every offset.
     pub(super) fn sync(&self, kernel: &Kernel, command: u64, direction: Direction, offset: u64, size: u64) -> Result<(), Error> {
         self.offset.write(kernel, offset)?;
         self.size.write(kernel, size)?;

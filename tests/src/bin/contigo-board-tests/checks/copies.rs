@@ -31,7 +31,8 @@ pub(super) fn buffers<B: Backend>(region: &Region<B>) -> Result<[CpuBuf<'_>; 2],
     Ok([ok(region.carve(SLOT, Align::PAGE))?.into_buf(), ok(region.carve(SLOT, Align::PAGE))?.into_buf()])
 }
 
-/// Copies a pattern from one to the other, waits, compares all of the destination, and gives both back.
+/// Copies a pattern from one to the other, waits, compares all of the destination, and gives both
+/// back.
 pub(super) fn one<'r, D: TypedDriver<2, Args = ()>>(
     engine: &mut Engine<D, 2>,
     mut from: CpuBuf<'r>,

@@ -24,7 +24,8 @@ const CALLS: u64 = 1_000_000;
 const CALLS_PER_FILE: u64 = 20_000;
 /// Bytes of the largest argument, an array of ranges or steps, and room behind it.
 const ARENA_BYTES: usize = 64 << 10;
-/// What the kernel's own memory (`SUnreclaim`) may have grown by in the second half: slabs are filled and given back in pages.
+/// What the kernel's own memory (`SUnreclaim`) may have grown by in the second half: slabs are
+/// filled and given back in pages.
 const SLAB_KB: u64 = 2_048;
 /// For a row of this kind on a kernel that checks every access, in an emulator.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -56,7 +57,8 @@ pub(super) fn fuzzed(port: &str, heap: &str) -> Verdict {
     let mut half = || {
         let mut made = 0;
         while made < CALLS / 2 && begun.elapsed() < LIMIT {
-            // The port is exclusive: what it held is gone, and it is closed, before it is opened again.
+            // The port is exclusive: what it held is gone, and it is closed, before it is opened
+            // again.
             let file = open(port)?;
             std::thread::scope(|scope| {
                 for hands in &mut threads {
@@ -124,8 +126,9 @@ impl Hands {
             4 => self.start() + at + self.rng.usize(..8),
             _ => self.start(),
         };
-        // SAFETY: what the kernel may write into is the arena, of which no reference is alive; a page that nobody can touch lies behind
-        // it, and it refuses every other address that is given here.
+        // SAFETY: what the kernel may write into is the arena, of which no reference is alive; a
+        // page that nobody can touch lies behind it, and it refuses every other address that is
+        // given here.
         let result = unsafe { libc::ioctl(fd, request as _, argument) };
         if result == 0 {
             self.accepted += 1;
@@ -137,7 +140,8 @@ impl Hands {
     /// An argument that is nearly right, at the arena's beginning; arrays behind it.
     fn fill(&mut self, request: u64, port: RawFd) {
         let array = self.start() as u64 + 1024;
-        // SAFETY: the arena is aligned, initialised, this value's alone, and the kernel writes it only in a call.
+        // SAFETY: the arena is aligned, initialised, this value's alone, and the kernel writes it
+        // only in a call.
         let arena = unsafe { std::slice::from_raw_parts_mut(self.map.start().cast::<u64>(), ARENA_BYTES / 8) };
         let words = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let handle = self.rng.u32(..8);
@@ -177,7 +181,8 @@ impl Hands {
         if request == CODES[3] {
             let inside = array - 1024..array + ARENA_BYTES as u64 / 2;
             if !inside.contains(&arena[2]) {
-                // Null, or an address of the kernel's half: never memory of this process that is not the arena.
+                // Null, or an address of the kernel's half: never memory of this process that is
+                // not the arena.
                 arena[2] = if self.rng.bool() { 0 } else { usize::MAX as u64 & !0xFFF | arena[2] & 0xFFF };
             }
         }
@@ -200,8 +205,9 @@ impl Hands {
     }
 }
 
-/// Takes back what stops the device, before the file is closed: that is none of a fuzzer's business, because what it says of a device
-/// that does not stop keeps the buffers for ever, as it should.
+/// Takes back what stops the device, before the file is closed: that is none of a fuzzer's
+/// business, because what it says of a device that does not stop keeps the buffers for ever, as it
+/// should.
 fn disarm(port: &OwnedFd) {
     let mut none = [0_u64; 2];
     // SAFETY: 16 zeroed bytes: no steps.

@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "fork, and raw pages that a device may still write")]
-//! A process is killed while its engine writes, and its memory is another's at once: is a byte changed?
+//! A process is killed while its engine writes, and its memory is another's at once: is a byte
+//! changed?
 
 use super::{Verdict, Wrong, copies::SLOT, ensure, ok};
 use crate::{
@@ -31,18 +32,21 @@ const HELD: usize = 200;
 const LOOSE: usize = 20;
 /// Of those, so many must be caught, or the check proves nothing.
 const CAUGHT: usize = 5;
-/// edu's second transfer, the one that writes, ends 100 ms after its doorbell (hw/misc/edu.c); the kill comes so long after it.
+/// edu's second transfer, the one that writes, ends 100 ms after its doorbell (hw/misc/edu.c); the
+/// kill comes so long after it.
 const KILL_AFTER_MS: [u64; 5] = [0, 15, 30, 45, 60];
 /// When the transfer is over for certain.
 const OVER: Duration = Duration::from_millis(150);
-/// A kill right after the second transfer began, with a program armed: closing the port takes as long as the transfer, or a little less.
+/// A kill right after the second transfer began, with a program armed: closing the port takes as
+/// long as the transfer, or a little less.
 const CLOSING: Duration = Duration::from_millis(60);
 /// What the next owner writes.
 const CANARY: u8 = 0xC7;
 /// What the killed process copies.
 const MARK: u8 = 0x5E;
 
-/// In the child: one job, which says by the pipe that its second transfer was begun, and waits to be killed.
+/// In the child: one job, which says by the pipe that its second transfer was begun, and waits to
+/// be killed.
 struct InFlight(PipeWriter);
 
 impl Bench for InFlight {
@@ -71,7 +75,8 @@ impl Bench for InFlight {
 
 /// Who has the memory next.
 enum Next {
-    /// All of the heap but one block of so many bytes, so that the killed process's block is the only one that is free.
+    /// All of the heap but one block of so many bytes, so that the killed process's block is the
+    /// only one that is free.
     Heap { name: String, held: Vec<Map> },
     /// The huge pages that are left, but one.
     HugePages { held: Vec<HugeTlb> },
@@ -111,8 +116,8 @@ pub(super) fn killed(place: &Place) -> Verdict {
     Ok(seen)
 }
 
-/// Starts a process with `bench`, and kills it so long `after` it said that its engine is at work. Did it say so, and how long did its end
-/// take?
+/// Starts a process with `bench`, and kills it so long `after` it said that its engine is at work.
+/// Did it say so, and how long did its end take?
 pub(super) fn killed_at_work<H: Bench<Out = Verdict>>(
     place: &Place,
     bench: impl FnOnce(PipeWriter) -> H,
@@ -214,7 +219,8 @@ impl Next {
 }
 
 impl Canary {
-    /// All bytes that a killed job may have had, which are at the beginning of its memory; false where one was not.
+    /// All bytes that a killed job may have had, which are at the beginning of its memory; false
+    /// where one was not.
     fn each(&self, mut look: impl FnMut(*mut u8) -> bool) -> bool {
         let start = match self {
             Self::Heap(map) => map.start(),

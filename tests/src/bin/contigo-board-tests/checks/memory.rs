@@ -9,10 +9,12 @@ use std::{cell::OnceCell, thread::sleep, time::Duration};
 const BLOCKS_MAX: usize = 4096;
 /// A block: one huge page, and a good part of a CMA pool.
 const BLOCK_BYTES: usize = HugeTlb::PAGE_BYTES;
-/// Rounds of using everything up. In the first ones pages of others move out of a CMA pool, into which the kernel had lent them, and
-/// the counter changes with them; what gets lost is lost in every round.
+/// Rounds of using everything up. In the first ones pages of others move out of a CMA pool, into
+/// which the kernel had lent them, and the counter changes with them; what gets lost is lost in
+/// every round.
 const ROUNDS: usize = 4;
-/// How long the kernel may take to add up its counters: each processor adds its own once a second (`vmstat_interval`).
+/// How long the kernel may take to add up its counters: each processor adds its own once a second
+/// (`vmstat_interval`).
 const COUNTERS: Duration = Duration::from_millis(2_500);
 /// Between two looks at them.
 const LOOK: Duration = Duration::from_millis(50);
@@ -64,7 +66,8 @@ fn exhausted<B, P>(counter: &Counter<impl Fn() -> Option<u64>>, make: impl Fn() 
     Err(Wrong::Failed(format!("{} was {}", counter.name, seen.join(", "))))
 }
 
-/// Takes blocks until one is refused as it must be, and gives them all back: how many there were, and the refusal.
+/// Takes blocks until one is refused as it must be, and gives them all back: how many there were,
+/// and the refusal.
 fn use_up<B>(blocks: &mut Vec<B>, make: impl Fn() -> Result<B>) -> std::result::Result<(usize, Error), Wrong> {
     let refused = loop {
         match make() {
@@ -84,8 +87,9 @@ fn use_up<B>(blocks: &mut Vec<B>, make: impl Fn() -> Result<B>) -> std::result::
 
 /// A dma-heap whose blocks have no address: refused, every time, and no page is kept.
 ///
-/// What a refusal frees may wait in a processor's list, uncounted, and no block can be held here to empty the lists. So there are
-/// rounds: a page that is kept is missing after each of them, what waits only after some.
+/// What a refusal frees may wait in a processor's list, uncounted, and no block can be held here to
+/// empty the lists. So there are rounds: a page that is kept is missing after each of them, what
+/// waits only after some.
 pub(super) fn heap_refused(name: &str) -> Verdict {
     const TIMES: usize = 16;
     const ROUNDS: usize = 8;
@@ -215,7 +219,8 @@ mod tests {
 
     #[test]
     fn a_counter_that_falls_in_every_round_is_a_failure_and_one_that_lags_is_not() {
-        // It is 100 at first; then it is right again after so many looks, or 7 less after each round.
+        // It is 100 at first; then it is right again after so many looks, or 7 less after each
+        // round.
         for (lag, falls, passes) in [(3, false, true), (0, true, false)] {
             let (room, looks, taken) = (room(3), Cell::new(0_usize), Cell::new(0_u64));
             let read = || {

@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "programs for a PL330 that touch no memory")]
-//! A PL330's faults and a program that never ends. QEMU's model runs a job inside the doorbell's register access and ignores what
-//! the bus answers (hw/dma/pl330.c), so both are made by programs of their own, which touch no memory.
+//! A PL330's faults and a program that never ends. QEMU's model runs a job inside the doorbell's
+//! register access and ignores what the bus answers (hw/dma/pl330.c), so both are made by programs
+//! of their own, which touch no memory.
 
 use super::{
     Verdict, Wrong,

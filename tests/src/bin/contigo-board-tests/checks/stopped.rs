@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "a program for a PL330 that touches no memory, and a look at its registers")]
-//! A process is killed while its PL330 executes a program that never ends: does the kernel stop the channel? QEMU's model moves data inside
-//! the doorbell's register access, so a channel that waits is the only one that a kill can find at work.
+//! A process is killed while its PL330 executes a program that never ends: does the kernel stop the
+//! channel? QEMU's model moves data inside the doorbell's register access, so a channel that waits
+//! is the only one that a kill can find at work.
 
 use super::{Verdict, Wrong, ensure, killed::killed_at_work, ok, pl330::WAIT_FOR_NOBODY};
 use crate::{

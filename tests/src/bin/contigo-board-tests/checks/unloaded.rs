@@ -12,7 +12,8 @@ use std::{
 };
 
 const MODULE: &CStr = c"contigo";
-/// Where the lab's guests say which file each module came from, and with which parameters: a line each.
+/// Where the lab's guests say which file each module came from, and with which parameters: a line
+/// each.
 const LOADED_FROM: &str = "/lab/modules";
 
 /// Refused while a port is open; done when none is; and all works again when it is loaded again.

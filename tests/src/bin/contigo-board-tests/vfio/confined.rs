@@ -18,10 +18,12 @@ use std::{
 /// Well into a transfer of 100 ms, and well before its end.
 const IN_THE_FIRST: Duration = Duration::from_millis(40);
 const IN_THE_SECOND: Duration = Duration::from_millis(150);
-/// No transfer ends sooner after the start of its job: 100 ms each, by a clock that is read in whole milliseconds (hw/misc/edu.c).
+/// No transfer ends sooner after the start of its job: 100 ms each, by a clock that is read in
+/// whole milliseconds (hw/misc/edu.c).
 const FIRST_ENDS: Duration = Duration::from_millis(99);
 const SECOND_ENDS: Duration = Duration::from_millis(198);
-/// On a busy host a guest may sleep through the end of a transfer, and what comes after it shows nothing. It may so often.
+/// On a busy host a guest may sleep through the end of a transfer, and what comes after it shows
+/// nothing. It may so often.
 const TRIES: usize = 5;
 /// Neither what was there (0x11) nor what is sent (0x99).
 const CANARY: u8 = 0x5A;
@@ -44,7 +46,8 @@ pub(super) fn opened(address: &str) -> Result<Outcome> {
     )))
 }
 
-/// Memory with a physical address, and memory of another address space, are refused before the doorbell.
+/// Memory with a physical address, and memory of another address space, are refused before the
+/// doorbell.
 pub(super) fn another_bus(address: &str) -> Result<Outcome> {
     let vfio = Vfio::open(address)?;
     let own = Region::new(vfio.memory(raw_address::BYTES)?)?;
@@ -53,7 +56,8 @@ pub(super) fn another_bus(address: &str) -> Result<Outcome> {
     let Bus::Iommu(number) = engine.port().bus else { return Ok(Outcome::failed("the port is on no bus of an IOMMU")) };
     let mut refused = 0;
     for bus in [Bus::Soc, Bus::Iommu(number + 1)] {
-        // SAFETY: the engine refuses it; were it not to, the address is not mapped in this address space.
+        // SAFETY: the engine refuses it; were it not to, the address is not mapped in this address
+        // space.
         let other = Region::new(unsafe { RawAddress::new(BaseAddr::Dev(DevAddr(0x4000_0000)), bus) })?;
         let other = other.carve(4096, Align::PAGE)?.into_buf();
         match engine.start([own.take()?.to_device(..64), other.from_device(..64)], &()) {
@@ -68,8 +72,8 @@ pub(super) fn another_bus(address: &str) -> Result<Outcome> {
 /// How long a transfer that is refused is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Refused {
-    /// One access, which the kernel reports: it prints ten reports in five seconds at most (`DEFAULT_RATELIMIT_BURST`), and QEMU
-    /// makes one access, and one report, of every 4 bytes.
+    /// One access, which the kernel reports: it prints ten reports in five seconds at most
+    /// (`DEFAULT_RATELIMIT_BURST`), and QEMU makes one access, and one report, of every 4 bytes.
     One,
     /// As much as the device can: what becomes of the memory.
     Many,
@@ -109,8 +113,9 @@ pub(super) fn physical_address_many(address: &str) -> Result<Outcome> {
 fn raw(address: &str) -> Result<Outcome> {
     // Memory of the board `virt`, above everything that is mapped for the device.
     const RAW: u64 = 0x5000_0000;
-    // SAFETY: the port on which this is used is a claim as well; the device is behind the IOMMU, and nothing is mapped at RAW in
-    // its address space, which is new and has one block below 16 MiB.
+    // SAFETY: the port on which this is used is a claim as well; the device is behind the IOMMU,
+    // and nothing is mapped at RAW in its address space, which is new and has one block below 16
+    // MiB.
     let memory = || unsafe { RawAddress::new(BaseAddr::Dev(DevAddr(RAW)), Bus::Soc) };
     forced(address, Refused::One, &|| Region::new(memory()).map_err(Into::into), "raw")
 }
@@ -123,13 +128,14 @@ fn physical(address: &str, refused: Refused) -> Result<Outcome> {
     }
 }
 
-/// Jobs with memory that the device does not reach, first to read and then to write, through a port that claims that it does; then
-/// a good job.
+/// Jobs with memory that the device does not reach, first to read and then to write, through a port
+/// that claims that it does; then a good job.
 fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region<B>>, what: &str) -> Result<Outcome> {
     let vfio = Vfio::open(address)?;
     let own = Region::new(vfio.memory(raw_address::BYTES)?)?;
     // The own block under the claimed bus, so that one engine takes both: an address is an address.
-    // SAFETY: this block is mapped for the device at exactly this address, has as many bytes, and nothing else uses it by now.
+    // SAFETY: this block is mapped for the device at exactly this address, has as many bytes, and
+    // nothing else uses it by now.
     let alias = Region::new(unsafe { RawAddress::new(own.base(), Bus::Soc) })?;
     let raw = memory()?;
     // What the device brings lands here.
@@ -139,7 +145,8 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
     let device = open_device(&vfio, Interrupt::Polled)?;
     // The claim of somebody who has forgotten the IOMMU: one port for both kinds of memory.
     let claimed = Port { name: "a claim", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
-    // SAFETY: it is not true, and the test is what the IOMMU makes of it: at most the block of this `Vfio` is reached.
+    // SAFETY: it is not true, and the test is what the IOMMU makes of it: at most the block of this
+    // `Vfio` is reached.
     let device = unsafe { Wired::new(device, Spin, claimed) };
     let mut engine = match refused.log(address) {
         // SAFETY: `vfio` is the lab's edu, whose mask is wider.
@@ -164,8 +171,9 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
         outcome.canary_hits += raw_buf.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
         outcome.jobs += 1;
         if !writes {
-            // A read that was refused gives edu zeros (QEMU), and those it wrote into the own block.
-            // SAFETY: `own` is alive and nothing of it was carved yet; the device has stopped.
+            // A read that was refused gives edu zeros (QEMU), and those it wrote into the own
+            // block. SAFETY: `own` is alive and nothing of it was carved yet; the device has
+            // stopped.
             let stolen = |index: &usize| unsafe { brought.add(*index).read_volatile() } == CANARY;
             outcome.canary_hits += (0..refused.len()).filter(stolen).count() as u64;
         }
@@ -262,7 +270,8 @@ fn revoked(address: &str, refused: Refused, writes: bool) -> Result<Outcome> {
     Ok(in_time(|| revoked_once(address, refused, writes))?.unwrap_or_else(too_late))
 }
 
-/// Takes the block away that the device is about to write, or to read, while its transfer is under way; `None` if that was over.
+/// Takes the block away that the device is about to write, or to read, while its transfer is under
+/// way; `None` if that was over.
 fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<Outcome>> {
     let vfio = Vfio::open(address)?;
     let (source, target) = (Region::new(vfio.memory(4096)?)?, Region::new(vfio.memory(4096)?)?);
@@ -289,7 +298,8 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
         return Ok(None);
     }
     let mut outcome = Outcome { jobs: 1, ..Outcome::default() };
-    // A read that was refused gives edu zeros (QEMU), and those it may write: never what it was not allowed to read.
+    // A read that was refused gives edu zeros (QEMU), and those it may write: never what it was not
+    // allowed to read.
     let allowed = if writes { CANARY } else { 0 };
     outcome.canary_hits += to.view_at::<u8>(..len)?.iter().filter(|byte| **byte != allowed).count() as u64;
     outcome.canary_hits += to.view_at::<u8>(len..)?.iter().filter(|byte| **byte != CANARY).count() as u64;
@@ -313,7 +323,8 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     Ok(Some(outcome))
 }
 
-/// A job is forgotten, its engine and its device are closed: the transfer under way touches nothing.
+/// A job is forgotten, its engine and its device are closed: the transfer under way touches
+/// nothing.
 pub(super) fn closed_while_running(address: &str) -> Result<Outcome> {
     let Some(changed) = in_time(|| forgotten(address))? else { return Ok(too_late()) };
     // And it opens again, in the same process.
@@ -328,7 +339,8 @@ pub(super) fn closed_while_running(address: &str) -> Result<Outcome> {
     Ok(Outcome { jobs: 2, bytes: LEN as u64, mismatches, canary_hits: changed, ..Outcome::shown(detail) })
 }
 
-/// How many bytes of a forgotten job's destination changed; `None` if the transfer was over before the device was closed.
+/// How many bytes of a forgotten job's destination changed; `None` if the transfer was over before
+/// the device was closed.
 fn forgotten(address: &str) -> Result<Option<u64>> {
     let vfio = Vfio::open(address)?;
     let port = vfio.port();
@@ -349,15 +361,16 @@ fn forgotten(address: &str) -> Result<Option<u64>> {
     }
     thread::sleep(Duration::from_millis(150));
     let bytes = region.host_ptr_of(&port, DevAddr(region.base().raw() + target))?;
-    // SAFETY: 4096 bytes of the region, which is alive; the device may no longer write them, and where it does all the same, a
-    // volatile read sees it.
+    // SAFETY: 4096 bytes of the region, which is alive; the device may no longer write them, and
+    // where it does all the same, a volatile read sees it.
     let changed = (0..4096).filter(|index| unsafe { bytes.add(*index).read_volatile() } != CANARY).count();
     Ok(Some(changed as u64))
 }
 
 type Job<'e, 'p, 'v> = contigo::Running<'e, 'p, VfioEdu<'v, WIDE, Unwatched>, 2>;
 
-/// The job, 50 ms into its second transfer, whose doorbell is rung by looking; `None` if it is over.
+/// The job, 50 ms into its second transfer, whose doorbell is rung by looking; `None` if it is
+/// over.
 fn until_the_second<'e, 'p, 'v>(mut job: Job<'e, 'p, 'v>) -> Result<Option<Job<'e, 'p, 'v>>> {
     let limit = Instant::now() + IN_THE_SECOND;
     while Instant::now() < limit {

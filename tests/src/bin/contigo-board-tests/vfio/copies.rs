@@ -23,7 +23,8 @@ pub(super) fn polled(address: &str) -> Result<Outcome> {
     run::<WIDE>(address, Interrupt::Polled)
 }
 
-/// With 28 address lines edu reaches nothing of `virt`'s memory, which begins at 1 GiB: the IOMMU places it lower.
+/// With 28 address lines edu reaches nothing of `virt`'s memory, which begins at 1 GiB: the IOMMU
+/// places it lower.
 pub(super) fn narrow(address: &str) -> Result<Outcome> {
     run::<NARROW>(address, Interrupt::Msi)
 }

@@ -3,11 +3,11 @@
     clippy::indexing_slicing,
     reason = "a test that panics has failed, which is its purpose; raw addresses are forced into a device to see them refused"
 )]
-//! Board tests of VFIO: `edu` behind an SMMU. They run in a guest, as root or as any user who may open the device's files; each is a
-//! row of the lab's table.
+//! Board tests of VFIO: `edu` behind an SMMU. They run in a guest, as root or as any user who may
+//! open the device's files; each is a row of the lab's table.
 //!
-//! What needs the kernel's log (`/dev/kmsg`) or physical addresses (`/proc/self/pagemap`) says that it was skipped where this user has
-//! not got it.
+//! What needs the kernel's log (`/dev/kmsg`) or physical addresses (`/proc/self/pagemap`) says that
+//! it was skipped where this user has not got it.
 
 mod confined;
 mod copies;
@@ -44,7 +44,8 @@ pub(crate) type Test = (&'static str, fn(&str) -> Result<Outcome>);
 /// Every test, in the order in which they must run.
 pub(crate) const TESTS: [Test; 16] = [
     ("opened", confined::opened),
-    // The first ones of which the kernel reports something: it reports ten accesses in five seconds.
+    // The first ones of which the kernel reports something: it reports ten accesses in five
+    // seconds.
     ("raw-address-faults", confined::raw_address),
     ("physical-address-faults", confined::physical_address),
     ("revoked-while-it-reads", confined::revoked_while_reading),
@@ -62,7 +63,8 @@ pub(crate) const TESTS: [Test; 16] = [
     ("limits", limits::limits),
 ];
 
-/// edu at rest: it cannot be reset, but a transfer ends, and with bus mastering off it ends without touching memory.
+/// edu at rest: it cannot be reset, but a transfer ends, and with bus mastering off it ends without
+/// touching memory.
 fn quiesce(device: &mut VfioDevice<'_>) -> Result<()> {
     let idle = |device: &VfioDevice<'_>| regs::COMMAND.read(device) & regs::RUN == 0;
     if poll_every(device, 1_000, Timeout::ms(400), idle)? {
@@ -79,8 +81,8 @@ pub(crate) fn open_device<'v>(vfio: &'v Vfio, interrupt: Interrupt) -> Result<Vf
     if vfio.can_reset() {
         return VfioDevice::open(vfio, 0, interrupt);
     }
-    // SAFETY: edu moves data only in a transfer, and a transfer is one event at the end of its 100 ms (hw/misc/edu.c): after
-    // `quiesce` none is pending.
+    // SAFETY: edu moves data only in a transfer, and a transfer is one event at the end of its 100
+    // ms (hw/misc/edu.c): after `quiesce` none is pending.
     let device = unsafe { VfioDevice::open_unreset(vfio, 0, interrupt, quiesce) }?;
     assert_eq!(device.len_bytes(), 1 << 20, "edu.rst: PCI region 0 has 1 MiB");
     Ok(device)

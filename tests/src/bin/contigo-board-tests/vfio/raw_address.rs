@@ -1,5 +1,6 @@
 #![allow(unsafe_code, reason = "a backend that lies about its address, which is what the test is about")]
-//! Memory that says to lie at an address of the test's choice, on a bus of its choice: how a raw address gets into a device.
+//! Memory that says to lie at an address of the test's choice, on a bus of its choice: how a raw
+//! address gets into a device.
 
 use contigo::{Backend, BaseAddr, Bus, Direction, Error, Mapping, Result, SyncScope};
 use std::{ops::Range, ptr::NonNull};
@@ -19,7 +20,8 @@ impl RawAddress {
     /// A page for this process; for devices on `bus`, whatever lies at `base`. It is never freed.
     ///
     /// # Safety
-    /// Behind this address on that bus is no memory that a device may reach: its accesses are refused.
+    /// Behind this address on that bus is no memory that a device may reach: its accesses are
+    /// refused.
     pub(super) unsafe fn new(base: BaseAddr, bus: Bus) -> Self {
         #[repr(align(4096))]
         struct Page([u8; BYTES]);
@@ -33,8 +35,9 @@ unsafe impl Send for RawAddress {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for RawAddress {}
 
-// SAFETY: 1. to 3. One leaked page, and no sync. 4. does not hold, and that is the point: `new`'s caller knows that no access to
-// that address gets anywhere. 5. Nothing is ever out of step with what no device reaches.
+// SAFETY: 1. to 3. One leaked page, and no sync. 4. does not hold, and that is the point: `new`'s
+// caller knows that no access to that address gets anywhere. 5. Nothing is ever out of step with
+// what no device reaches.
 unsafe impl Backend for RawAddress {
     fn name(&self) -> &'static str {
         "raw address"
