@@ -4,6 +4,7 @@
 //!   job.rs      a job's handle names its engine and its ticket; here calls find both
 //!      │
 //!   queue.rs    Engine: Queue<AnyDriver>, its tickets, and what it borrows from
+//!      │        opening.rs makes one
 //!      │
 //!   tickets.rs  Ticket: a hold on each buffer's entry, and how the job ended
 //!
@@ -15,8 +16,8 @@
 //! another job is kept while one is waited for.
 
 mod driver_ops;
-
 mod job;
+mod opening;
 mod queue;
 mod tickets;
 
@@ -25,7 +26,8 @@ mod tests;
 
 pub(crate) use driver_ops::{DriverOps, Functions, MAX_OPERANDS};
 pub(crate) use job::{Outcome, Wait, end, next, start};
-pub(crate) use queue::{ENGINES, Engine, Opening};
+pub(crate) use opening::Opening;
+pub(crate) use queue::{ENGINES, Engine};
 
 use crate::{fault::Fault, object::buf::Buf};
 use contigo::{Direction, Operand};

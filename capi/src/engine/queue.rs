@@ -2,7 +2,7 @@
 //! One engine: a queue of jobs over any driver, and what it stands on.
 
 use super::{
-    MAX_OPERANDS, Part, Parts as JobParts,
+    MAX_OPERANDS, Part, Parts,
     tickets::{Ended, Tickets},
 };
 use crate::{
@@ -13,17 +13,14 @@ use crate::{
         BoundMaster, KERNEL_PORTS,
         buf::{BUFS, Buf},
         device::Held,
-        gpu::{self, ModuleLease, Parameter},
-        heap::{HEAPS, Heap, carve},
+        gpu::ModuleLease,
+        heap::Heap,
     },
     table::{Claimed, JobHold, Lease, Object, Table},
 };
-use contigo::{
-    Align, AnyDriver, Direction, Driver, Error, JobError, Operand, Parts, Queue, QueueCounts, Settings, Timeout,
-    drivers::ap_ctrl::describe, names,
-};
+use contigo::{AnyDriver, Direction, Driver, Error, JobError, Operand, Queue, QueueCounts, Timeout};
 use core::{
-    ffi::{CStr, c_int},
+    ffi::c_int,
     mem::{self, MaybeUninit},
     ptr,
     sync::atomic::{AtomicU64, Ordering},
@@ -44,92 +41,27 @@ type Jobs = Queue<'static, AnyDriver<'static>, JOBS, MAX_OPERANDS>;
 pub(crate) struct Engine {
     queue: Jobs,
     tickets: Tickets,
-    /// INVARIANT: the driver borrows from it.
-    device: Option<Held>,
-    /// INVARIANT: the same.
-    _module: Option<ModuleLease>,
-    /// INVARIANT: the driver's own memory borrows from it.
-    _heap: Option<Lease<Heap>>,
+    /// INVARIANT: the driver and its own memory borrow from them.
+    parents: Parents,
     /// The kernel port that stops the device when it is closed: not while the engine drives it.
     armed: Option<Lease<BoundMaster>>,
 }
 
-/// What a driver stands on.
+/// The objects that a driver borrows from.
 #[derive(Default)]
-struct Ground {
-    device: Option<Held>,
-    module: Option<ModuleLease>,
-    heap: Option<Lease<Heap>>,
+pub(super) struct Parents {
+    pub(super) device: Option<Held>,
+    pub(super) _module: Option<ModuleLease>,
+    pub(super) _heap: Option<Lease<Heap>>,
 }
 
 impl Object for Engine {
     const KIND: Kind = Kind::Engine;
 }
 
-/// What an engine is opened with.
-pub(crate) struct Opening<'t> {
-    /// The driver's name.
-    pub(crate) driver: &'t str,
-    /// The device, and how it is attached.
-    pub(crate) device: u64,
-    /// 0: the kernel or the simulated board says it.
-    pub(crate) port: u64,
-    pub(crate) attach: names::Attach,
-    /// Where the driver's own memory is carved from; 0: none.
-    pub(crate) heap: u64,
-    /// How much of it; 0: as much as the driver asks for.
-    pub(crate) heap_bytes: usize,
-    pub(crate) settings: &'t str,
-    pub(crate) map: Option<&'t [u8]>,
-}
-
 impl Engine {
-    /// Opens the driver of a device, and its engine.
-    ///
-    /// # Safety
-    /// The device is what the driver is for, as its settings and its map describe it; only engines
-    /// of this library drive it, and it is behind the port.
-    pub(crate) unsafe fn open(opening: &Opening<'_>) -> Result<u64, Fault> {
-        // What borrows is declared after what it borrows from, and dropped before it.
-        let claimed = ENGINES.claim()?;
-        let row = names::row(opening.driver).map_err(|_| Misuse::NoDriver)?;
-        let held = Held::of(opening.device)?;
-        let heap = (opening.heap != 0).then(|| HEAPS.lease(opening.heap)).transpose()?;
-        let settings = Settings(opening.settings);
-        // SAFETY: the caller's promise; the engine is dropped before what holds the device.
-        let taken = unsafe { held.take(row, settings, opening.port, opening.attach)? };
-        // A page at least: a driver of lists has room for as many jobs as it takes.
-        let len_bytes = if opening.heap_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { opening.heap_bytes };
-        let memory = match &heap {
-            // SAFETY: the driver has it, and is dropped before the lease. What it leaks is
-            // forgotten for ever.
-            Some(heap) if len_bytes > 0 => Some(unsafe { carve(heap, len_bytes, Align::PAGE)? }.into_buf()),
-            _ => None,
-        };
-        let parts = Parts { device: (), memory, settings, map: opening.map };
-        // SAFETY: the caller's promise.
-        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, opening.map))?;
-        Self::put(claimed, driver, Ground { device: Some(held), heap, ..Ground::default() })
-    }
-
-    /// An engine over a driver that has all it needs.
-    pub(crate) fn of_driver(driver: AnyDriver<'static>) -> Result<u64, Fault> {
-        Self::put(ENGINES.claim()?, driver, Ground::default())
-    }
-
-    /// An engine over a kernel of a GPU's module.
-    ///
-    /// # Safety
-    /// As `CudaFunction::new`.
-    pub(crate) unsafe fn of_kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<u64, Fault> {
-        let claimed = ENGINES.claim()?;
-        // SAFETY: the caller's promise; the engine is dropped before the lease.
-        let (driver, module) = unsafe { gpu::kernel(module, entry, parameters)? };
-        Self::put(claimed, driver, Ground { module: Some(module), ..Ground::default() })
-    }
-
-    /// `driver` is dropped before what it stands on.
-    fn put(mut claimed: Claimed<Self>, driver: AnyDriver<'static>, ground: Ground) -> Result<u64, Fault> {
+    /// Puts an engine over `driver` into its entry. `driver` is dropped before `parents`.
+    pub(super) fn put(mut claimed: Claimed<Self>, driver: AnyDriver<'static>, parents: Parents) -> Result<u64, Fault> {
         let make = |place: &mut MaybeUninit<Self>| {
             let engine = place.as_mut_ptr();
             // SAFETY: every field is written once, inside `place`, which is borrowed alone. Where
@@ -138,9 +70,7 @@ impl Engine {
             unsafe {
                 Jobs::new_in(&mut *(&raw mut (*engine).queue).cast(), driver).map_err(Fault::from)?;
                 Tickets::new_in(&mut *(&raw mut (*engine).tickets).cast());
-                (&raw mut (*engine).device).write(ground.device);
-                (&raw mut (*engine)._module).write(ground.module);
-                (&raw mut (*engine)._heap).write(ground.heap);
+                (&raw mut (*engine).parents).write(parents);
                 (&raw mut (*engine).armed).write(None);
             }
             Ok(())
@@ -153,7 +83,7 @@ impl Engine {
     /// Starts a job on the engine in entry `index`. The answer is its ticket and its number, of a
     /// job that was refused too where the device would not stop, which has its buffers then.
     #[inline]
-    pub(super) fn start(&mut self, index: usize, parts: impl JobParts, args: &[u32], job: &mut Option<(usize, u64)>) -> Result<(), Fault> {
+    pub(super) fn start(&mut self, index: usize, parts: impl Parts, args: &[u32], job: &mut Option<(usize, u64)>) -> Result<(), Fault> {
         let Self { queue, tickets, .. } = self;
         let specs = queue.driver().operands();
         if parts.len() != specs.len() {
@@ -318,7 +248,7 @@ impl Engine {
     /// As `Queue::arm`.
     pub(crate) unsafe fn arm(&mut self, kernel_port: u64, window: u32) -> Result<(), Fault> {
         // SAFETY: it is not used after this call, in which nobody takes the device away.
-        if let Some(guard) = self.device.as_ref().filter(|_| kernel_port == 0).and_then(|held| unsafe { held.for_ever() }.guard()) {
+        if let Some(guard) = self.parents.device.as_ref().filter(|_| kernel_port == 0).and_then(|held| unsafe { held.for_ever() }.guard()) {
             // SAFETY: the caller's promise; `close` drops the queue before what holds the device.
             unsafe { self.queue.arm(guard, window)? };
             return Ok(());
@@ -344,17 +274,6 @@ impl Engine {
         }
         guard.clear();
         Ok(())
-    }
-}
-
-/// Why a driver could not be opened. Where its map is none, where in the map, as
-/// `contigo_kernel_open` says it.
-#[cold]
-fn not_opened(error: Error, map: Option<&[u8]>) -> Fault {
-    let built = map.map(|map| describe::any(map, "").and_then(|map| map.build()));
-    match (error, built) {
-        (Error::Unsuitable { .. }, Some(Err(wrong))) => Fault::Map(wrong),
-        _ => error.into(),
     }
 }
 
@@ -399,7 +318,7 @@ fn hold(
 
 /// Is operand `second` refused because an operand before it has the same buffer?
 #[cold]
-fn same_buffer(mut parts: impl JobParts, second: usize) -> Option<Fault> {
+fn same_buffer(mut parts: impl Parts, second: usize) -> Option<Fault> {
     let buf = parts.clone().nth(second)?.buf;
     let first = parts.position(|part| part.buf == buf).filter(|first| *first < second)?;
     Some(Misuse::SameBuffer { first, second }.into())

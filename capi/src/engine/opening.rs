@@ -1,0 +1,88 @@
+#![allow(unsafe_code, reason = "a driver borrows from its device, its module and its region, which the engine keeps")]
+//! Opening an engine: a driver by its name, a driver that is there already, or a GPU's kernel.
+
+use super::queue::{ENGINES, Engine, Parents};
+use crate::{
+    fault::{Fault, Misuse},
+    object::{
+        device::Held,
+        gpu::{self, Parameter},
+        heap::{HEAPS, carve},
+    },
+};
+use contigo::{Align, AnyDriver, Error, Parts, Settings, drivers::ap_ctrl::describe, names};
+use core::ffi::CStr;
+
+/// What an engine is opened with.
+pub(crate) struct Opening<'t> {
+    /// The driver's name.
+    pub(crate) driver: &'t str,
+    /// The device, and how it is attached.
+    pub(crate) device: u64,
+    /// 0: the kernel or the simulated board says it.
+    pub(crate) port: u64,
+    pub(crate) attach: names::Attach,
+    /// Where the driver's own memory is carved from; 0: none.
+    pub(crate) heap: u64,
+    /// How much of it; 0: as much as the driver asks for.
+    pub(crate) heap_bytes: usize,
+    pub(crate) settings: &'t str,
+    pub(crate) map: Option<&'t [u8]>,
+}
+
+impl Engine {
+    /// Opens the driver of a device, and its engine.
+    ///
+    /// # Safety
+    /// The device is what the driver is for, as its settings and its map describe it; only engines
+    /// of this library drive it, and it is behind the port.
+    pub(crate) unsafe fn open(opening: &Opening<'_>) -> Result<u64, Fault> {
+        // What borrows is declared after what it borrows from, and dropped before it.
+        let claimed = ENGINES.claim()?;
+        let row = names::row(opening.driver).map_err(|_| Misuse::NoDriver)?;
+        let held = Held::of(opening.device)?;
+        let heap = (opening.heap != 0).then(|| HEAPS.lease(opening.heap)).transpose()?;
+        let settings = Settings(opening.settings);
+        // SAFETY: the caller's promise; the engine is dropped before what holds the device.
+        let taken = unsafe { held.take(row, settings, opening.port, opening.attach)? };
+        // A page at least: a driver of lists has room for as many jobs as it takes.
+        let len_bytes = if opening.heap_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { opening.heap_bytes };
+        let memory = match &heap {
+            // SAFETY: the driver has it, and is dropped before the lease. What it leaks is
+            // forgotten for ever.
+            Some(heap) if len_bytes > 0 => Some(unsafe { carve(heap, len_bytes, Align::PAGE)? }.into_buf()),
+            _ => None,
+        };
+        let parts = Parts { device: (), memory, settings, map: opening.map };
+        // SAFETY: the caller's promise.
+        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, opening.map))?;
+        Self::put(claimed, driver, Parents { device: Some(held), _heap: heap, ..Parents::default() })
+    }
+
+    /// An engine over a driver that has all it needs.
+    pub(crate) fn of_driver(driver: AnyDriver<'static>) -> Result<u64, Fault> {
+        Self::put(ENGINES.claim()?, driver, Parents::default())
+    }
+
+    /// An engine over a kernel of a GPU's module.
+    ///
+    /// # Safety
+    /// As `CudaFunction::new`.
+    pub(crate) unsafe fn of_kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<u64, Fault> {
+        let claimed = ENGINES.claim()?;
+        // SAFETY: the caller's promise; the engine is dropped before the lease.
+        let (driver, module) = unsafe { gpu::kernel(module, entry, parameters)? };
+        Self::put(claimed, driver, Parents { _module: Some(module), ..Parents::default() })
+    }
+}
+
+/// Why a driver could not be opened. Where its map is none, where in the map, as
+/// `contigo_kernel_open` says it.
+#[cold]
+fn not_opened(error: Error, map: Option<&[u8]>) -> Fault {
+    let built = map.map(|map| describe::any(map, "").and_then(|map| map.build()));
+    match (error, built) {
+        (Error::Unsuitable { .. }, Some(Err(wrong))) => Fault::Map(wrong),
+        _ => error.into(),
+    }
+}
