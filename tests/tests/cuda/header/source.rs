@@ -10,10 +10,11 @@ pub(crate) struct Function {
     pub(crate) params: Vec<String>,
 }
 
-/// The parts of a list, without the comma after the last. `Out<'_, T>` is one.
+/// The parts of a list, each in one line, without the comma after the last. `Out<'_, T>` is one.
 fn list(text: &str) -> Vec<String> {
     let text = text.replace("<'_, ", "<");
-    text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+    let part = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.split(',').map(part).filter(|part| !part.is_empty()).collect()
 }
 
 /// What is between the first `from` and the `to` after it.
