@@ -1,9 +1,8 @@
 // gemm8 (examples/gemm8/README.md, "Operands and limits" and "Arithmetic") and two ways to move bytes, as CUDA kernels. What a GPU runs is gemm8.ptx,
 // made from this file by `examples/gemm8/kernels/ptx` with NVRTC 12.9 for compute capability 5.3; README.md says what to launch them with.
 //
-// Nothing here needs a CUDA header, and a C++ compiler takes it too, where the names below and CUDA's own are defined before:
-// examples/gemm8/tests/gemm8_cuda/host.cpp runs these very lines on a CPU. Every kernel is right with any grid of any shape: a thread takes every
-// `threads()`th element, starting at `thread()`.
+// Nothing here needs a CUDA header. Every kernel is right with any grid of any shape: a thread takes every `threads()`th element, starting at
+// `thread()`.
 
 #ifdef __CUDACC_RTC__ // no headers there
 typedef signed char int8_t;

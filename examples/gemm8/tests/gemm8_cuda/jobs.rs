@@ -1,6 +1,9 @@
-//! What the kernels are tried with, and what they have to write.
+//! What the kernels are tried with, what they have to write, and their PTX, executed as the stand-in
+//! for NVIDIA's driver does it.
 
+use super::PTX;
 use contigo_gemm8::{Output, requantize};
+use fake_cuda::ptx::{Grid, Window, parse};
 use fastrand::Rng;
 use std::iter;
 
@@ -12,12 +15,13 @@ const IGNORED: u32 = !(RELU | INT8 | 31 << 8);
 /// elements, every direction at once, and few threads in many blocks.
 pub(crate) const GRIDS: [[u32; 6]; 6] =
     [[4, 1, 1, 64, 1, 1], [1, 1, 1, 1, 1, 1], [3, 2, 1, 16, 16, 1], [2, 3, 2, 3, 2, 5], [1, 7, 1, 1, 1, 9], [5, 2, 3, 2, 1, 1]];
-/// What host.cpp puts around the bytes that a kernel writes.
-pub(crate) const GUARD: [u8; 32] = [0xEE; 32];
+/// More than the longest of them takes.
+const STATEMENTS_MAX: u64 = 1 << 30;
+/// Where operands are: multiples of 64, far from each other.
+const BASES: [u64; 4] = [0x10_0000_0000, 0x20_0000_0000, 0x30_0000_0000, 0x40_0000_0000];
 
-/// As host.cpp numbers them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kernel {
+#[derive(Clone, Copy, Debug)]
+enum Kernel {
     Gemm8,
     CopyBytes,
     FillBytes,
@@ -25,21 +29,51 @@ pub(crate) enum Kernel {
 
 /// One kernel, launched once.
 pub(crate) struct Job {
-    pub(crate) kernel: Kernel,
+    kernel: Kernel,
     /// Blocks, and threads of each.
-    pub(crate) grid: [u32; 6],
+    grid: [u32; 6],
     /// Of `gemm8`: m, n, k, flags. Of the others: offsets of `dst` and `src` from a multiple of 64,
     /// length, value.
-    pub(crate) arguments: [u32; 4],
+    arguments: [u32; 4],
     /// What is read.
-    pub(crate) operands: Vec<Vec<u8>>,
-    /// What is written, all of it; of the others with what is around.
-    pub(crate) expected: Vec<u8>,
+    operands: Vec<Vec<u8>>,
+    /// What is written, all of it.
+    expected: Vec<u8>,
 }
 
 impl Job {
-    pub(crate) fn what(&self) -> String {
-        format!("{:?}{:?} on {:?}", self.kernel, self.arguments, self.grid)
+    /// The kernel's name, its parameters and its memory. Its output comes last.
+    fn launch(&self) -> (&'static str, Vec<u64>, Vec<Window>) {
+        let [p, q, r, s] = self.arguments.map(u64::from);
+        let (name, inputs, output, params) = match self.kernel {
+            Kernel::Gemm8 => {
+                let [a, b, bias, c] = BASES;
+                // A, B and C of int8 are bytes, wherever they are.
+                let (a, b, c) = (a + 1, b + 3, if self.arguments[3] & INT8 == 0 { c + 4 } else { c + 5 });
+                ("gemm8", vec![a, b, bias], c, vec![a, b, bias, c, p, q, r, s])
+            }
+            Kernel::CopyBytes => ("copy_bytes", vec![BASES[1] + q], BASES[0] + p, vec![BASES[0] + p, BASES[1] + q, r]),
+            Kernel::FillBytes => ("fill_bytes", Vec::new(), BASES[0] + p, vec![BASES[0] + p, s, r]),
+        };
+        let inputs = inputs.into_iter().zip(&self.operands).map(|(addr, bytes)| Window::new(addr, bytes.clone(), false));
+        let output = Window::new(output, vec![0xEE; self.expected.len()], true);
+        (name, params, inputs.chain([output]).collect())
+    }
+}
+
+/// Runs all of `jobs`, and says which one came out otherwise than expected. A byte read or written
+/// beside the operands ends it.
+pub(crate) fn run(jobs: &[Job]) {
+    let entries = parse(PTX, 53, 10020).unwrap_or_else(|refused| panic!("{}", refused.log));
+    for job in jobs {
+        let what = format!("{:?}{:?} on {:?}", job.kernel, job.arguments, job.grid);
+        let (name, params, mut windows) = job.launch();
+        let entry = entries.iter().find(|entry| entry.name() == name).unwrap();
+        let [gx, gy, gz, bx, by, bz] = job.grid;
+        let mut progress = entry.start(Grid { blocks: [gx, gy, gz], threads: [bx, by, bz] });
+        assert_eq!(entry.run(&mut progress, &params, &mut windows, STATEMENTS_MAX), Ok(true), "{what}");
+        let wrong = windows.last().unwrap().bytes().iter().zip(&job.expected).position(|(found, expected)| found != expected);
+        assert_eq!(wrong, None, "the first wrong byte of {what}");
     }
 }
 
@@ -175,7 +209,6 @@ pub(crate) fn random_jobs(rng: &mut Rng, count: usize) -> Vec<Job> {
 
 /// Every length up to some vectors, every alignment of both.
 pub(crate) fn byte_jobs(rng: &mut Rng) -> Vec<Job> {
-    let around = |bytes: &[u8]| [&GUARD, bytes, &GUARD].concat();
     let mut jobs = Vec::new();
     // The long ones on every grid: each of its threads has something to do, and several times.
     let lens = (0..=70).map(|len| (len, 0)).chain((0..GRIDS.len()).flat_map(|grid| [(1000, grid), (5000, grid)]));
@@ -186,10 +219,10 @@ pub(crate) fn byte_jobs(rng: &mut Rng) -> Vec<Job> {
             let source: Vec<u8> = iter::repeat_with(|| rng.u8(..)).take(len_bytes).collect();
             for [to, from] in [[offset, 0], [0, offset], [offset, offset]] {
                 let (arguments, operands) = ([to, from, len, 0], vec![source.clone()]);
-                jobs.push(Job { kernel: Kernel::CopyBytes, grid, arguments, operands, expected: around(&source) });
+                jobs.push(Job { kernel: Kernel::CopyBytes, grid, arguments, operands, expected: source.clone() });
             }
             let value = rng.u32(..);
-            let expected = around(&vec![value.to_le_bytes()[0]; len_bytes]);
+            let expected = vec![value.to_le_bytes()[0]; len_bytes];
             jobs.push(Job { kernel: Kernel::FillBytes, grid, arguments: [offset, 0, len, value], operands: Vec::new(), expected });
         }
     }

@@ -1,17 +1,11 @@
-//! The CUDA kernels of `examples/gemm8/kernels/` without a GPU: their very source, compiled for
-//! this machine's processor, and their PTX, executed instruction by instruction, run as any grid
-//! would, against the runtime's arithmetic and its simulated engine; and whether the PTX is what
-//! that source compiles to.
+//! The CUDA kernels of `examples/gemm8/kernels/` without a GPU: their PTX, executed instruction by
+//! instruction as any grid would run it, against the runtime's arithmetic and its simulated engine;
+//! and whether the PTX is what their source compiles to.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
-mod executed;
-mod host;
 mod jobs;
 
-use self::{
-    host::Host,
-    jobs::{GRIDS, Job, Product, border_jobs, byte_jobs, longest_jobs, outputs, random_jobs},
-};
+use self::jobs::{GRIDS, Job, Product, border_jobs, byte_jobs, longest_jobs, outputs, random_jobs, run};
 use contigo::{
     Align, Engine, Region, Timeout,
     sim::{SimBoard, SimSpec},
@@ -25,18 +19,10 @@ const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const PTX: &str = include_str!("../../kernels/gemm8.ptx");
 
 #[test]
-fn the_source_computes_what_the_runtime_says() {
-    let Some(host) = Host::build("gemm8_cuda::the_source_computes_what_the_runtime_says", &[]) else { return };
-    host.run(&border_jobs());
-    host.run(&longest_jobs());
-    host.run(&random_jobs(&mut Rng::with_seed(1), 600));
-}
-
-#[test]
 fn the_ptx_computes_what_the_runtime_says() {
-    executed::run(&border_jobs());
-    executed::run(&longest_jobs());
-    executed::run(&random_jobs(&mut Rng::with_seed(5), 200));
+    run(&border_jobs());
+    run(&longest_jobs());
+    run(&random_jobs(&mut Rng::with_seed(5), 200));
 }
 
 /// Products of the simulated engine, with every output.
@@ -71,31 +57,13 @@ fn simulated_jobs() -> Vec<Job> {
 }
 
 #[test]
-fn the_source_and_the_ptx_compute_what_the_simulated_engine_does() {
-    let jobs = simulated_jobs();
-    executed::run(&jobs);
-    let Some(host) = Host::build("gemm8_cuda::the_source_and_the_ptx_compute_what_the_simulated_engine_does", &[]) else { return };
-    host.run(&jobs);
+fn the_ptx_computes_what_the_simulated_engine_does() {
+    run(&simulated_jobs());
 }
 
 #[test]
 fn bytes_are_moved_and_no_others() {
-    let jobs = byte_jobs(&mut Rng::with_seed(3));
-    executed::run(&jobs);
-    let Some(host) = Host::build("gemm8_cuda::bytes_are_moved_and_no_others", &[]) else { return };
-    host.run(&jobs);
-}
-
-/// Nothing undefined, and nothing outside the operands.
-#[test]
-fn sanitizers_find_nothing() {
-    const SANITIZE: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    let Some(host) = Host::build("gemm8_cuda::sanitizers_find_nothing", &SANITIZE) else { return };
-    let mut rng = Rng::with_seed(4);
-    host.run(&border_jobs());
-    host.run(&longest_jobs());
-    host.run(&random_jobs(&mut rng, 200));
-    host.run(&byte_jobs(&mut rng));
+    run(&byte_jobs(&mut Rng::with_seed(3)));
 }
 
 /// What a launcher relies on: the names, the parameters' widths in order, the oldest GPU and the
