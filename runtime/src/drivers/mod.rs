@@ -7,7 +7,7 @@
 //! **A new driver is a folder, and its name in the two lists here.** `row.rs` in the folder says
 //! how C, Python and the tool open it by its name (`names::DriverRow`).
 //!
-//! Imports: `types`, `trace`, `mem`, `hw`, `job`, `sim`.
+//! Imports: `types`, `mem`, `hw`, `job`, `sim`.
 
 pub mod ap_ctrl;
 pub mod pl330;

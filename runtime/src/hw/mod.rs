@@ -3,7 +3,7 @@
 //! [`Mmio`] reads and writes registers, [`Irq`] waits with a clock that bounds it, and a
 //! [`Device`] has both. A real device becomes one where a program claims its wiring ([`Wired`]).
 //!
-//! Imports: `types`, `trace`, `mem`.
+//! Imports: `types`, `mem`.
 
 pub(crate) mod device;
 pub mod irq;

@@ -22,7 +22,7 @@
 //! one for any device. The models of this crate's drivers are beside them
 //! ([`drivers`](crate::drivers)).
 //!
-//! Imports: `types`, `trace`, `mem`, `hw`, `job`.
+//! Imports: `types`, `mem`, `hw`.
 
 mod any_model;
 mod block;
