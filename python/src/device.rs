@@ -10,7 +10,7 @@ use crate::{
     shared::{Shared, limit},
 };
 use contigo::{
-    Bus, Error, Irq, Mmio, Parts, Port, Settings,
+    Bus, Error, Mmio, Parts, Port, Settings, Wait,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
     poll_until, same_process,

@@ -26,7 +26,7 @@
 //! | `types/` | words that everybody speaks: addresses, each space a type; the one error; the barrier |
 //! | [`trace`](trace/index.html) | what a run allocated, copied and synchronised, by the line that asked for it |
 //! | `mem/` | memory, and who owns it: [`Backend`], [`Region`], [`Pool`], [`Arena`], [`CpuBuf`], [`DevBuf`] |
-//! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`irq`]), its [`Port`] |
+//! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`wait`]), its [`Port`] |
 //! | `job/` | [`Driver`], all that a driver author writes; [`Engine`], [`Queue`], [`Running`] |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
 //! | [`drivers`] | a folder a core: its registers, its driver, its model |
@@ -132,7 +132,7 @@ pub mod guide {
     pub mod event_loop {}
 }
 
-pub use hw::{Device, Irq, Mmio, MmioWindow, Wired, irq, mmio, poll_every, poll_until};
+pub use hw::{Device, Mmio, MmioWindow, Wait, Wired, mmio, poll_every, poll_until, wait};
 pub use job::{
     AnyCore, AnyDriver, Attempt, Cancelled, Channels, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, Frame, Frames,
     JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream,
@@ -159,6 +159,9 @@ pub use linux::{
 /// The drivers, as 0.1 called them.
 #[doc(hidden)]
 pub use drivers as accel;
+/// Waiting, as 0.1 called it.
+#[doc(hidden)]
+pub use hw::wait as irq;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 #[doc(hidden)]
 pub use linux::{guard as kernel_port, vfio};

@@ -9,8 +9,8 @@
 )]
 
 use contigo::{
-    Align, Backend, BaseAddr, Completion, DevSlice, Device, DmaHeap, Driver, Engine, Error, Irq, Mapping, Mmio, OperandSpec, PhysAddr,
-    Pool, Port, Region, Result, Spin, SyncScope, Timeout, TypedDriver, Wired,
+    Align, Backend, BaseAddr, Completion, DevSlice, Device, DmaHeap, Driver, Engine, Error, Mapping, Mmio, OperandSpec, PhysAddr, Pool,
+    Port, Region, Result, Spin, SyncScope, Timeout, TypedDriver, Wait, Wired,
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
@@ -160,7 +160,7 @@ unsafe impl<R: Fn() -> u32, W: Fn(u32)> Mmio for Script<R, W> {
     }
 }
 
-fn scripted<I: Irq>(read: impl Fn() -> u32, abort: impl Fn(u32), irq: I) -> Gemm8<impl Device> {
+fn scripted<I: Wait>(read: impl Fn() -> u32, abort: impl Fn(u32), irq: I) -> Gemm8<impl Device> {
     // SAFETY: there is no device, so every port is right.
     let device = unsafe { Wired::new(Script(read, abort), irq, SimBoard::new(0).port()) };
     // SAFETY: what is written to it touches no memory.
@@ -193,11 +193,11 @@ fn stopping_takes_the_time_it_says() {
 #[test]
 fn an_interrupt_that_fails_leaves_no_abort_behind() {
     struct Broken;
-    impl Irq for Broken {
+    impl Wait for Broken {
         fn now_us(&self) -> u64 {
             0
         }
-        fn wait(&self, _: u32) -> Result<()> {
+        fn wait_at_most(&self, _: u32) -> Result<()> {
             Err(Error::Os { call: "read", errno: 5 })
         }
     }

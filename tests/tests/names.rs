@@ -14,7 +14,7 @@ mod guards;
 mod inventory;
 
 use contigo::{
-    Align, Backend, Bus, CpuBuf, Device, Engine, Error, Irq, Mmio, PhysAddr, Port, Region, Timeout,
+    Align, Backend, Bus, CpuBuf, Device, Engine, Error, Mmio, PhysAddr, Port, Region, Timeout, Wait,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
@@ -92,7 +92,7 @@ fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
     for how in [POLLED, Attach::default()] {
         let driver = wired(&opened, how).unwrap();
         assert_eq!((driver.read32(0), driver.len_bytes(), driver.port()), (0x1001, 0x1000, &PORT));
-        assert_eq!((driver.interrupt().is_some(), driver.wait(0)), (how.interrupt, Ok(())));
+        assert_eq!((driver.interrupt().is_some(), driver.wait_at_most(0)), (how.interrupt, Ok(())));
         // SAFETY: no device.
         unsafe { driver.write32(4, 9) };
         assert_eq!(tree.word("dev/uio1", 4), 9);

@@ -272,7 +272,7 @@ fn no_seccomp() -> String {
 
 /// `None` where the child was not allowed to give up its system calls, or its clock is one that is
 /// asked at once; then it says that `test` is skipped. Where the clock is asked late
-/// ([`contigo::Irq::looks_before_clock`]), the jobs here are done before that.
+/// ([`contigo::Wait::looks_before_clock`]), the jobs here are done before that.
 fn can_be_shown_here(test: &str) -> Option<()> {
     let (ended, _) = in_child(|_| {
         give_up_system_calls();
@@ -287,13 +287,13 @@ fn can_be_shown_here(test: &str) -> Option<()> {
         other => panic!("{other:?}"),
     }
     let (ended, _) = in_child(|_| {
-        let before = contigo::Irq::now_us(&Spin);
+        let before = contigo::Wait::now_us(&Spin);
         give_up_system_calls();
-        exit(if contigo::Irq::now_us(&Spin) >= before { DONE } else { FAILED })
+        exit(if contigo::Wait::now_us(&Spin) >= before { DONE } else { FAILED })
     });
     match ended {
         WaitStatus::Exited(_, DONE) => Some(()),
-        WaitStatus::Signaled(_, Signal::SIGSYS, _) if contigo::Irq::looks_before_clock(&Spin) > 0 => Some(()),
+        WaitStatus::Signaled(_, Signal::SIGSYS, _) if contigo::Wait::looks_before_clock(&Spin) > 0 => Some(()),
         WaitStatus::Signaled(_, Signal::SIGSYS, _) => {
             emulated::skipped(test, "this machine's clock is not answered by the vDSO");
             None

@@ -3,7 +3,7 @@
 //! kernel they are tested on the lab's boards.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo::{Bus, Device, Error, Irq, Mmio, PciFunction, Port, UioIrq};
+use contigo::{Bus, Device, Error, Mmio, PciFunction, Port, UioIrq, Wait};
 use contigo_testkit::{
     emulated,
     fake_devices::{FakeDevices, as_nobody},
@@ -288,14 +288,14 @@ fn the_interrupt_comes_through_uio_pci_generic() {
     let device = unsafe { function.wired(0, PORT) }.unwrap();
 
     let start = Instant::now();
-    assert_eq!(device.wait(20_000), Ok(()));
+    assert_eq!(device.wait_at_most(20_000), Ok(()));
     let waited = start.elapsed();
     assert!((Duration::from_millis(20)..Duration::from_secs(10)).contains(&waited), "{waited:?}");
     assert_eq!(command(&tree), [0x03, 0x01], "INTx is unmasked, and nothing else changed");
     raise(&mut line);
     assert!(readable(&device, 100));
     let start = Instant::now();
-    assert_eq!(device.wait(60_000_000), Ok(()));
+    assert_eq!(device.wait_at_most(60_000_000), Ok(()));
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     assert!(!readable(&device, 0), "the wait took it");
     drop(device);

@@ -24,8 +24,8 @@ mod refused;
 
 use bent::Bent;
 use contigo::{
-    Align, Attempt, BaseAddr, Completion, CpuBuf, DevAddr, DevSlice, Device, Done, Driver, Engine, Error, Irq, JobError, Mmio, PhysAddr,
-    Pool, Refused, Region, Result, Timeout,
+    Align, Attempt, BaseAddr, Completion, CpuBuf, DevAddr, DevSlice, Device, Done, Driver, Engine, Error, JobError, Mmio, PhysAddr, Pool,
+    Refused, Region, Result, Timeout, Wait,
     drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
     sim::{Faults, Sim, SimBoard, SimConfig, SimCounts},

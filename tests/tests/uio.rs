@@ -2,7 +2,7 @@
 //! and that nothing stays open. With a real kernel they are tested on the lab's boards.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
-use contigo::{Bus, Device, Error, Irq, Mmio, PhysAddr, Port, Registers, Uio};
+use contigo::{Bus, Device, Error, Mmio, PhysAddr, Port, Registers, Uio, Wait};
 use contigo_testkit::{
     emulated,
     fake_devices::{FakeDevices, as_nobody},
@@ -218,12 +218,12 @@ struct Clock {
     before: u32,
 }
 
-impl Irq for Clock {
+impl Wait for Clock {
     fn now_us(&self) -> u64 {
         self.asked.set(self.asked.get() + 1);
         self.asked.get()
     }
-    fn wait(&self, _: u32) -> Result<(), Error> {
+    fn wait_at_most(&self, _: u32) -> Result<(), Error> {
         self.waits.set(self.waits.get() + 1);
         Ok(())
     }

@@ -247,7 +247,7 @@ fn the_reading_itself_is_right() {
     }
     assert!(one("linux/os/fd.rs", "use super::vfio::Vfio;").is_empty(), "a file of the room itself");
     assert_eq!(one("linux/mod.rs", "use crate::Region;").len(), 1, "the root's names hide where they come from");
-    assert_eq!(one("hw/irq.rs", "use super::super::job::Engine;").len(), 1);
+    assert_eq!(one("hw/wait.rs", "use super::super::job::Engine;").len(), 1);
     assert_eq!(one("hw/mod.rs", "use super::job::Engine;").len(), 1);
     assert_eq!(one("alloc/mod.rs", "").len(), 1, "each folder is a wing");
     for right in ["use crate::{types::*, mem::{self, Region}};", "use super::device::Uio;", "use crate::linux::os::fd::Fd;"] {

@@ -13,7 +13,7 @@ use crate::{
     object::device::{Attached, REGISTERS},
     status::contigo_status,
 };
-use contigo::{Error, Irq, Mmio, Timeout, names::Attach, poll_until};
+use contigo::{Error, Mmio, Timeout, Wait, names::Attach, poll_until};
 use core::ffi::c_int;
 
 /// The registers and the interrupt of a device that a program drives itself.
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn contigo_registers_wait_until(
 /// early: look at the device after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_registers_wait(registers: contigo_registers, timeout_us: u32) -> contigo_status {
-    call(|| on(registers, |attached| Ok(attached.device.wait(timeout_us)?)))
+    call(|| on(registers, |attached| Ok(attached.device.wait_at_most(timeout_us)?)))
 }
 
 /// As `contigo_engine_irq_arm`: arm it, look at the device, and only then poll(2).

@@ -8,7 +8,7 @@ use super::{
     signature::Packed,
 };
 use crate::{
-    hw::{Irq, irq::poll_until},
+    hw::{Wait, wait::poll_until},
     linux::Spin,
     types::{Error, Result, Timeout},
 };

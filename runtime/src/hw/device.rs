@@ -4,12 +4,12 @@
 
 use crate::types::forward::forward;
 use crate::{
-    hw::{irq::Irq, mmio::Mmio},
+    hw::{mmio::Mmio, wait::Wait},
     mem::Port,
     types::platform::forward_as_fd,
 };
 
-/// One device: registers ([`Mmio`]), interrupt ([`Irq`]), and the port that its bus master reaches
+/// One device: registers ([`Mmio`]), waiting ([`Wait`]), and the port that its bus master reaches
 /// memory through. A driver owns one.
 ///
 /// Simulated devices know their port. For real ones it is a fact of the block design that no
@@ -21,7 +21,7 @@ use crate::{
 /// # Implementation safety
 /// Every address that this device puts on its bus goes through [`port`](Self::port): its offset,
 /// its window and its coherency are true of this device, and `port` answers the same for ever.
-pub unsafe trait Device: Mmio + Irq {
+pub unsafe trait Device: Mmio + Wait {
     /// The port of its bus master.
     fn port(&self) -> &Port;
 
@@ -38,13 +38,13 @@ pub unsafe trait Device: Mmio + Irq {
 /// kernel gives to user space; it is `AsFd` where its interrupt is.
 ///
 /// ```
-/// use contigo::{Bus, Device, Error, Irq, Mmio, Port, Wired, drivers::zdma::Zdma};
+/// use contigo::{Bus, Device, Error, Mmio, Port, Wait, Wired, drivers::zdma::Zdma};
 /// /// UG1085, "I/O Coherency": not coherent, and never; 40 bits, no offset.
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
 ///
 /// /// # Safety
 /// /// `window` and `irq` are a channel of GDMA, and nobody else drives it.
-/// unsafe fn open(window: impl Mmio, irq: impl Irq) -> Result<Zdma<'static, impl Device>, Error> {
+/// unsafe fn open(window: impl Mmio, irq: impl Wait) -> Result<Zdma<'static, impl Device>, Error> {
 ///     // SAFETY: GDMA's master goes past the CCI and no IOMMU is on.
 ///     let device = unsafe { Wired::new(window, irq, GDMA) };
 ///     // SAFETY: the caller's promise.
@@ -58,7 +58,7 @@ pub struct Wired<W, I> {
     port: Port,
 }
 
-impl<W: Mmio, I: Irq> Wired<W, I> {
+impl<W: Mmio, I: Wait> Wired<W, I> {
     /// # Safety
     /// The device behind `window` reaches memory through `port` and no other way: the port's
     /// offset, window and coherency are those of the hardware as it is configured now. No IOMMU and
@@ -75,12 +75,12 @@ unsafe impl<W: Mmio, I> Mmio for Wired<W, I> {
     forward!(|this| this.window => len_bytes, read32, write32);
 }
 
-impl<W, I: Irq> Irq for Wired<W, I> {
-    forward!(|this| this.irq => now_us, wait, arm_irq, looks_before_clock);
+impl<W, I: Wait> Wait for Wired<W, I> {
+    forward!(|this| this.irq => now_us, wait_at_most, arm_irq, looks_before_clock);
 }
 
 // SAFETY: `new`'s caller promised it.
-unsafe impl<W: Mmio, I: Irq> Device for Wired<W, I> {
+unsafe impl<W: Mmio, I: Wait> Device for Wired<W, I> {
     fn port(&self) -> &Port {
         &self.port
     }

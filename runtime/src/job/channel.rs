@@ -6,7 +6,7 @@ use super::{
     core::{Core, CoreLock},
 };
 use crate::{
-    hw::{Device, Irq, Mmio},
+    hw::{Device, Mmio, Wait},
     mem::Port,
     types::{Result, platform::forward_as_fd},
 };
@@ -78,14 +78,14 @@ unsafe impl<D: Device> Mmio for CoreChannel<'_, D> {
     }
 }
 
-impl<D: Device> Irq for CoreChannel<'_, D> {
+impl<D: Device> Wait for CoreChannel<'_, D> {
     fn now_us(&self) -> u64 {
         self.core.device.now_us()
     }
 
     /// In the device's interrupt, or until the sibling that is there takes it.
-    fn wait(&self, timeout_us: u32) -> Result<()> {
-        self.core.baton.wait(&self.seen, timeout_us, || self.core.device.wait(timeout_us))
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        self.core.baton.wait(&self.seen, timeout_us, || self.core.device.wait_at_most(timeout_us))
     }
 
     /// The device's, and with it every channel's: see [`Core`], "For callers".

@@ -47,7 +47,7 @@ pub(super) const CHANNELS_MAX: usize = 32;
 ///    siblings that wait look again and again until somebody does.
 /// 2. [`Error::EndedByReset`]: the channel's driver was stopped, and the buffers come back. Start
 ///    the jobs again.
-/// 3. An event loop that arms the interrupt ([`Irq::arm_irq`](crate::Irq::arm_irq)) forgets those
+/// 3. An event loop that arms the interrupt ([`Wait::arm_irq`](crate::Wait::arm_irq)) forgets those
 ///    of every channel. It looks at all channels afterwards, and no other thread sleeps in one's
 ///    `wait` meanwhile.
 ///

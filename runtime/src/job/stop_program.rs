@@ -2,7 +2,7 @@
 //! How a device is stopped, as data: for whoever stops it when the program that drove it is gone.
 
 use crate::{
-    hw::{Irq, Mmio, irq::poll_every},
+    hw::{Mmio, Wait, wait::poll_every},
     types::{Error, Timeout},
 };
 
@@ -120,7 +120,7 @@ impl StopProgram {
     ///
     /// # Safety
     /// The steps start nothing: no write among them makes the device access memory.
-    pub unsafe fn run(&self, device: &(impl Mmio + Irq), step_us: u32) -> Result<(), u32> {
+    pub unsafe fn run(&self, device: &(impl Mmio + Wait), step_us: u32) -> Result<(), u32> {
         for step in &self.steps {
             let (offset_bytes, mask, value, timeout_us, until) = match *step {
                 StopStep::Write { offset_bytes, mask, value } => {

@@ -2,7 +2,7 @@
 //! A device of every kind as one type.
 
 use crate::{
-    hw::{Device, Irq, Mmio},
+    hw::{Device, Mmio, Wait},
     linux::{
         Spin,
         device::{Registers, UioIrq},
@@ -144,7 +144,7 @@ unsafe impl Mmio for AnyDevice<'_> {
     }
 }
 
-impl Irq for AnyDevice<'_> {
+impl Wait for AnyDevice<'_> {
     fn now_us(&self) -> u64 {
         match &self.registered {
             #[cfg(feature = "sim")]
@@ -153,14 +153,14 @@ impl Irq for AnyDevice<'_> {
         }
     }
 
-    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
         let end_us = self.interrupts.map(|_| self.now_us().saturating_add(u64::from(timeout_us)));
         let waited = match &self.registered {
-            Registered::Plain { irq: Some(irq), .. } => irq.wait(timeout_us),
-            Registered::Plain { irq: None, .. } => Spin.wait(timeout_us),
-            Registered::Vfio(device) => device.wait(timeout_us),
+            Registered::Plain { irq: Some(irq), .. } => irq.wait_at_most(timeout_us),
+            Registered::Plain { irq: None, .. } => Spin.wait_at_most(timeout_us),
+            Registered::Vfio(device) => device.wait_at_most(timeout_us),
             #[cfg(feature = "sim")]
-            Registered::Simulated(device) => device.wait(timeout_us),
+            Registered::Simulated(device) => device.wait_at_most(timeout_us),
         };
         if let (Some(interrupts), Some(end_us)) = (self.interrupts, end_us)
             && self.now_us() < end_us

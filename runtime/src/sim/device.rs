@@ -7,7 +7,7 @@ use super::{
     faults::Faults,
 };
 use crate::{
-    hw::{Device, irq::Irq, mmio::Mmio},
+    hw::{Device, mmio::Mmio, wait::Wait},
     mem::Port,
     types::{DevAddr, Error, Result, lock},
 };
@@ -243,8 +243,8 @@ impl<'b, M: Model> SimDevice<'b, M> {
         self.board.now_ns() / 1_000
     }
 
-    /// As its window's [`Irq::wait`].
-    pub(crate) fn wait(&self, timeout_us: u32) -> Result<()> {
+    /// As its window's [`Wait::wait_at_most`].
+    pub(crate) fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         self.with(|model, bus| {
             let deadline = bus.state.now_ns.saturating_add(u64::from(timeout_us) * 1_000);
             let until = model.irq_at_ns().map_or(deadline, |at| at.min(deadline));
@@ -298,13 +298,13 @@ unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
     }
 }
 
-impl<M: Model> Irq for SimWindow<'_, M> {
+impl<M: Model> Wait for SimWindow<'_, M> {
     fn now_us(&self) -> u64 {
         self.device.now_us()
     }
 
-    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
-        self.device.wait(timeout_us)
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+        self.device.wait_at_most(timeout_us)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Methods that a wrapper leaves to what it wraps.
 
-/// Methods of [`Backend`](crate::Backend), [`Mmio`](crate::Mmio), [`Irq`](crate::Irq),
+/// Methods of [`Backend`](crate::Backend), [`Mmio`](crate::Mmio), [`Wait`](crate::Wait),
 /// [`Device`](crate::Device) or [`Driver`](crate::Driver), inside an `impl` of one's own, that are
 /// another value's: of a field, or of whichever variant there is. Methods that are not named are
 /// written as ever.
 ///
 /// ```
-/// use contigo::{Error, Irq, Mmio, forward};
+/// use contigo::{Error, Mmio, Wait, forward};
 /// use core::sync::atomic::{AtomicU32, Ordering};
 /// /// A device whose waits are counted.
 /// struct Counted<D> {
@@ -17,11 +17,11 @@
 /// unsafe impl<D: Mmio> Mmio for Counted<D> {
 ///     forward!(|this| this.device => len_bytes, read32, write32);
 /// }
-/// impl<D: Irq> Irq for Counted<D> {
+/// impl<D: Wait> Wait for Counted<D> {
 ///     forward!(|this| this.device => now_us, looks_before_clock);
-///     fn wait(&self, timeout_us: u32) -> Result<(), Error> {
+///     fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
 ///         self.waits.fetch_add(1, Ordering::Relaxed);
-///         self.device.wait(timeout_us)
+///         self.device.wait_at_most(timeout_us)
 ///     }
 /// }
 /// /// One of two.
@@ -29,8 +29,8 @@
 ///     A(A),
 ///     B(B),
 /// }
-/// impl<A: Irq, B: Irq> Irq for Either<A, B> {
-///     forward!(each Self::A | Self::B => now_us, wait, looks_before_clock);
+/// impl<A: Wait, B: Wait> Wait for Either<A, B> {
+///     forward!(each Self::A | Self::B => now_us, wait_at_most, looks_before_clock);
 /// }
 /// ```
 #[macro_export]
@@ -119,15 +119,15 @@ macro_rules! forward {
         }
     };
 
-    // ---- Irq.
+    // ---- Wait.
     (@ now_us $to:tt) => {
         fn now_us(&self) -> u64 {
             $crate::forward!(@@ self $to inner => inner.now_us())
         }
     };
-    (@ wait $to:tt) => {
-        fn wait(&self, timeout_us: u32) -> $crate::Result<()> {
-            $crate::forward!(@@ self $to inner => inner.wait(timeout_us))
+    (@ wait_at_most $to:tt) => {
+        fn wait_at_most(&self, timeout_us: u32) -> $crate::Result<()> {
+            $crate::forward!(@@ self $to inner => inner.wait_at_most(timeout_us))
         }
     };
     (@ looks_before_clock $to:tt) => {
@@ -189,7 +189,7 @@ macro_rules! forward {
         }
     };
 
-    // ---- Driver and Irq.
+    // ---- Driver and Wait.
     (@ arm_irq $to:tt) => {
         fn arm_irq(&self) -> $crate::Result<Option<i32>> {
             $crate::forward!(@@ self $to inner => inner.arm_irq())

@@ -5,8 +5,8 @@ use super::{CameraModel, regs};
 use contigo::{
     Completion, CpuBuf, DevSlice, Device, Driver, DriverBuf, Error, OperandSpec, Port, Result, StopProgram, StopStep, Timeout, TypedDriver,
     fixed,
-    irq::{poll_every, poll_until},
     sim::SimWindow,
+    wait::{poll_every, poll_until},
 };
 
 /// The bus address of a descriptor or a buffer has so many bits, as the core is built here.

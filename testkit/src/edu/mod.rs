@@ -25,8 +25,8 @@ pub use self::{
 };
 
 use contigo::{
-    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, Timeout, TypedDriver, fixed,
-    irq::poll_every, poll_until,
+    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, Timeout, TypedDriver, fixed, poll_until,
+    wait::poll_every,
 };
 
 /// How long `stop` waits: the 100 ms of one transfer, and as much again for an emulator on a busy

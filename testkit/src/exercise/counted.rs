@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a device behind a counter is the same device: its promises are passed on")]
 //! How often a device's interrupt really came.
 
-use contigo::{Device, Error, Irq, Mmio, forward};
+use contigo::{Device, Error, Mmio, Wait, forward};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A device that has an interrupt, and how many of its waits that ended: those that were over
@@ -26,11 +26,11 @@ unsafe impl<D: Device> Mmio for Counted<'_, D> {
     forward!(|this| this.device => len_bytes, read32, write32);
 }
 
-impl<D: Device> Irq for Counted<'_, D> {
+impl<D: Device> Wait for Counted<'_, D> {
     forward!(|this| this.device => now_us, looks_before_clock);
-    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
         let end_us = self.device.now_us().saturating_add(u64::from(timeout_us));
-        self.device.wait(timeout_us)?;
+        self.device.wait_at_most(timeout_us)?;
         if self.device.now_us() < end_us {
             self.interrupts.fetch_add(1, Ordering::Relaxed);
         }

@@ -9,7 +9,7 @@ pub(crate) mod row;
 use crate::{
     hw::{
         Device,
-        irq::{poll_every, poll_until},
+        wait::{poll_every, poll_until},
         mmio::{Pointer, ReadOnly, ReadWrite, Register},
     },
     job::{Completion, Driver, OperandSpec, fixed},

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "a stop program is run on a device that its driver still has")]
 
 use contigo::{
-    Align, CpuBuf, Driver, Error, Irq, Mmio, OperandSpec, Pool, Queue, Region, Timeout,
+    Align, CpuBuf, Driver, Error, Mmio, OperandSpec, Pool, Queue, Region, Timeout, Wait,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
     forward,
     sim::{Faults, SimBoard, SimConfig, SimWindow},
@@ -171,8 +171,8 @@ unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
     forward!(|this| this.0 => len_bytes, read32, write32);
 }
 
-impl<D: Irq> Irq for Shared<'_, D> {
-    forward!(|this| this.0 => now_us, wait, looks_before_clock);
+impl<D: Wait> Wait for Shared<'_, D> {
+    forward!(|this| this.0 => now_us, wait_at_most, looks_before_clock);
 }
 
 #[test]

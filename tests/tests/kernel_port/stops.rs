@@ -3,7 +3,7 @@
 
 use super::os;
 use contigo::{
-    Align, Device, Driver as _, Engine, Error, Irq, KernelPort, Mmio, Region, StopProgram, StopStep,
+    Align, Device, Driver as _, Engine, Error, KernelPort, Mmio, Region, StopProgram, StopStep, Wait,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
         zdma::{SimZdma, Zdma, regs as zdma},
@@ -76,9 +76,9 @@ unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
     forward!(|this| this.0 => len_bytes, read32, write32);
 }
 
-impl<D: Irq> Irq for Shared<'_, D> {
+impl<D: Wait> Wait for Shared<'_, D> {
     forward!(|this| this.0 => now_us);
-    fn wait(&self, _timeout_us: u32) -> Result<(), Error> {
+    fn wait_at_most(&self, _timeout_us: u32) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -127,12 +127,12 @@ unsafe impl Mmio for AllOnes {
     unsafe fn write32(&self, _offset: usize, _value: u32) {}
 }
 
-impl Irq for AllOnes {
+impl Wait for AllOnes {
     fn now_us(&self) -> u64 {
         static NOW: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         NOW.fetch_add(1_000, std::sync::atomic::Ordering::Relaxed)
     }
-    fn wait(&self, _timeout_us: u32) -> Result<(), Error> {
+    fn wait_at_most(&self, _timeout_us: u32) -> Result<(), Error> {
         Ok(())
     }
 }

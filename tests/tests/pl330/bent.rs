@@ -27,8 +27,8 @@ unsafe impl<D: Device, F: Fn(usize, u32) -> u32> Mmio for Bent<D, F> {
     }
 }
 
-impl<D: Device, F> Irq for Bent<D, F> {
-    forward!(|this| this.inner => now_us, wait);
+impl<D: Device, F> Wait for Bent<D, F> {
+    forward!(|this| this.inner => now_us, wait_at_most);
 }
 
 // SAFETY: `inner`'s.

@@ -2,7 +2,7 @@
 
 use super::{Memory, SLOT, WAIT, WAIT_FOR_EVER, scribble};
 use contigo::{
-    Align, CpuBuf, Device, Driver, Engine, Error, Irq, Mmio, Pool, Queue, Refused, Result, Timeout,
+    Align, CpuBuf, Device, Driver, Engine, Error, Mmio, Pool, Queue, Refused, Result, Timeout, Wait,
     drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
     sim::{Faults, SimBoard, SimConfig},
@@ -105,8 +105,8 @@ unsafe impl<D: Mmio> Mmio for Yielding<D> {
     }
 }
 
-impl<D: Irq> Irq for Yielding<D> {
-    forward!(|this| this.0 => now_us, wait);
+impl<D: Wait> Wait for Yielding<D> {
+    forward!(|this| this.0 => now_us, wait_at_most);
 }
 
 // SAFETY: the device's.
@@ -259,8 +259,8 @@ unsafe impl<D: Mmio> Mmio for Misheard<'_, D> {
     }
 }
 
-impl<D: Irq> Irq for Misheard<'_, D> {
-    forward!(|this| this.0 => now_us, wait);
+impl<D: Wait> Wait for Misheard<'_, D> {
+    forward!(|this| this.0 => now_us, wait_at_most);
 }
 
 // SAFETY: the device's.

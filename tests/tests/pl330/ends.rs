@@ -270,8 +270,8 @@ unsafe impl<D: Device> Mmio for Revoked<'_, D> {
     }
 }
 
-impl<D: Device> Irq for Revoked<'_, D> {
-    forward!(|this| this.inner => now_us, wait);
+impl<D: Device> Wait for Revoked<'_, D> {
+    forward!(|this| this.inner => now_us, wait_at_most);
 }
 
 // SAFETY: `inner`'s.

@@ -1,6 +1,6 @@
 //! The shared interrupt in real time, on a device that has nothing else.
 
-use contigo::{Core, CoreChannel, Device, Irq, Mmio, Port, Result, Timeout, forward, poll_until, sim::SimBoard};
+use contigo::{Core, CoreChannel, Device, Mmio, Port, Result, Timeout, Wait, forward, poll_until, sim::SimBoard};
 use std::{
     sync::{
         Condvar, Mutex,
@@ -30,9 +30,9 @@ unsafe impl Mmio for &Bell {
     unsafe fn write32(&self, _offset: usize, _value: u32) {}
 }
 
-impl Irq for &Bell {
+impl Wait for &Bell {
     forward!(|_this| contigo::Spin => now_us);
-    fn wait(&self, timeout_us: u32) -> Result<()> {
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "one thread at a time");
         let rings = self.rings.lock().unwrap();
         let (mut rings, _) = self.rang.wait_timeout_while(rings, Duration::from_micros(timeout_us.into()), |rings| *rings == 0).unwrap();

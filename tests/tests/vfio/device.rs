@@ -2,7 +2,7 @@
 
 use super::{opened, unsuitable};
 use contigo::{
-    Device, Error, Irq, Mmio,
+    Device, Error, Mmio, Wait,
     linux::vfio::{Interrupt, Vfio, VfioDevice, seam},
 };
 use contigo_testkit::fake_vfio::{Call, Event, FakeVfio, Machine, Way};
@@ -154,7 +154,7 @@ fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
         let mut device = open(&vfio, interrupt).unwrap();
         let timed = |device: &mut VfioDevice<'_>, timeout_us| {
             let begin_us = device.now_us();
-            device.wait(timeout_us).unwrap();
+            device.wait_at_most(timeout_us).unwrap();
             device.now_us() - begin_us
         };
         assert_eq!(device.raw_fd().is_some(), interrupt != Interrupt::Intx, "only a wait unmasks the line");
@@ -177,12 +177,12 @@ fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
     let (kernel, vfio) = opened(Machine { irqs: [1, 0, 0], ..Machine::default() });
     let device = open(&vfio, Interrupt::Intx).unwrap();
     kernel.fail(Call::SetIrqs, 0, Errno::EIO);
-    assert_eq!(device.wait(1), Err(Error::Os { call: "ioctl(VFIO_DEVICE_SET_IRQS)", errno: Errno::EIO as i32 }));
+    assert_eq!(device.wait_at_most(1), Err(Error::Os { call: "ioctl(VFIO_DEVICE_SET_IRQS)", errno: Errno::EIO as i32 }));
     let polled = {
         drop(device);
         open(&vfio, Interrupt::Polled).unwrap()
     };
-    assert!(polled.wait(u32::MAX).is_ok(), "a pause, whatever the limit");
+    assert!(polled.wait_at_most(u32::MAX).is_ok(), "a pause, whatever the limit");
 }
 
 #[test]

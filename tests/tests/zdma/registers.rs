@@ -4,7 +4,7 @@
 
 use super::{LIMIT, carve};
 use contigo::{
-    CpuBuf, Device, Engine, Error, Irq, Mmio, Port, Region, Result,
+    CpuBuf, Device, Engine, Error, Mmio, Port, Region, Result, Wait,
     drivers::zdma::{Zdma, regs},
     sim::{Sim, SimBoard},
 };
@@ -91,11 +91,11 @@ unsafe impl Mmio for Noted {
     }
 }
 
-impl Irq for Noted {
+impl Wait for Noted {
     fn now_us(&self) -> u64 {
         self.now_us.get()
     }
-    fn wait(&self, timeout_us: u32) -> Result<()> {
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         self.now_us.set(self.now_us.get() + u64::from(timeout_us.min(1000)));
         Ok(())
     }
@@ -269,12 +269,12 @@ fn windows_that_no_zdma_has() {
         }
         unsafe fn write32(&self, _offset: usize, _value: u32) {}
     }
-    impl Irq for Deaf {
+    impl Wait for Deaf {
         fn now_us(&self) -> u64 {
             self.0.now_us()
         }
-        fn wait(&self, timeout_us: u32) -> Result<(), Error> {
-            self.0.wait(timeout_us)
+        fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+            self.0.wait_at_most(timeout_us)
         }
     }
     // SAFETY: it puts no address on any bus.

@@ -236,7 +236,7 @@ unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
     }
 
     fn arm_irq(&self) -> Result<Option<i32>> {
-        use crate::hw::Irq;
+        use crate::hw::Wait;
         self.device.arm_irq()
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{fault, regs};
 use crate::{
-    hw::{Device, Mmio, irq::poll_every},
+    hw::{Device, Mmio, wait::poll_every},
     types::{Error, Result, Timeout},
 };
 use core::ops::Range;

@@ -9,7 +9,7 @@ use super::{
     stopping::{DMAKILL, Look, STOP_US, debug_instruction},
 };
 use crate::{
-    hw::{Device, irq::poll_every},
+    hw::{Device, wait::poll_every},
     job::{Completion, StopStep, fixed},
     mem::{CpuBuf, DevSlice, DriverBuf, Port},
     types::{Align, Error, Refused, Result, Timeout},

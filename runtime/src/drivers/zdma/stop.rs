@@ -4,7 +4,7 @@
 
 use super::{Zdma, regs};
 use crate::{
-    hw::{Device, irq::poll_every},
+    hw::{Device, wait::poll_every},
     job::{StopProgram, StopStep},
     types::{Error, Result, Timeout},
 };

@@ -4,7 +4,7 @@
 
 use super::{Zdma, jobs::Launch, regs};
 use crate::{
-    hw::{Device, irq::poll_until},
+    hw::{Device, wait::poll_until},
     types::{DevAddr, Error, Result, Timeout},
 };
 

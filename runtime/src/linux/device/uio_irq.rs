@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use crate::{
-    hw::Irq,
+    hw::Wait,
     linux::Spin,
     linux::os::fd::Fd,
     types::Error,
@@ -139,12 +139,12 @@ pub(super) const NO_INTERRUPT: Error = Error::Unsuitable {
     fix: "the device has no interrupt: give its node in the device tree one, or its function a line, or wait with polled(..)",
 };
 
-impl Irq for UioIrq {
+impl Wait for UioIrq {
     fn now_us(&self) -> u64 {
         Spin.now_us()
     }
 
-    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
         self.unmask()?;
         match self.file.wait_readable(timeout_us) {
             Ok(true) => self.take(),
@@ -208,13 +208,13 @@ mod tests {
     fn a_wait_unmasks_and_takes_the_interrupt() {
         let (irq, mut kernels) = pair();
         let start = Instant::now();
-        assert_eq!(irq.wait(20_000), Ok(()));
+        assert_eq!(irq.wait_at_most(20_000), Ok(()));
         let waited = start.elapsed();
         assert!((Duration::from_millis(20)..Duration::from_secs(10)).contains(&waited), "it ends on time, and not before: {waited:?}");
         assert_eq!((irq.interrupts(), unmasked(&mut kernels)), (0, 1));
         kernels.write_all(&7_u32.to_ne_bytes()).unwrap();
         let start = Instant::now();
-        assert_eq!(irq.wait(60_000_000), Ok(()));
+        assert_eq!(irq.wait_at_most(60_000_000), Ok(()));
         assert!(start.elapsed() < Duration::from_secs(30), "the interrupt ends it: {:?}", start.elapsed());
         assert_eq!((irq.interrupts(), unmasked(&mut kernels)), (1, 1));
     }
@@ -255,6 +255,6 @@ mod tests {
         drop(reader);
         assert_eq!(writer.wait_readable(0), Err(EIO));
         // man 2 write: EPIPE, with a signal that Rust's runtime ignores.
-        assert_eq!(irq.wait(0), Err(Error::Os { call: "write(/dev/uio)", errno: nix::libc::EPIPE }));
+        assert_eq!(irq.wait_at_most(0), Err(Error::Os { call: "write(/dev/uio)", errno: nix::libc::EPIPE }));
     }
 }

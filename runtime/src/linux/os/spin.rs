@@ -1,6 +1,6 @@
 //! A wait with no interrupt.
 
-use crate::{hw::Irq, types::Error};
+use crate::{hw::Wait, types::Error};
 use nix::time::{ClockId, clock_gettime};
 
 /// No interrupt: a pause between looks, and no system call: `clock_gettime` is answered by the
@@ -16,7 +16,7 @@ use nix::time::{ClockId, clock_gettime};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spin;
 
-impl Irq for Spin {
+impl Wait for Spin {
     fn now_us(&self) -> u64 {
         // CLOCK_MONOTONIC exists on every Linux (man 2 clock_gettime); without it, time is over at
         // once.
@@ -32,7 +32,7 @@ impl Irq for Spin {
         if cfg!(target_arch = "arm") { LOOKS } else { 0 }
     }
 
-    fn wait(&self, _timeout_us: u32) -> Result<(), Error> {
+    fn wait_at_most(&self, _timeout_us: u32) -> Result<(), Error> {
         /// About 1 µs on the processors here: shorter than any doorbell takes to answer.
         const PAUSES: u32 = 32;
         for _ in 0..PAUSES {

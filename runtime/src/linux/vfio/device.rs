@@ -10,7 +10,7 @@ use super::{
 };
 use crate::types::forward::forward;
 use crate::{
-    hw::{Device, Irq, Mmio, MmioWindow},
+    hw::{Device, Mmio, MmioWindow, Wait},
     linux::Spin,
     linux::os::map,
     linux::os::text::event,
@@ -177,14 +177,14 @@ unsafe impl Mmio for VfioDevice<'_> {
     forward!(|this| this.window => len_bytes, read32, write32);
 }
 
-impl Irq for VfioDevice<'_> {
+impl Wait for VfioDevice<'_> {
     fn now_us(&self) -> u64 {
         Spin.now_us()
     }
     fn looks_before_clock(&self) -> u32 {
         if self.signal.kind == Interrupt::Polled { Spin.looks_before_clock() } else { 0 }
     }
-    fn wait(&self, timeout_us: u32) -> Result<(), Error> {
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
         self.signal.wait(&self.vfio.kernel, &self.vfio.device, timeout_us)
     }
     fn arm_irq(&self) -> Result<Option<i32>, Error> {

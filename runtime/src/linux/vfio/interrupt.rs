@@ -7,7 +7,7 @@ use super::{
     space::os,
 };
 use crate::{
-    hw::Irq,
+    hw::Wait,
     linux::{Spin, os::fd::Fd},
     types::Error,
 };
@@ -101,7 +101,7 @@ impl Signal {
     /// # Errors
     /// [`Error::Os`].
     pub(super) fn wait(&self, kernel: &Kernel, device: &Fd, timeout_us: u32) -> Result<(), Error> {
-        let Some(event) = &self.event else { return Spin.wait(timeout_us) };
+        let Some(event) = &self.event else { return Spin.wait_at_most(timeout_us) };
         self.unmask(kernel, device)?;
         wait_readable(event.raw(), timeout_us)
     }

@@ -13,7 +13,7 @@ use super::{
     regs,
 };
 use crate::{
-    hw::{Device, irq::poll_until},
+    hw::{Device, wait::poll_until},
     job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, TypedDriver},
     mem::{DevSlice, Port},
     types::platform::forward_as_fd,

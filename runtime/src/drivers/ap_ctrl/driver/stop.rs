@@ -8,7 +8,7 @@ use super::{
     handshake::{acknowledge, release, results},
 };
 use crate::{
-    hw::{Device, irq::poll_every},
+    hw::{Device, wait::poll_every},
     job::{Completion, StopProgram, StopStep},
     types::{Error, Result, Timeout},
 };

@@ -19,8 +19,8 @@ pub(crate) use self::row::Outcome;
 
 use contigo::{
     Error, Mmio as _, Result, Timeout,
-    irq::poll_every,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
+    wait::poll_every,
 };
 use contigo_testkit::edu::{Edu, FaultLog, FaultWatch, regs};
 

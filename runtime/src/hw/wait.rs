@@ -1,26 +1,26 @@
-//! How a driver waits between two looks at a status register: an interrupt, a pause, or the
-//! simulator's virtual time.
+//! How a driver waits between two looks at a status register: for an interrupt, for a pause, or in
+//! the simulator's virtual time.
 
 use crate::types::{Error, Timeout};
 
-/// One device's interrupt line, with the clock that bounds the wait for it.
+/// A clock, and perhaps an interrupt: all that a bounded wait for one device needs.
 ///
-/// It is waited for through a shared reference, so that threads whose channels share one line
+/// Its methods take a shared reference, so that threads whose channels share one interrupt
 /// ([`Core`](crate::Core)) can wait side by side.
 ///
-/// `Spin` has no interrupt and looks again after a short pause. `UioIrq` is a real one. The
-/// simulated board's is in its `sim::SimWindow`.
-pub trait Irq {
+/// `Spin` has no interrupt: its wait is a short pause. `UioIrq` has a real interrupt, and
+/// `sim::SimWindow` has the simulated board's.
+pub trait Wait {
     /// A clock that never goes back, in microseconds.
     fn now_us(&self) -> u64;
 
-    /// Returns when the line was raised, and at the latest a microsecond after `timeout_us`. It may
-    /// return early: whoever calls looks at the device again, and an interrupt that got lost costs
-    /// time but no result.
+    /// Returns when the interrupt came, and at the latest a microsecond after `timeout_us`. It may
+    /// return early: the caller looks at the device again. An interrupt that got lost costs time,
+    /// and no result.
     ///
     /// # Errors
     /// What the kernel says of the interrupt's file.
-    fn wait(&self, timeout_us: u32) -> Result<(), Error>;
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error>;
 
     /// Forgets an interrupt that came before, lets the next one come, and says which file
     /// descriptor poll(2) finds readable then. `None`: there is none to wait for by an event loop.
@@ -45,46 +45,46 @@ const fn looks_at_most(timeout: Timeout) -> u64 {
     1_000 + timeout.as_us() as u64 * 100
 }
 
-/// Looks before the clock is asked, at most: an `Irq` that wants more must not hang its user. About
-/// 2 ms where a look takes 0.2 us.
+/// Looks before the clock is asked, at most, so that no implementor hangs its user. About 2 ms where
+/// a look takes 0.2 us.
 const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 
 /// Looks until `done` says so, at most for `timeout`; `Ok(false)` when the time is over. The last
 /// look comes after the deadline, so that a completion whose interrupt was lost is found.
 ///
 /// # Errors
-/// What the interrupt says.
-pub fn poll_until<I: Irq>(irq: &I, timeout: Timeout, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
-    poll_every(irq, u32::MAX, timeout, done)
+/// What the wait says.
+pub fn poll_until<I: Wait>(device: &I, timeout: Timeout, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+    poll_every(device, u32::MAX, timeout, done)
 }
 
 /// As [`poll_until`], with a look every `step_us` at least: for what no interrupt announces.
 ///
 /// # Errors
-/// What the interrupt says.
-pub fn poll_every<I: Irq>(irq: &I, step_us: u32, timeout: Timeout, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
-    if done(irq) {
+/// What the wait says.
+pub fn poll_every<I: Wait>(device: &I, step_us: u32, timeout: Timeout, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+    if done(device) {
         return Ok(true);
     }
     if timeout == Timeout::NOW {
         return Ok(false);
     }
-    for _ in 0..irq.looks_before_clock().min(LOOKS_BEFORE_CLOCK_AT_MOST) {
-        irq.wait(0)?;
-        if done(irq) {
+    for _ in 0..device.looks_before_clock().min(LOOKS_BEFORE_CLOCK_AT_MOST) {
+        device.wait_at_most(0)?;
+        if done(device) {
             return Ok(true);
         }
     }
-    let deadline_us = irq.now_us().saturating_add(u64::from(timeout.as_us()));
+    let deadline_us = device.now_us().saturating_add(u64::from(timeout.as_us()));
     for _ in 0..looks_at_most(timeout) {
-        let left_us = deadline_us.saturating_sub(irq.now_us());
+        let left_us = deadline_us.saturating_sub(device.now_us());
         if left_us == 0 {
             break;
         }
-        irq.wait(u32::try_from(left_us).unwrap_or(u32::MAX).min(step_us))?;
-        if done(irq) {
+        device.wait_at_most(u32::try_from(left_us).unwrap_or(u32::MAX).min(step_us))?;
+        if done(device) {
             return Ok(true);
         }
     }
-    Ok(done(irq))
+    Ok(done(device))
 }
