@@ -43,10 +43,10 @@ pub struct Board {
     /// where none is known.
     #[serde(default)]
     pub ports: Vec<String>,
-    /// What the ports were read from.
+    /// The manual that has the ports.
     #[serde(default)]
     pub manual: String,
-    /// What Rust calls the processor. Absent: nobody builds for this board on another machine.
+    /// Rust's name of the processor. Absent: nobody builds for this board on another machine.
     pub target: Option<String>,
     /// Names that it shares with boards of the same processor, for `cargo cross build --board`.
     #[serde(default)]
@@ -66,11 +66,11 @@ pub struct Overlay {
     /// The file in the board's folder.
     #[serde(default = "overlay")]
     pub file: PathBuf,
-    /// What it is tried on: trees of the kernel's by name, of this board or of one with the same
-    /// SoC, with the kernel's own overlays after a `+`; `lab/board` is the board's own.
+    /// The trees on which it is tried: the kernel's by name, of this board or of one with the same
+    /// SoC, with the kernel's own overlays after a `+`. `lab/board` is the board's own.
     pub trees: Vec<String>,
-    /// What each tree has then: node, property, value as dtc prints it. A `*` is a name that the
-    /// kernel has changed over time.
+    /// The content of each tree then: node, property, value as dtc prints it. A `*` is a name that
+    /// the kernel has changed over time.
     pub has: Vec<[String; 3]>,
     /// Of its ports, those whose master does not snoop: nothing above them may say that it does.
     #[serde(default)]

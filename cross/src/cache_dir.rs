@@ -1,4 +1,4 @@
-//! The user's cache: kernels, sources, packages. What is in it is whole: it is made beside its
+//! The user's cache: kernels, sources, packages. Everything in it is whole: it is made beside its
 //! place and renamed into it.
 //!
 //! `$CONTIGO_CACHE`, else `$XDG_CACHE_HOME/contigo`, else `~/.cache/contigo`. All of it may be
@@ -135,7 +135,7 @@ impl Staging {
         self.folder.path()
     }
 
-    /// Puts the folder into its place. What was there before goes.
+    /// Puts the folder into its place. A folder that was there before goes.
     pub fn commit(self) -> Result<PathBuf> {
         let Self { folder, place } = self;
         let failed = |error| Failure::of_io("putting a folder into the cache", &place, &error);
@@ -155,7 +155,8 @@ impl Staging {
     }
 }
 
-/// Deletes what runs that were killed left behind. What cannot be deleted now can be another time.
+/// Deletes the remains of runs that were killed. A later run may delete a file that cannot be
+/// deleted now.
 fn sweep(unfinished: &Path) {
     for entry in fs::read_dir(unfinished).into_iter().flatten().flatten() {
         let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());

@@ -128,7 +128,7 @@ impl Tool {
         std::iter::once(self.command.get_program()).chain(self.command.get_args()).map(quoted).collect::<Vec<_>>().join(" ")
     }
 
-    /// Runs it to its end; what it prints goes into `log`. Answers with the number of lines.
+    /// Runs it to its end; its output goes into `log`. Answers with the number of lines.
     pub fn run(self, log: &Path) -> Result<u64> {
         let step = Step::begin(self.what.clone(), self.steps);
         let lines = self.run_and_follow(log, &mut |line| {
@@ -265,9 +265,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What it left behind in its group goes as well. While the child has not been waited for,
-        // its number is nobody else's; after that, only its own children can be in the group, and
-        // an empty group is an error that means nothing.
+        // The processes that it left behind in its group go as well. While the child has not been
+        // waited for, no other process has its number. After that, only its own children can be in
+        // the group, and an empty group is an error that means nothing.
         let _ = killpg(self.group, Signal::SIGKILL);
         let _ = self.child.wait();
     }

@@ -102,8 +102,8 @@ impl<'c> Packages<'c> {
     }
 
     /// Reads the package lists where that was never done, or not lately. Old lists will do when the
-    /// network is away, and some of them when a mirror is being written to: whether they have the
-    /// package shows when it is asked for.
+    /// network is away, and some of them will do while a mirror is being written to. The request
+    /// for the package shows whether they have it.
     fn update(&self, package: &str) -> Result<()> {
         if packages::find("apt-get").is_none() || packages::find("dpkg-deb").is_none() {
             return Err(self.cannot_be_had(package, "this machine has no apt".into()));
@@ -149,7 +149,8 @@ impl<'c> Packages<'c> {
             .args(option("Dir::State", &home.join("state")))
             .args(option("Dir::State::status", Path::new("/dev/null")))
             .args(option("Dir::Cache", &home.join("cache")))
-            // As root, apt would change to a user that cannot write here; as anybody else it does not.
+            // As root, apt would change to a user that cannot write here; as anybody else it does
+            // not.
             .args(option("APT::Sandbox::User", Path::new("root")))
             // Neither translations nor icons.
             .args(["-o", "Acquire::Languages=none", "-o", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false"])
@@ -174,7 +175,7 @@ impl<'c> Packages<'c> {
         self.cache.log(&format!("apt-{}-{step}", self.architecture))
     }
 
-    /// What apt said, in the one line that counts.
+    /// The line of apt's output that counts.
     fn refused(&self, package: &str, log: &Path, error: anyhow::Error) -> anyhow::Error {
         if !matches!(error.downcast_ref(), Some(Failure::Failed { .. })) {
             return error;

@@ -1,4 +1,5 @@
-//! What ends a command: one line that says what to do, then, where there is one, the end of a log.
+//! The errors that end a command: one line that says what to do, then, where there is one, the end
+//! of a log.
 
 use std::{
     io::{self, ErrorKind, Write},
@@ -17,7 +18,7 @@ pub enum Failure {
     /// A program is not on the `PATH`.
     #[error("{program} is not installed: {remedy}")]
     MissingTool {
-        /// What was looked for.
+        /// The program's name.
         program: String,
         /// What to type.
         remedy: String,
@@ -25,7 +26,7 @@ pub enum Failure {
     /// A program ended with another status than 0.
     #[error("{what} failed ({status}); the log is {}{}", .log.display(), Tail(.last))]
     Failed {
-        /// What the program was doing.
+        /// The program's work.
         what: String,
         /// Its exit status, or the signal that ended it.
         status: String,
@@ -37,7 +38,7 @@ pub enum Failure {
     /// A program was ended at its time limit.
     #[error("{what} was ended: it took longer than {seconds} s; the log is {}{}", .log.display(), Tail(.last))]
     TimedOut {
-        /// What the program was doing.
+        /// The program's work.
         what: String,
         /// Its limit.
         seconds: u64,
@@ -49,7 +50,7 @@ pub enum Failure {
     /// No room is left.
     #[error("{what} failed: the disk that holds {} is full; make room, or set CONTIGO_CACHE to a folder on another disk", .place.display())]
     DiskFull {
-        /// What could not go on.
+        /// The work that could not go on.
         what: String,
         /// A path on that disk.
         place: PathBuf,
@@ -64,7 +65,7 @@ pub enum Failure {
         package: String,
         /// Debian's name of the architecture, or `all`.
         architecture: String,
-        /// What was tried, and what to do.
+        /// The attempts, and the remedy.
         reason: String,
     },
 }
@@ -83,7 +84,7 @@ impl std::fmt::Display for Tail<'_> {
 }
 
 impl Failure {
-    /// What an I/O error means for `place`: a full disk is told apart, everything else keeps its
+    /// An I/O error at `place` as a failure: a full disk is told apart, every other error keeps its
     /// own words.
     pub fn of_io(what: &str, place: &std::path::Path, error: &io::Error) -> anyhow::Error {
         match error.kind() {

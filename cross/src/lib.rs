@@ -1,14 +1,14 @@
-//! What `cargo cross` and `cargo lab` share: the user's cache, the programs they run, and Debian's
-//! packages without root.
+//! The parts that `cargo cross` and `cargo lab` share: the user's cache, the programs they run, and
+//! Debian's packages without root.
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
-//! | [`boards`] | what each folder of `boards/` says |
+//! | [`boards`] | the content of each folder of `boards/` |
 //! | [`cache_dir`] | where builds and downloads are kept, whole or not at all |
 //! | [`command`] | one program, with a time limit, a log file and a line that moves |
 //! | [`download`] | Debian packages of any architecture, unpacked without root |
-//! | [`failure`] | what ends a command: one line, then what helps to understand it |
-//! | [`interrupt`] | Ctrl-C ends what was started, and temporary files go |
+//! | [`failure`] | the errors that end a command: one line, then the end of a log |
+//! | [`interrupt`] | Ctrl-C ends the programs that were started, and temporary files go |
 //! | [`packages`] | which Debian package has a program |
 //! | [`progress`] | a line that moves on a terminal, plain lines elsewhere |
 //! | [`targets`] | the processors of the boards |

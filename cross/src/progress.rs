@@ -47,7 +47,7 @@ impl Step {
         Self { title, begun: Instant::now(), announced: AtomicBool::new(false), bar }
     }
 
-    /// What the step is doing just now: the last line of a log.
+    /// The step's work just now: the last line of a log.
     pub fn say(&self, detail: &str) {
         self.bar.set_message(detail.to_owned());
         let late = self.begun.elapsed() >= WORTH_ANNOUNCING;

@@ -50,8 +50,8 @@ pub fn find(cache: &CacheDir, target: &Target) -> Result<Option<Rust>> {
     Ok(there.then_some(Rust::Private(folder)))
 }
 
-/// What `cargo build` and `cargo test` need to be told for `target`: nothing where the `rustc` in
-/// use has its standard library, else `RUSTC` and `RUSTDOC`.
+/// The environment that `cargo build` and `cargo test` need for `target`: nothing where the `rustc`
+/// in use has its standard library, else `RUSTC` and `RUSTDOC`.
 pub fn variables(cache: &CacheDir, target: &Target) -> Result<Variables> {
     match find(cache, target)? {
         Some(Rust::InUse(_)) => Ok(Vec::new()),
@@ -60,8 +60,8 @@ pub fn variables(cache: &CacheDir, target: &Target) -> Result<Variables> {
     }
 }
 
-/// What `cargo build --target T` needs to be told to link with the C library inside, for a machine
-/// that has none.
+/// The environment with which `cargo build --target T` links with the C library inside, for a
+/// machine that has none.
 ///
 /// The caller takes `RUSTFLAGS` and `CARGO_ENCODED_RUSTFLAGS` out of cargo's environment: cargo
 /// would use those instead.

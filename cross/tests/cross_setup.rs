@@ -147,7 +147,7 @@ fn deb(machine: &Machine, (name, version, architecture): (&str, &str, &str), fil
     Ok(())
 }
 
-/// What dpkg calls this machine, where it has one; the emulated tests have their host's.
+/// dpkg's name of this machine, where it has one; the emulated tests have their host's.
 fn architecture(machine: &Machine) -> Result<Option<String>, Box<dyn Error>> {
     if !machine.link(&["dpkg", "dpkg-deb", "tar", "rm", "sh"])? {
         return Ok(None);

@@ -20,7 +20,7 @@ const PAGE: &str = "boards/README.md";
 const NAME: &str = "acme-z1";
 /// Set for the steps, which run this very test once more.
 const INSIDE: &str = "CONTIGO_NEW_BOARD";
-/// What may change beside the board's folder.
+/// The files that may change beside the board's folder.
 const TABLES: [&str; 2] = ["boards/src/generated.rs", "cross/src/bin/cross/boards/table.rs"];
 
 /// A block of the page: a file to write, or lines for a shell.

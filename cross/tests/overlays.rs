@@ -76,7 +76,7 @@ fn boards() -> Outcome<Vec<Board>> {
     Ok(Board::all(&root().join("boards"))?)
 }
 
-/// What is missing here of the tools, if anything.
+/// The missing tools, if any.
 fn missing() -> Option<String> {
     let lacks = |tool: &&&str| Command::new(tool).arg("--version").output().is_err();
     TOOLS.iter().find(lacks).map(|tool| format!("{tool} is not installed (Debian: device-tree-compiler, cpp)"))
@@ -257,7 +257,8 @@ fn every_overlay_applies_to_the_kernels_trees() -> Outcome {
     Ok(())
 }
 
-/// What is tried together on a tree of a board: its own overlay, and its own with each example.
+/// The overlays that are tried together on a tree of a board: its own, and its own with each
+/// example.
 fn stacks<'a>(board: &'a Board, tree: &str) -> Outcome<Vec<Vec<Layer<'a>>>> {
     let own = || -> Outcome<Vec<Layer<'a>>> {
         let layers = Layer::of_board(board)?.into_iter().filter(|(trees, _)| trees.iter().any(|own| own == tree));

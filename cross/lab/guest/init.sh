@@ -1,6 +1,7 @@
 #!/bin/busybox sh
-# The guest's first process: mounts, modules, the board's own preparation, then what the lab was asked to run. Lines for the lab begin
-# with @; the last of them is `@end STATUS ROWS`, without which no run has passed.
+# The guest's first process. It mounts, loads modules, runs the board's own preparation, then the
+# command that the lab was asked for. Lines for the lab begin with @; the last of them is
+# `@end STATUS ROWS`, without which no run has passed.
 /bin/busybox mount -t devtmpfs dev /dev
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t sysfs sys /sys
@@ -20,7 +21,8 @@ end() {
 	poweroff -f
 }
 
-# For a board's setup.sh: hands files to the members of the ordinary user's group, as a udev rule would.
+# For a board's setup.sh: hands files to the members of the ordinary user's group, as a udev rule
+# does.
 share() {
 	for file; do
 		if [ -e "$file" ]; then
@@ -30,7 +32,8 @@ share() {
 	done
 }
 
-# For a board's setup.sh: binds the PCI function VENDOR DEVICE to DRIVER, and says its address in $function.
+# For a board's setup.sh: binds the PCI function VENDOR DEVICE to DRIVER, and puts its address into
+# $function.
 bind_pci() {
 	for function in /sys/bus/pci/devices/*; do
 		if [ "$(cat "$function/vendor") $(cat "$function/device")" = "$1 $2" ]; then
@@ -51,7 +54,8 @@ while read -r file name parameters; do
 	insmod "$file" $parameters 2>/tmp/insmod || echo "@module-failed $name $(tr '\n' ' ' < /tmp/insmod)"
 done < /lab/modules
 
-# In a shell of its own: what it sets (a limit) holds for the tests, what it breaks does not break this.
+# In a shell of its own: its settings (a limit) hold for the tests, and an error in it does not
+# break this script.
 (
 	[ -e /lab/setup.sh ] && { set -e; . /lab/setup.sh; set +e; }
 	touch /tmp/prepared

@@ -1,5 +1,5 @@
-# What `cargo lab test` runs: the board tests, what --with brought, then the demo on each memory
-# that has a name here. /lab/arguments has the tests' arguments, one a line.
+# For `cargo lab test`: the board tests, then the tree of --with, then the demo on each memory that
+# has a name here. /lab/arguments has the tests' arguments, one a line.
 set --
 while read -r argument; do set -- "$@" "$argument"; done < /lab/arguments
 set -o pipefail
@@ -14,7 +14,7 @@ if [ -x /bin/contigo-board-tests-32 ] && [ -n "$(contigo-board-tests-32 "$@" --l
 	run contigo-board-tests-32 "$@"
 fi
 run contigo-board-tests "$@"
-# What --with brought has its own libraries, so it gets a root of its own, with this kernel's files.
+# The tree of --with has its own libraries, so it gets a root of its own, with this kernel's files.
 if [ -e /with/run ]; then
 	for folder in dev proc sys tmp; do
 		mkdir -p /with/$folder
@@ -39,7 +39,8 @@ if [ -x /bin/contigo-names ] && [ -e /lab/demo ]; then
 	for memory in $(owned); do run from_c "$memory"; done
 fi
 rows=$(grep -c '^@row ' /tmp/output)
-# What the kernel found wrong with itself or with its modules meanwhile: a row of its own, where any test was run.
+# The faults that the kernel found meanwhile in itself or in its modules: a row of its own, where
+# any test ran.
 if [ "$rows" != 0 ]; then
 	wrong='BUG:|KASAN|UBSAN:|WARNING:|possible .* locking|suspicious RCU|INFO: task|DMA-API:.*(device driver|out of memory)|kept for ever'
 	report=$(dmesg | grep -E "$wrong" | head -n 1 | tr -d '"\\' | tr '\t' ' ')

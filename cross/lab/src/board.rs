@@ -44,7 +44,7 @@ pub(crate) struct Description {
     /// Seconds until a run is ended.
     #[serde(default = "time_limit_s")]
     pub(crate) time_limit_s: u64,
-    /// What root does in the guest before the tests: a script beside this file.
+    /// The script that root runs in the guest before the tests: a file beside this one.
     #[serde(default = "setup")]
     pub(crate) setup: String,
     /// Run the tests of the kernel module once more as a 32-bit program: on a 64-bit kernel that
@@ -56,7 +56,7 @@ pub(crate) struct Description {
     pub(crate) memories: Vec<String>,
     pub(crate) kernel: Kernel,
     pub(crate) qemu: Qemu,
-    /// What to load a module with, by the module's name.
+    /// The parameters of each module, by the module's name.
     #[serde(default)]
     pub(crate) module_parameters: BTreeMap<String, String>,
 }
@@ -77,7 +77,7 @@ pub(crate) struct Kernel {
     pub(crate) steps: Option<u64>,
 }
 
-/// What QEMU is told beside the kernel, the initramfs, the memory and the console.
+/// QEMU's arguments beside the kernel, the initramfs, the memory and the console.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Qemu {

@@ -38,7 +38,7 @@ impl Cpu {
         }
     }
 
-    /// What the names of the cross tools begin with.
+    /// The prefix of the cross tools' names.
     pub(crate) const fn prefix(self) -> &'static str {
         match self {
             Self::Arm => "arm-linux-gnueabihf-",
@@ -62,7 +62,7 @@ impl Cpu {
         }
     }
 
-    /// What an ELF file for it says.
+    /// The processor in the header of its ELF files.
     pub(crate) const fn elf(self) -> Architecture {
         match self {
             Self::Arm => Architecture::Arm,
@@ -79,7 +79,7 @@ impl Cpu {
     }
 }
 
-/// What a foreign ELF file is for, in the words of [`Cpu::name`] where there is one.
+/// The processor of a foreign ELF file, in the words of [`Cpu::name`] where there is one.
 pub(crate) fn elf_name(architecture: Architecture) -> String {
     match architecture {
         Architecture::Arm => Cpu::Arm.name().into(),

@@ -6,7 +6,7 @@
 //! `rustc` in use is Debian's, its libraries are added; where it is not, Debian's `rustc` comes
 //! along. Nothing is installed: `rust/` in the cache has
 //!
-//! | folder | what is in it |
+//! | folder | content |
 //! |---|---|
 //! | `host/` | Debian's compiler and what it needs, where the machine's own will not do |
 //! | `std-armhf/`, `std-arm64/` | one processor's standard library |
@@ -33,7 +33,8 @@ const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 /// on stable releases: it is kept up with the browsers.
 const COMPILERS: [(&str, &str); 2] = [("rustc-web", "libstd-rust-web-dev"), ("rustc", "libstd-rust-dev")];
 
-/// What every machine that can link has, and what must agree with the machine's own loader.
+/// The packages that every machine that can link has, and that must agree with the machine's own
+/// loader.
 const NOT_UNPACKED: [&str; 3] = ["libc6", "libgcc-s1", "libstdc++6"];
 
 /// A file of `sysroot/` and of the folders beside it: which version they are.
@@ -102,7 +103,7 @@ pub fn make(cache: &CacheDir, wanted: &[&Target], installed: Option<&Installed>)
         },
         None => host(cache)?,
     };
-    // What could be had is of use, also where something else could not.
+    // The packages that could be had are of use, also where another could not.
     let unpacked: Vec<Result<()>> = wanted.iter().map(|target| std_of(cache, &compiler, target)).collect();
     let folder = compose(cache, &compiler)?;
     unpacked.into_iter().collect::<Result<()>>()?;
@@ -213,8 +214,8 @@ fn compose(cache: &CacheDir, compiler: &Compiler) -> Result<PathBuf> {
     Ok(staging.commit()?.join("bin"))
 }
 
-/// A program that runs `program` with the sysroot. What cargo puts into LD_LIBRARY_PATH stays
-/// there.
+/// A program that runs `program` with the sysroot. The folders that cargo puts into LD_LIBRARY_PATH
+/// stay there.
 fn wrapper(sysroot: &Path, program: &Path, libraries: Option<&Path>) -> String {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
     let found = libraries
@@ -242,7 +243,7 @@ fn driver(host: &Path) -> Option<PathBuf> {
     folders.into_iter().find(has_driver)
 }
 
-/// What Debian calls this machine's processor.
+/// Debian's name of this machine's processor.
 fn host_architecture(cache: &CacheDir) -> Result<String> {
     let dpkg = packages::find("dpkg").ok_or_else(|| anyhow::anyhow!("there is no dpkg here, so Debian's Rust is no help"))?;
     let answer = Tool::at(&dpkg, "asking dpkg for the architecture").arg("--print-architecture").output(&cache.log("dpkg")?)?;

@@ -18,7 +18,7 @@ pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 pub(crate) const ARMV7: (&str, u16) = ("armv7-unknown-linux-gnueabihf", 40);
 pub(crate) const AARCH64: (&str, u16) = ("aarch64-unknown-linux-gnu", 183);
 
-/// What came out of one run.
+/// The outcome of one run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) status: Option<i32>,
@@ -98,8 +98,8 @@ for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/t
         Ok(fs::rename(self.path("zigbuild"), bin.join("cargo-zigbuild"))?)
     }
 
-    /// What a build for `triple` gives: with `.2.27` the one for the boards' C library, without the
-    /// static one.
+    /// The result of a build for `triple`: with `.2.27` the one for the boards' C library, without
+    /// the static one.
     pub(crate) fn builds(&self, triple: &str, program: &[u8]) -> Outcome {
         Ok(fs::write(self.path("fixtures").join(triple), program)?)
     }

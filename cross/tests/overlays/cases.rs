@@ -5,7 +5,7 @@
 pub(crate) struct Example {
     pub(crate) board: &'static str,
     pub(crate) overlay: &'static str,
-    /// What a tree has then: node, property, value as dtc prints it.
+    /// The content of a tree then: node, property, value as dtc prints it.
     pub(crate) has: &'static [[&'static str; 3]],
     /// Of its ports, those whose master does not snoop: nothing above them may say that it does.
     pub(crate) not_coherent: &'static [&'static str],
@@ -66,8 +66,9 @@ pub(crate) const EXAMPLES: &[Example] = &[
     },
 ];
 
-/// The example; which overlay, its own or its board's by the board's name; what is right in it;
-/// what is put there instead; what is then said, one of several, or nothing where it is harmless.
+/// The example; the overlay that is broken, its own or its board's by the board's name; the right
+/// text in it; the wrong text in its place. Then the error, one of several, or nothing where the
+/// fault is harmless.
 pub(crate) const BROKEN: &[(&str, &str, &str, &str, &str)] = &[
     ("zynq-7000-gemm8", "zynq-7000-gemm8", "&amba", "&no_such_label", "FDT_ERR"),
     ("zynq-7000-gemm8", "zynq-7000-gemm8", "interrupts = <0 29 4>;", "", "has no interrupts"),

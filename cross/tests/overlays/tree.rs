@@ -84,7 +84,7 @@ pub(crate) fn coherent(tree: &Tree, path: &str) -> bool {
 }
 
 /// Every port and its generic-uio node describe the same registers, become two devices, and have
-/// two names: of_platform_populate makes devices of the children of the root, and of buses all the
+/// two names. of_platform_populate makes devices of the children of the root, and of buses all the
 /// way up; a device is called by its address and its node's name.
 pub(crate) fn check_ports(tree: &Tree) -> Outcome {
     let like = |node: &BTreeMap<String, String>, what: &str| node.get("compatible").is_some_and(|names| names.contains(what));

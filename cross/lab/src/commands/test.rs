@@ -30,8 +30,8 @@ use std::{
     time::Instant,
 };
 
-/// What the board tests are told in every guest: rows for a program, no caches here, and everything
-/// once more as the ordinary user.
+/// The arguments of the board tests in every guest: rows for a program, no caches here, and
+/// everything once more as the ordinary user.
 const TEST_ARGUMENTS: [&str; 4] = ["--json", "--lab", "--user", "1000"];
 
 /// Options of `cargo lab test`.
@@ -58,8 +58,8 @@ pub(crate) struct Options {
     /// demo either
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// A folder with a folder DIR/BOARD for some of the boards: a tree with its own libraries,
-    /// whose program `run` root runs after the board tests, in a root of its own
+    /// A folder with a tree DIR/BOARD for some of the boards, each with its own libraries. Root
+    /// runs the tree's program `run` after the board tests, in a root of its own
     #[arg(long, value_name = "DIR", conflicts_with = "filter")]
     with: Option<PathBuf>,
 }
@@ -99,7 +99,7 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
 /// first one is.
 fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Options) -> Result<Vec<Ready>> {
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
-    // What the user gave is looked at before anything takes minutes.
+    // The user's own files are looked at before anything takes minutes.
     if let Some(given) = &options.program {
         boards.iter().try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
     }

@@ -1,4 +1,4 @@
-//! What a guest says on its console: lines for the lab, which begin with @, the kernel's panic, and
+//! The lines of a guest's console: lines for the lab, which begin with @, the kernel's panic, and
 //! everything else.
 
 use crate::report::{Kind, Row};

@@ -72,7 +72,7 @@ pub(crate) fn run(board: &Board, qemu: Tool, log: &Path, watch: Watch) -> Result
     Ok(Ran { heard, took, problem, last })
 }
 
-/// What is wrong with a run beside its rows, in the order in which one thing explains the next.
+/// The error of a run beside its rows. A cause comes before its effects.
 fn problem(board: &Board, heard: &Heard, ended: Option<ExitStatus>, may_be_empty: bool) -> Option<String> {
     let Some(status) = ended else {
         return Some(format!("the guest did not end within {} s and was ended", board.about.time_limit_s));
@@ -95,7 +95,7 @@ fn problem(board: &Board, heard: &Heard, ended: Option<ExitStatus>, may_be_empty
     if let Some(line) = heard.garbled.first() {
         return Some(format!("a row cannot be read: {line}"));
     }
-    // What the board tests answer where the filter leaves nothing.
+    // The board tests answer so where the filter leaves nothing.
     if may_be_empty && end == (End { status: 1, rows: 0 }) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What a kernel module says about itself.
+//! The facts that a kernel module states about itself.
 
 use anyhow::{Context, Result, bail};
 use liblzma::read::XzDecoder;

@@ -1,4 +1,4 @@
-//! What is in a guest: programs, modules, scripts, packed into an initramfs without root.
+//! The content of a guest: programs, modules, scripts, packed into an initramfs without root.
 
 mod busybox;
 mod initramfs;
@@ -27,7 +27,7 @@ const SHELL: &str = include_str!("../../guest/shell.sh");
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n";
 const GROUP: &str = "root:x:0:\nuser:x:1000:\n";
 
-/// What the guest does when it is up.
+/// The guest's work when it is up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Task<'a> {
     /// The board tests with these arguments, then the tree `with` in a root of its own, then the

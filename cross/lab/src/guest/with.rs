@@ -1,5 +1,5 @@
-//! What `--with` brings into a guest: for a board a tree with its own libraries, and a program
-//! `run` in it.
+//! The trees that `--with` brings into guests: for a board a tree with its own libraries, and a
+//! program `run` in it.
 
 use super::initramfs::Initramfs;
 use crate::board::Board;

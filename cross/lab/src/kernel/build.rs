@@ -21,11 +21,11 @@ use std::{
 
 /// For a whole build on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
-/// What is done below: to be raised when that changes what comes out.
+/// The version of the steps below: a change of their result raises it.
 const RECIPE: &str = "1";
 /// Digits of the hash in a folder's name.
 const KEY_DIGITS: usize = 16;
-/// What make runs on this machine, beside the cross compiler.
+/// The programs that make runs on this machine, beside the cross compiler.
 pub(crate) const TOOLS: &[&str] = &["make", "gcc", "flex", "bison", "bc", "tar", "xz"];
 
 /// The kernel, from the cache or built now.

@@ -21,7 +21,7 @@ use std::{
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
 /// Digits of the hash in a folder's name.
 const KEY_DIGITS: usize = 16;
-/// What make runs beside what builds kernels.
+/// The programs that make runs beside those that build kernels.
 pub(crate) const CHECKERS: &[&str] = &["perl", "sparse"];
 /// The module, and its name.
 const FILE: &str = "contigo.ko";
@@ -82,7 +82,7 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-            // What make leaves there, when it was run by hand, is no source.
+            // Files that make left there, when it was run by hand, are no source.
             let is_source = ["Kbuild", "Makefile", "dkms.conf"].contains(&name.as_str())
                 || [".c", ".h"].iter().any(|end| name.ends_with(end) && !name.ends_with(".mod.c"));
             if is_source && path.is_file() {

@@ -21,7 +21,7 @@ pub(crate) use source::Source;
 pub(crate) struct Kernel {
     /// What QEMU loads.
     pub(crate) image: PathBuf,
-    /// What `uname -r` says, and what a module must be built for.
+    /// The answer of `uname -r`, for which a module must be built.
     pub(crate) release: String,
     /// Its folder: the build tree, or the unpacked package.
     pub(crate) folder: PathBuf,
@@ -31,7 +31,7 @@ pub(crate) struct Kernel {
     pub(crate) source: Option<PathBuf>,
 }
 
-/// What is noted beside a kernel in the cache.
+/// The note beside a kernel in the cache.
 #[derive(Debug, Deserialize, Serialize)]
 struct Note {
     release: String,

@@ -10,7 +10,7 @@ use contigo_cross::{
 };
 use std::{fs, path::Path, time::Instant};
 
-/// What the names of Debian's kernels begin with; the rest is their release.
+/// The beginning of the names of Debian's kernels; the rest is their release.
 const IMAGE: &str = "linux-image-";
 
 /// The kernel, from the cache or from Debian.

@@ -1,4 +1,4 @@
-//! What the runs showed: rows, one table for all boards, and the closing line.
+//! The results of the runs: rows, one table for all boards, and the closing line.
 
 mod row;
 mod summary;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of result.
+/// The kind of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -20,7 +20,7 @@ pub(crate) enum Status {
     Skipped,
 }
 
-/// A result. What is unknown to the lab is ignored, so that the tests may say more.
+/// A result. The lab ignores keys that it does not know, so that the tests may say more.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Row {
     pub(crate) kind: Kind,
@@ -79,8 +79,7 @@ impl Row {
         Self { status: Status::Failed, reason: Some(reason.into()), ..Self::passed(board, name) }
     }
 
-    /// What it is called in a list. A name that has the memory and the engine in it does not get
-    /// them twice.
+    /// The name in a list. A name that has the memory and the engine in it does not get them twice.
     pub(crate) fn title(&self) -> String {
         let more = [&self.memory, &self.engine, &self.mode].into_iter().filter(|part| !self.name.contains(part.as_str()));
         let user = if self.user.is_empty() || self.user == "0" { String::new() } else { format!("user {}", self.user) };

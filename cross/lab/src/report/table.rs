@@ -102,7 +102,7 @@ mod tests {
         let text =
             rows(&[jobs("polled", 10_000, 0), jobs("interrupt", 7, 0), failed, skipped]).map(|table| table.to_string()).unwrap_or_default();
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("huge")).collect();
-        assert_eq!(lines.len(), 2, "what interrupts cost in system calls is not a polled job's: {text}");
+        assert_eq!(lines.len(), 2, "a polled job does not count the system calls of interrupts: {text}");
         for expected in ["10,500", "10,752,000", "interrupt", "FAILED", " 2 ", "–"] {
             assert!(text.contains(expected), "{expected} in {text}");
         }

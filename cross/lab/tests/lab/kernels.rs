@@ -7,8 +7,8 @@ use nix::{
 };
 use std::{fs, io::Write};
 
-/// make as the lab calls it, in two calls: the configuration, then the kernel. What `$HOME/build`
-/// says is done in the second.
+/// make as the lab calls it, in two calls: the configuration, then the kernel. The second call runs
+/// the commands in `$HOME/build`.
 const MAKE: &str = r#"
 for word; do
     case $word in
@@ -92,7 +92,7 @@ fn the_module_is_built_once_for_a_kernel_and_again_when_its_sources_change() -> 
         assert!(said.out.contains("own: the module contigo in "), "{}", said.out);
     }
     assert_eq!(fs::read_to_string(world.path("module-builds"))?.lines().count(), 1);
-    // What make left behind, run by hand, is no source; another header is another module.
+    // Files that make left behind, run by hand, are no source; another header is another module.
     fs::write(world.path("helpers/module/contigo.mod.c"), "int c;")?;
     assert_eq!(world.run(&["kernel"])?.status, Some(0));
     assert_eq!(fs::read_to_string(world.path("module-builds"))?.lines().count(), 1);
@@ -149,7 +149,7 @@ fn an_interrupted_build_leaves_nothing() -> Outcome {
     assert_eq!(said.status, Some(130), "{said:?}");
     assert!(said.err.contains("interrupted"), "{said:?}");
     nothing_in_the_cache(&world);
-    assert!(is_gone(compiler), "what make had started runs on");
+    assert!(is_gone(compiler), "a program that make had started runs on");
     Ok(())
 }
 

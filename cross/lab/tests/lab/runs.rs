@@ -87,7 +87,7 @@ fn a_guest_that_hangs_is_ended_and_its_last_lines_are_shown() -> Outcome {
     said.failed_with(&["did not end within 2 s", "line 30 of the console", "line 11 of the console", "console-virtual.log"]);
     assert!(!said.err.contains("line 10 of"), "twenty lines are enough: {}", said.err);
     assert!(said.out.contains("test result: FAILED. 0 passed; 1 failed"), "{}", said.out);
-    assert!(is_gone(world.number("inside")?), "what the emulator started runs on");
+    assert!(is_gone(world.number("inside")?), "a program that the emulator started runs on");
     assert_eq!(world.cached("unfinished"), [""; 0]);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What is missing is named, and what is wrongly asked for lists what there is.
+//! A missing program is named. A wrong name on the command line lists the right ones.
 
 use super::world::{Outcome, Said, World};
 use std::{

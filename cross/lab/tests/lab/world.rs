@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 
-/// What the scripts themselves need.
+/// The programs that the scripts themselves need.
 const REAL: &[&str] = &["cat", "cp", "mkdir", "sleep", "touch", "ln", "dd", "rm"];
 /// Longer than any of these runs takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -141,7 +141,7 @@ impl World {
         Err(format!("{file} did not appear").into())
     }
 
-    /// What lies under a folder of the cache, which may be missing.
+    /// The files under a folder of the cache, which may be missing.
     pub(crate) fn cached(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path("cache").join(folder)).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -157,7 +157,7 @@ memories = []
 qemu = { machine = "none" }
 "#;
 
-/// What a run said, and how it ended.
+/// The output of a run, and how it ended.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) status: Option<i32>,

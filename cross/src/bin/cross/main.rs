@@ -20,8 +20,8 @@ use std::process::ExitCode;
 ///
 ///     cargo test --target armv7-unknown-linux-gnueabihf
 ///
-/// What is downloaded is kept in $CONTIGO_CACHE, else in ~/.cache/contigo. Exit status: 0 success,
-/// 1 failure, 2 wrong usage.
+/// Downloads are kept in $CONTIGO_CACHE, else in ~/.cache/contigo. Exit status: 0 success, 1
+/// failure, 2 wrong usage.
 #[derive(Debug, Parser)]
 #[command(name = "cargo cross", bin_name = "cargo cross", version, arg_required_else_help = true, verbatim_doc_comment)]
 struct Cli {
@@ -41,7 +41,7 @@ enum Command {
     /// Build the tool `contigo` and the board tests for one board, or for all of them
     ///
     /// The programs run with the C library of images since 2018 (glibc 2.27: PYNQ 2.7, JetPack 4),
-    /// which is checked in the result; or with --static with none at all, for an initramfs.
+    /// which is checked in the result. With --static they need none at all, for an initramfs.
     Build(build::Options),
     /// Build for every board, and put programs, licences and checksums into one .tar.gz for each
     /// processor

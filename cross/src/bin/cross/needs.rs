@@ -1,5 +1,5 @@
-//! What a program needs of the machine that runs it, read from its ELF headers: the processor, and
-//! the C library's version.
+//! A program's needs of the machine that runs it, read from its ELF headers: the processor, and the
+//! C library's version.
 //!
 //! A program that was linked against a newer glibc than the board's does not start there. The
 //! linker notes every version that it needs in the section `.gnu.version_r` (Linux Standard Base,
@@ -18,7 +18,7 @@ use std::{fmt, fs, path::Path};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Glibc(Vec<u16>);
 
-/// What one program needs.
+/// The needs of one program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// `e_machine` of the ELF header.
@@ -38,7 +38,7 @@ impl Needs {
             Ok(object::FileKind::Elf64) => read::<FileHeader64<Endianness>>(&bytes),
             _ => return Err(anyhow::anyhow!("{} is no ELF program", file.display())),
         };
-        read.map_err(|error| anyhow::anyhow!("what {} needs cannot be read: {error:#}", file.display()))
+        read.map_err(|error| anyhow::anyhow!("the needs of {} cannot be read: {error:#}", file.display()))
     }
 }
 

@@ -23,9 +23,9 @@ use std::{
 
 /// In cargo's target folder.
 const FOLDER: &str = "contigo-packages";
-/// What goes along with the programs, from the root of the sources.
+/// The files that go along with the programs, from the root of the sources.
 const PAPERS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
-/// What is in the package, for whoever wants to check it.
+/// The list of the package's files and their sums, for a check.
 const MANIFEST: &str = "MANIFEST.json";
 
 /// How it is told.

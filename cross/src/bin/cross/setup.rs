@@ -78,7 +78,7 @@ pub(crate) fn setup(options: &Options) -> Result<()> {
                 State::Todo => "to do",
                 State::Missing => "missing",
             };
-            // What is missing is said below, where it is not folded.
+            // The missing programs are named below, where lines are not folded.
             table.add_row([*part, state, if state == "missing" { "" } else { detail }]);
         }
         output::text(table)?;

@@ -8,7 +8,7 @@ use std::{env, path::PathBuf};
 pub(crate) const TOOL: &str = "contigo";
 /// The package that has the tool.
 const PACKAGE: &str = "contigo-cli";
-/// What a board gets: each program and its package. The tests are the ones that the lab runs.
+/// The programs for a board: each with its package. The tests are the ones that the lab runs.
 pub(crate) const PROGRAMS: [(&str, &str); 2] = [(PACKAGE, TOOL), ("contigo-tests", "contigo-board-tests")];
 
 /// The workspace around the current folder.
@@ -20,7 +20,7 @@ pub(crate) struct Workspace {
     pub(crate) version: String,
 }
 
-/// What `cargo metadata` says, as far as it is needed here.
+/// The answer of `cargo metadata`, as far as it is needed here.
 #[derive(Deserialize)]
 struct Metadata {
     workspace_root: PathBuf,

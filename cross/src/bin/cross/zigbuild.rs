@@ -9,8 +9,8 @@ use contigo_cross::{
 };
 use std::{fs, path::PathBuf, time::Duration};
 
-/// What is installed: versions that were seen to work together, and the sums of their files for
-/// Linux on x86-64 and arm64.
+/// The versions that are installed, which were seen to work together, and the sums of their files
+/// for Linux on x86-64 and arm64.
 const REQUIREMENTS: &str = include_str!("zigbuild.txt");
 /// In the cache; another pair of versions is another folder.
 const FOLDER: &str = "zigbuild/0.24.0-0.17.0";
@@ -25,7 +25,7 @@ pub(crate) struct Zigbuild {
 }
 
 impl Zigbuild {
-    /// What an earlier `cargo cross setup` installed.
+    /// The tools that an earlier `cargo cross setup` installed.
     pub(crate) fn find(cache: &CacheDir) -> Option<Self> {
         let found = Self { folder: cache.path().join(FOLDER), cache: cache.path().join("zigbuild/cache") };
         found.program().is_file().then_some(found)
@@ -73,7 +73,7 @@ impl Zigbuild {
         self.folder.join("bin/cargo-zigbuild")
     }
 
-    /// What it needs to be told: where Zig is, and where both may keep their things.
+    /// Its environment: where Zig is, and where both may keep their files.
     pub(crate) fn variables(&self) -> [(&'static str, PathBuf); 3] {
         [
             ("CARGO_ZIGBUILD_ZIG_PATH", self.folder.join("ziglang/zig")),

@@ -16,7 +16,7 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(3600);
 /// The emulators' package.
 const EMULATORS: &str = "qemu-user-static";
 
-/// What is not there: a name, and its package.
+/// A missing program: its name, and its package.
 fn missing() -> Vec<(String, String)> {
     let of = |target: &Target| {
         let libc = target.static_libc();

@@ -103,7 +103,7 @@ fn from_where(cache: &CacheDir) -> Result<String> {
     Ok(lines.into_iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// What rustup said was wrong.
+/// The error in rustup's output.
 fn said(log: &[String]) -> &str {
     let error = log.iter().find_map(|line| line.strip_prefix("error: "));
     error.or(log.last().map(String::as_str)).unwrap_or("nothing")
