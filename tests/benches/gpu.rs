@@ -103,7 +103,7 @@ mod measured {
         context
     }
 
-    /// What one look at an event costs, in microseconds.
+    /// The cost of one look at an event, in microseconds.
     struct Poll {
         push_query_pop_us: f64,
         query_us: f64,

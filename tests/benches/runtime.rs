@@ -1,4 +1,4 @@
-//! What the runtime costs: `cargo bench --package contigo-tests`.
+//! The runtime's cost: `cargo bench --package contigo-tests`.
 //!
 //! README.md has the figures of one run beside DPDK's of the same minutes. Machines are noisy:
 //! quote ratios of one run.

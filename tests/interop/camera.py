@@ -1,4 +1,5 @@
-"""The testkit's camera, a ring of descriptors in which things go wrong (own/src/camera.rs): for programs that interop.py runs."""
+"""The testkit's camera, a ring of descriptors in which things go wrong (own/src/camera.rs): for
+programs that interop.py runs."""
 
 import faulthandler
 import gc
@@ -10,7 +11,7 @@ import numpy as np
 from contigo import _contigo
 
 PACKET, SLOTS = 4096, 12
-#: What `error_at` comes to.
+# The text of the error that `error_at` makes.
 ERROR = "memory answered a write with an error"
 
 
@@ -28,7 +29,8 @@ class Rig:
         return [self.queue.push([self.frames.take()]) for _ in range(count)]
 
     def at_rest(self, free=SLOTS):
-        """Nothing is in flight, nothing runs, no buffer is lost, and the device touched nobody else's."""
+        """Nothing is in flight, nothing runs, no buffer is lost, and the device touched only its
+        own memory."""
         gc.collect()
         assert self.engine.in_flight == 0 and not _contigo.camera_runs()
         assert self.frames.free == free, f"{self.frames.free} of {SLOTS} frames are free, and not {free}"
@@ -62,7 +64,7 @@ def taken(done):
 
 def run(tests, what):
     """Runs all of them; the status for the shell."""
-    # What hangs is shown where it does.
+    # A test that hangs is shown where it does.
     faulthandler.dump_traceback_later(60, exit=True)
     failed = 0
     for test in tests:

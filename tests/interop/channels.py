@@ -1,6 +1,7 @@
 """A channel that fails with jobs in flight. Nothing is lost, and nothing runs afterwards.
 
-interop.py runs it in a process of its own, with the build of `own/`: the testkit's camera, a ring of descriptors in which things go wrong.
+interop.py runs it in a process of its own, with the build of `own/`: the testkit's camera, a ring
+of descriptors in which things go wrong.
 """
 
 import gc
@@ -55,7 +56,8 @@ def a_fault_is_each_job_s_own_too():
 
 
 def a_fault_that_a_queue_left_behind_is_not_the_next_one_s():
-    """Jobs of an earlier stop, which nobody took back, are no reason to tell of a fault of other jobs."""
+    """Jobs of an earlier stop, which nobody took back, are no reason to tell of a fault of other
+    jobs."""
     rig = Rig(error_at=2)
     rig.push(2)
     rig.queue.stop()
@@ -90,7 +92,7 @@ def a_lie_stops_the_device_and_loses_nothing():
         assert [taken(rig.queue.next()) for _ in range(2)] == [0, 1]
         refused(contigo.ContigoError, rig.queue.next, "camera")
         assert not _contigo.camera_runs() and len(rig.queue) == 0, lie
-        # What the device had ended by then ended well, or came back: each once.
+        # The jobs that the device had ended by then ended well, or came back: each once.
         ended = []
         while (done := rig.queue.next(0)) is not None:
             ended.append(done)
@@ -133,7 +135,7 @@ def one_that_will_not_stop_keeps_its_buffers():
     # No end of it is an end of the engine, and each says so.
     for end in [rig.engine.close, rig.engine.stop, jobs[7].cancel, lambda: jobs[7].wait(0)]:
         refused(contigo.ContigoError, end, "did not stop")
-    # What ended all the same comes.
+    # The ends that come all the same are told.
     assert [taken(rig.queue.next()) for _ in range(3)] == [1, 2, 3] and rig.queue.next(0.001) is None
     rig.kept_to_itself()
     # Reset from outside, and stopped again: the others come back.
@@ -168,7 +170,8 @@ def a_job_refused_by_one_that_will_not_stop_is_not_lost():
 
 
 def one_that_will_not_stop_says_its_fault():
-    """A lie of one that will not stop: all others end well meanwhile, and the lie is told all the same."""
+    """A lie of one that will not stop: all others end well meanwhile, and the lie is told all the
+    same."""
     rig = Rig(stuck=1, packets=3, nobodys_at=2)
     rig.push(3)
     assert [taken(rig.queue.next()) for _ in range(2)] == [0, 1]

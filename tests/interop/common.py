@@ -1,4 +1,4 @@
-"""What all tests of tests/interop use."""
+"""The parts that all tests of tests/interop use."""
 
 import os
 import subprocess
@@ -20,11 +20,12 @@ def refused(error, call, *words):
 
 
 class Skipped(Exception):
-    """What a test needs is not here; why."""
+    """A test's tools are not here; why."""
 
 
 def by_own_build(program, *words):
-    """What `program`, a file of this folder, prints with the build of own/, in a process of its own."""
+    """The output of `program`, a file of this folder, with the build of own/, in a process of its
+    own."""
     own = os.environ.get("CONTIGO_OWN")
     if not own:
         raise Skipped("CONTIGO_OWN names no build of tests/interop/own (tests/interop/run makes one)")

@@ -1,6 +1,8 @@
-"""The demo's digits on gemm8, an int8 matrix engine, with a framework's tensors as its operands: `digits.py tvm`, or `torch`.
+"""The demo's digits on gemm8, an int8 matrix engine, with a framework's tensors as its operands:
+`digits.py tvm`, or `torch`.
 
-interop.py runs it in a process of its own, with the build of `own/`, which registers the engine's driver. It prints rows of the table.
+interop.py runs it in a process of its own, with the build of `own/`, which registers the engine's
+driver. It prints rows of the table.
 """
 
 import json
@@ -77,7 +79,7 @@ def network(path):
 
 
 class Digits:
-    """The digits, what each layer must come to in NumPy's integers, and the engine with its weights."""
+    """The digits, each layer's results in NumPy's integers, and the engine with its weights."""
 
     def __init__(self, framework):
         net, held_out = network(DATA / "digits-mlp.txt"), np.loadtxt(DATA / "optdigits.csv", delimiter=",", dtype=np.int64)[900:]
@@ -129,7 +131,8 @@ def first_layer_by_the_framework(digits):
 
 
 def both_layers_by_the_engine(digits):
-    """As the demo: an image at a time, two jobs each, and the framework's tensors are what it reads and writes."""
+    """As the demo: an image at a time, two jobs each. The engine reads and writes the framework's
+    tensors."""
     image, hidden = digits.region.allocate((1, PIXELS), "int8"), digits.region.allocate((1, HIDDEN), "int8")
     scores, seen = digits.region.allocate((1, SCORES), "int32"), []
     before = digits.engine.counts["completed"]

@@ -1,4 +1,5 @@
-"""What a child of fork may not have: its parent's memory. It is told so, its garbage touches nothing, and the parent goes on."""
+"""A child of fork may not have its parent's memory. It is told so, its garbage touches nothing, and
+the parent goes on."""
 
 import multiprocessing
 import os
@@ -62,7 +63,8 @@ def uses(heap, buf, handover, engine, imported, device, job, frames):
     ]
 
 
-# A child that collects all that it found, as an interpreter does at its end, while a thread of its parent is in a job.
+# A child that collects all that it found, as an interpreter does at its end, while a thread of its
+# parent is in a job.
 COLLECTS = """
 import os, threading, time
 import contigo

@@ -1,4 +1,5 @@
-"""A stream in Python by the rules of runtime/src/job/stream.rs, on the testkit's camera. interop.py runs it as channels.py."""
+"""A stream in Python by the rules of runtime/src/job/stream.rs, on the testkit's camera. interop.py
+runs it as channels.py."""
 
 import gc
 import os
@@ -37,7 +38,8 @@ def frames_before_a_fault_come_first_then_the_error_then_it_begins_anew():
 
 
 def a_fault_starts_nothing_before_it_is_told():
-    """What had arrived by the stop comes first; until the error is told, the device stays stopped. In a loop too."""
+    """The frames that had arrived by the stop come first. Until the error is told, the device stays
+    stopped. In a loop too."""
     for loop in [False, True]:
         rig, stream = rig_and_stream(nobodys_at=5)
         seen = []
@@ -71,7 +73,7 @@ def a_frame_that_fails_alone_stops_nothing_and_is_the_pool_s():
     assert (counts["failed"], counts["stopped"], counts["cancelled"]) == (1, 0, 0), counts
     stream.stop()
     rig.at_rest()
-    # Whoever loops has left the loop by it.
+    # The error has ended the loop.
     rig, stream = rig_and_stream(fails_at=2)
     kept = []
     try:
@@ -114,7 +116,8 @@ def a_frame_is_exactly_the_bytes_received():
 
 
 def where_it_runs_dry_is_counted():
-    """As Rust counts it: by the channel where it tells, else where the last job ended before the next one was pushed."""
+    """As Rust counts it: by the channel where it tells, else where the last job ended before the
+    next one was pushed."""
     for depth, dry in [(1, 19), (2, 0), (8, 0)]:
         rig, stream = rig_and_stream(depth=depth)
         assert stream.start() == depth
@@ -164,7 +167,7 @@ def one_that_will_not_stop_keeps_its_frames_until_it_is_reset():
     assert number(stream.next(A_WHILE)) == 0
     refused(contigo.ContigoError, stream.stop, "camera did not stop")
     refused(contigo.ContigoError, stream.start, "stop")
-    # What comes is told, and nothing is given.
+    # Frames that come are told, and nothing is given.
     assert [number(stream.next(A_WHILE)) for _ in range(3)] == [1, 2, 3] and stream.next(A_WHILE) is None
     assert rig.engine.in_flight == 4 and rig.frames.free == SLOTS - 4
     rig.kept_to_itself()

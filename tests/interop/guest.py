@@ -1,5 +1,6 @@
 #!/usr/bin/python3 -B
-"""What root runs in the guest of a board of the lab, in a Debian that has Python and the wheel alone.
+"""The checks that root runs in the guest of a board of the lab, in a Debian with Python and the
+wheel alone.
 
 VFIO and the kernel module contigo are there: their devices and their memory, in Python, by the
 names that the tool and C take. Each check is a line `@row`.
@@ -12,9 +13,9 @@ import traceback
 
 import contigo
 
-#: A device of each board, memory of it, its port where the program says it, a register, what that
-#: reads, and its driver: EDU's identification (QEMU, docs/specs/edu.rst: 0x00), and the PL330's
-#: periph_id_0 (Arm DDI 0424C, chapter 3: 0xFE0).
+# A device of each board, memory of it, its port where the program says it, a register, the
+# register's value, and its driver. The values: EDU's identification (QEMU, docs/specs/edu.rst:
+# 0x00), and the PL330's periph_id_0 (Arm DDI 0424C, chapter 3: 0xFE0).
 DEVICES = {
     "virt-smmu": ("vfio:0000:00:01.0", "vfio:0000:00:01.0", None, 0x0, 0x010000ED, None),
     "zynq-6.12": ("guard:f8003000", "dma-heap:linux,cma@guard:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
@@ -49,8 +50,8 @@ def memory_alone_opens_its_device(_name, memory, port, *_rest):
 
 
 def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
-    """Its registers and its interrupt, by a wait and by an event loop's file. Nothing here can look at
-    the bytes: the board's own tests do."""
+    """Its registers and its interrupt, by a wait and by an event loop's file. Nothing here can look
+    at the bytes: the board's own tests do."""
     said, device = [], contigo.Device(name, port=port)
     region = device.memory(memory, BYTES)
     source, target = (region.allocate(4096, "uint8") for _ in range(2))
@@ -104,7 +105,7 @@ CHECKS = [
 
 
 def row(name, status, reason):
-    """The guest's Python has no module json. What JSON would escape becomes a space."""
+    """The guest's Python has no module json. A letter that JSON would escape becomes a space."""
     plain = "".join(letter if letter.isprintable() and letter not in '"\\' else " " for letter in reason)
     print(f'@row {{"kind":"check","name":"{name}","user":"{os.getuid()}","status":"{status}","reason":"{plain}"}}', flush=True)
 

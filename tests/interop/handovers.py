@@ -1,4 +1,5 @@
-"""A buffer while it is a device's: one address with its length, what a framework may do with it, and what the caches need."""
+"""A buffer while a device owns it: one address with its length, the rights of a framework, and the
+cache maintenance."""
 
 import ctypes
 
@@ -38,7 +39,7 @@ class Versioned(ctypes.Structure):
 
 
 def inside(capsule):
-    """What a consumer of the capsule reads."""
+    """The fields that a consumer of the capsule reads."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return ctypes.cast(pointer(capsule, b"dltensor_versioned"), ctypes.POINTER(Versioned)).contents

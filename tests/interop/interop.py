@@ -1,7 +1,8 @@
 """Contigo's memory in real frameworks: whose pointer do they see, and is anything copied?
 
-Each test returns rows of the table: framework, direction, alignment, same pointer, bytes copied. Run by tests/interop/run, which passes on
-words: the tests whose names have one of them are run, all where there is none.
+Each test returns rows of the table: framework, direction, alignment, same pointer, bytes copied.
+Run by tests/interop/run, which passes on words: only the tests whose names have one of them are
+run, or all where there is none.
 """
 
 import gc
@@ -103,7 +104,8 @@ def a_view_blocks_the_device():
 
 
 def a_handover_is_the_device_s_until_its_own_end():
-    """An old hand-over ends no other, and a block that an exception ends says nothing of the device."""
+    """An old hand-over ends no other, and a block that an exception ends says nothing of the
+    device."""
     buf = HEAP.allocate(64, "uint8")
     old = buf.to_device()
     old.end()
@@ -129,7 +131,7 @@ def a_handover_is_the_device_s_until_its_own_end():
 
 
 def memory_comes_back():
-    """What is freed is used again: a loop of frames carves once."""
+    """Freed memory is used again: a loop of frames carves once."""
     before = HEAP.stats()["carves"]
     addresses = set()
     for _ in range(1000):
@@ -144,7 +146,8 @@ def memory_comes_back():
 
 
 def a_pool_s_arrays_come_and_go():
-    """Equal arrays of the runtime's own pool: as many as there are, and each comes back when nobody looks at it."""
+    """Equal arrays of the runtime's own pool: as many as there are, and each comes back when nobody
+    looks at it."""
     pool = HEAP.pool((3, 5), "float32", 3)
     assert (len(pool), pool.free, pool.shape, pool.dtype) == (3, 3, (3, 5), "float32")
     frames = [pool.take() for _ in range(3)]
@@ -170,7 +173,8 @@ def a_pool_s_arrays_come_and_go():
 
 
 def deleters_on_other_threads():
-    """Exports and releases from four threads, capsules that nobody takes among them; nothing is lost and nothing is freed twice."""
+    """Exports and releases from four threads, capsules that nobody takes among them. Nothing is
+    lost and nothing is freed twice."""
     buf = HEAP.allocate((4, 16), "float32")
     rounds = 25_000
 
@@ -216,7 +220,8 @@ def cost_of_an_export():
 
 
 def tvm_relax():
-    """A model compiled by LLVM: its inputs and its outputs lie here, and its kernels see these pointers."""
+    """A model compiled by LLVM: its inputs and its outputs lie here, and its kernels see these
+    pointers."""
     import tvm
     from tvm import relax, te
 
@@ -253,7 +258,8 @@ def tvm_relax():
         except BufferError:
             allowed = False
         if not allowed:
-            # What our contract refuses, TVM does: and ours says it with the numbers.
+            # An offset that our contract refuses, TVM refuses too, and ours says it with the
+            # numbers.
             refused(Exception, lambda: tvm.runtime.from_dlpack(part), "aligned to 64")
             rows.append(("TVM", f"input, offset {offset}", align, "refused by both", 0))
             continue
@@ -320,7 +326,7 @@ def pytorch():
 
 
 def torch_both_ways():
-    """Every type and alignment; what PyTorch computes lies here."""
+    """Every type and alignment; the results of PyTorch lie here."""
     torch = pytorch()
     rows = []
     types = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex64 bool"
@@ -384,7 +390,8 @@ def torch_both_ways():
 
 
 def torch_lets_go_on_another_thread():
-    """A tensor, and what was imported from one, dropped on threads that are not its maker's; the buffer is free when the last is gone."""
+    """A tensor, and an array imported from one, dropped on threads that did not make them. The
+    buffer is free when the last is gone."""
     torch = pytorch()
     buf = HEAP.allocate((4, 16), "float32")
     tensor = torch.from_dlpack(buf)
@@ -417,7 +424,8 @@ def torch_lets_go_on_another_thread():
 
 
 def memory_that_cuda_pinned():
-    """On a driver that stands in for NVIDIA's, found as that one is, which a program does once: so in a process of its own."""
+    """On a driver that stands in for NVIDIA's, found as that one is. A program looks for it once,
+    so this is a process of its own."""
     fake = os.environ.get("CONTIGO_FAKE_CUDA")
     if not fake:
         raise Skipped("CONTIGO_FAKE_CUDA names no driver (tests/interop/run builds one)")

@@ -1,4 +1,5 @@
-"""Devices, and jobs on their drivers: nothing is lost, whatever way a program goes, and nothing waits for ever."""
+"""Devices, and jobs on their drivers: nothing is lost, whatever way a program goes, and nothing
+waits for ever."""
 
 import asyncio
 import gc
@@ -96,7 +97,8 @@ def a_driver_has_the_device_alone():
     refused(contigo.ContigoError, lambda: device.driver("zdma"), "a driver has")
     engine.close()
     assert device.read32(0x110) == 0x80
-    # With memory of its own, which comes back with the driver: each new one takes what the last one had.
+    # With memory of its own, which comes back with the driver: each new one takes the last one's
+    # memory.
     before = region.stats()["carves"]
     for _ in range(100):
         with device.driver("zdma", memory=region) as engine:
@@ -173,7 +175,8 @@ def registers_have_names():
         device["CTRL2"] = EN
         assert device.wait("ISR", DMA_DONE, DMA_DONE, timeout=1.0) & DMA_DONE
     assert (np.asarray(target) == range(64)).all()
-    # What never comes is waited for no longer than was said, in the simulated device's own time.
+    # A wait for a value that never comes takes no longer than its limit, in the simulated device's
+    # own time.
     begun = time.monotonic()
     refused(TimeoutError, lambda: device.wait(0x11C, 0xDEAD, timeout=0.5), "0x11c", "0.5 s", "0xdead")
     assert time.monotonic() - begun < 5
@@ -351,7 +354,8 @@ def a_stream_s_loop_loses_nothing():
 
 
 class Announced:
-    """An engine whose device has an interrupt: each `ring` ends a job, and makes its file readable."""
+    """An engine whose device has an interrupt: each `ring` ends a job, and makes its file
+    readable."""
 
     def __init__(self, lost=False):
         self.read, self.write = os.pipe()
@@ -450,7 +454,8 @@ def an_event_loop_looks_where_there_is_no_interrupt():
 
 
 def threads_share_an_engine():
-    """Each thread has its own jobs, and takes turns with the others on a device that takes one at a time."""
+    """Each thread has its own jobs, and takes turns with the others on a device that takes one at a
+    time."""
     device, region = copier()
     engine, turn, wrong = device.driver("zdma"), threading.Lock(), []
 

@@ -10,7 +10,7 @@ import numpy as np
 from common import ROOT, refused
 from jobs import filled, owners
 
-#: What `sim:ap_ctrl` is: `int copy(const char *from, char *to, unsigned n)`, which returns n.
+# The kernel `sim:ap_ctrl`: `int copy(const char *from, char *to, unsigned n)`, which returns n.
 COPY = {
     "name": "copy",
     "protocol": "ap_ctrl_chain",
@@ -115,7 +115,8 @@ def maps_come_from_files():
 
 
 def a_device_that_will_not_stop_says_so():
-    """A kernel cannot be aborted, and this one is given too little time to end. Its job ends meanwhile."""
+    """A kernel cannot be aborted, and this one is given too little time to end. Its job ends
+    meanwhile."""
     device = contigo.Device("sim:ap_ctrl")
     region = device.memory("sim", 1 << 20)
     pool = region.pool(1024, "uint8", 4)

@@ -1,4 +1,5 @@
-"""Loops over jobs and frames in flight, `for` and `async for`, however they are left: the device is stopped, and nothing is lost.
+"""Loops over jobs and frames in flight, `for` and `async for`, however they are left: the device is
+stopped, and nothing is lost.
 
 interop.py runs it as channels.py.
 """
@@ -41,7 +42,7 @@ def a_fault_ends_a_loop():
 
 @contextmanager
 def unraisable():
-    """What Python cannot raise, because an object is gone: the texts."""
+    """The texts of errors that Python cannot raise, because an object is gone."""
     said, old = [], sys.unraisablehook
     sys.unraisablehook = lambda what: said.append(str(what.exc_value))
     try:
@@ -127,7 +128,7 @@ def a_loop_over_one_that_will_not_stop_says_so():
 
 
 def a_loop_outlives_its_engine():
-    """Whoever closes the engine with a loop at work ends the loop, and nothing hangs."""
+    """An engine that is closed with a loop at work ends the loop, and nothing hangs."""
     for over in [lambda rig: rig.push() and rig.queue, lambda rig: contigo.Stream(rig.engine, rig.frames)]:
         rig = Rig()
 

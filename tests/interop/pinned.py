@@ -1,5 +1,6 @@
-"""Memory that CUDA pins, from Python: the CPU's view, the GPU's, and a kernel. interop.py runs it in a process of its own, with
-libcuda.so.1 a driver that stands in for NVIDIA's; on a machine with a GPU it runs by itself."""
+"""Memory that CUDA pins, from Python: the CPU's view, the GPU's, and a kernel. interop.py runs it
+in a process of its own, with libcuda.so.1 a driver that stands in for NVIDIA's. On a machine with a
+GPU it runs by itself."""
 
 import ctypes
 import sys
@@ -24,7 +25,7 @@ def refused(words, call):
 
 
 def told(capsule):
-    """What a tensor in the form before DLPack 1.0 says: its pointer, its device, its first dimension."""
+    """The pointer, the device and the first dimension of a tensor in the form before DLPack 1.0."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     at = get(capsule, b"dltensor")
@@ -76,7 +77,7 @@ def the_gpu_s_view(heap):
         refused("a device has this buffer", buf.__dlpack__)
     assert buf.owner == "cpu"
     refused("this hand-over has ended", handover.__dlpack__)
-    # What a device only reads, a framework may only read.
+    # A framework may only read a buffer that a device only reads.
     with buf.to_device("to_device") as handover:
         refused("for reading only", handover.__dlpack__)
         assert flags(handover.__dlpack__(max_version=(1, 0))) == READ_ONLY
@@ -93,7 +94,8 @@ def another_device_s_view():
 
 
 def products_on_the_gpu(device, heap):
-    """gemm8's kernel (examples/gemm8/kernels/gemm8.cu) by its parameters alone: the job layer knows no more of it."""
+    """gemm8's kernel (examples/gemm8/kernels/gemm8.cu) by its parameters alone: the job layer knows
+    no more of it."""
     image = (Path(__file__).parents[2] / "examples" / "gemm8" / "kernels" / "gemm8.ptx").read_bytes()
     pointers = {"a": "to_device", "b": "to_device", "bias": "to_device", "c": "from_device"}
     lengths = {"a": "m*k", "b": "k*n", "bias": "4*n", "c": "m*n"}
@@ -119,7 +121,7 @@ def products_on_the_gpu(device, heap):
     assert [done.buffers[3] is bufs["c"] for done in queue] == [True]
     shifted = np.clip((np.maximum(expected, 0) + 64) >> 7, -128, 127).astype("int8")
     assert np.array_equal(np.asarray(bufs["c"]).view("int8").reshape(-1)[: m * n].reshape(m, n), shifted)
-    # What the lengths say is compared before a launch; a kernel's image is loaded once.
+    # The lengths are compared before a launch; a kernel's image is loaded once.
     for wrong, words in [
         (lambda: gemm8(**bufs, m=m, n=n, k=64, flags=0, grid=1), "operand 0"),
         (lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=0), "launch"),

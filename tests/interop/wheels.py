@@ -43,7 +43,7 @@ def board_wheel():
 
 
 def a_wheel_for_a_board():
-    """What is in it, for which processor, and which glibc it wants."""
+    """The wheel's content, its processor, and the glibc that it wants."""
     wheel = board_wheel()[1]
     assert wheel.name == f"contigo-{contigo.__version__}-cp39-abi3-manylinux_2_27_armv7l.whl", wheel.name
     with zipfile.ZipFile(wheel) as files:

@@ -35,7 +35,9 @@ pub(crate) struct Piece {
 
 pub(crate) fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::new();
-    let (mut at, mut line, mut end) = (0, 1, 0);
+    // The line that says how a script is run is no comment.
+    let first = if text.starts_with("#!/") { text.find('\n').unwrap_or(text.len()) } else { 0 };
+    let (mut at, mut line, mut end) = (first, 1, first);
     while let Some(letter) = text[at..].chars().next() {
         let alone = text[..at].rsplit('\n').next().unwrap().trim().is_empty();
         let token = syntax.iter().find(|(open, _)| text[at..].starts_with(open)).filter(|_| alone || syntax.len() > 1);

@@ -105,6 +105,6 @@ mod tests {
             read("a.py", "'''One\ntwo three four five.'''\nx = ('six seven '\n  f'eight nine ten') # last\n"),
             [(1, 5, false), (3, 5, false), (4, 1, false)]
         );
-        assert_eq!(read("a.sh", "#!/bin/sh\necho '# no' # no\n  # yes, it is\n"), [(1, 1, false), (3, 3, false)]);
+        assert_eq!(read("a.sh", "#!/bin/sh\necho '# no' # no\n  # yes, it is\n"), [(3, 3, false)]);
     }
 }

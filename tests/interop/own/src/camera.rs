@@ -97,11 +97,11 @@ struct Lying<'p> {
     jobs: u32,
     ends: u32,
     last: Option<Completion>,
-    /// What comes after a lie.
+    /// The end that comes after a lie.
     held: Option<Completion>,
 }
 
-// SAFETY: the channel is the camera's, and every method is its own, except for what `poll` says of
+// SAFETY: the channel belongs to the camera, and every method is its own. Only `poll` may lie about
 // an end that there was: a job that failed, another slot, or more bytes. Nobody is harmed by a lie
 // of these kinds: the queue must find it.
 unsafe impl Driver for Lying<'_> {
