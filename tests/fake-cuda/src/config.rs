@@ -24,17 +24,11 @@ pub struct Config {
     pub host_alignment: usize,
     /// What `cuMemHostAlloc` and `cuMemHostRegister` can pin together.
     pub pinned_limit_bytes: u64,
-    /// Whether `cuMemHostGetDevicePointer` refuses memory without the DEVICEMAP flag, also where
-    /// unified addressing maps all of it.
-    pub mapped_flag_needed: bool,
     /// How many queries of its stream or event answer NOT_READY before a kernel or a copy is done.
     /// Nothing but a query or a synchronise lets a stream go on.
     pub kernel_polls: u32,
     /// How long a kernel or a copy takes at least, from when its stream comes to it.
     pub kernel_us: u64,
-    /// Whether a kernel that was asked about and is not done has written garbage to the beginning
-    /// of its output.
-    pub garbage_meanwhile: bool,
     /// The launch that never ends, counted from 1; 0 for none.
     pub hang_launch: u32,
     /// How long a synchronise blocks at most. A driver would block for ever; the fake then answers
@@ -65,8 +59,6 @@ pub struct Device {
     pub host_native_atomic_supported: bool,
     /// HOST_REGISTER_SUPPORTED; without, `cuMemHostRegister` answers NOT_SUPPORTED.
     pub host_register_supported: bool,
-    /// UNIFIED_ADDRESSING: pinned memory of any context is reached from this device's contexts.
-    pub unified_addressing: bool,
     /// The device's memory.
     pub memory_bytes: u64,
 }
@@ -132,10 +124,8 @@ impl Config {
             device_pointer_offset: 0x10_0000_0000,
             host_alignment: 16,
             pinned_limit_bytes: 256 << 20,
-            mapped_flag_needed: true,
             kernel_polls: 2,
             kernel_us: 0,
-            garbage_meanwhile: false,
             hang_launch: 0,
             wait_bound_us: 1_000_000,
             late_error: LateError { launch: 0, code: code::LAUNCH_FAILED, after_calls: 1 },
@@ -160,7 +150,6 @@ impl Device {
             can_use_host_pointer_for_registered_mem: false,
             host_native_atomic_supported: false,
             host_register_supported: true,
-            unified_addressing: true,
             memory_bytes: 1 << 30,
         }
     }

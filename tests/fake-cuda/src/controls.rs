@@ -28,12 +28,10 @@ pub fn library() -> PathBuf {
 pub struct Controls {
     configure: Configure,
     read: Read,
-    pass: Pass,
     _alone: MutexGuard<'static, ()>,
 }
 
 type Configure = unsafe extern "C" fn(Option<&Config>, usize) -> c_int;
-type Pass = extern "C" fn();
 type Read = unsafe extern "C" fn(Option<&mut Counters>, usize) -> c_int;
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -56,15 +54,13 @@ impl Controls {
         // SAFETY: a C string; the library's initialisers are none but the standard library's.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!handle.is_null(), "{} does not load", path.display());
-        let [configure, read, pass] =
-            [c"fake_cuda_configure", c"fake_cuda_counters", c"fake_cuda_let_time_pass"].map(|name| symbol(handle, name));
+        let [configure, read] = [c"fake_cuda_configure", c"fake_cuda_counters"].map(|name| symbol(handle, name));
         // SAFETY: the library was built from this source and never unloads, and these are the types
-        // of the three functions in `exports`.
+        // of the two functions in `exports`.
         let controls = unsafe {
             Self {
                 configure: mem::transmute::<*mut c_void, Configure>(configure),
                 read: mem::transmute::<*mut c_void, Read>(read),
-                pass: mem::transmute::<*mut c_void, Pass>(pass),
                 _alone: alone,
             }
         };
@@ -81,12 +77,6 @@ impl Controls {
         // SAFETY: the library's own function with a valid configuration; it compares the size.
         let answer = unsafe { (self.configure)(Some(config), size_of::<Config>()) };
         assert_eq!(answer, 0, "refused: {config:?}");
-    }
-
-    /// Lets everything queued happen without a query, as on a GPU that was done before somebody
-    /// asked; a kernel that never ends, or that lasts longer than until now, goes on.
-    pub fn let_time_pass(&self) {
-        (self.pass)();
     }
 
     /// What lives and what happened.

@@ -22,15 +22,15 @@ macro_rules! functions {
 }
 
 functions! {
-    cuInit cuDriverGetVersion cuGetErrorName cuGetErrorString
+    cuInit cuDriverGetVersion
     cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute cuDeviceTotalMem_v2
-    cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2 cuDevicePrimaryCtxReset_v2
+    cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2
     cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxSetCurrent cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxGetDevice cuCtxSynchronize
     cuMemHostAlloc cuMemFreeHost cuMemHostRegister_v2 cuMemHostUnregister cuMemHostGetDevicePointer_v2 cuMemHostGetFlags
     cuPointerGetAttribute cuPointerGetAttributes
-    cuMemAlloc_v2 cuMemFree_v2 cuMemGetInfo_v2 cuMemcpyAsync cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuMemsetD8_v2
+    cuMemAlloc_v2 cuMemFree_v2 cuMemGetInfo_v2 cuMemcpyAsync
     cuStreamCreate cuStreamDestroy_v2 cuStreamQuery cuStreamSynchronize
-    cuEventCreate cuEventRecord cuEventQuery cuEventSynchronize cuEventDestroy_v2
+    cuEventCreate cuEventRecord cuEventQuery cuEventDestroy_v2
     cuModuleLoadDataEx cuModuleUnload cuModuleGetFunction cuLaunchKernel
 }
 
@@ -67,8 +67,7 @@ pub struct Counters {
     /// Kernels that ended well.
     pub kernels_done: u64,
     /// Memory that was freed or unregistered, modules that were unloaded, and contexts that were
-    /// released or destroyed, while a kernel or a copy could still use them. A reset is how one
-    /// ends them, and does not count.
+    /// released or destroyed, while a kernel or a copy could still use them.
     pub freed_under_a_kernel: u64,
     /// Allocations, registrations, streams, events and modules that ended with their context, not
     /// by a call.

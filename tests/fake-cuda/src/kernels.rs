@@ -4,7 +4,6 @@
 use crate::{
     Launch,
     codes::code,
-    memory::overlap,
     ptx::{Entry, Grid, Progress, Window},
     state::{Answer, Handle, State},
 };
@@ -106,13 +105,6 @@ impl Kernel {
 
     pub(crate) fn operands(&self) -> &[Operand] {
         &self.operands
-    }
-
-    /// What it writes; `None` where it reads there as well, or may.
-    pub(crate) fn output(&self) -> Option<Operand> {
-        let (outputs, inputs): (Vec<_>, Vec<_>) = self.operands.iter().copied().partition(|operand| operand.written);
-        let output = outputs.first().copied().filter(|_| self.known)?;
-        inputs.iter().all(|input| !overlap(input.addr, input.len, output.addr, output.len)).then_some(output)
     }
 
     /// What it would fail with, now.

@@ -12,8 +12,6 @@ use std::{
     ptr,
 };
 
-/// Memory that can be used from every context.
-pub(crate) const PORTABLE: u32 = 1;
 /// Memory that has a device pointer.
 pub(crate) const DEVICEMAP: u32 = 2;
 

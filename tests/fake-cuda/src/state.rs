@@ -216,7 +216,7 @@ impl State {
     /// A context of `device`, with its NULL stream.
     pub(crate) fn new_context(&mut self, device: usize, primary: bool) -> Handle {
         let (handle, null) = (self.new_handle(), self.new_handle());
-        self.streams.insert(null, Stream::new(handle, true));
+        self.streams.insert(null, Stream::new(handle));
         self.contexts.insert(handle, Context::new(device, primary, null));
         handle
     }
@@ -225,7 +225,7 @@ impl State {
     pub(crate) fn revive(&mut self, handle: Handle) {
         let null = self.new_handle();
         if self.contexts.revive(handle, null) {
-            self.streams.insert(null, Stream::new(handle, true));
+            self.streams.insert(null, Stream::new(handle));
         }
     }
 

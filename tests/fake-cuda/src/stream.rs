@@ -5,7 +5,7 @@ use crate::{
     Function,
     codes::{Code, code},
     kernels::Kernel,
-    memory::{Found, Memory, overlap, read_host, write_host},
+    memory::{Found, Memory, overlap},
     state::{Answer, Handle, Needs, State, lock},
 };
 use std::{
@@ -14,14 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a kernel leaves in its output before it is done.
-const SCRIBBLED: [u8; 16] = [0xEE; 16];
-
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) context: Handle,
-    /// Whether it waits for the NULL stream and the NULL stream for it.
-    pub(crate) blocking: bool,
     /// Its handle is none any more; what was queued still happens.
     pub(crate) destroyed: bool,
     pub(crate) queue: VecDeque<Op>,
@@ -59,34 +54,12 @@ pub(crate) enum Work {
         src: u64,
         len: u64,
     },
-    /// From pinned host memory, read when it happens.
-    FromHost {
-        dst: u64,
-        src: usize,
-        len: usize,
-    },
-    /// From bytes that were taken when it was queued.
-    FromBytes {
-        dst: u64,
-        bytes: Vec<u8>,
-    },
-    ToHost {
-        dst: usize,
-        src: u64,
-        len: usize,
-        pinned: bool,
-    },
-    Fill {
-        dst: u64,
-        value: u8,
-        len: u64,
-    },
     Record,
 }
 
 impl Stream {
-    pub(crate) const fn new(context: Handle, blocking: bool) -> Self {
-        Self { context, blocking, destroyed: false, queue: VecDeque::new() }
+    pub(crate) const fn new(context: Handle) -> Self {
+        Self { context, destroyed: false, queue: VecDeque::new() }
     }
 }
 
@@ -95,21 +68,8 @@ impl Work {
     fn device_ranges(&self) -> Vec<(u64, u64)> {
         match self {
             Self::Kernel { kernel, .. } => kernel.operands().iter().map(|operand| (operand.addr, operand.len)).collect(),
-            Self::FromHost { dst, len, .. } => vec![(*dst, *len as u64)],
             Self::Within { dst, src, len } => vec![(*dst, *len), (*src, *len)],
-            Self::FromBytes { dst, bytes } => vec![(*dst, bytes.len() as u64)],
-            Self::ToHost { src, len, .. } => vec![(*src, *len as u64)],
-            Self::Fill { dst, len, .. } => vec![(*dst, *len)],
             Self::Record => Vec::new(),
-        }
-    }
-
-    /// The host addresses that it uses.
-    const fn host_range(&self) -> Option<(usize, usize)> {
-        match self {
-            Self::FromHost { src, len, .. } => Some((*src, *len)),
-            Self::ToHost { dst, len, .. } => Some((*dst, *len)),
-            _ => None,
         }
     }
 }
@@ -164,14 +124,9 @@ impl State {
     pub(crate) fn advance(&mut self, stream: Handle, until: u64, polled: bool) -> Answer<bool> {
         loop {
             let Some(own) = self.streams.get(&stream) else { return Ok(true) };
-            let (context, blocking) = (own.context, own.blocking);
-            let Some(seq) = own.queue.front().map(|op| op.seq).filter(|seq| *seq <= until) else { return Ok(true) };
-            if blocking {
-                for other in self.before(stream, context, seq) {
-                    if !self.advance(other, seq, polled)? {
-                        return Ok(false);
-                    }
-                }
+            let context = own.context;
+            if own.queue.front().is_none_or(|op| op.seq > until) {
+                return Ok(true);
             }
             let Some(op) = self.streams.get_mut(&stream).and_then(|own| own.queue.front_mut()) else { return Ok(true) };
             let started = *op.started.get_or_insert_with(Instant::now);
@@ -180,7 +135,6 @@ impl State {
                 op.polls_left -= 1;
             }
             if waits || op.hangs || started.elapsed() < op.lasts {
-                self.scribble(stream, context);
                 return Ok(false);
             }
             let Some(mut op) = self.streams.get_mut(&stream).and_then(|own| own.queue.pop_front()) else { return Ok(true) };
@@ -203,70 +157,21 @@ impl State {
         }
     }
 
-    /// What a kernel that is not done writes meanwhile.
-    fn scribble(&mut self, stream: Handle, context: Handle) {
-        let head = self.streams.get(&stream).and_then(|own| own.queue.front()).map(|op| &op.work);
-        if let Some(Work::Kernel { kernel, .. }) = head
-            && self.config.garbage_meanwhile
-            && let Some(output) = kernel.output()
-        {
-            let len = usize::try_from(output.len).unwrap_or(usize::MAX).min(SCRIBBLED.len());
-            // Out of its memory it fails when it is done.
-            let _ = self.write(context, output.addr, SCRIBBLED.get(..len).unwrap_or_default());
-        }
-    }
-
-    /// Everything queued happens, and nobody is told.
-    pub(crate) fn let_time_pass(&mut self) {
-        let streams: Vec<_> = self.streams.keys().copied().collect();
-        for stream in streams {
-            // An error stays in its context, for the next call there.
-            let _ = self.advance(stream, u64::MAX, false);
-        }
-    }
-
-    /// The streams whose earlier operations come before operation `seq` of a blocking stream: the
-    /// NULL stream's for every other, and every other's for the NULL stream.
-    fn before(&self, stream: Handle, context: Handle, seq: u64) -> Vec<Handle> {
-        let null = self.contexts.get(context).map(|context| context.null);
-        let earlier = |own: &Stream| own.queue.front().is_some_and(|op| op.seq < seq);
-        let others =
-            self.streams.iter().filter(|(handle, own)| own.context == context && own.blocking && **handle != stream && earlier(own));
-        others.map(|(handle, _)| *handle).filter(|handle| (Some(stream) == null) != (Some(*handle) == null)).collect()
-    }
-
     /// Whether it is done: a kernel that is to go on later is not.
     fn perform(&mut self, context: Handle, work: &mut Work) -> Answer<bool> {
         match work {
             Work::Kernel { kernel, .. } => return kernel.run(self, context),
-            Work::FromHost { dst, src, len } => {
-                self.memory.host_block(*src, *len).ok_or(code::ILLEGAL_ADDRESS)?;
-                self.write(context, *dst, &read_host(*src, *len))?;
-            }
             Work::Within { dst, src, len } => self.write(context, *dst, &self.read(context, *src, *len)?)?,
-            Work::FromBytes { dst, bytes } => self.write(context, *dst, bytes)?,
-            Work::ToHost { dst, src, len, pinned } => {
-                if *pinned {
-                    self.memory.host_block(*dst, *len).ok_or(code::ILLEGAL_ADDRESS)?;
-                }
-                write_host(*dst, &self.read(context, *src, *len as u64)?);
-            }
-            Work::Fill { dst, value, len } => self.fill(context, *dst, *value, *len)?,
             Work::Record => {}
         }
         Ok(true)
     }
 
-    /// Whether pinned memory of this context is reached from that one.
+    /// Whether pinned memory is reached from this context: unified addressing gives it every
+    /// context's.
     fn reaches(&self, context: Handle) -> impl Fn(&crate::memory::HostBlock) -> bool + use<> {
-        let unified = self.device_of(context).is_ok_and(|device| device.unified_addressing);
         let mapped = self.device_of(context).is_ok_and(|device| device.can_map_host_memory);
-        let flag_needed = self.config.mapped_flag_needed || !unified;
-        move |block| {
-            mapped
-                && (!flag_needed || block.flags & crate::memory::DEVICEMAP != 0)
-                && (unified || block.context == context || block.flags & crate::memory::PORTABLE != 0)
-        }
+        move |block| mapped && block.flags & crate::memory::DEVICEMAP != 0
     }
 
     /// The block that a device address is in, of those that this context reaches: its first
@@ -293,25 +198,10 @@ impl State {
         if bytes.is_empty() { Ok(()) } else { self.memory.write(addr, bytes, context, &reaches) }
     }
 
-    pub(crate) fn fill(&mut self, context: Handle, addr: u64, value: u8, len: u64) -> Answer {
-        if !self.check_range(context, addr, len) {
-            return Err(code::ILLEGAL_ADDRESS);
-        }
-        self.write(context, addr, &vec![value; usize::try_from(len).map_err(|_| code::ILLEGAL_ADDRESS)?])
-    }
-
-    /// Whether something queued uses the device addresses, or the host addresses where there are
-    /// any. It is counted.
-    pub(crate) fn frees_under_a_kernel(&mut self, device: (u64, u64), host: Option<(usize, usize)>) -> bool {
+    /// Whether something queued uses these device addresses. It is counted.
+    pub(crate) fn frees_under_a_kernel(&mut self, addr: u64, len: u64) -> bool {
         let ops = self.streams.values().flat_map(|stream| &stream.queue);
-        let used = ops.map(|op| &op.work).any(|work| {
-            let by_device = work.device_ranges().iter().any(|(addr, len)| overlap(*addr, *len, device.0, device.1));
-            let by_host = work
-                .host_range()
-                .zip(host)
-                .is_some_and(|((addr, len), (base, block_len))| overlap(addr as u64, len as u64, base as u64, block_len as u64));
-            by_device || by_host
-        });
+        let used = ops.flat_map(|op| op.work.device_ranges()).any(|(of, of_len)| overlap(of, of_len, addr, len));
         self.counters.freed_under_a_kernel += u64::from(used);
         used
     }

@@ -44,19 +44,6 @@ extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Code {
     })
 }
 
-/// `CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)`: ends what is in the context, not that it is
-/// retained; it is usable when it is retained again.
-#[unsafe(no_mangle)]
-extern "C" fn cuDevicePrimaryCtxReset_v2(device: c_int) -> Code {
-    call(Function::cuDevicePrimaryCtxReset_v2, Needs::Init, |state, _| {
-        let (index, _) = state.device(device)?;
-        if let Some(handle) = state.contexts.primary(index).map(|(handle, _)| handle) {
-            state.end(handle);
-        }
-        Ok(())
-    })
-}
-
 /// `CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)`
 #[unsafe(no_mangle)]
 extern "C" fn cuCtxCreate_v2(context: Out<'_, Handle>, flags: u32, device: c_int) -> Code {

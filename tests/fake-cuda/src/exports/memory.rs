@@ -4,9 +4,9 @@ use super::{Out, put};
 use crate::{
     Function,
     codes::{Code, code},
-    memory::{DEVICEMAP, Found, HostBlock, read_host},
+    memory::{DEVICEMAP, Found},
     state::{Answer, Handle, Needs, State, call},
-    stream::{Work, step, wait},
+    stream::Work,
 };
 use std::{
     ffi::{c_int, c_void},
@@ -37,18 +37,11 @@ extern "C" fn cuMemHostAlloc(block: Out<'_, *mut c_void>, len: usize, flags: u32
     })
 }
 
-/// Whether the current context can free it: its own, or one that unified addressing or a flag gives
-/// it.
-fn own(state: &State, current: Handle, block: &HostBlock) -> bool {
-    let unified = state.device_of(current).is_ok_and(|device| device.unified_addressing);
-    unified || block.context == current || block.flags & crate::memory::PORTABLE != 0
-}
-
 /// The allocation or registration at `p` ends.
-fn release(state: &mut State, current: Handle, p: *mut c_void, registered: bool, none: Code) -> Answer {
-    let block = state.memory.host_at(p.addr(), registered).filter(|block| own(state, current, block)).ok_or(none)?;
-    let (base, len, device_base) = (block.base, block.len, block.device_base);
-    let used = state.frees_under_a_kernel((device_base, len as u64), Some((base, len)));
+fn release(state: &mut State, p: *mut c_void, registered: bool, none: Code) -> Answer {
+    let block = state.memory.host_at(p.addr(), registered).ok_or(none)?;
+    let (base, len, device_base) = (block.base, block.len as u64, block.device_base);
+    let used = state.frees_under_a_kernel(device_base, len);
     let intact = state.memory.release(base, used);
     state.counters.overruns += u64::from(!intact);
     Ok(())
@@ -57,7 +50,7 @@ fn release(state: &mut State, current: Handle, p: *mut c_void, registered: bool,
 /// `CUresult cuMemFreeHost(void *p)`
 #[unsafe(no_mangle)]
 extern "C" fn cuMemFreeHost(p: *mut c_void) -> Code {
-    call(Function::cuMemFreeHost, Needs::Context, |state, current| release(state, current, p, false, code::INVALID_VALUE))
+    call(Function::cuMemFreeHost, Needs::Context, |state, _| release(state, p, false, code::INVALID_VALUE))
 }
 
 /// `CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)`
@@ -80,7 +73,7 @@ extern "C" fn cuMemHostRegister_v2(p: *mut c_void, len: usize, flags: u32) -> Co
 /// `CUresult cuMemHostUnregister(void *p)`
 #[unsafe(no_mangle)]
 extern "C" fn cuMemHostUnregister(p: *mut c_void) -> Code {
-    call(Function::cuMemHostUnregister, Needs::Context, |state, current| release(state, current, p, true, code::HOST_MEMORY_NOT_REGISTERED))
+    call(Function::cuMemHostUnregister, Needs::Context, |state, _| release(state, p, true, code::HOST_MEMORY_NOT_REGISTERED))
 }
 
 /// `CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)`
@@ -165,11 +158,6 @@ unsafe fn write(data: *mut c_void, value: &Attribute) -> Answer {
     Ok(())
 }
 
-fn unified(state: &State) -> Answer {
-    let devices = state.config.devices.iter().take(state.config.device_count as usize);
-    if devices.into_iter().any(|device| device.unified_addressing) { Ok(()) } else { Err(code::INVALID_VALUE) }
-}
-
 /// `CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)`
 ///
 /// # Safety
@@ -178,7 +166,6 @@ fn unified(state: &State) -> Answer {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, which: u32, addr: u64) -> Code {
     call(Function::cuPointerGetAttribute, Needs::Init, |state, _| {
-        unified(state)?;
         let value = attribute(state, which, addr).ok_or(code::INVALID_VALUE)??;
         // SAFETY: the caller's promise.
         unsafe { write(data, &value) }
@@ -195,7 +182,6 @@ unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, which: u32, addr: 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuPointerGetAttributes(count: u32, which: *const u32, data: *const *mut c_void, addr: u64) -> Code {
     call(Function::cuPointerGetAttributes, Needs::Init, |state, _| {
-        unified(state)?;
         if count == 0 || which.is_null() || data.is_null() {
             return Err(code::INVALID_VALUE);
         }
@@ -243,7 +229,7 @@ extern "C" fn cuMemFree_v2(addr: u64) -> Code {
     call(Function::cuMemFree_v2, Needs::Context, |state, current| {
         let block = state.memory.device_at(addr).filter(|block| block.context == current).ok_or(code::INVALID_VALUE)?;
         let len = block.bytes.len() as u64;
-        state.frees_under_a_kernel((addr, len), None);
+        state.frees_under_a_kernel(addr, len);
         state.memory.release_device(addr);
         Ok(())
     })
@@ -272,72 +258,6 @@ extern "C" fn cuMemcpyAsync(dst: u64, src: u64, len: usize, stream: Handle) -> C
         }
         if len == 0 { Ok(()) } else { state.push(stream, Work::Within { dst, src, len: len as u64 }).map(|_| ()) }
     })
-}
-
-/// `CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount,
-/// CUstream hStream)`: pinned memory is read when the stream comes to it, other memory now.
-///
-/// # Safety
-///
-/// `src` has `len` bytes, until the copy is done where it is pinned.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuMemcpyHtoDAsync_v2(dst: u64, src: *const c_void, len: usize, stream: Handle) -> Code {
-    call(Function::cuMemcpyHtoDAsync_v2, Needs::Context, |state, current| {
-        let stream = state.stream(stream, current)?;
-        if len == 0 {
-            return Ok(());
-        }
-        if src.is_null() || !state.check_range(current, dst, len as u64) {
-            return Err(code::INVALID_VALUE);
-        }
-        let src = src.expose_provenance();
-        let pinned = state.memory.host_block(src, len).is_some();
-        let work = if pinned { Work::FromHost { dst, src, len } } else { Work::FromBytes { dst, bytes: read_host(src, len) } };
-        state.push(stream, work).map(|_| ())
-    })
-}
-
-/// `CUresult cuMemcpyDtoHAsync_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream
-/// hStream)`: returns only when it is done where the memory is not pinned.
-///
-/// # Safety
-///
-/// `dst` has room for `len` bytes, until the copy is done.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn cuMemcpyDtoHAsync_v2(dst: *mut c_void, src: u64, len: usize, stream: Handle) -> Code {
-    let begin = |state: &mut State, current| {
-        let stream = state.stream(stream, current)?;
-        if len == 0 {
-            return Ok((current, stream, 0));
-        }
-        if dst.is_null() || !state.check_range(current, src, len as u64) {
-            return Err(code::INVALID_VALUE);
-        }
-        let dst = dst.expose_provenance();
-        let pinned = state.memory.host_block(dst, len).is_some();
-        let seq = state.push(stream, Work::ToHost { dst, src, len, pinned })?;
-        Ok((current, stream, if pinned { 0 } else { seq }))
-    };
-    wait(Function::cuMemcpyDtoHAsync_v2, begin, step)
-}
-
-/// `CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)`: in the NULL stream;
-/// returns before it is done where the memory is the device's.
-#[unsafe(no_mangle)]
-extern "C" fn cuMemsetD8_v2(dst: u64, value: u8, len: usize) -> Code {
-    let begin = |state: &mut State, current| {
-        let stream = state.stream(0, current)?;
-        if len == 0 {
-            return Ok((current, stream, 0));
-        }
-        if !state.check_range(current, dst, len as u64) {
-            return Err(code::INVALID_VALUE);
-        }
-        let seq = state.push(stream, Work::Fill { dst, value, len: len as u64 })?;
-        let host = matches!(state.memory.find_any(dst), Some(Found::Host(_)));
-        Ok((current, stream, if host { seq } else { 0 }))
-    };
-    wait(Function::cuMemsetD8_v2, begin, step)
 }
 
 const _: () = assert!(size_of::<c_int>() == size_of::<Code>());

@@ -10,14 +10,10 @@ mod stream;
 
 use crate::{
     Config, Counters,
-    codes::{Code, code, describe},
+    codes::{Code, code},
     state::{Answer, Needs, call, lock},
 };
-use std::{
-    ffi::{c_char, c_int},
-    mem::MaybeUninit,
-    ptr,
-};
+use std::{ffi::c_int, mem::MaybeUninit};
 
 /// A pointer to room for a `T`, or NULL.
 type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
@@ -44,13 +40,6 @@ extern "C" fn fake_cuda_counters(counters: Option<&mut Counters>, bytes: usize) 
     code::SUCCESS
 }
 
-/// Everything queued happens without a query: a GPU that was done before somebody asked. What lasts
-/// longer than until now, or for ever, goes on.
-#[unsafe(no_mangle)]
-extern "C" fn fake_cuda_let_time_pass() {
-    lock().let_time_pass();
-}
-
 /// `CUresult cuInit(unsigned int Flags)`
 #[unsafe(no_mangle)]
 extern "C" fn cuInit(flags: u32) -> Code {
@@ -70,24 +59,4 @@ extern "C" fn cuInit(flags: u32) -> Code {
 #[unsafe(no_mangle)]
 extern "C" fn cuDriverGetVersion(version: Out<'_, c_int>) -> Code {
     call(crate::Function::cuDriverGetVersion, Needs::Nothing, |state, _| put(version, state.config.driver_version))
-}
-
-/// `CUresult cuGetErrorName(CUresult error, const char **pStr)`
-#[unsafe(no_mangle)]
-extern "C" fn cuGetErrorName(error: Code, name: Out<'_, *const c_char>) -> Code {
-    call(crate::Function::cuGetErrorName, Needs::Nothing, |_, _| {
-        let known = describe(error);
-        put(name, known.map_or(ptr::null(), |(name, _)| name.as_ptr()))?;
-        known.map(|_| ()).ok_or(code::INVALID_VALUE)
-    })
-}
-
-/// `CUresult cuGetErrorString(CUresult error, const char **pStr)`
-#[unsafe(no_mangle)]
-extern "C" fn cuGetErrorString(error: Code, text: Out<'_, *const c_char>) -> Code {
-    call(crate::Function::cuGetErrorString, Needs::Nothing, |_, _| {
-        let known = describe(error);
-        put(text, known.map_or(ptr::null(), |(_, text)| text.as_ptr()))?;
-        known.map(|_| ()).ok_or(code::INVALID_VALUE)
-    })
 }

@@ -4,7 +4,7 @@ use super::{Out, put};
 use crate::{
     Function,
     codes::{Code, code},
-    state::{Answer, Handle, Needs, State, call},
+    state::{Handle, Needs, State, call},
     stream::{Event, Stream, Work, step, wait},
 };
 
@@ -20,7 +20,7 @@ extern "C" fn cuStreamCreate(stream: Out<'_, Handle>, flags: u32) -> Code {
     call(Function::cuStreamCreate, Needs::Context, |state, current| {
         let stream = stream.filter(|_| flags & !STREAM_NON_BLOCKING == 0).ok_or(code::INVALID_VALUE)?;
         let handle = state.new_handle();
-        state.streams.insert(handle, Stream::new(current, flags & STREAM_NON_BLOCKING == 0));
+        state.streams.insert(handle, Stream::new(current));
         put(Some(stream), handle)
     })
 }
@@ -79,35 +79,17 @@ extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
     })
 }
 
-/// The event's context, the stream of its record, and the record; `None` when it was never
-/// recorded.
-fn recorded(state: &State, event: Handle) -> Answer<Option<(Handle, Handle, u64)>> {
-    let own = state.events.get(&event).ok_or(code::INVALID_HANDLE)?;
-    Ok(own.recorded.map(|(stream, seq)| (own.context, stream, seq)))
-}
-
-/// One more step to an event's record.
-fn reach(state: &mut State, recorded: Option<(Handle, Handle, u64)>, polled: bool) -> Answer<bool> {
-    let Some((context, stream, seq)) = recorded else { return Ok(true) };
-    if let Some(code) = state.contexts.alive(context)?.error {
-        return Err(code);
-    }
-    state.advance(stream, seq, polled)
-}
-
 /// `CUresult cuEventQuery(CUevent hEvent)`
 #[unsafe(no_mangle)]
 extern "C" fn cuEventQuery(event: Handle) -> Code {
     call(Function::cuEventQuery, Needs::Context, |state, _| {
-        let recorded = recorded(state, event)?;
-        if reach(state, recorded, true)? { Ok(()) } else { Err(code::NOT_READY) }
+        let own = state.events.get(&event).ok_or(code::INVALID_HANDLE)?;
+        let Some((context, (stream, seq))) = own.recorded.map(|recorded| (own.context, recorded)) else { return Ok(()) };
+        if let Some(code) = state.contexts.alive(context)?.error {
+            return Err(code);
+        }
+        if state.advance(stream, seq, true)? { Ok(()) } else { Err(code::NOT_READY) }
     })
-}
-
-/// `CUresult cuEventSynchronize(CUevent hEvent)`
-#[unsafe(no_mangle)]
-extern "C" fn cuEventSynchronize(event: Handle) -> Code {
-    wait(Function::cuEventSynchronize, |state, _| recorded(state, event), |state, recorded| reach(state, *recorded, false))
 }
 
 /// `CUresult cuEventDestroy_v2(CUevent hEvent)`: also before its record is reached.

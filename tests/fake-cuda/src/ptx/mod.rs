@@ -1,7 +1,7 @@
 //! PTX, as far as `examples/gemm8/kernels/gemm8.ptx` and kernels like it use it: integers, global
 //! memory, branches. What a kernel does is what its text says, thread by thread, one after the
-//! other; an instruction that is not here, or that ptxas does not take with such types, is refused
-//! when the module is loaded.
+//! other; an instruction that is not here is refused when the module is loaded. Whether a GPU takes
+//! the text is another question, which `examples/gemm8/kernels/ptx --assemble` asks ptxas.
 //!
 //! A launch can be run in slices, and goes on where the last one ended. A slice works on copies of
 //! the memory: it sees what was there when it began, and what it wrote is put back at its end, from
@@ -83,8 +83,6 @@ enum Compute {
     Max,
     And,
     Or,
-    Xor,
-    Not,
     ShiftLeft,
     ShiftRight,
     /// A field of bits: value, position, length.

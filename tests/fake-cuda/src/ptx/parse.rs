@@ -1,8 +1,8 @@
 //! From a text to its kernels, or to what the compiler says about it.
 
-use super::{Entry, Op, Step, instruction::Fits, types::ty};
+use super::{Entry, Op, Step, types::ty};
 use crate::codes::code;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What the compiler says, and the code that the driver answers.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,8 +19,6 @@ pub(super) type Parsed<T = ()> = Result<T, Refused>;
 pub(super) struct Text<'t> {
     tokens: Vec<(usize, &'t str)>,
     pub(super) at: usize,
-    /// The one that is read, as the compiler calls it: `add`, `mul.wide`.
-    pub(super) instruction: &'t str,
 }
 
 /// Of one kernel; what compilers make has hundreds.
@@ -40,12 +38,6 @@ pub(super) struct Names<'t> {
     pub(super) branches: Vec<(usize, &'t str, usize)>,
 }
 
-impl Names<'_> {
-    fn has_param(&self, name: &str) -> bool {
-        self.params.iter().any(|(known, _)| *known == name)
-    }
-}
-
 /// The visible kernels of a text, for a GPU and a driver: 87 is compute capability 8.7, 12040 CUDA
 /// 12.4.
 ///
@@ -53,9 +45,9 @@ impl Names<'_> {
 /// What ptxas says, of a text that is no PTX, that is too new, or that has what this module has
 /// not.
 pub fn parse(text: &str, compute_capability: u32, driver_version: i32) -> Parsed<Vec<Entry>> {
-    let mut text = Text { tokens: tokens(text), at: 0, instruction: "" };
+    let mut text = Text { tokens: tokens(text), at: 0 };
     text.header(compute_capability, driver_version)?;
-    let (mut entries, mut names) = (Vec::new(), BTreeSet::new());
+    let mut entries = Vec::new();
     while let Some(first) = text.next() {
         let visible = first == ".visible";
         if visible {
@@ -64,9 +56,6 @@ pub fn parse(text: &str, compute_capability: u32, driver_version: i32) -> Parsed
             return Err(text.syntax(first));
         }
         let name = text.word()?;
-        if !names.insert(name) {
-            return Err(text.twice("function", name));
-        }
         let entry = text.entry(name)?;
         if visible {
             entries.push(entry);
@@ -130,10 +119,6 @@ impl<'t> Text<'t> {
         refused(self.line(), "error", what)
     }
 
-    fn twice(&self, what: &str, name: &str) -> Refused {
-        self.error(&format!("Duplicate definition of {what} '{name}'"))
-    }
-
     pub(super) fn word(&mut self) -> Parsed<&'t str> {
         self.next().ok_or_else(|| self.syntax(""))
     }
@@ -192,11 +177,7 @@ impl<'t> Text<'t> {
             self.expect(".param")?;
             let ty = self.word()?;
             let bits = width(ty).filter(|bits| *bits >= 8).ok_or_else(|| self.syntax(ty))?;
-            let param = self.word()?;
-            if names.has_param(param) {
-                return Err(self.twice("variable", param));
-            }
-            names.params.push((param, bits as usize / 8));
+            names.params.push((self.word()?, bits as usize / 8));
         }
         self.expect("{")?;
         let mut code = Vec::new();
@@ -227,25 +208,17 @@ impl<'t> Text<'t> {
                 return Err(self.error(&format!("{all} registers: there is room for {REGISTERS_MAX}")));
             }
             self.expect(">")?;
-            if names.registers.insert(group, (bits, count, names.count)).is_some() {
-                return Err(self.twice("variable", group));
-            }
+            names.registers.insert(group, (bits, count, names.count));
             names.count = all;
             return self.expect(";");
         }
         if self.take(":") {
-            if first.starts_with(|c: char| !c.is_ascii_alphabetic() && !"_$%".contains(c)) {
-                return Err(self.syntax(first));
-            }
             let known = names.labels.insert(first, code.len()).is_some();
-            return if known || names.has_param(first) { Err(self.twice("label", first)) } else { Ok(()) };
+            return if known { Err(self.error(&format!("Duplicate definition of label '{first}'"))) } else { Ok(()) };
         }
         let (guard, mnemonic) = if first == "@" {
             let wanted = !self.take("!");
-            let predicate = self.register(names, Fits::AtLeast(1))?;
-            if predicate.bits != 1 {
-                return Err(self.error("Predicate expression expected"));
-            }
+            let predicate = self.register(names)?;
             (Some((predicate.index, wanted)), self.word()?)
         } else {
             (None, first)

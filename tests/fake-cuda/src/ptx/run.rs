@@ -241,8 +241,6 @@ impl Compute {
             Self::Max => a.max(b),
             Self::And => a & b,
             Self::Or => a | b,
-            Self::Xor => a ^ b,
-            Self::Not => !a,
             // Amounts are clamped to the width, unlike a CPU's.
             Self::ShiftLeft => a << b.min(bits),
             Self::ShiftRight => a >> b.min(bits),

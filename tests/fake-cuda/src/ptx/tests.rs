@@ -6,9 +6,7 @@
     reason = "a test that panics has failed, which is its purpose; negative numbers as their bits"
 )]
 
-mod refused;
-
-use super::{Grid, Window, parse};
+use super::{Grid, Refused, Window, parse};
 use crate::codes::code;
 
 const HEADER: &str = ".version 6.0\n.target sm_53\n.address_size 64\n";
@@ -32,106 +30,65 @@ fn run(body: &str, [a, b]: [u64; 2], grid: Grid) -> Result<Vec<u8>, i32> {
     Ok(windows[0].bytes().to_vec())
 }
 
-/// What is in `%rd3` after `body`; what is in `%r3` is there in its lower half after `mov.u64 %rd3,
-/// 0`.
-fn wide(body: &str, values: [u64; 2]) -> u64 {
-    let bytes = run(&format!("{body} st.global.u64 [%rd0], %rd3;"), values, ONE).unwrap();
-    u64::from_le_bytes(bytes[..8].try_into().unwrap())
+const MINUS: u64 = u64::MAX;
+
+/// Each instruction where its operands' types, or a register's end, make a difference: what is in
+/// `%rd3` after it, which was 0, with the low half of what is in `%r3` where that is the result.
+#[test]
+fn instructions_do_what_the_manual_says() {
+    let cases: [(&str, [u64; 2], u64); 37] = [
+        ("add.s32 %r3, %r1, %r2", [u64::from(u32::MAX), 3], 2),
+        ("sub.s32 %r3, %r1, %r2", [2, 3], 0xFFFF_FFFF),
+        ("mul.lo.s32 %r3, %r1, %r2", [0x8000_0001, 6], 6),
+        ("mad.lo.s32 %r3, %r1, %r2, -7", [MINUS, 5], 0xFFFF_FFF4),
+        ("mul.lo.s64 %rd3, %rd1, %rd2", [MINUS, MINUS], 1),
+        ("mul.wide.u32 %rd3, %r1, %r2", [0xFFFF_FFFF, 0xFFFF_FFFF], 0xFFFF_FFFE_0000_0001),
+        ("mul.wide.s32 %rd3, %r1, %r2", [0xFFFF_FFFF, 0xFFFF_FFFF], 1),
+        ("div.u64 %rd3, %rd1, %rd2", [MINUS, 2], MINUS >> 1),
+        ("div.s64 %rd3, %rd1, %rd2", [MINUS - 4, 2], MINUS - 1),
+        ("rem.u32 %r3, %r1, %r2", [MINUS, 16], 15),
+        ("rem.s32 %r3, %r1, %r2", [MINUS - 4, 3], 0xFFFF_FFFE),
+        // Amounts of a shift are clamped to the width.
+        ("shl.b64 %rd3, %rd1, %r2", [MINUS, 1], MINUS - 1),
+        ("shl.b64 %rd3, %rd1, %r2", [MINUS, 64], 0),
+        ("shl.b32 %r3, %r1, %r2", [1, 32], 0),
+        ("shr.u64 %rd3, %rd1, %r2", [MINUS, 1], MINUS >> 1),
+        ("shr.u64 %rd3, %rd1, %r2", [MINUS, 64], 0),
+        ("shr.s64 %rd3, %rd1, %r2", [MINUS, 64], MINUS),
+        ("shr.s32 %r3, %r1, %r2", [0x8000_0000, 4_000_000_000], 0xFFFF_FFFF),
+        // A field ends with the register; its position and length are bytes.
+        ("bfe.u32 %r3, %r1, 8, 5", [0xFFFF_F5FF, 0], 0x15),
+        ("bfe.u32 %r3, %r1, 28, 8", [MINUS, 0], 15),
+        ("bfe.u32 %r3, %r1, 0, 0", [MINUS, 0], 0),
+        ("bfe.u32 %r3, %r1, 0, 255", [MINUS, 0], 0xFFFF_FFFF),
+        ("bfe.u32 %r3, %r1, %r2, 4", [0xAB, 0x104], 0xA),
+        ("and.b64 %rd3, %rd1, -4294967296", [MINUS, 0], 0xFFFF_FFFF_0000_0000),
+        ("or.b32 %r3, %r1, %r2", [0b1100, 0b1010], 0b1110),
+        ("min.s64 %rd3, %rd1, -128", [5, 0], -128_i64 as u64),
+        ("max.u64 %rd3, %rd1, -128", [5, 0], -128_i64 as u64),
+        ("cvt.s32.s8 %r3, %r1", [0x1FF, 0], 0xFFFF_FFFF),
+        ("cvt.u32.u8 %r3, %r1", [0x1FF, 0], 0xFF),
+        ("cvt.s64.s32 %rd3, %r1", [0x8000_0000, 0], 0xFFFF_FFFF_8000_0000),
+        ("cvt.u64.u32 %rd3, %r1", [0x8000_0000, 0], 0x8000_0000),
+        ("cvt.s8.s32 %r3, %r1", [0x180, 0], 0xFFFF_FF80),
+        ("setp.lt.u32 %p1, %r1, %r2; selp.b32 %r3, 1, 0, %p1", [MINUS, 1], 0),
+        ("setp.lt.s32 %p1, %r1, %r2; selp.b32 %r3, 1, 0, %p1", [MINUS, 1], 1),
+        ("setp.ge.s32 %p1, %r1, %r2; selp.b32 %r3, 1, 0, %p1", [7, 7], 1),
+        ("setp.gt.s32 %p1, %r1, %r2; selp.b32 %r3, 1, 0, %p1", [7, 7], 0),
+        ("setp.ne.s32 %p1, %r1, 1; setp.le.s32 %p2, %r2, 1; and.pred %p0, %p1, %p2; selp.b32 %r3, 1, 0, %p0", [1, 1], 0),
+    ];
+    for (body, values, expected) in cases {
+        let result = if body.contains("%r3") { "cvt.u64.u32 %rd3, %r3;" } else { "" };
+        let bytes = run(&format!("{body}; {result} st.global.u64 [%rd0], %rd3;"), values, ONE).unwrap();
+        assert_eq!(u64::from_le_bytes(bytes[..8].try_into().unwrap()), expected, "{body} of {values:?}");
+    }
+    // Not specified, so nothing may rely on it.
+    assert_eq!(run("div.u32 %r3, %r1, %r2;", [1, 0], ONE), Err(code::LAUNCH_FAILED));
 }
 
 fn narrow(body: &str, values: [u64; 2]) -> u32 {
     let bytes = run(&format!("{body} st.global.u32 [%rd0], %r3;"), values, ONE).unwrap();
     u32::from_le_bytes(bytes[..4].try_into().unwrap())
-}
-
-const MINUS: u64 = u64::MAX;
-
-#[test]
-fn arithmetic_wraps() {
-    assert_eq!(narrow("add.s32 %r3, %r1, %r2;", [u64::from(u32::MAX), 3]), 2);
-    assert_eq!(narrow("sub.s32 %r3, %r1, %r2;", [2, 3]), u32::MAX);
-    assert_eq!(narrow("mul.lo.s32 %r3, %r1, %r2;", [0x8000_0001, 6]), 6);
-    assert_eq!(narrow("mad.lo.s32 %r3, %r1, %r2, -7;", [MINUS, 5]), -12_i32 as u32);
-    assert_eq!(wide("mul.lo.s64 %rd3, %rd1, %rd2;", [MINUS, MINUS]), 1);
-    assert_eq!(wide("add.u64 %rd3, %rd1, %rd2;", [MINUS, 2]), 1);
-}
-
-#[test]
-fn wide_products_have_all_bits() {
-    assert_eq!(wide("mul.wide.u32 %rd3, %r1, %r2;", [0xFFFF_FFFF, 0xFFFF_FFFF]), 0xFFFF_FFFE_0000_0001);
-    assert_eq!(wide("mul.wide.s32 %rd3, %r1, %r2;", [0xFFFF_FFFF, 0xFFFF_FFFF]), 1);
-    assert_eq!(wide("mad.wide.s32 %rd3, %r1, %r2, %rd1;", [0xFFFF_FFFF, 2]), 0xFFFF_FFFD);
-}
-
-#[test]
-fn division_has_its_type() {
-    assert_eq!([wide("div.u64 %rd3, %rd1, %rd2;", [MINUS, 2]), wide("div.s64 %rd3, %rd1, %rd2;", [MINUS - 4, 2])], [MINUS >> 1, MINUS - 1]);
-    assert_eq!([narrow("rem.u32 %r3, %r1, %r2;", [MINUS, 16]), narrow("rem.s32 %r3, %r1, %r2;", [MINUS - 4, 3])], [15, -2_i32 as u32]);
-    // Not specified, so nothing may rely on it.
-    assert_eq!(run("div.u32 %r3, %r1, %r2;", [1, 0], ONE), Err(code::LAUNCH_FAILED));
-}
-
-#[test]
-fn shifts_are_clamped_to_the_width() {
-    for (amount, left, right, arithmetic) in
-        [(1, MINUS - 1, MINUS >> 1, MINUS), (64, 0, 0, MINUS), (0x1_0000_0001, MINUS - 1, MINUS >> 1, MINUS)]
-    {
-        assert_eq!(wide("shl.b64 %rd3, %rd1, %r2;", [MINUS, amount]), left);
-        assert_eq!(wide("shr.u64 %rd3, %rd1, %r2;", [MINUS, amount]), right);
-        assert_eq!(wide("shr.s64 %rd3, %rd1, %r2;", [MINUS, amount]), arithmetic);
-    }
-    assert_eq!(narrow("shl.b32 %r3, %r1, %r2;", [1, 32]), 0);
-    assert_eq!(narrow("shr.s32 %r3, %r1, %r2;", [0x8000_0000, 4_000_000_000]), u32::MAX);
-}
-
-#[test]
-fn fields_end_with_the_register() {
-    assert_eq!(narrow("bfe.u32 %r3, %r1, 8, 5;", [0xFFFF_F5FF, 0]), 0x15);
-    assert_eq!([narrow("bfe.u32 %r3, %r1, 28, 8;", [MINUS, 0]), narrow("bfe.u32 %r3, %r1, 0, 0;", [MINUS, 0])], [15, 0]);
-    assert_eq!([narrow("bfe.u32 %r3, %r1, 40, 8;", [MINUS, 0]), narrow("bfe.u32 %r3, %r1, 0, 255;", [MINUS, 0])], [0, u32::MAX]);
-    // Position and length are bytes.
-    assert_eq!(narrow("bfe.u32 %r3, %r1, %r2, 4;", [0xAB, 0x104]), 0xA);
-}
-
-#[test]
-fn bits_and_bounds() {
-    let values = [0b1100, 0b1010];
-    let all = ["and.b32", "or.b32", "xor.b32"].map(|name| narrow(&format!("{name} %r3, %r1, %r2;"), values));
-    assert_eq!(all, [0b1000, 0b1110, 0b0110]);
-    assert_eq!(narrow("not.b32 %r3, %r1;", [0, 0]), u32::MAX);
-    assert_eq!(wide("and.b64 %rd3, %rd1, -4294967296;", [MINUS, 0]), 0xFFFF_FFFF_0000_0000);
-    assert_eq!(
-        ["min.s64", "max.s64", "min.u64", "max.u64"].map(|name| wide(&format!("{name} %rd3, %rd1, -128;"), [5, 0])),
-        [-128_i64 as u64, 5, 5, -128_i64 as u64]
-    );
-}
-
-#[test]
-fn conversions_cut_and_extend() {
-    assert_eq!(narrow("cvt.s32.s8 %r3, %r1;", [0x1FF, 0]), u32::MAX);
-    assert_eq!(narrow("cvt.u32.u8 %r3, %r1;", [0x1FF, 0]), 0xFF);
-    assert_eq!(
-        [wide("cvt.s64.s32 %rd3, %r1;", [0x8000_0000, 0]), wide("cvt.u64.u32 %rd3, %r1;", [0x8000_0000, 0])],
-        [0xFFFF_FFFF_8000_0000, 0x8000_0000]
-    );
-    // Into a wider register, with its sign.
-    assert_eq!(narrow("cvt.s8.s32 %r3, %r1;", [0x180, 0]), -128_i32 as u32);
-    // What a thread knows of itself has 32 bits.
-    let last = Grid { threads: [300, 1, 1], ..ONE };
-    let bytes = run("cvt.u32.u8 %r3, %tid.x; mov.u16 %rs1, %tid.x; st.global.u32 [%rd0], %r3; st.global.u16 [%rd0+4], %rs1;", [0, 0], last);
-    assert_eq!(bytes.unwrap()[..6], [43, 0, 0, 0, 43, 1]);
-    assert_eq!(narrow("cvt.u16.u32 %rs1, %r1; cvt.u32.u16 %r3, %rs1;", [0x12345, 0]), 0x2345);
-}
-
-#[test]
-fn comparisons_have_their_type() {
-    let holds = |name: &str, values| narrow(&format!("setp.{name} %p1, %r1, %r2; selp.b32 %r3, 1, 0, %p1;"), values);
-    let of = |kind: &str, values| ["eq", "ne", "lt", "le", "gt", "ge"].map(|how| holds(&format!("{how}.{kind}"), values));
-    assert_eq!(of("u32", [MINUS, 1]), [0, 1, 0, 0, 1, 1]);
-    assert_eq!(of("s32", [MINUS, 1]), [0, 1, 1, 1, 0, 0]);
-    assert_eq!(of("s32", [7, 7]), [1, 0, 0, 1, 0, 1]);
-    let both = "setp.eq.s32 %p1, %r1, 1; setp.eq.s32 %p2, %r2, 1; and.pred %p0, %p1, %p2; not.pred %p1, %p0; selp.b32 %r3, 1, 0, %p1;";
-    assert_eq!([narrow(both, [1, 1]), narrow(both, [1, 0])], [0, 1]);
 }
 
 #[test]
@@ -148,7 +105,7 @@ fn memory_is_little_endian_and_only_what_is_allowed() {
     assert_eq!(bytes[..8], [0xEE, 0xEE, 0xEE, 1, 0xEE, 0xEE, 0xEE, 0xEE]);
     assert_eq!(bytes[16..32], [1, 1, 1, 0xFF, 1, 0, 0, 0, 7, 0, 0, 0, 2, 0, 0, 0]);
     let signed = "st.global.u64 [%rd0], %rd1; ld.global.s8 %r3, [%rd0+1];";
-    assert_eq!(narrow(signed, [0x8000, 0]), -128_i32 as u32);
+    assert_eq!(narrow(signed, [0x8000, 0]), 0xFFFF_FF80);
     let pair = "st.global.u64 [%rd0+8], %rd1; ld.global.nc.v2.u32 {%r1, %r3}, [%rd0+8]; add.u32 %r3, %r3, %r1;";
     assert_eq!(narrow(pair, [0x5_0000_0003, 0]), 8);
     for (body, expected) in [
@@ -236,5 +193,41 @@ fn every_thread_runs_once_and_knows_its_place() {
         let count: u32 = blocks.iter().chain(&threads).product();
         let expected: Vec<u8> = (0..64).map(|at| 0xEE_u8.wrapping_add(if u32::from(at) < count { at } else { 0 })).collect();
         assert_eq!(bytes, expected, "{blocks:?} {threads:?}");
+    }
+}
+
+#[test]
+fn what_is_no_ptx_is_refused_with_its_line() {
+    let body = |body: &str| format!("{HEADER}.visible .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %rd<2>;\n{body} }}");
+    for (text, expected) in [
+        (String::new(), "line 1; fatal   : Missing .version directive at start of file 'application ptx input'"),
+        (".version 6.0".to_owned(), "line 1; fatal   : Missing .target directive at start of file 'application ptx input'"),
+        (HEADER.replace("64", "32"), "line 3; fatal   : Parsing error near '32': syntax error"),
+        (HEADER.replace("53", "90"), "SM version specified by .target is higher than default SM version assumed"),
+        (format!("{HEADER}.visible .entry k"), "line 4; fatal   : Parsing error near '': syntax error"),
+        (format!("{HEADER}.global .u32 x;"), "line 4; fatal   : Parsing error near '.global': syntax error"),
+        (body("frob.u64 %rd1, 1;"), "line 5; error   : Not a name of any known instruction: 'frob.u64'"),
+        (body("st.global.u64 [%rd2], 1;"), "line 5; error   : Unknown symbol '%rd2'"),
+        (body("ld.param.u64 %rd1, [b];"), "line 5; error   : Unknown symbol 'b'"),
+        (body("ret;\nbra L;"), "line 6; error   : Unknown symbol 'L'"),
+        (body("L: ret;\nL:"), "line 6; error   : Duplicate definition of label 'L'"),
+        (body("ret"), "line 5; fatal   : Parsing error near '}': syntax error"),
+        (body(".reg .b32 %x<65532>;"), "line 5; error   : 65537 registers: there is room for 65536"),
+        // Octal.
+        (body("mov.u32 %r0, 010;"), "line 5; fatal   : Parsing error near '010': syntax error"),
+    ] {
+        let Refused { log, code } = parse(&text, 87, 12040).unwrap_err();
+        assert!(log.ends_with(expected) && code == code::INVALID_PTX, "{text}: {log}");
+    }
+}
+
+/// Each driver takes the ISA that came with it, and no newer one.
+#[test]
+fn an_isa_newer_than_the_driver_is_refused() {
+    for (driver, newest) in [(9_000, "6.0"), (10_020, "6.5"), (11_080, "7.8"), (12_040, "8.4"), (12_080, "8.7"), (13_000, "9.0")] {
+        let taken = |isa: &str| parse(&HEADER.replace("6.0", isa), 87, driver).map_err(|refused| refused.code).is_ok();
+        let (major, minor) = newest.split_once('.').unwrap();
+        let newer = format!("{major}.{}", minor.parse::<u32>().unwrap() + 1);
+        assert_eq!([taken(newest), taken(&newer)], [true, false], "{driver}");
     }
 }

@@ -1,4 +1,4 @@
-//! Types: how the bits of a value are read, and which instruction takes which.
+//! Types: how the bits of a value are read.
 
 /// How the bits of a value are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(super) struct Type {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Read as unsigned; arithmetic does not take it.
+    /// Read as unsigned.
     Bits,
     Unsigned,
     Signed,
@@ -35,26 +35,6 @@ pub(super) fn ty(name: &str) -> Option<Type> {
 }
 
 impl Type {
-    /// Whether the instruction takes it, as ptxas 12.9 does.
-    pub(super) fn suits(self, instruction: &str) -> bool {
-        const ALL: &[Kind] = &[Bits, Unsigned, Signed];
-        const NUMBERS: &[Kind] = &[Unsigned, Signed];
-        let (kinds, widths): (&[Kind], &[u32]) = match instruction {
-            "mov" => (ALL, &[1, 16, 32, 64]),
-            "add" | "sub" | "mul.lo" | "mad.lo" | "div" | "rem" | "min" | "max" => (NUMBERS, &[16, 32, 64]),
-            "mul.wide" | "mad.wide" => (NUMBERS, &[16, 32]),
-            "and" | "or" | "xor" | "not" => (&[Bits], &[1, 16, 32, 64]),
-            "shl" => (&[Bits], &[16, 32, 64]),
-            "shr" | "setp" | "selp" => (ALL, &[16, 32, 64]),
-            "bfe" => (&[Unsigned], &[32, 64]),
-            "cvt" => (NUMBERS, &[8, 16, 32, 64]),
-            "cvta.to.global" => (&[Unsigned], &[64]),
-            "ld" | "st" => (ALL, &[8, 16, 32, 64]),
-            _ => return false,
-        };
-        kinds.contains(&self.kind) && widths.contains(&self.bits)
-    }
-
     pub(super) const fn bytes(self) -> usize {
         self.bits as usize / 8
     }

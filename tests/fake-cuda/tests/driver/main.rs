@@ -1,6 +1,19 @@
-//! The library as a program has it: loaded, and called by its C names.
+//! The library as a program has it: loaded, and called by its C names. It keeps to CUDA's
+//! documentation, and is as hostile as it says.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a test that panics has failed, and it calls a C library"
+)]
 
-use fake_cuda::{Config, Controls, code, library};
+mod kernels;
+mod memory;
+mod semantics;
+
+use fake_cuda::{Config, Controls, Device, Function, LateError, code, library};
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
     os::unix::ffi::OsStrExt,
@@ -10,17 +23,17 @@ use std::{
 /// One function of the loaded library, called.
 macro_rules! cu {
     ($name:ident($($arg:expr => $kind:ty),* $(,)?)) => {{
-        let function = crate::driver::symbol(stringify!($name));
+        let function = crate::symbol(stringify!($name));
         // SAFETY: the type is that of `cuda.h`, and the arguments are valid for it or what a test of misuse hands in.
         unsafe { std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($kind),*) -> i32>(function)($($arg),*) }
     }};
 }
-pub(crate) use cu;
+use cu;
 
-pub type Handle = usize;
+type Handle = usize;
 
 /// The project's kernels, and two that are of no use.
-pub const PTX: &CStr = match CStr::from_bytes_with_nul(
+const PTX: &CStr = match CStr::from_bytes_with_nul(
     concat!(
         include_str!("../../../../examples/gemm8/kernels/gemm8.ptx"),
         ".visible .entry unknown() { ret; }\n.entry hidden() { ret; }\n",
@@ -32,7 +45,7 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(
     Err(_) => c"",
 };
 
-pub fn symbol(name: &str) -> *mut c_void {
+fn symbol(name: &str) -> *mut c_void {
     let path = CString::new(library().as_os_str().as_bytes()).unwrap();
     let name = CString::new(name).unwrap();
     // SAFETY: C strings.
@@ -42,27 +55,27 @@ pub fn symbol(name: &str) -> *mut c_void {
 }
 
 /// The fake with `config`, initialised.
-pub fn initialised(config: &Config) -> Controls {
+fn initialised(config: &Config) -> Controls {
     let controls = Controls::take(config);
     assert_eq!(cu!(cuInit(0 => u32)), 0);
     controls
 }
 
 /// The fake with `config`, and a primary context that is current on this thread.
-pub fn current(config: &Config) -> Controls {
+fn current(config: &Config) -> Controls {
     let controls = initialised(config);
     let context = retain(0);
     assert_eq!(cu!(cuCtxSetCurrent(context => Handle)), 0);
     controls
 }
 
-pub fn retain(device: c_int) -> Handle {
+fn retain(device: c_int) -> Handle {
     let mut context = 0;
     assert_eq!(cu!(cuDevicePrimaryCtxRetain(&mut context => &mut Handle, device => c_int)), 0);
     context
 }
 
-pub fn pin(len: usize, flags: u32) -> Result<*mut u8, i32> {
+fn pin(len: usize, flags: u32) -> Result<*mut u8, i32> {
     let mut p = ptr::null_mut();
     match cu!(cuMemHostAlloc(&mut p => &mut *mut u8, len => usize, flags => u32)) {
         0 => Ok(p),
@@ -70,11 +83,11 @@ pub fn pin(len: usize, flags: u32) -> Result<*mut u8, i32> {
     }
 }
 
-pub fn free(p: *mut u8) -> i32 {
+fn free(p: *mut u8) -> i32 {
     cu!(cuMemFreeHost(p => *mut u8))
 }
 
-pub fn device_pointer(p: *mut u8) -> Result<u64, i32> {
+fn device_pointer(p: *mut u8) -> Result<u64, i32> {
     let mut addr = 0;
     match cu!(cuMemHostGetDevicePointer_v2(&mut addr => &mut u64, p => *mut u8, 0 => u32)) {
         0 => Ok(addr),
@@ -82,25 +95,25 @@ pub fn device_pointer(p: *mut u8) -> Result<u64, i32> {
     }
 }
 
-pub fn device_alloc(len: usize) -> u64 {
+fn device_alloc(len: usize) -> u64 {
     let mut addr = 0;
     assert_eq!(cu!(cuMemAlloc_v2(&mut addr => &mut u64, len => usize)), 0);
     addr
 }
 
-pub fn stream(flags: u32) -> Handle {
+fn stream(flags: u32) -> Handle {
     let mut stream = 0;
     assert_eq!(cu!(cuStreamCreate(&mut stream => &mut Handle, flags => u32)), 0);
     stream
 }
 
-pub fn event() -> Handle {
+fn event() -> Handle {
     let mut event = 0;
     assert_eq!(cu!(cuEventCreate(&mut event => &mut Handle, 2 => u32)), 0);
     event
 }
 
-pub fn load(image: &CStr) -> Result<Handle, i32> {
+fn load(image: &CStr) -> Result<Handle, i32> {
     let mut module = 0;
     let (none, null) = (ptr::null_mut::<u32>(), ptr::null_mut::<*mut c_void>());
     let (image, module_at) = (image.as_ptr(), &mut module);
@@ -110,7 +123,7 @@ pub fn load(image: &CStr) -> Result<Handle, i32> {
     }
 }
 
-pub fn function(module: Handle, name: &CStr) -> Result<Handle, i32> {
+fn function(module: Handle, name: &CStr) -> Result<Handle, i32> {
     let mut function = 0;
     match cu!(cuModuleGetFunction(&mut function => &mut Handle, module => Handle, name.as_ptr() => *const c_char)) {
         0 => Ok(function),
@@ -119,47 +132,47 @@ pub fn function(module: Handle, name: &CStr) -> Result<Handle, i32> {
 }
 
 /// One block of 32 threads, with pointers to these values.
-pub fn launch<const N: usize>(function: Handle, stream: Handle, mut values: [u64; N]) -> i32 {
+fn launch<const N: usize>(function: Handle, stream: Handle, mut values: [u64; N]) -> i32 {
     let mut params = values.each_mut().map(|value| ptr::from_mut(value).cast::<c_void>());
     launch_as(function, [1; 3], [32, 1, 1], stream, params.as_mut_ptr())
 }
 
-pub fn launch_as(function: Handle, [gx, gy, gz]: [u32; 3], [bx, by, bz]: [u32; 3], stream: Handle, params: *mut *mut c_void) -> i32 {
+fn launch_as(function: Handle, [gx, gy, gz]: [u32; 3], [bx, by, bz]: [u32; 3], stream: Handle, params: *mut *mut c_void) -> i32 {
     cu!(cuLaunchKernel(
         function => Handle, gx => u32, gy => u32, gz => u32, bx => u32, by => u32, bz => u32, 0 => u32, stream => Handle,
         params => *mut *mut c_void, ptr::null_mut() => *mut *mut c_void,
     ))
 }
 
-pub fn query(stream: Handle) -> i32 {
+fn query(stream: Handle) -> i32 {
     cu!(cuStreamQuery(stream => Handle))
 }
 
-pub fn synchronize(stream: Handle) -> i32 {
+fn synchronize(stream: Handle) -> i32 {
     cu!(cuStreamSynchronize(stream => Handle))
 }
 
-pub fn record(event: Handle, stream: Handle) -> i32 {
+fn record(event: Handle, stream: Handle) -> i32 {
     cu!(cuEventRecord(event => Handle, stream => Handle))
 }
 
-pub fn query_event(event: Handle) -> i32 {
+fn query_event(event: Handle) -> i32 {
     cu!(cuEventQuery(event => Handle))
 }
 
 /// A module with the fake's kernels, and `fill_bytes` of it.
-pub fn fill_bytes() -> Handle {
+fn fill_bytes() -> Handle {
     function(load(PTX).unwrap(), c"fill_bytes").unwrap()
 }
 
-pub fn byte(p: *const u8, index: usize) -> u8 {
+fn byte(p: *const u8, index: usize) -> u8 {
     // SAFETY: the tests' own memory, of which nobody else makes references.
     unsafe { p.add(index).read_volatile() }
 }
 
 /// The signal that ends a process which reads this byte of the memory as it is now; `None` where it
 /// can.
-pub fn signal_of_reading(p: *const u8) -> Option<i32> {
+fn signal_of_reading(p: *const u8) -> Option<i32> {
     // SAFETY: the child makes system calls and reads, and allocates nothing.
     unsafe {
         let child = libc::fork();
@@ -177,9 +190,9 @@ pub fn signal_of_reading(p: *const u8) -> Option<i32> {
 }
 
 /// What another thread, without contexts, gets.
-pub fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(work).join().unwrap())
 }
 
-pub const DEVICEMAP: u32 = 2;
-pub const OK: i32 = code::SUCCESS;
+const DEVICEMAP: u32 = 2;
+const OK: i32 = code::SUCCESS;

@@ -1,24 +1,7 @@
 //! Modules and kernels: what is no PTX is refused, and each kernel does what its PTX says; one that
 //! is not known goes on while the CPU does.
-#![allow(
-    unsafe_code,
-    missing_docs,
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a test that panics has failed, and it calls a C library"
-)]
 
-#[allow(dead_code, unused_imports, reason = "the other tests need more of it")]
-mod driver;
-
-use driver::{
-    DEVICEMAP, Handle, OK, PTX, byte, cu, current, device_alloc, device_pointer, fill_bytes, free, function, launch, launch_as, load, pin,
-    query, synchronize,
-};
-use fake_cuda::{Config, code};
+use super::*;
 use std::{
     ffi::{CStr, c_char, c_void},
     ptr,
@@ -75,73 +58,6 @@ fn launches_are_checked() {
     assert_eq!(launch_as(fill, [1; 3], [1; 3], 0, ptr::null_mut()), code::INVALID_VALUE);
     assert_eq!(launch(fill, 0x99, [0, 0, 0]), code::INVALID_HANDLE);
     assert_eq!(launch(0x99, 0, [0, 0, 0]), code::INVALID_HANDLE);
-}
-
-/// The arithmetic of `examples/gemm8/README.md`, with integers that cannot wrap.
-fn expected(a: &[i8], b: &[i8], bias: &[i32], [m, n, k]: [usize; 3], relu: bool, int8: Option<u32>) -> Vec<u8> {
-    let mut c = Vec::new();
-    for at in 0..m * n {
-        let products = (0..k).map(|inner| i64::from(a[at / n * k + inner]) * i64::from(b[inner * n + at % n]));
-        let sum = i64::from((i64::from(bias[at % n]) + products.sum::<i64>()) as i32);
-        let sum = if relu && sum < 0 { 0 } else { sum };
-        match int8 {
-            None => c.extend((sum as i32).to_le_bytes()),
-            Some(shift) => {
-                let rounded = (sum as f64 / f64::from(1_u32 << shift) + if shift == 0 { 0.0 } else { 0.5 }).floor();
-                c.push(rounded.clamp(-128.0, 127.0) as i8 as u8);
-            }
-        }
-    }
-    c
-}
-
-#[test]
-fn gemm8_is_the_engine_s_arithmetic() {
-    let _cuda = current(&Config { kernel_polls: 0, ..Config::default() });
-    let gemm8 = function(load(PTX).unwrap(), c"gemm8").unwrap();
-    let [m, n, k] = [5, 16, 32];
-    let mut seed = 1_u32;
-    let mut next = || {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (seed >> 24) as i8
-    };
-    let (a, b): (Vec<i8>, Vec<i8>) = ((0..m * k).map(|_| next()).collect(), (0..k * n).map(|_| next()).collect());
-    let mut bias: Vec<i32> = (0..n).map(|_| i32::from(next()) * 1000).collect();
-    (bias[0], bias[1]) = (i32::MAX, i32::MIN);
-    let at = [pin(m * k, DEVICEMAP), pin(k * n, DEVICEMAP), pin(4 * n, DEVICEMAP), pin(4 * m * n, DEVICEMAP)].map(Result::unwrap);
-    // SAFETY: blocks of these lengths, the third aligned to 16.
-    unsafe {
-        ptr::copy_nonoverlapping(a.as_ptr(), at[0].cast(), m * k);
-        ptr::copy_nonoverlapping(b.as_ptr(), at[1].cast(), k * n);
-        ptr::copy_nonoverlapping(bias.as_ptr(), at[2].cast(), n);
-    }
-    let [da, db, dbias, dc] = at.map(|p| device_pointer(p).unwrap());
-    for shift in [None, Some(0), Some(1), Some(7), Some(31)] {
-        for relu in [false, true] {
-            let flags = u64::from(relu) | shift.map_or(0, |shift| 2 | u64::from(shift) << 8);
-            assert_eq!(launch(gemm8, 0, [da, db, dbias, dc, m as u64, n as u64, k as u64, flags]), OK);
-            assert_eq!(synchronize(0), OK);
-            let expected = expected(&a, &b, &bias, [m, n, k], relu, shift);
-            let c: Vec<u8> = (0..expected.len()).map(|index| byte(at[3], index)).collect();
-            assert_eq!(c, expected, "{shift:?} {relu}");
-        }
-    }
-    // The int32 output is written in words.
-    assert_eq!(launch(gemm8, 0, [da, db, dbias, dc + 2, 1, 16, 16, 0]), OK);
-    assert_eq!(synchronize(0), code::MISALIGNED_ADDRESS);
-}
-
-#[test]
-fn copy_bytes_copies() {
-    let _cuda = current(&Config::default());
-    let copy = function(load(PTX).unwrap(), c"copy_bytes").unwrap();
-    let (p, addr) = (pin(64, DEVICEMAP).unwrap(), device_alloc(64));
-    // SAFETY: the test's own memory.
-    unsafe { p.write_bytes(3, 32) };
-    let on_device = device_pointer(p).unwrap();
-    assert_eq!(launch(copy, 0, [addr, on_device, 32]), OK);
-    assert_eq!(launch(copy, 0, [on_device + 32, addr, 32]), OK);
-    assert_eq!((synchronize(0), byte(p, 32), byte(p, 63)), (OK, 3, 3));
 }
 
 /// `wait(flag, out)`: writes 1 to `out`, waits until `flag` is not 0, and adds its value to `out`.
