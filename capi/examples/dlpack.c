@@ -3,7 +3,7 @@
  *     cc -std=c11 dlpack.c $(pkg-config --cflags --libs contigo) -o dlpack && ./dlpack
  *
  * The framework here is three functions that know dlpack.h and nothing of Contigo. It makes a tensor of its own over one row of what it was
- * given, as a slice in a framework does, and contigo_tensor_locate finds out which bytes of the heap, and which bus address, that row is.
+ * given, as a slice in a framework does, and contigo_tensor_locate finds out which bytes of the region, and which bus address, that row is.
  * While a tensor is out the device does not get the buffer. */
 
 #include <contigo.h>
@@ -100,7 +100,7 @@ int main(void)
 {
     contigo_sim sim;
     contigo_port port;
-    contigo_heap heap;
+    contigo_region region;
     contigo_pool pool;
     contigo_engine engine;
     contigo_device device;
@@ -109,10 +109,9 @@ int main(void)
     contigo_sim_options board = {.struct_size = sizeof board, .seed = 5};
     CHECK(contigo_sim_open(&board, &sim));
     CHECK(contigo_sim_port(sim, 0, &port));
-    contigo_heap_options memory = {.struct_size = sizeof memory, .kind = CONTIGO_HEAP_SIM, .sim = sim, .len_bytes = 64 * 1024};
-    CHECK(contigo_heap_open(&memory, &heap));
-    CHECK(contigo_pool_open(heap, SLOT, SLOTS, 256, &pool));
     CHECK(contigo_sim_device(sim, "zdma", &device));
+    CHECK(contigo_device_memory(device, "sim", 64 * 1024, &region));
+    CHECK(contigo_pool_open(region, SLOT, SLOTS, 256, &pool));
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "zdma", .device = device, .port = port};
     CHECK(contigo_engine_open(&options, &engine));
     CHECK(contigo_pool_take(pool, &a));
@@ -151,16 +150,16 @@ int main(void)
         DLManagedTensorVersioned row = framework_row(tensor, number, row_shape);
         const int64_t sum = framework_sum(&tensor->dl_tensor), row_sum = framework_sum(&row.dl_tensor);
 
-        /* Which bytes of the heap is the framework's row? Its elements begin where its data pointer says. */
+        /* Which bytes of the region is the framework's row? Its elements begin where its data pointer says. */
         contigo_tensor_info found = {.struct_size = sizeof found};
-        CHECK(contigo_tensor_locate(heap, &row, 0, 64, &found));
-        CHECK(contigo_dev_addr_of(heap, port, row.dl_tensor.data, found.len_bytes, &row_addr));
+        CHECK(contigo_tensor_locate(region, &row, 0, 64, &found));
+        CHECK(contigo_dev_addr_of(region, port, row.dl_tensor.data, found.len_bytes, &row_addr));
         wrong += found.len_bytes != N * sizeof(int32_t);
 
         /* The device does not get it: neither in a job nor by its address. */
         refusal = contigo_job_start(engine, operands, 2, NULL, 0, &job);
         wrong += refusal != CONTIGO_E_TENSOR_OUT;
-        refusal = contigo_buf_to_device(c, port, 0, SLOT, CONTIGO_FROM_DEVICE, NULL);
+        refusal = contigo_buf_give(c, port, 0, SLOT, CONTIGO_WRITES, NULL);
         wrong += refusal != CONTIGO_E_TENSOR_OUT;
         contigo_last_error(text, sizeof text);
         wrong += contigo_buf_unlend(c) != CONTIGO_E_TENSOR_OUT;
@@ -173,8 +172,8 @@ int main(void)
         size_t offset;
         CHECK(contigo_buf_offset(c, &offset));
         wrong += found.offset_bytes != offset + (size_t)number * N * sizeof(int32_t);
-        CHECK(contigo_buf_to_device(c, port, (size_t)number * N * sizeof(int32_t), N * sizeof(int32_t), CONTIGO_IN_OUT, &device_addr));
-        CHECK(contigo_buf_to_cpu(c));
+        CHECK(contigo_buf_give(c, port, (size_t)number * N * sizeof(int32_t), N * sizeof(int32_t), CONTIGO_READS | CONTIGO_WRITES, &device_addr));
+        CHECK(contigo_buf_take_back(c));
         wrong += device_addr != row_addr;
 
         /* C[row][column] is K times the row's number, and the column. */
@@ -188,7 +187,7 @@ int main(void)
     }
     printf("the device, meanwhile: %s: %s\n", contigo_status_name(refusal), text);
 
-    /* What lies elsewhere is not the heap's. */
+    /* What lies elsewhere is not the region's. */
     int32_t elsewhere[N] = {0};
     int64_t one_row[2] = {1, N}, strides[2] = {N, 1};
     DLManagedTensorVersioned foreign = {
@@ -196,21 +195,21 @@ int main(void)
         .dl_tensor = {.data = elsewhere, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLInt, 32, 1}, .shape = one_row, .strides = strides},
     };
     contigo_tensor_info nowhere = {.struct_size = sizeof nowhere};
-    contigo_status status = contigo_tensor_locate(heap, &foreign, 0, 0, &nowhere);
+    contigo_status status = contigo_tensor_locate(region, &foreign, 0, 0, &nowhere);
     say("a tensor of the program's stack", status);
     wrong += status != CONTIGO_E_NOT_OURS;
 
-    contigo_heap_stats stats = {.struct_size = sizeof stats};
-    CHECK(contigo_heap_get_stats(heap, &stats));
+    contigo_region_stats stats = {.struct_size = sizeof stats};
+    CHECK(contigo_region_get_stats(region, &stats));
     wrong += stats.bytes_copied != 0;
     printf("%d frames, %u wrong, bytes copied: %" PRIu64 "\n", FRAMES, wrong, stats.bytes_copied);
 
     CHECK(contigo_buf_release(a));
     CHECK(contigo_buf_release(c));
     CHECK(contigo_engine_close(engine));
-    CHECK(contigo_device_close(device));
     CHECK(contigo_pool_close(pool));
-    CHECK(contigo_heap_close(heap));
+    CHECK(contigo_region_close(region));
+    CHECK(contigo_device_close(device));
     CHECK(contigo_port_close(port));
     CHECK(contigo_sim_close(sim));
     return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

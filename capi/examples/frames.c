@@ -82,13 +82,13 @@ static unsigned misuse(contigo_pool pool, contigo_port port)
     CHECK(contigo_pool_take(pool, &frame));
     REFUSED(contigo_buf_dev_addr(frame, &addr, &len), CONTIGO_E_CPU_OWNED);
     CHECK(contigo_buf_map(frame, CONTIGO_READ, &bytes, NULL));
-    REFUSED(contigo_buf_to_device(frame, port, 0, FRAME, CONTIGO_TO_DEVICE, &addr), CONTIGO_E_MAPPED);
+    REFUSED(contigo_buf_give(frame, port, 0, FRAME, CONTIGO_READS, &addr), CONTIGO_E_MAPPED);
     CHECK(contigo_buf_unmap(frame));
-    CHECK(contigo_buf_to_device(frame, port, 0, FRAME, CONTIGO_TO_DEVICE, &addr));
+    CHECK(contigo_buf_give(frame, port, 0, FRAME, CONTIGO_READS, &addr));
     printf("the frame is at bus address 0x%" PRIx64 "\n", addr);
     REFUSED(contigo_buf_map(frame, CONTIGO_READ, &bytes, NULL), CONTIGO_E_DEVICE_OWNED);
     REFUSED(contigo_buf_release(frame), CONTIGO_E_DEVICE_OWNED);
-    CHECK(contigo_buf_to_cpu(frame));
+    CHECK(contigo_buf_take_back(frame));
     CHECK(contigo_buf_release(frame));
     REFUSED(contigo_buf_release(frame), CONTIGO_E_STALE);
     REFUSED(contigo_buf_map(frame, CONTIGO_READ, &bytes, NULL), CONTIGO_E_STALE);
@@ -102,7 +102,7 @@ int main(void)
 {
     contigo_sim sim;
     contigo_port port;
-    contigo_heap heap;
+    contigo_region region;
     contigo_pool pool;
     contigo_device device;
     contigo_engine engine;
@@ -110,9 +110,9 @@ int main(void)
     contigo_sim_options board = {.struct_size = sizeof board, .seed = 11, .late_irq = 100, .error = 100, .short_transfer = 100, .hang = 100};
     CHECK(contigo_sim_open(&board, &sim));
     CHECK(contigo_sim_port(sim, 0, &port));
-    contigo_heap_options memory = {.struct_size = sizeof memory, .kind = CONTIGO_HEAP_SIM, .sim = sim, .len_bytes = 64 * 1024};
-    CHECK(contigo_heap_open(&memory, &heap));
-    CHECK(contigo_pool_open(heap, FRAME, SLOTS, 0, &pool));
+    contigo_region_options memory = {.struct_size = sizeof memory, .len_bytes = 64 * 1024, .align_bytes = FRAME, .sim = sim};
+    CHECK(contigo_region_open_with("sim", &memory, &region));
+    CHECK(contigo_pool_open(region, FRAME, SLOTS, 0, &pool));
     CHECK(contigo_sim_device(sim, "zdma", &device));
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "zdma", .device = device, .port = port};
     CHECK(contigo_engine_open(&options, &engine));
@@ -139,7 +139,7 @@ int main(void)
     CHECK(contigo_engine_close(engine));
     CHECK(contigo_device_close(device));
     CHECK(contigo_pool_close(pool));
-    CHECK(contigo_heap_close(heap));
+    CHECK(contigo_region_close(region));
     CHECK(contigo_port_close(port));
     CHECK(contigo_sim_close(sim));
     printf("%u misuses were missed\n", missed);

@@ -70,7 +70,7 @@ static int32_t lend(contigo_buf buf, const char *whose)
 int main(int argc, char **argv)
 {
     contigo_port port;
-    contigo_heap heap;
+    contigo_region region;
     contigo_pool pool;
     contigo_module module;
     contigo_engine engine;
@@ -89,9 +89,8 @@ int main(int argc, char **argv)
     check(status, "contigo_port_find");
 
     /* Pinned once, when the program begins. The frames' pool is carved from it. */
-    contigo_heap_options memory = {.struct_size = sizeof memory, .kind = CONTIGO_HEAP_CUDA, .gpu = 0, .len_bytes = 1 << 20};
-    CHECK(contigo_heap_open(&memory, &heap));
-    CHECK(contigo_pool_open(heap, SLOT, SLOTS, 256, &pool));
+    CHECK(contigo_region_open("cuda:0", 1 << 20, &region));
+    CHECK(contigo_pool_open(region, SLOT, SLOTS, 256, &pool));
 
     /* The program's own kernel, from a file: void gemm8(a, b, bias, c, m, n, k, flags). */
     FILE *file = argc > 1 ? fopen(argv[1], "rb") : NULL;
@@ -102,8 +101,8 @@ int main(int argc, char **argv)
     }
     CHECK(contigo_module_load(port, ptx, len + 1, &module));
     const contigo_parameter parameters[] = {
-        {.operand = {.direction = CONTIGO_TO_DEVICE}}, {.operand = {.direction = CONTIGO_TO_DEVICE}},
-        {.operand = {.direction = CONTIGO_TO_DEVICE}}, {.operand = {.direction = CONTIGO_FROM_DEVICE}},
+        {.operand = {.use = CONTIGO_READS}}, {.operand = {.use = CONTIGO_READS}},
+        {.operand = {.use = CONTIGO_READS}}, {.operand = {.use = CONTIGO_WRITES}},
         {.words = 1}, {.words = 1}, {.words = 1}, {.words = 1},
     };
     CHECK(contigo_engine_open_kernel(module, "gemm8", parameters, sizeof parameters / sizeof parameters[0], &engine));
@@ -148,10 +147,10 @@ int main(int argc, char **argv)
     CHECK(contigo_job_wait_device(job, TIMEOUT_US, NULL));
     wrong += lend(c, "the GPU's buffer") != kDLCUDA;
     for (int at = 0; at < 4; at++)
-        CHECK(contigo_buf_to_cpu(operands[at].buf));
+        CHECK(contigo_buf_take_back(operands[at].buf));
 
-    contigo_heap_stats stats = {.struct_size = sizeof stats};
-    CHECK(contigo_heap_get_stats(heap, &stats));
+    contigo_region_stats stats = {.struct_size = sizeof stats};
+    CHECK(contigo_region_get_stats(region, &stats));
     wrong += stats.bytes_copied != 0;
     printf("%d frames, %u wrong, bytes copied: %" PRIu64 "\n", FRAMES, wrong, stats.bytes_copied);
 
@@ -160,7 +159,7 @@ int main(int argc, char **argv)
     CHECK(contigo_engine_close(engine));
     CHECK(contigo_module_close(module));
     CHECK(contigo_pool_close(pool));
-    CHECK(contigo_heap_close(heap));
+    CHECK(contigo_region_close(region));
     CHECK(contigo_port_close(port));
     return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

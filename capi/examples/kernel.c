@@ -2,7 +2,7 @@
  *
  *     cc -std=c11 kernel.c $(pkg-config --cflags --libs contigo) -o kernel && ./kernel
  *
- * On a board three lines differ: the heap's kind and name, the device's name ("uio:copy@40000000"), and its port. The map is
+ * On a board three lines differ: the region's name, the device's name ("uio:copy@40000000"), and its port. The map is
  * what the tool wrote: x<name>_hw.h, the .hwh of the design, or JSON as here. */
 
 #include <contigo.h>
@@ -42,7 +42,7 @@ static void *map(contigo_buf buf, uint32_t access)
 int main(void)
 {
     contigo_device device;
-    contigo_heap heap;
+    contigo_region region;
     contigo_pool pool;
     contigo_engine engine;
     contigo_kernel kernel;
@@ -51,8 +51,8 @@ int main(void)
     int wrong = 0;
 
     CHECK(contigo_device_open("sim:ap_ctrl", &device));
-    CHECK(contigo_device_memory(device, "sim", 64 * 1024, &heap));
-    CHECK(contigo_pool_open(heap, SLOT, 2 * JOBS, 256, &pool));
+    CHECK(contigo_device_memory(device, "sim", 64 * 1024, &region));
+    CHECK(contigo_pool_open(region, SLOT, 2 * JOBS, 256, &pool));
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "ap_ctrl", .device = device,
                                       .map = (const uint8_t *)MAP, .map_bytes = sizeof MAP - 1};
     CHECK(contigo_engine_open(&options, &engine));
@@ -99,14 +99,14 @@ int main(void)
     }
     printf("%u jobs of %d bytes, %" PRIu32 " at once, %d wrong\n", ended, BYTES, info.depth, wrong);
 
-    contigo_heap_stats stats = {.struct_size = sizeof stats};
-    CHECK(contigo_heap_get_stats(heap, &stats));
+    contigo_region_stats stats = {.struct_size = sizeof stats};
+    CHECK(contigo_region_get_stats(region, &stats));
     printf("bytes copied: %" PRIu64 "\n", stats.bytes_copied);
 
     CHECK(contigo_kernel_close(kernel));
     CHECK(contigo_engine_close(engine));
     CHECK(contigo_pool_close(pool));
-    CHECK(contigo_heap_close(heap));
+    CHECK(contigo_region_close(region));
     CHECK(contigo_device_close(device));
     return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

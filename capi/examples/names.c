@@ -29,8 +29,8 @@ static int list(void)
 int main(int argc, char **argv)
 {
     contigo_device device = 0;
-    contigo_heap memory;
-    contigo_heap_info info = { .struct_size = sizeof info };
+    contigo_region memory;
+    contigo_region_info info = { .struct_size = sizeof info };
     contigo_registers registers = 0;
     contigo_buf buf;
     void *bytes;
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
         return refused(argv[2]);
     if (device ? contigo_device_memory(device, argv[1], 1 << 16, &memory) : contigo_region_open(argv[1], 1 << 16, &memory))
         return refused(argv[1]);
-    if (contigo_heap_get_info(memory, &info) || contigo_carve(memory, 4096, 4096, &buf))
+    if (contigo_region_get_info(memory, &info) || contigo_carve(memory, 4096, 4096, &buf))
         return refused("the memory");
     if (contigo_buf_map(buf, CONTIGO_WRITE, &bytes, NULL))
         return refused("the buffer");
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
         printf("%s: its first register is 0x%08x\n", argv[2], word);
     }
     /* The device is the last to be closed. */
-    if (contigo_heap_close(memory) || (device && contigo_device_close(device)))
+    if (contigo_region_close(memory) || (device && contigo_device_close(device)))
         return refused("close");
     return 0;
 }

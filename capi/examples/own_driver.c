@@ -101,20 +101,20 @@ static void check(contigo_status status, const char *what)
 
 int main(void)
 {
-    static const contigo_operand_spec operand_specs[2] = {{.direction = CONTIGO_TO_DEVICE}, {.direction = CONTIGO_FROM_DEVICE}};
+    static const contigo_operand_spec operand_specs[2] = {{.use = CONTIGO_READS}, {.use = CONTIGO_WRITES}};
     const contigo_driver_ops ops = {.struct_size = sizeof ops, .name = "copier", .n_operands = 2, .operands = operand_specs,
                                     .check = copier_check, .submit = copier_submit, .poll = copier_poll, .stop = copier_stop};
     contigo_device device;
     contigo_port port;
-    contigo_heap heap;
+    contigo_region region;
     contigo_pool pool;
     copier core = {0};
     unsigned wrong = 0;
 
     CHECK(contigo_device_open("sim:ap_ctrl", &device));
     CHECK(contigo_device_port(device, 0, &port));
-    CHECK(contigo_device_memory(device, "sim", 64 * 1024, &heap));
-    CHECK(contigo_pool_open(heap, PACKET, SLOTS, 0, &pool));
+    CHECK(contigo_device_memory(device, "sim", 64 * 1024, &region));
+    CHECK(contigo_pool_open(region, PACKET, SLOTS, 0, &pool));
     CHECK(contigo_device_attach(device, port, 0, 1, &core.registers));
     CHECK(contigo_engine_open_driver(&ops, &core, port, &core.engine));
 
@@ -141,7 +141,7 @@ int main(void)
     CHECK(contigo_engine_close(core.engine));
     CHECK(contigo_registers_close(core.registers));
     CHECK(contigo_pool_close(pool));
-    CHECK(contigo_heap_close(heap));
+    CHECK(contigo_region_close(region));
     CHECK(contigo_port_close(port));
     CHECK(contigo_device_close(device));
     return wrong == 0 && core.refused == PACKETS ? EXIT_SUCCESS : EXIT_FAILURE;

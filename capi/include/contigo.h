@@ -1,32 +1,42 @@
-/* Contigo: contiguous DMA memory, bus addresses and ownership for FPGA and SoC accelerators on embedded Linux.
+/* Contigo: contiguous DMA memory, bus addresses and ownership for FPGA and SoC accelerators on
+ * embedded Linux.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * A program opens a heap, takes buffers from a pool, looks at them while the CPU owns them, and gives them to an engine's job:
+ * A program opens a region of DMA memory by its name. It takes buffers from a pool, looks at them
+ * while the CPU owns them, and gives them to an engine's job:
  *
- *     contigo_heap_open -> contigo_pool_open -> contigo_pool_take -> contigo_buf_map, contigo_buf_unmap
- *          -> contigo_job_start -> contigo_job_wait -> contigo_buf_map ... -> contigo_buf_release
+ *     contigo_region_open -> contigo_pool_open -> contigo_pool_take -> contigo_buf_map, _unmap
+ *         -> contigo_job_start -> contigo_job_wait -> contigo_buf_map ... -> contigo_buf_release
  *
- * Handles. Every object is a number. A number that is stale, of another kind, or of no kind is refused; 0 is never a handle. An object is the
- * program's from the call that made it until the call that closes or releases it.
+ * Handles. Every object is a number. A number that is stale, of another kind, or of no kind is
+ * refused; 0 is never a handle. An object belongs to the program from the call that made it until
+ * the call that closes or releases it.
  *
- * Errors. Every call that can fail returns a contigo_status: 0, or a negative code. What a refused call should have answered is 0,
- * a descriptor -1. contigo_last_error has the text, with the numbers, for each thread.
+ * What the device does. Every word about it is said from the device's side: CONTIGO_READS, the
+ * device reads these bytes; CONTIGO_WRITES, it writes them; CONTIGO_READS | CONTIGO_WRITES, both.
  *
- * Threads. Any thread may use any handle. Heaps, ports and pools may be used by many at once; a buffer, an engine or a job by one at a time:
- * the second is refused with CONTIGO_E_IN_CALL, and nothing waits. A close while others are in a call is refused with
- * CONTIGO_E_STILL_USED.
+ * Errors. Every call that can fail returns a contigo_status: 0, or a negative code. A call that is
+ * refused answers 0 where it would answer a value, and -1 for a descriptor. contigo_last_error has
+ * the text with the numbers, for each thread.
  *
- * Fork. A child of fork has no part in what its parent opened: every call is refused with CONTIGO_E_FORKED there, and touches nothing.
- * The child calls exec, or fork comes before the first call of this library.
+ * Threads. Any thread may use any handle. Many threads may use a region, a port or a pool at once.
+ * One at a time uses a buffer, an engine or a job: the second is refused with CONTIGO_E_IN_CALL, and
+ * nothing waits. A close while others are in a call is refused with CONTIGO_E_STILL_USED.
  *
- * Memory. Nothing is allocated from the heap. All tables are static and have the sizes CONTIGO_MAX_.... (NVIDIA's driver, which is loaded when
- * a GPU is first asked for, allocates as it pleases.)
+ * Fork. A child of fork has no part in the objects of its parent: every call is refused with
+ * CONTIGO_E_FORKED there, and touches nothing. The child calls exec, or fork comes before the first
+ * call of this library.
  *
- * What cannot be caught. A pointer that is neither NULL nor valid; a pointer of contigo_buf_map that is used after contigo_buf_unmap; a device
- * that the program drives itself and that still writes after contigo_buf_to_cpu; an importer of an exported heap that reads or writes while
- * somebody else does; a port that is not the one that a device is wired to; a missing fence between two threads of the CPU that share
- * write-combined memory.
+ * Memory. Nothing is allocated from the heap. All tables are static and have the sizes
+ * CONTIGO_MAX_.... (NVIDIA's driver, which is loaded when a GPU is first asked for, allocates as it
+ * pleases.)
+ *
+ * The library cannot catch: a pointer that is neither NULL nor valid; a pointer of contigo_buf_map
+ * that is used after contigo_buf_unmap; a device that the program drives itself and that still
+ * writes after contigo_buf_take_back; an importer of an exported region that reads or writes while
+ * somebody else does; a port that is not the one that a device is wired to; a missing fence between
+ * two threads of the CPU that share write-combined memory.
  *
  * This file is made by cbindgen from capi/src/ffi. Do not edit it. */
 
@@ -42,43 +52,11 @@
 /// For contigo_buf_map: to read and write, alone.
 #define CONTIGO_WRITE 2
 
-/// The device only reads.
-#define CONTIGO_TO_DEVICE 0
+/// The device reads.
+#define CONTIGO_READS 1
 
-/// The device only writes; what the CPU wrote there before may be lost.
-#define CONTIGO_FROM_DEVICE 1
-
-/// The device reads and writes.
-#define CONTIGO_IN_OUT 2
-
-/// A block of a simulated board: sim, len_bytes.
-#define CONTIGO_HEAP_SIM 1
-
-/// A u-dma-buf: name is that in /dev, whose addresses are physical ones. Its size is in the
-/// device tree.
-#define CONTIGO_HEAP_U_DMA_BUF 2
-
-/// A u-dma-buf of a node behind dma-ranges or an IOMMU: its address is the accelerator's own.
-/// contigo_heap_open says what the caller promises.
-#define CONTIGO_HEAP_U_DMA_BUF_TRANSLATED 3
-
-/// A block of a dma-heap: name is that in /dev/dma_heap, len_bytes. With kernel_port its
-/// address and its caches are the kernel's business; without, the kernel is older than 6.9 and the
-/// program has CAP_SYS_ADMIN.
-#define CONTIGO_HEAP_DMA_HEAP 4
-
-/// Huge pages of 2 MiB: len_bytes. Needs reserved pages and CAP_SYS_ADMIN.
-#define CONTIGO_HEAP_HUGE_PAGES 5
-
-/// Memory of the CPU's that CUDA pins and maps for a GPU: gpu, len_bytes, write_combined.
-/// Zeroed; both views begin at a multiple of 4096 bytes, or of align_bytes where that is more.
-/// CPU and GPU share it with no copy and no cache maintenance. Its port is contigo_port_find("
-/// cuda:0").
-#define CONTIGO_HEAP_CUDA 6
-
-/// Memory by its name, as contigo_region_open has it: name, len_bytes, and device where it
-/// is for an opened device.
-#define CONTIGO_HEAP_NAMED 7
+/// The device writes. Where it does not read too, bytes that the CPU wrote before may be lost.
+#define CONTIGO_WRITES 2
 
 /// The version of this header. It grows where a program that was compiled with an older header
 /// would not work any more, and with it the number in the shared library's name; new functions,
@@ -107,8 +85,8 @@
 /// Pools at once: one for each kind of tensor of a program with some to spare.
 #define CONTIGO_MAX_POOLS 64
 
-/// Heaps at once: a board has a handful of memories, and a test opens some more.
-#define CONTIGO_MAX_HEAPS 32
+/// Regions at once: a board has a handful of memories, and a test opens some more.
+#define CONTIGO_MAX_REGIONS 32
 
 /// Engines at once, and as many maps and modules of kernels: a Zynq has eight PL330 channels and a
 /// fabric with room for as many cores.
@@ -128,8 +106,8 @@
 /// end: errors and engines keep them.
 #define CONTIGO_MAX_PORT_NAMES 1024
 
-/// Kernel ports at once: one for each engine at most.
-#define CONTIGO_MAX_KERNEL_PORTS 32
+/// Guards at once: one for each engine at most.
+#define CONTIGO_MAX_GUARDS 32
 
 /// GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
 #define CONTIGO_MAX_GPUS 16
@@ -153,7 +131,7 @@
 /// contigo_last_error has the text with the numbers.
 typedef int32_t contigo_status;
 
-/// A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be
+/// A buffer: some bytes of a region, which the CPU owns, or a device, never both. The CPU's can be
 /// mapped and has no bus address; a device's has a bus address and cannot be mapped. One thread at
 /// a time uses it; any thread may.
 typedef uint64_t contigo_buf;
@@ -164,10 +142,10 @@ typedef struct {
     size_t struct_size;
     /// How many bytes it shows; while it is a device's, how many there are at addr.
     size_t len_bytes;
-    /// Where the first of them is, from the beginning of the heap; 0 while it is a device's.
+    /// Where the first of them is, from the beginning of the region; 0 while it is a device's.
     size_t offset_bytes;
     /// The bus address of what the last hand-over named, through that port:
-    /// contigo_buf_to_device's bytes, or those that the last job used. 0 while the buffer is the
+    /// contigo_buf_give's bytes, or those that the last job used. 0 while the buffer is the
     /// CPU's.
     uint64_t addr;
     /// 1 while it is a device's.
@@ -180,13 +158,17 @@ typedef struct {
 /// can be closed at any time.
 typedef uint64_t contigo_port;
 
+/// What a device does with bytes, always from the device's side: CONTIGO_READS, CONTIGO_WRITES,
+/// or both, joined by |.
+typedef uint32_t contigo_use;
+
 /// Code that was loaded for a GPU.
 typedef uint64_t contigo_module;
 
-/// What a driver says of one operand of its jobs.
+/// One operand of a driver's jobs, as the driver describes it.
 typedef struct {
-    /// CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
-    uint32_t direction;
+    /// Does the device read it (CONTIGO_READS), write it (CONTIGO_WRITES), or both?
+    contigo_use use;
     /// Always 0.
     uint32_t reserved;
     /// Its bus address is a multiple of so many bytes, a power of two; 0: of 1.
@@ -211,13 +193,13 @@ typedef struct {
 /// An engine: one channel of one device, its driver, and its jobs in flight.
 typedef uint64_t contigo_engine;
 
-/// A heap: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once,
-/// when the program begins.
-typedef uint64_t contigo_heap;
-
 /// A device that was opened by its name: one opening serves its registers, its engine and its
 /// memory. It can be closed once all of them are.
 typedef uint64_t contigo_device;
+
+/// A region: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once,
+/// when the program begins.
+typedef uint64_t contigo_region;
 
 /// Where the device finds an operand's bytes.
 typedef struct {
@@ -304,9 +286,9 @@ typedef struct {
     uint32_t polled;
     /// Where memory of the driver's own is carved from, once; 0: none. contigo_inventory says which
     /// drivers need it.
-    contigo_heap heap;
+    contigo_region region;
     /// How much; 0: as much as the driver asks for, and a page at least.
-    size_t heap_bytes;
+    size_t region_bytes;
     /// Settings that no register tells, name=number,name=number; NULL: none.
     const char *settings;
     /// The description of a kernel, as its tool wrote it, for a driver that needs one; or NULL.
@@ -345,72 +327,13 @@ typedef struct {
     uint64_t ran_dry;
 } contigo_engine_info;
 
-/// A bus master that is bound to the kernel module contigo.
-typedef uint64_t contigo_kernel_port;
-
-/// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is
-/// left to chance.
-typedef uint64_t contigo_sim;
-
-/// Which memory, and what it must be. What is 0 has its default.
-typedef struct {
-    /// sizeof(contigo_heap_options).
-    size_t struct_size;
-    /// CONTIGO_HEAP_....
-    uint32_t kind;
-    /// The block's last byte must be reachable with so many address bits; 0: 64.
-    uint32_t addr_bits;
-    /// The block's size in bytes, where it is made here; otherwise how large it must be at least.
-    size_t len_bytes;
-    /// What the block's address must be a multiple of, a power of two; 0: 64.
-    size_t align_bytes;
-    /// The device's or the heap's name. It is not kept.
-    const char *name;
-    /// The simulated board.
-    contigo_sim sim;
-    /// For whom a dma-heap's block is; 0: for nobody.
-    contigo_kernel_port kernel_port;
-    /// For CONTIGO_HEAP_CUDA: which GPU, as CUDA counts them (CUDA_VISIBLE_DEVICES).
-    uint32_t gpu;
-    /// For CONTIGO_HEAP_CUDA: 1, write-combined, for what the CPU only writes, front to back. A
-    /// card reads it faster; the CPU reads it very slowly.
-    uint32_t write_combined;
-    /// For CONTIGO_HEAP_NAMED: the device whose memory it is; 0: the memory is opened alone.
-    contigo_device device;
-} contigo_heap_options;
-
-/// What a heap is.
-typedef struct {
-    /// sizeof(contigo_heap_info).
-    size_t struct_size;
-    /// The block's size in bytes.
-    size_t len_bytes;
-    /// How many bytes can still be carved, before alignment.
-    size_t free_bytes;
-    /// The cache line: what a pool's slots must be multiples of.
-    size_t line_bytes;
-    /// Where the block lies, as the memory knows it; a port may add its offset.
-    uint64_t base;
-} contigo_heap_info;
-
-/// What a heap has done since it was opened.
-typedef struct {
-    /// sizeof(contigo_heap_stats).
-    size_t struct_size;
-    /// Cache maintenance calls.
-    uint64_t syncs;
-    /// Bytes made visible to devices, rounded out to whole lines where devices write.
-    uint64_t bytes_synced_for_device;
-    /// Bytes taken back for the CPU.
-    uint64_t bytes_synced_for_cpu;
-    /// Bytes that contigo_buf_write copied: the only copy in this library.
-    uint64_t bytes_copied;
-    /// Pieces carved.
-    uint64_t carves;
-} contigo_heap_stats;
+/// A guard: the kernel's node of a device that is bound to the kernel module contigo. It gives
+/// memory its bus address, and stops the device when the program ends. contigo_device_open with
+/// guard:DEVICE opens the device's registers too.
+typedef uint64_t contigo_guard;
 
 /// Which bytes of which buffer a job uses. The buffer is the CPU's, or a device's from an earlier
-/// job or contigo_buf_to_device; then the bytes count from the first that was handed over. The
+/// job or contigo_buf_give; then the bytes count from the first that was handed over. The
 /// driver says what the device does with them.
 typedef struct {
     /// The buffer.
@@ -442,9 +365,13 @@ typedef struct {
     uint32_t window_bytes;
 } contigo_kernel_info;
 
-/// A pool: equal slots over one piece of a heap. Any number of threads may take and release at
+/// A pool: equal slots over one piece of a region. Any number of threads may take and release at
 /// once.
 typedef uint64_t contigo_pool;
+
+/// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is
+/// left to chance.
+typedef uint64_t contigo_sim;
 
 /// A port of the program's own board.
 typedef struct {
@@ -465,6 +392,61 @@ typedef struct {
     /// The simulated board whose bus it is on; 0: the SoC's.
     contigo_sim sim;
 } contigo_port_options;
+
+/// What a name does not say of memory. What is 0 has its default.
+typedef struct {
+    /// sizeof(contigo_region_options).
+    size_t struct_size;
+    /// The size in bytes, where the memory is made here; otherwise how large it must be at least.
+    size_t len_bytes;
+    /// The bus address is a multiple of so many bytes, a power of two; 0: 64.
+    size_t align_bytes;
+    /// Each byte must be reachable with so many address bits; 0: 64.
+    uint32_t addr_bits;
+    /// For cuda: 1, write-combined, for bytes that the CPU only writes, front to back. A card
+    /// reads it faster; the CPU reads it very slowly.
+    uint32_t write_combined;
+    /// For u-dma-buf:NAME: 1, its node is behind dma-ranges or an IOMMU, so that its address is
+    /// the accelerator's own.
+    uint32_t translated;
+    /// The opened device that the memory is for; 0: a device that it belongs to is opened with it.
+    contigo_device device;
+    /// For sim: the simulated board; 0: a board of its own.
+    contigo_sim sim;
+    /// For dma-heap:NAME: the guard that gives the block its address and keeps its caches; 0:
+    /// the guard that the name says.
+    contigo_guard guard;
+} contigo_region_options;
+
+/// What a region is.
+typedef struct {
+    /// sizeof(contigo_region_info).
+    size_t struct_size;
+    /// The block's size in bytes.
+    size_t len_bytes;
+    /// How many bytes can still be carved, before alignment.
+    size_t free_bytes;
+    /// The cache line: what a pool's slots must be multiples of.
+    size_t line_bytes;
+    /// Where the block lies, as the memory knows it; a port may add its offset.
+    uint64_t base;
+} contigo_region_info;
+
+/// What a region has done since it was opened.
+typedef struct {
+    /// sizeof(contigo_region_stats).
+    size_t struct_size;
+    /// Cache maintenance calls.
+    uint64_t syncs;
+    /// Bytes made visible to devices, rounded out to whole lines where devices write.
+    uint64_t bytes_synced_for_device;
+    /// Bytes taken back for the CPU.
+    uint64_t bytes_synced_for_cpu;
+    /// Bytes that contigo_buf_write copied: the only copy in this library.
+    uint64_t bytes_copied;
+    /// Pieces carved.
+    uint64_t carves;
+} contigo_region_stats;
 
 /// The registers and the interrupt of a device that a program drives itself.
 typedef uint64_t contigo_registers;
@@ -515,8 +497,8 @@ typedef struct {
     uint16_t reserved;
     /// 1: the consumer may not write. Refused together with legacy, which cannot say it.
     uint32_t read_only;
-    /// 1: the data pointer is the heap's first byte, and byte_offset leads to the buffer; 0: the
-    /// data pointer leads there itself.
+    /// 1: the data pointer is the region's first byte, and byte_offset leads to the buffer; 0:
+    /// the data pointer leads there itself.
     uint32_t keep_byte_offset;
     /// 1: the form before DLPack 1.0, a DLManagedTensor; 0: a DLManagedTensorVersioned.
     uint32_t legacy;
@@ -525,11 +507,11 @@ typedef struct {
     uint32_t align_bytes;
 } contigo_tensor_options;
 
-/// Which bytes of a heap a tensor is.
+/// Which bytes of a region a tensor is.
 typedef struct {
     /// sizeof(contigo_tensor_info).
     size_t struct_size;
-    /// Where the lowest element is, from the beginning of the heap.
+    /// Where the lowest element is, from the beginning of the region.
     size_t offset_bytes;
     /// From the lowest element's first byte to the highest one's last.
     size_t len_bytes;
@@ -827,8 +809,8 @@ contigo_status contigo_buf_whole(contigo_buf buf);
 /// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are
 /// released.
 ///
-/// Cut at a multiple of the heap's line_bytes: a port that does not snoop cannot write to either
-/// side of a line that both share (CONTIGO_E_SHARED_LINE).
+/// Cut at a multiple of the region's line_bytes: a port that does not snoop cannot write to
+/// either side of a line that both share (CONTIGO_E_SHARED_LINE).
 ///
 /// CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED,
 /// CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: it is out. CONTIGO_E_TABLE_FULL: there is no entry
@@ -839,17 +821,17 @@ contigo_status contigo_buf_whole(contigo_buf buf);
 /// rest is writable.
 contigo_status contigo_buf_split(contigo_buf buf, size_t at_bytes, contigo_buf *rest);
 
-/// Where the first byte that the buffer shows is, from the beginning of the heap.
+/// Where the first byte that the buffer shows is, from the beginning of the region.
 /// CONTIGO_E_DEVICE_OWNED while a device has it.
 ///
 /// The caller promises:
 /// offset_bytes is writable.
 contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
 
-/// Hands len_bytes bytes from offset_bytes of the buffer to a device that the program drives
-/// itself, behind port: checks that the device reaches them, does the cache maintenance that they
-/// need, and answers their bus address, which addr may be NULL for. direction:
-/// CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE or CONTIGO_IN_OUT.
+/// Gives len_bytes bytes from offset_bytes of the buffer to a device that the program drives
+/// itself, behind port. The call checks that the device reaches them and does the cache
+/// maintenance that they need. It answers their bus address, for which addr may be NULL. use
+/// is what the device does: CONTIGO_READS, CONTIGO_WRITES, or CONTIGO_READS | CONTIGO_WRITES.
 ///
 /// The buffer must be the CPU's: CONTIGO_E_DEVICE_OWNED of one that a device has.
 /// CONTIGO_E_OUT_OF_RANGE; CONTIGO_E_BUFFER_SIZE for no bytes; CONTIGO_E_SHARED_LINE: the
@@ -858,26 +840,21 @@ contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
 /// register for an address is narrower than its port wants a port of its own, with that register's
 /// addr_bits (contigo_port_define).
 ///
-/// From here on the buffer is the device's, until contigo_buf_to_cpu. It can be an operand of an
-/// engine's job. Before the program rings its device's doorbell it needs no barrier: this call ends
-/// with one.
+/// From here on the buffer is the device's, until contigo_buf_take_back. It can be an operand of
+/// an engine's job. Before the program rings its device's doorbell it needs no barrier: this call
+/// ends with one.
 ///
 /// The caller promises:
 /// addr is NULL or writable. Whichever device is told the address is behind port, touches these
-/// bytes only, and writes only where direction says so. It has finished with them, its last write
+/// bytes only, and writes only where use says so. It has finished with them, its last write
 /// included, before the buffer is taken back, given to a job, or lent.
-contigo_status contigo_buf_to_device(contigo_buf buf,
-                                     contigo_port port,
-                                     size_t offset_bytes,
-                                     size_t len_bytes,
-                                     uint32_t direction,
-                                     uint64_t *addr);
+contigo_status contigo_buf_give(contigo_buf buf, contigo_port port, size_t offset_bytes, size_t len_bytes, contigo_use use, uint64_t *addr);
 
 /// Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a
 /// port that snoops. The device must have finished with it, its last write included: only the
 /// program knows that of a device that it drives itself. CONTIGO_E_CPU_OWNED where it is the
 /// CPU's already, CONTIGO_E_DEVICE_OWNED while a job has it: wait for the job.
-contigo_status contigo_buf_to_cpu(contigo_buf buf);
+contigo_status contigo_buf_take_back(contigo_buf buf);
 
 /// Where the device finds it: the bus address and the number of bytes that the last hand-over
 /// named, through that port. A job on a part of the buffer makes this the part, so the two belong
@@ -908,7 +885,7 @@ contigo_status contigo_module_load(contigo_port port, const uint8_t *image, size
 /// there, which is mangled, unless it is extern "C"; n parameters in the order of their
 /// declaration. A job's first seven argument words are its launch: grid in x, y and z, block in x,
 /// y and z, bytes of shared memory; its scalars follow. Its operands are memory that CUDA pinned
-/// for this GPU (CONTIGO_HEAP_CUDA). Close it with contigo_engine_close.
+/// for this GPU (cuda:0). Close it with contigo_engine_close.
 ///
 /// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job
 /// takes too long or is cancelled, its end is waited for, five seconds at most.
@@ -926,20 +903,6 @@ contigo_status contigo_engine_open_kernel(contigo_module module,
 /// Closes a module. CONTIGO_E_STILL_USED while an engine has a kernel of it.
 contigo_status contigo_module_close(contigo_module module);
 
-/// Opens memory by its name, len_bytes of it: u-dma-buf:udmabuf0, dma-heap:linux,cma,
-/// dma-heap:linux,cma@guard:f8003000, hugetlb, vfio:0000:01:00.0, cuda:0, sim:7;
-/// contigo_inventory and contigo info list this machine's. A device that the memory belongs to
-/// is opened and closed with it: use contigo_device_memory where the program drives that device
-/// too. Close it with contigo_heap_close. contigo_heap_open has the same with more to ask of
-/// the memory.
-///
-/// CONTIGO_E_BAD_NAME: it is no name; the text says at which byte, and what to write. A name that
-/// is not there is answered with the names of this machine.
-///
-/// The caller promises:
-/// name is NUL-terminated; heap is writable.
-contigo_status contigo_region_open(const char *name, size_t len_bytes, contigo_heap *heap);
-
 /// Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, pci:0000:01:00.0,
 /// vfio:0000:01:00.0, sim:zdma. Close it with contigo_device_close.
 ///
@@ -953,14 +916,15 @@ contigo_status contigo_device_open(const char *name, contigo_device *device);
 /// open.
 contigo_status contigo_device_close(contigo_device device);
 
-/// Opens len_bytes of memory for a device: what belongs to it, a dma-heap's block through its
-/// guard, or memory that belongs to no device. Close it with contigo_heap_close.
+/// Opens len_bytes of memory for a device: memory that belongs to it, a dma-heap's block through
+/// its guard, or memory that belongs to no device. It is contigo_region_open_with with device.
+/// Close it with contigo_region_close.
 ///
 /// CONTIGO_E_NEEDS_DEVICE: the memory belongs to another device.
 ///
 /// The caller promises:
-/// name is NUL-terminated; heap is writable.
-contigo_status contigo_device_memory(contigo_device device, const char *name, size_t len_bytes, contigo_heap *heap);
+/// name is NUL-terminated; region is writable.
+contigo_status contigo_device_memory(contigo_device device, const char *name, size_t len_bytes, contigo_region *region);
 
 /// The device's way to memory: port as the kernel describes this device, or, with a port of 0,
 /// what the kernel or the simulated board says alone (vfio:…, sim:…, cuda:…). Close seen
@@ -1049,90 +1013,41 @@ contigo_status contigo_engine_get_operand(contigo_engine engine, uint32_t index,
 /// fd is writable.
 contigo_status contigo_engine_irq_arm(contigo_engine engine, int *fd);
 
-/// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever
-/// end, before the kernel port's memory goes. Do it before the first job. kernel_port 0 is the
-/// guard of the engine's own device. Another one, which writes the registers when it is closed,
-/// stays open until the engine is closed. CONTIGO_E_KIND: it was armed with another one.
+/// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, by
+/// whatever end, before the guard's memory goes. Do it before the first job. guard 0 is the guard
+/// of the engine's own device. Another guard writes the registers when it is closed, so it stays
+/// open until the engine is closed. CONTIGO_E_KIND: the engine was armed with another one.
 /// CONTIGO_E_UNSUITABLE: the engine shares its device (setting channel), which one channel's
 /// program does not stop.
 ///
 /// The caller promises:
-/// The kernel port is this engine's device, and its window number window the registers: the
+/// The guard is of this engine's device, and its window number window the registers: the
 /// program's word.
-contigo_status contigo_engine_arm(contigo_engine engine, contigo_kernel_port kernel_port, uint32_t window);
+contigo_status contigo_engine_arm(contigo_engine engine, contigo_guard guard, uint32_t window);
 
 /// Closes an engine. CONTIGO_E_HAS_JOB while it has jobs whose end nobody has taken;
 /// CONTIGO_E_WILL_NOT_STOP where its device does not stop: it stays open then.
 contigo_status contigo_engine_close(contigo_engine engine);
 
-/// Opens memory: maps it, checks that it is contiguous, aligned and low enough, and cleans its
-/// caches once. Close it with contigo_heap_close.
-///
-/// For CONTIGO_HEAP_CUDA as contigo_port_find says; and CONTIGO_E_CUDA with
-/// CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
+/// Opens /dev/contigo/<name>, such as f8003000.dma-port. One program at a time has it. Close it
+/// with contigo_guard_close.
 ///
 /// The caller promises:
-/// options points to an initialised structure whose name is NULL or NUL-terminated; heap is
-/// writable. With CONTIGO_HEAP_U_DMA_BUF_TRANSLATED: every device that is given the heap's
-/// addresses is behind the same iommus or dma-ranges as the node; to another one they are
-/// physical addresses, of memory that is somebody else's. Of a write-combined heap: a thread that
-/// has written to a buffer calls atomic_thread_fence(memory_order_seq_cst) before another thread
-/// of the CPU gets it; jobs and hand-overs need nothing.
-contigo_status contigo_heap_open(const contigo_heap_options *options, contigo_heap *heap);
+/// name is NUL-terminated; guard is writable.
+contigo_status contigo_guard_open(const char *name, contigo_guard *guard);
 
-/// Closes a heap and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an
-/// engine has a piece of it; for ever, where a device would not stop: leak, never free, what a
-/// device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the GPU
-/// is doing; beside a kernel that does not end it stays pinned.
-contigo_status contigo_heap_close(contigo_heap heap);
-
-/// A descriptor of a dma-buf that holds the heap's whole block, for another importer: a camera's or
-/// a display's driver (V4L2, DRM) then writes or reads the same bytes, with no copy. It is the
-/// program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
-/// is refused.
-///
-/// CONTIGO_E_UNSUITABLE: this memory is no dma-buf (huge pages, the simulated board).
-/// CONTIGO_E_OS: what the kernel says; errno 25, the module u-dma-buf cannot export.
+/// port as the kernel describes this device: on a bus of its own where dma-ranges or an IOMMU
+/// translate its addresses. Memory that is allocated for a guard is used through such a port. Close
+/// seen with contigo_port_close.
 ///
 /// The caller promises:
-/// fd is writable.
-///
-/// The program, for every importer: from the moment when one maps the block to the moment when it
-/// has unmapped it, no buffer of this heap is mapped (contigo_buf_map), a job's, a device's
-/// (contigo_buf_to_device), or out as a tensor, because the importer reads, writes, and maintains
-/// the caches of all of it.
-///
-/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before
-/// contigo_heap_close and before the program ends, because then another program may open the
-/// device.
-contigo_status contigo_heap_export(contigo_heap heap, int *fd);
+/// seen is writable.
+contigo_status contigo_guard_see(contigo_guard guard, contigo_port port, contigo_port *seen);
 
-/// What the heap is.
-///
-/// The caller promises:
-/// info points to a structure whose struct_size is set.
-contigo_status contigo_heap_get_info(contigo_heap heap, contigo_heap_info *info);
-
-/// What the heap has done so far. Any thread may ask at any time.
-///
-/// The caller promises:
-/// stats points to a structure whose struct_size is set.
-contigo_status contigo_heap_get_stats(contigo_heap heap, contigo_heap_stats *stats);
-
-/// The bus address through port of len_bytes bytes at ptr, any pointer into the heap. It is a
-/// number, and gives no right to the bytes: who may touch them is still what the buffer's owner
-/// says. CONTIGO_E_NOT_OURS where not all of them are the heap's.
-///
-/// The caller promises:
-/// addr is writable. ptr may be any number.
-contigo_status contigo_dev_addr_of(contigo_heap heap, contigo_port port, const void *ptr, size_t len_bytes, uint64_t *addr);
-
-/// Where the CPU finds the byte at bus address addr of port. The byte may be a device's at this
-/// moment: do not touch it then.
-///
-/// The caller promises:
-/// ptr is writable.
-contigo_status contigo_host_ptr_of(contigo_heap heap, contigo_port port, uint64_t addr, void **ptr);
+/// Closes a guard: the kernel runs the stop that contigo_engine_arm left there.
+/// CONTIGO_E_STILL_USED while it has regions, or engines that were armed with it: close them
+/// first.
+contigo_status contigo_guard_close(contigo_guard guard);
 
 /// Gives the device one job more: n operands, as many as the driver's jobs have, and args_words
 /// argument words, which the driver's documentation names. Every check comes first, then the caches
@@ -1161,7 +1076,7 @@ contigo_status contigo_job_start(contigo_engine engine,
 ///
 /// CONTIGO_E_TIMEOUT, CONTIGO_E_FAULT, CONTIGO_E_SHORT_TRANSFER, CONTIGO_E_CANCELLED: the
 /// buffers are back all the same; one whose caches could not be maintained is still a device's, and
-/// contigo_buf_to_cpu tries again. After a timeout, and after a fault that is not this job's
+/// contigo_buf_take_back tries again. After a timeout, and after a fault that is not this job's
 /// alone, the device was stopped, which ended every job of the engine. CONTIGO_E_WILL_NOT_STOP:
 /// it could not be stopped, and the job keeps its buffers: reset the device, then
 /// contigo_queue_stop. Another thread's call with the same engine is refused meanwhile
@@ -1260,13 +1175,13 @@ const char *contigo_status_name(contigo_status status);
 size_t contigo_last_error(char *buf, size_t len);
 
 /// Carves slots buffers of slot_bytes each, 1 to CONTIGO_MAX_POOL_SLOTS. slot_bytes is a
-/// multiple of the heap's cache line, so that no line has two owners. The first slot begins at a
+/// multiple of the region's cache line, so that no line has two owners. The first slot begins at a
 /// multiple of align_bytes, a power of two; 0: a cache line. Close it with contigo_pool_close;
-/// what was carved stays carved until the heap is closed.
+/// what was carved stays carved until the region is closed.
 ///
 /// The caller promises:
 /// pool is writable.
-contigo_status contigo_pool_open(contigo_heap heap, size_t slot_bytes, size_t slots, size_t align_bytes, contigo_pool *pool);
+contigo_status contigo_pool_open(contigo_region region, size_t slot_bytes, size_t slots, size_t align_bytes, contigo_pool *pool);
 
 /// Takes a free slot: the CPU's, with what its last owner left in it. No system call, no
 /// allocation, any thread. Release it with contigo_buf_release. CONTIGO_E_NO_SLOTS where all
@@ -1287,12 +1202,12 @@ contigo_status contigo_pool_close(contigo_pool pool);
 
 /// Carves one buffer of len_bytes, rounded up to whole cache lines, at a multiple of
 /// align_bytes for the CPU and for the device; 0: a cache line. For what a program plans once,
-/// such as weights. Release it with contigo_buf_release; its bytes stay carved until the heap
+/// such as weights. Release it with contigo_buf_release; its bytes stay carved until the region
 /// is closed.
 ///
 /// The caller promises:
 /// buf is writable.
-contigo_status contigo_carve(contigo_heap heap, size_t len_bytes, size_t align_bytes, contigo_buf *buf);
+contigo_status contigo_carve(contigo_region region, size_t len_bytes, size_t align_bytes, contigo_buf *buf);
 
 /// The port of a known board that is called name: zynq-hp0, zynq-acp, zynq-dmac,
 /// cyclone-v-acp... (contigo boards lists them). Close it with contigo_port_close.
@@ -1319,25 +1234,94 @@ contigo_status contigo_port_define(const contigo_port_options *options, contigo_
 /// Closes a port's handle. Whoever uses the port has a copy.
 contigo_status contigo_port_close(contigo_port port);
 
-/// Opens /dev/contigo/<name>: a bus master that the kernel module knows (f8003000.dma-port).
-/// One program at a time has it. Close it with contigo_kernel_port_close.
+/// Opens len_bytes of memory by its name: maps it, checks that it is contiguous, and cleans its
+/// caches once. Close it with contigo_region_close.
+///
+/// The names are u-dma-buf:udmabuf0, dma-heap:linux,cma, dma-heap:linux,cma@guard:f8003000,
+/// hugetlb, vfio:0000:01:00.0, cuda:0, sim:7; contigo_inventory and contigo info list
+/// those of this machine. A device that the memory belongs to is opened and closed with it. A
+/// program that drives this device too opens it, and calls contigo_device_memory.
+/// contigo_region_open_with can ask more of the memory.
+///
+/// CONTIGO_E_BAD_NAME: it is no name; the text says at which byte, and what to write. A name that
+/// is not there is answered with the names of this machine.
 ///
 /// The caller promises:
-/// name is NUL-terminated; port is writable.
-contigo_status contigo_kernel_port_open(const char *name, contigo_kernel_port *port);
+/// name is NUL-terminated; region is writable.
+contigo_status contigo_region_open(const char *name, size_t len_bytes, contigo_region *region);
 
-/// port as the kernel describes this device: on a bus of its own where dma-ranges or an IOMMU
-/// translate its addresses. Memory that is allocated for a kernel port is used through such a port.
-/// Close seen with contigo_port_close.
+/// As contigo_region_open, with what only the program can say.
+///
+/// CONTIGO_E_VALUE: an option does not fit the name. CONTIGO_E_NEEDS_DEVICE: the memory belongs
+/// to another device or board. CONTIGO_E_MISALIGNED, CONTIGO_E_TOO_HIGH,
+/// CONTIGO_E_BLOCK_SIZE: the memory is not as was asked for. Of cuda as contigo_port_find
+/// says; and CONTIGO_E_CUDA with CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
 ///
 /// The caller promises:
-/// seen is writable.
-contigo_status contigo_kernel_port_see(contigo_kernel_port kernel_port, contigo_port port, contigo_port *seen);
+/// name is NUL-terminated; options points to an initialised structure; region is writable.
+///
+/// Of memory that is translated: every device that is given the region's addresses is behind the
+/// same iommus or dma-ranges as the node. To another device they are physical addresses, of
+/// memory that belongs to somebody else.
+///
+/// Of write_combined memory: a thread that has written to a buffer calls
+/// atomic_thread_fence(memory_order_seq_cst) before another thread of the CPU gets it; jobs and
+/// hand-overs need nothing.
+contigo_status contigo_region_open_with(const char *name, const contigo_region_options *options, contigo_region *region);
 
-/// Closes a kernel port: the kernel runs what contigo_engine_arm left there.
-/// CONTIGO_E_STILL_USED while it has heaps, or engines that were armed with it: they are closed
-/// first.
-contigo_status contigo_kernel_port_close(contigo_kernel_port kernel_port);
+/// Closes a region and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an
+/// engine has a piece of it; for ever, where a device would not stop: leak, never free, what a
+/// device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the GPU
+/// is doing; beside a kernel that does not end it stays pinned.
+contigo_status contigo_region_close(contigo_region region);
+
+/// A descriptor of a dma-buf that holds the region's whole block, for another importer: a camera's or
+/// a display's driver (V4L2, DRM) then writes or reads the same bytes, with no copy. It is the
+/// program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
+/// is refused.
+///
+/// CONTIGO_E_UNSUITABLE: this memory is no dma-buf (huge pages, the simulated board).
+/// CONTIGO_E_OS: what the kernel says; errno 25, the module u-dma-buf cannot export.
+///
+/// The caller promises:
+/// fd is writable.
+///
+/// The program, for every importer: from the moment when one maps the block to the moment when it
+/// has unmapped it, no buffer of this region is mapped (contigo_buf_map), a job's, a device's
+/// (contigo_buf_give), or out as a tensor, because the importer reads, writes, and maintains
+/// the caches of all of it.
+///
+/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before
+/// contigo_region_close and before the program ends, because then another program may open the
+/// device.
+contigo_status contigo_region_export(contigo_region region, int *fd);
+
+/// What the region is.
+///
+/// The caller promises:
+/// info points to a structure whose struct_size is set.
+contigo_status contigo_region_get_info(contigo_region region, contigo_region_info *info);
+
+/// What the region has done so far. Any thread may ask at any time.
+///
+/// The caller promises:
+/// stats points to a structure whose struct_size is set.
+contigo_status contigo_region_get_stats(contigo_region region, contigo_region_stats *stats);
+
+/// The bus address through port of len_bytes bytes at ptr, any pointer into the region. It is a
+/// number, and gives no right to the bytes: who may touch them is still what the buffer's owner
+/// says. CONTIGO_E_NOT_OURS where not all of them are the region's.
+///
+/// The caller promises:
+/// addr is writable. ptr may be any number.
+contigo_status contigo_dev_addr_of(contigo_region region, contigo_port port, const void *ptr, size_t len_bytes, uint64_t *addr);
+
+/// Where the CPU finds the byte at bus address addr of port. The byte may be a device's at this
+/// moment: do not touch it then.
+///
+/// The caller promises:
+/// ptr is writable.
+contigo_status contigo_host_ptr_of(contigo_region region, contigo_port port, uint64_t addr, void **ptr);
 
 /// Takes the registers and the interrupt of a device, for a program that drives it itself: window
 /// number window, which for a PCI function is its BAR, and 0 for others; polled: 1, without the
@@ -1365,7 +1349,7 @@ contigo_status contigo_registers_read(contigo_registers registers, contigo_regis
 /// Writes a register; outside of the window nothing happens. CONTIGO_E_KIND: it is read-only.
 ///
 /// The caller promises:
-/// The device touches only memory that was handed to it (contigo_buf_to_device, or a job),
+/// The device touches only memory that was handed to it (contigo_buf_give, or a job),
 /// whatever it does with the value: an address and a doorbell make it read and write there.
 contigo_status contigo_registers_write(contigo_registers registers, contigo_register reg, uint32_t value);
 
@@ -1410,7 +1394,7 @@ contigo_status contigo_registers_close(contigo_registers registers);
 /// options points to an initialised structure; sim is writable.
 contigo_status contigo_sim_open(const contigo_sim_options *options, contigo_sim *sim);
 
-/// Closes a simulated board. CONTIGO_E_STILL_USED while it has heaps or devices.
+/// Closes a simulated board. CONTIGO_E_STILL_USED while it has regions or devices.
 contigo_status contigo_sim_close(contigo_sim sim);
 
 /// A port of a simulated board: coherent 0, one that does not snoop the CPU's caches, as Zynq's
@@ -1452,7 +1436,7 @@ contigo_status contigo_buf_lend(contigo_buf buf, const contigo_tensor_options *o
 /// has not called the deleter. CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
 contigo_status contigo_buf_unlend(contigo_buf buf);
 
-/// Which bytes of heap the tensor's elements are, whoever made it. tensor is a
+/// Which bytes of region the tensor's elements are, whoever made it. tensor is a
 /// DLManagedTensorVersioned *, or where legacy is 1 a DLManagedTensor *; it stays the
 /// caller's. The bus address of its lowest element is contigo_dev_addr_of that byte.
 ///
@@ -1463,7 +1447,7 @@ contigo_status contigo_buf_unlend(contigo_buf buf);
 /// The caller promises:
 /// tensor is NULL or a tensor as DLPack says, and info points to a structure whose
 /// struct_size is set.
-contigo_status contigo_tensor_locate(contigo_heap heap, void *tensor, uint32_t legacy, uint32_t align_bytes, contigo_tensor_info *info);
+contigo_status contigo_tensor_locate(contigo_region region, void *tensor, uint32_t legacy, uint32_t align_bytes, contigo_tensor_info *info);
 
 /// Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data
 /// that lies elsewhere. The tensor stays the caller's. CONTIGO_E_TENSOR: the CPU cannot read it,
@@ -1480,3 +1464,27 @@ contigo_status contigo_buf_write_tensor(contigo_buf buf, void *tensor, uint32_t 
 #endif  // __cplusplus
 
 #endif  /* CONTIGO_H */
+
+/* The names of 0.1 that mean the same: for this release, then they go. CHANGELOG.md lists the
+ * others. With CONTIGO_NO_OLD_NAMES defined they are not there. */
+#if !defined(CONTIGO_NO_OLD_NAMES) && !defined(CONTIGO_OLD_NAMES)
+#define CONTIGO_OLD_NAMES
+#define contigo_heap contigo_region
+#define contigo_heap_close contigo_region_close
+#define contigo_heap_export contigo_region_export
+#define contigo_heap_info contigo_region_info
+#define contigo_heap_get_info contigo_region_get_info
+#define contigo_heap_stats contigo_region_stats
+#define contigo_heap_get_stats contigo_region_get_stats
+#define contigo_kernel_port contigo_guard
+#define contigo_kernel_port_open contigo_guard_open
+#define contigo_kernel_port_see contigo_guard_see
+#define contigo_kernel_port_close contigo_guard_close
+#define contigo_buf_to_device contigo_buf_give
+#define contigo_buf_to_cpu contigo_buf_take_back
+#define CONTIGO_TO_DEVICE CONTIGO_READS
+#define CONTIGO_FROM_DEVICE CONTIGO_WRITES
+#define CONTIGO_IN_OUT (CONTIGO_READS | CONTIGO_WRITES)
+#define CONTIGO_MAX_HEAPS CONTIGO_MAX_REGIONS
+#define CONTIGO_MAX_KERNEL_PORTS CONTIGO_MAX_GUARDS
+#endif

@@ -76,7 +76,7 @@ pub(crate) enum Misuse {
     NoGpu { is: &'static str },
     /// No driver is called that.
     NoDriver,
-    /// The kernel port is not the one that the engine was armed with.
+    /// The guard is not the one that the engine was armed with.
     OtherPort,
     /// The device has no interrupt that is a file.
     NoInterrupt,
@@ -144,8 +144,8 @@ impl fmt::Display for Misuse {
             Self::TableFull { kind, entries } => write!(f, "there are {entries} of the kind {kind} already, which is the limit"),
             Self::Mapped { views } => write!(f, "the buffer is mapped {views} times: unmap it first"),
             Self::NotMapped => write!(f, "the buffer is not mapped"),
-            Self::DeviceOwned => write!(f, "the buffer is a device's: wait for its job, or take it back with contigo_buf_to_cpu"),
-            Self::CpuOwned => write!(f, "the buffer is the CPU's and has no bus address: hand it over with contigo_buf_to_device"),
+            Self::DeviceOwned => write!(f, "the buffer is a device's: wait for its job, or take it back with contigo_buf_take_back"),
+            Self::CpuOwned => write!(f, "the buffer is the CPU's and has no bus address: hand it over with contigo_buf_give"),
             Self::StructSize { what, given, least, most } => {
                 write!(f, "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}")
             }
@@ -168,7 +168,7 @@ impl fmt::Display for Misuse {
                 });
                 outcome
             }
-            Self::OtherPort => write!(f, "the engine was armed with another kernel port"),
+            Self::OtherPort => write!(f, "the engine was armed with another guard"),
             Self::NoInterrupt => write!(f, "the device has no interrupt to sleep for: look again and again"),
             Self::Register { offset_bytes, why } => write!(f, "the register at {offset_bytes:#x} {why}"),
             Self::Panicked => write!(f, "a defect of this library was caught; please report it"),

@@ -17,8 +17,8 @@ const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 pub(crate) enum Kind {
     Sim = 1,
     Port = 2,
-    KernelPort = 3,
-    Heap = 4,
+    Guard = 3,
+    Region = 4,
     Pool = 5,
     Buf = 6,
     Engine = 7,
@@ -35,8 +35,8 @@ impl Kind {
     const ALL: [Self; 12] = [
         Self::Sim,
         Self::Port,
-        Self::KernelPort,
-        Self::Heap,
+        Self::Guard,
+        Self::Region,
         Self::Pool,
         Self::Buf,
         Self::Engine,
@@ -53,8 +53,8 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Sim => "simulated board",
             Self::Port => "port",
-            Self::KernelPort => "kernel port",
-            Self::Heap => "heap",
+            Self::Guard => "guard",
+            Self::Region => "region",
             Self::Pool => "pool",
             Self::Buf => "buffer",
             Self::Engine => "engine",
@@ -118,7 +118,7 @@ mod tests {
         for raw in [0, 1, 4096, 1 << 59, u64::MAX] {
             assert_eq!(Handle::of(raw, Kind::Buf), Err(Misuse::NoHandle { raw, expected: Kind::Buf }));
         }
-        let heap = Handle { index: 1, generation: 1 }.raw(Kind::Heap);
-        assert_eq!(Handle::of(heap, Kind::Buf), Err(Misuse::WrongKind { expected: Kind::Buf, found: Kind::Heap }));
+        let region = Handle { index: 1, generation: 1 }.raw(Kind::Region);
+        assert_eq!(Handle::of(region, Kind::Buf), Err(Misuse::WrongKind { expected: Kind::Buf, found: Kind::Region }));
     }
 }

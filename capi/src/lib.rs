@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `handle.rs` | what a handle's bits mean |
 //! | `table/` | fixed tables in statics: an entry never moves, and one atomic word says who uses it |
-//! | `object/` | simulated boards, GPUs, ports, heaps, pools, buffers |
+//! | `object/` | simulated boards, GPUs, ports, guards, regions, pools, buffers |
 //! | `engine/` | devices, engines and their jobs |
 //! | `fault.rs`, `status.rs`, `last_error.rs` | refusals, their codes and their text |
 //! | `ffi/` | the functions that C calls, one file for each kind of object |
@@ -44,8 +44,8 @@ mod table;
 
 pub use ffi::*;
 pub use limits::{
-    CONTIGO_MAX_ARGS, CONTIGO_MAX_BUFS, CONTIGO_MAX_DEVICES, CONTIGO_MAX_DIMS, CONTIGO_MAX_ENGINES, CONTIGO_MAX_GPUS, CONTIGO_MAX_HEAPS,
-    CONTIGO_MAX_JOBS, CONTIGO_MAX_KERNEL_PORTS, CONTIGO_MAX_NAME_BYTES, CONTIGO_MAX_POOL_SLOTS, CONTIGO_MAX_POOLS, CONTIGO_MAX_PORT_NAMES,
-    CONTIGO_MAX_PORTS, CONTIGO_MAX_SIMS, CONTIGO_MAX_TENSORS,
+    CONTIGO_MAX_ARGS, CONTIGO_MAX_BUFS, CONTIGO_MAX_DEVICES, CONTIGO_MAX_DIMS, CONTIGO_MAX_ENGINES, CONTIGO_MAX_GPUS, CONTIGO_MAX_GUARDS,
+    CONTIGO_MAX_JOBS, CONTIGO_MAX_NAME_BYTES, CONTIGO_MAX_POOL_SLOTS, CONTIGO_MAX_POOLS, CONTIGO_MAX_PORT_NAMES, CONTIGO_MAX_PORTS,
+    CONTIGO_MAX_REGIONS, CONTIGO_MAX_SIMS, CONTIGO_MAX_TENSORS,
 };
 pub use status::*;

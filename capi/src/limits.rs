@@ -11,8 +11,8 @@ pub const CONTIGO_MAX_BUFS: c_uint = 4096;
 pub const CONTIGO_MAX_POOL_SLOTS: c_uint = 1024;
 /// Pools at once: one for each kind of tensor of a program with some to spare.
 pub const CONTIGO_MAX_POOLS: c_uint = 64;
-/// Heaps at once: a board has a handful of memories, and a test opens some more.
-pub const CONTIGO_MAX_HEAPS: c_uint = 32;
+/// Regions at once: a board has a handful of memories, and a test opens some more.
+pub const CONTIGO_MAX_REGIONS: c_uint = 32;
 /// Engines at once, and as many maps and modules of kernels: a Zynq has eight PL330 channels and a
 /// fabric with room for as many cores.
 pub const CONTIGO_MAX_ENGINES: c_uint = 32;
@@ -26,8 +26,8 @@ pub const CONTIGO_MAX_PORTS: c_uint = 64;
 /// Different names of ports that a program makes (`contigo_port_define`), from its beginning to its
 /// end: errors and engines keep them.
 pub const CONTIGO_MAX_PORT_NAMES: c_uint = 1024;
-/// Kernel ports at once: one for each engine at most.
-pub const CONTIGO_MAX_KERNEL_PORTS: c_uint = 32;
+/// Guards at once: one for each engine at most.
+pub const CONTIGO_MAX_GUARDS: c_uint = 32;
 /// GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
 pub const CONTIGO_MAX_GPUS: c_uint = 16;
 /// Devices at once, opened by their names: one for each engine at most.
@@ -45,13 +45,13 @@ pub const CONTIGO_MAX_NAME_BYTES: c_uint = 127;
 pub(crate) const BUFS: usize = CONTIGO_MAX_BUFS as usize;
 pub(crate) const POOL_SLOTS: usize = CONTIGO_MAX_POOL_SLOTS as usize;
 pub(crate) const POOLS: usize = CONTIGO_MAX_POOLS as usize;
-pub(crate) const HEAPS: usize = CONTIGO_MAX_HEAPS as usize;
+pub(crate) const REGIONS: usize = CONTIGO_MAX_REGIONS as usize;
 pub(crate) const ENGINES: usize = CONTIGO_MAX_ENGINES as usize;
 pub(crate) const JOBS: usize = CONTIGO_MAX_JOBS as usize;
 pub(crate) const MAX_ARGS: usize = CONTIGO_MAX_ARGS as usize;
 pub(crate) const PORTS: usize = CONTIGO_MAX_PORTS as usize;
 pub(crate) const PORT_NAMES: usize = CONTIGO_MAX_PORT_NAMES as usize;
-pub(crate) const KERNEL_PORTS: usize = CONTIGO_MAX_KERNEL_PORTS as usize;
+pub(crate) const GUARDS: usize = CONTIGO_MAX_GUARDS as usize;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 pub(crate) const GPUS: usize = CONTIGO_MAX_GPUS as usize;
 pub(crate) const DEVICES: usize = CONTIGO_MAX_DEVICES as usize;

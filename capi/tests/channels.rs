@@ -32,7 +32,7 @@ impl Shared {
 
     fn options(&self, settings: &CStr) -> contigo_engine_options {
         let Self { board, device } = self;
-        contigo_engine_options { settings: settings.as_ptr(), ..engine_options(c"pl330", *device, board.port, board.heap) }
+        contigo_engine_options { settings: settings.as_ptr(), ..engine_options(c"pl330", *device, board.port, board.region) }
     }
 
     #[track_caller]
@@ -99,7 +99,7 @@ fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
     shared.refused(&contigo_engine_options { port: other_port, ..one }, CONTIGO_E_BUSY, "busy");
     shared.refused(&contigo_engine_options { polled: 1, ..one }, CONTIGO_E_BUSY, "busy");
     shared.refused(&shared.options(c"channel=8"), CONTIGO_E_ARGUMENT, "channel");
-    shared.refused(&contigo_engine_options { heap: 0, ..one }, CONTIGO_E_BLOCK_SIZE, "");
+    shared.refused(&contigo_engine_options { region: 0, ..one }, CONTIGO_E_BLOCK_SIZE, "");
     refused(unsafe { contigo_device_attach(shared.device, shared.board.port, 0, 0, &mut 0) }, CONTIGO_E_BUSY, "busy");
     refused(contigo_device_close(shared.device), CONTIGO_E_STILL_USED, "");
     // Each that was refused has given its channel back, and the last one the device.

@@ -99,7 +99,7 @@ fn jobs_cost_little_more_than_in_rust() {
     board.close();
 
     let sim = SimBoard::new(1);
-    // As a heap of C's has it: memory of any kind.
+    // As a region of C's has it: memory of any kind.
     let region = Region::new(AnyMemory::from(sim.memory(64 * 1024).unwrap())).unwrap();
     let driver = || AnyDriver::new(Nothing(sim.coherent_port(), VecDeque::with_capacity(16)));
     let mut queue: Queue<'_, _, 64, 1> = Queue::new(driver()).unwrap();
@@ -129,9 +129,9 @@ fn calls_are_cheap() {
         ok(contigo_buf_release(buf));
     });
     let coherent = answer(|port| unsafe { contigo_sim_port(board.sim, 1, port) });
-    let hand = nanoseconds("contigo_buf_to_device, contigo_buf_to_cpu, a port that snoops", || {
-        ok(to_device(buf, coherent, 0, SLOT, CONTIGO_IN_OUT).0);
-        ok(contigo_buf_to_cpu(buf));
+    let hand = nanoseconds("contigo_buf_give, contigo_buf_take_back, a port that snoops", || {
+        ok(give(buf, coherent, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES).0);
+        ok(contigo_buf_take_back(buf));
     });
     let shape = [1_i64, 3, 16, 16];
     let options = contigo_tensor_options {
@@ -155,7 +155,7 @@ fn calls_are_cheap() {
     });
     let (_, host, _) = try_map(buf, CONTIGO_READ);
     let addr = nanoseconds("contigo_dev_addr_of", || {
-        black_box(answer(|addr| unsafe { contigo_dev_addr_of(board.heap, board.port, host, 64, addr) }));
+        black_box(answer(|addr| unsafe { contigo_dev_addr_of(board.region, board.port, host, 64, addr) }));
     });
     ok(contigo_buf_unmap(buf));
     ok(contigo_buf_release(buf));

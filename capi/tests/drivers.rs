@@ -74,7 +74,7 @@ fn a_registered_driver_is_opened_from_c_by_its_name() {
     refused(missing(c"none"), CONTIGO_E_NOT_FOUND, "zdma, twice");
 
     let device = sim_device(board.sim, c"twice");
-    let options = engine_options(c"twice", device, board.port, board.heap);
+    let options = engine_options(c"twice", device, board.port, board.region);
     let wrong = contigo_engine_options { settings: c"burst=17".as_ptr(), ..options };
     refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_ARGUMENT, "burst = 17");
     let engine = open_engine(&contigo_engine_options { settings: c"burst=16".as_ptr(), ..options });
@@ -87,7 +87,7 @@ fn a_registered_driver_is_opened_from_c_by_its_name() {
     ok(unsafe { contigo_job_wait(job, 20_000, &mut said) });
     assert_eq!((said.words[0], &bytes(operands[1].buf)[..64]), (300, &[1; 64][..]));
     // Its buffers went back to their pool then, with entries that stayed a job's for ever.
-    let carved = answer(|buf| unsafe { contigo_carve(board.heap, 64, 64, buf) });
+    let carved = answer(|buf| unsafe { contigo_carve(board.region, 64, 64, buf) });
     let with_carved = [operands[0], part(carved, 64)];
     let panicked = unsafe { contigo_job_start(engine, with_carved.as_ptr(), 2, &PANICS, 1, &mut job) };
     refused(panicked, CONTIGO_E_INTERNAL, "a defect");

@@ -35,7 +35,7 @@ const BY_OTHERS: [&str; 20] = [
     "CONTIGO_E_ATTRIBUTE_NONSENSE",
     "CONTIGO_E_PAGEMAP_HIDDEN",
     "CONTIGO_E_PIN_LIMIT",
-    "CONTIGO_E_TOO_MANY", // CONTIGO_MAX_HEAPS is as many as a simulated board takes
+    "CONTIGO_E_TOO_MANY", // CONTIGO_MAX_REGIONS is as many as a simulated board takes
     "CONTIGO_E_WRONG_DEVICE",
     "CONTIGO_E_ENDED_BY_RESET",
 ];
@@ -67,40 +67,67 @@ fn every_code_is_provoked_somewhere() {
     assert!(codes.count() > 50);
 }
 
-fn heap(options: &contigo_heap_options) -> contigo_status {
-    unsafe { contigo_heap_open(options, &mut 0) }
+/// Nothing that a program asks for is left out in silence.
+#[test]
+fn an_option_that_does_not_fit_the_name_is_refused() {
+    let (board, alone) = (Board::new(), region_options(0));
+    let [sim, guard] = [board.sim, 77].map(u64::from);
+    let device = board.device;
+    let cases = [
+        (c"hugetlb", contigo_region_options { sim, ..alone }, "contigo_region_options.sim (for sim"),
+        (c"sim", contigo_region_options { sim, device, ..alone }, "contigo_region_options.sim (for sim"),
+        (c"sim", contigo_region_options { sim, guard, ..alone }, "contigo_region_options.sim (for sim"),
+        (c"sim", contigo_region_options { guard, ..alone }, "contigo_region_options.guard (for dma-heap:NAME"),
+        (c"dma-heap:x@guard:f8003000", contigo_region_options { guard, ..alone }, "contigo_region_options.guard (for dma-heap:NAME"),
+        (c"dma-heap:x", contigo_region_options { guard, device, ..alone }, "contigo_region_options.guard (for dma-heap:NAME"),
+        (c"dma-heap:x", contigo_region_options { translated: 1, ..alone }, "contigo_region_options.translated (for u-dma-buf:NAME"),
+        (c"u-dma-buf:x", contigo_region_options { translated: 1, device, ..alone }, "contigo_region_options.translated (for u-dma-buf"),
+        (c"u-dma-buf:x", contigo_region_options { translated: 2, ..alone }, "contigo_region_options.translated cannot be 2"),
+        (c"hugetlb", contigo_region_options { write_combined: 1, ..alone }, "contigo_region_options.write_combined (for cuda"),
+        (c"cuda", contigo_region_options { write_combined: 1, device, ..alone }, "contigo_region_options.write_combined (for cuda"),
+    ];
+    for (name, options, word) in &cases {
+        refused(try_region(name, options), CONTIGO_E_VALUE, word);
+    }
+    // A board has one seed.
+    refused(try_region(c"sim:4", &region_options(sim)), CONTIGO_E_NEEDS_DEVICE, "sim:4");
+    ok(contigo_region_close(open_region(c"sim:3", &region_options(sim))));
+    refused(try_region(c"dma-heap:system", &contigo_region_options { guard: board.port, ..alone }), CONTIGO_E_KIND, "guard");
+    board.close();
 }
 
 #[test]
 fn memory_that_is_not_as_asked_for() {
     let board = Board::new();
-    let good = heap_options(board.sim);
-    refused(heap(&contigo_heap_options { len_bytes: 0, ..good }), CONTIGO_E_BLOCK_SIZE, "0 bytes");
-    refused(heap(&contigo_heap_options { align_bytes: 48, ..good }), CONTIGO_E_NOT_POWER_OF_TWO, "48");
-    refused(heap(&contigo_heap_options { align_bytes: 1 << 30, ..good }), CONTIGO_E_MISALIGNED, "1073741824");
-    refused(heap(&contigo_heap_options { addr_bits: 20, ..good }), CONTIGO_E_TOO_HIGH, "20 address bits");
-    refused(heap(&contigo_heap_options { sim: 0, ..good }), CONTIGO_E_HANDLE, "simulated board");
-    let named = |kind, name: &core::ffi::CStr| heap(&contigo_heap_options { kind, name: name.as_ptr(), ..good });
-    for kind in [CONTIGO_HEAP_U_DMA_BUF, CONTIGO_HEAP_U_DMA_BUF_TRANSLATED, CONTIGO_HEAP_DMA_HEAP] {
-        refused(named(kind, c"contigo-none"), CONTIGO_E_OS, "errno 2");
-        refused(named(kind, c"../etc"), CONTIGO_E_BAD_NAME, "a name is of ASCII, without spaces and without /");
-        refused(named(kind, c""), CONTIGO_E_BAD_NAME, "a part is missing");
+    let good = region_options(board.sim);
+    let sim = |options: &contigo_region_options| try_region(c"sim", options);
+    refused(sim(&contigo_region_options { len_bytes: 0, ..good }), CONTIGO_E_BLOCK_SIZE, "0 bytes");
+    refused(sim(&contigo_region_options { align_bytes: 48, ..good }), CONTIGO_E_NOT_POWER_OF_TWO, "48");
+    refused(sim(&contigo_region_options { align_bytes: 1 << 30, ..good }), CONTIGO_E_MISALIGNED, "1073741824");
+    refused(sim(&contigo_region_options { addr_bits: 20, ..good }), CONTIGO_E_TOO_HIGH, "20 address bits");
+    refused(sim(&contigo_region_options { sim: board.port, ..good }), CONTIGO_E_KIND, "simulated board");
+    let alone = region_options(0);
+    let translated = contigo_region_options { translated: 1, ..alone };
+    for (name, options) in [(c"u-dma-buf:contigo-none", alone), (c"u-dma-buf:contigo-none", translated), (c"dma-heap:contigo-none", alone)]
+    {
+        refused(try_region(name, &options), CONTIGO_E_OS, "errno 2");
     }
-    let huge = contigo_heap_options { kind: CONTIGO_HEAP_HUGE_PAGES, len_bytes: usize::MAX, ..good };
-    refused(heap(&huge), CONTIGO_E_ARGUMENT, "len_bytes");
-    let kernel_port = contigo_heap_options { kind: CONTIGO_HEAP_DMA_HEAP, name: c"system".as_ptr(), kernel_port: board.port, ..good };
-    refused(heap(&kernel_port), CONTIGO_E_KIND, "kernel port");
+    for name in [c"u-dma-buf:../etc", c"dma-heap:../etc"] {
+        refused(try_region(name, &alone), CONTIGO_E_BAD_NAME, "a name is of ASCII, without spaces and without /");
+    }
+    refused(try_region(c"u-dma-buf:", &alone), CONTIGO_E_BAD_NAME, "a part is missing");
+    refused(try_region(c"hugetlb", &contigo_region_options { len_bytes: usize::MAX, ..alone }), CONTIGO_E_ARGUMENT, "len_bytes");
     board.close();
 }
 
 #[test]
 fn memory_that_is_no_dma_buf() {
     let board = Board::new();
-    for (heap, code, word) in
-        [(board.heap, CONTIGO_E_UNSUITABLE, "dma-bufs"), (board.pool, CONTIGO_E_KIND, "pool"), (0, CONTIGO_E_HANDLE, "heap")]
+    for (region, code, word) in
+        [(board.region, CONTIGO_E_UNSUITABLE, "dma-bufs"), (board.pool, CONTIGO_E_KIND, "pool"), (0, CONTIGO_E_HANDLE, "region")]
     {
         let mut fd = 7;
-        refused(unsafe { contigo_heap_export(heap, &mut fd) }, code, word);
+        refused(unsafe { contigo_region_export(region, &mut fd) }, code, word);
         assert_eq!(fd, -1, "0 would be somebody's");
     }
     board.close();
@@ -109,14 +136,14 @@ fn memory_that_is_no_dma_buf() {
 #[test]
 fn more_than_there_is() {
     let board = Board::new();
-    let (free, mut info) = (1 << 20, contigo_heap_info { struct_size: size_of::<contigo_heap_info>(), ..Default::default() });
-    ok(unsafe { contigo_heap_get_info(board.heap, &mut info) });
+    let (free, mut info) = (1 << 20, contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() });
+    ok(unsafe { contigo_region_get_info(board.region, &mut info) });
     assert_eq!((info.len_bytes, info.line_bytes, info.free_bytes), (free, 64, free - 8 * SLOT));
-    refused(unsafe { contigo_carve(board.heap, free, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
-    refused(unsafe { contigo_carve(board.heap, usize::MAX, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
-    refused(unsafe { contigo_carve(board.heap, 0, 0, &mut 0) }, CONTIGO_E_ARGUMENT, "the length of a carve = 0");
-    refused(unsafe { contigo_carve(board.heap, 64, 3, &mut 0) }, CONTIGO_E_NOT_POWER_OF_TWO, "3");
-    let pool = |slot, slots| unsafe { contigo_pool_open(board.heap, slot, slots, 0, &mut 0) };
+    refused(unsafe { contigo_carve(board.region, free, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
+    refused(unsafe { contigo_carve(board.region, usize::MAX, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
+    refused(unsafe { contigo_carve(board.region, 0, 0, &mut 0) }, CONTIGO_E_ARGUMENT, "the length of a carve = 0");
+    refused(unsafe { contigo_carve(board.region, 64, 3, &mut 0) }, CONTIGO_E_NOT_POWER_OF_TWO, "3");
+    let pool = |slot, slots| unsafe { contigo_pool_open(board.region, slot, slots, 0, &mut 0) };
     refused(pool(100, 4), CONTIGO_E_SLOT_SIZE, "100");
     refused(pool(0, 4), CONTIGO_E_SLOT_SIZE, "0");
     refused(pool(64, 0), CONTIGO_E_ARGUMENT, "slots = 0");
@@ -137,7 +164,7 @@ fn ranges_that_overflow() {
     let buf = board.take();
     for (offset, len) in [(0, SLOT + 1), (SLOT, 1), (SLOT + 1, 0), (usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX)] {
         refused(contigo_buf_slice(buf, offset, len), CONTIGO_E_OUT_OF_RANGE, "4096");
-        refused(to_device(buf, board.port, offset, len, CONTIGO_TO_DEVICE).0, CONTIGO_E_OUT_OF_RANGE, "4096");
+        refused(give(buf, board.port, offset, len, CONTIGO_READS).0, CONTIGO_E_OUT_OF_RANGE, "4096");
         assert_eq!(bytes(buf).len(), SLOT, "it stays as it was");
         let mut operands = board.operands();
         operands[0] = contigo_operand { buf: operands[0].buf, offset_bytes: offset, len_bytes: len };
@@ -147,7 +174,7 @@ fn ranges_that_overflow() {
     let long = [0_u8; SLOT + 1];
     refused(unsafe { contigo_buf_write(buf, long.as_ptr().cast(), long.len()) }, CONTIGO_E_OUT_OF_RANGE, "4097");
     refused(unsafe { contigo_buf_write(buf, long.as_ptr().cast(), usize::MAX) }, CONTIGO_E_OUT_OF_RANGE, "4096");
-    refused(to_device(buf, board.port, 0, 0, CONTIGO_TO_DEVICE).0, CONTIGO_E_BUFFER_SIZE, "0 bytes");
+    refused(give(buf, board.port, 0, 0, CONTIGO_READS).0, CONTIGO_E_BUFFER_SIZE, "0 bytes");
     ok(contigo_buf_release(buf));
     board.close();
 }
@@ -175,22 +202,22 @@ fn ports_that_do_not_fit() {
     let board = Board::new();
     let buf = board.take();
     let soc = answer(|port| unsafe { contigo_port_find(c"zynq-hp0".as_ptr(), port) });
-    refused(to_device(buf, soc, 0, 64, CONTIGO_TO_DEVICE).0, CONTIGO_E_WRONG_BUS, "zynq-hp0");
+    refused(give(buf, soc, 0, 64, CONTIGO_READS).0, CONTIGO_E_WRONG_BUS, "zynq-hp0");
     let low = port(board.sim, (0, 0xFFFF), 32).unwrap();
-    refused(to_device(buf, low, 0, 64, CONTIGO_TO_DEVICE).0, CONTIGO_E_UNREACHABLE, "my-port reaches 0x0..=0xffff");
+    refused(give(buf, low, 0, 64, CONTIGO_READS).0, CONTIGO_E_UNREACHABLE, "my-port reaches 0x0..=0xffff");
     refused(unsafe { contigo_port_find(c"none".as_ptr(), &mut 0) }, CONTIGO_E_NOT_FOUND, "port");
     refused(port(0, (0, 1), 0).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits = 0");
     refused(port(0, (0, 1), 65).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits = 65");
     refused(port(0, (2, 1), 32).unwrap_err(), CONTIGO_E_VALUE, "window_last");
-    refused(port(board.heap, (0, 1), 32).unwrap_err(), CONTIGO_E_KIND, "heap");
+    refused(port(board.region, (0, 1), 32).unwrap_err(), CONTIGO_E_KIND, "region");
     let (mut addr, mut byte) = (0, ptr::null_mut());
-    let of = |ptr, len, addr: &mut u64| unsafe { contigo_dev_addr_of(board.heap, board.port, ptr, len, addr) };
+    let of = |ptr, len, addr: &mut u64| unsafe { contigo_dev_addr_of(board.region, board.port, ptr, len, addr) };
     refused(of(ptr::null(), 1, &mut addr), CONTIGO_E_NOT_OURS, "not in this region");
     refused(of((&raw const board).cast(), 1, &mut addr), CONTIGO_E_NOT_OURS, "not in this region");
     refused(of(try_map(buf, CONTIGO_READ).1, 2 << 20, &mut addr), CONTIGO_E_NOT_OURS, "2097152");
-    refused(unsafe { contigo_host_ptr_of(board.heap, board.port, 1, &mut byte) }, CONTIGO_E_NOT_OURS, "0x1");
+    refused(unsafe { contigo_host_ptr_of(board.region, board.port, 1, &mut byte) }, CONTIGO_E_NOT_OURS, "0x1");
     ok(contigo_buf_unmap(buf));
-    refused(unsafe { contigo_kernel_port_open(c"contigo-none".as_ptr(), &mut 0) }, CONTIGO_E_NOT_FOUND, "");
+    refused(unsafe { contigo_guard_open(c"contigo-none".as_ptr(), &mut 0) }, CONTIGO_E_NOT_FOUND, "");
     for port in [soc, low] {
         ok(contigo_port_close(port));
     }
@@ -228,7 +255,7 @@ fn jobs_that_the_engine_does_not_take() {
     refused(open(contigo_engine_options { window: 256, ..good }), CONTIGO_E_VALUE, "window cannot be 256");
     refused(open(contigo_engine_options { polled: 2, ..good }), CONTIGO_E_VALUE, "polled cannot be 2");
     // A driver that finds another device, and one that has no memory of its own.
-    refused(open(engine_options(c"pl330", device, board.port, board.heap)), CONTIGO_E_REGISTER_WINDOW, "pl330");
+    refused(open(engine_options(c"pl330", device, board.port, board.region)), CONTIGO_E_REGISTER_WINDOW, "pl330");
     let pl330 = sim_device(board.sim, c"pl330");
     refused(open(engine_options(c"pl330", pl330, board.port, 0)), CONTIGO_E_BLOCK_SIZE, "");
     refused(open(engine_options(c"zdma", board.device, board.port, 0)), CONTIGO_E_BUSY, "");
@@ -269,7 +296,7 @@ fn what_a_stuck_device_has_stays_its_own_until_it_was_reset() {
     for operand in operands {
         refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
         refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
-        refused(contigo_buf_to_cpu(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
+        refused(contigo_buf_take_back(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
     }
     let others = board.operands();
     refused(board.try_start(&others).0, CONTIGO_E_QUEUE_STOPPED, "");

@@ -49,7 +49,7 @@ fn a_child_is_refused_and_the_parent_goes_on() {
     let (status, tensor) = lend(lent, &options(&shape));
     ok(status);
     let job = board.start(&operands);
-    let Board { sim, port, heap, pool, device: _, engine } = board;
+    let Board { sim, port, region, pool, device: _, engine } = board;
     let named = contigo_port_options {
         struct_size: size_of::<contigo_port_options>(),
         name: c"child".as_ptr(),
@@ -58,14 +58,14 @@ fn a_child_is_refused_and_the_parent_goes_on() {
         ..unsafe { zeroed() }
     };
     let mut buf_info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
-    let mut heap_info = contigo_heap_info { struct_size: size_of::<contigo_heap_info>(), ..Default::default() };
-    let mut heap_stats = contigo_heap_stats { struct_size: size_of::<contigo_heap_stats>(), ..Default::default() };
+    let mut region_info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
+    let mut region_stats = contigo_region_stats { struct_size: size_of::<contigo_region_stats>(), ..Default::default() };
     let mut engine_info = contigo_engine_info { struct_size: size_of::<contigo_engine_info>(), ..Default::default() };
     let mut kernel_info = contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
     let (mut spec, null) = (contigo_operand_spec::default(), ptr::null_mut());
     let mut tensor_info = contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() };
-    let (buf_info, heap_info, tensor_info) = (&raw mut buf_info, &raw mut heap_info, &raw mut tensor_info);
-    let (heap_stats, engine_info, spec) = (&raw mut heap_stats, &raw mut engine_info, &raw mut spec);
+    let (buf_info, region_info, tensor_info) = (&raw mut buf_info, &raw mut region_info, &raw mut tensor_info);
+    let (region_stats, engine_info, spec) = (&raw mut region_stats, &raw mut engine_info, &raw mut spec);
     let kernel_info = &raw mut kernel_info;
     let data = bytes.as_mut_ptr().cast();
     let device = answer(|device| unsafe { contigo_device_open(c"sim:zdma".as_ptr(), device) });
@@ -83,8 +83,8 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_buf_whole(buf),
                 contigo_buf_split(buf, 64, out),
                 contigo_buf_offset(buf, ptr::from_mut(out).cast()),
-                contigo_buf_to_device(buf, port, 0, 64, CONTIGO_IN_OUT, out),
-                contigo_buf_to_cpu(buf),
+                contigo_buf_give(buf, port, 0, 64, CONTIGO_READS | CONTIGO_WRITES, out),
+                contigo_buf_take_back(buf),
                 contigo_buf_dev_addr(buf, out, len),
                 contigo_engine_open(&open, out),
                 contigo_engine_get_info(engine, engine_info),
@@ -100,12 +100,12 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_kernel_close(0),
                 contigo_engine_irq_arm(engine, fd),
                 contigo_engine_arm(engine, 0, 0),
-                contigo_heap_open(&heap_options(sim), out),
-                contigo_heap_export(heap, fd),
-                contigo_heap_get_info(heap, heap_info),
-                contigo_heap_get_stats(heap, heap_stats),
-                contigo_dev_addr_of(heap, port, data, 1, out),
-                contigo_host_ptr_of(heap, port, 0, ptr::from_mut(out).cast()),
+                contigo_region_open_with(c"sim".as_ptr(), &region_options(sim), out),
+                contigo_region_export(region, fd),
+                contigo_region_get_info(region, region_info),
+                contigo_region_get_stats(region, region_stats),
+                contigo_dev_addr_of(region, port, data, 1, out),
+                contigo_host_ptr_of(region, port, 0, ptr::from_mut(out).cast()),
                 contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, out),
                 contigo_job_wait(job, 1, ptr::null_mut()),
                 contigo_job_wait_device(job, 1, ptr::null_mut()),
@@ -113,14 +113,14 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_job_cancel(job),
                 contigo_queue_next(engine, 1, out, ptr::null_mut()),
                 contigo_queue_stop(engine),
-                contigo_pool_open(heap, 64, 1, 0, out),
+                contigo_pool_open(region, 64, 1, 0, out),
                 contigo_pool_take(pool, out),
                 contigo_pool_free_slots(pool, ptr::from_mut(out).cast()),
-                contigo_carve(heap, 64, 0, out),
+                contigo_carve(region, 64, 0, out),
                 contigo_port_find(c"zynq-hp0".as_ptr(), out),
                 contigo_port_define(&named, out),
-                contigo_kernel_port_open(c"none".as_ptr(), out),
-                contigo_kernel_port_see(0, port, out),
+                contigo_guard_open(c"none".as_ptr(), out),
+                contigo_guard_see(0, port, out),
                 contigo_region_open(c"sim".as_ptr(), 64, out),
                 contigo_device_open(c"sim:zdma".as_ptr(), out),
                 contigo_device_memory(device, c"sim".as_ptr(), 64, out),
@@ -140,15 +140,15 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_sim_device(sim, c"zdma".as_ptr(), out),
                 contigo_buf_lend(buf, &options(&shape), ptr::from_mut(out).cast()),
                 contigo_buf_unlend(lent),
-                contigo_tensor_locate(heap, tensor.cast(), 0, 0, tensor_info),
+                contigo_tensor_locate(region, tensor.cast(), 0, 0, tensor_info),
                 contigo_buf_write_tensor(buf, tensor.cast(), 0),
                 // Last: where they were not refused, those above would be for another reason.
                 contigo_buf_release(buf),
                 contigo_engine_close(engine),
                 contigo_pool_close(pool),
-                contigo_heap_close(heap),
+                contigo_region_close(region),
                 contigo_port_close(port),
-                contigo_kernel_port_close(0),
+                contigo_guard_close(0),
                 contigo_sim_close(sim),
                 contigo_registers_close(registers),
                 contigo_device_close(device),

@@ -72,8 +72,8 @@ unsafe extern "C" fn stop(context: *mut c_void) -> contigo_status {
     unsafe { core_of(context) }.stop
 }
 
-const FROM_DEVICE: contigo_operand_spec =
-    contigo_operand_spec { direction: CONTIGO_FROM_DEVICE, reserved: 0, align_bytes: 0, min_bytes: 0, max_bytes: 0 };
+const WRITTEN: contigo_operand_spec =
+    contigo_operand_spec { r#use: CONTIGO_WRITES, reserved: 0, align_bytes: 0, min_bytes: 0, max_bytes: 0 };
 
 /// An engine of four jobs over `core`.
 fn open(board: &Board, core: &mut Core, out_of_order: u32) -> contigo_engine {
@@ -84,7 +84,7 @@ fn open(board: &Board, core: &mut Core, out_of_order: u32) -> contigo_engine {
         submit: Some(submit),
         poll: Some(poll),
         stop: Some(stop),
-        ..own_driver(&FROM_DEVICE)
+        ..own_driver(&WRITTEN)
     };
     core.engine = answer(|engine| unsafe { contigo_engine_open_driver(&ops, ptr::from_mut(core).cast(), board.port, engine) });
     core.engine
@@ -127,7 +127,7 @@ fn ends_of_other_jobs_are_kept_for_whoever_waits_for_them() {
     ];
     ok(wait(jobs[0], 1_000));
     assert_eq!((info_of(engine).ended, info_of(engine).in_flight), (2, 1));
-    refused(contigo_buf_to_cpu(bufs[3]), CONTIGO_E_DEVICE_OWNED, "wait for its job");
+    refused(contigo_buf_take_back(bufs[3]), CONTIGO_E_DEVICE_OWNED, "wait for its job");
     assert_eq!(wait_for(jobs[2], 0), (CONTIGO_OK, 0));
     let mut said = completion();
     ok(unsafe { contigo_job_wait(jobs[3], 0, &mut said) });
@@ -223,14 +223,14 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
     let (status, none) = start(engine, spare, &[]);
     refused(status, CONTIGO_E_FAULT, "its driver's submit refused the job");
     assert_eq!(none, 0);
-    ok(contigo_buf_to_cpu(spare));
+    ok(contigo_buf_take_back(spare));
     core.submit = 0;
     for job in jobs {
         assert_eq!(wait(job, 100), CONTIGO_E_CANCELLED, "{}", last_error());
     }
     assert!(owned());
     // By what it says of its operands, and by its check: nothing is touched.
-    let strict = contigo_operand_spec { align_bytes: 128, min_bytes: 8, max_bytes: 256, ..FROM_DEVICE };
+    let strict = contigo_operand_spec { align_bytes: 128, min_bytes: 8, max_bytes: 256, ..WRITTEN };
     let ops = contigo_driver_ops { operands: &strict, ..own_driver(&strict) };
     let aligned = answer(|engine| unsafe { contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, engine) });
     let try_part = |offset_bytes, len_bytes| unsafe {
@@ -279,7 +279,7 @@ fn what_will_not_stop_keeps_its_buffers_until_it_does() {
     ok(contigo_engine_close(engine));
     // One that does not stop at the beginning gets no engine.
     core.stop = 6;
-    let ops = contigo_driver_ops { stop: Some(stop), ..own_driver(&FROM_DEVICE) };
+    let ops = contigo_driver_ops { stop: Some(stop), ..own_driver(&WRITTEN) };
     let status = unsafe { contigo_engine_open_driver(&ops, ptr::from_mut(&mut core).cast(), board.port, &mut 0) };
     refused(status, CONTIGO_E_WILL_NOT_STOP, "0x00000006");
     board.close();
@@ -290,7 +290,7 @@ fn what_will_not_stop_keeps_its_buffers_until_it_does() {
 fn an_engine_has_a_bound_on_jobs_whose_end_nobody_took() {
     let (board, mut core) = (Board::new(), Core::default());
     let engine = open(&board, &mut core, 0);
-    let bufs: Vec<_> = (0..65).map(|_| answer(|buf| unsafe { contigo_carve(board.heap, 64, 0, buf) })).collect();
+    let bufs: Vec<_> = (0..65).map(|_| answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) })).collect();
     let (mut free, mut kept) = (bufs.clone(), vec![]);
     // Four at a time, of which three are not taken: 63 after 21 times.
     for _ in 0..21 {

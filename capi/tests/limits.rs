@@ -38,33 +38,33 @@ fn every_table_has_its_end() {
     assert_eq!(ports.len(), CONTIGO_MAX_PORTS as usize - 1);
     ports.into_iter().for_each(|port| ok(contigo_port_close(port)));
 
-    let small = contigo_heap_options { len_bytes: 64, ..heap_options(board.sim) };
+    let small = contigo_region_options { len_bytes: 64, ..region_options(board.sim) };
     let mut boards = until_full(CONTIGO_MAX_SIMS, |sim| unsafe { contigo_sim_open(&sim_options(), sim) });
     assert_eq!(boards.len(), CONTIGO_MAX_SIMS as usize - 1);
-    let heaps = until_full(CONTIGO_MAX_HEAPS, |heap| unsafe { contigo_heap_open(&small, heap) });
-    assert_eq!(heaps.len(), CONTIGO_MAX_HEAPS as usize - 1);
-    heaps.into_iter().for_each(|heap| ok(contigo_heap_close(heap)));
+    let regions = until_full(CONTIGO_MAX_REGIONS, |region| unsafe { contigo_region_open_with(c"sim".as_ptr(), &small, region) });
+    assert_eq!(regions.len(), CONTIGO_MAX_REGIONS as usize - 1);
+    regions.into_iter().for_each(|region| ok(contigo_region_close(region)));
     boards.drain(..).for_each(|sim| ok(contigo_sim_close(sim)));
 
     let devices = until_full(CONTIGO_MAX_DEVICES, |device| unsafe { contigo_sim_device(board.sim, c"zdma".as_ptr(), device) });
     assert_eq!(devices.len(), CONTIGO_MAX_DEVICES as usize - 1);
     devices.into_iter().for_each(|device| ok(contigo_device_close(device)));
-    let spec = contigo_operand_spec::default();
+    let spec = contigo_operand_spec { r#use: CONTIGO_READS, ..Default::default() };
     let ops = own_driver(&spec);
     let open = |engine| unsafe { contigo_engine_open_driver(&ops, core::ptr::null_mut(), board.port, engine) };
     let engines = until_full(CONTIGO_MAX_ENGINES, open);
     assert_eq!(engines.len(), CONTIGO_MAX_ENGINES as usize - 1);
     engines.into_iter().for_each(|engine| ok(contigo_engine_close(engine)));
 
-    let pools = until_full(CONTIGO_MAX_POOLS, |pool| unsafe { contigo_pool_open(board.heap, 64, 1, 0, pool) });
+    let pools = until_full(CONTIGO_MAX_POOLS, |pool| unsafe { contigo_pool_open(board.region, 64, 1, 0, pool) });
     assert_eq!(pools.len(), CONTIGO_MAX_POOLS as usize - 1);
     pools.into_iter().for_each(|pool| ok(contigo_pool_close(pool)));
 
     // The board's pool has eight.
-    let bufs = until_full(CONTIGO_MAX_BUFS, |buf| unsafe { contigo_carve(board.heap, 64, 0, buf) });
+    let bufs = until_full(CONTIGO_MAX_BUFS, |buf| unsafe { contigo_carve(board.region, 64, 0, buf) });
     assert_eq!(bufs.len(), CONTIGO_MAX_BUFS as usize - 8);
-    let mut info = contigo_heap_info { struct_size: size_of::<contigo_heap_info>(), ..Default::default() };
-    ok(unsafe { contigo_heap_get_info(board.heap, &mut info) });
+    let mut info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
+    ok(unsafe { contigo_region_get_info(board.region, &mut info) });
     let free_bytes = info.free_bytes;
     // No entry for the rest: the buffer is as it was.
     let split = |buf| {
@@ -93,13 +93,13 @@ fn every_table_has_its_end() {
     bufs[2..9].iter().for_each(|&buf| ok(contigo_buf_release(buf)));
     let pool = |slots| {
         let mut pool = 0;
-        (unsafe { contigo_pool_open(board.heap, 64, slots, 0, &mut pool) }, pool)
+        (unsafe { contigo_pool_open(board.region, 64, slots, 0, &mut pool) }, pool)
     };
     refused(pool(10).0, CONTIGO_E_TABLE_FULL, "buffer");
-    ok(unsafe { contigo_heap_get_info(board.heap, &mut info) });
+    ok(unsafe { contigo_region_get_info(board.region, &mut info) });
     assert_eq!(info.free_bytes, free_bytes);
-    // Nor does a pool keep entries that found no room in the heap.
-    refused(unsafe { contigo_pool_open(board.heap, 1 << 20, 9, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
+    // Nor does a pool keep entries that found no room in the region.
+    refused(unsafe { contigo_pool_open(board.region, 1 << 20, 9, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
     let (status, nine) = pool(9);
     ok(status);
     ok(contigo_pool_close(nine));
@@ -141,8 +141,8 @@ fn every_table_has_its_end() {
 /// The largest pool: as many slots as the runtime's own has at most, each its own bytes.
 fn a_pool_of_1024_slots() {
     let sim = answer(|sim| unsafe { contigo_sim_open(&sim_options(), sim) });
-    let heap = answer(|heap| unsafe { contigo_heap_open(&contigo_heap_options { len_bytes: 1024 * 64, ..heap_options(sim) }, heap) });
-    let pool = answer(|pool| unsafe { contigo_pool_open(heap, 64, 1024, 0, pool) });
+    let region = open_region(c"sim", &contigo_region_options { len_bytes: 1024 * 64, ..region_options(sim) });
+    let pool = answer(|pool| unsafe { contigo_pool_open(region, 64, 1024, 0, pool) });
     let mut offsets: Vec<usize> = Vec::new();
     let bufs: Vec<_> = (0..1024).map(|_| answer(|buf| unsafe { contigo_pool_take(pool, buf) })).collect();
     refused(unsafe { contigo_pool_take(pool, &mut 0) }, CONTIGO_E_NO_SLOTS, "1024");
@@ -153,6 +153,6 @@ fn a_pool_of_1024_slots() {
     assert_eq!(offsets, (0..1024).map(|slot| slot * 64).collect::<Vec<_>>());
     bufs.into_iter().rev().for_each(|buf| ok(contigo_buf_release(buf)));
     ok(contigo_pool_close(pool));
-    ok(contigo_heap_close(heap));
+    ok(contigo_region_close(region));
     ok(contigo_sim_close(sim));
 }

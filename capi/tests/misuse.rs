@@ -18,12 +18,12 @@ use core::ptr;
 fn a_buffer_that_a_device_has_is_not_used() {
     let board = Board::new();
     let buf = board.take();
-    let (status, addr) = to_device(buf, board.port, 0, SLOT, CONTIGO_IN_OUT);
+    let (status, addr) = give(buf, board.port, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES);
     ok(status);
     assert_eq!(dev_addr(buf), (addr, SLOT));
     for access in [CONTIGO_READ, CONTIGO_WRITE] {
         let (status, ptr, _) = try_map(buf, access);
-        refused(status, CONTIGO_E_DEVICE_OWNED, "contigo_buf_to_cpu");
+        refused(status, CONTIGO_E_DEVICE_OWNED, "contigo_buf_take_back");
         assert!(ptr.is_null(), "no pointer comes with a refusal");
     }
     refused(contigo_buf_release(buf), CONTIGO_E_DEVICE_OWNED, "device's");
@@ -31,9 +31,9 @@ fn a_buffer_that_a_device_has_is_not_used() {
     refused(contigo_buf_whole(buf), CONTIGO_E_DEVICE_OWNED, "device's");
     refused(unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) }, CONTIGO_E_DEVICE_OWNED, "device's");
     refused(unsafe { contigo_buf_offset(buf, &mut 0) }, CONTIGO_E_DEVICE_OWNED, "device's");
-    refused(to_device(buf, board.port, 0, SLOT, CONTIGO_IN_OUT).0, CONTIGO_E_DEVICE_OWNED, "device's");
-    ok(contigo_buf_to_cpu(buf));
-    refused(contigo_buf_to_cpu(buf), CONTIGO_E_CPU_OWNED, "the CPU's");
+    refused(give(buf, board.port, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES).0, CONTIGO_E_DEVICE_OWNED, "device's");
+    ok(contigo_buf_take_back(buf));
+    refused(contigo_buf_take_back(buf), CONTIGO_E_CPU_OWNED, "the CPU's");
     ok(contigo_buf_release(buf));
     board.close();
 }
@@ -46,7 +46,7 @@ fn a_buffer_of_a_job_is_not_used() {
     for operand in operands {
         refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "wait for its job");
         refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
-        refused(contigo_buf_to_cpu(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
+        refused(contigo_buf_take_back(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
         let status = unsafe { contigo_buf_dev_addr(operand.buf, &mut 0, &mut 0) };
         refused(status, CONTIGO_E_DEVICE_OWNED, "wait for its job");
     }
@@ -66,8 +66,8 @@ fn a_buffer_is_released_once_and_never_used_again() {
     assert_ne!(buf, again, "the same slot has another handle");
     refused(contigo_buf_release(buf), CONTIGO_E_STALE, "gone");
     refused(try_map(buf, CONTIGO_READ).0, CONTIGO_E_STALE, "gone");
-    refused(to_device(buf, board.port, 0, 64, CONTIGO_TO_DEVICE).0, CONTIGO_E_STALE, "gone");
-    let carved = answer(|buf| unsafe { contigo_carve(board.heap, 64, 0, buf) });
+    refused(give(buf, board.port, 0, 64, CONTIGO_READS).0, CONTIGO_E_STALE, "gone");
+    let carved = answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) });
     ok(contigo_buf_release(carved));
     refused(contigo_buf_release(carved), CONTIGO_E_STALE, "gone");
     ok(contigo_buf_release(again));
@@ -82,7 +82,7 @@ fn a_view_keeps_the_buffer_from_being_given_away() {
     assert!(!try_map(buf, CONTIGO_READ).1.is_null());
     assert!(!try_map(buf, CONTIGO_READ).1.is_null(), "two may read");
     refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "2 times");
-    refused(to_device(buf, board.port, 0, 64, CONTIGO_TO_DEVICE).0, CONTIGO_E_MAPPED, "unmap it first");
+    refused(give(buf, board.port, 0, 64, CONTIGO_READS).0, CONTIGO_E_MAPPED, "unmap it first");
     refused(contigo_buf_release(buf), CONTIGO_E_MAPPED, "unmap it first");
     refused(contigo_buf_slice(buf, 0, 64), CONTIGO_E_MAPPED, "unmap it first");
     refused(unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) }, CONTIGO_E_MAPPED, "unmap it first");
@@ -106,8 +106,8 @@ fn a_view_keeps_the_buffer_from_being_given_away() {
 fn handles_are_told_apart() {
     let board = Board::new();
     let buf = board.take();
-    refused(contigo_buf_release(board.heap), CONTIGO_E_KIND, "heap");
-    refused(contigo_heap_close(buf), CONTIGO_E_KIND, "buffer");
+    refused(contigo_buf_release(board.region), CONTIGO_E_KIND, "region");
+    refused(contigo_region_close(buf), CONTIGO_E_KIND, "buffer");
     refused(contigo_engine_close(board.pool), CONTIGO_E_KIND, "pool");
     refused(wait(board.engine, 0), CONTIGO_E_KIND, "engine");
     refused(contigo_sim_close(board.port), CONTIGO_E_KIND, "port");
@@ -122,7 +122,7 @@ fn handles_are_told_apart() {
         refused(contigo_buf_release(buf ^ 1 << bit), CONTIGO_E_STALE, "gone");
     }
     // An entry that its table does not have.
-    refused(contigo_heap_close(board.heap | 0xFFF), CONTIGO_E_HANDLE, "no handle");
+    refused(contigo_region_close(board.region | 0xFFF), CONTIGO_E_HANDLE, "no handle");
     ok(contigo_buf_release(buf));
     board.close();
 }
@@ -130,29 +130,29 @@ fn handles_are_told_apart() {
 #[test]
 fn what_is_used_is_not_closed() {
     let board = Board::new();
-    let (buf, carved) = (board.take(), answer(|buf| unsafe { contigo_carve(board.heap, 64, 0, buf) }));
+    let (buf, carved) = (board.take(), answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) }));
     refused(contigo_sim_close(board.sim), CONTIGO_E_STILL_USED, "still use this simulated board");
-    refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "2 still use this heap");
+    refused(contigo_region_close(board.region), CONTIGO_E_STILL_USED, "2 still use this region");
     refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "1 still use this pool");
     ok(contigo_buf_release(carved));
-    refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "1 still use this heap");
+    refused(contigo_region_close(board.region), CONTIGO_E_STILL_USED, "1 still use this region");
     ok(contigo_buf_release(buf));
-    // Its descriptors are the heap's.
+    // Its descriptors are the region's.
     let pl330 = sim_device(board.sim, c"pl330");
-    let copier = open_engine(&engine_options(c"pl330", pl330, board.port, board.heap));
+    let copier = open_engine(&engine_options(c"pl330", pl330, board.port, board.region));
     ok(contigo_pool_close(board.pool));
-    refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "1 still use this heap");
+    refused(contigo_region_close(board.region), CONTIGO_E_STILL_USED, "1 still use this region");
     refused(contigo_device_close(pl330), CONTIGO_E_STILL_USED, "1 still use this device");
     ok(contigo_engine_close(copier));
     ok(contigo_device_close(pl330));
-    let pool = answer(|pool| unsafe { contigo_pool_open(board.heap, SLOT, 2, 0, pool) });
+    let pool = answer(|pool| unsafe { contigo_pool_open(board.region, SLOT, 2, 0, pool) });
     // The handle of the pool before, whose place this one has, costs it no slot.
     refused(unsafe { contigo_pool_take(board.pool, &mut 0) }, CONTIGO_E_STALE, "gone");
     refused(unsafe { contigo_pool_free_slots(board.pool, &mut 0) }, CONTIGO_E_STALE, "gone");
     assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(pool, free) }), 2);
     let board = Board { pool, ..board };
     board.close();
-    for status in [contigo_heap_close(board.heap), contigo_pool_close(board.pool), contigo_engine_close(board.engine)] {
+    for status in [contigo_region_close(board.region), contigo_pool_close(board.pool), contigo_engine_close(board.engine)] {
         refused(status, CONTIGO_E_STALE, "gone");
     }
     refused(contigo_sim_close(board.sim), CONTIGO_E_STALE, "gone");
@@ -214,7 +214,7 @@ fn null_is_refused_everywhere() {
     let buf = board.take();
     let operands = board.operands();
     let null = ptr::null_mut();
-    let spec = contigo_operand_spec::default();
+    let spec = contigo_operand_spec { r#use: CONTIGO_READS, ..Default::default() };
     let job: *mut contigo_job = &mut 0;
     let engine: *mut contigo_engine = &mut 0;
     // SAFETY: NULL is what is tested; the other pointers are references.
@@ -226,21 +226,23 @@ fn null_is_refused_everywhere() {
             contigo_port_find(ptr::null(), &mut 0),
             contigo_port_find(c"zynq-hp0".as_ptr(), null),
             contigo_port_define(ptr::null(), &mut 0),
-            contigo_kernel_port_open(ptr::null(), &mut 0),
-            contigo_kernel_port_open(c"none".as_ptr(), null),
-            contigo_kernel_port_see(0, board.port, null),
-            contigo_heap_open(ptr::null(), &mut 0),
-            contigo_heap_open(&heap_options(board.sim), null),
-            contigo_heap_open(&contigo_heap_options { kind: CONTIGO_HEAP_U_DMA_BUF, ..heap_options(0) }, &mut 0),
-            contigo_heap_get_info(board.heap, ptr::null_mut()),
-            contigo_heap_export(board.heap, ptr::null_mut()),
-            contigo_heap_get_stats(board.heap, ptr::null_mut()),
-            contigo_dev_addr_of(board.heap, board.port, ptr::null(), 1, null),
-            contigo_host_ptr_of(board.heap, board.port, 0, ptr::null_mut()),
-            contigo_pool_open(board.heap, 64, 1, 0, null),
+            contigo_guard_open(ptr::null(), &mut 0),
+            contigo_guard_open(c"none".as_ptr(), null),
+            contigo_guard_see(0, board.port, null),
+            contigo_region_open(ptr::null(), 64, &mut 0),
+            contigo_region_open(c"sim".as_ptr(), 64, null),
+            contigo_region_open_with(c"sim".as_ptr(), ptr::null(), &mut 0),
+            contigo_region_open_with(c"sim".as_ptr(), &region_options(board.sim), null),
+            contigo_region_open_with(ptr::null(), &region_options(board.sim), &mut 0),
+            contigo_region_get_info(board.region, ptr::null_mut()),
+            contigo_region_export(board.region, ptr::null_mut()),
+            contigo_region_get_stats(board.region, ptr::null_mut()),
+            contigo_dev_addr_of(board.region, board.port, ptr::null(), 1, null),
+            contigo_host_ptr_of(board.region, board.port, 0, ptr::null_mut()),
+            contigo_pool_open(board.region, 64, 1, 0, null),
             contigo_pool_take(board.pool, null),
             contigo_pool_free_slots(board.pool, ptr::null_mut()),
-            contigo_carve(board.heap, 64, 0, null),
+            contigo_carve(board.region, 64, 0, null),
             contigo_buf_get_info(buf, ptr::null_mut()),
             contigo_buf_map(buf, CONTIGO_READ, ptr::null_mut(), &mut 0),
             contigo_buf_write(buf, ptr::null(), 1),
@@ -281,8 +283,8 @@ fn null_is_refused_everywhere() {
     ok(unsafe { contigo_buf_map(buf, CONTIGO_READ, &mut bytes, ptr::null_mut()) });
     ok(contigo_buf_unmap(buf));
     ok(unsafe { contigo_buf_write(buf, ptr::null(), 0) });
-    ok(unsafe { contigo_buf_to_device(buf, board.port, 0, 64, CONTIGO_TO_DEVICE, null) });
-    ok(contigo_buf_to_cpu(buf));
+    ok(unsafe { contigo_buf_give(buf, board.port, 0, 64, CONTIGO_READS, null) });
+    ok(contigo_buf_take_back(buf));
     assert!(unsafe { contigo_last_error(ptr::null_mut(), 0) } > 0);
     ok(contigo_buf_release(buf));
     release_all(&operands);
@@ -294,20 +296,19 @@ fn numbers_that_the_header_does_not_list_are_refused() {
     let board = Board::new();
     let operands = board.operands();
     let buf = operands[0].buf;
-    let heap = |kind| unsafe { contigo_heap_open(&contigo_heap_options { kind, ..heap_options(board.sim) }, &mut 0) };
-    refused(heap(0), CONTIGO_E_VALUE, "kind cannot be 0");
-    refused(heap(99), CONTIGO_E_VALUE, "kind cannot be 99");
     refused(try_map(buf, 0).0, CONTIGO_E_VALUE, "access");
     refused(try_map(buf, 3).0, CONTIGO_E_VALUE, "access");
-    refused(to_device(buf, board.port, 0, 64, 7).0, CONTIGO_E_VALUE, "direction");
+    for uses in [0, 4, 7] {
+        refused(give(buf, board.port, 0, 64, uses).0, CONTIGO_E_VALUE, &format!("use cannot be {uses}"));
+    }
     refused(unsafe { contigo_sim_port(board.sim, 2, &mut 0) }, CONTIGO_E_VALUE, "coherent");
-    let spec = contigo_operand_spec::default();
+    let spec = contigo_operand_spec { r#use: CONTIGO_READS, ..Default::default() };
     let driver = |ops: contigo_driver_ops| unsafe { contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, &mut 0) };
     refused(driver(contigo_driver_ops { n_operands: 0, ..own_driver(&spec) }), CONTIGO_E_VALUE, "n_operands cannot be 0");
     refused(driver(contigo_driver_ops { n_operands: 17, ..own_driver(&spec) }), CONTIGO_E_VALUE, "n_operands cannot be 17");
     refused(driver(contigo_driver_ops { out_of_order: 2, ..own_driver(&spec) }), CONTIGO_E_VALUE, "out_of_order");
-    let bent = contigo_operand_spec { direction: 3, ..spec };
-    refused(driver(own_driver(&bent)), CONTIGO_E_VALUE, "direction");
+    let bent = contigo_operand_spec { r#use: 0, ..spec };
+    refused(driver(own_driver(&bent)), CONTIGO_E_VALUE, "use cannot be 0");
     let bent = contigo_operand_spec { align_bytes: 3, ..spec };
     refused(driver(own_driver(&bent)), CONTIGO_E_NOT_POWER_OF_TWO, "3");
     refused(unsafe { contigo_engine_get_operand(board.engine, 2, &mut spec.clone()) }, CONTIGO_E_VALUE, "operand cannot be 2");
@@ -329,7 +330,7 @@ fn a_simulated_device_has_no_file_to_wait_for() {
         assert_eq!(fd, -1, "0 would be somebody's");
         let _ = wait(job, 20_000);
     }
-    assert_eq!(arm(board.heap), (CONTIGO_E_KIND, -1));
+    assert_eq!(arm(board.region), (CONTIGO_E_KIND, -1));
     release_all(&operands);
     board.close();
     assert_eq!(arm(board.engine), (CONTIGO_E_STALE, -1));

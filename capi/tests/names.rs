@@ -17,38 +17,38 @@ fn open(name: &CStr) -> contigo_device {
     answer(|device| unsafe { contigo_device_open(name.as_ptr(), device) })
 }
 
-fn region(name: &CStr) -> (contigo_status, contigo_heap) {
-    let mut heap = 7;
-    (unsafe { contigo_region_open(name.as_ptr(), 1 << 20, &mut heap) }, heap)
+fn region(name: &CStr) -> (contigo_status, contigo_region) {
+    let mut region = 7;
+    (unsafe { contigo_region_open(name.as_ptr(), 1 << 20, &mut region) }, region)
 }
 
-fn memory(device: contigo_device, name: &CStr) -> (contigo_status, contigo_heap) {
-    let mut heap = 7;
-    (unsafe { contigo_device_memory(device, name.as_ptr(), 1 << 20, &mut heap) }, heap)
+fn memory(device: contigo_device, name: &CStr) -> (contigo_status, contigo_region) {
+    let mut region = 7;
+    (unsafe { contigo_device_memory(device, name.as_ptr(), 1 << 20, &mut region) }, region)
 }
 
 #[test]
 fn one_opening_serves_an_engine_its_memory_and_its_port() {
     let device = open(c"sim:zdma@7");
-    let (status, heap) = memory(device, c"sim:7");
+    let (status, region) = memory(device, c"sim:7");
     ok(status);
     let options = engine_options(c"zdma", device, 0, 0);
     let engine = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
     refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_BUSY, "");
-    let [from, to] = [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(heap, 4096, 4096, buf) }));
+    let [from, to] = [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(region, 4096, 4096, buf) }));
     fill(from, 7);
     let operands = [from, to].map(|buf| part(buf, 4096));
     let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job) });
     ok(wait(job, 100_000));
     assert_eq!(bytes(to), [7; 4096]);
     let port = answer(|port| unsafe { contigo_device_port(device, 0, port) });
-    ok(to_device(to, port, 0, 4096, CONTIGO_FROM_DEVICE).0);
-    ok(contigo_buf_to_cpu(to));
+    ok(give(to, port, 0, 4096, CONTIGO_WRITES).0);
+    ok(contigo_buf_take_back(to));
     // They count: the device is the last to be closed.
     refused(contigo_device_close(device), CONTIGO_E_STILL_USED, "device");
     ok(contigo_buf_release(from));
     ok(contigo_buf_release(to));
-    ok(contigo_heap_close(heap));
+    ok(contigo_region_close(region));
     refused(contigo_device_close(device), CONTIGO_E_STILL_USED, "device");
     ok(contigo_engine_close(engine));
     ok(contigo_device_close(device));
@@ -100,13 +100,12 @@ fn a_program_drives_a_device_itself() {
 #[test]
 fn memory_is_opened_alone_with_what_it_belongs_to() {
     for _ in 0..2 * CONTIGO_MAX_DEVICES {
-        let (status, heap) = region(c"sim:3");
+        let (status, region) = region(c"sim:3");
         ok(status);
-        ok(contigo_heap_close(heap));
+        ok(contigo_region_close(region));
     }
-    let named = contigo_heap_options { kind: CONTIGO_HEAP_NAMED, name: c"sim:3".as_ptr(), align_bytes: 4096, ..heap_options(0) };
-    let named = contigo_heap_options { len_bytes: 1 << 16, ..named };
-    ok(contigo_heap_close(answer(|heap| unsafe { contigo_heap_open(&named, heap) })));
+    let named = contigo_region_options { align_bytes: 4096, len_bytes: 1 << 16, ..region_options(0) };
+    ok(contigo_region_close(open_region(c"sim:3", &named)));
 }
 
 #[test]
@@ -122,9 +121,9 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
         (c"dma-heap:no-such-heap", CONTIGO_E_OS, "errno 2; this machine has "),
         (c"dma-heap:x@guard:ffffffff", CONTIGO_E_NOT_FOUND, "guard:ffffffff: no such device that is bound to the kernel module contigo"),
     ] {
-        let (status, heap) = region(name);
+        let (status, region) = region(name);
         refused(status, code, part);
-        assert_eq!(heap, 0);
+        assert_eq!(region, 0);
     }
     refused(
         unsafe { contigo_device_open(c"uio:none".as_ptr(), &mut 0) },

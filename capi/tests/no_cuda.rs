@@ -20,11 +20,7 @@ fn a_gpu_is_refused_with_the_reason() {
     for name in [c"cuda", c"cuda:0", c"cuda:9"] {
         refused(unsafe { contigo_port_find(name.as_ptr(), &mut 0) }, CONTIGO_E_NO_LIBRARY, why);
     }
-    let heap = contigo_heap_options { kind: CONTIGO_HEAP_CUDA, ..heap_options(0) };
-    refused(unsafe { contigo_heap_open(&heap, &mut 0) }, CONTIGO_E_NO_LIBRARY, why);
-    for refusal in
-        [unsafe { contigo_region_open(c"cuda:1".as_ptr(), 64, &mut 0) }, unsafe { contigo_device_open(c"cuda".as_ptr(), &mut 0) }]
-    {
-        refused(refusal, CONTIGO_E_NOT_BUILT_IN, "");
-    }
+    refused(try_region(c"cuda", &region_options(0)), CONTIGO_E_NO_LIBRARY, why);
+    refused(unsafe { contigo_region_open(c"cuda:1".as_ptr(), 64, &mut 0) }, CONTIGO_E_NO_LIBRARY, why);
+    refused(unsafe { contigo_device_open(c"cuda".as_ptr(), &mut 0) }, CONTIGO_E_NOT_BUILT_IN, "");
 }

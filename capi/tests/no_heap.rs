@@ -1,4 +1,4 @@
-//! No heap: not one allocation from opening a board to closing it, refusals and failed jobs
+//! No region: not one allocation from opening a board to closing it, refusals and failed jobs
 //! included. The allocator counts what this thread does, the runtime and std below it included.
 #![allow(
     unsafe_code,
@@ -31,7 +31,7 @@ fn none_from_the_first_call_to_the_last() {
         let faults = contigo_sim_options { late_irq: 50, lost_irq: 50, error: 50, short_transfer: 50, hang: 50, ..sim_options() };
         let board = Board::with(&faults);
         let device = sim_device(board.sim, c"pl330");
-        let copier = open_engine(&engine_options(c"pl330", device, board.port, board.heap));
+        let copier = open_engine(&engine_options(c"pl330", device, board.port, board.region));
         let (mut good, mut failed, mut refusals) = (0, 0, 0);
         let mut text = [0; 256];
         for round in 0..JOBS {
@@ -47,7 +47,7 @@ fn none_from_the_first_call_to_the_last() {
                 black_box(unsafe { contigo_last_error(text.as_mut_ptr(), text.len()) });
             }
             for operand in operands {
-                let back = contigo_buf_to_cpu(operand.buf);
+                let back = contigo_buf_take_back(operand.buf);
                 assert!(back == CONTIGO_OK || back == CONTIGO_E_CPU_OWNED);
             }
             ok(Board { engine: copier, ..board }.try_start(&operands).0);
@@ -67,7 +67,7 @@ fn none_from_the_first_call_to_the_last() {
         }
         let mut fd = 0;
         assert_eq!(unsafe { contigo_engine_irq_arm(copier, &mut fd) }, CONTIGO_E_KIND);
-        assert_eq!(unsafe { contigo_heap_export(board.heap, &mut fd) }, CONTIGO_E_UNSUITABLE);
+        assert_eq!(unsafe { contigo_region_export(board.region, &mut fd) }, CONTIGO_E_UNSUITABLE);
         ok(contigo_engine_close(copier));
         ok(contigo_device_close(device));
         board.close();

@@ -24,7 +24,7 @@ fn split(buf: contigo_buf, at_bytes: usize) -> contigo_buf {
     answer(|rest| unsafe { contigo_buf_split(buf, at_bytes, rest) })
 }
 
-/// Where it is in its heap, and how many bytes it shows.
+/// Where it is in its region, and how many bytes it shows.
 #[track_caller]
 fn place(buf: contigo_buf) -> (usize, usize) {
     let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
@@ -45,13 +45,13 @@ fn one_part_is_a_devices_while_the_other_is_the_cpus() {
     let right = split(left, 1024);
     assert_ne!(left, right);
     assert_eq!((place(left), place(right)), ((start, 1024), (start + 1024, SLOT - 1024)));
-    let (status, addr) = to_device(right, board.port, 0, 64, CONTIGO_IN_OUT);
+    let (status, addr) = give(right, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES);
     ok(status);
     fill(left, 9);
-    assert_eq!(to_device(left, board.port, 0, 64, CONTIGO_IN_OUT), (CONTIGO_OK, addr - 1024));
+    assert_eq!(give(left, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES), (CONTIGO_OK, addr - 1024));
     for part in [left, right] {
         refused(try_map(part, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
-        ok(contigo_buf_to_cpu(part));
+        ok(contigo_buf_take_back(part));
     }
     assert_eq!((bytes(left), bytes(right)), (vec![9; 1024], vec![7; SLOT - 1024]));
     // No slice of a part shows a byte of the other.
@@ -124,7 +124,7 @@ fn both_ends_are_places_to_cut() {
         let right = split(left, at);
         assert_eq!((bytes(left).len(), bytes(right).len()), lens);
         let empty = if at == 0 { left } else { right };
-        refused(to_device(empty, board.port, 0, 0, CONTIGO_TO_DEVICE).0, CONTIGO_E_BUFFER_SIZE, "0 bytes");
+        refused(give(empty, board.port, 0, 0, CONTIGO_READS).0, CONTIGO_E_BUFFER_SIZE, "0 bytes");
         [left, right].into_iter().for_each(|part| ok(contigo_buf_release(part)));
     }
     board.close();
@@ -133,14 +133,14 @@ fn both_ends_are_places_to_cut() {
 #[test]
 fn a_carved_buffer_is_cut_too() {
     let board = Board::new();
-    let left = answer(|buf| unsafe { contigo_carve(board.heap, 1024, 0, buf) });
+    let left = answer(|buf| unsafe { contigo_carve(board.region, 1024, 0, buf) });
     let (start, _) = place(left);
     let right = split(left, 512);
     let last = split(right, 256);
     assert_eq!([left, right, last].map(place), [(start, 512), (start + 512, 256), (start + 768, 256)]);
     for (users, part) in [(3, left), (2, last), (1, right)] {
         // The pool is one more.
-        refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, &format!("{} still use this heap", users + 1));
+        refused(contigo_region_close(board.region), CONTIGO_E_STILL_USED, &format!("{} still use this region", users + 1));
         ok(contigo_buf_release(part));
     }
     board.close();
@@ -188,15 +188,15 @@ fn two_parts_of_one_line_are_not_both_a_devices() {
     let right = split(left, 100);
     // The second line is both's: a device may read it, and not write it.
     for (part, offset, len) in [(left, 64, 36), (left, 0, 100), (right, 0, 28), (right, 0, 64)] {
-        for direction in [CONTIGO_FROM_DEVICE, CONTIGO_IN_OUT] {
-            refused(to_device(part, board.port, offset, len, direction).0, CONTIGO_E_SHARED_LINE, "line");
+        for uses in [CONTIGO_WRITES, CONTIGO_READS | CONTIGO_WRITES] {
+            refused(give(part, board.port, offset, len, uses).0, CONTIGO_E_SHARED_LINE, "line");
         }
-        ok(to_device(part, board.port, offset, len, CONTIGO_TO_DEVICE).0);
-        ok(contigo_buf_to_cpu(part));
+        ok(give(part, board.port, offset, len, CONTIGO_READS).0);
+        ok(contigo_buf_take_back(part));
     }
     for (part, offset) in [(left, 0), (right, 28)] {
-        ok(to_device(part, board.port, offset, 64, CONTIGO_FROM_DEVICE).0);
-        ok(contigo_buf_to_cpu(part));
+        ok(give(part, board.port, offset, 64, CONTIGO_WRITES).0);
+        ok(contigo_buf_take_back(part));
     }
     [left, right].into_iter().for_each(|part| ok(contigo_buf_release(part)));
     board.close();
@@ -218,9 +218,9 @@ fn a_buffer_that_is_out_is_not_cut() {
         stays(try_split(buf, 64), CONTIGO_E_MAPPED, "unmap it first");
         ok(contigo_buf_unmap(buf));
     }
-    ok(to_device(buf, board.port, 0, 64, CONTIGO_TO_DEVICE).0);
+    ok(give(buf, board.port, 0, 64, CONTIGO_READS).0);
     stays(try_split(buf, 64), CONTIGO_E_DEVICE_OWNED, "device's");
-    ok(contigo_buf_to_cpu(buf));
+    ok(contigo_buf_take_back(buf));
     let (status, tensor) = lend(buf, &options(&[16]));
     ok(status);
     stays(try_split(buf, 64), CONTIGO_E_TENSOR_OUT, "deleter");

@@ -33,13 +33,18 @@ fn an_older_callers_structure_is_taken() {
     let operands = board.operands();
     ok(wait(board.start(&operands), 20_000));
     release_all(&operands);
-    // Before there were kernel ports.
-    let older = contigo_heap_options {
-        struct_size: mem::offset_of!(contigo_heap_options, kernel_port),
-        kernel_port: 99,
-        ..heap_options(board.sim)
+    // Before there were ports on a simulated board.
+    let older = contigo_port_options {
+        struct_size: mem::offset_of!(contigo_port_options, sim),
+        name: c"older".as_ptr(),
+        offset: 0,
+        window_first: 0,
+        window_last: u64::MAX,
+        addr_bits: 32,
+        coherent: 0,
+        sim: 99,
     };
-    ok(contigo_heap_close(answer(|heap| unsafe { contigo_heap_open(&older, heap) })));
+    ok(contigo_port_close(answer(|port| unsafe { contigo_port_define(&older, port) })));
     board.close();
 }
 
@@ -61,8 +66,8 @@ fn sizes_that_cannot_be_are_refused() {
         refused(status, CONTIGO_E_STRUCT, "struct_size");
     }
     let board = Board::new();
-    let mut stats = contigo_heap_stats { struct_size: 3, syncs: 77, ..Default::default() };
-    refused(unsafe { contigo_heap_get_stats(board.heap, &mut stats) }, CONTIGO_E_STRUCT, "struct_size is 3");
+    let mut stats = contigo_region_stats { struct_size: 3, syncs: 77, ..Default::default() };
+    refused(unsafe { contigo_region_get_stats(board.region, &mut stats) }, CONTIGO_E_STRUCT, "struct_size is 3");
     assert_eq!(stats.syncs, 77, "nothing was written");
     board.close();
 }
@@ -70,11 +75,11 @@ fn sizes_that_cannot_be_are_refused() {
 #[test]
 fn an_answer_fills_what_the_caller_has() {
     let board = Board::new();
-    let mut newer = Newer { known: contigo_heap_info::default(), tail: [0xFF; 24] };
-    newer.known.struct_size = size_of::<Newer<contigo_heap_info>>();
-    ok(unsafe { contigo_heap_get_info(board.heap, (&raw mut newer).cast()) });
+    let mut newer = Newer { known: contigo_region_info::default(), tail: [0xFF; 24] };
+    newer.known.struct_size = size_of::<Newer<contigo_region_info>>();
+    ok(unsafe { contigo_region_get_info(board.region, (&raw mut newer).cast()) });
     assert_eq!((newer.known.len_bytes, newer.tail), (1 << 20, [0; 24]), "what is newer is 0");
-    assert_eq!(newer.known.struct_size, size_of::<Newer<contigo_heap_info>>(), "its size stays");
+    assert_eq!(newer.known.struct_size, size_of::<Newer<contigo_region_info>>(), "its size stays");
     board.close();
 }
 

@@ -55,9 +55,9 @@ fn a_frame_goes_to_a_framework_and_to_a_device_in_turn() {
         for status in [try_map(buf, CONTIGO_READ).0, contigo_buf_unlend(buf), contigo_buf_release(buf), lend(buf, &options(&[1])).0] {
             refused(status, CONTIGO_E_TENSOR_OUT, "deleter");
         }
-        refused(to_device(buf, board.port, 0, 64, CONTIGO_IN_OUT).0, CONTIGO_E_TENSOR_OUT, "deleter");
-        refused(contigo_buf_to_cpu(buf), CONTIGO_E_TENSOR_OUT, "deleter");
-        refused(contigo_heap_close(board.heap), CONTIGO_E_STILL_USED, "still use");
+        refused(give(buf, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES).0, CONTIGO_E_TENSOR_OUT, "deleter");
+        refused(contigo_buf_take_back(buf), CONTIGO_E_TENSOR_OUT, "deleter");
+        refused(contigo_region_close(board.region), CONTIGO_E_STILL_USED, "still use");
         std::thread::scope(|scope| {
             let tensor = tensor.expose_provenance();
             scope.spawn(move || delete(ptr::with_exposed_provenance_mut(tensor)));
@@ -65,16 +65,16 @@ fn a_frame_goes_to_a_framework_and_to_a_device_in_turn() {
         ok(contigo_buf_unlend(buf));
         refused(contigo_buf_unlend(buf), CONTIGO_E_CPU_OWNED, "the CPU's");
         assert_eq!(bytes(buf)[0], round + 100, "what the framework wrote");
-        let (status, addr) = to_device(buf, board.port, 0, 64, CONTIGO_IN_OUT);
+        let (status, addr) = give(buf, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES);
         ok(status);
         // The device's view: a bus address, for whoever knows whose.
         let tensor = lent(buf, &contigo_tensor_options { align_bytes: 0, ..options(&[16]) });
         assert_eq!(unsafe { ((*tensor).tensor.device.device_type, (*tensor).tensor.data.addr() as u64) }, (12, addr));
-        refused(contigo_buf_to_cpu(buf), CONTIGO_E_TENSOR_OUT, "deleter");
+        refused(contigo_buf_take_back(buf), CONTIGO_E_TENSOR_OUT, "deleter");
         delete(tensor);
         ok(contigo_buf_unlend(buf));
         refused(contigo_buf_unlend(buf), CONTIGO_E_DEVICE_OWNED, "a device's");
-        ok(contigo_buf_to_cpu(buf));
+        ok(contigo_buf_take_back(buf));
     }
     let mut operands = board.operands();
     let tensor = lent(operands[1].buf, &options(&[16]));
@@ -107,7 +107,7 @@ fn both_forms_and_both_offsets() {
     ok(status);
     let legacy = tensor.cast::<DlManagedTensor>();
     let mut found = info();
-    ok(unsafe { contigo_tensor_locate(board.heap, legacy.cast(), 1, 256, &mut found) });
+    ok(unsafe { contigo_tensor_locate(board.region, legacy.cast(), 1, 256, &mut found) });
     assert_eq!((found.offset_bytes, found.len_bytes, found.read_only), (offset, 1024, 0));
     unsafe { ((*legacy).deleter.unwrap())(legacy) };
     ok(contigo_buf_unlend(buf));
@@ -161,14 +161,14 @@ fn tensors_of_others_are_located_or_copied() {
     let tensor = lent(buf, &options(&[16]));
     let mut found = info();
     let locate = |tensor: *mut DlManagedTensorVersioned, legacy, align, info: *mut contigo_tensor_info| unsafe {
-        contigo_tensor_locate(board.heap, tensor.cast(), legacy, align, info)
+        contigo_tensor_locate(board.region, tensor.cast(), legacy, align, info)
     };
     ok(locate(tensor, 0, 64, &mut found));
     assert_eq!(found.len_bytes, 64);
     refused(locate(ptr::null_mut(), 0, 0, &mut found), CONTIGO_E_TENSOR, "pointer to a tensor");
     refused(locate(tensor, 3, 0, &mut found), CONTIGO_E_VALUE, "legacy");
     refused(locate(tensor, 0, 0, ptr::null_mut()), CONTIGO_E_NULL, "contigo_tensor_info");
-    refused(unsafe { contigo_tensor_locate(0, tensor.cast(), 0, 0, &mut found) }, CONTIGO_E_HANDLE, "heap");
+    refused(unsafe { contigo_tensor_locate(0, tensor.cast(), 0, 0, &mut found) }, CONTIGO_E_HANDLE, "region");
     // The same tensor, elsewhere.
     let mut elsewhere = [3_u32; 16];
     let (mine, strides) = unsafe { ((*tensor).tensor.data, *(*tensor).tensor.strides) };

@@ -14,7 +14,7 @@ use contigo_c::*;
 #[test]
 fn so_many_are_out_and_no_more() {
     let board = Board::new();
-    let pool = answer(|pool| unsafe { contigo_pool_open(board.heap, 64, 257, 64, pool) });
+    let pool = answer(|pool| unsafe { contigo_pool_open(board.region, 64, 257, 64, pool) });
     let bufs: Vec<_> = (0..257).map(|_| answer(|buf| unsafe { contigo_pool_take(pool, buf) })).collect();
     let tensors: Vec<_> = bufs.iter().map(|&buf| lend(buf, &options(&[16]))).collect();
     let (last, first) = tensors.split_last().unwrap();

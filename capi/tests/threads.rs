@@ -180,7 +180,7 @@ fn a_take_that_comes_late_gets_no_slot_of_the_next_pool() {
         let _stop = Stop(&stop);
         for round in 0..rounds() / 8 {
             let slot_bytes = 64 << (round % 2);
-            let pool = answer(|pool| unsafe { contigo_pool_open(board.heap, slot_bytes, 2, 0, pool) });
+            let pool = answer(|pool| unsafe { contigo_pool_open(board.region, slot_bytes, 2, 0, pool) });
             *shared.lock().unwrap() = (pool, slot_bytes);
             loop {
                 match contigo_pool_close(pool) {
@@ -242,12 +242,12 @@ fn anything_at_once_on_the_same_handles() {
                         let calls = [
                             mapped,
                             if mapped == CONTIGO_OK { unmap_at_last(operand.buf) } else { mapped },
-                            to_device(operand.buf, board.port, 0, 64, CONTIGO_IN_OUT).0,
-                            contigo_buf_to_cpu(operand.buf),
-                            unsafe { contigo_pool_take(board.heap, &mut 0) } - CONTIGO_E_KIND,
+                            give(operand.buf, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES).0,
+                            contigo_buf_take_back(operand.buf),
+                            unsafe { contigo_pool_take(board.region, &mut 0) } - CONTIGO_E_KIND,
                             contigo_queue_stop(board.engine),
                             contigo_pool_close(board.pool),
-                            contigo_heap_close(board.heap),
+                            contigo_region_close(board.region),
                         ];
                         for status in calls {
                             assert!(LISTED.contains(&status), "{status}: {}", last_error());
@@ -261,7 +261,7 @@ fn anything_at_once_on_the_same_handles() {
     let left = job.load(Ordering::Relaxed);
     let _ = wait(left, 100_000);
     for operand in operands {
-        let _ = contigo_buf_to_cpu(operand.buf);
+        let _ = contigo_buf_take_back(operand.buf);
     }
     assert!(jobs.into_inner() > 0);
     println!("{} calls found another thread in a call", in_call.into_inner());

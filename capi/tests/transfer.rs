@@ -15,9 +15,9 @@ use contigo_c::*;
 use contigo_testkit::emulated;
 use core::ptr;
 
-fn stats(heap: contigo_heap) -> contigo_heap_stats {
-    let mut stats = contigo_heap_stats { struct_size: size_of::<contigo_heap_stats>(), ..Default::default() };
-    ok(unsafe { contigo_heap_get_stats(heap, &mut stats) });
+fn stats(region: contigo_region) -> contigo_region_stats {
+    let mut stats = contigo_region_stats { struct_size: size_of::<contigo_region_stats>(), ..Default::default() };
+    ok(unsafe { contigo_region_get_stats(region, &mut stats) });
     stats
 }
 
@@ -41,7 +41,7 @@ fn address_and_length_stay_together_along_a_chain() {
     let board = Board::new();
     let mut operands = board.operands();
     let c = operands[1].buf;
-    let (status, first) = to_device(c, board.port, 0, SLOT, CONTIGO_IN_OUT);
+    let (status, first) = give(c, board.port, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES);
     ok(status);
     assert_eq!(dev_addr(c), (first, SLOT));
     operands[1].offset_bytes = 1024;
@@ -56,7 +56,7 @@ fn address_and_length_stay_together_along_a_chain() {
     assert_eq!(unsafe { (*tensor).tensor.data.addr() as u64 }, first + 1024);
     delete(tensor);
     ok(contigo_buf_unlend(c));
-    operands.iter().for_each(|operand| ok(contigo_buf_to_cpu(operand.buf)));
+    operands.iter().for_each(|operand| ok(contigo_buf_take_back(operand.buf)));
     release_all(&operands);
     board.close();
 }
@@ -68,24 +68,24 @@ fn a_lent_tensor_is_written_as_by_a_job() {
     let board = Board::new();
     let buf = board.take();
     for (read_only, expected) in [(true, 0), (false, 128)] {
-        ok(to_device(buf, board.port, 64, 128, CONTIGO_TO_DEVICE).0);
+        ok(give(buf, board.port, 64, 128, CONTIGO_READS).0);
         let (status, tensor) = lend_bytes(buf, 100, read_only);
         ok(status);
         delete(tensor);
         ok(contigo_buf_unlend(buf));
-        let before = stats(board.heap).bytes_synced_for_cpu;
-        ok(contigo_buf_to_cpu(buf));
-        assert_eq!(stats(board.heap).bytes_synced_for_cpu - before, expected, "whole lines of what may have been written");
+        let before = stats(board.region).bytes_synced_for_cpu;
+        ok(contigo_buf_take_back(buf));
+        assert_eq!(stats(board.region).bytes_synced_for_cpu - before, expected, "whole lines of what may have been written");
     }
     // Half a line, whose other half is the CPU's: read, and not written.
     let half = answer(|rest| unsafe { contigo_buf_split(buf, 32, rest) });
-    ok(to_device(half, board.port, 0, 32, CONTIGO_TO_DEVICE).0);
+    ok(give(half, board.port, 0, 32, CONTIGO_READS).0);
     refused(lend_bytes(half, 32, false).0, CONTIGO_E_SHARED_LINE, "line");
     let (status, tensor) = lend_bytes(half, 32, true);
     ok(status);
     delete(tensor);
     ok(contigo_buf_unlend(half));
-    ok(contigo_buf_to_cpu(half));
+    ok(contigo_buf_take_back(half));
     ok(contigo_buf_release(half));
     ok(contigo_buf_release(buf));
     board.close();
@@ -131,15 +131,15 @@ fn addresses_are_told_by_the_hand_over_or_asked_for() {
     let buf = board.take();
     let (_, host, _) = try_map(buf, CONTIGO_READ);
     ok(contigo_buf_unmap(buf));
-    let (status, addr) = to_device(buf, board.port, 64, 128, CONTIGO_TO_DEVICE);
+    let (status, addr) = give(buf, board.port, 64, 128, CONTIGO_READS);
     ok(status);
     let here = info(buf);
     assert_eq!((here.len_bytes, here.addr, here.device_owned), (128, addr, 1));
-    assert_eq!(answer(|addr| unsafe { contigo_dev_addr_of(board.heap, board.port, host.byte_add(64), 128, addr) }), addr);
+    assert_eq!(answer(|addr| unsafe { contigo_dev_addr_of(board.region, board.port, host.byte_add(64), 128, addr) }), addr);
     let mut back = ptr::null_mut();
-    ok(unsafe { contigo_host_ptr_of(board.heap, board.port, addr, &mut back) });
+    ok(unsafe { contigo_host_ptr_of(board.region, board.port, addr, &mut back) });
     assert_eq!(back, host.wrapping_byte_add(64));
-    ok(contigo_buf_to_cpu(buf));
+    ok(contigo_buf_take_back(buf));
     ok(contigo_buf_release(buf));
     board.close();
 }
@@ -148,9 +148,9 @@ fn addresses_are_told_by_the_hand_over_or_asked_for() {
 fn a_hand_over_synchronises_the_bytes_that_it_names() {
     let board = Board::new();
     let buf = board.take();
-    let mut last = stats(board.heap);
+    let mut last = stats(board.region);
     let mut step = |for_device, for_cpu, copied| {
-        let now = stats(board.heap);
+        let now = stats(board.region);
         let changed = [
             now.bytes_synced_for_device - last.bytes_synced_for_device,
             now.bytes_synced_for_cpu - last.bytes_synced_for_cpu,
@@ -161,18 +161,18 @@ fn a_hand_over_synchronises_the_bytes_that_it_names() {
     };
     ok(unsafe { contigo_buf_write(buf, [9_u8; 100].as_ptr().cast(), 100) });
     step(0, 0, 100);
-    ok(to_device(buf, board.port, 10, 80, CONTIGO_TO_DEVICE).0);
+    ok(give(buf, board.port, 10, 80, CONTIGO_READS).0);
     step(80, 0, 0);
-    ok(contigo_buf_to_cpu(buf));
+    ok(contigo_buf_take_back(buf));
     step(0, 0, 0);
-    ok(to_device(buf, board.port, 0, 100, CONTIGO_FROM_DEVICE).0);
+    ok(give(buf, board.port, 0, 100, CONTIGO_WRITES).0);
     step(128, 0, 0);
-    ok(contigo_buf_to_cpu(buf));
+    ok(contigo_buf_take_back(buf));
     step(0, 128, 0);
     // A port that snoops needs nothing.
     let coherent = answer(|port| unsafe { contigo_sim_port(board.sim, 1, port) });
-    ok(to_device(buf, coherent, 0, 100, CONTIGO_IN_OUT).0);
-    ok(contigo_buf_to_cpu(buf));
+    ok(give(buf, coherent, 0, 100, CONTIGO_READS | CONTIGO_WRITES).0);
+    ok(contigo_buf_take_back(buf));
     step(0, 0, 0);
     ok(contigo_port_close(coherent));
     ok(contigo_buf_release(buf));
@@ -186,14 +186,14 @@ fn an_output_is_the_next_jobs_input_without_the_cpu() {
     let [from, to] = operands;
     let job = board.start(&[from, to]);
     ok(wait_device(job, 20_000));
-    let before = stats(board.heap);
+    let before = stats(board.region);
     // The output of the first is the input of the second, which writes into its old input.
     refused(try_map(to.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
     let job = board.start(&[to, from]);
     ok(wait_device(job, 20_000));
-    assert_eq!(stats(board.heap).bytes_synced_for_cpu, before.bytes_synced_for_cpu, "the CPU never had them between");
+    assert_eq!(stats(board.region).bytes_synced_for_cpu, before.bytes_synced_for_cpu, "the CPU never had them between");
     for operand in operands {
-        ok(contigo_buf_to_cpu(operand.buf));
+        ok(contigo_buf_take_back(operand.buf));
         assert_eq!(bytes(operand.buf)[..64], [1; 64]);
     }
     release_all(&operands);
@@ -224,9 +224,9 @@ fn a_job_is_polled() {
 #[test]
 fn copies_by_the_dma_engines() {
     let board = Board::new();
-    for (driver, heap, heap_bytes) in [(c"pl330", board.heap, 0), (c"zdma", board.heap, 4096), (c"zdma", 0, 0)] {
+    for (driver, region, region_bytes) in [(c"pl330", board.region, 0), (c"zdma", board.region, 4096), (c"zdma", 0, 0)] {
         let device = sim_device(board.sim, driver);
-        let engine = open_engine(&contigo_engine_options { heap_bytes, ..engine_options(driver, device, board.port, heap) });
+        let engine = open_engine(&contigo_engine_options { region_bytes, ..engine_options(driver, device, board.port, region) });
         let board = Board { engine, ..board };
         let (from, to) = (board.take(), board.take());
         fill(from, 7);
@@ -239,9 +239,9 @@ fn copies_by_the_dma_engines() {
         let short = contigo_operand { len_bytes: 999, ..target };
         refused(board.try_start(&[source, short]).0, CONTIGO_E_BUFFER_SIZE, "operand 1");
         let spec = |index| answer(|spec| unsafe { contigo_engine_get_operand(engine, index, spec) });
-        assert_eq!((spec(0).direction, spec(1).direction), (CONTIGO_TO_DEVICE, CONTIGO_FROM_DEVICE));
-        if heap != 0 {
-            refused(contigo_heap_close(heap), CONTIGO_E_STILL_USED, "heap");
+        assert_eq!((spec(0).r#use, spec(1).r#use), (CONTIGO_READS, CONTIGO_WRITES));
+        if region != 0 {
+            refused(contigo_region_close(region), CONTIGO_E_STILL_USED, "region");
         }
         ok(contigo_engine_close(engine));
         ok(contigo_device_close(device));
@@ -261,23 +261,22 @@ fn ports_of_known_boards_have_names() {
 /// Real memory, where the machine has some to give: its addresses are pagemap's, and the same rules
 /// hold.
 #[test]
-fn huge_pages_are_a_heap_like_any_other() {
-    const TEST: &str = "transfer::huge_pages_are_a_heap_like_any_other";
-    let options = contigo_heap_options { kind: CONTIGO_HEAP_HUGE_PAGES, len_bytes: 2 << 20, ..heap_options(0) };
-    let mut heap = 0;
-    if unsafe { contigo_heap_open(&options, &mut heap) } != CONTIGO_OK {
+fn huge_pages_are_a_region_like_any_other() {
+    const TEST: &str = "transfer::huge_pages_are_a_region_like_any_other";
+    let mut region = 0;
+    if unsafe { contigo_region_open(c"hugetlb".as_ptr(), 2 << 20, &mut region) } != CONTIGO_OK {
         return emulated::skipped(TEST, &last_error());
     }
     let port = answer(|port| unsafe { contigo_port_find(c"pc-pcie".as_ptr(), port) });
-    let buf = answer(|buf| unsafe { contigo_carve(heap, 4096, 4096, buf) });
+    let buf = answer(|buf| unsafe { contigo_carve(region, 4096, 4096, buf) });
     fill(buf, 7);
-    let (status, addr) = to_device(buf, port, 0, 4096, CONTIGO_IN_OUT);
+    let (status, addr) = give(buf, port, 0, 4096, CONTIGO_READS | CONTIGO_WRITES);
     ok(status);
     assert!(addr != 0 && addr.is_multiple_of(4096), "{addr:#x}");
-    refused(contigo_heap_close(heap), CONTIGO_E_STILL_USED, "heap");
-    ok(contigo_buf_to_cpu(buf));
+    refused(contigo_region_close(region), CONTIGO_E_STILL_USED, "region");
+    ok(contigo_buf_take_back(buf));
     assert_eq!(bytes(buf), [7; 4096]);
     ok(contigo_buf_release(buf));
-    ok(contigo_heap_close(heap));
+    ok(contigo_region_close(region));
     ok(contigo_port_close(port));
 }

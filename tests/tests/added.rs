@@ -80,7 +80,7 @@ const C: &str = r#"
 
 int main(void)
 {
-    contigo_heap memory;
+    contigo_region memory;
     contigo_device device;
     contigo_engine engine;
     contigo_pool pool;
@@ -89,7 +89,7 @@ int main(void)
     void *bytes;
     char text[2048];
     OK(contigo_region_open("acme:x", 1 << 20, &memory));
-    OK(contigo_heap_close(memory));
+    OK(contigo_region_close(memory));
     if (contigo_region_open("acme:y", 1 << 20, &memory) == CONTIGO_OK)
         return 2;
     contigo_last_error(text, sizeof text);

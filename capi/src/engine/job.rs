@@ -42,9 +42,9 @@ pub(crate) struct Outcome {
 #[inline]
 pub(crate) fn start(engine: u64, parts: impl Parts, args: &[u32], handle: &mut u64) -> Result<(), Fault> {
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
-    let mut guard = slot.lock(Kind::Engine, generation)?;
+    let mut locked = slot.lock(Kind::Engine, generation)?;
     let mut started = None;
-    let result = guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?.start(index, parts, args, &mut started);
+    let result = locked.value().ok_or(Misuse::Stale { kind: Kind::Engine })?.start(index, parts, args, &mut started);
     if let Some((at, number)) = started {
         debug_assert!(number <= GENERATION_MAX, "2^48 jobs");
         *handle = job(index, at, number);
@@ -57,8 +57,8 @@ pub(crate) fn start(engine: u64, parts: impl Parts, args: &[u32], handle: &mut u
 pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Fault> {
     let Handle { index, generation } = Handle::of(raw, Kind::Job)?;
     let stale = Misuse::Stale { kind: Kind::Job };
-    let mut guard = ENGINES.slot(index / JOBS).ok_or(stale)?.lock_whichever(Kind::Job)?;
-    let (engine, at) = (guard.value().ok_or(stale)?, index % JOBS);
+    let mut locked = ENGINES.slot(index / JOBS).ok_or(stale)?.lock_whichever(Kind::Job)?;
+    let (engine, at) = (locked.value().ok_or(stale)?, index % JOBS);
     if generation == 0 || engine.tickets().number(at) != generation {
         return Err(stale.into());
     }
@@ -76,8 +76,8 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
 #[inline]
 pub(crate) fn next(engine: u64, timeout: Timeout, handle: &mut u64, outcome: &mut Outcome) -> Result<(), Fault> {
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
-    let mut guard = slot.lock(Kind::Engine, generation)?;
-    let engine = guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;
+    let mut locked = slot.lock(Kind::Engine, generation)?;
+    let engine = locked.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;
     let Some(at) = engine.first_ended(timeout)? else { return Ok(()) };
     *handle = job(index, at, engine.tickets().number(at));
     taken(engine, at, true, outcome)

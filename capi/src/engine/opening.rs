@@ -7,7 +7,7 @@ use crate::{
     object::{
         device::Held,
         gpu::{self, Parameter},
-        heap::{HEAPS, carve},
+        region::{REGIONS, carve},
     },
 };
 use contigo::{Align, AnyDriver, Error, Parts, Settings, drivers::ap_ctrl::describe, names};
@@ -23,9 +23,9 @@ pub(crate) struct Opening<'t> {
     pub(crate) port: u64,
     pub(crate) attach: names::Attach,
     /// Where the driver's own memory is carved from; 0: none.
-    pub(crate) heap: u64,
+    pub(crate) region: u64,
     /// How much of it; 0: as much as the driver asks for.
-    pub(crate) heap_bytes: usize,
+    pub(crate) region_bytes: usize,
     pub(crate) settings: &'t str,
     pub(crate) map: Option<&'t [u8]>,
 }
@@ -41,22 +41,22 @@ impl Engine {
         let claimed = ENGINES.claim()?;
         let row = names::row(opening.driver).map_err(|_| Misuse::NoDriver)?;
         let held = Held::of(opening.device)?;
-        let heap = (opening.heap != 0).then(|| HEAPS.lease(opening.heap)).transpose()?;
+        let region = (opening.region != 0).then(|| REGIONS.lease(opening.region)).transpose()?;
         let settings = Settings(opening.settings);
         // SAFETY: the caller's promise; the engine is dropped before what holds the device.
         let taken = unsafe { held.take(row, settings, opening.port, opening.attach)? };
         // A page at least: a driver of lists has room for as many jobs as it takes.
-        let len_bytes = if opening.heap_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { opening.heap_bytes };
-        let memory = match &heap {
+        let len_bytes = if opening.region_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { opening.region_bytes };
+        let memory = match &region {
             // SAFETY: the driver has it, and is dropped before the lease. What it leaks is
             // forgotten for ever.
-            Some(heap) if len_bytes > 0 => Some(unsafe { carve(heap, len_bytes, Align::PAGE)? }.into_buf()),
+            Some(region) if len_bytes > 0 => Some(unsafe { carve(region, len_bytes, Align::PAGE)? }.into_buf()),
             _ => None,
         };
         let parts = Parts { device: (), memory, settings, map: opening.map };
         // SAFETY: the caller's promise.
         let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, opening.map))?;
-        Self::put(claimed, driver, Parents { device: Some(held), _heap: heap, ..Parents::default() })
+        Self::put(claimed, driver, Parents { device: Some(held), _region: region, ..Parents::default() })
     }
 
     /// An engine over a driver that has all it needs.

@@ -10,11 +10,11 @@ use crate::{
     handle::Kind,
     limits::{ENGINES as COUNT, JOBS},
     object::{
-        BoundMaster, KERNEL_PORTS,
+        GUARDS, Guard,
         buf::{BUFS, Buf},
         device::Held,
         gpu::ModuleLease,
-        heap::Heap,
+        region::Region,
     },
     table::{Claimed, JobHold, Lease, Object, Table},
 };
@@ -43,8 +43,8 @@ pub(crate) struct Engine {
     tickets: Tickets,
     /// INVARIANT: the driver and its own memory borrow from them.
     parents: Parents,
-    /// The kernel port that stops the device when it is closed: not while the engine drives it.
-    armed: Option<Lease<BoundMaster>>,
+    /// The guard that stops the device when it is closed: not while the engine drives it.
+    armed: Option<Lease<Guard>>,
 }
 
 /// The objects that a driver borrows from.
@@ -52,7 +52,7 @@ pub(crate) struct Engine {
 pub(super) struct Parents {
     pub(super) device: Option<Held>,
     pub(super) _module: Option<ModuleLease>,
-    pub(super) _heap: Option<Lease<Heap>>,
+    pub(super) _region: Option<Lease<Region>>,
 }
 
 impl Object for Engine {
@@ -76,7 +76,7 @@ impl Engine {
             Ok(())
         };
         // SAFETY: `make` wrote every field.
-        unsafe { claimed.guard.make(make) }.map_err(|fault: Fault| fault)?;
+        unsafe { claimed.locked.make(make) }.map_err(|fault: Fault| fault)?;
         Ok(claimed.raw())
     }
 
@@ -246,33 +246,33 @@ impl Engine {
     ///
     /// # Safety
     /// As `Queue::arm`.
-    pub(crate) unsafe fn arm(&mut self, kernel_port: u64, window: u32) -> Result<(), Fault> {
+    pub(crate) unsafe fn arm(&mut self, guard: u64, window: u32) -> Result<(), Fault> {
         // SAFETY: it is not used after this call, in which nobody takes the device away.
-        if let Some(guard) = self.parents.device.as_ref().filter(|_| kernel_port == 0).and_then(|held| unsafe { held.for_ever() }.guard()) {
+        if let Some(guard) = self.parents.device.as_ref().filter(|_| guard == 0).and_then(|held| unsafe { held.for_ever() }.guard()) {
             // SAFETY: the caller's promise; `close` drops the queue before what holds the device.
             unsafe { self.queue.arm(guard, window)? };
             return Ok(());
         }
-        let kernel_port = KERNEL_PORTS.lease(kernel_port)?;
-        if self.armed.as_ref().is_some_and(|armed| !ptr::eq(&raw const **armed, &raw const *kernel_port)) {
+        let guard = GUARDS.lease(guard)?;
+        if self.armed.as_ref().is_some_and(|armed| !ptr::eq(&raw const **armed, &raw const *guard)) {
             return Err(Misuse::OtherPort.into());
         }
         // SAFETY: the caller's promise; `close` drops the queue before this lease.
-        unsafe { self.queue.arm(&kernel_port, window)? };
-        self.armed = Some(kernel_port);
+        unsafe { self.queue.arm(&guard, window)? };
+        self.armed = Some(guard);
         Ok(())
     }
 
     /// Closes an engine. Refused while it has jobs, and where its device does not stop: it may use
     /// what would be given back.
     pub(crate) fn close(raw: u64) -> Result<(), Fault> {
-        let mut guard = ENGINES.lock(raw)?;
-        let engine = guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;
+        let mut locked = ENGINES.lock(raw)?;
+        let engine = locked.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;
         match engine.tickets.used() {
             0 => engine.stop()?,
             jobs => return Err(Misuse::HasJob { jobs }.into()),
         }
-        guard.clear();
+        locked.clear();
         Ok(())
     }
 }

@@ -57,8 +57,8 @@ impl Fake {
             port,
             window: 0,
             polled,
-            heap: 0,
-            heap_bytes: 0,
+            region: 0,
+            region_bytes: 0,
             settings: ptr::null(),
             map: MAP.as_ptr(),
             map_bytes: MAP.len(),
@@ -89,21 +89,14 @@ fn an_event_loop_arms_looks_and_waits() {
     let sim = answer(|sim| unsafe { contigo_sim_open(&raw const options, sim) });
     // SAFETY: as above.
     let port = answer(|port| unsafe { contigo_sim_port(sim, 1, port) });
-    let memory = contigo_heap_options {
-        struct_size: size_of::<contigo_heap_options>(),
-        kind: CONTIGO_HEAP_SIM,
-        addr_bits: 0,
+    let memory = contigo_region_options {
+        struct_size: size_of::<contigo_region_options>(),
         len_bytes: 4096,
-        align_bytes: 0,
-        name: ptr::null(),
         sim,
-        kernel_port: 0,
-        gpu: 0,
-        write_combined: 0,
-        device: 0,
+        ..contigo_region_options::default()
     };
     // SAFETY: as above.
-    let heap = answer(|heap| unsafe { contigo_heap_open(&raw const memory, heap) });
+    let region = answer(|region| unsafe { contigo_region_open_with(c"sim".as_ptr(), &raw const memory, region) });
     let fake = Fake::open(port, 0);
     // SAFETY: as above.
     let arm = || answer::<c_int>(|fd| unsafe { contigo_engine_irq_arm(fake.engine, fd) });
@@ -112,7 +105,7 @@ fn an_event_loop_arms_looks_and_waits() {
     assert_eq!(fake.tree.inherited(), 0, "no program that is started gets it");
 
     // SAFETY: as above.
-    let buf = answer(|buf| unsafe { contigo_carve(heap, 64, 0, buf) });
+    let buf = answer(|buf| unsafe { contigo_carve(region, 64, 0, buf) });
     let operand = contigo_operand { buf, offset_bytes: 0, len_bytes: 64 };
     // SAFETY: as above.
     let job = answer(|job| unsafe { contigo_job_start(fake.engine, &raw const operand, 1, ptr::null(), 0, job) });
@@ -130,27 +123,27 @@ fn an_event_loop_arms_looks_and_waits() {
 
     assert_eq!(contigo_buf_release(buf), CONTIGO_OK);
     fake.close();
-    for status in [contigo_heap_close(heap), contigo_port_close(port), contigo_sim_close(sim)] {
+    for status in [contigo_region_close(region), contigo_port_close(port), contigo_sim_close(sim)] {
         assert_eq!(status, CONTIGO_OK);
     }
 }
 
 #[test]
-fn a_kernel_port_stays_open_while_an_armed_engine_does() {
+fn a_guard_stays_open_while_an_armed_engine_does() {
     // SAFETY: the names are texts, the pointers references.
     let port = answer(|port| unsafe { contigo_port_find(c"zynq-hp0".as_ptr(), port) });
     let fake = Fake::open(port, 1);
     // SAFETY: as above.
-    let open = || answer(|port| unsafe { contigo_kernel_port_open(c"40000000.dma-port".as_ptr(), port) });
-    let (kernel_port, other) = (open(), open());
+    let open = || answer(|port| unsafe { contigo_guard_open(c"40000000.dma-port".as_ptr(), port) });
+    let (guard, other) = (open(), open());
     // SAFETY: both are fakes, which write no register.
-    let arm = |kernel_port| unsafe { contigo_engine_arm(fake.engine, kernel_port, 0) };
-    assert_eq!([arm(kernel_port), arm(kernel_port), arm(other)], [CONTIGO_OK, CONTIGO_OK, CONTIGO_E_KIND]);
-    assert_eq!([contigo_kernel_port_close(kernel_port), contigo_kernel_port_close(other)], [CONTIGO_E_STILL_USED, CONTIGO_OK]);
+    let arm = |guard| unsafe { contigo_engine_arm(fake.engine, guard, 0) };
+    assert_eq!([arm(guard), arm(guard), arm(other)], [CONTIGO_OK, CONTIGO_OK, CONTIGO_E_KIND]);
+    assert_eq!([contigo_guard_close(guard), contigo_guard_close(other)], [CONTIGO_E_STILL_USED, CONTIGO_OK]);
     // A polled device has no interrupt.
     let mut fd = 7;
     // SAFETY: the pointer is a reference.
     assert_eq!((unsafe { contigo_engine_irq_arm(fake.engine, &raw mut fd) }, fd), (CONTIGO_E_KIND, -1));
     fake.close();
-    assert_eq!([contigo_kernel_port_close(kernel_port), contigo_port_close(port)], [CONTIGO_OK; 2]);
+    assert_eq!([contigo_guard_close(guard), contigo_port_close(port)], [CONTIGO_OK; 2]);
 }

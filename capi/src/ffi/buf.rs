@@ -17,7 +17,7 @@ use crate::{
 use contigo::{DevAddr, DevSlice, Direction};
 use core::{ffi::c_void, mem, ptr};
 
-/// A buffer: some bytes of a heap, which the CPU owns, or a device, never both. The CPU's can be
+/// A buffer: some bytes of a region, which the CPU owns, or a device, never both. The CPU's can be
 /// mapped and has no bus address; a device's has a bus address and cannot be mapped. One thread at
 /// a time uses it; any thread may.
 pub type contigo_buf = u64;
@@ -27,12 +27,15 @@ pub const CONTIGO_READ: u32 = 1;
 /// For `contigo_buf_map`: to read and write, alone.
 pub const CONTIGO_WRITE: u32 = 2;
 
-/// The device only reads.
-pub const CONTIGO_TO_DEVICE: u32 = 0;
-/// The device only writes; what the CPU wrote there before may be lost.
-pub const CONTIGO_FROM_DEVICE: u32 = 1;
-/// The device reads and writes.
-pub const CONTIGO_IN_OUT: u32 = 2;
+/// What a device does with bytes, always from the device's side: `CONTIGO_READS`, `CONTIGO_WRITES`,
+/// or both, joined by `|`.
+pub type contigo_use = u32;
+/// The device reads.
+pub const CONTIGO_READS: u32 = 1;
+/// The device writes. Where it does not read too, bytes that the CPU wrote before may be lost.
+pub const CONTIGO_WRITES: u32 = 2;
+/// Both.
+const BOTH: u32 = CONTIGO_READS | CONTIGO_WRITES;
 
 /// What a buffer is. Units: bytes.
 #[repr(C)]
@@ -42,10 +45,10 @@ pub struct contigo_buf_info {
     pub struct_size: usize,
     /// How many bytes it shows; while it is a device's, how many there are at `addr`.
     pub len_bytes: usize,
-    /// Where the first of them is, from the beginning of the heap; 0 while it is a device's.
+    /// Where the first of them is, from the beginning of the region; 0 while it is a device's.
     pub offset_bytes: usize,
     /// The bus address of what the last hand-over named, through that port:
-    /// `contigo_buf_to_device`'s bytes, or those that the last job used. 0 while the buffer is the
+    /// `contigo_buf_give`'s bytes, or those that the last job used. 0 while the buffer is the
     /// CPU's.
     pub addr: u64,
     /// 1 while it is a device's.
@@ -155,8 +158,8 @@ pub extern "C" fn contigo_buf_whole(buf: contigo_buf) -> contigo_status {
 /// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are
 /// released.
 ///
-/// Cut at a multiple of the heap's `line_bytes`: a port that does not snoop cannot write to either
-/// side of a line that both share (`CONTIGO_E_SHARED_LINE`).
+/// Cut at a multiple of the region's `line_bytes`: a port that does not snoop cannot write to
+/// either side of a line that both share (`CONTIGO_E_SHARED_LINE`).
 ///
 /// `CONTIGO_E_OUT_OF_RANGE`: `at_bytes` is past the end. `CONTIGO_E_DEVICE_OWNED`,
 /// `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: it is out. `CONTIGO_E_TABLE_FULL`: there is no entry
@@ -171,7 +174,7 @@ pub unsafe extern "C" fn contigo_buf_split(buf: contigo_buf, at_bytes: usize, re
     unsafe { raw::answer(rest, "rest", || Buf::split(buf, at_bytes)) }
 }
 
-/// Where the first byte that the buffer shows is, from the beginning of the heap.
+/// Where the first byte that the buffer shows is, from the beginning of the region.
 /// `CONTIGO_E_DEVICE_OWNED` while a device has it.
 ///
 /// # Safety
@@ -182,10 +185,10 @@ pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut
     unsafe { raw::answer(offset_bytes, "offset_bytes", || with(buf, |buf| Ok(buf.cpu()?.offset_bytes()))) }
 }
 
-/// Hands `len_bytes` bytes from `offset_bytes` of the buffer to a device that the program drives
-/// itself, behind `port`: checks that the device reaches them, does the cache maintenance that they
-/// need, and answers their bus address, which `addr` may be NULL for. `direction`:
-/// `CONTIGO_TO_DEVICE`, `CONTIGO_FROM_DEVICE` or `CONTIGO_IN_OUT`.
+/// Gives `len_bytes` bytes from `offset_bytes` of the buffer to a device that the program drives
+/// itself, behind `port`. The call checks that the device reaches them and does the cache
+/// maintenance that they need. It answers their bus address, for which `addr` may be NULL. `use`
+/// is what the device does: `CONTIGO_READS`, `CONTIGO_WRITES`, or `CONTIGO_READS | CONTIGO_WRITES`.
 ///
 /// The buffer must be the CPU's: `CONTIGO_E_DEVICE_OWNED` of one that a device has.
 /// `CONTIGO_E_OUT_OF_RANGE`; `CONTIGO_E_BUFFER_SIZE` for no bytes; `CONTIGO_E_SHARED_LINE`: the
@@ -194,21 +197,21 @@ pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut
 /// register for an address is narrower than its port wants a port of its own, with that register's
 /// `addr_bits` (`contigo_port_define`).
 ///
-/// From here on the buffer is the device's, until `contigo_buf_to_cpu`. It can be an operand of an
-/// engine's job. Before the program rings its device's doorbell it needs no barrier: this call ends
-/// with one.
+/// From here on the buffer is the device's, until `contigo_buf_take_back`. It can be an operand of
+/// an engine's job. Before the program rings its device's doorbell it needs no barrier: this call
+/// ends with one.
 ///
 /// # Safety
 /// `addr` is NULL or writable. Whichever device is told the address is behind `port`, touches these
-/// bytes only, and writes only where `direction` says so. It has finished with them, its last write
+/// bytes only, and writes only where `use` says so. It has finished with them, its last write
 /// included, before the buffer is taken back, given to a job, or lent.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_buf_to_device(
+pub unsafe extern "C" fn contigo_buf_give(
     buf: contigo_buf,
     port: contigo_port,
     offset_bytes: usize,
     len_bytes: usize,
-    direction: u32,
+    r#use: contigo_use,
     addr: *mut u64,
 ) -> contigo_status {
     let mut ignored = 0;
@@ -216,7 +219,7 @@ pub unsafe extern "C" fn contigo_buf_to_device(
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(to, "addr", || {
-            let direction = self::direction(direction)?;
+            let direction = direction(r#use)?;
             let port = get(port)?;
             with(buf, |buf| buf.hand_to_device(&port, offset_bytes, len_bytes, direction))
         })
@@ -228,7 +231,7 @@ pub unsafe extern "C" fn contigo_buf_to_device(
 /// program knows that of a device that it drives itself. `CONTIGO_E_CPU_OWNED` where it is the
 /// CPU's already, `CONTIGO_E_DEVICE_OWNED` while a job has it: wait for the job.
 #[unsafe(no_mangle)]
-pub extern "C" fn contigo_buf_to_cpu(buf: contigo_buf) -> contigo_status {
+pub extern "C" fn contigo_buf_take_back(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, Buf::take_back))
 }
 
@@ -266,19 +269,20 @@ pub extern "C" fn contigo_buf_release(buf: contigo_buf) -> contigo_status {
     call(|| Buf::release(buf))
 }
 
-pub(super) fn direction(number: u32) -> Result<Direction, Fault> {
-    match number {
-        CONTIGO_TO_DEVICE => Ok(Direction::ToDevice),
-        CONTIGO_FROM_DEVICE => Ok(Direction::FromDevice),
-        CONTIGO_IN_OUT => Ok(Direction::Bidirectional),
-        value => Err(Misuse::Value { what: "direction", value: value.into() }.into()),
+/// The runtime's word for it.
+pub(super) fn direction(r#use: contigo_use) -> Result<Direction, Fault> {
+    match r#use {
+        CONTIGO_READS => Ok(Direction::ToDevice),
+        CONTIGO_WRITES => Ok(Direction::FromDevice),
+        BOTH => Ok(Direction::Bidirectional),
+        value => Err(Misuse::Value { what: "use", value: value.into() }.into()),
     }
 }
 
-pub(super) const fn direction_number(direction: Direction) -> u32 {
+pub(super) const fn use_of(direction: Direction) -> contigo_use {
     match direction {
-        Direction::ToDevice => CONTIGO_TO_DEVICE,
-        Direction::FromDevice => CONTIGO_FROM_DEVICE,
-        Direction::Bidirectional => CONTIGO_IN_OUT,
+        Direction::ToDevice => CONTIGO_READS,
+        Direction::FromDevice => CONTIGO_WRITES,
+        Direction::Bidirectional => BOTH,
     }
 }

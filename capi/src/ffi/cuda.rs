@@ -61,7 +61,7 @@ pub unsafe extern "C" fn contigo_module_load(
 /// there, which is mangled, unless it is `extern "C"`; `n` parameters in the order of their
 /// declaration. A job's first seven argument words are its launch: grid in x, y and z, block in x,
 /// y and z, bytes of shared memory; its scalars follow. Its operands are memory that CUDA pinned
-/// for this GPU (`CONTIGO_HEAP_CUDA`). Close it with `contigo_engine_close`.
+/// for this GPU (`cuda:0`). Close it with `contigo_engine_close`.
 ///
 /// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job
 /// takes too long or is cancelled, its end is waited for, five seconds at most.

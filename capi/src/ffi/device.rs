@@ -1,21 +1,21 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Memory and devices by their names.
 
-use super::{heap::contigo_heap, port::contigo_port, raw};
+use super::{
+    port::contigo_port,
+    raw,
+    region::{self, contigo_region, contigo_region_options},
+};
 use crate::{
     fault::{Fault, Misuse},
     last_error::call,
     object::{
         device::{self, DEVICES},
-        heap::{Heap, Source},
         port::{PORTS, get},
     },
     status::contigo_status,
 };
-use contigo::{
-    Requirements,
-    names::{self, Entry, Inventory},
-};
+use contigo::names::{self, Entry, Inventory};
 use core::{
     ffi::c_char,
     fmt::{self, Write as _},
@@ -25,24 +25,6 @@ use core::{
 /// A device that was opened by its name: one opening serves its registers, its engine and its
 /// memory. It can be closed once all of them are.
 pub type contigo_device = u64;
-
-/// Opens memory by its name, `len_bytes` of it: `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`,
-/// `dma-heap:linux,cma@guard:f8003000`, `hugetlb`, `vfio:0000:01:00.0`, `cuda:0`, `sim:7`;
-/// `contigo_inventory` and `contigo info` list this machine's. A device that the memory belongs to
-/// is opened and closed with it: use `contigo_device_memory` where the program drives that device
-/// too. Close it with `contigo_heap_close`. `contigo_heap_open` has the same with more to ask of
-/// the memory.
-///
-/// `CONTIGO_E_BAD_NAME`: it is no name; the text says at which byte, and what to write. A name that
-/// is not there is answered with the names of this machine.
-///
-/// # Safety
-/// `name` is NUL-terminated; `heap` is writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_region_open(name: *const c_char, len_bytes: usize, heap: *mut contigo_heap) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe { raw::answer(heap, "heap", || named(raw::text(name, "name")?, None, len_bytes)) }
-}
 
 /// Opens a device by its name: `uio:axi_dma@40400000`, `guard:f8003000`, `pci:0000:01:00.0`,
 /// `vfio:0000:01:00.0`, `sim:zdma`. Close it with `contigo_device_close`.
@@ -67,22 +49,29 @@ pub extern "C" fn contigo_device_close(device: contigo_device) -> contigo_status
     })
 }
 
-/// Opens `len_bytes` of memory for a device: what belongs to it, a dma-heap's block through its
-/// guard, or memory that belongs to no device. Close it with `contigo_heap_close`.
+/// Opens `len_bytes` of memory for a device: memory that belongs to it, a dma-heap's block through
+/// its guard, or memory that belongs to no device. It is `contigo_region_open_with` with `device`.
+/// Close it with `contigo_region_close`.
 ///
 /// `CONTIGO_E_NEEDS_DEVICE`: the memory belongs to another device.
 ///
 /// # Safety
-/// `name` is NUL-terminated; `heap` is writable.
+/// `name` is NUL-terminated; `region` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_memory(
     device: contigo_device,
     name: *const c_char,
     len_bytes: usize,
-    heap: *mut contigo_heap,
+    region: *mut contigo_region,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(heap, "heap", || named(raw::text(name, "name")?, Some(device), len_bytes)) }
+    unsafe {
+        raw::answer(region, "region", || {
+            // 0 is no device here.
+            DEVICES.lease(device)?;
+            region::open(raw::text(name, "name")?, &contigo_region_options { len_bytes, device, ..contigo_region_options::default() })
+        })
+    }
 }
 
 /// The device's way to memory: `port` as the kernel describes this device, or, with a `port` of 0,
@@ -195,9 +184,4 @@ impl fmt::Write for Lines<'_> {
         }
         Ok(())
     }
-}
-
-fn named(name: &str, device: Option<contigo_device>, len_bytes: usize) -> Result<u64, Fault> {
-    let needs = Requirements { len_bytes: len_bytes.max(1), ..Requirements::default() };
-    Heap::open(&Source::Named { name: name.parse()?, device, len_bytes }, needs)
 }

@@ -2,7 +2,7 @@
 //! Drivers that are written in C.
 
 use super::{
-    buf::{direction, direction_number},
+    buf::{contigo_use, direction, use_of},
     engine::contigo_engine,
     job::contigo_completion,
     port::{contigo_port, flag},
@@ -21,12 +21,12 @@ use core::{
 };
 use heapless::Vec;
 
-/// What a driver says of one operand of its jobs.
+/// One operand of a driver's jobs, as the driver describes it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_operand_spec {
-    /// `CONTIGO_TO_DEVICE`, `CONTIGO_FROM_DEVICE` or `CONTIGO_IN_OUT`.
-    pub direction: u32,
+    /// Does the device read it (`CONTIGO_READS`), write it (`CONTIGO_WRITES`), or both?
+    pub r#use: contigo_use,
     /// Always 0.
     pub reserved: u32,
     /// Its bus address is a multiple of so many bytes, a power of two; 0: of 1.
@@ -40,7 +40,7 @@ pub struct contigo_operand_spec {
 impl From<&OperandSpec> for contigo_operand_spec {
     fn from(spec: &OperandSpec) -> Self {
         Self {
-            direction: direction_number(spec.direction),
+            r#use: use_of(spec.direction),
             reserved: 0,
             align_bytes: spec.align_bytes,
             min_bytes: spec.min_bytes,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn contigo_engine_open_driver(
 
 pub(super) fn spec(given: &contigo_operand_spec) -> Result<OperandSpec, Fault> {
     Ok(OperandSpec {
-        direction: direction(given.direction)?,
+        direction: direction(given.r#use)?,
         align_bytes: Align::new(given.align_bytes.max(1))?.bytes(),
         min_bytes: given.min_bytes.max(1),
         max_bytes: if given.max_bytes == 0 { usize::MAX } else { given.max_bytes },

@@ -4,9 +4,10 @@
 use super::{
     device::contigo_device,
     driver_ops::contigo_operand_spec,
-    heap::contigo_heap,
-    port::{contigo_kernel_port, contigo_port, flag},
+    guard::contigo_guard,
+    port::{contigo_port, flag},
     raw::{self, Versioned},
+    region::contigo_region,
 };
 use crate::{
     engine::{ENGINES, Engine, Opening},
@@ -42,9 +43,9 @@ pub struct contigo_engine_options {
     pub polled: u32,
     /// Where memory of the driver's own is carved from, once; 0: none. contigo_inventory says which
     /// drivers need it.
-    pub heap: contigo_heap,
+    pub region: contigo_region,
     /// How much; 0: as much as the driver asks for, and a page at least.
-    pub heap_bytes: usize,
+    pub region_bytes: usize,
     /// Settings that no register tells, `name=number,name=number`; NULL: none.
     pub settings: *const c_char,
     /// The description of a kernel, as its tool wrote it, for a driver that needs one; or NULL.
@@ -116,7 +117,7 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(engine, "engine", || {
-            let contigo_engine_options { driver, device, port, window, polled, heap, heap_bytes, settings, map, map_bytes, .. } =
+            let contigo_engine_options { driver, device, port, window, polled, region, region_bytes, settings, map, map_bytes, .. } =
                 raw::read(options)?;
             let window = u8::try_from(window)
                 .map_err(|_| Fault::from(Misuse::Value { what: "contigo_engine_options.window", value: window.into() }))?;
@@ -125,8 +126,8 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
                 device,
                 port,
                 attach: Attach { window, interrupt: !flag(polled, "contigo_engine_options.polled")? },
-                heap,
-                heap_bytes,
+                region,
+                region_bytes,
                 settings: if settings.is_null() { "" } else { raw::text(settings, "contigo_engine_options.settings")? },
                 map: if map.is_null() { None } else { Some(raw::bytes(map, map_bytes, "contigo_engine_options.map")?) },
             })
@@ -201,20 +202,20 @@ pub unsafe extern "C" fn contigo_engine_irq_arm(engine: contigo_engine, fd: *mut
     unsafe { raw::answer_or(-1, fd, "fd", || on(engine, |engine| engine.arm_irq())) }
 }
 
-/// Leaves what stops the device with the kernel, which runs it when this program ends, by whatever
-/// end, before the kernel port's memory goes. Do it before the first job. `kernel_port` 0 is the
-/// guard of the engine's own device. Another one, which writes the registers when it is closed,
-/// stays open until the engine is closed. `CONTIGO_E_KIND`: it was armed with another one.
+/// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, by
+/// whatever end, before the guard's memory goes. Do it before the first job. `guard` 0 is the guard
+/// of the engine's own device. Another guard writes the registers when it is closed, so it stays
+/// open until the engine is closed. `CONTIGO_E_KIND`: the engine was armed with another one.
 /// `CONTIGO_E_UNSUITABLE`: the engine shares its device (setting `channel`), which one channel's
 /// program does not stop.
 ///
 /// # Safety
-/// The kernel port is this engine's device, and its window number `window` the registers: the
+/// The guard is of this engine's device, and its window number `window` the registers: the
 /// program's word.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, kernel_port: contigo_kernel_port, window: u32) -> contigo_status {
+pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, guard: contigo_guard, window: u32) -> contigo_status {
     // SAFETY: the caller's promise.
-    call(|| on(engine, |engine| unsafe { engine.arm(kernel_port, window) }))
+    call(|| on(engine, |engine| unsafe { engine.arm(guard, window) }))
 }
 
 /// Closes an engine. `CONTIGO_E_HAS_JOB` while it has jobs whose end nobody has taken;
@@ -225,6 +226,6 @@ pub extern "C" fn contigo_engine_close(engine: contigo_engine) -> contigo_status
 }
 
 pub(super) fn on<R>(engine: contigo_engine, act: impl FnOnce(&mut Engine) -> Result<R, Fault>) -> Result<R, Fault> {
-    let mut guard = ENGINES.lock(engine)?;
-    act(guard.value().ok_or(Misuse::Stale { kind: Kind::Engine })?)
+    let mut locked = ENGINES.lock(engine)?;
+    act(locked.value().ok_or(Misuse::Stale { kind: Kind::Engine })?)
 }

@@ -20,7 +20,7 @@ use core::{mem, slice};
 pub type contigo_job = u64;
 
 /// Which bytes of which buffer a job uses. The buffer is the CPU's, or a device's from an earlier
-/// job or `contigo_buf_to_device`; then the bytes count from the first that was handed over. The
+/// job or `contigo_buf_give`; then the bytes count from the first that was handed over. The
 /// driver says what the device does with them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn contigo_job_start(
 ///
 /// `CONTIGO_E_TIMEOUT`, `CONTIGO_E_FAULT`, `CONTIGO_E_SHORT_TRANSFER`, `CONTIGO_E_CANCELLED`: the
 /// buffers are back all the same; one whose caches could not be maintained is still a device's, and
-/// `contigo_buf_to_cpu` tries again. After a timeout, and after a fault that is not this job's
+/// `contigo_buf_take_back` tries again. After a timeout, and after a fault that is not this job's
 /// alone, the device was stopped, which ended every job of the engine. `CONTIGO_E_WILL_NOT_STOP`:
 /// it could not be stopped, and the job keeps its buffers: reset the device, then
 /// `contigo_queue_stop`. Another thread's call with the same engine is refused meanwhile

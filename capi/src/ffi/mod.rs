@@ -6,18 +6,19 @@ mod cuda;
 mod device;
 mod driver_ops;
 mod engine;
-mod heap;
+mod guard;
 mod job;
 mod kernel;
 mod library;
 mod pool;
 mod port;
 mod raw;
+mod region;
 mod registers;
 mod sim;
 mod tensor;
 
 pub use {
-    buf::*, cuda::*, device::*, driver_ops::*, engine::*, heap::*, job::*, kernel::*, library::*, pool::*, port::*, registers::*, sim::*,
-    tensor::*,
+    buf::*, cuda::*, device::*, driver_ops::*, engine::*, guard::*, job::*, kernel::*, library::*, pool::*, port::*, region::*,
+    registers::*, sim::*, tensor::*,
 };

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Pools: equal buffers, taken and released with no system call.
 
-use super::{buf::contigo_buf, heap::contigo_heap, raw};
+use super::{buf::contigo_buf, raw, region::contigo_region};
 use crate::{
     last_error::call,
     object::{buf::Buf, pool::Pool},
@@ -9,27 +9,27 @@ use crate::{
 };
 use contigo::Align;
 
-/// A pool: equal slots over one piece of a heap. Any number of threads may take and release at
+/// A pool: equal slots over one piece of a region. Any number of threads may take and release at
 /// once.
 pub type contigo_pool = u64;
 
 /// Carves `slots` buffers of `slot_bytes` each, 1 to `CONTIGO_MAX_POOL_SLOTS`. `slot_bytes` is a
-/// multiple of the heap's cache line, so that no line has two owners. The first slot begins at a
+/// multiple of the region's cache line, so that no line has two owners. The first slot begins at a
 /// multiple of `align_bytes`, a power of two; 0: a cache line. Close it with `contigo_pool_close`;
-/// what was carved stays carved until the heap is closed.
+/// what was carved stays carved until the region is closed.
 ///
 /// # Safety
 /// `pool` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_pool_open(
-    heap: contigo_heap,
+    region: contigo_region,
     slot_bytes: usize,
     slots: usize,
     align_bytes: usize,
     pool: *mut contigo_pool,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(pool, "pool", || Pool::open(heap, slot_bytes, slots, align(align_bytes)?)) }
+    unsafe { raw::answer(pool, "pool", || Pool::open(region, slot_bytes, slots, align(align_bytes)?)) }
 }
 
 /// Takes a free slot: the CPU's, with what its last owner left in it. No system call, no
@@ -62,18 +62,23 @@ pub extern "C" fn contigo_pool_close(pool: contigo_pool) -> contigo_status {
 
 /// Carves one buffer of `len_bytes`, rounded up to whole cache lines, at a multiple of
 /// `align_bytes` for the CPU and for the device; 0: a cache line. For what a program plans once,
-/// such as weights. Release it with `contigo_buf_release`; its bytes stay carved until the heap
+/// such as weights. Release it with `contigo_buf_release`; its bytes stay carved until the region
 /// is closed.
 ///
 /// # Safety
 /// `buf` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_carve(heap: contigo_heap, len_bytes: usize, align_bytes: usize, buf: *mut contigo_buf) -> contigo_status {
+pub unsafe extern "C" fn contigo_carve(
+    region: contigo_region,
+    len_bytes: usize,
+    align_bytes: usize,
+    buf: *mut contigo_buf,
+) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(buf, "buf", || Buf::carve(heap, len_bytes, align(align_bytes)?)) }
+    unsafe { raw::answer(buf, "buf", || Buf::carve(region, len_bytes, align(align_bytes)?)) }
 }
 
-/// 0: the heap's own, which the runtime takes at least.
+/// 0: the region's own, which the runtime takes at least.
 fn align(align_bytes: usize) -> Result<Align, contigo::Error> {
     if align_bytes == 0 { Ok(Align::MIN) } else { Align::new(align_bytes) }
 }

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
-//! Ports, and bus masters that are bound to the kernel module.
+//! Ports: how bus masters reach memory.
 
 use super::{
     raw::{self, Versioned},
@@ -9,8 +9,8 @@ use crate::{
     fault::{Fault, Misuse},
     last_error::call,
     object::{
-        KERNEL_PORTS, SIMS, gpu, open_kernel_port,
-        port::{self, PORTS, find, get, keep},
+        SIMS, gpu,
+        port::{self, PORTS, find, keep},
     },
     status::contigo_status,
 };
@@ -20,9 +20,6 @@ use core::{ffi::c_char, mem};
 /// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it
 /// can be closed at any time.
 pub type contigo_port = u64;
-
-/// A bus master that is bound to the kernel module `contigo`.
-pub type contigo_kernel_port = u64;
 
 /// A port of the program's own board.
 #[repr(C)]
@@ -115,52 +112,6 @@ pub unsafe extern "C" fn contigo_port_define(options: *const contigo_port_option
 pub extern "C" fn contigo_port_close(port: contigo_port) -> contigo_status {
     call(|| {
         PORTS.lock(port)?.clear();
-        Ok(())
-    })
-}
-
-/// Opens `/dev/contigo/<name>`: a bus master that the kernel module knows (`f8003000.dma-port`).
-/// One program at a time has it. Close it with `contigo_kernel_port_close`.
-///
-/// # Safety
-/// `name` is NUL-terminated; `port` is writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_kernel_port_open(name: *const c_char, port: *mut contigo_kernel_port) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe {
-        raw::answer(port, "port", || {
-            let name = raw::text(name, "name")?;
-            // First: a full table opens no device.
-            let mut claimed = KERNEL_PORTS.claim()?;
-            claimed.guard.put(open_kernel_port(name)?);
-            Ok(claimed.raw())
-        })
-    }
-}
-
-/// `port` as the kernel describes this device: on a bus of its own where `dma-ranges` or an IOMMU
-/// translate its addresses. Memory that is allocated for a kernel port is used through such a port.
-/// Close `seen` with `contigo_port_close`.
-///
-/// # Safety
-/// `seen` is writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_kernel_port_see(
-    kernel_port: contigo_kernel_port,
-    port: contigo_port,
-    seen: *mut contigo_port,
-) -> contigo_status {
-    // SAFETY: the caller's promise.
-    unsafe { raw::answer(seen, "seen", || Ok(PORTS.insert(KERNEL_PORTS.lease(kernel_port)?.seen_through(get(port)?))?)) }
-}
-
-/// Closes a kernel port: the kernel runs what `contigo_engine_arm` left there.
-/// `CONTIGO_E_STILL_USED` while it has heaps, or engines that were armed with it: they are closed
-/// first.
-#[unsafe(no_mangle)]
-pub extern "C" fn contigo_kernel_port_close(kernel_port: contigo_kernel_port) -> contigo_status {
-    call(|| {
-        KERNEL_PORTS.lock(kernel_port)?.clear();
         Ok(())
     })
 }

@@ -80,7 +80,7 @@ pub unsafe extern "C" fn contigo_registers_read(registers: contigo_registers, re
 /// Writes a register; outside of the window nothing happens. `CONTIGO_E_KIND`: it is read-only.
 ///
 /// # Safety
-/// The device touches only memory that was handed to it (`contigo_buf_to_device`, or a job),
+/// The device touches only memory that was handed to it (`contigo_buf_give`, or a job),
 /// whatever it does with the value: an address and a doorbell make it read and write there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, reg: contigo_register, value: u32) -> contigo_status {
@@ -185,6 +185,6 @@ pub extern "C" fn contigo_registers_close(registers: contigo_registers) -> conti
 }
 
 fn on<R>(registers: contigo_registers, act: impl FnOnce(&mut Attached) -> Result<R, Fault>) -> Result<R, Fault> {
-    let mut guard = REGISTERS.lock(registers)?;
-    act(guard.value().ok_or(Misuse::Stale { kind: Kind::Registers })?)
+    let mut locked = REGISTERS.lock(registers)?;
+    act(locked.value().ok_or(Misuse::Stale { kind: Kind::Registers })?)
 }

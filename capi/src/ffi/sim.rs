@@ -65,7 +65,7 @@ pub unsafe extern "C" fn contigo_sim_open(options: *const contigo_sim_options, s
     }
 }
 
-/// Closes a simulated board. `CONTIGO_E_STILL_USED` while it has heaps or devices.
+/// Closes a simulated board. `CONTIGO_E_STILL_USED` while it has regions or devices.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_sim_close(sim: contigo_sim) -> contigo_status {
     call(|| {

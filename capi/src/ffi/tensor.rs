@@ -1,17 +1,17 @@
 #![allow(unsafe_code, reason = "functions that C calls, and tensors of frameworks")]
-//! Buffers as tensors of a framework (DLPack), and a framework's tensors as bytes of a heap.
+//! Buffers as tensors of a framework (DLPack), and a framework's tensors as bytes of a region.
 
 use super::{
     buf::contigo_buf,
-    heap::contigo_heap,
     port::flag,
     raw::{self, Versioned},
+    region::contigo_region,
 };
 use crate::{
     fault::{Fault, Misuse},
     last_error::call,
     limits,
-    object::{buf::with, heap::HEAPS},
+    object::{buf::with, region::REGIONS},
     status::contigo_status,
 };
 use contigo::dlpack::{ByteOffset, Contract, DataType, Foreign, Imported, Shape, TensorSpec};
@@ -35,8 +35,8 @@ pub struct contigo_tensor_options {
     pub reserved: u16,
     /// 1: the consumer may not write. Refused together with `legacy`, which cannot say it.
     pub read_only: u32,
-    /// 1: the data pointer is the heap's first byte, and `byte_offset` leads to the buffer; 0: the
-    /// data pointer leads there itself.
+    /// 1: the data pointer is the region's first byte, and `byte_offset` leads to the buffer; 0:
+    /// the data pointer leads there itself.
     pub keep_byte_offset: u32,
     /// 1: the form before DLPack 1.0, a `DLManagedTensor`; 0: a `DLManagedTensorVersioned`.
     pub legacy: u32,
@@ -51,13 +51,13 @@ unsafe impl Versioned for contigo_tensor_options {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// Which bytes of a heap a tensor is.
+/// Which bytes of a region a tensor is.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_tensor_info {
     /// `sizeof(contigo_tensor_info)`.
     pub struct_size: usize,
-    /// Where the lowest element is, from the beginning of the heap.
+    /// Where the lowest element is, from the beginning of the region.
     pub offset_bytes: usize,
     /// From the lowest element's first byte to the highest one's last.
     pub len_bytes: usize,
@@ -111,7 +111,7 @@ pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, crate::object::buf::Buf::unlend))
 }
 
-/// Which bytes of `heap` the tensor's elements are, whoever made it. `tensor` is a
+/// Which bytes of `region` the tensor's elements are, whoever made it. `tensor` is a
 /// `DLManagedTensorVersioned *`, or where `legacy` is 1 a `DLManagedTensor *`; it stays the
 /// caller's. The bus address of its lowest element is `contigo_dev_addr_of` that byte.
 ///
@@ -124,7 +124,7 @@ pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
 /// `struct_size` is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_tensor_locate(
-    heap: contigo_heap,
+    region: contigo_region,
     tensor: *mut c_void,
     legacy: u32,
     align_bytes: u32,
@@ -133,15 +133,15 @@ pub unsafe extern "C" fn contigo_tensor_locate(
     call(|| {
         // SAFETY: the caller's promise; and it is forgotten below, whatever comes of it.
         let foreign = unsafe { foreign(tensor, legacy)? };
-        let heap = match HEAPS.lease(heap) {
-            Ok(heap) => heap,
+        let region = match REGIONS.lease(region) {
+            Ok(region) => region,
             Err(misuse) => {
                 mem::forget(foreign);
                 return Err(misuse.into());
             }
         };
         let contract = Contract { align_bytes: widen(align_bytes), ..Contract::ANY };
-        let value = match Imported::new(heap.region(), foreign, &contract) {
+        let value = match Imported::new(region.memory(), foreign, &contract) {
             Ok(imported) => {
                 let (offset_bytes, len_bytes) = (imported.offset_bytes(), imported.len_bytes());
                 let read_only = imported.is_read_only().into();

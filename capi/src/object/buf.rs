@@ -1,15 +1,15 @@
-#![allow(unsafe_code, reason = "a buffer borrows from its heap for as long as its lease says")]
+#![allow(unsafe_code, reason = "a buffer borrows from its region for as long as its lease says")]
 //! Buffers: who owns the bytes, who looks at them, and where they go when they are released.
 
 use super::{
-    heap::{HEAPS, Heap, carve},
     pool::Home as PoolHome,
+    region::{REGIONS, Region, carve},
 };
 use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
     limits,
-    table::{Guard, Lease, Object, Table},
+    table::{Lease, Locked, Object, Table},
 };
 use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Port, dlpack::Lent};
 use core::mem;
@@ -25,8 +25,8 @@ impl Object for Buf {
 pub(crate) struct Buf {
     pub(super) held: Held,
     views: Views,
-    /// INVARIANT: `held` borrows from what this keeps: the heap, or the slot and with it the pool.
-    /// It is dropped after it.
+    /// INVARIANT: `held` borrows from what this keeps: the region, or the slot and with it the
+    /// pool. It is dropped after it.
     home: Home,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Held {
 enum Home {
     /// A slot, or a part of one.
     Pool(PoolHome),
-    Heap(#[allow(dead_code, reason = "it keeps the heap")] Lease<Heap>),
+    Region(#[allow(dead_code, reason = "it keeps the region")] Lease<Region>),
 }
 
 /// What pointers into it the program has asked for, and not given up: what a borrow is in Rust.
@@ -74,35 +74,35 @@ impl Buf {
     }
 
     /// Carves one buffer.
-    pub(crate) fn carve(heap: u64, len_bytes: usize, align: Align) -> Result<u64, Fault> {
-        let heap = HEAPS.lease(heap)?;
+    pub(crate) fn carve(region: u64, len_bytes: usize, align: Align) -> Result<u64, Fault> {
+        let region = REGIONS.lease(region)?;
         let mut claimed = BUFS.claim()?;
         // SAFETY: the buffer is beside the lease; `release` drops it first.
-        let buf = unsafe { carve(&heap, len_bytes, align)? }.into_buf();
+        let buf = unsafe { carve(&region, len_bytes, align)? }.into_buf();
         let raw = claimed.raw();
-        claimed.guard.put(Self { held: Held::Cpu(buf), views: Views::NONE, home: Home::Heap(heap) });
+        claimed.locked.put(Self { held: Held::Cpu(buf), views: Views::NONE, home: Home::Region(region) });
         Ok(raw)
     }
 
     /// Gives the buffer back to its pool, or for good. Refused while it is mapped or a device's.
     #[inline]
     pub(crate) fn release(raw: u64) -> Result<(), Fault> {
-        let mut guard = BUFS.lock(raw)?;
-        let Some(buf) = guard.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
+        let mut locked = BUFS.lock(raw)?;
+        let Some(buf) = locked.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
         buf.unmapped()?;
         buf.cpu()?;
         match buf.home {
             Home::Pool(home) => {
                 if home.has_entry {
-                    guard.keep();
+                    locked.keep();
                 } else {
-                    guard.forget();
+                    locked.forget();
                 }
                 // SAFETY: the buffer is forgotten, so that its handle of the slot is counted here
                 // alone. The pool may go away at once.
                 unsafe { home.gone() };
             }
-            Home::Heap(_) => guard.clear(),
+            Home::Region(_) => locked.clear(),
         }
         Ok(())
     }
@@ -110,18 +110,18 @@ impl Buf {
     /// Cuts a buffer at byte `at_bytes` of what it shows: it keeps what is before, and what is
     /// behind gets the handle that is returned. Where it is refused, the buffer is as it was.
     pub(crate) fn split(raw: u64, at_bytes: usize) -> Result<u64, Fault> {
-        let mut guard = BUFS.lock(raw)?;
-        let Some(buf) = guard.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
+        let mut locked = BUFS.lock(raw)?;
+        let Some(buf) = locked.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
         // Before anything is cut: a full table leaves the buffer as it is.
         let mut rest = BUFS.claim()?;
         let home = match &buf.home {
             Home::Pool(home) => Home::Pool(home.of_rest()),
-            Home::Heap(heap) => Home::Heap(heap.again(Kind::Heap)?),
+            Home::Region(region) => Home::Region(region.again(Kind::Region)?),
         };
         match buf.take_cpu()?.split_at(at_bytes) {
             Ok((before, behind)) => {
                 buf.held = Held::Cpu(before);
-                rest.guard.put(Self { held: Held::Cpu(behind), views: Views::NONE, home });
+                rest.locked.put(Self { held: Held::Cpu(behind), views: Views::NONE, home });
                 Ok(rest.raw())
             }
             Err(refused) => {
@@ -337,6 +337,6 @@ impl Held {
 
 /// Does something with the buffer of a handle, in one call alone.
 pub(crate) fn with<R>(raw: u64, act: impl FnOnce(&mut Buf) -> Result<R, Fault>) -> Result<R, Fault> {
-    let mut guard: Guard<Buf> = BUFS.lock(raw)?;
-    act(guard.value().ok_or(Misuse::Stale { kind: Kind::Buf })?)
+    let mut locked: Locked<Buf> = BUFS.lock(raw)?;
+    act(locked.value().ok_or(Misuse::Stale { kind: Kind::Buf })?)
 }

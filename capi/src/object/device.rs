@@ -63,7 +63,7 @@ pub(crate) fn on_board(sim: u64, driver: &str) -> Result<u64, Fault> {
     let sim = SIMS.lease(sim)?;
     // SAFETY: the device is beside the lease, before it.
     let device = OpenDevice::on_board(unsafe { sim.for_ever() }, driver)?;
-    claimed.guard.put(Opened { device, _sim: Some(sim) });
+    claimed.locked.put(Opened { device, _sim: Some(sim) });
     Ok(claimed.raw())
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn open(name: DeviceName) -> Result<u64, Fault> {
     // First: a full table opens no device.
     let mut claimed = DEVICES.claim()?;
     let device = name.open().map_err(|error| Fault::Device { name, error })?;
-    claimed.guard.put(Opened::alone(device));
+    claimed.locked.put(Opened::alone(device));
     Ok(claimed.raw())
 }
 
@@ -154,7 +154,7 @@ impl Attached {
         let held = Held::of(device)?;
         // SAFETY: the caller's promise; what holds the device is dropped after it.
         let device = unsafe { held.attach(port, how)? };
-        claimed.guard.put(Self { device, _held: held });
+        claimed.locked.put(Self { device, _held: held });
         Ok(claimed.raw())
     }
 }

@@ -2,9 +2,9 @@
 //! GPUs: NVIDIA's driver, each GPU's context and its kernels, from their first use to the end of
 //! the program.
 //!
-//! They stay, because heaps, engines and jobs of any thread stand on them, the context is TVM's and
-//! `PyTorch`'s too, and a kernel that does not end would keep it anyway. What is closed gives back
-//! its own: a heap its pinned memory, an engine its stream.
+//! They stay, because regions, engines and jobs of any thread stand on them, the context is TVM's
+//! and `PyTorch`'s too, and a kernel that does not end would keep it anyway. What is closed gives
+//! back its own: a region its pinned memory, an engine its stream.
 //!
 //! No thread waits for another one's call of the driver: two that open the same at once both make
 //! it, and one of the two is given back.
@@ -71,7 +71,7 @@ pub(crate) fn port(ordinal: u32) -> Result<Port, Fault> {
 pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combined: bool) -> Result<AnyMemory<'static>, Fault> {
     let gpu = open(ordinal)?;
     let pinned = if write_combined {
-        // SAFETY: the C program says that it fences (contigo.h, `contigo_heap_open`).
+        // SAFETY: the C program says that it fences (contigo.h, `contigo_region_open_with`).
         unsafe { CudaHost::allocate_write_combined(gpu, len_bytes, align)? }
     } else {
         CudaHost::allocate(gpu, len_bytes, align)?
@@ -89,7 +89,7 @@ pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
     let image = CStr::from_bytes_with_nul(image).map_or(Image::Binary(image), Image::Ptx);
     // What the driver's compiler says is for whoever makes the image.
     // SAFETY: the caller's promise.
-    claimed.guard.put(unsafe { Module::load(open(ordinal)?, image, &mut Log::new())? });
+    claimed.locked.put(unsafe { Module::load(open(ordinal)?, image, &mut Log::new())? });
     Ok(claimed.raw())
 }
 

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "a pool borrows from its heap for as long as its lease says, and its slots keep it")]
+#![allow(unsafe_code, reason = "a pool borrows from its region for as long as its lease says, and its slots keep it")]
 //! Pools: the runtime's, with a handle for each slot that is out.
 //!
 //! A take or a release counts nothing at the pool beside the slot's bit, because the bit keeps the
@@ -8,7 +8,7 @@
 
 use super::{
     buf::{BUFS, Buf},
-    heap::{HEAPS, Heap, carve},
+    region::{REGIONS, Region, carve},
 };
 use crate::{
     fault::{Fault, Misuse},
@@ -36,7 +36,7 @@ pub(crate) struct Pool {
     pool: RawPool<'static, { limits::POOL_SLOTS }>,
     entries: Entries,
     /// INVARIANT: `pool` borrows from it.
-    _heap: Lease<Heap>,
+    _region: Lease<Region>,
 }
 
 /// The slots' entries in the table of buffers. Each is kept while its slot is not out.
@@ -78,14 +78,14 @@ impl Entries {
         let mut entries = Self { indices: [0; limits::POOL_SLOTS], count: 0 };
         let mut next = 0;
         for entry in entries.indices.iter_mut().take(count) {
-            let Claimed { index, guard } = match BUFS.claim_from(next) {
+            let Claimed { index, locked } = match BUFS.claim_from(next) {
                 Ok(claimed) => claimed,
                 Err(full) => {
                     entries.free();
                     return Err(full);
                 }
             };
-            guard.keep();
+            locked.keep();
             next = index + 1;
             *entry = u16::try_from(index).unwrap_or_default();
             entries.count += 1;
@@ -104,18 +104,18 @@ impl Entries {
 
 impl Pool {
     /// Carves a pool.
-    pub(crate) fn open(heap: u64, slot_bytes: usize, slots: usize, align: Align) -> Result<u64, Fault> {
+    pub(crate) fn open(region: u64, slot_bytes: usize, slots: usize, align: Align) -> Result<u64, Fault> {
         if slots == 0 || slots > limits::POOL_SLOTS {
             let (value, max) = (slots as u64, limits::POOL_SLOTS as u64);
             return Err(Error::Argument { name: "slots", value, min: 1, max, multiple_of: 1 }.into());
         }
-        let heap = HEAPS.lease(heap)?;
+        let region = REGIONS.lease(region)?;
         // All that can be refused is, before anything is carved, which stays carved.
-        let line = heap.region().line();
+        let line = region.memory().line();
         if slot_bytes == 0 || !line.divides(slot_bytes as u64) {
             return Err(Error::SlotSize { slot_bytes, line_bytes: line.bytes() }.into());
         }
-        let too_large = Error::Exhausted { need_bytes: usize::MAX, capacity_bytes: heap.region().len_bytes() };
+        let too_large = Error::Exhausted { need_bytes: usize::MAX, capacity_bytes: region.memory().len_bytes() };
         let len_bytes = slot_bytes.checked_mul(slots).ok_or(too_large)?;
         let mut claimed = POOLS.claim()?;
         let full = Misuse::TableFull { kind: Kind::Pool, entries: limits::POOLS };
@@ -124,10 +124,10 @@ impl Pool {
         // SAFETY: the pool is beside the lease, before it. Its slots are closed before it goes
         // away, and every buffer of it has a slot. A free entry's slots are closed, and this call
         // has the entry.
-        let pool = unsafe { carve(&heap, len_bytes, align).and_then(|carve| Ok(RawPool::new(carve, slot_bytes, slots, state)?)) };
+        let pool = unsafe { carve(&region, len_bytes, align).and_then(|carve| Ok(RawPool::new(carve, slot_bytes, slots, state)?)) };
         let pool = pool.inspect_err(|_| entries.free())?;
         let raw = claimed.raw();
-        claimed.guard.put(Self { pool, entries, _heap: heap });
+        claimed.locked.put(Self { pool, entries, _region: region });
         drop(claimed);
         // SAFETY: closed until here, and `pool` is over them. Last, so that whoever has a bit finds
         // a live pool.
@@ -179,7 +179,7 @@ impl Pool {
         Ok(SLOTS.get(handle.index).map_or(0, Slots::free))
     }
 
-    /// Gives the slots back to the heap. Refused while one is out.
+    /// Gives the slots back to the region. Refused while one is out.
     pub(crate) fn close(raw: u64) -> Result<(), Fault> {
         let (handle, _) = POOLS.find(raw)?;
         let stale = Misuse::Stale { kind: Kind::Pool };
@@ -191,15 +191,15 @@ impl Pool {
         // First beside others, so that a close that is refused disturbs nobody who takes.
         let count = POOLS.lease(raw)?.pool.slots();
         refuse(count)?;
-        let mut guard = POOLS.lock(raw)?;
+        let mut locked = POOLS.lock(raw)?;
         // SAFETY: as many as `open` opened.
         if !unsafe { slots.close(count) } {
             refuse(count)?;
             return Err(Misuse::InCall { kind: Kind::Pool }.into());
         }
         // From here on nobody has a slot, nor gets one.
-        guard.shared().ok_or(stale)?.entries.free();
-        guard.clear();
+        locked.shared().ok_or(stale)?.entries.free();
+        locked.clear();
         Ok(())
     }
 }

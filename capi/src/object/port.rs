@@ -71,9 +71,9 @@ pub(crate) fn keep(name: &str) -> Result<&'static str, Fault> {
     let kept = match known {
         Some(kept) => kept,
         None => {
-            let (index, mut guard) = NAMES.claim()?.parts();
-            guard.put(Name::new(name));
-            drop(guard);
+            let (index, mut locked) = NAMES.claim()?.parts();
+            locked.put(Name::new(name));
+            drop(locked);
             at(index)?
         }
     };

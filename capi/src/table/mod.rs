@@ -1,14 +1,14 @@
 //! Fixed tables in statics: every object that a C program has a handle to lives in one, from the
 //! beginning at a fixed place.
 
-mod guard;
 mod hold;
 mod lease;
+mod locked;
 mod slot;
 
-pub(crate) use guard::Guard;
 pub(crate) use hold::JobHold;
 pub(crate) use lease::Lease;
+pub(crate) use locked::Locked;
 pub(crate) use slot::Slot;
 
 use crate::{
@@ -41,19 +41,19 @@ impl<T: Object, const N: usize> Table<T, N> {
 
     /// As `claim`, from entry `first` on: for whoever claims many.
     pub(crate) fn claim_from(&'static self, first: usize) -> Result<Claimed<T>, Misuse> {
-        let free = self.slots.iter().enumerate().skip(first).find_map(|(index, slot)| slot.claim().map(|guard| Claimed { index, guard }));
+        let free = self.slots.iter().enumerate().skip(first).find_map(|(index, slot)| slot.claim().map(|locked| Claimed { index, locked }));
         free.ok_or(Misuse::TableFull { kind: T::KIND, entries: N })
     }
 
     /// Puts `value` into a free entry.
     pub(crate) fn insert(&'static self, value: T) -> Result<u64, Misuse> {
         let mut claimed = self.claim()?;
-        claimed.guard.put(value);
+        claimed.locked.put(value);
         Ok(claimed.raw())
     }
 
     /// The object of a handle, for one call alone.
-    pub(crate) fn lock(&'static self, raw: u64) -> Result<Guard<T>, Misuse> {
+    pub(crate) fn lock(&'static self, raw: u64) -> Result<Locked<T>, Misuse> {
         let (handle, slot) = self.find(raw)?;
         slot.lock(T::KIND, handle.generation)
     }
@@ -90,16 +90,16 @@ impl<T: Object + Sync, const N: usize> Table<T, N> {
 /// A free entry that was just taken.
 pub(crate) struct Claimed<T: 'static> {
     pub(crate) index: usize,
-    pub(crate) guard: Guard<T>,
+    pub(crate) locked: Locked<T>,
 }
 
 impl<T: Object> Claimed<T> {
-    pub(crate) fn parts(self) -> (usize, Guard<T>) {
-        (self.index, self.guard)
+    pub(crate) fn parts(self) -> (usize, Locked<T>) {
+        (self.index, self.locked)
     }
 
     /// The handle of its new life.
     pub(crate) const fn raw(&self) -> u64 {
-        Handle { index: self.index, generation: self.guard.generation() }.raw(T::KIND)
+        Handle { index: self.index, generation: self.locked.generation() }.raw(T::KIND)
     }
 }

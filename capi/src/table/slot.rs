@@ -15,7 +15,7 @@
 //! Nothing waits here: what another thread uses at this moment is refused, so no thread can be held
 //! up by one of lower priority.
 
-use super::{Guard, JobHold, Lease};
+use super::{JobHold, Lease, Locked};
 use crate::{
     fault::Misuse,
     handle::{GENERATION_MAX, Kind},
@@ -50,12 +50,12 @@ pub(crate) struct Slot<T> {
     pub(super) word: AtomicU64,
     /// Zeroes where there is none, so that a table is no part of a program's file.
     ///
-    /// INVARIANT: initialised in the states `JOB` and `LIVE`, and in `CALL` as the guard
+    /// INVARIANT: initialised in the states `JOB` and `LIVE`, and in `CALL` as `Locked`
     /// says.
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the value is reached through `Guard`, which one thread has at a time (state `CALL`), and
+// SAFETY: the value is reached through `Locked`, which one thread has at a time (state `CALL`), and
 // through `Lease` and `peek`, which exist only for `T: Sync`.
 unsafe impl<T: Send> Sync for Slot<T> {}
 
@@ -70,7 +70,7 @@ impl<T> Slot<T> {
     }
 
     /// Takes a free entry, in a new life: no handle that was ever given out names it.
-    pub(crate) fn claim(&'static self) -> Option<Guard<T>> {
+    pub(crate) fn claim(&'static self) -> Option<Locked<T>> {
         let word = self.word.load(Ordering::Relaxed);
         let generation = (word >> STATE_BITS) + 1;
         if word & STATE_MASK != FREE || generation > GENERATION_MAX {
@@ -78,7 +78,7 @@ impl<T> Slot<T> {
         }
         // Acquire: what the entry's last user did to the value is done.
         let claimed = self.word.compare_exchange(word, generation << STATE_BITS | CALL, Ordering::Acquire, Ordering::Relaxed);
-        claimed.ok().map(|_| Guard { slot: self, generation, full: false })
+        claimed.ok().map(|_| Locked { slot: self, generation, full: false })
     }
 
     /// Gives a kept entry its value, in a new life, whose generation is the answer. The value comes
@@ -92,8 +92,8 @@ impl<T> Slot<T> {
         if generation > GENERATION_MAX {
             return Err(value);
         }
-        // SAFETY: no guard and no lease begins in the state `KEPT`, and the caller is the only one
-        // who ends it.
+        // SAFETY: no `Locked` and no lease begins in the state `KEPT`, and the caller is the only
+        // one who ends it.
         unsafe { (*self.value.get()).write(value) };
         // Release: whoever has the handle finds the value.
         self.word.store(generation << STATE_BITS | LIVE, Ordering::Release);
@@ -111,15 +111,15 @@ impl<T> Slot<T> {
 
     /// The value for one call alone, in whichever life the entry is: the caller compares something
     /// in the value.
-    pub(crate) fn lock_whichever(&'static self, kind: Kind) -> Result<Guard<T>, Misuse> {
+    pub(crate) fn lock_whichever(&'static self, kind: Kind) -> Result<Locked<T>, Misuse> {
         self.lock(kind, self.generation())
     }
 
     /// The value for one call alone.
     #[inline]
-    pub(crate) fn lock(&'static self, kind: Kind, generation: u64) -> Result<Guard<T>, Misuse> {
+    pub(crate) fn lock(&'static self, kind: Kind, generation: u64) -> Result<Locked<T>, Misuse> {
         self.alone(kind, generation)?;
-        Ok(Guard { slot: self, generation, full: true })
+        Ok(Locked { slot: self, generation, full: true })
     }
 
     /// The value for a job: for this call alone, until the job has it for good (`JobHold::begin`).
@@ -226,9 +226,9 @@ mod tests {
     }
 
     fn filled(slot: &'static Slot<Vec<u8>>) -> u64 {
-        let Some(mut guard) = slot.claim() else { return 0 };
-        guard.put(vec![1, 2, 3]);
-        guard.generation()
+        let Some(mut locked) = slot.claim() else { return 0 };
+        locked.put(vec![1, 2, 3]);
+        locked.generation()
     }
 
     fn status<T>(outcome: Result<T, Misuse>) -> contigo_status {
@@ -241,11 +241,11 @@ mod tests {
     fn one_call_has_it_alone() {
         let slot = slot();
         let generation = filled(slot);
-        let guard = slot.lock(BUF, generation);
+        let locked = slot.lock(BUF, generation);
         assert_eq!(status(slot.lock(BUF, generation)), CONTIGO_E_IN_CALL);
         assert_eq!(status(slot.lease(BUF, generation)), CONTIGO_E_IN_CALL);
         assert!(slot.claim().is_none());
-        drop(guard);
+        drop(locked);
         assert!(slot.lock(BUF, generation).is_ok());
     }
 
@@ -258,8 +258,8 @@ mod tests {
         assert!(leases.iter().flatten().all(|lease| lease.len() == 3));
         drop(leases);
         assert_eq!(status(slot.lease(BUF, generation + 1)), CONTIGO_E_STALE);
-        if let Ok(mut guard) = slot.lock(BUF, generation) {
-            guard.clear();
+        if let Ok(mut locked) = slot.lock(BUF, generation) {
+            locked.clear();
         }
         assert_eq!((status(slot.lease(BUF, generation)), status(slot.lock(BUF, generation))), (CONTIGO_E_STALE, CONTIGO_E_STALE));
     }
@@ -296,20 +296,20 @@ mod tests {
     fn every_life_has_another_generation_and_the_last_is_the_last() {
         let slot = slot();
         let first = filled(slot);
-        if let Ok(guard) = slot.lock(BUF, first) {
-            guard.keep();
+        if let Ok(locked) = slot.lock(BUF, first) {
+            locked.keep();
         }
         assert_eq!((status(slot.lock(BUF, first)), status(slot.lease(BUF, first))), (CONTIGO_E_STALE, CONTIGO_E_STALE));
         assert!(slot.claim().is_none(), "it is kept");
         // SAFETY: it is kept, and this test has it alone.
         assert_eq!(unsafe { slot.fill(vec![4]) }, Ok(first + 1));
         assert_eq!((status(slot.lock(BUF, first)), slot.lease(BUF, first + 1).map(|lease| lease.len())), (CONTIGO_E_STALE, Ok(1)));
-        if let Ok(guard) = slot.lock(BUF, first + 1) {
-            guard.keep();
+        if let Ok(locked) = slot.lock(BUF, first + 1) {
+            locked.keep();
         }
         // SAFETY: as above.
         unsafe { slot.free_kept() };
-        assert_eq!(slot.claim().map(|guard| guard.generation()), Some(first + 2));
+        assert_eq!(slot.claim().map(|locked| locked.generation()), Some(first + 2));
         let old = Slot::<u8> { word: AtomicU64::new(GENERATION_MAX << STATE_BITS | FREE), ..Slot::new() };
         let old: &'static Slot<u8> = Box::leak(Box::new(old));
         assert!(old.claim().is_none(), "an entry whose generations are used up is never used again");

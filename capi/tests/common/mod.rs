@@ -46,12 +46,12 @@ pub(crate) fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) ->
     value
 }
 
-/// A simulated board with a heap, a pool of eight slots, and a DMA channel that copies.
+/// A simulated board with a region, a pool of eight slots, and a DMA channel that copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Board {
     pub(crate) sim: contigo_sim,
     pub(crate) port: contigo_port,
-    pub(crate) heap: contigo_heap,
+    pub(crate) region: contigo_region,
     pub(crate) pool: contigo_pool,
     pub(crate) device: contigo_device,
     pub(crate) engine: contigo_engine,
@@ -61,23 +61,30 @@ pub(crate) fn sim_options() -> contigo_sim_options {
     contigo_sim_options { struct_size: size_of::<contigo_sim_options>(), seed: 3, ..contigo_sim_options::default() }
 }
 
-pub(crate) fn heap_options(sim: contigo_sim) -> contigo_heap_options {
-    contigo_heap_options {
-        struct_size: size_of::<contigo_heap_options>(),
-        kind: CONTIGO_HEAP_SIM,
-        addr_bits: 0,
+pub(crate) fn region_options(sim: contigo_sim) -> contigo_region_options {
+    contigo_region_options {
+        struct_size: size_of::<contigo_region_options>(),
         len_bytes: 1 << 20,
-        align_bytes: 0,
-        name: ptr::null(),
         sim,
-        kernel_port: 0,
-        gpu: 0,
-        write_combined: 0,
-        device: 0,
+        ..contigo_region_options::default()
     }
 }
 
-pub(crate) fn engine_options(driver: &CStr, device: contigo_device, port: contigo_port, heap: contigo_heap) -> contigo_engine_options {
+/// Memory of that name.
+#[track_caller]
+pub(crate) fn open_region(name: &CStr, options: &contigo_region_options) -> contigo_region {
+    answer(|region| unsafe { contigo_region_open_with(name.as_ptr(), options, region) })
+}
+
+/// The same, where it is refused.
+pub(crate) fn try_region(name: &CStr, options: &contigo_region_options) -> contigo_status {
+    let mut region = 1;
+    let status = unsafe { contigo_region_open_with(name.as_ptr(), options, &mut region) };
+    assert_eq!(status == CONTIGO_OK, region != 0, "0 where it is refused");
+    status
+}
+
+pub(crate) fn engine_options(driver: &CStr, device: contigo_device, port: contigo_port, region: contigo_region) -> contigo_engine_options {
     contigo_engine_options {
         struct_size: size_of::<contigo_engine_options>(),
         driver: driver.as_ptr(),
@@ -85,8 +92,8 @@ pub(crate) fn engine_options(driver: &CStr, device: contigo_device, port: contig
         port,
         window: 0,
         polled: 0,
-        heap,
-        heap_bytes: 0,
+        region,
+        region_bytes: 0,
         settings: ptr::null(),
         map: ptr::null(),
         map_bytes: 0,
@@ -169,11 +176,11 @@ impl Board {
     pub(crate) fn with(options: &contigo_sim_options) -> Self {
         let sim = answer(|sim| unsafe { contigo_sim_open(options, sim) });
         let port = answer(|port| unsafe { contigo_sim_port(sim, 0, port) });
-        let heap = answer(|heap| unsafe { contigo_heap_open(&heap_options(sim), heap) });
-        let pool = answer(|pool| unsafe { contigo_pool_open(heap, SLOT, 8, 256, pool) });
+        let region = open_region(c"sim", &region_options(sim));
+        let pool = answer(|pool| unsafe { contigo_pool_open(region, SLOT, 8, 256, pool) });
         let device = sim_device(sim, c"zdma");
         let engine = open_engine(&engine_options(c"zdma", device, port, 0));
-        Self { sim, port, heap, pool, device, engine }
+        Self { sim, port, region, pool, device, engine }
     }
 
     #[track_caller]
@@ -207,7 +214,7 @@ impl Board {
         ok(contigo_engine_close(self.engine));
         ok(contigo_device_close(self.device));
         ok(contigo_pool_close(self.pool));
-        ok(contigo_heap_close(self.heap));
+        ok(contigo_region_close(self.region));
         ok(contigo_port_close(self.port));
         ok(contigo_sim_close(self.sim));
     }
@@ -237,9 +244,9 @@ pub(crate) fn bytes(buf: contigo_buf) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn to_device(buf: contigo_buf, port: contigo_port, offset: usize, len: usize, direction: u32) -> (contigo_status, u64) {
+pub(crate) fn give(buf: contigo_buf, port: contigo_port, offset: usize, len: usize, uses: contigo_use) -> (contigo_status, u64) {
     let mut addr = u64::MAX;
-    (unsafe { contigo_buf_to_device(buf, port, offset, len, direction, &mut addr) }, addr)
+    (unsafe { contigo_buf_give(buf, port, offset, len, uses, &mut addr) }, addr)
 }
 
 /// Where the device finds it, and how much.

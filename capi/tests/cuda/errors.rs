@@ -5,19 +5,14 @@ use super::*;
 use contigo_testkit::nvidia::{self, NoNode};
 use fake_cuda::code;
 
-fn heap(options: &contigo_heap_options) -> contigo_status {
-    let mut heap = 1;
-    let status = unsafe { contigo_heap_open(options, &mut heap) };
-    assert!((status == CONTIGO_OK) == (heap != 0));
-    status
-}
-
 /// Whatever is asked for first is refused so.
 #[track_caller]
 fn all_refused(code: contigo_status, word: &str) {
     refused(try_port("cuda").0, code, word);
     refused(try_port("cuda:0").0, code, word);
-    refused(heap(&cuda_heap(0)), code, word);
+    refused(try_pinned(0, &region_options(0)), code, word);
+    refused(try_region(c"cuda", &region_options(0)), code, word);
+    refused(unsafe { contigo_region_open(c"cuda".as_ptr(), 4096, &mut 0) }, code, word);
 }
 
 #[test]
@@ -85,7 +80,7 @@ fn a_gpu_that_does_not_exist() {
     alone("errors::a_gpu_that_does_not_exist", &config, |controls| {
         for ordinal in [2, CONTIGO_MAX_GPUS, u32::MAX] {
             let word = format!("the GPU's ordinal = {ordinal}; it must be a multiple of 1 between 0 and 1");
-            refused(heap(&cuda_heap(ordinal)), CONTIGO_E_ARGUMENT, &word);
+            refused(try_pinned(ordinal, &region_options(0)), CONTIGO_E_ARGUMENT, &word);
             assert!(last_error().ends_with("and 1"), "the last GPU's: {}", last_error());
             let (status, port) = try_port(&format!("cuda:{ordinal}"));
             refused(status, CONTIGO_E_ARGUMENT, &word);
@@ -95,8 +90,8 @@ fn a_gpu_that_does_not_exist() {
             refused(try_port(name).0, CONTIGO_E_NOT_FOUND, "no such port");
         }
         // It exists, and cannot use the CPU's memory.
-        refused(heap(&cuda_heap(1)), CONTIGO_E_UNSUITABLE, "use another one");
-        ok(contigo_heap_close(open_heap(&cuda_heap(0))));
+        refused(try_pinned(1, &region_options(0)), CONTIGO_E_UNSUITABLE, "use another one");
+        ok(contigo_region_close(pinned(0, &region_options(0))));
         clean(controls, 1);
     });
 }
@@ -105,31 +100,30 @@ fn a_gpu_that_does_not_exist() {
 fn memory_that_the_driver_does_not_give() {
     let config = Config { pinned_limit_bytes: 4 << 20, ..Config::default() };
     alone("errors::memory_that_the_driver_does_not_give", &config, |controls| {
-        let with = |len_bytes| contigo_heap_options { len_bytes, ..cuda_heap(0) };
-        let first = open_heap(&with(3 << 20));
-        refused(heap(&with(3 << 20)), CONTIGO_E_CUDA, "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)");
-        ok(contigo_heap_close(first));
-        ok(contigo_heap_close(open_heap(&with(3 << 20))));
+        let with = |len_bytes| contigo_region_options { len_bytes, ..region_options(0) };
+        let first = pinned(0, &with(3 << 20));
+        refused(try_pinned(0, &with(3 << 20)), CONTIGO_E_CUDA, "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)");
+        ok(contigo_region_close(first));
+        ok(contigo_region_close(pinned(0, &with(3 << 20))));
         for len_bytes in [0, usize::MAX] {
-            refused(heap(&with(len_bytes)), CONTIGO_E_ARGUMENT, "len_bytes");
+            refused(try_pinned(0, &with(len_bytes)), CONTIGO_E_ARGUMENT, "len_bytes");
         }
-        let good = cuda_heap(0);
-        refused(heap(&contigo_heap_options { align_bytes: 48, ..good }), CONTIGO_E_NOT_POWER_OF_TWO, "48");
-        refused(heap(&contigo_heap_options { align_bytes: 1 << 40, ..good }), CONTIGO_E_CUDA, "CUDA_ERROR_OUT_OF_MEMORY");
-        refused(heap(&contigo_heap_options { align_bytes: 1 << 63, ..good }), CONTIGO_E_ARGUMENT, "len_bytes");
-        refused(heap(&contigo_heap_options { addr_bits: 32, ..good }), CONTIGO_E_TOO_HIGH, "32 address bits");
-        refused(heap(&contigo_heap_options { write_combined: 2, ..good }), CONTIGO_E_VALUE, "write_combined cannot be 2");
+        let good = region_options(0);
+        refused(try_pinned(0, &contigo_region_options { align_bytes: 48, ..good }), CONTIGO_E_NOT_POWER_OF_TWO, "48");
+        refused(try_pinned(0, &contigo_region_options { align_bytes: 1 << 40, ..good }), CONTIGO_E_CUDA, "CUDA_ERROR_OUT_OF_MEMORY");
+        refused(try_pinned(0, &contigo_region_options { align_bytes: 1 << 63, ..good }), CONTIGO_E_ARGUMENT, "len_bytes");
+        refused(try_pinned(0, &contigo_region_options { addr_bits: 32, ..good }), CONTIGO_E_TOO_HIGH, "32 address bits");
+        refused(try_pinned(0, &contigo_region_options { write_combined: 2, ..good }), CONTIGO_E_VALUE, "write_combined cannot be 2");
         assert_eq!(controls.counters().host_allocs, 0, "what was refused was given back");
-        // A program that was built before there was a choice has the first GPU's.
-        let older = core::mem::offset_of!(contigo_heap_options, gpu);
-        ok(contigo_heap_close(open_heap(&contigo_heap_options { struct_size: older, gpu: 9, write_combined: 9, ..good })));
+        // A number that is no ordinal's never was a name.
+        refused(try_region(c"cuda:4294967296", &good), CONTIGO_E_BAD_NAME, "cuda");
         clean(controls, 1);
     });
 }
 
 #[test]
 fn whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole() {
-    const HEAP: [Function; 5] = [
+    const REGION: [Function; 5] = [
         Function::cuDeviceGetCount,
         Function::cuDevicePrimaryCtxRetain,
         Function::cuMemHostAlloc,
@@ -137,7 +131,7 @@ fn whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole() {
         Function::cuPointerGetAttributes,
     ];
     const ENGINE: [Function; 3] = [Function::cuModuleLoadDataEx, Function::cuModuleGetFunction, Function::cuStreamCreate];
-    let config = HEAP.iter().chain(&ENGINE).fold(Config::default(), |config, call| config.failing(*call, 1, code::OUT_OF_MEMORY));
+    let config = REGION.iter().chain(&ENGINE).fold(Config::default(), |config, call| config.failing(*call, 1, code::OUT_OF_MEMORY));
     let test = "errors::whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole";
     alone(test, &config, |controls| {
         let provoked = |function: Function, status| {
@@ -145,7 +139,7 @@ fn whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole() {
             let counters = controls.counters();
             assert_eq!((counters.host_allocs, counters.streams, counters.events), (0, 0, 0), "{function:?}");
         };
-        HEAP.iter().for_each(|call| provoked(*call, heap(&cuda_heap(0))));
+        REGION.iter().for_each(|call| provoked(*call, try_pinned(0, &region_options(0))));
         let port = port("cuda");
         provoked(ENGINE[0], try_module(port).0);
         let (status, module) = try_module(port);

@@ -56,7 +56,7 @@ fn a_kernel_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
 fn a_kernel_that_never_ends_keeps_its_buffers() {
     let config = Config { hang_launch: 2, ..Config::default() };
     alone("jobs::a_kernel_that_never_ends_keeps_its_buffers", &config, |controls| {
-        let (gpu, other) = (gpu(0), open_heap(&cuda_heap(0)));
+        let (gpu, other) = (gpu(0), pinned(0, &region_options(0)));
         refused(try_kernel(gpu.module, c"none").0, CONTIGO_E_CUDA, "cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)");
         let (operands, others) = (gpu.operands(), gpu.operands());
         ok(wait(gpu.start(&operands), 1_000_000));
@@ -72,9 +72,9 @@ fn a_kernel_that_never_ends_keeps_its_buffers() {
         refused(contigo_module_close(gpu.module), CONTIGO_E_STILL_USED, "module");
         release_all(&others);
         refused(contigo_pool_close(gpu.pool), CONTIGO_E_STILL_USED, "4 still use this pool");
-        refused(contigo_heap_close(gpu.heap), CONTIGO_E_STILL_USED, "still use this heap");
+        refused(contigo_region_close(gpu.region), CONTIGO_E_STILL_USED, "still use this region");
         // Freeing it would wait for the kernel: it is leaked.
-        ok(contigo_heap_close(other));
+        ok(contigo_region_close(other));
         let counters = controls.counters();
         assert_eq!((counters.host_allocs, counters.freed_under_a_kernel, counters.unended_waits), (2, 0, 0), "{counters:?}");
     });
@@ -88,9 +88,9 @@ fn a_fault_that_comes_late_has_its_code_and_its_name() {
         let operands = gpu.operands();
         let job = gpu.start(&operands);
         refused(wait(job, 1_000_000), CONTIGO_E_WILL_NOT_STOP, "CUDA_ERROR_ILLEGAL_ADDRESS (700)");
-        refused(contigo_buf_to_cpu(operands[3].buf), CONTIGO_E_DEVICE_OWNED, "device's");
+        refused(contigo_buf_take_back(operands[3].buf), CONTIGO_E_DEVICE_OWNED, "device's");
         // The context is lost, and nothing new is had of it.
-        refused(unsafe { contigo_heap_open(&cuda_heap(0), &mut 0) }, CONTIGO_E_CUDA, "(700)");
+        refused(try_pinned(0, &region_options(0)), CONTIGO_E_CUDA, "(700)");
         refused(try_module(gpu.port).0, CONTIGO_E_CUDA, "(700)");
         assert_eq!(controls.counters().freed_under_a_kernel, 0);
     });

@@ -72,12 +72,15 @@ fn two() -> Config {
     Config::default().with_devices(2, Device::default())
 }
 
-fn cuda_heap(gpu: u32) -> contigo_heap_options {
-    contigo_heap_options { kind: CONTIGO_HEAP_CUDA, gpu, ..heap_options(0) }
+/// Memory that is pinned for that GPU.
+#[track_caller]
+fn pinned(gpu: u32, options: &contigo_region_options) -> contigo_region {
+    open_region(&CString::new(format!("cuda:{gpu}")).unwrap(), options)
 }
 
-fn open_heap(options: &contigo_heap_options) -> contigo_heap {
-    answer(|heap| unsafe { contigo_heap_open(options, heap) })
+/// The same, where it is refused.
+fn try_pinned(gpu: u32, options: &contigo_region_options) -> contigo_status {
+    try_region(&CString::new(format!("cuda:{gpu}")).unwrap(), options)
 }
 
 fn try_port(name: &str) -> (contigo_status, contigo_port) {
@@ -94,10 +97,10 @@ fn port(name: &str) -> contigo_port {
 
 /// `gemm8(a, b, bias, c, m, n, k, flags)`, a kernel whose operands nobody but the program knows.
 fn parameters() -> [contigo_parameter; 8] {
-    let pointer = |direction| contigo_parameter { operand: contigo_operand_spec { direction, ..Default::default() }, ..Default::default() };
+    let pointer = |uses| contigo_parameter { operand: contigo_operand_spec { r#use: uses, ..Default::default() }, ..Default::default() };
     let word = contigo_parameter { words: 1, ..Default::default() };
-    let read = pointer(CONTIGO_TO_DEVICE);
-    [read, read, read, pointer(CONTIGO_FROM_DEVICE), word, word, word, word]
+    let read = pointer(CONTIGO_READS);
+    [read, read, read, pointer(CONTIGO_WRITES), word, word, word, word]
 }
 
 /// One block of 256 threads; 1 row of 64 by 16 columns, to int32.
@@ -113,11 +116,11 @@ fn try_kernel(module: contigo_module, entry: &CStr) -> (contigo_status, contigo_
     (unsafe { contigo_engine_open_kernel(module, entry.as_ptr(), parameters().as_ptr(), 8, &mut engine) }, engine)
 }
 
-/// A heap, a pool of eight slots and a kernel on a GPU.
+/// A region, a pool of eight slots and a kernel on a GPU.
 #[derive(Clone, Copy, Debug)]
 struct OnGpu {
     port: contigo_port,
-    heap: contigo_heap,
+    region: contigo_region,
     pool: contigo_pool,
     module: contigo_module,
     engine: contigo_engine,
@@ -125,13 +128,13 @@ struct OnGpu {
 
 fn gpu(ordinal: u32) -> OnGpu {
     let port = port(&format!("cuda:{ordinal}"));
-    let heap = open_heap(&cuda_heap(ordinal));
-    let pool = answer(|pool| unsafe { contigo_pool_open(heap, SLOT, 8, 256, pool) });
+    let region = pinned(ordinal, &region_options(0));
+    let pool = answer(|pool| unsafe { contigo_pool_open(region, SLOT, 8, 256, pool) });
     let (status, module) = try_module(port);
     ok(status);
     let (status, engine) = try_kernel(module, c"gemm8");
     ok(status);
-    OnGpu { port, heap, pool, module, engine }
+    OnGpu { port, region, pool, module, engine }
 }
 
 /// A of ones, B of twos, bias of zeroes, and C, from the slots of `pool`.
@@ -169,7 +172,7 @@ fn close(gpu: OnGpu) {
     ok(contigo_engine_close(gpu.engine));
     ok(contigo_module_close(gpu.module));
     ok(contigo_pool_close(gpu.pool));
-    ok(contigo_heap_close(gpu.heap));
+    ok(contigo_region_close(gpu.region));
     ok(contigo_port_close(gpu.port));
 }
 

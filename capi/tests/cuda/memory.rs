@@ -1,4 +1,4 @@
-//! Heaps of pinned memory: both views, pools, hand-overs, tensors, and what closing gives back.
+//! Regions of pinned memory: both views, pools, hand-overs, tensors, and what closing gives back.
 
 use super::*;
 use contigo::dlpack::abi::device;
@@ -7,9 +7,9 @@ use core::ptr;
 /// From a pointer of the CPU's to the GPU's: the stand-in's.
 const OFFSET: u64 = 0x10_0000_0000;
 
-fn info(heap: contigo_heap) -> contigo_heap_info {
-    let mut info = contigo_heap_info { struct_size: size_of::<contigo_heap_info>(), ..Default::default() };
-    ok(unsafe { contigo_heap_get_info(heap, &mut info) });
+fn info(region: contigo_region) -> contigo_region_info {
+    let mut info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
+    ok(unsafe { contigo_region_get_info(region, &mut info) });
     info
 }
 
@@ -18,33 +18,33 @@ fn both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s() {
     alone("memory::both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s", &two(), |controls| {
         // Opened twice, and another GPU beside it.
         for (gpu, align_bytes) in [(0, 0), (0, 1 << 16), (1, 0)] {
-            let heap = open_heap(&contigo_heap_options { align_bytes, ..cuda_heap(gpu) });
+            let region = pinned(gpu, &contigo_region_options { align_bytes, ..region_options(0) });
             let port = port(&format!("cuda:{gpu}"));
             let align = align_bytes.max(4096) as u64;
-            let base = info(heap).base;
-            assert_eq!((info(heap).len_bytes, info(heap).line_bytes, base % align), (1 << 20, 64, 0));
-            let buf = answer(|buf| unsafe { contigo_carve(heap, SLOT, 0, buf) });
+            let base = info(region).base;
+            assert_eq!((info(region).len_bytes, info(region).line_bytes, base % align), (1 << 20, 64, 0));
+            let buf = answer(|buf| unsafe { contigo_carve(region, SLOT, 0, buf) });
             assert!(bytes(buf).iter().all(|byte| *byte == 0), "what the driver gives is garbage");
             let (status, host, len) = try_map(buf, CONTIGO_WRITE);
             ok(status);
             assert_eq!((len, host.addr() as u64 + OFFSET, host.addr() as u64 % align), (SLOT, base, 0));
-            assert_eq!(answer(|addr| unsafe { contigo_dev_addr_of(heap, port, host.byte_add(65), 1, addr) }), base + 65);
+            assert_eq!(answer(|addr| unsafe { contigo_dev_addr_of(region, port, host.byte_add(65), 1, addr) }), base + 65);
             let mut back = ptr::null_mut();
-            ok(unsafe { contigo_host_ptr_of(heap, port, base + 65, &mut back) });
+            ok(unsafe { contigo_host_ptr_of(region, port, base + 65, &mut back) });
             assert_eq!(back, host.wrapping_byte_add(65));
             ok(contigo_buf_unmap(buf));
             // A hand-over to a kernel of the program's own: its pointer, and no cache is touched.
-            let (status, addr) = to_device(buf, port, 64, 128, CONTIGO_IN_OUT);
+            let (status, addr) = give(buf, port, 64, 128, CONTIGO_READS | CONTIGO_WRITES);
             ok(status);
             assert_eq!((addr, dev_addr(buf)), (base + 64, (base + 64, 128)));
-            ok(contigo_buf_to_cpu(buf));
-            let mut stats = contigo_heap_stats { struct_size: size_of::<contigo_heap_stats>(), ..Default::default() };
-            ok(unsafe { contigo_heap_get_stats(heap, &mut stats) });
+            ok(contigo_buf_take_back(buf));
+            let mut stats = contigo_region_stats { struct_size: size_of::<contigo_region_stats>(), ..Default::default() };
+            ok(unsafe { contigo_region_get_stats(region, &mut stats) });
             assert_eq!((stats.syncs, stats.bytes_synced_for_device, stats.bytes_copied), (0, 0, 0));
-            refused(unsafe { contigo_heap_export(heap, &mut 0) }, CONTIGO_E_UNSUITABLE, "dma-bufs");
-            refused(contigo_heap_close(heap), CONTIGO_E_STILL_USED, "1 still use this heap");
+            refused(unsafe { contigo_region_export(region, &mut 0) }, CONTIGO_E_UNSUITABLE, "dma-bufs");
+            refused(contigo_region_close(region), CONTIGO_E_STILL_USED, "1 still use this region");
             ok(contigo_buf_release(buf));
-            ok(contigo_heap_close(heap));
+            ok(contigo_region_close(region));
             ok(contigo_port_close(port));
             assert_eq!(controls.counters().host_allocs, 0, "closing gives it back");
         }
@@ -60,11 +60,11 @@ fn write_combined_memory_is_for_who_asks_for_it() {
         const WRITE_COMBINED: u32 = 4;
         type GetFlags = unsafe extern "C" fn(*mut u32, *const u8) -> i32;
         for write_combined in [0, 1] {
-            let heap = open_heap(&contigo_heap_options { write_combined, ..cuda_heap(0) });
+            let region = pinned(0, &contigo_region_options { write_combined, ..region_options(0) });
             let mut context = ptr::null_mut();
-            let (buf, mut flags) = (answer(|buf| unsafe { contigo_carve(heap, 64, 0, buf) }), 0);
+            let (buf, mut flags) = (answer(|buf| unsafe { contigo_carve(region, 64, 0, buf) }), 0);
             // The driver aligned the first block worse than to a page, so what it knows is not
-            // where the heap begins: any byte will do for it.
+            // where the region begins: any byte will do for it.
             let (_, host, _) = try_map(buf, CONTIGO_READ);
             unsafe {
                 assert_eq!(function::<unsafe extern "C" fn(*mut *mut u8, i32) -> i32>("cuDevicePrimaryCtxRetain")(&mut context, 0), 0);
@@ -76,7 +76,7 @@ fn write_combined_memory_is_for_who_asks_for_it() {
             assert_eq!(flags & WRITE_COMBINED != 0, write_combined == 1, "{flags:#x}");
             ok(contigo_buf_unmap(buf));
             ok(contigo_buf_release(buf));
-            ok(contigo_heap_close(heap));
+            ok(contigo_region_close(region));
         }
         clean(controls, 1);
     });
@@ -90,10 +90,10 @@ fn a_pool_s_slots_are_cut_and_come_back() {
         fill(slot, 7);
         let rest = answer(|rest| unsafe { contigo_buf_split(slot, 1024, rest) });
         // One part is the GPU's while the CPU looks at the other.
-        let (status, addr) = to_device(rest, gpu.port, 0, 64, CONTIGO_FROM_DEVICE);
+        let (status, addr) = give(rest, gpu.port, 0, 64, CONTIGO_WRITES);
         ok(status);
         assert_eq!((bytes(slot), addr % 64), (vec![7; 1024], 0));
-        ok(contigo_buf_to_cpu(rest));
+        ok(contigo_buf_take_back(rest));
         ok(unsafe { contigo_buf_write(rest, [9_u8; 4].as_ptr().cast(), 4) });
         assert_eq!(bytes(rest)[..5], [9, 9, 9, 9, 7]);
         refused(contigo_pool_close(gpu.pool), CONTIGO_E_STILL_USED, "2 still use this pool");
@@ -127,8 +127,8 @@ fn each_view_s_tensor_has_its_tag_its_pointer_and_its_gpu() {
             ok(status);
             assert_eq!(shown(tensor), (device::CUDA_HOST, 0, host), "the CPU's");
             let mut found = contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() };
-            ok(unsafe { contigo_tensor_locate(gpu.heap, tensor.cast(), 0, 64, &mut found) });
-            assert_eq!((info(gpu.heap).base + found.offset_bytes as u64, found.len_bytes), (host + OFFSET, 64));
+            ok(unsafe { contigo_tensor_locate(gpu.region, tensor.cast(), 0, 64, &mut found) });
+            assert_eq!((info(gpu.region).base + found.offset_bytes as u64, found.len_bytes), (host + OFFSET, 64));
             // No kernel gets it meanwhile.
             refused(gpu.try_start(&operands).0, CONTIGO_E_TENSOR_OUT, "deleter");
             delete(tensor);
@@ -139,7 +139,7 @@ fn each_view_s_tensor_has_its_tag_its_pointer_and_its_gpu() {
             let (status, tensor) = lend(c, &options(&[4, 4]));
             ok(status);
             assert_eq!(shown(tensor), (device::CUDA, ordinal, host + OFFSET), "the GPU's");
-            refused(contigo_buf_to_cpu(c), CONTIGO_E_TENSOR_OUT, "deleter");
+            refused(contigo_buf_take_back(c), CONTIGO_E_TENSOR_OUT, "deleter");
             delete(tensor);
             ok(contigo_buf_unlend(c));
 
@@ -152,7 +152,7 @@ fn each_view_s_tensor_has_its_tag_its_pointer_and_its_gpu() {
             unsafe { ((*legacy).deleter.unwrap())(legacy) };
             ok(contigo_buf_unlend(c));
 
-            operands.iter().for_each(|operand| ok(contigo_buf_to_cpu(operand.buf)));
+            operands.iter().for_each(|operand| ok(contigo_buf_take_back(operand.buf)));
             release_all(&operands);
             close(gpu);
         }

@@ -17,7 +17,7 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
         ] {
             let buf = answer(|buf| unsafe { contigo_pool_take(pool, buf) });
             for port in others {
-                refused(to_device(buf, port, 0, 64, CONTIGO_TO_DEVICE).0, CONTIGO_E_WRONG_BUS, "not on the bus of this memory");
+                refused(give(buf, port, 0, 64, CONTIGO_READS).0, CONTIGO_E_WRONG_BUS, "not on the bus of this memory");
                 assert_eq!(bytes(buf).len(), SLOT, "the CPU's");
             }
             ok(contigo_buf_release(buf));
@@ -68,13 +68,13 @@ fn what_a_kernel_has_is_nobody_else_s() {
             for operand in operands {
                 refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
                 refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
-                refused(contigo_buf_to_cpu(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
+                refused(contigo_buf_take_back(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
                 refused(lend(operand.buf, &options(&[4])).0, CONTIGO_E_DEVICE_OWNED, "device's");
             }
             refused(gpu.try_start(&operands).0, CONTIGO_E_DEVICE_OWNED, "job");
             refused(contigo_engine_close(gpu.engine), CONTIGO_E_HAS_JOB, "jobs");
             refused(contigo_pool_close(gpu.pool), CONTIGO_E_STILL_USED, "still use this pool");
-            refused(contigo_heap_close(gpu.heap), CONTIGO_E_STILL_USED, "still use this heap");
+            refused(contigo_region_close(gpu.region), CONTIGO_E_STILL_USED, "still use this region");
             // The same a look later: the kernel still runs.
             assert_eq!(wait_for(job, 0), (CONTIGO_OK, 0));
         }
@@ -94,7 +94,7 @@ fn what_a_kernel_has_is_nobody_else_s() {
         refused(gpu.try_start(&operands).0, CONTIGO_E_STALE, "buffer");
         close(gpu);
         refused(contigo_engine_close(gpu.engine), CONTIGO_E_STALE, "engine");
-        refused(contigo_heap_close(gpu.heap), CONTIGO_E_STALE, "heap");
+        refused(contigo_region_close(gpu.region), CONTIGO_E_STALE, "region");
         assert_eq!(controls.counters().launches, 1);
         clean(controls, 1);
     });
@@ -111,7 +111,7 @@ fn a_gpu_has_no_interrupt_and_no_registers() {
             let mut fd = 7;
             refused(unsafe { contigo_engine_irq_arm(gpu.engine, &mut fd) }, CONTIGO_E_KIND, "no interrupt to sleep for");
             assert_eq!(fd, -1, "0 would be somebody's");
-            refused(unsafe { contigo_engine_arm(gpu.engine, 0, 0) }, CONTIGO_E_HANDLE, "kernel port");
+            refused(unsafe { contigo_engine_arm(gpu.engine, 0, 0) }, CONTIGO_E_HANDLE, "guard");
             let _ = wait(job, 1_000_000);
         }
         release_all(&operands);
@@ -121,7 +121,7 @@ fn a_gpu_has_no_interrupt_and_no_registers() {
         };
         refused(kernel(gpu.module, ptr::null(), 8), CONTIGO_E_NULL, "parameters");
         refused(kernel(gpu.module, parameters().as_ptr(), 33), CONTIGO_E_VALUE, "n cannot be 33");
-        refused(kernel(gpu.heap, parameters().as_ptr(), 8), CONTIGO_E_KIND, "heap");
+        refused(kernel(gpu.region, parameters().as_ptr(), 8), CONTIGO_E_KIND, "region");
         refused(kernel(gpu.module, parameters()[4..].as_ptr(), 4), CONTIGO_E_ARGUMENT, "operands");
         close(gpu);
         clean(controls, 1);

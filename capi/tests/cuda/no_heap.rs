@@ -1,4 +1,4 @@
-//! No heap: not one allocation of this library from finding the port to closing it, refusals
+//! No region: not one allocation of this library from finding the port to closing it, refusals
 //! included. The stand-in's own are not counted.
 
 use super::counting::count;
@@ -12,10 +12,10 @@ fn none_from_the_first_call_to_the_last() {
         assert_eq!(count(|| drop(black_box(vec![0_u8; 64]))).1, 1, "the counter counts");
         let ((), allocations) = count(|| {
             let port = answer(|port| unsafe { contigo_port_find(c"cuda:0".as_ptr(), port) });
-            let heap = open_heap(&cuda_heap(0));
-            let pool = answer(|pool| unsafe { contigo_pool_open(heap, SLOT, 8, 256, pool) });
+            let region = open_region(c"cuda", &region_options(0));
+            let pool = answer(|pool| unsafe { contigo_pool_open(region, SLOT, 8, 256, pool) });
             let module = try_module(port).1;
-            let gpu = OnGpu { port, heap, pool, module, engine: try_kernel(module, c"gemm8").1 };
+            let gpu = OnGpu { port, region, pool, module, engine: try_kernel(module, c"gemm8").1 };
             for round in 0..JOBS {
                 let operands = gpu.operands();
                 let job = gpu.start(&operands);
@@ -29,12 +29,12 @@ fn none_from_the_first_call_to_the_last() {
                 ok(status);
                 delete(tensor);
                 ok(contigo_buf_unlend(operands[3].buf));
-                ok(to_device(operands[0].buf, port, 0, 64, CONTIGO_TO_DEVICE).0);
-                ok(contigo_buf_to_cpu(operands[0].buf));
+                ok(give(operands[0].buf, port, 0, 64, CONTIGO_READS).0);
+                ok(contigo_buf_take_back(operands[0].buf));
                 release_all(&operands);
             }
-            assert_eq!(unsafe { contigo_heap_open(&cuda_heap(9), &mut 0) }, CONTIGO_E_ARGUMENT);
-            assert_eq!(unsafe { contigo_heap_open(&contigo_heap_options { len_bytes: 1 << 40, ..cuda_heap(0) }, &mut 0) }, CONTIGO_E_CUDA);
+            assert_eq!(try_region(c"cuda:9", &region_options(0)), CONTIGO_E_ARGUMENT);
+            assert_eq!(try_region(c"cuda", &contigo_region_options { len_bytes: 1 << 40, ..region_options(0) }), CONTIGO_E_CUDA);
             close(gpu);
         });
         assert_eq!(allocations, 0);

@@ -6,14 +6,14 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 
 /// One entry, for one call alone. Dropping it makes the entry live, or free where it has no value.
 #[must_use]
-pub(crate) struct Guard<T: 'static> {
+pub(crate) struct Locked<T: 'static> {
     pub(super) slot: &'static Slot<T>,
     pub(super) generation: u64,
     /// Is there a value?
     pub(super) full: bool,
 }
 
-impl<T> Guard<T> {
+impl<T> Locked<T> {
     pub(crate) const fn generation(&self) -> u64 {
         self.generation
     }
@@ -25,7 +25,7 @@ impl<T> Guard<T> {
     }
 
     pub(crate) fn value(&mut self) -> Option<&mut T> {
-        // SAFETY: the entry is in the state `CALL`, and this is its one guard; `&mut self` makes
+        // SAFETY: the entry is in the state `CALL`, and this is the one `Locked` of it; `&mut self` makes
         // the borrow exclusive. It is initialised where `full` says so.
         self.full.then(|| unsafe { (*self.slot.value()).assume_init_mut() })
     }
@@ -72,7 +72,7 @@ impl<T> Guard<T> {
     }
 }
 
-impl<T> Drop for Guard<T> {
+impl<T> Drop for Locked<T> {
     fn drop(&mut self) {
         let state = if self.full { LIVE } else { FREE };
         self.slot.leave(self.generation, state);

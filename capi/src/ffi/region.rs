@@ -1,0 +1,294 @@
+#![allow(unsafe_code, reason = "functions that C calls")]
+//! Regions: blocks of DMA memory.
+
+use super::{
+    device::contigo_device,
+    guard::contigo_guard,
+    port::{contigo_port, flag},
+    raw::{self, Versioned},
+    sim::contigo_sim,
+};
+use crate::{
+    fault::Fault,
+    last_error::call,
+    object::{
+        port::get,
+        region::{REGIONS, Region, What},
+    },
+    status::contigo_status,
+};
+use contigo::{Align, DevAddr, Requirements};
+use core::{
+    ffi::{c_char, c_int, c_void},
+    mem, ptr,
+};
+
+/// A region: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once,
+/// when the program begins.
+pub type contigo_region = u64;
+
+/// What a name does not say of memory. What is 0 has its default.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_region_options {
+    /// `sizeof(contigo_region_options)`.
+    pub struct_size: usize,
+    /// The size in bytes, where the memory is made here; otherwise how large it must be at least.
+    pub len_bytes: usize,
+    /// The bus address is a multiple of so many bytes, a power of two; 0: 64.
+    pub align_bytes: usize,
+    /// Each byte must be reachable with so many address bits; 0: 64.
+    pub addr_bits: u32,
+    /// For `cuda`: 1, write-combined, for bytes that the CPU only writes, front to back. A card
+    /// reads it faster; the CPU reads it very slowly.
+    pub write_combined: u32,
+    /// For `u-dma-buf:NAME`: 1, its node is behind `dma-ranges` or an IOMMU, so that its address is
+    /// the accelerator's own.
+    pub translated: u32,
+    /// The opened device that the memory is for; 0: a device that it belongs to is opened with it.
+    pub device: contigo_device,
+    /// For `sim`: the simulated board; 0: a board of its own.
+    pub sim: contigo_sim,
+    /// For `dma-heap:NAME`: the guard that gives the block its address and keeps its caches; 0:
+    /// the guard that the name says.
+    pub guard: contigo_guard,
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_region_options {
+    const NAME: &'static str = "contigo_region_options";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+/// What a region is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_region_info {
+    /// `sizeof(contigo_region_info)`.
+    pub struct_size: usize,
+    /// The block's size in bytes.
+    pub len_bytes: usize,
+    /// How many bytes can still be carved, before alignment.
+    pub free_bytes: usize,
+    /// The cache line: what a pool's slots must be multiples of.
+    pub line_bytes: usize,
+    /// Where the block lies, as the memory knows it; a port may add its offset.
+    pub base: u64,
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_region_info {
+    const NAME: &'static str = "contigo_region_info";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+/// What a region has done since it was opened.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_region_stats {
+    /// `sizeof(contigo_region_stats)`.
+    pub struct_size: usize,
+    /// Cache maintenance calls.
+    pub syncs: u64,
+    /// Bytes made visible to devices, rounded out to whole lines where devices write.
+    pub bytes_synced_for_device: u64,
+    /// Bytes taken back for the CPU.
+    pub bytes_synced_for_cpu: u64,
+    /// Bytes that `contigo_buf_write` copied: the only copy in this library.
+    pub bytes_copied: u64,
+    /// Pieces carved.
+    pub carves: u64,
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_region_stats {
+    const NAME: &'static str = "contigo_region_stats";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+/// Opens `len_bytes` of memory by its name: maps it, checks that it is contiguous, and cleans its
+/// caches once. Close it with `contigo_region_close`.
+///
+/// The names are `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`, `dma-heap:linux,cma@guard:f8003000`,
+/// `hugetlb`, `vfio:0000:01:00.0`, `cuda:0`, `sim:7`; `contigo_inventory` and `contigo info` list
+/// those of this machine. A device that the memory belongs to is opened and closed with it. A
+/// program that drives this device too opens it, and calls `contigo_device_memory`.
+/// `contigo_region_open_with` can ask more of the memory.
+///
+/// `CONTIGO_E_BAD_NAME`: it is no name; the text says at which byte, and what to write. A name that
+/// is not there is answered with the names of this machine.
+///
+/// # Safety
+/// `name` is NUL-terminated; `region` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_region_open(name: *const c_char, len_bytes: usize, region: *mut contigo_region) -> contigo_status {
+    // SAFETY: the caller's promise; nothing is translated, and nothing write-combined.
+    unsafe {
+        raw::answer(region, "region", || {
+            let options = contigo_region_options { len_bytes, ..contigo_region_options::default() };
+            open(raw::text(name, "name")?, &options)
+        })
+    }
+}
+
+/// As `contigo_region_open`, with what only the program can say.
+///
+/// `CONTIGO_E_VALUE`: an option does not fit the name. `CONTIGO_E_NEEDS_DEVICE`: the memory belongs
+/// to another device or board. `CONTIGO_E_MISALIGNED`, `CONTIGO_E_TOO_HIGH`,
+/// `CONTIGO_E_BLOCK_SIZE`: the memory is not as was asked for. Of `cuda` as `contigo_port_find`
+/// says; and `CONTIGO_E_CUDA` with `CUDA_ERROR_OUT_OF_MEMORY` where no more can be pinned.
+///
+/// # Safety
+/// `name` is NUL-terminated; `options` points to an initialised structure; `region` is writable.
+///
+/// Of memory that is `translated`: every device that is given the region's addresses is behind the
+/// same `iommus` or `dma-ranges` as the node. To another device they are physical addresses, of
+/// memory that belongs to somebody else.
+///
+/// Of `write_combined` memory: a thread that has written to a buffer calls
+/// `atomic_thread_fence(memory_order_seq_cst)` before another thread of the CPU gets it; jobs and
+/// hand-overs need nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_region_open_with(
+    name: *const c_char,
+    options: *const contigo_region_options,
+    region: *mut contigo_region,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(region, "region", || open(raw::text(name, "name")?, &raw::read(options)?)) }
+}
+
+/// # Safety
+/// As `contigo_region_open_with`.
+pub(super) unsafe fn open(name: &str, options: &contigo_region_options) -> Result<u64, Fault> {
+    let contigo_region_options { len_bytes, align_bytes, addr_bits, device, sim, guard, .. } = *options;
+    let what = What {
+        name: name.parse()?,
+        len_bytes,
+        device: (device != 0).then_some(device),
+        sim: (sim != 0).then_some(sim),
+        guard: (guard != 0).then_some(guard),
+        translated: flag(options.translated, "contigo_region_options.translated")?,
+        write_combined: flag(options.write_combined, "contigo_region_options.write_combined")?,
+    };
+    let mut needs = Requirements { len_bytes: len_bytes.max(1), ..Requirements::default() };
+    if align_bytes != 0 {
+        needs.align = Align::new(align_bytes)?;
+    }
+    if addr_bits != 0 {
+        needs.addr_bits = addr_bits;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { Region::open(&what, needs) }
+}
+
+/// Closes a region and gives its memory back. `CONTIGO_E_STILL_USED` while a buffer, a pool or an
+/// engine has a piece of it; for ever, where a device would not stop: leak, never free, what a
+/// device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the GPU
+/// is doing; beside a kernel that does not end it stays pinned.
+#[unsafe(no_mangle)]
+pub extern "C" fn contigo_region_close(region: contigo_region) -> contigo_status {
+    call(|| Region::close(region))
+}
+
+/// A descriptor of a dma-buf that holds the region's whole block, for another importer: a camera's or
+/// a display's driver (V4L2, DRM) then writes or reads the same bytes, with no copy. It is the
+/// program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
+/// is refused.
+///
+/// `CONTIGO_E_UNSUITABLE`: this memory is no dma-buf (huge pages, the simulated board).
+/// `CONTIGO_E_OS`: what the kernel says; errno 25, the module u-dma-buf cannot export.
+///
+/// # Safety
+/// `fd` is writable.
+///
+/// The program, for every importer: from the moment when one maps the block to the moment when it
+/// has unmapped it, no buffer of this region is mapped (`contigo_buf_map`), a job's, a device's
+/// (`contigo_buf_give`), or out as a tensor, because the importer reads, writes, and maintains
+/// the caches of all of it.
+///
+/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before
+/// `contigo_region_close` and before the program ends, because then another program may open the
+/// device.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_region_export(region: contigo_region, fd: *mut c_int) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer_or(-1, fd, "fd", || REGIONS.lease(region)?.export()) }
+}
+
+/// What the region is.
+///
+/// # Safety
+/// `info` points to a structure whose `struct_size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_region_get_info(region: contigo_region, info: *mut contigo_region_info) -> contigo_status {
+    call(|| {
+        let region = REGIONS.lease(region)?;
+        let region = region.memory();
+        let value = contigo_region_info {
+            struct_size: 0,
+            len_bytes: region.len_bytes(),
+            free_bytes: region.free_bytes(),
+            line_bytes: region.line().bytes(),
+            base: region.base().raw(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { raw::fill(info, &value) }
+    })
+}
+
+/// What the region has done so far. Any thread may ask at any time.
+///
+/// # Safety
+/// `stats` points to a structure whose `struct_size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_region_get_stats(region: contigo_region, stats: *mut contigo_region_stats) -> contigo_status {
+    call(|| {
+        let done = REGIONS.lease(region)?.memory().stats();
+        let value = contigo_region_stats {
+            struct_size: 0,
+            syncs: done.syncs,
+            bytes_synced_for_device: done.bytes_synced_for_device,
+            bytes_synced_for_cpu: done.bytes_synced_for_cpu,
+            bytes_copied: done.bytes_copied,
+            carves: done.carves,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { raw::fill(stats, &value) }
+    })
+}
+
+/// The bus address through `port` of `len_bytes` bytes at `ptr`, any pointer into the region. It is a
+/// number, and gives no right to the bytes: who may touch them is still what the buffer's owner
+/// says. `CONTIGO_E_NOT_OURS` where not all of them are the region's.
+///
+/// # Safety
+/// `addr` is writable. `ptr` may be any number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_dev_addr_of(
+    region: contigo_region,
+    port: contigo_port,
+    ptr: *const c_void,
+    len_bytes: usize,
+    addr: *mut u64,
+) -> contigo_status {
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer(addr, "addr", || Ok(REGIONS.lease(region)?.memory().dev_addr_of(&get(port)?, ptr.cast(), len_bytes)?.0)) }
+}
+
+/// Where the CPU finds the byte at bus address `addr` of `port`. The byte may be a device's at this
+/// moment: do not touch it then.
+///
+/// # Safety
+/// `ptr` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_host_ptr_of(
+    region: contigo_region,
+    port: contigo_port,
+    addr: u64,
+    ptr: *mut *mut c_void,
+) -> contigo_status {
+    let find = || Ok(REGIONS.lease(region)?.memory().host_ptr_of(&get(port)?, DevAddr(addr))?.as_ptr().cast());
+    // SAFETY: the caller's promise.
+    unsafe { raw::answer_or(ptr::null_mut(), ptr, "ptr", find) }
+}

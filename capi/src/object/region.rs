@@ -1,0 +1,244 @@
+#![allow(
+    unsafe_code,
+    reason = "a region borrows its board, its guard or its device, and is borrowed by its buffers, for as long as leases say"
+)]
+//! Regions: blocks of DMA memory, and the objects that they borrow from.
+
+use super::{GUARDS, Guard, SIMS, device::Held, gpu};
+use crate::{
+    fault::{Fault, Misuse},
+    handle::Kind,
+    limits,
+    table::{Lease, Object, Table},
+};
+use contigo::{
+    Align, Carve, DmaHeap, Error, Requirements, UDmaBuf,
+    names::{AnyMemory, MemoryName},
+    sim::SimBoard,
+};
+use core::ffi::c_int;
+use std::{
+    io,
+    os::fd::{AsFd, IntoRawFd},
+};
+
+/// Regions.
+pub(crate) static REGIONS: Table<Region, { limits::REGIONS }> = Table::new();
+
+impl Object for Region {
+    const KIND: Kind = Kind::Region;
+}
+
+/// One region, and what it borrows from. The fields are dropped in this order.
+pub(crate) struct Region {
+    memory: contigo::Region<AnyMemory<'static>>,
+    /// INVARIANT: `memory` borrows from it.
+    _parent: Parent,
+}
+
+/// The object that memory belongs to.
+enum Parent {
+    None,
+    Sim(#[allow(dead_code, reason = "it keeps the board")] Lease<SimBoard>),
+    Guard(#[allow(dead_code, reason = "it keeps the guard")] Lease<Guard>),
+    Device(#[allow(dead_code, reason = "it keeps the device")] Held),
+}
+
+/// Which memory: its name, and what the name does not say.
+pub(crate) struct What {
+    pub(crate) name: MemoryName,
+    pub(crate) len_bytes: usize,
+    /// The program's own device, simulated board or guard.
+    pub(crate) device: Option<u64>,
+    pub(crate) sim: Option<u64>,
+    pub(crate) guard: Option<u64>,
+    /// A u-dma-buf behind a translation.
+    pub(crate) translated: bool,
+    /// Of pinned memory.
+    pub(crate) write_combined: bool,
+}
+
+impl What {
+    /// Refuses an option that does not fit the name, or another option.
+    fn fits(&self) -> Result<(), Misuse> {
+        const SIM: &str = "contigo_region_options.sim (for sim, without device and guard)";
+        const GUARD: &str = "contigo_region_options.guard (for dma-heap:NAME, without device)";
+        const TRANSLATED: &str = "contigo_region_options.translated (for u-dma-buf:NAME, without device)";
+        const WRITE_COMBINED: &str = "contigo_region_options.write_combined (for cuda, without device)";
+        let (kind, alone) = (self.name.kind(), self.device.is_none());
+        let rules = [
+            (SIM, self.sim, alone && self.guard.is_none() && kind == "sim"),
+            (GUARD, self.guard, alone && kind == "dma-heap" && self.name.device().is_none()),
+            (TRANSLATED, self.translated.then_some(1), alone && kind == "u-dma-buf"),
+            (WRITE_COMBINED, self.write_combined.then_some(1), alone && kind == "cuda"),
+        ];
+        let wrong = rules.into_iter().find_map(|(what, given, fits)| given.filter(|_| !fits).map(|value| Misuse::Value { what, value }));
+        wrong.map_or(Ok(()), Err)
+    }
+
+    /// The memory, and what it belongs to.
+    ///
+    /// # Safety
+    /// As `Region::open`. The memory is dropped before what it belongs to.
+    unsafe fn open(&self, align: Align) -> Result<(AnyMemory<'static>, Parent), Fault> {
+        let refused = |error| Fault::Memory { name: self.name, error };
+        let (name, len_bytes) = (self.name.argument(), self.len_bytes);
+        // SAFETY: the caller's promise.
+        let of = |held: Held| match unsafe { held.for_ever() }.memory(&self.name, len_bytes) {
+            Ok(memory) => Ok((memory, Parent::Device(held))),
+            Err(error) => Err(refused(error)),
+        };
+        match *self {
+            Self { device: Some(device), .. } => of(Held::of(device)?),
+            Self { sim: Some(sim), .. } => {
+                let board = SIMS.lease(sim)?;
+                if !name.is_empty() && name.parse() != Ok(board.seed()) {
+                    return Err(refused(Error::NeedsDevice { kind: "sim" }));
+                }
+                // SAFETY: the caller's promise.
+                let memory = unsafe { board.for_ever() }.memory(len_bytes)?;
+                Ok((memory.into(), Parent::Sim(board)))
+            }
+            Self { guard: Some(guard), .. } => {
+                let guard = GUARDS.lease(guard)?;
+                // SAFETY: the caller's promise.
+                let memory = DmaHeap::allocate_for(unsafe { guard.for_ever() }, name, len_bytes).map_err(refused)?;
+                Ok((memory.into(), Parent::Guard(guard)))
+            }
+            // SAFETY: the caller's promise.
+            Self { translated: true, .. } => Ok((unsafe { UDmaBuf::open_translated(name) }.map_err(refused)?.into(), Parent::None)),
+            _ if self.name.kind() == "cuda" => {
+                // A name of this kind has a number, or none.
+                let ordinal = name.parse().unwrap_or(0);
+                Ok((gpu::pinned(ordinal, len_bytes, align.max(Align::PAGE), self.write_combined)?, Parent::None))
+            }
+            _ => match self.name.device() {
+                // It is opened for this region alone, and closed with it.
+                Some(owner) => of(Held::open(owner)?),
+                None => Ok((self.name.open(len_bytes).map_err(refused)?, Parent::None)),
+            },
+        }
+    }
+}
+
+impl Region {
+    /// Opens memory, and checks it.
+    ///
+    /// # Safety
+    /// As `contigo_region_open_with`.
+    pub(crate) unsafe fn open(what: &What, needs: Requirements) -> Result<u64, Fault> {
+        what.fits()?;
+        // Before anything else: a full table opens no device.
+        let mut claimed = REGIONS.claim()?;
+        // SAFETY: the caller's promise; `memory` is before `_parent`.
+        let (memory, parent) = unsafe { what.open(needs.align)? };
+        let memory = contigo::Region::with(memory, needs)?;
+        claimed.locked.put(Self { memory, _parent: parent });
+        Ok(claimed.raw())
+    }
+
+    pub(crate) const fn memory(&self) -> &contigo::Region<AnyMemory<'static>> {
+        &self.memory
+    }
+
+    /// A descriptor of a dma-buf that holds the whole block. It is the caller's, who closes it.
+    ///
+    /// # Safety
+    /// As `Region::export`.
+    pub(crate) unsafe fn export(&self) -> Result<c_int, Fault> {
+        // SAFETY: the caller's promise.
+        let exported = unsafe { self.memory.export()? };
+        // The runtime's own is closed when this ends.
+        let owned = exported.as_fd().try_clone_to_owned();
+        let os = |error: io::Error| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno: error.raw_os_error().unwrap_or(0) };
+        Ok(owned.map_err(os)?.into_raw_fd())
+    }
+
+    /// Gives the memory back. Refused while anything of it is out.
+    pub(crate) fn close(raw: u64) -> Result<(), Fault> {
+        REGIONS.lock(raw)?.clear();
+        Ok(())
+    }
+}
+
+/// A piece of a region.
+///
+/// # Safety
+/// The piece, and everything made of it, is gone or forgotten for ever before `region` is dropped.
+pub(crate) unsafe fn carve(region: &Lease<Region>, len_bytes: usize, align: Align) -> Result<Carve<'static>, Fault> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { region.for_ever() }.memory.carve(len_bytes, align)?)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+mod tests {
+    use super::*;
+    use crate::*;
+    use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
+    use std::{fs, os::unix::fs::FileExt};
+
+    /// A region on a u-dma-buf that is a file.
+    fn region(fake: &FakeUDmaBuf) -> contigo_region {
+        let memory = contigo::Region::new(fake.open().unwrap().into()).unwrap();
+        REGIONS.insert(Region { memory, _parent: Parent::None }).unwrap()
+    }
+
+    fn export(region: contigo_region) -> (contigo_status, c_int) {
+        let mut fd = 7;
+        // SAFETY: the pointer is a reference; nobody imports the block.
+        (unsafe { contigo_region_export(region, &raw mut fd) }, fd)
+    }
+
+    #[test]
+    fn an_exported_region_is_the_same_memory_and_the_programs_file() {
+        let fake = FakeUDmaBuf::new(Config::default());
+        let region = region(&fake);
+        let (status, fd) = export(region);
+        assert_eq!((status, fd > 2), (CONTIGO_OK, true), "{fd}");
+        let flags = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap();
+        let flags = flags.lines().find_map(|line| line.strip_prefix("flags:").map(str::trim)).unwrap();
+        assert_ne!(u32::from_str_radix(flags, 8).unwrap() & 0o2_000_000, 0, "O_CLOEXEC: no program that is started gets it");
+
+        let mut buf = 0;
+        let word = [0x3C_u8; 64];
+        // SAFETY: the pointers are references, and so many bytes are there.
+        let wrote = unsafe { [contigo_carve(region, 64, 0, &raw mut buf), contigo_buf_write(buf, word.as_ptr().cast(), 64)] };
+        assert_eq!((wrote, contigo_buf_release(buf)), ([CONTIGO_OK; 2], CONTIGO_OK));
+        assert_eq!(contigo_region_close(region), CONTIGO_OK);
+        // SAFETY: it was given to this test, which closes it by dropping the file.
+        let file = unsafe { <fs::File as std::os::fd::FromRawFd>::from_raw_fd(fd) };
+        let mut bytes = [0; 64];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(bytes, word, "the pages live as long as the descriptor");
+        assert_eq!(export(region), (CONTIGO_E_STALE, -1));
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_give_back_stays_a_devices() {
+        // Two syncs when the region is made, and one for the device; then the device is gone.
+        let fake = FakeUDmaBuf::new(Config { vanish_after: 3, ..Config::default() });
+        let (region, mut port, mut buf) = (region(&fake), 0, 0);
+        // SAFETY: the pointers are references, and the name is a text.
+        let made = unsafe { [contigo_carve(region, 64, 0, &raw mut buf), contigo_port_find(c"zynq-hp0".as_ptr(), &raw mut port)] };
+        assert_eq!(made, [CONTIGO_OK; 2]);
+        let (mut addr, mut again, mut len_bytes) = (0, 0, 0);
+        // SAFETY: as above; no device is told the address.
+        let given = unsafe { contigo_buf_give(buf, port, 0, 64, CONTIGO_WRITES, &raw mut addr) };
+        assert_eq!((given, contigo_buf_take_back(buf)), (CONTIGO_OK, CONTIGO_E_OS));
+        // SAFETY: as above.
+        let told = unsafe { contigo_buf_dev_addr(buf, &raw mut again, &raw mut len_bytes) };
+        assert_eq!((told, again, len_bytes), (CONTIGO_OK, addr, 64));
+        assert_eq!((contigo_port_close(port), contigo_region_close(region)), (CONTIGO_OK, CONTIGO_E_STILL_USED));
+    }
+
+    #[test]
+    fn what_the_kernel_says_is_passed_on() {
+        let fake = FakeUDmaBuf::new(Config { ioctls: false, class: "udmabuf", ..Config::default() });
+        let region = region(&fake);
+        assert_eq!(export(region), (CONTIGO_E_OS, -1));
+        let text = crate::last_error::with_text(|text| String::from_utf8_lossy(text).into_owned());
+        assert!(text.is_some_and(|text| text.contains("U_DMA_BUF_IOCTL_EXPORT") && text.contains("errno 25")));
+        assert_eq!(contigo_region_close(region), CONTIGO_OK);
+    }
+}
