@@ -151,7 +151,7 @@ pub use types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, Refus
 pub use linux::{
     Export, ExportedFd, Spin,
     device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
-    guard::{DmaBuf, KernelPort},
+    guard::{DmaBuf, Guard},
     memory::{DmaHeap, HugeTlb, UDmaBuf},
     same_process,
 };
@@ -165,6 +165,11 @@ pub use hw::wait as irq;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 #[doc(hidden)]
 pub use linux::{guard as kernel_port, vfio};
+/// A [`Guard`], as 0.1 called it.
+#[cfg(all(feature = "linux", target_os = "linux"))]
+#[doc(hidden)]
+#[deprecated(since = "0.1.0", note = "it is `Guard`")]
+pub type KernelPort = Guard;
 /// What a run did, as 0.1 called it.
 #[doc(hidden)]
 pub use trace as audit;

@@ -32,7 +32,7 @@ pub mod fake_devices;
 #[cfg(feature = "fakes")]
 pub mod fake_dma_heap;
 #[cfg(feature = "fakes")]
-pub mod fake_port;
+pub mod fake_guard;
 #[cfg(feature = "fakes")]
 pub mod fake_u_dma_buf;
 #[cfg(feature = "fakes")]

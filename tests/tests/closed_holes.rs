@@ -17,7 +17,7 @@ use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
 use contigo_testkit::{
     conformance::mutant::{Mutant, Mutation, REFUSAL},
     fake_dma_heap::{FakeHeap, HEAP, Pages},
-    fake_port::{FakePort, PortConfig},
+    fake_guard::{FakeGuard, GuardConfig},
     mapped::is_mapped,
 };
 use std::{
@@ -329,9 +329,9 @@ fn a_leaked_block_outlives_its_board_and_its_port() {
     }
     let on_sim = leaked(SimBoard::new(1).memory(4096).unwrap());
     let on_board = leaked(OnBoard::new(&SimBoard::new(1), SimBoard::new(2).memory(4096).unwrap()).unwrap());
-    let port = FakePort::new(PortConfig::default()).open_port().unwrap();
-    let imported = leaked(DmaHeap::allocate_for_from(Arc::new(FakeHeap::new(Pages::Entry(0))), &port, HEAP, 4096).unwrap());
-    drop(port);
+    let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
+    let imported = leaked(DmaHeap::allocate_for_from(Arc::new(FakeHeap::new(Pages::Entry(0))), &guard, HEAP, 4096).unwrap());
+    drop(guard);
     for (cpu, len_bytes) in [on_sim, on_board, imported] {
         assert!(is_mapped(cpu, len_bytes), "{len_bytes} bytes at {cpu:#x}");
     }

@@ -17,7 +17,7 @@ use contigo_testkit::{
         xor::Xor,
     },
     ensure,
-    fake_port::PortConfig,
+    fake_guard::GuardConfig,
     fake_u_dma_buf::Config,
     fake_vfio::{Machine, Way},
 };
@@ -47,9 +47,9 @@ conformance! {
     u_dma_buf_lines_of_128: OnFakeModule::new(Config { line: LINE_128, ..Config::default() });
     u_dma_buf_coherent: OnFakeModule::new(Config { coherent: Some(true), ..Config::default() });
     dma_heap: on_fake_heap();
-    dma_heap_by_the_module: OnFakePort::new(PortConfig::default());
-    dma_heap_by_the_module_coherent: OnFakePort::new(PortConfig { coherent: true, ..PortConfig::default() });
-    dma_heap_by_the_module_translated: OnFakePort::new(PortConfig { translated: true, ..PortConfig::default() });
+    dma_heap_by_the_module: OnFakePort::new(GuardConfig::default());
+    dma_heap_by_the_module_coherent: OnFakePort::new(GuardConfig { coherent: true, ..GuardConfig::default() });
+    dma_heap_by_the_module_translated: OnFakePort::new(GuardConfig { translated: true, ..GuardConfig::default() });
     vfio_by_its_group: OnFakeVfio::new(Machine::with(Way::Group));
     vfio_by_iommufd: OnFakeVfio::new(Machine::with(Way::Iommufd));
     sim_by_its_name: on_name();

@@ -12,7 +12,7 @@ use contigo_testkit::{
     emulated,
     fake_devices::FakeDevices,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
-    fake_port::{FakePort, PortConfig},
+    fake_guard::{FakeGuard, GuardConfig},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
 use nix::{
@@ -68,11 +68,11 @@ fn memory_stays_with_the_parent() {
     let file = fs::read_link(format!("/proc/self/fd/{}", block.raw_fd())).unwrap();
     stays_with_the_parent(file.to_str().unwrap());
 
-    let port = FakePort::new(PortConfig::default()).open_port().unwrap();
+    let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
     let camera = memfd_create("fork-camera", MFdFlags::MFD_CLOEXEC).unwrap();
     ftruncate(&camera, 4096).unwrap();
     // SAFETY: the test's own memory, which nobody else touches.
-    let import = unsafe { DmaBuf::import(&port, camera.as_fd()) }.unwrap();
+    let import = unsafe { DmaBuf::import(&guard, camera.as_fd()) }.unwrap();
     assert_eq!(import.mapping().len_bytes, 4096);
     stays_with_the_parent("fork-camera");
 

@@ -15,7 +15,7 @@ use crate::{
     table::{Object, Table},
 };
 /// The kernel's node of a device.
-pub(crate) use contigo::KernelPort as Guard;
+pub(crate) use contigo::Guard;
 use contigo::{drivers::ap_ctrl::KernelMap, sim::SimBoard};
 
 /// Opens a guard by its name; in this crate's own tests a fake's.
@@ -23,7 +23,7 @@ pub(crate) fn open_guard(name: &str) -> Result<Guard, contigo::Error> {
     #[cfg(not(test))]
     return Guard::open(name);
     #[cfg(test)]
-    return Guard::open_from(std::sync::Arc::new(contigo_testkit::fake_port::FakePort::new(Default::default())), name);
+    return Guard::open_from(std::sync::Arc::new(contigo_testkit::fake_guard::FakeGuard::new(Default::default())), name);
 }
 
 /// Simulated boards.

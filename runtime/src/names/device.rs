@@ -18,7 +18,7 @@ use crate::types::Error;
 /// | name | device |
 /// |---|---|
 /// | `uio:axi_dma@40400000`, `uio:axi_dma`, `uio:0` | [`Uio`](crate::Uio), by its node, its driver's name for it, or its number |
-/// | `guard:f8003000`, `guard:0000:00:02.0` | [`KernelPort`](crate::KernelPort), with the registers of the UIO device or the PCI function there |
+/// | `guard:f8003000`, `guard:0000:00:02.0` | [`Guard`](crate::Guard), with the registers of the UIO device or the PCI function there |
 /// | `pci:0000:01:00.0` | [`PciFunction`](crate::PciFunction) |
 /// | `vfio:0000:01:00.0` | [`Vfio`](crate::linux::vfio::Vfio) |
 /// | `cuda`, `cuda:1` | `cuda::Gpu`, for its memory (feature `cuda`) |
@@ -98,9 +98,9 @@ impl DeviceName {
     pub unsafe fn open_guard_with(
         &self,
         root: &'static str,
-        kernel: crate::linux::os::seam::Test<dyn crate::linux::guard::seam::PortKernel>,
+        kernel: crate::linux::os::seam::Test<dyn crate::linux::guard::seam::GuardKernel>,
     ) -> Result<OpenDevice, Error> {
-        OpenDevice::guarded_by(self, super::files::Files { root }, |device| crate::linux::guard::KernelPort::open_from(kernel, device))
+        OpenDevice::guarded_by(self, super::files::Files { root }, |device| crate::linux::guard::Guard::open_from(kernel, device))
     }
 
     #[cfg_attr(feature = "audit", track_caller)]

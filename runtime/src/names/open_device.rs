@@ -13,7 +13,7 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    linux::guard::KernelPort,
+    linux::guard::Guard,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     mem::Port,
     types::{Error, PhysAddr},
@@ -62,7 +62,7 @@ enum What {
 }
 
 struct Guarded {
-    guard: KernelPort,
+    guard: Guard,
     /// The kernel's name for it.
     device: heapless::String<64>,
     /// Where its registers are looked for.
@@ -102,13 +102,13 @@ impl OpenDevice {
     }
 
     pub(super) fn guarded(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        Self::guarded_by(name, Files { root: "" }, KernelPort::open)
+        Self::guarded_by(name, Files { root: "" }, Guard::open)
     }
 
     pub(super) fn guarded_by(
         name: &DeviceName,
         files: Files<'static>,
-        open: impl FnOnce(&str) -> Result<KernelPort, Error>,
+        open: impl FnOnce(&str) -> Result<Guard, Error>,
     ) -> Result<Self, Error> {
         let device = super::beside::guard_called(name.argument(), files)?;
         let guard = open(&device)?;
@@ -177,7 +177,7 @@ impl OpenDevice {
         }
     }
 
-    /// `port`, as the kernel describes this device: [`KernelPort::seen_through`] where the module
+    /// `port`, as the kernel describes this device: [`Guard::seen_through`] where the module
     /// guards it, VFIO's own, or as it is, on the board's bus where that is simulated.
     #[must_use]
     pub fn seen_through(&self, port: Port) -> Port {
@@ -317,7 +317,7 @@ impl OpenDevice {
     /// does).
     ///
     /// # Errors
-    /// What [`KernelPort::enable_bus_master`] and [`BusMaster::enable`](crate::BusMaster::enable)
+    /// What [`Guard::enable_bus_master`] and [`BusMaster::enable`](crate::BusMaster::enable)
     /// say.
     ///
     /// # Safety
@@ -336,7 +336,7 @@ impl OpenDevice {
 
     /// Its guard, to leave with the kernel what stops it ([`Engine::arm`](crate::Engine::arm)).
     #[must_use]
-    pub const fn guard(&self) -> Option<&KernelPort> {
+    pub const fn guard(&self) -> Option<&Guard> {
         match &self.what {
             What::Guarded(guarded) => Some(&guarded.guard),
             _ => None,

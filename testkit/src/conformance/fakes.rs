@@ -3,12 +3,12 @@
 use super::{Failure, Harness, boards::OnMemory};
 use crate::{
     fake_dma_heap::{FIRST_FRAME, FakeHeap, HEAP, Pages, page_bytes},
-    fake_port::{FakePort, PortConfig},
+    fake_guard::{FakeGuard, GuardConfig},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
     fake_vfio::{ADDRESS, FakeVfio, Machine},
 };
 use contigo::{
-    Backend as _, Bus, DevAddr, DmaBuf, KernelPort, Port, Result, SyncScope,
+    Backend as _, Bus, DevAddr, DmaBuf, Guard, Port, Result, SyncScope,
     linux::{
         memory::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
         vfio::{Vfio, VfioMemory},
@@ -152,25 +152,25 @@ impl Harness for OnFakeVfio {
     }
 }
 
-/// A dma-heap's blocks, imported for the device of a fake port.
+/// A dma-heap's blocks, imported for the device of a fake guard.
 #[derive(Debug)]
 pub struct OnFakePort {
-    kernel: FakePort,
-    port: KernelPort,
+    kernel: FakeGuard,
+    guard: Guard,
     heap: Arc<FakeHeap>,
 }
 
 impl OnFakePort {
-    /// The device of such a port.
+    /// The device of such a guard.
     ///
     /// # Panics
     /// Where it cannot be opened there.
     #[must_use]
     #[allow(clippy::panic, reason = "this is how a test fails")]
-    pub fn new(config: PortConfig) -> Self {
-        let kernel = FakePort::new(config);
-        let port = kernel.open_port().unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, port, heap: Arc::new(FakeHeap::new(Pages::Entry(0))) }
+    pub fn new(config: GuardConfig) -> Self {
+        let kernel = FakeGuard::new(config);
+        let guard = kernel.open_guard().unwrap_or_else(|error| panic!("{error}"));
+        Self { kernel, guard, heap: Arc::new(FakeHeap::new(Pages::Entry(0))) }
     }
 }
 
@@ -178,12 +178,12 @@ impl Harness for OnFakePort {
     type Backend<'h> = DmaBuf<'h>;
 
     fn open(&self, len_bytes: usize) -> Result<DmaBuf<'_>, Failure> {
-        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.port, HEAP, len_bytes)?)
+        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.guard, HEAP, len_bytes)?)
     }
 
     fn port(&self) -> Port {
         let claimed = Port { name: "fake", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: false };
-        self.port.seen_through(Port { coherent: self.port.is_coherent(), ..claimed })
+        self.guard.seen_through(Port { coherent: self.guard.is_coherent(), ..claimed })
     }
 
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {

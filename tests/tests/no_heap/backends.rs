@@ -5,11 +5,11 @@ use super::{
     counting::{Uncounted, count},
     none_on, wide,
 };
-use contigo::{DmaHeap, HugeTlb, KernelPort, Port, UDmaBuf, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
+use contigo::{DmaHeap, Guard, HugeTlb, Port, UDmaBuf, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
 use contigo_testkit::{
     emulated,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
-    fake_port::{self, FakePort, PortConfig},
+    fake_guard::{self, FakeGuard, GuardConfig},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
 use std::sync::Arc;
@@ -66,17 +66,17 @@ fn none_on_a_dma_heap() {
 fn none_on_a_dma_heap_by_the_kernel_module() {
     for coherent in [true, false] {
         let (board, heap) = (board(), Arc::new(Uncounted(FakeHeap::new(Pages::Entry(0)))));
-        let fake = FakePort::new(PortConfig { coherent, ..PortConfig::default() });
+        let fake = FakeGuard::new(GuardConfig { coherent, ..GuardConfig::default() });
         let kernel = Arc::new(Uncounted(fake.clone()));
-        let (kernel_port, allocations) = count(|| KernelPort::open_from(kernel, fake_port::NAME));
-        let (kernel_port, port) = (kernel_port.unwrap(), Port { coherent, ..wide(&board) });
+        let (guard, allocations) = count(|| Guard::open_from(kernel, fake_guard::NAME));
+        let (guard, port) = (guard.unwrap(), Port { coherent, ..wide(&board) });
         assert_eq!(allocations, 0);
         // The fake's bus is not the simulated board's, so a sync that is not snooped brings back
         // nothing of its device.
         none_on("kernel module", &board, port, coherent, || {
-            OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), &kernel_port, HEAP, 128 << 10)?)
+            OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), &guard, HEAP, 128 << 10)?)
         });
-        let synced = fake.log().iter().any(|event| matches!(event, fake_port::Event::Synced { .. }));
+        let synced = fake.log().iter().any(|event| matches!(event, fake_guard::Event::Synced { .. }));
         assert_eq!(synced, !coherent, "the syncs reached the module");
     }
 }

@@ -3,14 +3,14 @@
 use contigo::{
     Result,
     linux::{
-        guard::seam::{Fd, PortKernel, Request},
+        guard::seam::{Fd, GuardKernel, Request},
         memory::{
             dma_heap::seam::HeapKernel,
             u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
         },
     },
 };
-use contigo_testkit::{fake_dma_heap::FakeHeap, fake_port::FakePort, fake_u_dma_buf::FakeIoctl};
+use contigo_testkit::{fake_dma_heap::FakeHeap, fake_guard::FakeGuard, fake_u_dma_buf::FakeIoctl};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
@@ -127,8 +127,8 @@ unsafe impl HeapKernel for Uncounted<FakeHeap> {
     }
 }
 
-// SAFETY: all of it is `FakePort`'s.
-unsafe impl PortKernel for Uncounted<FakePort> {
+// SAFETY: all of it is `FakeGuard`'s.
+unsafe impl GuardKernel for Uncounted<FakeGuard> {
     fn open(&self, name: &str) -> Result<Fd> {
         uncounted(|| self.0.open(name).map(UncountedFile::around))
     }

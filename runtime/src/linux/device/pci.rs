@@ -195,7 +195,7 @@ impl PciFunction {
     /// Lets it answer at its addresses, and takes bus mastering away where an earlier program left
     /// it on. [`BusMaster::enable`] gives it, once the function's driver has stopped it. Where the
     /// module `contigo` is bound to the function, do neither, and use
-    /// [`KernelPort::enable_bus_master`](crate::KernelPort::enable_bus_master).
+    /// [`Guard::enable_bus_master`](crate::Guard::enable_bus_master).
     ///
     /// # Errors
     /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; EBADF there: not root, and `contigo`
@@ -284,7 +284,7 @@ impl PciFunction {
     /// An IOMMU that lets this function's addresses through has the type `identity` (Linux
     /// `Documentation/ABI/testing/sysfs-kernel-iommu_groups`). Any other would take physical
     /// addresses for its own: at best a fault. A port on a bus of its own gets no physical
-    /// addresses ([`KernelPort::seen_through`](crate::KernelPort::seen_through)).
+    /// addresses ([`Guard::seen_through`](crate::Guard::seen_through)).
     pub(crate) fn refuse_translated(&self, port: &Port) -> Result<(), Error> {
         let mut buffer = [0; 32];
         if port.bus != Bus::Soc

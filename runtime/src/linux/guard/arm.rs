@@ -1,34 +1,34 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
 //! What stops a device after its program: from a driver to the kernel.
 
-use super::KernelPort;
+use super::Guard;
 use crate::{
     job::{Driver, Engine, Queue},
     types::Error,
 };
 
 impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
-    /// Leaves what stops the device with the kernel, which runs it when the file of `kernel_port`
+    /// Leaves what stops the device with the kernel, which runs it when the file of `guard`
     /// goes, by whatever end of this program, and only then gives up the memory that was imported
-    /// there. Do it before the first job. A kernel port has one program: arming it again, from
+    /// there. Do it before the first job. A guard has one program: arming it again, from
     /// another engine or for another window, puts that program in the place of the one before.
     /// Channels of one core are stopped by one program, which one of them leaves.
     ///
     /// # Errors
     /// [`Error::Unsuitable`]: this driver has no such program. As
-    /// [`KernelPort::arm`](crate::KernelPort::arm).
+    /// [`Guard::arm`](crate::Guard::arm).
     ///
     /// A device that has not stopped when the program's time is over, a second at most, keeps its
     /// memory until the next boot: a driver that waits for the end of a job needs jobs that are
     /// shorter ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
     ///
     /// # Safety
-    /// `kernel_port` is the device that this engine drives, and window `window` of it the registers
-    /// of its driver. From the moment when `kernel_port` is dropped this engine is not used any
+    /// `guard` is the device that this engine drives, and window `window` of it the registers
+    /// of its driver. From the moment when `guard` is dropped this engine is not used any
     /// more: the kernel writes its registers then.
-    pub unsafe fn arm(&self, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
+    pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        unsafe { arm(self.driver(), kernel_port, window) }
+        unsafe { arm(self.driver(), guard, window) }
     }
 }
 
@@ -40,15 +40,15 @@ impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'_, D, SLOTS
     ///
     /// # Safety
     /// As [`Engine::arm`], of this queue.
-    pub unsafe fn arm(&self, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
+    pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        unsafe { arm(self.driver(), kernel_port, window) }
+        unsafe { arm(self.driver(), guard, window) }
     }
 }
 
 /// # Safety
 /// As [`Engine::arm`].
-unsafe fn arm<D: Driver>(driver: &D, kernel_port: &KernelPort, window: u32) -> Result<(), Error> {
+unsafe fn arm<D: Driver>(driver: &D, guard: &Guard, window: u32) -> Result<(), Error> {
     let program = driver.stop_program();
     if program.steps().is_empty() {
         let fix = "implement Driver::stop_program";
@@ -56,5 +56,5 @@ unsafe fn arm<D: Driver>(driver: &D, kernel_port: &KernelPort, window: u32) -> R
     }
     // SAFETY: the program only stops the device (`Driver`, 7), and the caller says that these are
     // its registers.
-    unsafe { kernel_port.arm(&program, window) }
+    unsafe { guard.arm(&program, window) }
 }

@@ -2,9 +2,9 @@
 //! A dma-buf, imported for one bus master.
 
 use super::{
-    KernelPort,
+    Guard,
     abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt, SyncRange},
-    kernel::{PortKernel, Request},
+    kernel::{GuardKernel, Request},
     os,
 };
 use crate::{
@@ -22,7 +22,7 @@ use nix::errno::Errno;
 /// Runs of an import that are looked at: a block of 1 GiB in pages of 4 KiB has so many.
 const MAX_RUNS: u32 = 1 << 18;
 
-/// A dma-buf of whatever exporter, mapped for this process and for the device of a [`KernelPort`]:
+/// A dma-buf of whatever exporter, mapped for this process and for the device of a [`Guard`]:
 /// a dma-heap's block ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)), a camera's or a
 /// display's buffer ([`import`](Self::import)).
 ///
@@ -32,8 +32,8 @@ const MAX_RUNS: u32 = 1 << 18;
 /// [`Region`](crate::Region) leaks it rather than drop it while anything is out.
 ///
 /// References: Linux `Documentation/driver-api/dma-buf.rst`; `kernel-helpers/uapi/contigo.h`.
-pub struct DmaBuf<'p> {
-    port: &'p KernelPort,
+pub struct DmaBuf<'g> {
+    guard: &'g Guard,
     // INVARIANT: not null, maps all of the dma-buf, never remapped.
     map: MmapRaw,
     file: Fd,
@@ -43,13 +43,13 @@ pub struct DmaBuf<'p> {
     name: &'static str,
 }
 
-impl<'p> DmaBuf<'p> {
-    /// Imports the dma-buf behind `fd` for the device of `port`, and maps it. `fd` stays the
+impl<'g> DmaBuf<'g> {
+    /// Imports the dma-buf behind `fd` for the device of `guard`, and maps it. `fd` stays the
     /// caller's.
     ///
     /// # Errors
     /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf; ENOSPC, the
-    ///   port has 256 imports; ERANGE, the device does not reach it; ENODEV, the device was
+    ///   guard has 256 imports; ERANGE, the device does not reach it; ENODEV, the device was
     ///   unbound; else what the exporter says.
     /// - [`Error::Os`] with `mmap(dma-buf)` or `fcntl(F_DUPFD_CLOEXEC)`: the errno. Some exporters'
     ///   buffers cannot be mapped.
@@ -59,9 +59,9 @@ impl<'p> DmaBuf<'p> {
     /// As long as this value or a region over it lives, nobody else touches the buffer's bytes, but
     /// devices that are handed them by it: no other importer (a camera's driver) writes into it
     /// meanwhile, and no other process or mapping. It is initialised.
-    pub unsafe fn import(port: &'p KernelPort, fd: BorrowedFd<'_>) -> Result<Self, Error> {
+    pub unsafe fn import(guard: &'g Guard, fd: BorrowedFd<'_>) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
-        unsafe { Self::import_as(port, fd.as_raw_fd(), "dma-buf") }
+        unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf") }
     }
 
     /// As [`import`](Self::import), with the name of what it is a block of.
@@ -71,16 +71,16 @@ impl<'p> DmaBuf<'p> {
     ///
     /// # Safety
     /// As [`import`](Self::import); `fd` is open.
-    pub(crate) unsafe fn import_as(port: &'p KernelPort, fd: i32, name: &'static str) -> Result<Self, Error> {
-        let file = port.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
+    pub(crate) unsafe fn import_as(guard: &'g Guard, fd: i32, name: &'static str) -> Result<Self, Error> {
+        let file = guard.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
         let mut import = Import { fd: file.raw(), ..Import::default() };
-        port.kernel.ioctl(&port.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
-        port.imports.fetch_add(1, Ordering::Relaxed);
+        guard.kernel.ioctl(&guard.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
+        guard.imports.fetch_add(1, Ordering::Relaxed);
         match map(file.raw(), import.len_bytes) {
-            Ok(map) => Ok(Self { port, map, file, handle: import.handle, addr: import.addr, granule: port.kernel.granule(), name }),
+            Ok(map) => Ok(Self { guard, map, file, handle: import.handle, addr: import.addr, granule: guard.kernel.granule(), name }),
             Err(error) => {
                 // Nobody was told its address.
-                port.release(import.handle);
+                guard.release(import.handle);
                 Err(error)
             }
         }
@@ -104,7 +104,7 @@ impl<'p> DmaBuf<'p> {
         };
         let (offset_bytes, len_bytes) = (start as u64, (end - start) as u64);
         let ranges = [SyncRange { handle: self.handle, flags, offset_bytes, len_bytes }];
-        self.port.kernel.ioctl(&self.port.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
+        self.guard.kernel.ioctl(&self.guard.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
     }
 }
 
@@ -122,7 +122,7 @@ fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
 
 impl Drop for DmaBuf<'_> {
     fn drop(&mut self) {
-        self.port.release(self.handle);
+        self.guard.release(self.handle);
     }
 }
 
@@ -130,21 +130,21 @@ impl Drop for DmaBuf<'_> {
 // `import_as`. 2. It maps all of a dma-buf, readable and writable, which nobody else touches
 // (`import`'s contract), with a descriptor of its own; munmap is in MmapRaw's drop, after the
 // device has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes.
-// 4. The addresses are the kernel's (PortKernel, 1): physical ones where nothing translates, else
-// on a bus that this port alone is on. 5. `PortKernel`, 2.
+// 4. The addresses are the kernel's (GuardKernel, 1): physical ones where nothing translates, else
+// on a bus that this guard alone is on. 5. `GuardKernel`, 2.
 unsafe impl Backend for DmaBuf<'_> {
     fn name(&self) -> &'static str {
         self.name
     }
 
     fn mapping(&self) -> Mapping {
-        let coherent = self.port.is_coherent();
+        let coherent = self.guard.is_coherent();
         Mapping {
             // SAFETY: `map` checked that the mapping is not at address 0, and it is never remapped.
             cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
             len_bytes: self.map.len(),
-            base: if self.port.bus() == Bus::Soc { BaseAddr::Phys(PhysAddr(self.addr)) } else { BaseAddr::Dev(DevAddr(self.addr)) },
-            bus: self.port.bus(),
+            base: if self.guard.bus() == Bus::Soc { BaseAddr::Phys(PhysAddr(self.addr)) } else { BaseAddr::Dev(DevAddr(self.addr)) },
+            bus: self.guard.bus(),
             scope: if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: self.granule.bytes() } },
             coherent: Some(coherent),
         }
@@ -156,7 +156,7 @@ unsafe impl Backend for DmaBuf<'_> {
         while first < MAX_RUNS {
             let (mut found, mut count) = ([SegmentAt::default(); CHUNK], 0);
             let ask = Request::GetSegments { handle: self.handle, first, found: &mut found, count: &mut count };
-            self.port.kernel.ioctl(&self.port.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
+            self.guard.kernel.ioctl(&self.guard.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
             if count as usize > CHUNK {
                 return Err(Error::AttributeNonsense { name: "count of CONTIGO_GET_SEGMENTS", value: count.into() });
             }

@@ -1,4 +1,4 @@
-//! The kernel's side of a port: one trait, so that a test can stand in for boards that no one
+//! The kernel's side of a guard: one trait, so that a test can stand in for boards that no one
 //! machine is.
 #![allow(unsafe_code, reason = "ioctls on a raw descriptor, and the unsafe trait of the seam")]
 
@@ -38,11 +38,11 @@ pub enum Request<'r> {
     SetBusMaster(bool),
 }
 
-/// What a [`KernelPort`](super::KernelPort) asks of the kernel. `RealPort` does it; a test puts its
+/// What a [`Guard`](super::Guard) asks of the kernel. `RealGuard` does it; a test puts its
 /// own kernel here.
 ///
 /// # Safety
-/// Callers owe nothing, because only this module can call: nobody else can make a `RealPort`, or
+/// Callers owe nothing, because only this module can call: nobody else can make a `RealGuard`, or
 /// see one. A request writes registers, and gives up memory.
 ///
 /// # Implementation safety
@@ -50,11 +50,11 @@ pub enum Request<'r> {
 ///    released or the file is closed; the dma-buf is as long as it says, and can be mapped shared.
 /// 2. What [`Request::GetInfo`] says of coherency and translation is true, and a sync that succeeds
 ///    was done.
-pub unsafe trait PortKernel: Send + Sync {
+pub unsafe trait GuardKernel: Send + Sync {
     /// Opens `/dev/contigo/<name>`.
     ///
     /// # Errors
-    /// As [`KernelPort::open`](super::KernelPort::open).
+    /// As [`Guard::open`](super::Guard::open).
     fn open(&self, name: &str) -> Result<Fd, Error>;
 
     /// A descriptor of one's own for the dma-buf `fd`.
@@ -77,33 +77,33 @@ pub unsafe trait PortKernel: Send + Sync {
 
 /// Who is asked: the running kernel; in a test, whatever stands in its place.
 #[cfg(not(feature = "testkit"))]
-pub(super) type Kernel = RealPort;
+pub(super) type Kernel = RealGuard;
 #[cfg(feature = "testkit")]
-pub(super) type Kernel = crate::linux::os::seam::Asked<dyn PortKernel>;
+pub(super) type Kernel = crate::linux::os::seam::Asked<dyn GuardKernel>;
 
 #[cfg(not(feature = "testkit"))]
-pub(super) const RUNNING: Kernel = RealPort;
+pub(super) const RUNNING: Kernel = RealGuard;
 #[cfg(feature = "testkit")]
-pub(super) const RUNNING: Kernel = Kernel::Running(&RealPort);
+pub(super) const RUNNING: Kernel = Kernel::Running(&RealGuard);
 
 /// The running kernel, with the module `contigo`.
 #[derive(Debug)]
-pub(super) struct RealPort;
+pub(super) struct RealGuard;
 
-/// Where the module lists its ports.
+/// Where the module lists its guards.
 const CLASS: &str = "/sys/class/contigo";
 
 // SAFETY: 1. `contigo_import`: the addresses are those of the mapped scatter list, which stays
 // mapped until its release. A dma-buf's size is fixed (`struct dma_buf`). 2. They are the kernel's
 // own words about the device.
-unsafe impl PortKernel for RealPort {
+unsafe impl GuardKernel for RealGuard {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         const WHAT: &str = "/dev/contigo/";
         const FIX: &str = "add the user to the group of the udev rule (kernel-helpers/udev), or be root";
         check_name(name)?;
         let path = Path::join(&["/dev/contigo", name])?;
         Fd::open(path.as_c_str(), O_RDWR).map_err(|errno| match errno {
-            ENOENT => Error::NotFound { what: "port of the kernel module contigo", among: ports() },
+            ENOENT => Error::NotFound { what: "guard of the kernel module contigo", among: guards() },
             EACCES | EPERM => Error::Denied { what: WHAT, errno, fix: FIX },
             EBUSY => Error::InUse { errno },
             errno => Error::Os { call: "open(/dev/contigo/)", errno },
@@ -164,7 +164,7 @@ unsafe impl PortKernel for RealPort {
 }
 
 /// How many ports there are.
-fn ports() -> u32 {
+fn guards() -> u32 {
     let mut ports = 0;
     let Ok(folder) = Path::join(&[CLASS]).map(|path| Fd::open(path.as_c_str(), O_RDONLY | O_DIRECTORY)) else { return 0 };
     if let Ok(folder) = folder {

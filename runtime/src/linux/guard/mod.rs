@@ -4,9 +4,9 @@
 //! drives it ends, whatever ended it.
 //!
 //! ```text
-//!   KernelPort ──► DmaBuf ──► Region ──► …        a dma-heap's block, or a camera's dma-buf
-//!       ▲
-//!       └── Engine::arm: what stops the device     run by the kernel when the file goes, before the memory does
+//!   Guard ──► DmaBuf ──► Region ──► …          a dma-heap's block, or a camera's dma-buf
+//!     ▲
+//!     └── Engine::arm: what stops the device   run by the kernel when the file goes, before the memory does
 //! ```
 
 mod abi;
@@ -23,14 +23,14 @@ pub use self::dma_buf::DmaBuf;
 pub mod seam {
     pub use super::{
         abi::*,
-        kernel::{PortKernel, Request},
+        kernel::{GuardKernel, Request},
     };
     pub use crate::linux::os::fd::Fd;
 }
 
 use self::{
     abi::{ABI, INFO_COHERENT, INFO_TRANSLATED, Info},
-    kernel::{Kernel, PortKernel, RUNNING, Request},
+    kernel::{GuardKernel, Kernel, RUNNING, Request},
 };
 use crate::{
     job::StopProgram,
@@ -52,7 +52,7 @@ use core::{
 /// kernel runs the program that [`Engine::arm`](crate::Engine::arm) has left there, turns bus
 /// mastering off (PCI), and only then gives up the memory that was imported. Where the device does
 /// not stop, the memory is kept for ever. Without such a program the kernel cannot know whether the
-/// device has stopped: then a `KernelPort` that is dropped while memory of it is leaked leaks its
+/// device has stopped: then a `Guard` that is dropped while memory of it is leaked leaks its
 /// file too, and only the end of the process closes it.
 ///
 /// What is imported is held for this device. An engine behind another port needs an import of its
@@ -64,20 +64,20 @@ use core::{
 /// module and bind a device.
 ///
 /// ```no_run
-/// use contigo::{Bus, DmaHeap, Engine, KernelPort, Port, Region, Uio, drivers::zdma::Zdma};
+/// use contigo::{Bus, DmaHeap, Engine, Guard, Port, Region, Uio, drivers::zdma::Zdma};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
-/// let kernel_port = KernelPort::open("fd500000.dma-port")?;
-/// let region = Region::new(DmaHeap::allocate_for(&kernel_port, "linux,cma", 4 << 20)?)?;
+/// let guard = Guard::open("fd500000.dma-port")?;
+/// let region = Region::new(DmaHeap::allocate_for(&guard, "linux,cma", 4 << 20)?)?;
 /// // SAFETY: GDMA's master reaches memory so; the module says whether an IOMMU is on.
-/// let device = unsafe { Uio::find("dma@fd500000")?.wired(kernel_port.seen_through(GDMA)) };
+/// let device = unsafe { Uio::find("dma@fd500000")?.wired(guard.seen_through(GDMA)) };
 /// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
 /// let engine = Engine::new(unsafe { Zdma::simple(device)? })?;
 /// // SAFETY: fd500000.dma-port is this channel, and its reg the same registers.
-/// unsafe { engine.arm(&kernel_port, 0)? };   // from here on a crash stops the device before its memory goes
+/// unsafe { engine.arm(&guard, 0)? };   // from here on a crash stops the device before its memory goes
 /// # Ok::<(), contigo::Error>(())
 /// ```
-pub struct KernelPort {
+pub struct Guard {
     kernel: Kernel,
     /// Dropped by `Drop`, where that harms nobody.
     file: ManuallyDrop<Fd>,
@@ -89,7 +89,7 @@ pub struct KernelPort {
     armed: AtomicBool,
 }
 
-impl KernelPort {
+impl Guard {
     /// Opens `/dev/contigo/<name>`.
     ///
     /// # Errors
@@ -102,12 +102,12 @@ impl KernelPort {
         Self::asking(RUNNING, name)
     }
 
-    /// As [`open`](KernelPort::open), from a kernel of one's own: for tests.
+    /// As [`open`](Guard::open), from a kernel of one's own: for tests.
     ///
     /// # Errors
-    /// As [`open`](KernelPort::open).
+    /// As [`open`](Guard::open).
     #[cfg(feature = "testkit")]
-    pub fn open_from(kernel: crate::linux::os::seam::Test<dyn PortKernel>, name: &str) -> Result<Self, Error> {
+    pub fn open_from(kernel: crate::linux::os::seam::Test<dyn GuardKernel>, name: &str) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), name)
     }
 
@@ -222,7 +222,7 @@ impl KernelPort {
     }
 }
 
-impl Drop for KernelPort {
+impl Drop for Guard {
     /// Closes the file, and the kernel stops the device. Where nothing was armed the kernel would
     /// take it as stopped, and give up what a forgotten job may still write: then the file stays
     /// open.
@@ -240,15 +240,15 @@ fn next_bus() -> Result<Bus, Error> {
     const LAST: u32 = u32::MAX / 2;
     static NEXT: AtomicU32 = AtomicU32::new(u32::MAX);
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_sub(1).filter(|next| *next > LAST));
-    next.map(Bus::Iommu).map_err(|_| Error::TooMany { what: "translated kernel ports in the life of a program", most: LAST.into() })
+    next.map(Bus::Iommu).map_err(|_| Error::TooMany { what: "translated guards in the life of a program", most: LAST.into() })
 }
 
 const fn os(call: &'static str, errno: i32) -> Error {
     Error::Os { call, errno }
 }
 
-impl fmt::Debug for KernelPort {
+impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KernelPort").field("info", &self.info).field("bus", &self.bus).finish_non_exhaustive()
+        f.debug_struct("Guard").field("info", &self.info).field("bus", &self.bus).finish_non_exhaustive()
     }
 }

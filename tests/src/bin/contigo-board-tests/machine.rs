@@ -114,7 +114,7 @@ impl Engine {
         for address in names(FUNCTIONS) {
             let [vendor, device] = ["vendor", "device"].map(|file| text(&format!("{FUNCTIONS}/{address}/{file}")).unwrap_or_default());
             if [vendor.as_str(), device.as_str()] == EDU {
-                let by_vfio = is_behind_iommu(&address) && kernel_port(&address).is_none();
+                let by_vfio = is_behind_iommu(&address) && guard(&address).is_none();
                 let (kind, engine): (_, fn(DeviceName) -> Self) = if by_vfio { ("vfio", Self::EduVfio) } else { ("pci", Self::EduPci) };
                 engines.extend(format!("{kind}:{address}").parse().ok().map(engine));
             }
@@ -129,18 +129,18 @@ impl Engine {
             Self::EduVfio(device) => Memory::named(&device.to_string()).into_iter().collect(),
             Self::Uio { .. } | Self::EduPci(_) => {
                 let mut kinds = Memory::kinds();
-                if let Some(port) = self.kernel_port() {
+                if let Some(guard) = self.guard() {
                     if let Self::EduPci(device) = self
                         && is_behind_iommu(device.argument())
                     {
                         // Physical addresses are none of this device's; and what is scattered is in
                         // one run for it.
                         let heaps = names("/dev/dma_heap").into_iter();
-                        return heaps.filter_map(|heap| Memory::named(&format!("dma-heap:{heap}@guard:{port}"))).collect();
+                        return heaps.filter_map(|heap| Memory::named(&format!("dma-heap:{heap}@guard:{guard}"))).collect();
                     }
                     // Where the module gives a heap's blocks an address, nothing is missing.
                     kinds.retain(|memory| !memory.is("dma-heap") || memory.absent().is_none());
-                    kinds.extend(Memory::imported(&port));
+                    kinds.extend(Memory::imported(&guard));
                 }
                 kinds
             }
@@ -156,15 +156,15 @@ impl Engine {
         }
     }
 
-    /// What the module contigo calls this engine's port, where it is bound: after its registers'
+    /// What the module contigo calls this engine's guard, where it is bound: after its registers'
     /// address, or its PCI function.
-    pub(crate) fn kernel_port(&self) -> Option<String> {
+    pub(crate) fn guard(&self) -> Option<String> {
         let begins = match self {
             Self::Uio { found, .. } => format!("{:x}.", found.engine.registers),
             Self::EduPci(device) => device.argument().to_owned(),
             Self::Sim(_) | Self::EduVfio(_) => return None,
         };
-        kernel_port(&begins)
+        guard(&begins)
     }
 
     /// Which driver it takes; `None`: edu's.
@@ -208,8 +208,8 @@ pub(crate) fn is_behind_iommu(address: &str) -> bool {
     Path::new(&format!("{FUNCTIONS}/{address}/iommu_group")).exists()
 }
 
-/// The port of the module contigo whose name begins like this.
-fn kernel_port(begins: &str) -> Option<String> {
+/// The guard of the module contigo whose name begins like this.
+fn guard(begins: &str) -> Option<String> {
     names("/sys/class/contigo").into_iter().find(|name| name.starts_with(begins))
 }
 

@@ -87,10 +87,10 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
             rows.push(Planned::check("pinned-page-stays", "hugetlb", "", What::Check(Check::Pinned)));
         }
     }
-    if let Some(port) = engines.iter().find_map(Engine::kernel_port)
+    if let Some(guard) = engines.iter().find_map(Engine::guard)
         && let Some(heap) = machine::heaps().into_iter().next()
     {
-        rows.push(Planned::check(UNLOADED, "", "", What::Check(Check::Unloaded { port, heap })));
+        rows.push(Planned::check(UNLOADED, "", "", What::Check(Check::Unloaded { guard, heap })));
     }
     let compat = machine::is_compat();
     if compat {
@@ -135,7 +135,7 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
     let place = place(options, engine, memory);
     let row = |(mode, interrupt): (&'static str, bool)| {
         let what = match &place {
-            Ok(Place { engine: Engine::EduPci(_), .. }) if interrupt && engine.kernel_port().is_some() => {
+            Ok(Place { engine: Engine::EduPci(_), .. }) if interrupt && engine.guard().is_some() => {
                 What::Nothing("the module contigo gives a PCI function's interrupt to nobody: uio_pci_generic or vfio-pci do".into())
             }
             Ok(place) => What::Jobs { place: *place, interrupt },
@@ -184,10 +184,10 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
         }
         None => {}
     }
-    if let Some(port) = engine.kernel_port()
+    if let Some(guard) = engine.guard()
         && !matches!(engine, Engine::Uio { linked: true, .. })
     {
-        rows.extend(port_checks(options, engine, &port));
+        rows.extend(guard_checks(options, engine, &guard));
     }
     if let Engine::Uio { found: uio, linked: false, .. } = engine {
         rows.push(Planned::check("uio-in-use-refused", "", &label, What::Check(Check::UioInUse(uio.device))));
@@ -202,13 +202,13 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     rows
 }
 
-/// What must hold of a port of the module contigo.
-fn port_checks(options: &Options, engine: &Engine, port: &str) -> Vec<Planned> {
+/// What must hold of a guard of the module contigo.
+fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned> {
     let label = engine.label();
     let mut rows = Vec::new();
     let check = |name: &str, memory: &str, check| Planned::check(name, memory, &label, What::Check(check));
     for heap in machine::heaps() {
-        let Some(memory) = Memory::named(&format!("dma-heap:{heap}@guard:{port}")) else { continue };
+        let Some(memory) = Memory::named(&format!("dma-heap:{heap}@guard:{guard}")) else { continue };
         let place = |memory| place(options, engine, &memory);
         let label = memory.label();
         rows.extend(memory.name().map(|name| check("exhausted-and-back", &label, Check::Exhausted(*name))));
@@ -231,8 +231,8 @@ fn port_checks(options: &Options, engine: &Engine, port: &str) -> Vec<Planned> {
             let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Stopped(place)));
             rows.push(Planned::check("killed-program-stopped", &label, &engine.label(), what));
         }
-        rows.push(check("port-fuzzed", &label, Check::Fuzzed { port: port.to_owned(), heap: heap.clone() }));
-        rows.push(check(UNBOUND, &label, Check::Unbound { port: port.to_owned(), heap }));
+        rows.push(check("port-fuzzed", &label, Check::Fuzzed { guard: guard.to_owned(), heap: heap.clone() }));
+        rows.push(check(UNBOUND, &label, Check::Unbound { guard: guard.to_owned(), heap }));
     }
     rows
 }

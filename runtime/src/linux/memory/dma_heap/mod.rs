@@ -31,7 +31,7 @@ use self::ioctl::{HeapKernel, Kernel, RUNNING};
 #[cfg(feature = "testkit")]
 use crate::linux::os::seam::Test;
 use crate::{
-    linux::guard::{DmaBuf, KernelPort},
+    linux::guard::{DmaBuf, Guard},
     linux::{Export, ExportedFd},
     types::{BaseAddr, Bus, Direction, Error, PhysAddr},
 };
@@ -118,7 +118,7 @@ impl DmaHeap {
     }
 
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>`,
-    /// and imports it for the device of `port`: its address and its cache maintenance are the
+    /// and imports it for the device of `guard`: its address and its cache maintenance are the
     /// kernel's then, on every kernel, with no privilege but the files'.
     ///
     /// # Errors
@@ -126,13 +126,13 @@ impl DmaHeap {
     /// - As [`DmaBuf::import`].
     ///
     /// ```no_run
-    /// use contigo::{DmaHeap, KernelPort, Region};
-    /// let port = KernelPort::open("40000000.dma-port")?;
-    /// let region = Region::new(DmaHeap::allocate_for(&port, "linux,cma", 4 << 20)?)?;
+    /// use contigo::{DmaHeap, Guard, Region};
+    /// let guard = Guard::open("40000000.dma-port")?;
+    /// let region = Region::new(DmaHeap::allocate_for(&guard, "linux,cma", 4 << 20)?)?;
     /// # Ok::<(), contigo::Error>(())
     /// ```
-    pub fn allocate_for<'p>(port: &'p KernelPort, name: &str, len_bytes: usize) -> Result<DmaBuf<'p>, Error> {
-        Self::imported(&RUNNING, port, name, len_bytes)
+    pub fn allocate_for<'g>(guard: &'g Guard, name: &str, len_bytes: usize) -> Result<DmaBuf<'g>, Error> {
+        Self::imported(&RUNNING, guard, name, len_bytes)
     }
 
     /// As [`allocate_for`](DmaHeap::allocate_for), from a heap of one's own: for tests.
@@ -140,20 +140,20 @@ impl DmaHeap {
     /// # Errors
     /// As [`allocate_for`](DmaHeap::allocate_for).
     #[cfg(feature = "testkit")]
-    pub fn allocate_for_from<'p>(
+    pub fn allocate_for_from<'g>(
         kernel: Test<dyn HeapKernel>,
-        port: &'p KernelPort,
+        guard: &'g Guard,
         name: &str,
         len_bytes: usize,
-    ) -> Result<DmaBuf<'p>, Error> {
-        Self::imported(&Kernel::Test(kernel), port, name, len_bytes)
+    ) -> Result<DmaBuf<'g>, Error> {
+        Self::imported(&Kernel::Test(kernel), guard, name, len_bytes)
     }
 
-    fn imported<'p>(kernel: &Kernel, port: &'p KernelPort, name: &str, len_bytes: usize) -> Result<DmaBuf<'p>, Error> {
+    fn imported<'g>(kernel: &Kernel, guard: &'g Guard, name: &str, len_bytes: usize) -> Result<DmaBuf<'g>, Error> {
         let (_, file) = Self::alloc(kernel, name, len_bytes)?;
         // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this
         // function (HeapKernel, 1); it is open until then.
-        unsafe { DmaBuf::import_as(port, file.raw(), "dma-heap") }
+        unsafe { DmaBuf::import_as(guard, file.raw(), "dma-heap") }
     }
 
     /// A new dma-buf of the heap: how long it is, in whole pages, and its file.

@@ -5,7 +5,7 @@
     clippy::unnecessary_cast,
     reason = "a hostile user: ioctls with whatever numbers and pointers; request codes have 32 bits on armv7"
 )]
-//! A hostile user of a port: random and mutated calls, of which none may do harm.
+//! A hostile user of a guard: random and mutated calls, of which none may do harm.
 
 use super::{Verdict, Wrong, ensure, ok};
 use crate::{heap::block, machine::meminfo, map::Map};
@@ -50,16 +50,16 @@ struct Hands {
     accepted: u64,
 }
 
-pub(super) fn fuzzed(port: &str, heap: &str) -> Verdict {
+pub(super) fn fuzzed(guard: &str, heap: &str) -> Verdict {
     let free = || meminfo("CmaFree").zip(meminfo("SUnreclaim")).ok_or_else(|| Wrong::Skipped("/proc/meminfo has no CmaFree".into()));
     let mut threads: Vec<Hands> = (0..THREADS as u64).map(|seed| Hands::new(heap, seed)).collect::<Result<_, _>>()?;
     let begun = Instant::now();
     let mut half = || {
         let mut made = 0;
         while made < CALLS / 2 && begun.elapsed() < LIMIT {
-            // The port is exclusive: what it held is gone, and it is closed, before it is opened
+            // The guard is exclusive: what it held is gone, and it is closed, before it is opened
             // again.
-            let file = open(port)?;
+            let file = open(guard)?;
             std::thread::scope(|scope| {
                 for hands in &mut threads {
                     scope.spawn(|| (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(file.as_raw_fd())));
@@ -108,14 +108,14 @@ impl Hands {
     }
 
     /// One call.
-    fn call(&mut self, port: RawFd) {
+    fn call(&mut self, guard: RawFd) {
         let request = match self.rng.u8(..16) {
             0 => self.rng.u64(..),
             1 => CODES[self.rng.usize(..CODES.len())] ^ 1 << self.rng.u8(..32),
             _ => CODES[self.rng.usize(..CODES.len())],
         };
-        self.fill(request, port);
-        let fd = if self.rng.u8(..64) == 0 { self.some_fd(port) } else { port };
+        self.fill(request, guard);
+        let fd = if self.rng.u8(..64) == 0 { self.some_fd(guard) } else { guard };
         let at = self.rng.usize(..8) * 8;
         let argument = match self.rng.u8(..32) {
             0 => self.edge() as usize,
@@ -138,14 +138,14 @@ impl Hands {
     }
 
     /// An argument that is nearly right, at the arena's beginning; arrays behind it.
-    fn fill(&mut self, request: u64, port: RawFd) {
+    fn fill(&mut self, request: u64, guard: RawFd) {
         let array = self.start() as u64 + 1024;
         // SAFETY: the arena is aligned, initialised, this value's alone, and the kernel writes it
         // only in a call.
         let arena = unsafe { std::slice::from_raw_parts_mut(self.map.start().cast::<u64>(), ARENA_BYTES / 8) };
         let words = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let handle = self.rng.u32(..8);
-        let some = self.some_fd(port);
+        let some = self.some_fd(guard);
         let (count, flag) = (self.rng.u32(..6), 1 << self.rng.u32(..2));
         let argument: [u64; 9] = match request {
             code if code == CODES[1] => [words(self.rng.u32(10..68), 0), 0, 0, 0, 0, 0, 0, 0, 0],
@@ -196,10 +196,10 @@ impl Hands {
         EDGES[self.rng.usize(..EDGES.len())]
     }
 
-    fn some_fd(&mut self, port: RawFd) -> RawFd {
+    fn some_fd(&mut self, guard: RawFd) -> RawFd {
         match self.rng.usize(..self.files.len() + 2) {
             at if at < self.files.len() => self.files[at].as_raw_fd(),
-            at if at == self.files.len() => port,
+            at if at == self.files.len() => guard,
             _ => -1,
         }
     }
@@ -208,18 +208,18 @@ impl Hands {
 /// Takes back what stops the device, before the file is closed: that is none of a fuzzer's
 /// business, because what it says of a device that does not stop keeps the buffers for ever, as it
 /// should.
-fn disarm(port: &OwnedFd) {
+fn disarm(guard: &OwnedFd) {
     let mut none = [0_u64; 2];
     // SAFETY: 16 zeroed bytes: no steps.
-    unsafe { libc::ioctl(port.as_raw_fd(), ARM as _, none.as_mut_ptr()) };
+    unsafe { libc::ioctl(guard.as_raw_fd(), ARM as _, none.as_mut_ptr()) };
 }
 
 const fn low(value: u64) -> u32 {
     value as u32
 }
 
-fn open(port: &str) -> Result<OwnedFd, Wrong> {
-    let path = format!("/dev/contigo/{port}");
+fn open(guard: &str) -> Result<OwnedFd, Wrong> {
+    let path = format!("/dev/contigo/{guard}");
     let file = OpenOptions::new().read(true).write(true).open(&path);
     file.map(Into::into).map_err(|error| match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => Wrong::Skipped("this user may not open it".into()),

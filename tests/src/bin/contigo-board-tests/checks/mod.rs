@@ -65,11 +65,11 @@ pub(crate) enum Check {
     /// A process is killed while its PL330 executes a program that never ends.
     Stopped(Place),
     /// A hostile user of a port of the module contigo, with a heap for dma-bufs.
-    Fuzzed { port: String, heap: String },
+    Fuzzed { guard: String, heap: String },
     /// The device is taken from the module under its user, and given back.
-    Unbound { port: String, heap: String },
+    Unbound { guard: String, heap: String },
     /// The module contigo is taken out of the kernel, and put back.
-    Unloaded { port: String, heap: String },
+    Unloaded { guard: String, heap: String },
     /// One of the tests of VFIO, by its number, on the PCI function with this address.
     Vfio(usize, String),
 }
@@ -91,9 +91,9 @@ impl Check {
             Self::UioInUse(device) => verdict(name, reach::uio_in_use(device)),
             Self::Killed(place) => verdict(name, killed::killed(place)),
             Self::Stopped(place) => verdict(name, stopped::stopped(place)),
-            Self::Fuzzed { port, heap } => verdict(name, fuzz::fuzzed(port, heap)),
-            Self::Unbound { port, heap } => verdict(name, unbound::unbound(port, heap)),
-            Self::Unloaded { port, heap } => verdict(name, unloaded::unloaded(port, heap)),
+            Self::Fuzzed { guard, heap } => verdict(name, fuzz::fuzzed(guard, heap)),
+            Self::Unbound { guard, heap } => verdict(name, unbound::unbound(guard, heap)),
+            Self::Unloaded { guard, heap } => verdict(name, unloaded::unloaded(guard, heap)),
             Self::Vfio(number, address) => vfio::row(name, *number, address),
         };
         Row { seconds: begun.elapsed().as_secs_f64(), ..row }

@@ -1,36 +1,36 @@
 //! A device that is taken from the module while a program uses it.
 
 use super::{Verdict, Wrong, ensure, ok};
-use contigo::{Backend as _, Direction, DmaHeap, Error, KernelPort};
+use contigo::{Backend as _, Direction, DmaHeap, Error, Guard};
 use std::{fs, path::PathBuf};
 
 /// ENODEV for everything from then on, nothing worse, and all works again when it is bound again.
-pub(super) fn unbound(port: &str, heap: &str) -> Verdict {
-    let class = PathBuf::from("/sys/class/contigo").join(port).join("device");
+pub(super) fn unbound(name: &str, heap: &str) -> Verdict {
+    let class = PathBuf::from("/sys/class/contigo").join(name).join("device");
     let device = fs::canonicalize(&class).map_err(|error| Wrong::Failed(format!("{}: {error}", class.display())))?;
     let driver = fs::canonicalize(device.join("driver")).map_err(|error| Wrong::Failed(format!("driver: {error}")))?;
-    let name = device.file_name().unwrap_or_default().to_os_string();
+    let bound = device.file_name().unwrap_or_default().to_os_string();
     let write =
-        |file: &str| fs::write(driver.join(file), name.as_encoded_bytes()).map_err(|error| Wrong::Failed(format!("{file}: {error}")));
-    let kernel = ok(KernelPort::open(port))?;
-    let block = ok(DmaHeap::allocate_for(&kernel, heap, 1 << 16))?;
+        |file: &str| fs::write(driver.join(file), bound.as_encoded_bytes()).map_err(|error| Wrong::Failed(format!("{file}: {error}")));
+    let guard = ok(Guard::open(name))?;
+    let block = ok(DmaHeap::allocate_for(&guard, heap, 1 << 16))?;
     write("unbind")?;
     let gone = |error: Option<Error>| matches!(error, Some(Error::Os { errno: nix::libc::ENODEV, .. }));
     // SAFETY: no reference to the block was made.
     #[allow(unsafe_code, reason = "a sync of memory that nobody looks at")]
     let sync = unsafe { block.sync_for_device(0..64, Direction::ToDevice) };
     // On a port that snoops nothing is asked; every other call is.
-    ensure(kernel.is_coherent() || gone(sync.err()), format!("sync: {sync:?}"))?;
-    let import = DmaHeap::allocate_for(&kernel, heap, 4096).map(drop);
+    ensure(guard.is_coherent() || gone(sync.err()), format!("sync: {sync:?}"))?;
+    let import = DmaHeap::allocate_for(&guard, heap, 4096).map(drop);
     ensure(gone(import.err()), format!("import: {import:?}"))?;
-    let bits = kernel.set_addr_bits(32);
+    let bits = guard.set_addr_bits(32);
     ensure(gone(bits.err()), format!("address bits: {bits:?}"))?;
-    let again = KernelPort::open(port).map(drop);
+    let again = Guard::open(name).map(drop);
     ensure(matches!(again, Err(Error::NotFound { .. } | Error::Os { .. })), format!("open: {again:?}"))?;
     drop(block);
-    drop(kernel);
+    drop(guard);
     write("bind")?;
-    let kernel = ok(KernelPort::open(port))?;
-    drop(ok(DmaHeap::allocate_for(&kernel, heap, 1 << 16))?);
+    let guard = ok(Guard::open(name))?;
+    drop(ok(DmaHeap::allocate_for(&guard, heap, 1 << 16))?);
     Ok("ENODEV from every call; bound again, it works".into())
 }

@@ -3,7 +3,7 @@
 
 use super::os;
 use contigo::{
-    Align, Device, Driver as _, Engine, Error, KernelPort, Mmio, Region, StopProgram, StopStep, Wait,
+    Align, Device, Driver as _, Engine, Error, Guard, Mmio, Region, StopProgram, StopStep, Wait,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330, Pl330Config, SimPl330, regs as pl330},
         zdma::{SimZdma, Zdma, regs as zdma},
@@ -15,13 +15,13 @@ use contigo::{
 use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};
 use contigo_testkit::{
     conformance::{boards::OnSim, xor::Xor},
-    fake_port::{Event, FakePort, PortConfig},
+    fake_guard::{Event, FakeGuard, GuardConfig},
 };
 use nix::libc;
 
-fn armed(kernel: &FakePort, arm: impl FnOnce(&KernelPort) -> Result<(), Error>) -> Vec<Step> {
-    let port = kernel.open_port().unwrap();
-    arm(&port).unwrap();
+fn armed(kernel: &FakeGuard, arm: impl FnOnce(&Guard) -> Result<(), Error>) -> Vec<Step> {
+    let guard = kernel.open_guard().unwrap();
+    arm(&guard).unwrap();
     match kernel.log().pop() {
         Some(Event::Armed(steps)) => steps,
         other => panic!("{other:?}"),
@@ -30,14 +30,14 @@ fn armed(kernel: &FakePort, arm: impl FnOnce(&KernelPort) -> Result<(), Error>) 
 
 #[test]
 fn every_driver_leaves_what_stops_it() {
-    let kernel = FakePort::new(PortConfig::default());
+    let kernel = FakeGuard::new(GuardConfig::default());
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
 
     let device = SimGemm8::new(&board, board.port());
     let engine = Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     // SAFETY: the fake has no device: nothing is written.
-    let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
+    let steps = armed(&kernel, |guard| unsafe { engine.arm(guard, 0) });
     let write = |offset: usize, value| Step { kind: 1, offset_bytes: offset as u32, mask: u32::MAX, value, ..Step::default() };
     let ctrl = Step { kind: 2, offset_bytes: gemm8::CTRL.offset() as u32, mask: 5, value: 4, timeout_us: 10_000, ..Step::default() };
     assert_eq!(steps, [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0)]);
@@ -45,7 +45,7 @@ fn every_driver_leaves_what_stops_it() {
     let device = SimZdma::new(&board, board.port());
     let engine = Engine::new(Zdma::simple_simulated(device.window().unwrap()).unwrap()).unwrap();
     // SAFETY: as above.
-    let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
+    let steps = armed(&kernel, |guard| unsafe { engine.arm(guard, 0) });
     let enable = Step { kind: 2, offset_bytes: zdma::CTRL2.offset() as u32, mask: 1, value: 0, timeout_us: 900_000, ..Step::default() };
     let busy = Step { kind: 3, offset_bytes: zdma::STATUS.offset() as u32, mask: 3, value: 2, timeout_us: 10_000, ..Step::default() };
     assert_eq!(steps, [write(zdma::IDS.offset(), zdma::INT_ALL), enable, busy]);
@@ -56,16 +56,16 @@ fn every_driver_leaves_what_stops_it() {
     let driver = unsafe { Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 }) };
     let engine = Engine::new(driver.unwrap()).unwrap();
     // SAFETY: as above.
-    let steps = armed(&kernel, |port| unsafe { engine.arm(port, 0) });
+    let steps = armed(&kernel, |guard| unsafe { engine.arm(guard, 0) });
     assert_eq!(steps[2], write(pl330::DBGINST0.offset(), 0x0001_0301), "DMAKILL of channel 3");
     let own = pl330::CHANNELS[3].csr.offset() as u32;
     assert_eq!((steps[0].offset_bytes, steps[0].value, steps[6].offset_bytes, steps[6].value), (own, pl330::FAULTING_COMPLETING, own, 0));
     let looked: Vec<_> = steps[7..].iter().map(|step| (step.kind, step.offset_bytes, step.mask, step.value, step.timeout_us)).collect();
     let all: Vec<_> = pl330::CHANNELS.iter().map(|channel| (2, channel.csr.offset() as u32, 0xF, 0, 0)).collect();
     assert_eq!(looked, all, "another channel that runs is memory that is kept");
-    let port = kernel.open_port().unwrap();
+    let guard = kernel.open_guard().unwrap();
     // SAFETY: as above.
-    assert_eq!(unsafe { engine.arm(&port, 1) }, Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)), "no such window");
+    assert_eq!(unsafe { engine.arm(&guard, 1) }, Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)), "no such window");
 }
 
 /// A window that two have: who drives the device, and who stops it.
@@ -210,12 +210,12 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
 
 #[test]
 fn a_driver_without_a_program_is_not_armed() {
-    let kernel = FakePort::new(PortConfig::default());
-    let port = kernel.open_port().unwrap();
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
     let engine: Engine<_, 2> = Engine::new(Xor::new(&harness)).unwrap();
     // SAFETY: the fake has no device.
-    let refused = unsafe { engine.arm(&port, 0) }.unwrap_err();
+    let refused = unsafe { engine.arm(&guard, 0) }.unwrap_err();
     assert!(matches!(refused, Error::Unsuitable { name: "this driver's count of steps that stop it", .. }), "{refused:?}");
     assert_eq!(kernel.log(), []);
 }

@@ -10,18 +10,18 @@
     reason = "a test that panics has failed, which is its purpose; a fake's dma-buf is imported"
 )]
 
-#[path = "kernel_port/stops.rs"]
+#[path = "guard/stops.rs"]
 mod stops;
 
 use contigo::{
-    Align, Backend, BaseAddr, Bus, DevAddr, Direction, DmaBuf, DmaHeap, Engine, Error, KernelPort, PhysAddr, Port, Region, Spin,
-    StopProgram, StopStep, SyncScope, Wired,
+    Align, Backend, BaseAddr, Bus, DevAddr, Direction, DmaBuf, DmaHeap, Engine, Error, Guard, PhysAddr, Port, Region, Spin, StopProgram,
+    StopStep, SyncScope, Wired,
     drivers::zdma::{SimZdma, Zdma},
     sim::SimBoard,
 };
 use contigo_testkit::{
     fake_dma_heap::{self, FakeHeap, HEAP, Pages},
-    fake_port::{Call, Event, FakePort, OFFSET, PortConfig},
+    fake_guard::{Call, Event, FakeGuard, GuardConfig, OFFSET},
 };
 use nix::{
     libc,
@@ -46,9 +46,9 @@ fn buffer(len_bytes: i64) -> OwnedFd {
     fd
 }
 
-fn import<'p>(port: &'p KernelPort, fd: &OwnedFd) -> Result<DmaBuf<'p>, Error> {
+fn import<'p>(guard: &'p Guard, fd: &OwnedFd) -> Result<DmaBuf<'p>, Error> {
     // SAFETY: the test's own memory, which nobody else touches.
-    unsafe { DmaBuf::import(port, fd.as_fd()) }
+    unsafe { DmaBuf::import(guard, fd.as_fd()) }
 }
 
 fn heap() -> Arc<FakeHeap> {
@@ -57,21 +57,21 @@ fn heap() -> Arc<FakeHeap> {
 
 #[test]
 fn opening_says_what_is_wrong() {
-    let kernel = FakePort::new(PortConfig::default());
+    let kernel = FakeGuard::new(GuardConfig::default());
     assert_eq!(
-        KernelPort::open_from(Arc::new(kernel.clone()), "other").unwrap_err(),
-        Error::NotFound { what: "port of the kernel module contigo", among: 1 }
+        Guard::open_from(Arc::new(kernel.clone()), "other").unwrap_err(),
+        Error::NotFound { what: "guard of the kernel module contigo", among: 1 }
     );
-    let port = kernel.open_port().unwrap();
-    assert_eq!(kernel.open_port().unwrap_err(), Error::InUse { errno: libc::EBUSY });
-    drop(port);
-    kernel.open_port().unwrap();
+    let guard = kernel.open_guard().unwrap();
+    assert_eq!(kernel.open_guard().unwrap_err(), Error::InUse { errno: libc::EBUSY });
+    drop(guard);
+    kernel.open_guard().unwrap();
     kernel.refuse(Call::GetInfo, libc::ENODEV);
-    assert_eq!(kernel.open_port().unwrap_err(), os("ioctl(CONTIGO_GET_INFO)", libc::ENODEV));
+    assert_eq!(kernel.open_guard().unwrap_err(), os("ioctl(CONTIGO_GET_INFO)", libc::ENODEV));
     kernel.refuse(Call::Open, libc::EIO);
-    assert_eq!(kernel.open_port().unwrap_err(), os("open(/dev/contigo/)", libc::EIO));
-    let newer = FakePort::new(PortConfig { abi: 2, ..PortConfig::default() });
-    let refused = newer.open_port().unwrap_err();
+    assert_eq!(kernel.open_guard().unwrap_err(), os("open(/dev/contigo/)", libc::EIO));
+    let newer = FakeGuard::new(GuardConfig { abi: 2, ..GuardConfig::default() });
+    let refused = newer.open_guard().unwrap_err();
     assert!(matches!(refused, Error::Unsuitable { name: "the ABI of the kernel module contigo", value: 2, .. }), "{refused:?}");
     assert_eq!(newer.log(), [Event::Closed], "nothing stays open");
 }
@@ -79,21 +79,21 @@ fn opening_says_what_is_wrong() {
 #[test]
 fn the_running_kernel_has_no_such_port_here() {
     for name in ["", "a/b", "..", "n\0"] {
-        assert!(matches!(KernelPort::open(name), Err(Error::BadName { .. })), "{name:?}");
+        assert!(matches!(Guard::open(name), Err(Error::BadName { .. })), "{name:?}");
     }
-    let refused = KernelPort::open("no-such-device.dma-port").map(drop).unwrap_err();
-    assert!(matches!(refused, Error::NotFound { what: "port of the kernel module contigo", .. }), "{refused:?}");
+    let refused = Guard::open("no-such-device.dma-port").map(drop).unwrap_err();
+    assert!(matches!(refused, Error::NotFound { what: "guard of the kernel module contigo", .. }), "{refused:?}");
 }
 
 #[test]
 fn what_the_kernel_says_of_the_device_goes_into_port_and_memory() {
     for (coherent, translated) in [(false, false), (true, false), (false, true), (true, true)] {
-        let kernel = FakePort::new(PortConfig { coherent, translated, ..PortConfig::default() });
-        let port = kernel.open_port().unwrap();
-        assert_eq!((port.is_coherent(), port.translates(), port.window_len_bytes()), (coherent, translated, [0x1000, 0, 0, 0, 0, 0]));
+        let kernel = FakeGuard::new(GuardConfig { coherent, translated, ..GuardConfig::default() });
+        let guard = kernel.open_guard().unwrap();
+        assert_eq!((guard.is_coherent(), guard.translates(), guard.window_len_bytes()), (coherent, translated, [0x1000, 0, 0, 0, 0, 0]));
         let claimed = Port { coherent, ..HP0 };
-        let seen = port.seen_through(Port { offset: 7, ..claimed });
-        let block = DmaHeap::allocate_for_from(heap(), &port, HEAP, 5000).unwrap();
+        let seen = guard.seen_through(Port { offset: 7, ..claimed });
+        let block = DmaHeap::allocate_for_from(heap(), &guard, HEAP, 5000).unwrap();
         let mapping = block.mapping();
         let page = fake_dma_heap::page_bytes() as usize;
         assert_eq!((block.name(), mapping.len_bytes, mapping.coherent), ("dma-heap", 5000_usize.next_multiple_of(page), Some(coherent)));
@@ -106,16 +106,16 @@ fn what_the_kernel_says_of_the_device_goes_into_port_and_memory() {
             assert_eq!((seen, mapping.base), (Port { offset: 7, ..claimed }, BaseAddr::Phys(PhysAddr(0x1000_0000))));
         }
     }
-    let (one, other) = [(); 2].map(|()| FakePort::new(PortConfig { translated: true, ..PortConfig::default() })).into();
-    let (one, other) = (one.open_port().unwrap(), other.open_port().unwrap());
+    let (one, other) = [(); 2].map(|()| FakeGuard::new(GuardConfig { translated: true, ..GuardConfig::default() })).into();
+    let (one, other) = (one.open_guard().unwrap(), other.open_guard().unwrap());
     assert_ne!(one.seen_through(HP0).bus, other.seen_through(HP0).bus, "two devices' address spaces");
 }
 
 #[test]
 fn a_port_that_disagrees_about_coherency_is_refused() {
-    let kernel = FakePort::new(PortConfig { coherent: true, ..PortConfig::default() });
-    let port = kernel.open_port().unwrap();
-    let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 64 << 10).unwrap()).unwrap();
+    let kernel = FakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() });
+    let guard = kernel.open_guard().unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 64 << 10).unwrap()).unwrap();
     let buf = region.carve(64, Align::LINE).unwrap().into_buf();
     let board = SimBoard::new(1);
     let device = SimZdma::new(&board, board.port());
@@ -130,10 +130,10 @@ fn a_port_that_disagrees_about_coherency_is_refused() {
 
 #[test]
 fn syncs_are_ranges_of_the_import_and_none_where_nothing_is_to_do() {
-    let kernel = FakePort::new(PortConfig::default());
-    let port = kernel.open_port().unwrap();
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
     let fd = buffer(8192);
-    let block = import(&port, &fd).unwrap();
+    let block = import(&guard, &fd).unwrap();
     assert_eq!(block.name(), "dma-buf");
     kernel.log();
     let sync = |for_cpu, start, end| Event::Synced { handle: 1, for_cpu, start, end };
@@ -170,8 +170,8 @@ fn syncs_are_ranges_of_the_import_and_none_where_nothing_is_to_do() {
 
 #[test]
 fn an_import_that_fails_leaves_nothing() {
-    let kernel = FakePort::new(PortConfig::default());
-    let port = kernel.open_port().unwrap();
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
     let fd = buffer(4096);
     for (call, errno, name) in [
         (Call::Import, libc::ENOSPC, "ioctl(CONTIGO_IMPORT)"),
@@ -179,42 +179,42 @@ fn an_import_that_fails_leaves_nothing() {
         (Call::Duplicate, libc::EMFILE, "fcntl(F_DUPFD_CLOEXEC)"),
     ] {
         kernel.refuse(call, errno);
-        assert_eq!(import(&port, &fd).map(drop), Err(os(name, errno)));
+        assert_eq!(import(&guard, &fd).map(drop), Err(os(name, errno)));
     }
     // It is mapped for the device, and cannot be for this process: read-only, or empty.
     kernel.refuse(Call::Open, 0);
     let read_only = std::fs::File::open(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap().into();
     for (fd, errno) in [(read_only, libc::EACCES), (buffer(0), libc::EINVAL)] {
-        assert_eq!(import(&port, &fd).map(drop), Err(os("mmap(dma-buf)", errno)));
+        assert_eq!(import(&guard, &fd).map(drop), Err(os("mmap(dma-buf)", errno)));
     }
     assert_eq!(kernel.imports(), 0, "released again");
-    let mut blocks: Vec<_> = (0..256).map(|_| import(&port, &fd).unwrap()).collect();
-    assert_eq!(import(&port, &fd).map(drop), Err(os("ioctl(CONTIGO_IMPORT)", libc::ENOSPC)));
+    let mut blocks: Vec<_> = (0..256).map(|_| import(&guard, &fd).unwrap()).collect();
+    assert_eq!(import(&guard, &fd).map(drop), Err(os("ioctl(CONTIGO_IMPORT)", libc::ENOSPC)));
     blocks.pop();
-    import(&port, &fd).unwrap();
-    assert_eq!(port.set_addr_bits(32), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EBUSY)));
+    import(&guard, &fd).unwrap();
+    assert_eq!(guard.set_addr_bits(32), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EBUSY)));
     drop(blocks);
-    assert_eq!((kernel.imports(), port.set_addr_bits(32)), (0, Ok(())));
-    assert_eq!(port.set_addr_bits(11), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EINVAL)));
+    assert_eq!((kernel.imports(), guard.set_addr_bits(32)), (0, Ok(())));
+    assert_eq!(guard.set_addr_bits(11), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EINVAL)));
     kernel.refuse(Call::SetBusMaster, libc::EOPNOTSUPP);
     // SAFETY: there is no device.
-    let enabled = unsafe { port.enable_bus_master() };
+    let enabled = unsafe { guard.enable_bus_master() };
     let refused = Err(os("ioctl(CONTIGO_SET_BUS_MASTER)", libc::EOPNOTSUPP));
-    assert_eq!((enabled, port.disable_bus_master()), (refused, refused));
+    assert_eq!((enabled, guard.disable_bus_master()), (refused, refused));
     for (name, len_bytes) in [("a/b", 4096), ("", 4096)] {
-        assert!(matches!(DmaHeap::allocate_for_from(heap(), &port, name, len_bytes), Err(Error::BadName { .. })));
+        assert!(matches!(DmaHeap::allocate_for_from(heap(), &guard, name, len_bytes), Err(Error::BadName { .. })));
     }
-    assert!(matches!(DmaHeap::allocate_for_from(heap(), &port, HEAP, 0), Err(Error::Argument { name: "len_bytes", value: 0, .. })));
-    assert!(DmaHeap::allocate_for(&port, "no-such-heap-here", 4096).is_err());
+    assert!(matches!(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 0), Err(Error::Argument { name: "len_bytes", value: 0, .. })));
+    assert!(DmaHeap::allocate_for(&guard, "no-such-heap-here", 4096).is_err());
 }
 
 #[test]
 fn scattered_memory_is_no_region_and_its_runs_are_the_kernels() {
     for (run_bytes, pages) in [(4096_u64, 3_u64), (4096, 40), (8192, 5)] {
-        let kernel = FakePort::new(PortConfig { run_bytes, ..PortConfig::default() });
-        let port = kernel.open_port().unwrap();
+        let kernel = FakeGuard::new(GuardConfig { run_bytes, ..GuardConfig::default() });
+        let guard = kernel.open_guard().unwrap();
         let fd = buffer((pages * run_bytes).try_into().unwrap());
-        let block = import(&port, &fd).unwrap();
+        let block = import(&guard, &fd).unwrap();
         for page in 0..pages {
             let run = block.segment((page * run_bytes + 5).try_into().unwrap()).unwrap();
             assert_eq!((run.addr, run.len_bytes as u64), (0x1000_0000 + 2 * page * run_bytes + 5, run_bytes - 5));
@@ -226,21 +226,21 @@ fn scattered_memory_is_no_region_and_its_runs_are_the_kernels() {
         drop(refused);
         assert_eq!(kernel.imports(), 0);
     }
-    let kernel = FakePort::new(PortConfig::default());
-    let port = kernel.open_port().unwrap();
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
     kernel.refuse(Call::GetSegments, libc::EFAULT);
     let fd = buffer(4096);
-    let refused = Region::new(import(&port, &fd).unwrap()).unwrap_err();
+    let refused = Region::new(import(&guard, &fd).unwrap()).unwrap_err();
     assert_eq!(refused.error, os("ioctl(CONTIGO_GET_SEGMENTS)", libc::EFAULT));
 }
 
 #[test]
 fn a_count_of_segments_that_cannot_be_is_an_error() {
     for more_segments in [17, u32::MAX - 1] {
-        let kernel = FakePort::new(PortConfig { more_segments, ..PortConfig::default() });
-        let port = kernel.open_port().unwrap();
+        let kernel = FakeGuard::new(GuardConfig { more_segments, ..GuardConfig::default() });
+        let guard = kernel.open_guard().unwrap();
         let fd = buffer(8192);
-        let block = import(&port, &fd).unwrap();
+        let block = import(&guard, &fd).unwrap();
         let value = u64::from(more_segments.wrapping_add(1));
         let refused = Error::AttributeNonsense { name: "count of CONTIGO_GET_SEGMENTS", value };
         assert_eq!(block.segment(0), Err(refused), "{more_segments} more than there are");
@@ -249,10 +249,10 @@ fn a_count_of_segments_that_cannot_be_is_an_error() {
 
 #[test]
 fn the_granule_is_the_machines() {
-    let kernel = FakePort::new(PortConfig { granule: Align::DLPACK, ..PortConfig::default() });
-    let port = kernel.open_port().unwrap();
+    let kernel = FakeGuard::new(GuardConfig { granule: Align::DLPACK, ..GuardConfig::default() });
+    let guard = kernel.open_guard().unwrap();
     let fd = buffer(4096);
-    let block = import(&port, &fd).unwrap();
+    let block = import(&guard, &fd).unwrap();
     assert_eq!(block.mapping().scope, SyncScope::Range { granule_bytes: 256 });
     kernel.log();
     // SAFETY: no reference to the block is alive.
@@ -261,67 +261,67 @@ fn the_granule_is_the_machines() {
     let region = Region::new(block).unwrap();
     assert_eq!((region.line(), region.carve(1, Align::MIN).unwrap().len_bytes()), (Align::DLPACK, 256));
     let odd = buffer(4096 + 64);
-    let refused = Region::new(import(&port, &odd).unwrap()).unwrap_err();
+    let refused = Region::new(import(&guard, &odd).unwrap()).unwrap_err();
     assert_eq!(refused.error, Error::BlockSize { len_bytes: 4096 + 64, need_bytes: 1, line_bytes: 256 });
 }
 
 #[test]
 fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
-    let kernel = FakePort::new(PortConfig::default());
-    let port = kernel.open_port().unwrap();
-    let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 8192).unwrap()).unwrap();
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
     drop(region);
     // Its first touch, by which the region takes it, is a hand-over there and back.
     let sync = |for_cpu| Event::Synced { handle: 1, for_cpu, start: 0, end: 8192 };
     let imported = Event::Imported { handle: 1, addr: 0x1000_0000, len_bytes: 8192 };
     assert_eq!(kernel.log(), [imported, sync(false), sync(true), Event::Released(1)]);
-    let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 8192).unwrap()).unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
     std::mem::forget(region.carve(64, Align::LINE).unwrap());
     drop(region);
     assert_eq!(kernel.imports(), 1, "leaked, not freed");
-    drop(port);
+    drop(guard);
     assert_eq!((kernel.imports(), kernel.log().last() == Some(&Event::Closed)), (1, false), "nothing would stop the device: leaked");
-    assert_eq!(kernel.open_port().unwrap_err(), Error::InUse { errno: libc::EBUSY });
+    assert_eq!(kernel.open_guard().unwrap_err(), Error::InUse { errno: libc::EBUSY });
 }
 
 #[test]
 fn a_port_that_stops_its_device_is_closed_under_what_was_forgotten() {
     let step = StopProgram::new(&[StopStep::poll_until(0, 1, 0, 0)]).unwrap();
     for (programs, closed) in [(vec![&step], true), (vec![&step, &StopProgram::NONE], false), (vec![], false)] {
-        let kernel = FakePort::new(PortConfig::default());
-        let port = kernel.open_port().unwrap();
+        let kernel = FakeGuard::new(GuardConfig::default());
+        let guard = kernel.open_guard().unwrap();
         for program in programs {
             // SAFETY: the fake has no device.
-            unsafe { port.arm(program, 0).unwrap() };
+            unsafe { guard.arm(program, 0).unwrap() };
         }
-        let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 8192).unwrap()).unwrap();
+        let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
         std::mem::forget(region.carve(64, Align::LINE).unwrap());
         drop(region);
-        drop(port);
+        drop(guard);
         assert_eq!(kernel.imports(), usize::from(!closed), "an empty program disarms");
     }
     // What was given back is no reason to stay open.
-    let kernel = FakePort::new(PortConfig::default());
-    let port = kernel.open_port().unwrap();
-    drop(import(&port, &buffer(4096)).unwrap());
-    drop(port);
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
+    drop(import(&guard, &buffer(4096)).unwrap());
+    drop(guard);
     assert_eq!(kernel.log().last(), Some(&Event::Closed));
     // An import that could not be released counts, whatever the reason.
-    let kernel = FakePort::new(PortConfig::default());
-    let port = kernel.open_port().unwrap();
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
     let fd = buffer(4096);
-    let block = import(&port, &fd).unwrap();
+    let block = import(&guard, &fd).unwrap();
     kernel.refuse(Call::Release, libc::EIO);
     drop(block);
-    drop(port);
+    drop(guard);
     assert_eq!(kernel.imports(), 1);
 }
 
 #[test]
 fn a_region_is_exported_where_it_is_a_dma_buf() {
-    let kernel = FakePort::new(PortConfig::default());
-    let port = kernel.open_port().unwrap();
-    let region = Region::new(DmaHeap::allocate_for_from(heap(), &port, HEAP, 8192).unwrap()).unwrap();
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
+    let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
     // SAFETY: the fake's devices touch nothing.
     let fd = unsafe { region.export() }.unwrap().as_fd().try_clone_to_owned().unwrap();
     let mut buf = region.carve(64, Align::LINE).unwrap().into_buf();
@@ -331,7 +331,7 @@ fn a_region_is_exported_where_it_is_a_dma_buf() {
     assert_eq!(bytes, [0xA5; 64], "the same memory");
     drop(buf);
     // Another device takes it.
-    let other = FakePort::new(PortConfig::default());
-    let other_port = other.open_port().unwrap();
-    assert_eq!(import(&other_port, &fd).unwrap().mapping().len_bytes, 8192);
+    let other = FakeGuard::new(GuardConfig::default());
+    let other_guard = other.open_guard().unwrap();
+    assert_eq!(import(&other_guard, &fd).unwrap().mapping().len_bytes, 8192);
 }

@@ -10,9 +10,9 @@
 )]
 
 use contigo::{
-    Align, Error, KernelPort,
+    Align, Error, Guard,
     linux::guard::seam::{
-        Fd, INFO_COHERENT, INFO_TRANSLATED, Info, MAX_STEPS, PortKernel, Request, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step,
+        Fd, GuardKernel, INFO_COHERENT, INFO_TRANSLATED, Info, MAX_STEPS, Request, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step,
         SyncRange,
     },
 };
@@ -39,7 +39,7 @@ const MAX_POLL_US: u64 = 1_000_000;
 
 /// The device and the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortConfig {
+pub struct GuardConfig {
     /// The name that is bound.
     pub name: &'static str,
     /// `dma-coherent`.
@@ -56,7 +56,7 @@ pub struct PortConfig {
     pub more_segments: u32,
 }
 
-impl Default for PortConfig {
+impl Default for GuardConfig {
     fn default() -> Self {
         Self { name: NAME, coherent: false, translated: false, abi: 1, run_bytes: 0, granule: Align::LINE, more_segments: 0 }
     }
@@ -118,40 +118,40 @@ struct State {
 
 /// The kernel. Clones share it.
 #[derive(Clone, Debug)]
-pub struct FakePort {
-    config: PortConfig,
+pub struct FakeGuard {
+    config: GuardConfig,
     state: Arc<Mutex<State>>,
 }
 
-/// The port's open file: closing it gives up everything.
+/// The guard's open file: closing it gives up everything.
 #[derive(Debug)]
-struct PortFile {
-    port: FakePort,
+struct GuardFile {
+    guard: FakeGuard,
     _fd: OwnedFd,
 }
 
-impl Drop for PortFile {
+impl Drop for GuardFile {
     fn drop(&mut self) {
-        let mut state = self.port.lock();
+        let mut state = self.guard.lock();
         state.open = false;
         state.imports.clear();
         state.log.push(Event::Closed);
     }
 }
 
-impl FakePort {
-    /// A kernel with this one port.
+impl FakeGuard {
+    /// A kernel with this one guard.
     #[must_use]
-    pub fn new(config: PortConfig) -> Self {
+    pub fn new(config: GuardConfig) -> Self {
         Self { config, state: Arc::default() }
     }
 
-    /// Opens the port.
+    /// Opens the guard.
     ///
     /// # Errors
-    /// As [`KernelPort::open`].
-    pub fn open_port(&self) -> Result<KernelPort, Error> {
-        KernelPort::open_from(Arc::new(self.clone()), self.config.name)
+    /// As [`Guard::open`].
+    pub fn open_guard(&self) -> Result<Guard, Error> {
+        Guard::open_from(Arc::new(self.clone()), self.config.name)
     }
 
     /// From now on this call fails.
@@ -216,20 +216,20 @@ fn refused(state: &State, call: Call) -> Result<(), i32> {
 
 // SAFETY: 1. The fake's device reads and writes the file at exactly the addresses that were said,
 // until the release. 2. It has no caches: nothing is to be done.
-unsafe impl PortKernel for FakePort {
+unsafe impl GuardKernel for FakeGuard {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         let mut state = self.lock();
         let os = |errno| Error::Os { call: "open(/dev/contigo/)", errno };
         refused(&state, Call::Open).map_err(os)?;
         if name != self.config.name {
-            return Err(Error::NotFound { what: "port of the kernel module contigo", among: 1 });
+            return Err(Error::NotFound { what: "guard of the kernel module contigo", among: 1 });
         }
         if std::mem::replace(&mut state.open, true) {
             return Err(Error::InUse { errno: libc::EBUSY });
         }
         let fd = File::open("/dev/null").map_err(|error| os(error.raw_os_error().unwrap_or(libc::EMFILE)))?;
         // SAFETY: the file has its descriptor until it is dropped.
-        Ok(unsafe { Fd::owned_by(fd.as_raw_fd(), PortFile { port: self.clone(), _fd: fd.into() }) })
+        Ok(unsafe { Fd::owned_by(fd.as_raw_fd(), GuardFile { guard: self.clone(), _fd: fd.into() }) })
     }
 
     fn duplicate(&self, fd: i32) -> Result<Fd, i32> {
@@ -247,7 +247,7 @@ unsafe impl PortKernel for FakePort {
     }
 
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32> {
-        assert!(file.owner::<PortFile>().is_some(), "a port's call");
+        assert!(file.owner::<GuardFile>().is_some(), "a guard's call");
         let mut state = self.lock();
         match request {
             Request::GetInfo(info) => {
