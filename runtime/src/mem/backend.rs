@@ -4,7 +4,7 @@
 use crate::types::{BaseAddr, Bus, Direction, Error};
 use core::{ops::Range, ptr::NonNull};
 
-/// What one cache-maintenance call covers.
+/// The bytes that one cache-maintenance call covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SyncScope {
@@ -22,7 +22,7 @@ pub enum SyncScope {
     /// because there it would work in an emulator and corrupt on silicon. `install` says what would
     /// help.
     None {
-        /// What to install or enable, in words.
+        /// Advice in words: a package to install, or an option to enable.
         install: &'static str,
     },
 }
@@ -38,9 +38,9 @@ pub struct Mapping {
     pub base: BaseAddr,
     /// The bus on which `base` is valid.
     pub bus: Bus,
-    /// What one sync call covers.
+    /// The bytes that one sync call covers.
     pub scope: SyncScope,
-    /// What the kernel says about this memory's coherency (`dma_coherent`), where it says anything.
+    /// The kernel's word about this memory's coherency (`dma_coherent`), where it has one.
     pub coherent: Option<bool>,
 }
 
@@ -71,8 +71,8 @@ pub struct Segment {
 ///    still write, and the lifetimes in the backend's type end all the same. So the memory is the
 ///    backend's own, or `'static`; a backend over a borrowed slice breaks this. It may borrow what
 ///    it needs for its calls, and the device's way to the memory: a simulated board, a port. The
-///    bytes are accessed by nothing but the holder of the mapping and the devices that they are
-///    handed to, and change under a view for no other reason.
+///    bytes are accessed only by the holder of the mapping and by the devices that they are handed
+///    to. They change under a view for no other reason.
 /// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the
 ///    granule where the device writes. Where the device only reads, they read no byte outside
 ///    `range`: a neighbour may be borrowed.
@@ -90,7 +90,8 @@ pub unsafe trait Backend: Send + Sync {
     /// The contiguous run that begins at byte `offset_bytes` of the block.
     ///
     /// # Errors
-    /// Whatever keeps the backend from knowing. The default says that the whole block is one run.
+    /// The error that keeps the backend from knowing. The default says that the whole block is one
+    /// run.
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
         let mapping = self.mapping();
         Ok(Segment {

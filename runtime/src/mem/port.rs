@@ -25,7 +25,7 @@ pub struct Port {
     pub name: &'static str,
     /// The bus this port is on.
     pub bus: Bus,
-    /// What a master adds: bus address = physical address + `offset`.
+    /// The number that a master adds: bus address = physical address + `offset`.
     pub offset: u64,
     /// How many address lines the master drives through this port.
     pub addr_bits: u32,

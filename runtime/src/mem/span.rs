@@ -92,7 +92,7 @@ pub(crate) struct Maintenance {
     pub(crate) direction: Direction,
 }
 
-/// What to do before a device uses `span`, which belongs to a buffer that owns `extent` alone.
+/// The maintenance before a device uses `span`, which belongs to a buffer that owns `extent` alone.
 ///
 /// Where the device only reads, the exact bytes are cleaned: the backend rounds them out, and
 /// cleaning a neighbour's line changes nothing that anybody can see. Where it writes, whole lines
@@ -106,10 +106,10 @@ pub(crate) fn before_device(span: Span, direction: Direction, extent: Span, line
     Ok(Maintenance { range: whole_lines(span, extent, line)?.range(), direction: Direction::Bidirectional })
 }
 
-/// What to do before a device writes `span` of what it only read so far, but for `written`: the
-/// lines that it did not write yet may be dirty in a part that was never handed over. Those that it
-/// wrote must not be cleaned: what the caches hold of them is old. Up to one run of lines before
-/// `written` and one behind it; an empty run is nothing to do.
+/// The maintenance before a device writes `span` of a buffer that it only read so far, except for
+/// `written`. The lines that it did not write yet may be dirty in a part that was never handed
+/// over. Those that it wrote must not be cleaned: what the caches hold of them is old. Up to one
+/// run of lines before `written` and one behind it; an empty run is nothing to do.
 ///
 /// Whole-block calls cleaned everything at the first hand-over.
 pub(crate) fn before_writing(
@@ -129,7 +129,7 @@ pub(crate) fn before_writing(
     Ok([run(lines.start, lines.end().min(done.start)), run(lines.start.max(done.end()), lines.end())])
 }
 
-/// What to do after a device wrote `span`, before the CPU looks.
+/// The maintenance after a device wrote `span`, before the CPU looks.
 pub(crate) fn after_device(span: Span, extent: Span, line: Align) -> Result<Maintenance, Error> {
     let lines = whole_lines(span, extent, line)?;
     Ok(Maintenance { range: lines.range(), direction: Direction::FromDevice })

@@ -1,4 +1,4 @@
-//! What happens in a run, one by one.
+//! The events of a run, one by one.
 
 use crate::types::BaseAddr;
 use core::fmt;
@@ -66,14 +66,14 @@ pub enum Event {
         /// How many.
         len_bytes: usize,
     },
-    /// What the CPU wrote was made visible to devices: cleaned, or cleaned and invalidated.
+    /// Bytes that the CPU wrote were made visible to devices: cleaned, or cleaned and invalidated.
     SyncForDevice {
         /// Where, from the beginning of the block.
         offset_bytes: usize,
         /// How many bytes.
         len_bytes: usize,
     },
-    /// What devices wrote was made visible to the CPU: invalidated.
+    /// Bytes that devices wrote were made visible to the CPU: invalidated.
     SyncForCpu {
         /// Where, from the beginning of the block.
         offset_bytes: usize,
@@ -113,7 +113,7 @@ pub enum Event {
     },
 }
 
-/// What an [`Event`] is, without its numbers: what a `Ledger` counts by.
+/// The kind of an [`Event`], without its numbers: a `Ledger` counts by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]

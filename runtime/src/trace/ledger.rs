@@ -23,14 +23,14 @@ const _: () = {
 
 /// Counts events by site and kind, for any number of threads: two or three atomic additions an
 /// event, no heap, no lock. Up to `SITES` lines of a program have rows of their own, 256 bytes
-/// each; what more lines do is counted under no site.
+/// each. The events of more lines are counted under no site.
 ///
 /// It is a [`Listener`]; put it into a `static` and give it to
 /// [`set_listener`](super::set_listener). It only counts up: a run's counts are the difference of
 /// two readings. [`audit`](super) has an example.
 pub struct Ledger<const SITES: usize> {
     sites: [Counts; SITES],
-    /// What has no site, or no row.
+    /// The events that have no site, or no row.
     elsewhere: Counts,
 }
 
@@ -42,7 +42,7 @@ struct Counts {
     bytes: [Counter; KINDS],
 }
 
-/// What one line of the program made the runtime do, of one kind.
+/// The events of one kind that one line of the program caused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The line; `None` for what has none: something was dropped, or more lines than `SITES`
@@ -72,13 +72,13 @@ impl<const SITES: usize> Ledger<SITES> {
         Self { sites: [const { Counts::new() }; SITES], elsewhere: Counts::new() }
     }
 
-    /// What was counted, site by site; only what happened at all. Other threads may go on counting
+    /// The counts, site by site, of events that happened at all. Other threads may go on counting
     /// meanwhile.
     pub fn rows(&self) -> impl Iterator<Item = Row> {
         self.sites.iter().chain([&self.elsewhere]).flat_map(Counts::rows)
     }
 
-    /// What was counted of one kind, at all sites.
+    /// The count of one kind, at all sites.
     #[must_use]
     pub fn total(&self, kind: Kind) -> Count {
         let of_kind = self.rows().filter(|row| row.kind == kind);

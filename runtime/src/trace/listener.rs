@@ -4,11 +4,11 @@ use super::{Event, Site, happened};
 use core::panic::Location;
 use spin::Once;
 
-/// Hears every event of the runtime, on the thread where it happens, in the middle of what that
-/// thread does: it is quick, does not panic, and calls nothing of the runtime that makes events.
-/// `site` is the line of the program that called the runtime; `None` where something was dropped,
-/// came back from a framework on its thread, or is an accelerator's own doing (a copy to a GPU's
-/// memory, when it is queued).
+/// Hears every event of the runtime, on the thread where it happens, in the middle of that thread's
+/// work. So it is quick, does not panic, and calls nothing of the runtime that makes events. `site`
+/// is the line of the program that called the runtime. It is `None` where something was dropped or
+/// came back from a framework on its thread. It is also `None` for an accelerator's own work: a
+/// copy to a GPU's memory, when it is queued.
 ///
 /// ```
 /// use contigo::{trace::{Event, Listener}};

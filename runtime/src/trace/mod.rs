@@ -1,5 +1,5 @@
-//! What a run allocated, mapped, copied and synchronised, and which line of the program asked for
-//! it.
+//! The steps of a run: its allocations, mappings, copies and syncs, and the line of the program
+//! that asked for each.
 //!
 //! Every step of the runtime is an [`Event`]. With the feature `audit` one `Listener` of the
 //! program hears them all, each with its site: the line that called the runtime. A `Ledger` counts

@@ -1,4 +1,4 @@
-//! What a region did in its life: the numbers that a user quotes when somebody asks what the
+//! The counts of a region's life: the numbers that a user quotes when somebody asks what the
 //! runtime costs.
 
 #[cfg(target_has_atomic = "64")]

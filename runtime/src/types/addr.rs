@@ -68,14 +68,14 @@ pub enum Bus {
     Iommu(u32),
 }
 
-/// What the device does with a buffer's bytes during one job. The names are the kernel's (`enum
-/// dma_data_direction`).
+/// The direction of one job: does the device read a buffer's bytes, write them, or both? The names
+/// are the kernel's (`enum dma_data_direction`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Direction {
     /// The device only reads.
     ToDevice,
-    /// The device only writes; what the CPU wrote there before may be lost.
+    /// The device only writes. Bytes that the CPU wrote there before may be lost.
     FromDevice,
     /// The device reads and writes.
     Bidirectional,

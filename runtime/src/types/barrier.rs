@@ -32,7 +32,7 @@ pub(crate) fn after_completion() {
 #[inline]
 fn system() {
     #[cfg(all(any(target_arch = "aarch64", target_arch = "arm"), not(miri)))]
-    // SAFETY: `dsb sy` takes no operand, reads and writes no register, and is allowed at every exception level.
+    // SAFETY: `dsb sy` takes no operand, uses no register, and is allowed at every exception level.
     unsafe {
         core::arch::asm!("dsb sy", options(nostack, preserves_flags));
     }

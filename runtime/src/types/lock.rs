@@ -9,11 +9,11 @@ use crate::types::{Error, platform::sleep};
 use core::time::Duration;
 use spin::{Mutex, MutexGuard};
 
-/// Tries with nothing but a pause between them: about as long as a holder that is running needs.
+/// Tries with only a pause between them: about as long as a holder that is running needs.
 const SPINS: u32 = 1_000;
 /// Tries with a sleep before each.
 const SLEEPS: u32 = 20_000;
-/// One sleep. `SLEEPS` of them are 1 s, and up to 2 s with what a sleep takes beside its time:
+/// One sleep. `SLEEPS` of them are 1 s, and up to 2 s with the time that each sleep adds. That is
 /// longer than any cache maintenance of a whole block (256 MiB in about 100 ms).
 const SLEEP: Duration = Duration::from_micros(50);
 

@@ -1,4 +1,4 @@
-//! What a refusal gives back.
+//! A refusal, with the value that it gives back.
 
 use crate::types::Error;
 use core::fmt;
@@ -9,7 +9,7 @@ use core::fmt;
 pub struct Refused<T> {
     /// Why.
     pub error: Error,
-    /// What the caller handed in.
+    /// The value that the caller handed in.
     pub returned: T,
 }
 

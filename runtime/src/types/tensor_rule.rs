@@ -1,4 +1,4 @@
-//! What a tensor can be refused for.
+//! The rules by which a tensor is refused.
 
 use core::fmt;
 

@@ -61,7 +61,7 @@ impl<'r, const BLOCKS: usize> Arena<'r, BLOCKS> {
         Ok(Self { carve, line, phase, blocks: RefCell::new(blocks), parts: LocalParts::new() })
     }
 
-    /// A block of at least `len_bytes`, in whole lines. What it holds is what its last owner left.
+    /// A block of at least `len_bytes`, in whole lines. It holds whatever its last owner left.
     ///
     /// # Errors
     /// [`Error::Exhausted`] where no free run is long enough, [`Error::TooMany`] where `BLOCKS`

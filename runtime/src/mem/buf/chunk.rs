@@ -1,4 +1,4 @@
-//! What every buffer is made of: some bytes of a block, and who gets them back.
+//! The core of every buffer: some bytes of a block, and the owner that gets them back.
 
 #[cfg(feature = "sim")]
 use crate::{mem::Holder, types::Bus};
@@ -23,9 +23,9 @@ pub(crate) trait Owner {
 
 /// Some bytes of a block, owned by exactly one handle.
 ///
-/// INVARIANT: `extent` lies inside the block, and no other chunk holds any byte of it. Whoever
-/// makes a chunk guarantees it: `State::bump`, a pool's bitmap, an arena's blocks, and `split`,
-/// which divides one chunk into two.
+/// INVARIANT: `extent` lies inside the block, and no other chunk holds any byte of it. The makers
+/// of chunks guarantee it: `State::bump`, a pool's bitmap, an arena's blocks, and `split`, which
+/// divides one chunk into two.
 // Aligned to 4, so that the four bytes behind `token` are not lost: a buffer keeps what else it
 // knows there, and an operand has 128 bytes (`Operand`).
 #[repr(C, packed(4))]

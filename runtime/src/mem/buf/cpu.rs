@@ -30,7 +30,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 #[must_use = "dropping a buffer gives it back"]
 pub struct CpuBuf<'p, T = AnyThread> {
     chunk: Chunk<'p>,
-    /// What views show: the extent, or the slice of it that was asked for.
+    /// The bytes that views show: the extent, or the slice of it that was asked for.
     span: Span,
     thread: PhantomData<T>,
 }
@@ -145,9 +145,9 @@ impl<'p, T> CpuBuf<'p, T> {
         self
     }
 
-    /// Two buffers of one, cut at byte `mid` of what it shows: one can be a device's while the
-    /// other is the CPU's. What it did not show goes with the side it lies on. The slot is free
-    /// again when both are dropped.
+    /// Two buffers of one, cut at byte `mid` of what it shows: one can belong to a device while the
+    /// other belongs to the CPU. Bytes that it did not show go with the side they lie on. The slot
+    /// is free again when both are dropped.
     ///
     /// Cut at a multiple of the cache line: a device on a non-coherent port cannot write to either
     /// side of a line that both share ([`Error::SharedLine`]).
@@ -211,7 +211,7 @@ impl<'p, T> CpuBuf<'p, T> {
         self.chunk.state().mapping.bus
     }
 
-    /// What views show, where the buffer is of this block.
+    /// The bytes that views show, where the buffer is of this block.
     pub(crate) fn span_in(&self, block: &dyn Block) -> Option<Span> {
         core::ptr::eq(self.chunk.state(), block.state()).then_some(self.span)
     }
@@ -227,9 +227,9 @@ impl<'p, T> CpuBuf<'p, T> {
         // SAFETY: 1. The span lies inside the mapping, which the region keeps as long as this
         // buffer borrows it, and which is initialised (`Backend`, 2). 2. No other handle holds
         // these bytes (`Chunk`'s invariant), and `&self` keeps `view_mut` away. 3. No device holds
-        // their address: an address exists only in a `DevBuf`, which this is not, and `DevBuf`
-        // becomes this only after the device has stopped: its driver said so (`Driver`,
-        // 2), or whoever called `hand_over` promised it.
+        // their address, because an address exists only in a `DevBuf`. A `DevBuf` becomes this only
+        // after the device has stopped: its driver said so (`Driver`, 2), or the caller of
+        // `hand_over` promised it.
         unsafe { NonNull::slice_from_raw_parts(self.start(), self.span.len).as_ref() }
     }
 
@@ -261,10 +261,9 @@ impl<'p> From<CpuBuf<'p, AnyThread>> for CpuBuf<'p, OneThread> {
     }
 }
 
-// SAFETY: `T` is `AnyThread` (or the caller's own `Send` type, which nothing constructs): the owner
-// is then a `Region` or a `Pool`, both `Sync`, and all that a buffer does to its owner from another
-// thread is `release`, `share` and a sync, each by `&self`. The bytes are reached through one
-// handle only.
+// SAFETY: `T` is `AnyThread` (or the caller's own `Send` type, which nothing constructs). The owner
+// is then a `Region` or a `Pool`, both `Sync`. From another thread a buffer only calls `release`,
+// `share` and a sync of its owner, each by `&self`. The bytes are reached through one handle only.
 unsafe impl<T: Send> Send for CpuBuf<'_, T> {}
 // SAFETY: `&CpuBuf` gives `&[Elem]` and numbers; see `Send` for the rest.
 unsafe impl<T: Send> Sync for CpuBuf<'_, T> {}

@@ -12,13 +12,13 @@ use crate::{
 };
 use core::{fmt, marker::PhantomData, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
 
-/// What a driver is told of one operand: where the device finds it. A plain number: it gives no
-/// right to the bytes.
+/// One operand as a driver sees it: where the device finds it. A plain number: it gives no right to
+/// the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DevSlice {
-    /// The bus address. Where addresses are arithmetic (every backend here) it is the operand's
-    /// first byte; where a handle is opaque it is the handle's.
+    /// The bus address. Where addresses are arithmetic (every backend here) it is that of the
+    /// operand's first byte; where a handle is opaque it is that of the handle.
     pub addr: DevAddr,
     /// Bytes to add beside an opaque handle; 0 where `addr` holds everything. A driver of registers
     /// need not look at it: its port has addresses, and there it is 0.
@@ -32,13 +32,13 @@ impl DevSlice {
     pub(crate) const EMPTY: Self = Self { addr: DevAddr(u64::MAX), offset_bytes: 0, len_bytes: 0 };
 }
 
-/// A buffer that stays a device's between two jobs: it has an address, and no view. It is what
-/// [`wait_device`](crate::Running::wait_device) returns, so that one accelerator's output is the
-/// next one's input with no cache maintenance and no CPU between them.
+/// A buffer that stays on the device's side between two jobs: it has an address, and no view.
+/// [`wait_device`](crate::Running::wait_device) returns it. So one accelerator's output is the next
+/// one's input, with no cache maintenance and no CPU between them.
 ///
 /// No job is using it while you hold it: dropping it gives it back to its pool, unseen.
 /// [`into_cpu`](Self::into_cpu) makes it the CPU's again. One that came from [`CpuBuf::hand_over`]
-/// may be in use, and whoever called that sees to it that the device has stopped first.
+/// may be in use, and the caller of that makes sure that the device has stopped first.
 ///
 /// ```compile_fail,E0599
 /// # use contigo::DevBuf;
@@ -58,24 +58,25 @@ pub struct DevBuf<'p, T = AnyThread> {
     pub(super) direction: Direction,
     /// Of an operand: are the bytes that it asks for there?
     pub(super) inside: bool,
-    /// What its views showed, and will show again.
+    /// The bytes that its views showed, and will show again.
     cpu_span: Span,
-    /// What was handed over first: no other byte may go into a job.
+    /// The bytes that were handed over first: no other byte may go into a job.
     span: Span,
-    /// What was handed over last: all of `span`, or a part of it.
+    /// The bytes that were handed over last: all of `span`, or a part of it.
     last: Span,
     /// Where the device of the last hand-over finds the first byte of `last`.
     addr: DevAddr,
-    /// What devices may have written since the first hand-over, or since one to a port of the other
-    /// kind; no bytes where they only read. (Not an `Option`, which is larger: see `Operand`.)
+    /// The bytes that devices may have written since the first hand-over, or since one to a port of
+    /// the other kind; none where they only read. (Not an `Option`, which is larger: see
+    /// `Operand`.)
     written: Span,
     thread: PhantomData<T>,
 }
 
-/// What devices did with a buffer.
+/// The history of a buffer among devices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum History {
-    /// No device knows of it yet: it is the CPU's, in a device's shape.
+    /// No device knows of it yet: it belongs to the CPU, in a device's shape.
     Unsent,
     /// No device had written any of it before the last hand-over.
     Fresh,
@@ -211,7 +212,7 @@ impl<'p, T> DevBuf<'p, T> {
     /// The CPU's again: what devices wrote is visible after this, also behind a port that snoops.
     ///
     /// # Errors
-    /// What the backend's sync says; the buffer comes back as it was, because a view of it could
+    /// The error of the backend's sync. The buffer comes back as it was, because a view of it could
     /// change under its reader.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
@@ -226,8 +227,8 @@ impl<'p, T> DevBuf<'p, T> {
         }
     }
 
-    /// The device wrote only the first `bytes` of what the last hand-over named. What others wrote
-    /// before stays written.
+    /// The device wrote only the first `bytes` of what the last hand-over named. Bytes that others
+    /// wrote before stay written.
     #[inline]
     pub(crate) fn received(&mut self, bytes: usize) {
         if self.history == History::Fresh && self.written == self.last {
@@ -291,12 +292,12 @@ impl<'p, T> DevBuf<'p, T> {
         self.span
     }
 
-    /// What the last hand-over named.
+    /// The bytes that the last hand-over named.
     pub(super) const fn slice_span(&self) -> Span {
         self.last
     }
 
-    /// What devices may have written.
+    /// The bytes that devices may have written.
     pub(super) const fn written(&self) -> Option<Span> {
         if self.written.len == 0 { None } else { Some(self.written) }
     }

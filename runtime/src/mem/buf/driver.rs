@@ -17,8 +17,8 @@ use core::{fmt, mem::ManuallyDrop};
 /// device, and [`addr_at`](Self::addr_at) is where the device finds them. [`read`](Self::read) sees
 /// the device's. The words are little-endian, as every device here reads them.
 ///
-/// **What the device writes has whole cache lines to itself**, one at least for each descriptor,
-/// also where a manual allows 32 bytes: put descriptor `i` at `i * stride(32)`
+/// **Bytes that the device writes have whole cache lines to themselves**, one at least for each
+/// descriptor, also where a manual allows 32 bytes. Put descriptor `i` at `i * stride(32)`
 /// ([`stride`](Self::stride)). Where two share a line, cleaning one writes what the caches hold of
 /// the other over the status that the device wrote there. The simulated board does so too, and
 /// counts it (`SimCounts::lost_writes`). Bytes that the device only reads may share lines.
@@ -50,11 +50,13 @@ impl<'p> DriverBuf<'p> {
     /// must be whole cache lines: the driver writes it while the device writes other buffers.
     ///
     /// # Errors
-    /// The buffer comes back, with what [`Engine::start`](crate::Engine::start) says of an operand
-    /// that does not suit a port: [`Error::WrongBus`], [`Error::CoherencyMismatch`],
-    /// [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`],
-    /// [`Error::BufferSize`] for no bytes, or the backend's sync. [`Error::Misaligned`] where it
-    /// does not begin at a line.
+    /// The buffer comes back with the errors of an operand that does not suit a port
+    /// ([`Engine::start`](crate::Engine::start)):
+    ///
+    /// [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`],
+    /// [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`], [`Error::BufferSize`]
+    /// for no bytes, or the error of the backend's sync. [`Error::Misaligned`] where it does not
+    /// begin at a line.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn new(buf: CpuBuf<'p>, port: &Port, addr_bits: u32) -> Result<Self, Refused<CpuBuf<'p>>> {
         let (start, line) = (buf.span().start, buf.chunk().line());
@@ -81,8 +83,8 @@ impl<'p> DriverBuf<'p> {
     }
 
     /// How far apart descriptors of `descriptor_bytes` lie, so that each has its cache lines to
-    /// itself: rounded up to the line of the machine that the memory is on, 64 bytes mostly and 32
-    /// to 128 elsewhere. `usize::MAX` where there is no such number.
+    /// itself. It is rounded up to the line of the memory's machine: 64 bytes mostly, and 32 to 128
+    /// elsewhere. `usize::MAX` where there is no such number.
     #[must_use]
     pub fn stride(&self, descriptor_bytes: usize) -> usize {
         self.buf.chunk().line().round_up(descriptor_bytes.max(1)).unwrap_or(usize::MAX)
@@ -97,8 +99,8 @@ impl<'p> DriverBuf<'p> {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] where they do not fit, [`Error::Misaligned`] where `offset_bytes` is
-    /// no multiple of 4: nothing was written. What the backend's sync says: they were written, and
-    /// the device may not see them.
+    /// no multiple of 4: nothing was written. The error of the backend's sync: they were written,
+    /// and the device may not see them.
     ///
     /// # Safety
     /// The device does not fetch these bytes now: it is stopped, or works elsewhere in the buffer.

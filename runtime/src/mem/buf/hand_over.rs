@@ -54,7 +54,8 @@ pub(super) fn check(
     Ok(DevSlice { addr, offset_bytes: 0, len_bytes: span.len })
 }
 
-/// What the caches need before a device uses `span` of a chunk that was the CPU's. `check` passed.
+/// The cache maintenance before a device uses `span` of a chunk that belonged to the CPU. `check`
+/// passed.
 #[inline]
 pub(super) fn prepare(chunk: &Chunk<'_>, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
     if port.coherent {
@@ -113,11 +114,11 @@ impl<'p, T> CpuBuf<'p, T> {
     /// # Errors
     /// The buffer comes back with [`Error::OutOfRange`], [`Error::BufferSize`] for no bytes,
     /// [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`],
-    /// [`Error::WholeBlock`], [`Error::SharedLine`] where the device writes a line whose rest is
-    /// another buffer's, [`Error::Unreachable`], or what the backend's sync says.
+    /// [`Error::WholeBlock`], or [`Error::Unreachable`]. [`Error::SharedLine`]: the device writes a
+    /// line whose rest belongs to another buffer. Or the error of the backend's sync.
     ///
     /// # Safety
-    /// 1. Whichever device is told the address is behind `port`, touches these bytes only, and
+    /// 1. Each device that hears the address stands behind `port`, touches these bytes only, and
     ///    writes only where `direction` says so.
     /// 2. It has stopped, its last write included, before the [`DevBuf`] comes back to the CPU, is
     ///    handed over again, or is dropped.
@@ -173,7 +174,7 @@ impl<T> DevBuf<'_, T> {
         }
     }
 
-    /// What the caches need before the next device uses `span`. `check` passed.
+    /// The cache maintenance before the next device uses `span`. `check` passed.
     #[inline]
     pub(super) fn prepare(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
         if self.is_coherent() != port.coherent {
@@ -209,7 +210,8 @@ impl<T> DevBuf<'_, T> {
         if direction.device_writes() { self.before_writing(span, None, site) } else { Ok(()) }
     }
 
-    /// What a device will write, except for `written`, which devices wrote already: cleaned.
+    /// Cleans the bytes that a device will write, except for `written`, which devices wrote
+    /// already.
     fn before_writing(&self, span: Span, written: Option<Span>, site: Site) -> Result<(), Error> {
         let (chunk, state) = (self.chunk(), self.chunk().state());
         let runs = before_writing(span, written, chunk.extent, state.line, state.mapping.scope)?;

@@ -1,6 +1,6 @@
-//! Buffers. A buffer has one owner at a time, and its type says which: [`CpuBuf`] has views and no
-//! address, [`DevBuf`] has an address and no view, [`Operand`] is on its way into a job and has
-//! neither, and [`DriverBuf`] is a driver's, for as long as it likes.
+//! Buffers. A buffer has one owner at a time, and its type says which. [`CpuBuf`] has views and no
+//! address. [`DevBuf`] has an address and no view. [`Operand`] is on its way into a job and has
+//! neither. [`DriverBuf`] belongs to a driver, for as long as the driver likes.
 
 mod chunk;
 mod cpu;

@@ -24,7 +24,7 @@ use core::{fmt, mem::ManuallyDrop};
 #[repr(C)]
 pub struct Operand<'p, T = AnyThread> {
     /// In the shape of a device's from the start, so that a job changes it where it lies. It is
-    /// unsent until the job starts where it was the CPU's.
+    /// unsent until the job starts where it belonged to the CPU.
     buf: ManuallyDrop<DevBuf<'p, T>>,
     /// Which bytes; where they are not all there, the first and the last one asked for.
     asked: Span,
@@ -53,7 +53,7 @@ impl<'p, T> Operand<'p, T> {
         Self::from_dev(buf, Part::of(..), Direction::Bidirectional)
     }
 
-    /// What the device does with it.
+    /// Does the device read it, write it, or both?
     #[must_use]
     #[inline]
     pub fn direction(&self) -> Direction {

@@ -70,7 +70,7 @@ impl<'r, const SLOTS: usize> LocalPool<'r, SLOTS> {
         Ok(Self { carve, slot_bytes, slots, free, likely: Cell::new(0), parts: LocalParts::new() })
     }
 
-    /// A free slot. What it holds is what its last owner left.
+    /// A free slot. It holds whatever its last owner left.
     ///
     /// # Errors
     /// [`Error::NoSlots`] when all are taken.

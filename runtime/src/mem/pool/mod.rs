@@ -23,7 +23,7 @@ use core::fmt;
 pub(crate) use parts::LocalParts;
 use slots::Slots;
 
-/// Equal slots, `SLOTS` of them at most, 1 to 1,024, for any number of threads: a claim and a
+/// Equal slots, `SLOTS` of them at most, 1 to 1,024, for any number of threads. A claim and a
 /// release are one atomic operation each, with no system call and no heap. The program says at run
 /// time how many there are ([`with_slots`](Self::with_slots)), or takes them all
 /// ([`new`](Self::new)).
@@ -90,7 +90,7 @@ impl<'r, const SLOTS: usize> Pool<'r, SLOTS> {
         }
     }
 
-    /// A free slot: one atomic operation. What it holds is what its last owner left.
+    /// A free slot: one atomic operation. It holds whatever its last owner left.
     ///
     /// # Errors
     /// [`Error::NoSlots`] when all are taken.

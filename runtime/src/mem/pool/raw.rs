@@ -4,7 +4,7 @@
 //!
 //! The state of its slots is a static's ([`RawSlots`]), and its memory is apart from it
 //! ([`RawPool`]). So a claim needs nothing that keeps the pool: in a pool that was closed meanwhile
-//! it finds no slot. Whoever has a slot keeps the pool, because [`RawSlots::close`] claims them
+//! it finds no slot. The holder of a slot keeps the pool, because [`RawSlots::close`] claims them
 //! all.
 
 use super::{
@@ -83,7 +83,7 @@ impl<const SLOTS: usize> RawSlots<SLOTS> {
     }
 }
 
-/// The memory of a pool whose state is a static's.
+/// The memory of a pool whose state lies in a `static`.
 pub struct RawPool<'r, const SLOTS: usize> {
     carve: Carve<'r>,
     slot_bytes: usize,

@@ -20,7 +20,7 @@ pub struct Carve<'r> {
     span: Span,
 }
 
-/// What a carve needs of its region: the block, and to be an owner of buffers.
+/// A region as its carves see it: a block, and an owner of buffers.
 pub(crate) trait CarveOwner: Block + Owner {}
 impl<B: Backend> CarveOwner for Region<B> {}
 

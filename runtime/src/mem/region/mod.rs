@@ -14,7 +14,7 @@ use crate::{
 };
 use core::{fmt, mem::ManuallyDrop, ptr::NonNull};
 
-/// What a block must be, for [`Region::with`].
+/// The requirements on a block, for [`Region::with`].
 ///
 /// ```
 /// use contigo::{Align, Requirements};
@@ -26,8 +26,8 @@ use core::{fmt, mem::ManuallyDrop, ptr::NonNull};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Requirements {
-    /// What the block's address must be a multiple of. At least one cache line is required whatever
-    /// stands here.
+    /// The block's address must be a multiple of this. At least one cache line is required in any
+    /// case.
     pub align: Align,
     /// The block's last byte must be reachable with so many address bits.
     pub addr_bits: u32,
@@ -42,7 +42,8 @@ impl Default for Requirements {
 }
 
 /// One block of DMA memory. It owns its backend, and frees it only when everything carved from it
-/// has come back: what was forgotten, or is still a device's, keeps the memory mapped for ever.
+/// has come back. A piece that was forgotten, or that a device still has, keeps the memory mapped
+/// for ever.
 ///
 /// A child of fork(2) does not get the block, and must not drop what it has of it: see the crate's
 /// "Programs that fork".
@@ -56,7 +57,7 @@ impl Default for Requirements {
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct Region<B: Backend> {
-    /// What it was made of, for what only some memory can do.
+    /// The backend, for calls that only some memory has.
     pub(crate) backend: ManuallyDrop<B>,
     state: State,
 }
@@ -97,11 +98,10 @@ impl<B: Backend> Region<B> {
     /// carved.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] past the end; [`Error::Argument`] for no bytes; [`Error::Misaligned`]
-    /// where the block's CPU
-    /// address can never have that alignment together with its device address;
-    /// [`Error::WholeBlock`] for a second carve beside a live one where the block can only be
-    /// synchronised as a whole.
+    /// [`Error::Exhausted`]: past the end. [`Error::Argument`]: no bytes. [`Error::Misaligned`]:
+    /// the block's CPU address can never have that alignment together with its device address.
+    /// [`Error::WholeBlock`]: another carve is alive, and the block can only be synchronised as a
+    /// whole.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn carve(&self, len_bytes: usize, align: Align) -> Result<Carve<'_>> {
         let span = self.state.bump(len_bytes, align)?;
@@ -185,12 +185,12 @@ impl<B: Backend> Region<B> {
         self.state.mapping.base
     }
 
-    /// What one cache maintenance call covers here.
+    /// The bytes that one cache maintenance call covers here.
     pub const fn scope(&self) -> SyncScope {
         self.state.mapping.scope
     }
 
-    /// What this region has done so far.
+    /// The counts of this region's work so far.
     pub fn stats(&self) -> Stats {
         self.state.counters.snapshot()
     }

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "the only calls of a backend's syncs, and a pointer that crosses threads as a number")]
-//! What a region knows whatever its backend is: the block's facts, what of it is out, and the
-//! syncs.
+//! The part of a region that is the same for every backend: the block's facts, the pieces that are
+//! out, and the syncs.
 
 use super::Requirements;
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What a region knows whatever its backend is.
+/// The part of a region that is the same for every backend.
 pub(crate) struct State {
     pub(crate) mapping: Mapping,
     /// No line belongs to two owners: carves, slots and arena blocks are whole lines.
@@ -146,9 +146,9 @@ impl State {
         trace::begins(event, site);
         self.counters.syncs.add(1);
         self.counters.bytes_synced_for_device.add(what.range.len());
-        // SAFETY: where the device writes, `what` is whole lines of one chunk (`span.rs`), whose
-        // only handle is an `Operand` or a `DevBuf`, which have no views; or it is the whole block,
-        // before anything was carved from it.
+        // SAFETY: where the device writes, `what` is whole lines of one chunk (`span.rs`). The only
+        // handle of that chunk is an `Operand` or a `DevBuf`, which have no views. Or `what` is the
+        // whole block, before anything was carved from it.
         let done = unsafe { backend.sync_for_device(what.range.clone(), what.direction) };
         trace::happened(event, site);
         done

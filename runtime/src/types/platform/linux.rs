@@ -1,8 +1,8 @@
 #![allow(unsafe_code, reason = "futex(2) has no safe name")]
 //! Linux.
 //!
-//! What waits for files waits for interrupts: `AsFd` is the only thing that this crate takes from
-//! `std`. The kernel's bindings (feature `linux`) link `std` anyway.
+//! A program waits for an interrupt as it waits for a file. `AsFd` is the only thing that this
+//! crate takes from `std`. The kernel's bindings (feature `linux`) link `std` anyway.
 
 extern crate std;
 
@@ -47,8 +47,8 @@ pub(crate) fn sleep(time: Duration) {
 pub(crate) fn sleep_while(word: &AtomicU32, is: u32, timeout_us: u32) {
     /// Where the kernel has no such call (a 32-bit one built without `CONFIG_COMPAT_32BIT_TIME`).
     const INSTEAD: Duration = Duration::from_micros(50);
-    // What this call reads on every Linux: two words as wide as the processor's. libc's `timespec`
-    // is wider on 32-bit processors with times of 64 bits.
+    // This call reads two words as wide as the processor's, on every Linux. libc's `timespec` is
+    // wider on 32-bit processors with times of 64 bits.
     #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "both are below 2^31, whatever the width of c_long is")]
     let time = [(timeout_us / 1_000_000) as c_long, (timeout_us % 1_000_000 * 1_000) as c_long];
     let time = time.as_ptr().cast::<libc::timespec>();

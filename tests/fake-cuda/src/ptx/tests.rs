@@ -32,8 +32,9 @@ fn run(body: &str, [a, b]: [u64; 2], grid: Grid) -> Result<Vec<u8>, i32> {
 
 const MINUS: u64 = u64::MAX;
 
-/// Each instruction where its operands' types, or a register's end, make a difference: what is in
-/// `%rd3` after it, which was 0, with the low half of what is in `%r3` where that is the result.
+/// Each instruction where its operands' types, or a register's end, make a difference. A case says
+/// what is in `%rd3` after it, which was 0. Where the result is in `%r3`, `%rd3` is that, with
+/// zeroes above.
 #[test]
 fn instructions_do_what_the_manual_says() {
     let cases: [(&str, [u64; 2], u64); 37] = [

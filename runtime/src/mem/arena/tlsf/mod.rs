@@ -1,9 +1,9 @@
 //! The arithmetic of a two-level segregated fit allocator: which granules of a region are free,
 //! decided in constant time.
 //!
-//! It owns no memory and touches none: it hands out ranges of granules (cache lines) by number.
-//! What it knows lies in fixed arrays beside the managed memory, which may be uncached, or the
-//! device's at the moment.
+//! It owns no memory and touches none: it hands out ranges of granules (cache lines) by number. Its
+//! bookkeeping lies in fixed arrays beside the managed memory, which may be uncached, or belong to
+//! a device at the moment.
 //!
 //! # The picture
 //!
@@ -27,18 +27,18 @@
 //!
 //! # The lists
 //!
-//! Gaps are kept in lists by size. The first level (`fl`) doubles the size, the second (`sl`) cuts
-//! each doubling into [`SL_COUNT`](class::SL_COUNT) equal steps; one bit per list says whether it
+//! Gaps are kept in lists by size. The first level (`fl`) doubles the size. The second (`sl`) cuts
+//! each doubling into [`SL_COUNT`](class::SL_COUNT) equal steps. One bit per list says whether it
 //! holds a gap, so that two `trailing_zeros` find the first list that is sure to fit.
 //! [`Tlsf::allocate`] and [`Tlsf::free`] have no loop: they are O(1), whatever is live.
 //!
 //! # The good-fit bound
 //!
-//! Every gap of the list found must fit, so a search rounds up to the next step: an allocation
-//! fails with [`Full::Memory`] only if no gap is as large as `granules + align - 1`, rounded up by
-//! less than 1/[`SL_COUNT`](class::SL_COUNT) of itself (not at all below `2 * SL_COUNT`). A smaller
-//! gap that would do is taken if it comes first in its list, as the place where a block of the same
-//! size was just freed does: see [`Tlsf::search`].
+//! Every gap of the list found must fit, so a search rounds up to the next step. So an allocation
+//! fails with [`Full::Memory`] only if no gap is as large as `granules + align - 1`, rounded up.
+//! The rounding adds less than 1/[`SL_COUNT`](class::SL_COUNT), and nothing below `2 * SL_COUNT`. A
+//! smaller gap that would do is taken if it comes first in its list: see [`Tlsf::search`]. The
+//! place where a block of the same size was just freed comes first.
 //!
 //! # References
 //! M. Masmano, I. Ripoll, A. Crespo, J. Real: "TLSF: a new dynamic memory allocator for real-time

@@ -102,7 +102,7 @@ impl<const BLOCKS: usize> Checked<BLOCKS> {
         at.is_some()
     }
 
-    /// What must hold between two calls: the ring is the model, every gap is in its list, and the
+    /// These hold between two calls: the ring is the model, every gap is in its list, and the
     /// bitmaps agree.
     fn check(&self) {
         let tlsf = &self.tlsf;
