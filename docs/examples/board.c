@@ -1,0 +1,25 @@
+/* Pages "Install on a board" and "Jobs": a program for a real board, compiled and not run. */
+
+#include <contigo.h>
+
+static const unsigned char xcopy_hw_h[1];
+
+int main(void)
+{
+    contigo_device device;
+    contigo_region region;
+    contigo_port port;
+    contigo_engine engine;
+
+    contigo_device_open("uio:copy@40000000", &device);
+    contigo_device_memory(device, "u-dma-buf:udmabuf0", 0, &region);
+    contigo_port_find("zynq-hp0", &port);
+    contigo_engine_options options = {.struct_size = sizeof options, .driver = "ap_ctrl",
+        .device = device, .port = port, .map = xcopy_hw_h, .map_bytes = sizeof xcopy_hw_h,
+        .settings = "stop_us=2000000"};                             /* its longest job: 2 s */
+    contigo_engine_open(&options, &engine);
+
+    contigo_device_open("guard:40000000", &device);                 /* with the kernel module */
+    contigo_engine_arm(engine, 0, 0);                               /* 0: the guard of its device */
+    return 0;
+}

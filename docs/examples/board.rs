@@ -1,0 +1,49 @@
+//! Pages "Install on a board" and "Jobs": a program for a real board, compiled and not run.
+
+use contigo::{
+    Engine, Error, Result,
+    drivers::ap_ctrl::{ApCtrl, describe},
+    names::{Attach, DeviceName},
+};
+use contigo_boards::zynq7000::HP0;
+use core::time::Duration;
+
+const HEADER: &[u8] = include_bytes!("xcopy_hw.h");
+
+pub fn on_hp0() -> Result<()> {
+    use contigo::Direction::{FromDevice, ToDevice};
+    let map = describe::any(HEADER, "")?;
+    let map = map.direction("from", ToDevice).length("from", "n");
+    let map = map.direction("to", FromDevice).length("to", "n").build()?;
+    let device = "uio:copy@40000000".parse::<DeviceName>()?.open()?;
+    // SAFETY: in this bitstream the kernel's master is wired to HP0.
+    let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
+    // SAFETY: the node is this kernel's, and nobody else drives it.
+    let mut copy = Engine::<_, 2>::new(unsafe { ApCtrl::open(attached, map)? })?;
+    copy.recover()?;
+    Ok(())
+}
+
+pub fn with_a_longer_stop() -> Result<()> {
+    let map = describe::any(HEADER, "")?.build()?;
+    let device = "uio:copy@40000000".parse::<DeviceName>()?.open()?;
+    // SAFETY: as above.
+    let driver = unsafe { ApCtrl::open(device.attach_wired(HP0, Attach::default())?, map)? };
+    // The longest job of this kernel takes two seconds.
+    let driver = driver.stops_within(Duration::from_secs(2));
+    drop(driver);
+    Ok(())
+}
+
+pub fn guarded() -> Result<()> {
+    let map = describe::any(HEADER, "")?.build()?;
+    let device = "guard:40000000".parse::<DeviceName>()?.open()?;
+    // SAFETY: as above.
+    let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
+    // SAFETY: as above.
+    let mut copy = Engine::<_, 2>::new(unsafe { ApCtrl::open(attached, map)? })?;
+    let guard = device.guard().ok_or(Error::Busy)?;
+    // SAFETY: the guard is this engine's device, and window 0 its registers.
+    unsafe { copy.arm(guard, 0)? };
+    Ok(())
+}

@@ -1,0 +1,21 @@
+/* Page "Jetson": it is compiled, and not run, because it wants a GPU. */
+
+#include <contigo.h>
+
+static const unsigned char ptx[1];
+
+int main(void)
+{
+    contigo_port port;
+    contigo_region region;
+    contigo_module module;
+    contigo_engine engine;
+    contigo_parameter parameters[4] = {{.operand = {.direction = CONTIGO_TO_DEVICE}},
+        {.operand = {.direction = CONTIGO_FROM_DEVICE}}, {.words = 1}, {.words = 1}};
+
+    contigo_port_find("cuda:0", &port);                             /* loads NVIDIA's driver */
+    contigo_region_open("cuda:0", 16 << 20, &region);
+    contigo_module_load(port, ptx, sizeof ptx, &module);
+    contigo_engine_open_kernel(module, "scale", parameters, 4, &engine);
+    return 0;
+}

@@ -1,0 +1,22 @@
+//! Page "Jetson": it is compiled, and not run, because it wants a GPU.
+
+use contigo::{
+    Align, Engine, Region, Result,
+    cuda::{Cuda, CudaHost, Gpu, Log},
+};
+use contigo_gemm8::cuda::Gemm8Module;
+
+pub fn on_a_gpu() -> Result<()> {
+    let mut log = Log::new();
+    #[rustfmt::skip]
+    {
+    let cuda = Cuda::load()?;                       // NVIDIA's driver
+    let gpu = Gpu::primary(&cuda, 0)?;              // the context of the CUDA runtime
+    let region = Region::new(CudaHost::allocate(&gpu, 16 << 20, Align::DLPACK)?)?;
+    let module = Gemm8Module::load(&gpu, &mut log)?; // PTX, or a cubin of your own
+    let mut gemm = Engine::new(module.kernel()?)?;  // jobs, buffers and errors as ever
+    gemm.recover()?;
+    drop(region);
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! Page "Jobs", on a simulated board whose device hangs, is reset, and works.
+
+use contigo::{
+    Align, Engine, Error, Pool, Queue, Region, Result,
+    drivers::zdma::Zdma,
+    names::{Attach, DeviceName},
+};
+use core::time::Duration;
+
+pub fn run() -> Result<()> {
+    let device = "sim:zdma".parse::<DeviceName>()?.open()?;
+    let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?;
+    let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE)?, 1024)?;
+    // SAFETY: the model is a ZDMA.
+    let mut copy = Engine::new(unsafe { Zdma::simple(device.attach(Attach::default())?)? })?;
+    let (mut from, to) = (pool.take()?, pool.take()?);
+    from.view_mut::<u8>()?.fill(7);
+    let job = copy.start([from.to_device(..64), to.from_device(..64)], &())?;
+    let [from, to] = job.wait(Duration::from_millis(20))?.buffers;
+    assert_eq!(to.view_at::<u8>(..64)?, [7; 64]);
+    drop((from, to));
+    device.reset_simulated()?;
+    copy.recover()?;
+    let driver = copy.into_driver();
+    let mut queue: Queue<'_, _, 8, 2> = Queue::new(driver)?;    // 8 places, 2 operands a job
+    while !queue.is_full() {
+        queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &())?;
+    }
+    let Some(done) = queue.next(Duration::from_millis(20))? else { return Ok(()) };
+    drop(done);
+    if queue.is_empty() { Ok(()) } else { Err(Error::Busy) }
+}
