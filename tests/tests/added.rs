@@ -1,8 +1,8 @@
-//! Whoever adds a kind of memory in the five files that CONTRIBUTING.md names, or a driver in one
-//! folder and a list, has it in the tool, in C and in Python.
+//! A kind of memory, added in the five files that CONTRIBUTING.md names, is there in the tool, in C
+//! and in Python. So is a driver, added in one folder and a list.
 //!
-//! They are added in a copy of this tree, and built there without a network. What is built is kept
-//! in `target/tmp`, so that only the first run takes its minutes.
+//! They are added in a copy of this tree, and built there without a network. The build is kept in
+//! `target/tmp`, so that only the first run takes its minutes.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo_testkit::{
@@ -18,7 +18,7 @@ use std::{
 
 const PAGE: &str = "CONTRIBUTING.md";
 
-/// What goes into each file: a new one is this text; to another it is added after a line, or at the
+/// The text for each file. A new file is this text; to another it is added after a line, or at the
 /// end.
 const ADDED: [(&str, After, &str); 11] = [
     ("runtime/src/linux/memory/acme.rs", After::Nothing, include_str!("added/acme.rs")),
@@ -68,7 +68,7 @@ enum After {
     Nothing,
     /// This, which is there once.
     Line(&'static str),
-    /// What the file has.
+    /// The whole file.
     All,
 }
 
@@ -141,7 +141,8 @@ fn of_the_page(page: &str) -> BTreeSet<PathBuf> {
     rows.map(|(file, _)| file.replace("KIND", "acme").replace("CORE", "widget").into()).collect()
 }
 
-/// Adds it. What is compiled anew is what is newer than the last run: the originals, or this test.
+/// Adds it. The compiler works again where a file is newer than the last run: the originals, or
+/// this test.
 fn add(copy: &Copied) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let times = ["added.rs", "added/acme.rs", "added/widget.rs", "added/row.rs"]
@@ -161,7 +162,7 @@ fn add(copy: &Copied) {
     }
 }
 
-/// What it says; it has to succeed.
+/// Its output; it has to succeed.
 fn runs(command: &mut Command) -> String {
     let (succeeded, said) = said(command).unwrap();
     assert!(succeeded, "{command:?}:\n{said}");
@@ -195,7 +196,7 @@ fn c(copy: &Copied) -> Result<(), &'static str> {
     let (source, program) = (folder.join("acme.c"), folder.join("acme"));
     fs::create_dir_all(&folder).unwrap();
     fs::write(&source, C).unwrap();
-    // What a program looks for.
+    // The name that a program looks for.
     fs::copy(&built, folder.join("libcontigo.so.2")).unwrap();
     runs(copy.command("cc").args(["-Werror", "-Icapi/include", "-o"]).args([&program, &source, &built]));
     let said = runs(copy.command(program.to_str().unwrap()).env("LD_LIBRARY_PATH", folder));
@@ -230,7 +231,7 @@ fn python(copy: &Copied) -> Result<(), &'static str> {
 #[test]
 fn what_is_added_in_the_files_of_the_page_is_in_every_language() {
     let skipped = |part: &str, why: &str| emulated::skipped(&format!("added::{part}"), why);
-    if emulated::finds_no_more("what it builds is the same for every processor") {
+    if emulated::finds_no_more("its build is the same for every processor") {
         return;
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -239,7 +240,7 @@ fn what_is_added_in_the_files_of_the_page_is_in_every_language() {
     add(&copy);
     let page = of_the_page(&fs::read_to_string(root.join(PAGE)).unwrap());
     assert_eq!(page.len(), 8, "{page:?}");
-    assert_eq!(copy.changed().unwrap(), page, "what was added, and what {PAGE} says");
+    assert_eq!(copy.changed().unwrap(), page, "the files that were added, and those that {PAGE} names");
 
     cargo(&copy, "build --locked --package contigo-cli --package contigo-c");
     the_suite_and_the_tool(&copy);

@@ -26,7 +26,7 @@ use std::{
     thread,
 };
 
-/// What this thread heard: a beginning or a fact, and its line.
+/// An event on this thread: a beginning or a fact, and its line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Heard {
     begins: bool,
@@ -59,7 +59,7 @@ impl Listener for Everybody {
     }
 }
 
-/// What `work` makes heard on this thread.
+/// The events of `work` on this thread.
 fn heard<T>(work: impl FnOnce() -> T) -> (T, Vec<Heard>) {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| trace::set_listener(&Everybody).map_err(|_| "somebody else listens").unwrap());

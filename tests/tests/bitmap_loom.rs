@@ -2,17 +2,17 @@
 //! and the count of a slot's handles. The runtime's own source files are built here, with loom's
 //! atomics under them.
 //!
-//! A slot's bytes are stood for by a loom cell: it fails when two threads are in it at once, and
-//! also when one enters without having seen what the last one did, which is what a weakened
-//! `Acquire` or `Release` does.
+//! A loom cell stands for a slot's bytes. It fails when two threads are in it at once. It also
+//! fails when one enters without having seen the other's writes, as with a weakened `Acquire` or
+//! `Release`.
 #![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 #![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the model checker says whether a cell's pointer may be used")]
 
-#[allow(dead_code, reason = "what one thread alone uses is not modelled")]
+#[allow(dead_code, reason = "the parts that one thread alone uses are not modelled")]
 #[path = "../../runtime/src/mem/pool/bitmap.rs"]
 mod bitmap;
-#[allow(dead_code, reason = "what one thread alone uses is not modelled")]
+#[allow(dead_code, reason = "the parts that one thread alone uses are not modelled")]
 #[path = "../../runtime/src/mem/pool/parts.rs"]
 mod parts;
 #[path = "../../runtime/src/mem/pool/slots.rs"]
@@ -151,7 +151,7 @@ fn a_slot_goes_from_hand_to_hand_among_three() {
     check(Some(PREEMPTIONS), || {
         let slots = Slots::<1>::new();
         let taken = beside(&slots, 2, |slots| usize::from(slots.take_and_put()));
-        assert!(taken >= 1, "whoever came first had it");
+        assert!(taken >= 1, "the first one had it");
         assert_eq!(slots.taken(), 0, "none is lost");
         assert_eq!(slots.state.claim(), Some(0));
     });

@@ -31,7 +31,7 @@ fn ring<'r>(region: &'r Region<Sim<'_>>, depth: usize) -> CpuBuf<'r> {
     region.carve(depth * 64.max(region.line().bytes()), Align::LINE).unwrap().into_buf()
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     right: u64,

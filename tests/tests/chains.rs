@@ -1,5 +1,5 @@
 //! One buffer through random chains of jobs, over a port that snoops and one that does not, against
-//! a plain model of its bytes: whole and partial lines, parts of parts, read and written, with and
+//! a plain model of its bytes. Whole and partial lines, parts of parts, read and written, with and
 //! without a way back to the CPU.
 //!
 //! `gemm8` stands for any device: with B zero and a constant bias it writes 16 known bytes, with B
@@ -19,7 +19,7 @@ use std::ops::Range;
 const SEEDS: u64 = 2_000;
 const SLOT: usize = 1024;
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: false, shift: 0 } };
-/// What one job reads or writes.
+/// The bytes that one job reads or writes.
 const STEP: usize = 16;
 
 type Engines<'d> = [Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>; 2];
@@ -30,7 +30,7 @@ enum Held<'p> {
     Dev(DevBuf<'p>, Range<usize>),
 }
 
-/// What every byte must be; `None` where a device was allowed to write and did not.
+/// The expected bytes; `None` where a device was allowed to write and did not.
 struct Model(Vec<Option<u8>>);
 
 impl Model {

@@ -33,8 +33,8 @@ fn engine<'d>(device: &'d SimGemm8<'_>) -> Engine<Gemm8<SimWindow<'d, Gemm8Model
     Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
 }
 
-/// Bytes of a line that was handed over to be read stayed dirty in the rest of it, and were lost,
-/// or overwrote the result, when a later job wrote the same bytes.
+/// A job read a part of a line. The rest of the line, which the CPU had written, stayed dirty. A
+/// later job wrote the same bytes, and the dirty bytes were lost or overwrote its result.
 #[test]
 fn a_part_line_that_was_read_is_cleaned_before_it_is_written() {
     for seed in 0..32 {
@@ -221,7 +221,8 @@ fn another_boards_memory_is_refused() {
     let (here, there) = (SimBoard::new(1), SimBoard::new(1));
     let region = Region::new(there.memory(4096).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(2048, Align::LINE).unwrap(), 512).unwrap();
-    let device = SimGemm8::new(&here, there.port()); // whatever port is named, the device is on its own board
+    // Also with the other board's port, the device is on its own board.
+    let device = SimGemm8::new(&here, there.port());
     let mut engine = engine(&device);
     let [a, b, bias, c] = [0; 4].map(|_| pool.take().unwrap());
     let refused = engine.start([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM).unwrap_err();

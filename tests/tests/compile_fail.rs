@@ -1,4 +1,4 @@
-//! What must not compile: one file in `compile_fail/` for each ownership rule.
+//! The programs that must not compile: one file in `compile_fail/` for each ownership rule.
 //!
 //! Every compiler must refuse each file with the error that its first line names. The whole
 //! message, which is what a user reads, is compared with the `.stderr` beside it where the compiler
@@ -52,7 +52,7 @@ impl Runtime {
             .args(["--message-format", "json", "--target-dir"])
             .arg(&target)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
-            // The compiler's words are about this machine's build, whichever target this test itself was built for.
+            // The compiler's words are about this machine's build, for every target of this test.
             .env_remove("CARGO_BUILD_TARGET")
             .output()
             .unwrap();

@@ -145,8 +145,8 @@ fn one_missing_sync_is_caught_within_four_seeds() {
     }
 }
 
-/// A sync that the kernel refuses, whichever it is: the job's buffers come back and the next try
-/// works, or, where nobody is there to try again, the slot stays out.
+/// A sync that the kernel refuses, at any call. The job's buffers come back and the next try works.
+/// Where nobody is there to try again, the slot stays out.
 #[test]
 fn a_refused_sync_loses_nothing() {
     for n in 0..12 {

@@ -48,7 +48,7 @@ fn spec(dims: &[i64]) -> TensorSpec {
     TensorSpec::new(DataType::F32, Shape::new(dims).unwrap())
 }
 
-/// What the framework does when it is done.
+/// The framework's last step, when it is done.
 fn delete(tensor: NonNull<DlManagedTensorVersioned>) {
     // SAFETY: the framework's tensor, once; or once too often, and then it reads no other field of
     // it.
@@ -138,7 +138,7 @@ fn flags_are_true_and_a_form_without_them_is_refused() {
     delete(tensor);
 }
 
-/// What each alignment and offset comes to, for contracts of every framework.
+/// The results of each alignment and offset, for contracts of every framework.
 #[test]
 fn offsets_are_folded_or_kept_and_contracts_look_at_the_sum() {
     static TENSORS: TensorTable<1> = TensorTable::new();

@@ -12,7 +12,7 @@ fn page() -> usize {
     usize::try_from(page_bytes()).unwrap()
 }
 
-/// What a region does: follow the segments from byte 0 to the end, with a bound.
+/// As a region does: follows the segments from byte 0 to the end, with a bound.
 fn segments(block: &impl Backend) -> Vec<(u64, usize)> {
     let len_bytes = block.mapping().len_bytes;
     let mut found = Vec::new();

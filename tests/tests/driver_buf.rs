@@ -16,7 +16,7 @@ struct Fetcher {
 
 const ADDR: Pointer = Pointer::at(0);
 const WORD: Register<ReadOnly> = Register::at(8);
-/// What is written here goes to `addr`.
+/// A word that is written here goes to `addr`.
 const STORE: Register<ReadWrite> = Register::at(12);
 
 // SAFETY: it reads or writes one word at `addr`, while its register is read or written.
@@ -219,5 +219,5 @@ fn dropped_it_is_leaked_and_released_it_is_free_again() {
     drop(unsafe { program.release() });
     drop(DriverBuf::new(pool.take().unwrap(), &board.port(), 32).unwrap());
     let _second = pool.take().unwrap();
-    assert_eq!(pool.take().unwrap_err(), Error::NoSlots { slots: 2 }, "what was dropped without a word stays the device's");
+    assert_eq!(pool.take().unwrap_err(), Error::NoSlots { slots: 2 }, "a buffer that was dropped without a word stays the device's");
 }

@@ -151,8 +151,8 @@ fn what_is_no_edu_is_refused() {
         #[allow(unsafe_code, reason = "a port is a claim")]
         // SAFETY: it reaches nothing.
         let wired = unsafe { contigo::Wired::new(Nothing(len_bytes), contigo::Spin, port) };
-        #[allow(unsafe_code, reason = "what a window is, is a claim")]
-        // SAFETY: what is written to it goes nowhere.
+        #[allow(unsafe_code, reason = "the kind of a window is a claim")]
+        // SAFETY: a write to it goes nowhere.
         let opened = unsafe { Edu::<_, 28>::open(wired) };
         assert_eq!(opened.map(drop), Err(expected));
     }
@@ -178,7 +178,7 @@ fn a_refused_access_is_an_error_where_somebody_watches() {
     let pool = Pool::<4>::new(region.carve(4 * 4096, Align::PAGE).unwrap(), 4096).unwrap();
     let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::new());
     let script = Scripted(Rc::default());
-    #[allow(unsafe_code, reason = "what a window is, is a claim")]
+    #[allow(unsafe_code, reason = "the kind of a window is a claim")]
     // SAFETY: it is a simulated edu's, with 32 bits.
     let driver = unsafe { Edu::<_, 32, _>::watched(device.window().unwrap(), script.clone()) };
     let mut engine = Engine::new(driver.unwrap()).unwrap();

@@ -32,8 +32,5 @@ fn a_program_starts_and_its_arguments_arrive() {
 #[cfg(not(target_pointer_width = "64"))]
 #[test]
 fn loom_is_left_out_where_it_does_not_build() {
-    emulated::skipped(
-        "bitmap_loom (all of it)",
-        "loom does not build for 32-bit processors; what it checks is the same code on 64-bit ones",
-    );
+    emulated::skipped("bitmap_loom (all of it)", "loom does not build for 32-bit processors; the same code is checked on 64-bit ones");
 }

@@ -1,5 +1,6 @@
-//! Every variant of `Error`, provoked once, with its numbers; and nothing is lost by it: buffers
-//! come back, pools are full again, regions free their block. What bad input gets, in one place.
+//! Every variant of `Error`, provoked once, with its numbers. Nothing is lost by it: buffers come
+//! back, pools are full again, regions free their block. All errors for bad input are in this one
+//! place.
 //!
 //! The enum's own source is read, so that a variant without a test fails here.
 #![allow(
@@ -44,7 +45,8 @@ const SECTIONS: [fn() -> Vec<Error>; 11] = [
     tensors::refused,
 ];
 
-/// What only a kernel's backend says: an example of it, and the test file that provokes it.
+/// The errors that only a kernel's backend makes: an example of each, and the test file that
+/// provokes it.
 const KERNEL: [(Error, &str); 19] = [
     (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
     (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),

@@ -1,5 +1,5 @@
-//! What a child of fork(2) gets: no memory and no registers of its parent, so that neither has a
-//! second owner.
+//! A child of fork(2) gets no memory and no registers of its parent, so that neither has a second
+//! owner.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

@@ -1,7 +1,6 @@
 //! `tests/gpu/run` as a bundle, with programs of a line each in the place of the real ones: its
-//! steps, limits, table and exit status. What it runs on a machine with sources is dry-run by
-//! `.ci/run`. And the kernel of its step `hang`, executed as the stand-in does it: it ends by
-//! itself.
+//! steps, limits, table and exit status. `.ci/run` dry-runs the steps of a machine with sources.
+//! The kernel of its step `hang` is here too, executed as the stand-in does it: it ends by itself.
 
 use contigo_testkit::emulated;
 use std::{
@@ -32,7 +31,7 @@ const PASSES_WITHOUT_FREE_MEMORY: &str = r#"case "$*" in
 esac"#;
 const SKIPS: &str = "printf 'skipped: a::one: no driver\nskipped: a::two: no driver\ntest result: ok. 2 passed; 0 failed\n'";
 
-/// What came of it: the exit status, the table, and the same as JSON.
+/// The outcome: the exit status, the table, and the same as JSON.
 struct Run {
     status: Option<i32>,
     table: String,
@@ -178,7 +177,7 @@ fn a_step_without_a_test_or_a_word_and_a_gpu_that_cannot_be_used_fail() -> Outco
     Ok(())
 }
 
-/// Whoever started it has gone: what it runs goes too, long before its limit.
+/// The process that started it has gone. The programs that it runs go too, long before its limit.
 #[test]
 fn a_hang_up_ends_what_runs() -> Outcome {
     const SOON: Duration = Duration::from_secs(20);

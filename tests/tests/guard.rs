@@ -147,7 +147,7 @@ fn syncs_are_ranges_of_the_import_and_none_where_nothing_is_to_do() {
         block.sync_for_device(5..5, Direction::ToDevice).unwrap();
     }
     let expected = [sync(false, 3, 70), sync(false, 0, 128), sync(true, 8128, 8192), sync(true, 64, 128)];
-    assert_eq!(kernel.log(), expected, "what is only read is cleaned as it is; what is written by whole lines");
+    assert_eq!(kernel.log(), expected, "a range that is only read is cleaned as it is, a written one by whole lines");
     for direction in [Direction::ToDevice, Direction::FromDevice, Direction::Bidirectional] {
         for (start, end) in [(0, 8193), (8193, 8194), (0, usize::MAX), (usize::MAX, usize::MAX), (70, 3)] {
             let beyond = Err(Error::OutOfRange { start, end, len_bytes: 8192 });
@@ -300,7 +300,7 @@ fn a_port_that_stops_its_device_is_closed_under_what_was_forgotten() {
         drop(guard);
         assert_eq!(kernel.imports(), usize::from(!closed), "an empty program disarms");
     }
-    // What was given back is no reason to stay open.
+    // Memory that was given back is no reason to stay open.
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
     drop(import(&guard, &buffer(4096)).unwrap());

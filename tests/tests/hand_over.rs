@@ -279,7 +279,7 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
         write(&board, elsewhere, DevAddr(at.0 + 64), &[0; 32]).unwrap();
         counted(5, "handed on");
         reads(port, DevAddr(at.0 + 96), 1);
-        counted(6, "what the first hand-over named, after the second");
+        counted(6, "a byte of the first hand-over, after the second");
         let mut buf = buf.into_cpu().unwrap();
         reads(elsewhere, DevAddr(at.0 + 64), 1);
         counted(7, "the CPU's again");

@@ -17,11 +17,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What it reads: a package and a target, what to leave out, and how many tests must have passed,
-/// so that a filter that fits nothing shows. Left out of the unit tests: the arena's property tests
-/// (minutes each, and safe code), and what makes an ioctl, which Miri cannot. Left out of the
-/// audit: what maps a device's registers. Of shared devices: whose end closes a core. Left out of
-/// the error paths: what takes a million splits or a second of waiting.
+/// The sets of tests: a package and a target, the tests to leave out, and how many must have
+/// passed, so that a filter that fits nothing shows. Left out of the unit tests: the arena's
+/// property tests (minutes each, and safe code), and tests with an ioctl, which Miri cannot run.
+/// Left out of the audit: tests that map a device's registers. Of shared devices: those whose end
+/// closes a core. Left out of the error paths: tests that take a million splits or a second of
+/// waiting.
 const SETS: [(&[&str], &[&str], u32); 7] = [
     (&["--package=contigo", "--lib"], &["span::", "arena::", "--skip", "one_block", "--skip", "few_blocks", "--skip", "many_blocks"], 10),
     (&["--package=contigo-tests", "--test=core_smoke"], &[], 8),
@@ -36,7 +37,8 @@ const SETS: [(&[&str], &[&str], u32); 7] = [
     ),
 ];
 
-/// The two models of what a reference forbids. What the runtime leaks on purpose is no finding.
+/// The two models of the accesses that a reference forbids. A leak of the runtime's on purpose is
+/// no finding.
 const MODELS: [(&str, &str); 2] = [("Stacked Borrows", "-Zmiri-ignore-leaks"), ("Tree Borrows", "-Zmiri-ignore-leaks -Zmiri-tree-borrows")];
 
 /// One set under one model: 15 s here, and a minute more to build Miri's own standard library the
@@ -52,7 +54,8 @@ fn cargo_miri(arguments: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut command = Command::new("cargo");
     command.current_dir(root).args(["+nightly", "miri"]).args(arguments);
-    // What the outer cargo and its rustup proxy set would choose their toolchain again.
+    // The variables that the outer cargo and its rustup proxy set would choose their toolchain
+    // again.
     for name in
         ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "LD_LIBRARY_PATH"]
     {

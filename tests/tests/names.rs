@@ -101,7 +101,7 @@ fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
     assert_eq!(open(&tree, "uio:1").map(|_| ()), Err(Error::InUse { errno: libc::EWOULDBLOCK }), "one opening");
     let second = Attach { window: 1, ..POLLED };
     assert!(matches!(wired(&opened, second).map(|_| ()), Err(Error::Argument { name: "window", value: 1, .. })));
-    assert_eq!(wired(&opened, POLLED).map(|_| ()), Ok(()), "what was refused is given back");
+    assert_eq!(wired(&opened, POLLED).map(|_| ()), Ok(()), "a refused opening gives back the device");
     drop(opened);
     assert_eq!(tree.held(), (0, 0));
     assert_eq!(open(&tree, "uio:dma").map(|_| ()), Err(Error::Ambiguous { what: "UIO device", matches: 2 }));
@@ -259,7 +259,7 @@ fn memory_that_belongs_to_a_device_comes_from_that_device() {
     let buses = places.each_ref().map(|place| memory("sim:7").open_in(place, 4096).unwrap().mapping().bus);
     assert_ne!(buses[0], buses[1], "each opening is a board");
     assert_eq!(places[0].get().unwrap().name(), &device("sim:board@7"));
-    assert_eq!(memory("sim").open_in(&places[0], 4096).unwrap().mapping().bus, buses[0], "what is open is used again");
+    assert_eq!(memory("sim").open_in(&places[0], 4096).unwrap().mapping().bus, buses[0], "an open board is used again");
     assert_eq!(memory("sim:8").open_in(&places[0], 4096).map(|_| ()), Err(Error::NeedsDevice { kind: "sim" }));
     // Where the kernel has neither, it says so.
     let (none, name) = (OnceCell::new(), memory("vfio:ffff:1f:1f.7"));

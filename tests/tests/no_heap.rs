@@ -2,8 +2,8 @@
 //! backend that can run here. The counting allocator sees what the runtime calls too: nix, memmap2,
 //! heapless, and std below them.
 //!
-//! It counts by thread, because the test harness allocates on others. What a fake of the kernel
-//! allocates in its own calls is not the runtime's, and is not counted.
+//! It counts by thread, because the test harness allocates on others. A fake of the kernel may
+//! allocate in its own calls; the runtime did not, so it is not counted.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -136,7 +136,7 @@ fn thousand_jobs<B: Backend>(device: &SimGemm8<'_>, port: Port, region: &Region<
     Ok(tally)
 }
 
-/// What every job here did, counted as it happened: to listen allocates nothing either.
+/// The work of every job here, counted as it happened: to listen allocates nothing either.
 static LEDGER: Ledger<64> = Ledger::new();
 
 /// Opens a backend and runs the jobs, all of it counted.
@@ -159,8 +159,8 @@ fn board() -> SimBoard {
     SimBoard::with(SimConfig { seed: 11, faults: FAULTS })
 }
 
-/// What real memory needs: a port that reaches all of it. On arm64 the runtime maintains the
-/// caches; elsewhere the port must snoop.
+/// A port for real memory: it reaches all of it. On arm64 the runtime maintains the caches;
+/// elsewhere the port must snoop.
 fn wide(board: &SimBoard) -> Port {
     Port { addr_bits: 64, window: (0, u64::MAX), coherent: !cfg!(target_arch = "aarch64"), ..board.port() }
 }

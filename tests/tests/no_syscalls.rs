@@ -1,6 +1,6 @@
-//! A polled job makes no system call. A child process gives up all of them but write and exit (man
-//! 2 seccomp; the next one is SIGSYS), and then runs a thousand jobs: buffers from all three pools,
-//! translation, start, waiting by the clock, chaining, and back.
+//! A polled job makes no system call. A child process gives up all of them except write and exit
+//! (man 2 seccomp; the next one is SIGSYS). Then it runs a thousand jobs: buffers from all three
+//! pools, translation, start, waiting by the clock, chaining, and back.
 //!
 //! By a filter, not by seccomp's strict mode: on x86 that takes the time stamp counter away too,
 //! and with it the clock.
@@ -90,8 +90,8 @@ fn exit(status: i32) -> ! {
 }
 
 /// Runs `act` in a child with one thread. It must not return, panic or allocate: other threads of
-/// the parent may have held locks. What it writes to the descriptor it is given comes back, with
-/// how it ended.
+/// the parent may have held locks. The bytes that it writes to its descriptor come back, with how
+/// it ended.
 fn in_child(act: impl FnOnce(i32)) -> (WaitStatus, Vec<u8>) {
     let (reader, writer) = std::io::pipe().unwrap();
     let (reader, writer) = (std::os::fd::OwnedFd::from(reader), std::os::fd::OwnedFd::from(writer));
@@ -202,7 +202,7 @@ fn two_jobs<B: Backend, const SLOTS: usize>(
     if right { Ok(()) } else { Err(Error::Busy) }
 }
 
-/// What the child does: everything up to the first job in the open, the rest with no system calls.
+/// The child's work: everything up to the first job in the open, the rest with no system calls.
 fn child<B: Backend>(backend: B, port: impl FnOnce(&Region<B>) -> Port, report: i32) -> Result<()> {
     let region = Region::new(backend)?;
     let port = port(&region);

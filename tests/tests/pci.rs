@@ -40,7 +40,7 @@ fn at(file: &str) -> String {
     FakeDevices::pci_path(EDU, file)
 }
 
-/// Binds `uio_pci_generic` to it, as number `index`. What is returned raises its interrupt; the
+/// Binds `uio_pci_generic` to it, as number `index`. The returned file raises its interrupt. The
 /// file is a pipe, which answers like the kernel's: nothing, or 4 bytes.
 fn bind(tree: &FakeDevices, index: u32) -> fs::File {
     tree.folder(&at(&format!("uio/uio{index}")));
@@ -156,7 +156,7 @@ fn bus_mastering_is_given_by_its_own_handle_and_taken() {
     // SAFETY: there is no function, and nothing masters a bus.
     let enable = || unsafe { master.enable() };
     assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
-    assert_eq!((function.enable(), command(&tree)), (Ok(()), [0x03, 0x05]), "what was left on needs a new claim");
+    assert_eq!((function.enable(), command(&tree)), (Ok(()), [0x03, 0x05]), "bus mastering that was left on needs a new claim");
     assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
     assert_eq!((function.disable_bus_master(), command(&tree)), (Ok(()), [0x03, 0x05]));
     // The driver's own handle, after the function went into its parts.
@@ -202,7 +202,7 @@ fn what_was_taken_is_not_given_back_by_an_interrupt() {
 #[test]
 fn a_function_that_does_not_obey_is_an_error() {
     let tree = edu();
-    // What is gone, or asleep, reads as all ones: also the bits that were asked for.
+    // A device that is gone, or asleep, reads as all ones: also the bits that were asked for.
     tree.file(&at("config"), [0xFF; 8]);
     let function = tree.open_pci(EDU).unwrap();
     let gone = Error::AttributeNonsense { name: "config", value: 0xFFFF };
@@ -321,7 +321,7 @@ fn an_event_loop_has_a_handle_of_its_own() {
     assert!(readable(&bell, 100) && readable(&device, 100));
     tree.file(&at("config"), [0xFF, 0xFF, 0xFF, 0xFF, 0x07, 0x05, 0xFF, 0xFF]); // as the kernel masks it
     assert_eq!((bell.arm(), bell.interrupts()), (Ok(()), 1));
-    assert!(!readable(&bell, 0), "what came before is forgotten");
+    assert!(!readable(&bell, 0), "an earlier interrupt is forgotten");
     drop(device);
     assert_eq!(tree.open_pci(EDU).map(drop), Err(IN_USE), "the handle is part of the function");
     drop(bell);

@@ -26,7 +26,7 @@ const SLOT: usize = 256;
 const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };
 const STUCK: Error = Error::WillNotStop { device: "scripted", status: 2, waited_us: 3 };
 
-/// What the driver answers next, and what it was asked.
+/// The driver's next answers, and the calls that it got.
 #[derive(Debug, Default)]
 struct Script {
     polls: VecDeque<Result<Option<Completion>>>,

@@ -1,5 +1,5 @@
 //! The runtime names neither `std` nor `alloc`: its sources are read here, and where the target is
-//! installed it is built for a processor that has neither. What tests put in the kernel's place is
+//! installed it is built for a processor that has neither. A test's stand-in for the kernel is
 //! built with the feature `testkit` alone, and takes the heap.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 

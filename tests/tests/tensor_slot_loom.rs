@@ -1,9 +1,9 @@
 //! Every interleaving of a tensor's slot, by the model checker loom: who lends, and the deleter on
 //! another thread. The runtime's own source file is built here, with loom's atomics under it.
 //!
-//! The buffer's bytes and the tensor's fields are stood for by loom cells: they fail when two
-//! threads are in them at once, and also when one enters without having seen what the last one did,
-//! which is what a weakened `Acquire` or `Release` does.
+//! Loom cells stand for the buffer's bytes and the tensor's fields. They fail when two threads are
+//! in them at once. They also fail when one enters without having seen the other's writes, as with
+//! a weakened `Acquire` or `Release`.
 #![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
@@ -111,7 +111,7 @@ fn a_holder_that_goes_and_a_deleter_that_comes_free_the_slot_once() {
             tensor.slot.free();
         }
         consumer.join().unwrap();
-        assert!(tensor.slot.is_free(), "whoever was last freed it");
+        assert!(tensor.slot.is_free(), "the last one freed it");
         assert!(!tensor.slot.deleted(turn), "nobody has it");
     });
 }

@@ -57,7 +57,7 @@ fn a_window_may_begin_inside_a_page() {
     assert_eq!(tree.mapped_bytes(), [4096], "the kernel maps no page more");
     // SAFETY: a file.
     unsafe { registers.write32(8, 0xCAFE) };
-    assert_eq!(tree.word("dev/uio0", 0x408), 0xCAFE, "what is written arrives in the device");
+    assert_eq!(tree.word("dev/uio0", 0x408), 0xCAFE, "a write arrives in the device");
     drop((registers, irq));
 
     // Older kernels have no such file.
@@ -104,7 +104,7 @@ fn one_driver_at_a_time() {
     let wired = unsafe { tree.find("dma").unwrap().wired(PORT) };
     assert_eq!((wired.port(), again()), (&PORT, Err(IN_USE)));
     drop(wired);
-    // Whoever still holds a part of the device holds the device.
+    // A program that still holds a part of the device holds the device.
     let (registers, irq) = tree.find("dma").unwrap().into_parts();
     drop(irq);
     assert_eq!((registers.read32(0), again()), (0x1000, Err(IN_USE)));
@@ -204,7 +204,7 @@ fn dev_mem_refuses_what_is_no_register() {
 
 #[test]
 fn this_machines_own_devices_can_be_asked_for() {
-    // Whatever it has: there is no device of this name, and the answer says how many others there
+    // On every machine: there is no device of this name, and the answer says how many others there
     // are.
     let others = fs::read_dir("/sys/class/uio").map_or(0, Iterator::count);
     let among = u32::try_from(others).unwrap();

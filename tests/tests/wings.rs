@@ -79,7 +79,7 @@ fn rooms(names: &[&str], code: &str) -> Vec<(usize, String)> {
     named.chain(up).collect()
 }
 
-/// What `code`, a file at `path` below `runtime/src`, imports and may not.
+/// The forbidden imports of `code`, a file at `path` below `runtime/src`.
 fn upward(path: &Path, code: &str) -> Vec<String> {
     let names: Vec<_> = path.iter().map(|name| name.to_str().unwrap()).collect();
     let (wing, room) = (names.first().copied().unwrap_or_default(), names.get(1).copied().unwrap_or_default());

@@ -34,7 +34,7 @@ fn a_header_says_what_hls_made() {
     let pointers: Vec<_> = map.pointers().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
     assert_eq!(pointers, [("from_r", 0x18, 64), ("to_r", 0x24, 64)]);
     assert_eq!([map.operands()[0].direction, map.operands()[1].direction], [Direction::ToDevice, Direction::Bidirectional]);
-    assert_eq!(map.operands()[0].align_bytes, 64, "what a wide port may assume");
+    assert_eq!(map.operands()[0].align_bytes, 64, "a wide port may assume 64 bytes");
     let scalars: Vec<_> = map.scalars().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
     assert_eq!(scalars, [("n", 0x30, 32), ("mode", 0x38, 3)]);
     let results: Vec<_> = map.results().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
@@ -54,8 +54,9 @@ fn a_header_without_comments_says_nearly_as_much() {
 fn a_pointer_of_32_bits_is_the_programs_word() {
     // Vivado HLS 2019.2 for a 32-bit bus (as in whbldhwj/ppcg on GitHub, xkernel0_hw.h).
     let text = "// control\n// 0x00 : Control signals\n//        bit 0  - ap_start (Read/Write/COH)\n\
-        // 0x10 : Data signal of A_V\n//        bit 31~0 - A_V[31:0] (Read/Write)\n// 0x14 : reserved\n\
-        #define XKERNEL0_CONTROL_ADDR_A_V_DATA 0x10\n#define XKERNEL0_CONTROL_BITS_A_V_DATA 32\n";
+        // 0x10 : Data signal of A_V\n//        bit 31~0 - A_V[31:0] (Read/Write)\n\
+        // 0x14 : reserved\n#define XKERNEL0_CONTROL_ADDR_A_V_DATA 0x10\n\
+        #define XKERNEL0_CONTROL_BITS_A_V_DATA 32\n";
     let read = header::map(text.as_bytes()).unwrap();
     assert_eq!(read.build().unwrap_err().rule, MapRule::NoPointers);
     let map = read.as_pointer("A_V").build().unwrap();
@@ -138,7 +139,7 @@ fn a_file_that_is_cut_off_anywhere_is_an_error_or_a_map() {
         let whole = read(text.as_bytes()).unwrap().build().unwrap();
         for end in 0..text.len() {
             if let Ok(map) = read(&text.as_bytes()[..end]).and_then(|map| map.build()) {
-                // What follows the last argument may be missing.
+                // The lines after the last argument may be missing.
                 assert!(map.pointers().len() <= whole.pointers().len());
             }
         }
@@ -177,7 +178,7 @@ fn damaged_files_are_errors_or_maps_that_are_read_again() {
     assert!(maps > 500 && errors > 500, "{maps} {errors}");
 }
 
-/// What a map prints is read as the same map.
+/// A map's text is read as the same map.
 fn again(map: &KernelMap) {
     assert_eq!(&json::map(map.to_string().as_bytes()).unwrap().build().unwrap(), map);
 }

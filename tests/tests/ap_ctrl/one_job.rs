@@ -10,7 +10,7 @@ use contigo::{
 
 const LIMIT: Timeout = Timeout::ms(20);
 
-/// What the kernel computes: its sum is what it returns.
+/// The kernel's sum, which it returns.
 fn scale(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
     let mut sum = 0_u64;
     for at in (0..call.len_bytes(0)).step_by(4) {

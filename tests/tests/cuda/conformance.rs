@@ -58,7 +58,7 @@ impl Harness for OnGpu {
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
         let from = Self::at(addr, bytes.len())?;
         for (index, byte) in bytes.iter_mut().enumerate() {
-            // SAFETY: the driver says that these bytes are there; whoever has the buffer waits for
+            // SAFETY: the driver says that these bytes are there; the owner of the buffer waits for
             // this.
             *byte = unsafe { from.add(index).read_volatile() };
         }

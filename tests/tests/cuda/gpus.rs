@@ -107,7 +107,7 @@ fn a_thread_needs_no_context_and_keeps_its_own() {
     assert_eq!(unsafe { function::<Create>("cuCtxCreate_v2")(&raw mut other, 0, 0) }, 0);
     assert_eq!(current(), other);
     drop(block(&gpu).unwrap());
-    assert_eq!(current(), other, "what the thread had is what it has");
+    assert_eq!(current(), other, "the thread keeps its context");
     // SAFETY: made above.
     assert_eq!(unsafe { function::<One>("cuCtxDestroy_v2")(other) }, 0);
     drop(gpu);

@@ -1,6 +1,6 @@
-//! NVIDIA's `cuda.h`, compiled, says the same as the runtime's table of its driver
-//! (`runtime/src/cuda/abi.rs`), as the stand-in, and as what the tests on a GPU call by themselves:
-//! every name, every parameter, every number. `tests/cuda/get` puts the headers into the cache.
+//! NVIDIA's `cuda.h`, compiled, says the same as three tables: the runtime's
+//! (`runtime/src/cuda/abi.rs`), the stand-in's, and that of the tests on a GPU. Every name, every
+//! parameter and every number is compared. `tests/cuda/get` puts the headers into the cache.
 
 mod source;
 
@@ -60,7 +60,7 @@ fn in_c(rust: &str) -> String {
     TYPES.iter().find(|(name, _)| *name == rust).unwrap_or_else(|| panic!("{rust} has no name in C")).1.to_owned()
 }
 
-/// What a number of ours is in `cuda.h`.
+/// The names in `cuda.h` of a number of ours.
 fn numbers(constant: &Constant<'_>) -> Vec<String> {
     let names: &[&str] = match (constant.module, constant.name) {
         ("attribute", "END") => &["CU_DEVICE_ATTRIBUTE_MAX"],

@@ -26,7 +26,7 @@ pub(crate) fn loaded<'g>(gpu: &'g Gpu<'g>) -> Gemm8Module<'g> {
     Gemm8Module::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"))
 }
 
-/// What `args` make of these operands, element by element.
+/// The result of `args` on these operands, element by element.
 pub(crate) fn expected(args: &Gemm, a: &[i8], b: &[i8], bias: &[i32]) -> Vec<u8> {
     let (m, n, k) = (args.m as usize, args.n as usize, args.k as usize);
     let sum = |row: usize, column: usize| {
@@ -246,7 +246,7 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
     clean(&controls);
 }
 
-/// What is forgotten under a kernel that runs stays: module, stream, memory, context.
+/// Objects that are forgotten under a kernel that runs stay: module, stream, memory, context.
 #[test]
 fn a_forgotten_engine_keeps_what_its_kernel_uses() {
     let ((), controls) = with_engine(&Config { hang_launch: 1, ..Config::default() }, |engine, pool| {

@@ -1,6 +1,6 @@
 //! Memory that CUDA pins, and a GPU's kernels, on a driver that stands in for NVIDIA's and is as
-//! hostile as the reference allows: the GPU's view is elsewhere than the CPU's, pinned memory is
-//! aligned to 16 bytes, results are seen only when the driver has said so, errors come late and
+//! hostile as the reference allows. The GPU's view is elsewhere than the CPU's, and pinned memory
+//! is aligned to 16 bytes. Results are seen only when the driver has said so; errors come late and
 //! stay. `fake-cuda/` is that driver; every call of it that fails is tried. `header` and `nvidia`
 //! are about NVIDIA's own: what its `cuda.h` says, and what its driver answers where there is no
 //! GPU.
@@ -35,7 +35,7 @@ use std::{
     os::unix::ffi::OsStrExt,
 };
 
-/// The driver, as `config` says it is; and what counts what happens to it, which also keeps the
+/// The driver with the settings in `config`, and the counters of its calls, which also keep the
 /// other tests away.
 fn driver(config: &Config) -> (Controls, Cuda) {
     let controls = Controls::take(config);

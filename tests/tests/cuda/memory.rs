@@ -25,7 +25,7 @@ fn both_views_have_the_alignment_that_was_asked_for() {
                     assert_eq!((cpu % least, gpu % least, gpu.wrapping_sub(cpu)), (0, 0, offset), "{host_alignment} {align:?}");
                     let region = Region::new(memory).unwrap();
                     let carve = region.carve(whole_bytes, Align::LINE).unwrap().into_buf();
-                    assert!(carve.view::<u8>().unwrap().iter().all(|byte| *byte == 0), "what the driver gives is garbage");
+                    assert!(carve.view::<u8>().unwrap().iter().all(|byte| *byte == 0), "the driver gives garbage, and a carve has zeros");
                 }
             }
             drop(gpu);
@@ -157,11 +157,11 @@ fn memory_that_cannot_be_registered_comes_back_too() {
     let refused = CudaHost::register(&gpu, &mut []).unwrap_err();
     assert!(matches!(refused.error, Error::Argument { value: 0, .. }), "{refused:?}");
     assert!(refused.returned.is_empty());
-    // What is not whole lines is registered, and no region.
+    // Bytes that are not whole lines are registered, and are no region.
     let region = Region::new(CudaHost::register(&gpu, &mut back[1..100]).unwrap()).unwrap_err();
     assert!(matches!(region.error, Error::BlockSize { len_bytes: 99, .. }), "{region:?}");
     drop(region);
-    // What was allocated here is nobody's slice.
+    // No slice is behind memory that was allocated here.
     // SAFETY: refused, because it was not registered.
     let refused = unsafe { block(&gpu).unwrap().unregister() }.unwrap_err();
     assert!(matches!(refused.error, Error::Unsuitable { .. }), "{refused:?}");

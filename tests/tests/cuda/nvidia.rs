@@ -1,6 +1,6 @@
-//! NVIDIA's own driver, of several versions, on a machine without a GPU: what can be seen of it is
-//! that the runtime finds all of its functions there, understands its version, and says what it
-//! answers. Each is loaded in a process of its own, which loads no other.
+//! NVIDIA's own driver, of several versions, on a machine without a GPU. The runtime finds all of
+//! its functions there, understands its version, and says its answers. Each is loaded in a process
+//! of its own, which loads no other.
 
 use contigo::{
     Error, Result,
@@ -44,7 +44,7 @@ fn the_driver_has_all_functions_and_finds_no_gpu() {
     }
 }
 
-/// What the runtime may say of a driver where there is no GPU.
+/// The runtime's answers for a driver where there is no GPU.
 fn expected(driver: &Driver) -> Vec<Result<u32>> {
     if driver.too_old() {
         let fix = "CUDA 10.2 (10020) is the oldest driver that is taken: update NVIDIA's driver";

@@ -1,5 +1,5 @@
-//! What a fuzzer found worth keeping, and what somebody thought of, imported again; and what lies
-//! near it. `fuzz/` has the fuzzer.
+//! The inputs that a fuzzer found worth keeping, and those that people thought of, imported again;
+//! and the inputs near them. `fuzz/` has the fuzzer.
 
 use contigo::{Error, TensorRule};
 use contigo_testkit::{
@@ -12,8 +12,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What an import can be refused for: all of `TensorRule` but `Flags`, which is the lender's, and
-/// `Address`, which 64 bits cannot break.
+/// The rules that can refuse an import: all of `TensorRule` except for `Flags`, which belongs to
+/// the lender, and `Address`, which 64 bits cannot break.
 const RULES: [TensorRule; 12] = [
     TensorRule::NullTensor,
     TensorRule::MajorVersion,

@@ -15,7 +15,7 @@ const fn wrong(rule: TensorRule, found: u64, need: u64) -> Error {
 fn describe(theirs: &mut Theirs) -> Result<Description, Error> {
     // SAFETY: the test's own tensor, which outlives this.
     let described = unsafe { Foreign::from_versioned(theirs.give()) }.unwrap().describe();
-    assert_eq!(theirs.deleted(), 1, "whatever is wrong with it, its deleter is called");
+    assert_eq!(theirs.deleted(), 1, "its deleter is called, for every fault");
     described
 }
 

@@ -42,7 +42,8 @@ pub(super) fn refusal<'p>(engine: &mut GemmEngine<'_>, operands: [Operand<'p>; 4
     (failed.error, failed.buffers.unwrap().map(|operand| operand.into_buf().unwrap()))
 }
 
-/// What a job gets whose output lies in memory like `spec`, behind that port; `None` where it runs.
+/// The error of a job whose output lies in memory like `spec`, behind that port; `None` where it
+/// runs.
 fn job_on(spec: SimSpec, port: fn(&SimBoard) -> Port) -> Option<Error> {
     let (board, freed) = (SimBoard::new(1), AtomicUsize::new(0));
     let device = SimGemm8::new(&board, port(&board));
@@ -209,7 +210,7 @@ pub(super) fn operands_refused() -> Vec<Error> {
     assert_eq!((busy, pool.taken()), (Error::Busy, 8));
     engine.recover().unwrap();
     let _ = engine.start(operands(buffers), &GEMM).unwrap().wait(Timeout::ms(20)).unwrap();
-    assert_eq!(pool.taken(), 4, "what was forgotten stays leaked");
+    assert_eq!(pool.taken(), 4, "a forgotten buffer stays leaked");
     provoked.push(busy);
     provoked
 }

@@ -63,7 +63,7 @@ pub(super) fn numbers() -> Vec<Error> {
     provoked
 }
 
-/// What a region says to such a block; the block comes back, and is freed once.
+/// A region's error for such a block; the block comes back, and is freed once.
 fn refused(spec: SimSpec, needs: Requirements) -> Error {
     let (board, freed) = (SimBoard::new(1), AtomicUsize::new(0));
     let refused = Region::with(Watched { inner: board.memory_with(spec).unwrap(), freed: &freed }, needs).unwrap_err();
@@ -149,7 +149,7 @@ pub(super) fn carves_and_addresses() -> Vec<Error> {
     let other = region.dev_addr_of(&SimBoard::new(1).port(), first, 64).unwrap_err();
     assert_eq!(other, Error::WrongBus { port: "sim-hp0", memory: board.bus() });
 
-    // Parts of a carve are bounded too, so that a count can never wrap; what was forgotten stays
+    // Parts of a carve are bounded too, so that a count can never wrap. A forgotten part stays
     // counted.
     let (mut rest, mut parts) = (buf, 1_u32);
     let many = loop {

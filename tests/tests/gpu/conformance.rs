@@ -23,7 +23,7 @@ struct OnGpu {
 struct Master {
     gpu: &'static Gpu<'static>,
     raw: Raw,
-    /// What the kernel reads from, or writes to, on the other side.
+    /// The bytes that the kernel reads or writes on the other side.
     stage: Mutex<CudaHost<'static>>,
 }
 

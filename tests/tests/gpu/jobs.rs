@@ -119,12 +119,12 @@ fn registered_memory_is_right_bit_for_bit_without_copies() {
     });
 }
 
-/// What other programs may take meanwhile of a GPU's memory: on a Jetson it is the machine's, and a
-/// card may have a display, or another user. A leak of 64 bytes a job in a million, or of one
+/// The memory of a GPU that other programs may take meanwhile. On a Jetson it is the machine's, and
+/// a card may have a display, or another user. A leak of 64 bytes a job in a million, or of one
 /// round's block in eight, is more.
 const OTHERS_BYTES: usize = 32 << 20;
 
-/// Is as much free as before? What was and is goes to the log, whatever the answer.
+/// Is as much free as before? Both numbers go to the log, for either answer.
 fn assert_all_is_back(what: &str, before: usize, after: usize, allowed: usize) {
     let difference = i128::try_from(after).unwrap() - i128::try_from(before).unwrap();
     say(&format!("  free bytes of {what}: {before} before, {after} after, difference {difference}"));
@@ -152,7 +152,7 @@ fn a_million_small_jobs_leave_nothing_behind() {
             assert_eq!(engine.jobs().completed, jobs);
         });
     };
-    // What the driver keeps from its first jobs is not counted.
+    // The memory that the driver keeps from its first jobs is not counted.
     run(1_000);
     let before = raw.free_bytes();
     run(jobs);

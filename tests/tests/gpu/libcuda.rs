@@ -24,7 +24,7 @@ macro_rules! functions {
         $(#[$declaration])*
         ///
         /// # Safety
-        /// What the driver's reference asks for.
+        /// As the driver's reference asks.
         pub(crate) unsafe fn $name($($argument: $type),*) -> c_int {
             type Function = unsafe extern "C" fn($($type),*) -> c_int;
             static FUNCTION: OnceLock<Function> = OnceLock::new();
@@ -61,18 +61,22 @@ functions! {
     fn cuMemAlloc_v2(device: *mut u64, len_bytes: usize);
     /// `CUresult cuMemFree_v2(CUdeviceptr dptr)`
     fn cuMemFree_v2(device: u64);
-    /// `CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)`
+    /// `CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount,
+    /// CUstream hStream)`
     fn cuMemcpyAsync(to: u64, from: u64, len_bytes: usize, stream: *mut c_void);
     /// `CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)`
     fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, at: u64);
-    /// `CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues)`
+    /// `CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
+    /// CUjit_option *options, void **optionValues)`
     fn cuModuleLoadDataEx(module: *mut *mut c_void, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
     /// `CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)`
     fn cuModuleGetFunction(function: *mut *mut c_void, module: *mut c_void, name: *const c_char);
     /// `CUresult cuModuleUnload(CUmodule hmod)`
     fn cuModuleUnload(module: *mut c_void);
-    /// `CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
-    /// unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra)`
+    /// `CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+    /// unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+    /// unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams,
+    /// void **extra)`
     fn cuLaunchKernel(
         function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
         shared_bytes: c_uint, stream: *mut c_void, parameters: *mut *mut c_void, extra: *mut *mut c_void

@@ -1,5 +1,5 @@
-//! What `cuda.rs` tests on a driver that stands in for NVIDIA's, on a real one: `tests/gpu/run`.
-//! Each test is skipped by name where there is no GPU.
+//! The tests of `cuda.rs`, which run on a driver that stands in for NVIDIA's, here on a real one:
+//! `tests/gpu/run`. Each test is skipped by name where there is no GPU.
 #![cfg(target_pointer_width = "64")]
 #![allow(
     unsafe_code,

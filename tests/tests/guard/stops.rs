@@ -88,7 +88,7 @@ unsafe impl<D: Device> Device for Shared<'_, D> {
     forward!(|this| this.0 => port);
 }
 
-/// What the kernel would do, done by the runtime on the model: the program stops a channel at work.
+/// The kernel's stop, done by the runtime on the model: the program stops a channel at work.
 #[test]
 fn a_program_stops_a_channel_that_never_ends() {
     let board = SimBoard::new(3);

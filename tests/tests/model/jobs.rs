@@ -138,7 +138,7 @@ impl<'p> Machine<'p> {
         Ok(Ended::Dropped)
     }
 
-    /// What the end means for the buffers and for the model.
+    /// The effect of the end on the buffers and on the model.
     fn settle(&mut self, ended: Ended<'p>, parts: [Part; 4], gemm: &Gemm, unit: &mut Unit<'_>) -> Verdict {
         self.tally(match &ended {
             Ended::Done(_) => "done",
@@ -197,7 +197,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// What the device wrote, where that can be known.
+    /// The bytes that the device wrote, where they can be known.
     fn written(&mut self, parts: &[Part; 4], gemm: &Gemm, complete: bool) {
         let [a, b, bias, c] = parts.each_ref().map(Part::absolute);
         let need = reference::operand_bytes(gemm);

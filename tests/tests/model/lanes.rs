@@ -247,7 +247,7 @@ impl<'p> Machine<'p> {
         };
         ensure!(possible && failed.buffers.is_none() && queue.is_stopped(), "the channel failed: {failed}, with {:?}", self.faults);
         self.tally("channel failed");
-        // What came before the fault was told, and nothing comes after it.
+        // The ends before the fault were told, and nothing comes after it.
         lane.state = if matches!(failed.error, Error::WillNotStop { .. }) { State::MustStop } else { State::Stopped { drained: true } };
         Ok(())
     }
@@ -271,7 +271,8 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// All that a stopped device has not ended; and what it had ended, where nobody asked.
+    /// All jobs that a stopped device has not ended; and those that it had ended, where nobody
+    /// asked.
     fn take_back(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
         if !matches!(lane.state, State::Stopped { .. }) {
             ensure!(queue.take_back().is_none(), "a job was taken back in state {:?}", lane.state);

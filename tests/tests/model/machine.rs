@@ -30,7 +30,7 @@ pub(crate) const BLOCKS: usize = 16;
 pub(crate) const SLOT_BYTES: usize = 2048;
 pub(crate) const ARENA_BYTES: usize = 12 << 10;
 
-/// What a sequence is like.
+/// The settings of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) faults: Faults,
@@ -46,15 +46,15 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) claim: usize,
-    /// What the buffer owns.
+    /// The bytes that the buffer owns.
     pub(crate) extent: Range<usize>,
-    /// What `range` counts from: what the buffer shows, or what was handed over.
+    /// The base of `range`: the bytes that the buffer shows, or those that were handed over.
     pub(crate) of: Range<usize>,
     pub(crate) range: Range<usize>,
     pub(crate) direction: Direction,
     /// `None`: it was the CPU's.
     pub(crate) held_coherent: Option<bool>,
-    /// What its views show.
+    /// The bytes that its views show.
     pub(crate) shown: Range<usize>,
 }
 

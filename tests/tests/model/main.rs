@@ -1,6 +1,6 @@
-//! Model and faults: random sequences over a region, a pool, a local pool, an arena, two engines
-//! and a queue, on the simulated board with its faults, against a plain model of what every byte
-//! must show and which pieces are out.
+//! Model and faults: random sequences on the simulated board with its faults, over a region, a
+//! pool, a local pool, an arena, two engines and a queue. A plain model says what every byte must
+//! show and which pieces are out.
 //!
 //! ```text
 //! CONTIGO_SEEDS=20000 cargo test -p contigo-tests --test model        # more of them
@@ -56,7 +56,7 @@ fn plan(faults: Faults) -> Plan {
     Plan { faults, mutation: Mutation::None, lie: Lie::None, steps: 150, trace: false }
 }
 
-/// What a seed makes: `machine::run` or `streams::run`.
+/// The sequence of a seed: `machine::run` or `streams::run`.
 type Sequence = fn(u64, Plan) -> Verdict<Tally>;
 
 /// Runs `CONTIGO_SEED`, or all seeds; a failure says how to run its seed again.

@@ -1,4 +1,4 @@
-//! What a job is started with, and what comes back of it when it is refused.
+//! The operands of a job, and the buffers that come back when it is refused.
 
 use crate::{
     machine::{Held, Lent, Machine, Part, random_range},

@@ -6,7 +6,7 @@ use contigo::{Direction, Error};
 use contigo_gemm8::{Gemm, Output};
 use std::ops::Range;
 
-/// What a job is started with.
+/// A job as it is started.
 pub(crate) struct Attempted<'a> {
     pub(crate) busy: bool,
     pub(crate) coherent: bool,
@@ -23,7 +23,7 @@ pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
     }
     let operand = |(index, part): (usize, &Part)| {
         let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
-        // What the driver says of each operand comes after what the port says of it.
+        // The driver's error for an operand comes after the port's.
         let addr = job.base + part.absolute().start as u64;
         let misaligned = || (!addr.is_multiple_of(64)).then_some(Error::BufferAlign { index, addr, align_bytes: 64 });
         operand(index, part, expected, job.coherent, job.line_bytes).or_else(misaligned)

@@ -35,7 +35,7 @@ impl Claim {
 /// The model of one region.
 #[derive(Debug)]
 pub(crate) struct World {
-    /// What the owner of a byte must see.
+    /// The bytes that their owner must see.
     bytes: Vec<u8>,
     /// `false`: a device may have written anything there, or lost what was there. The first look
     /// decides.
@@ -45,7 +45,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(len_bytes: usize) -> Self {
-        // What a fresh block holds is what the first look finds.
+        // The first look decides what a fresh block holds.
         Self { bytes: vec![0; len_bytes], known: vec![false; len_bytes], claims: Vec::new() }
     }
 

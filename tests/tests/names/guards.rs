@@ -55,7 +55,7 @@ fn a_guarded_pci_function_masters_the_bus_by_its_guard() {
     assert!(matches!(refused, Error::Unsuitable { .. }) && refused.to_string().contains("attach it without"), "{refused}");
     for _ in 0..2 {
         assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED);
-        assert_eq!(guard.log(), [Event::BusMaster(false)], "what the last driver left running");
+        assert_eq!(guard.log(), [Event::BusMaster(false)], "bus mastering of the last driver is off");
     }
 }
 

@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `act` returns, and how often it allocated.
+/// The result of `act`, and how often it allocated.
 pub(super) fn count<R>(act: impl FnOnce() -> R) -> (R, u64) {
     let before = ALLOCATIONS.get();
     COUNTING.set(true);

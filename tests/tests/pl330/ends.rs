@@ -256,7 +256,7 @@ struct Revoked<'c, D> {
     gone: &'c Cell<bool>,
 }
 
-// SAFETY: the registers are `inner`'s; what is gone answers all ones.
+// SAFETY: the registers are those of `inner`; a device that is gone answers all ones.
 unsafe impl<D: Device> Mmio for Revoked<'_, D> {
     forward!(|this| this.inner => len_bytes);
     fn read32(&self, offset: usize) -> u32 {

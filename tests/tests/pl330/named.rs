@@ -167,8 +167,8 @@ fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
     assert!(take().is_ok(), "it has room for one more");
 }
 
-/// What was taken had a reference to the core, which counted as used until the function ended that
-/// closed it: undefined, as Miri says.
+/// A channel that was taken had a reference to the core. The reference counted as used until the
+/// end of the function that closed the core: undefined, as Miri says.
 #[test]
 fn the_last_one_taken_closes_the_core_in_whichever_function() {
     let device = pin!(open("sim:pl330@7"));

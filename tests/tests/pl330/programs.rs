@@ -11,7 +11,7 @@ fn one_byte(from: u32, to: u32, ccr: u32) -> Vec<u8> {
     [mov(0, from), mov(2, to), mov(1, ccr), vec![LOAD, STORE, 0x13, 0x34, 0, END]].concat()
 }
 
-/// What `code` comes to on a controller as `spec` says; then the driver stops it, and copies as if
+/// The result of `code` on a controller as `spec` says. Then the driver stops it, and copies as if
 /// nothing had been.
 fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) -> Result<Option<Completion>> {
     let board = SimBoard::new(1);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What opening a device says whose registers are bent.
+/// The error of opening a device whose registers are bent.
 fn refusal(spec: Pl330Spec, config: Pl330Config, bend: impl Fn(usize, u32) -> u32) -> Error {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);

@@ -80,7 +80,7 @@ fn reads_as_prose(lines: &[(usize, String)]) -> bool {
     let plain = |word: &&&str| {
         let word = word.trim_matches(|letter: char| ".,:;?!()'\"`…".contains(letter));
         let plain = !word.is_empty() && word.chars().all(|letter| letter.is_alphanumeric() || "-'’_/.".contains(letter));
-        plain || word.starts_with('{')
+        plain || (word.starts_with('{') && word.ends_with('}'))
     };
     words.len() >= 5 && words.iter().filter(plain).count() * 5 >= words.len() * 4
 }

@@ -1,6 +1,6 @@
-//! VFIO on machines that no one machine is: with and without iommufd, an IOMMU, a reset,
-//! interrupts, permissions; with every call of the kernel failing in its turn. What the device must
-//! not reach, it does not reach; what may still be reached is not freed.
+//! VFIO on machines of many kinds: with and without iommufd, an IOMMU, a reset, interrupts,
+//! permissions; with every call of the kernel failing in its turn. The device does not reach memory
+//! that it must not reach. Memory that it may still reach is not freed.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What is refused, what fails on the bus, and that the next job works.
+//! Jobs that are refused, jobs that fail on the bus, and that the next job works.
 #![allow(unsafe_code, reason = "memory that is not there: a backend that lies, so that a real bus error can be seen")]
 
 use super::{LIMIT, MODES, Mode, carve};

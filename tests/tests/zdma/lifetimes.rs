@@ -1,4 +1,4 @@
-//! What belongs to whom when a channel hangs, sticks, is forgotten or dropped.
+//! The owners of all objects when a channel hangs, sticks, is forgotten or dropped.
 #![allow(unsafe_code, reason = "a program that crashed left the channel as it is found here")]
 
 use super::{MODES, Mode, ZdmaEngine, carve};

@@ -120,7 +120,7 @@ fn a_fault_in_the_middle_of_a_list_leaves_what_came_before_it() {
             queue.push(operands, &()).unwrap();
             pushed.push(bytes);
         }
-        // What a write that failed has left nobody knows, but for the list before.
+        // After a write that failed nobody knows the bytes, except for the list before.
         let told = if reading { bad } else { 1 };
         for bytes in &pushed[..told] {
             assert!(holds(&queue.next(LIMIT).unwrap().unwrap().buffers[1], bytes));

@@ -1,5 +1,5 @@
-//! What the driver writes, in which order: a device that takes notes, and answers what the test
-//! tells it to.
+//! The driver's writes and their order: a device that takes notes, and answers as the test tells
+//! it.
 #![allow(unsafe_code, reason = "a device of the test's own")]
 
 use super::{LIMIT, carve};
@@ -14,13 +14,13 @@ use std::{
     rc::Rc,
 };
 
-/// What a device's registers answer, and what was written to them.
+/// The answers of a device's registers, and the writes to them.
 struct Notes {
     writes: RefCell<Vec<(usize, u32)>>,
     answers: RefCell<Vec<(usize, u32)>>,
-    /// What ISR, STATUS and TOTAL_BYTE say once the doorbell has been rung.
+    /// The values of ISR, STATUS and TOTAL_BYTE once the doorbell has been rung.
     ending: Cell<(u32, u32, u32)>,
-    /// What STATUS says, read by read; the last answer stays.
+    /// The values of STATUS, read by read; the last answer stays.
     states: RefCell<VecDeque<u32>>,
     /// EN was cleared while STATUS said that the channel is at work.
     cleared_at_work: Cell<bool>,
@@ -186,8 +186,8 @@ fn what_a_channel_says_is_compared() {
     let fault = |status, what: &'static str| Error::Fault { device: "zdma", status, what };
     let timeout = Error::Timeout { timeout_us: LIMIT.as_us() };
     let will_not_stop = |status| Error::WillNotStop { device: "zdma", status, waited_us: 20_001 };
-    // What ISR, STATUS and TOTAL_BYTE say, what the job says, and what stopping says where it
-    // fails.
+    // The values of ISR, STATUS and TOTAL_BYTE, the job's answer, and the error of stopping where
+    // it fails.
     let endings = [
         ((done, 0, 99), Error::ShortTransfer { need_bytes: 100, done_bytes: 99 }, None),
         ((done, 0, 101), Error::ShortTransfer { need_bytes: 100, done_bytes: 101 }, None),

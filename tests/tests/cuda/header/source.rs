@@ -1,5 +1,5 @@
-//! What our own sources say of the driver's functions and numbers, read as text: tables are written
-//! in one way, and where one is not, reading fails.
+//! The driver's functions and numbers in our own sources, read as text. Tables are written in one
+//! way, and where one is not, reading fails.
 
 /// A function as Rust calls it or exports it.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ fn list(text: &str) -> Vec<String> {
     text.split(',').map(part).filter(|part| !part.is_empty()).collect()
 }
 
-/// What is between the first `from` and the `to` after it.
+/// The text between the first `from` and the `to` after it.
 fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
     text.split_once(from).and_then(|(_, rest)| rest.split_once(to)).unwrap_or_else(|| panic!("no {from:?} … {to:?}")).0
 }

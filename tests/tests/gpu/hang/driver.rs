@@ -33,7 +33,7 @@ const NON_BLOCKING: c_uint = 1;
 const PORTABLE_AND_MAPPED: c_uint = 3;
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// What the driver made: a handle, or the address of a block.
+/// An object of the driver: a handle, or the address of a block.
 #[derive(Clone, Copy, Debug)]
 struct Made(*mut c_void);
 
@@ -41,7 +41,7 @@ struct Made(*mut c_void);
 unsafe impl Send for Made {}
 
 impl Made {
-    /// What `make` puts there.
+    /// The handle that `make` writes.
     fn by(make: impl FnOnce(*mut *mut c_void) -> c_int) -> Self {
         let mut handle = ptr::null_mut();
         assert_eq!(make(&raw mut handle), 0);
@@ -72,7 +72,7 @@ impl Made {
 /// One measurement: a name, whether the runtime calls it beside a kernel that hangs, and the call.
 type Call = (&'static str, bool, Box<dyn FnOnce() -> c_int + Send>);
 
-/// What is measured, with everything made that it needs.
+/// The calls to measure, with all the objects that they need.
 fn calls() -> Vec<Call> {
     let (event, stream, block, module) = (Made::event(), Made::stream(), Made::block(), Made::module(gemm8_cuda::PTX));
     let idle = Made::stream();

@@ -17,8 +17,8 @@ use std::{
 };
 
 const NAME: &str = "a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it";
-/// What does not wait for the kernel takes microseconds, or a tenth of a second where an end is
-/// looked for.
+/// A call that does not wait for the kernel takes microseconds, or a tenth of a second where it
+/// looks for an end.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// The kernel is ended by then: a call that waits for it comes back, and is found by its time.
 /// Twice what the test itself takes.
@@ -113,7 +113,7 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
     timed("drop: another block of pinned memory", || drop(free));
     timed("drop: another module", || drop(unused));
     timed("drop: the engine of the kernel", || drop(dropped));
-    assert!(gpu.is_in_use(), "what was leaked keeps the context");
+    assert!(gpu.is_in_use(), "leaked objects keep the context");
     // For the table: a card runs it beside the other; nobody says that every GPU does.
     let since = Instant::now();
     let done = if gemm(&mut other, &beside) { "done" } else { "not done" };

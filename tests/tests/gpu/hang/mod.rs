@@ -1,5 +1,5 @@
 //! A kernel that does not end until the CPU says so, or it gives up after a minute or so
-//! (`spin.rs`); and what can be done beside it.
+//! (`spin.rs`), and the work that is possible beside it.
 //!
 //! The runtime gives up on such a kernel: it leaks what the kernel may use, and calls nothing any
 //! more that might wait for the whole context. `engine.rs` tests that on the runtime, by the time

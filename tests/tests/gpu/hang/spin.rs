@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 /// `spin(out, flag)`: writes 1 to `out`, reads the word at `flag` until it is not 0, writes 2 to
-/// `out`. After 200,000,000 looks it gives up, and writes 3: a look at pinned memory takes 0.1 us
+/// `out`. After 200,000,000 looks it gives up, and writes 3. A look at pinned memory takes 0.1 us
 /// to 2 us, so that is longer than the tests need, and some minutes at most. For compute capability
 /// 5.3 and newer, in an ISA that every driver knows.
 pub(crate) const PTX: &CStr = c"
