@@ -1,6 +1,6 @@
 // error: E0603
-// Who asks the kernel's module makes it write registers and give up memory: the runtime alone does. A test's seam takes a
-// kernel of the test's, and shows nobody this one.
+// A call of the kernel's module writes registers and gives up memory. So only the runtime calls it.
+// A test's seam takes a kernel of the test's, and shows nobody this one.
 use contigo::linux::guard::kernel::RealGuard;
 
 fn main() {

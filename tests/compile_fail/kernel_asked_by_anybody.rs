@@ -1,6 +1,6 @@
 // error: E0603
-// Who asks the kernel says how much memory an answer may fill, and which memory a device gets: the runtime alone does. A test's
-// seam takes a kernel of the test's, and shows nobody this one.
+// An answer of the kernel fills memory, and gives memory to a device. So only the runtime asks it.
+// A test's seam takes a kernel of the test's, and shows nobody this one.
 use contigo::linux::vfio::kernel::RealVfio;
 
 fn main() {

@@ -1,5 +1,5 @@
 // error: E0133
-// Another importer reads and writes the whole block: what it must not meet there only the caller can know.
+// Another importer accesses the whole block: only the caller can know what it must not meet there.
 use contigo::{DmaHeap, Region};
 
 fn export(region: Region<DmaHeap>) {

@@ -1,5 +1,5 @@
 // error: E0133
-// What was running in a device before it was opened is for the program to know, where the kernel cannot reset it.
+// Where the kernel cannot reset a device, only the program knows what ran in it before its opening.
 use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
 
 fn open(vfio: &Vfio) {

@@ -1,4 +1,4 @@
-//! What a test sets: the devices, how hostile they are, and what fails when.
+//! A test's settings: the devices, how hostile they are, and the calls that fail.
 
 use crate::{Function, codes::code};
 
@@ -16,13 +16,13 @@ pub struct Config {
     pub device_count: u32,
     /// The devices.
     pub devices: [Device; DEVICES_MAX],
-    /// What `cuDriverGetVersion` answers: 1000 · major + 10 · minor.
+    /// The answer of `cuDriverGetVersion`: 1000 · major + 10 · minor.
     pub driver_version: i32,
     /// From a host pointer to its device pointer; 0 makes them equal.
     pub device_pointer_offset: u64,
     /// `cuMemHostAlloc` answers odd multiples of it; a power of two.
     pub host_alignment: usize,
-    /// What `cuMemHostAlloc` and `cuMemHostRegister` can pin together.
+    /// The bytes that `cuMemHostAlloc` and `cuMemHostRegister` can pin together.
     pub pinned_limit_bytes: u64,
     /// How many queries of its stream or event answer NOT_READY before a kernel or a copy is done.
     /// Nothing but a query or a synchronise lets a stream go on.
@@ -70,7 +70,7 @@ pub struct Device {
 pub struct LateError {
     /// The launch that fails, counted from 1; 0 for none.
     pub launch: u32,
-    /// What it fails with.
+    /// The error that it fails with.
     pub code: i32,
     /// Which later call in the context reports the error at the latest, counted from 1, also that
     /// of a kernel that reached for memory that is not its own. With 0 only what lets the stream go
@@ -86,7 +86,7 @@ pub struct Failure {
     pub function: Function,
     /// Which of them, counted from 1 since the configuration was set; 0 for all.
     pub nth: u32,
-    /// What it answers; SUCCESS for an entry that is not used.
+    /// Its answer; SUCCESS for an entry that is not used.
     pub code: i32,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Context {
     pub(crate) retained: u64,
     /// Its NULL stream.
     pub(crate) null: Handle,
-    /// What every call in it answers, since a kernel failed.
+    /// The answer of every call in it, since a kernel failed.
     pub(crate) error: Option<Code>,
     /// An error that nobody was told of yet, and the calls until one reports it; 0 for never.
     pub(crate) late: Option<(Code, u32)>,

@@ -38,9 +38,9 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 #[allow(clippy::expect_used, clippy::panic, reason = "without its library a test has failed")]
 impl Controls {
-    /// Waits for other tests of this program, loads [`library`], and sets it to `config`. Whatever
-    /// somebody still held of it is forgotten: it counts for nothing, its handles are no handles,
-    /// and its pinned memory stays mapped.
+    /// Waits for other tests of this program, loads [`library`], and sets it to `config`. Objects
+    /// that somebody still held of it are forgotten: they count for nothing, their handles are no
+    /// handles, and pinned memory stays mapped.
     ///
     /// # Panics
     ///
@@ -79,7 +79,7 @@ impl Controls {
         assert_eq!(answer, 0, "refused: {config:?}");
     }
 
-    /// What lives and what happened.
+    /// The live objects and the counted calls.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! What the fake counts.
+//! The fake's counters.
 
 macro_rules! functions {
     ($($name:ident)*) => {
@@ -36,7 +36,7 @@ functions! {
 
 const FUNCTIONS: usize = Function::ALL.len();
 
-/// What lives, and what happened since the configuration was set.
+/// The live objects, and the calls since the configuration was set.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Counters {
@@ -133,8 +133,8 @@ impl Counters {
         self.refused.get(function as usize).copied().unwrap_or(0)
     }
 
-    /// What is still held: allocations, registrations, streams, events, modules, contexts. 0 when
-    /// nothing leaked.
+    /// The objects that are still held: allocations, registrations, streams, events, modules,
+    /// contexts. 0 when nothing leaked.
     #[must_use]
     pub const fn held(&self) -> u64 {
         self.host_allocs

@@ -1,5 +1,5 @@
 //! Launches: the memory that a kernel may use, which the fake knows exactly of `gemm8`,
-//! `copy_bytes` and `fill_bytes`; what it does with that is what its PTX says.
+//! `copy_bytes` and `fill_bytes`. Its PTX says how it uses that memory.
 
 use crate::{
     Launch,
@@ -91,7 +91,7 @@ impl Kernel {
         let known = known(&entry, &params);
         let progress = entry.start(Grid { blocks: launch.grid, threads: launch.block });
         let operands = known.clone().unwrap_or_else(|| {
-            // Whatever a parameter points into, all of it.
+            // Every block that a parameter points into, all of it.
             let blocks: BTreeSet<_> = params.iter().filter_map(|addr| state.block(context, *addr)).collect();
             blocks.into_iter().map(|(addr, len)| Operand { addr, len, align: 1, written: true }).collect()
         });
@@ -107,7 +107,7 @@ impl Kernel {
         &self.operands
     }
 
-    /// What it would fail with, now.
+    /// The error that it would fail with, now.
     pub(crate) fn check(&self, state: &State, context: Handle) -> Answer {
         for operand in &self.operands {
             if !state.check_range(context, operand.addr, operand.len) {
@@ -120,7 +120,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// What it does to memory: to its operands and no other, of which it writes its output only.
+    /// Its effect on memory: on its operands and no other, of which it writes its output only.
     /// Whether it has ended: one that is not known, which may wait for the CPU, goes on from there
     /// when it is looked at again.
     pub(crate) fn run(&mut self, state: &mut State, context: Handle) -> Answer<bool> {

@@ -1,12 +1,12 @@
 //! A CUDA driver for machines that have none: `libfake_cuda.so` exports the functions of `cuda.h`
 //! (CUDA 12) under their C names, and tests load it in the place of NVIDIA's `libcuda.so.1`.
 //!
-//! It checks every call, and is as hostile as a driver may be: device pointers differ from host
-//! pointers, pinned memory is aligned to 16 bytes and filled with garbage, freed memory is
-//! unmapped, an error comes later than its cause and stays, and nothing that a stream does is seen
-//! in memory before a query or a synchronise lets it happen. A kernel is executed from its PTX, and
-//! may touch its operands and nothing else; one that this project does not have goes on a little
-//! whenever it is looked at, so that it can wait for the CPU.
+//! It checks every call, and is as hostile as a driver may be. Device pointers differ from host
+//! pointers, pinned memory is aligned to 16 bytes and filled with garbage, and freed memory is
+//! unmapped. An error comes later than its cause and stays. The effects of a stream are seen in
+//! memory only after a query or a synchronise lets them happen. A kernel is executed from its PTX,
+//! and may touch its operands and nothing else. A kernel that this project does not have goes on a
+//! little whenever it is looked at, so that it can wait for the CPU.
 //!
 //! The library that a test loads and the one that it links are two copies, each with statics of its
 //! own. [`Controls`] reaches the loaded one: [`Controls::take`] sets it to a [`Config`],

@@ -17,14 +17,13 @@ pub(crate) const DEVICEMAP: u32 = 2;
 
 /// Above what a 48-bit processor maps: a CPU that uses such an address gets a SIGSEGV.
 const DEVICE_BASE: u64 = 0x0002_0000_0000_0000;
-/// What device memory is aligned to, in odd multiples; `cuMemAlloc` promises "any kind of
-/// variable".
+/// The alignment of device memory, in odd multiples; `cuMemAlloc` promises "any kind of variable".
 const DEVICE_ALIGN: u64 = 256;
 /// Device memory that nobody wrote.
 const DEVICE_GARBAGE: u8 = 0xA5;
 /// Pinned memory that nobody wrote.
 const HOST_GARBAGE: u8 = 0xB6;
-/// What lies around pinned memory.
+/// The bytes around pinned memory.
 const FENCE: u8 = 0xC7;
 /// So many freed blocks keep their addresses, which nothing can use; then the kernel may give these
 /// to others.
@@ -129,7 +128,7 @@ impl Memory {
         self.device_next = device_next;
     }
 
-    /// Whoever still has pinned memory keeps it, mapped and unknown.
+    /// An owner of pinned memory keeps it, mapped and unknown.
     pub(crate) fn forget(self) {
         self.freed.into_iter().for_each(Mapping::unmap);
     }
@@ -161,7 +160,7 @@ impl Memory {
         let whole = len.checked_add(4 * align).and_then(|bytes| bytes.checked_next_multiple_of(page)).ok_or(code::OUT_OF_MEMORY)?;
         let mapping = Mapping::new(whole, page)?;
         let base = (mapping.base + 1).next_multiple_of(2 * align) + align;
-        // SAFETY: the mapping is new and writable up to its last page; the block lies within it,
+        // SAFETY: the mapping is new and writable up to its last page. The block lies within it,
         // because `whole` has four times `align` more and at most three are before it.
         unsafe {
             ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(mapping.base), FENCE, whole);
@@ -304,7 +303,7 @@ impl Memory {
 pub(crate) fn read_host(addr: usize, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     // SAFETY: the caller found them in a live block: pages of `Mapping`, or memory whose owner
-    // registered it and promised to keep it; or they are the source of a copy, which its caller
+    // registered it and promised to keep it. Or they are the source of a copy, which its caller
     // promised. A program that writes them meanwhile races as it would with a GPU.
     unsafe { ptr::copy(ptr::with_exposed_provenance::<u8>(addr), bytes.as_mut_ptr(), len) };
     bytes
@@ -341,7 +340,7 @@ impl Mapping {
         before.iter().chain(&behind).all(|byte| *byte == FENCE)
     }
 
-    /// Whoever uses it from now on gets a SIGSEGV; the pages are free.
+    /// The next access to it is a SIGSEGV; the pages are free.
     fn protect(self) {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: the mapping's own range, whose block was freed.

@@ -14,14 +14,14 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// What a call answers: nothing, or the code of an error.
+/// The answer of a call: nothing, or the code of an error.
 pub(crate) type Answer<T = ()> = Result<T, Code>;
 
 /// A context, stream, event, module or function as the caller has it: a number that was never
 /// another's, and that is no pointer.
 pub(crate) type Handle = usize;
 
-/// What a call needs before it does anything.
+/// The needs of a call before it does anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     Nothing,
@@ -104,7 +104,7 @@ impl State {
         let old = std::mem::replace(self, Self::new(self.epoch + 1));
         old.memory.forget();
         self.config = *config;
-        // What somebody still has of the last configuration stays a number that nothing has.
+        // A handle of the last configuration stays a number that nothing has.
         self.next_handle = next_handle;
         self.memory.continue_at(device_next);
     }

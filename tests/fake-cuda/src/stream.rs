@@ -17,7 +17,7 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) context: Handle,
-    /// Its handle is none any more; what was queued still happens.
+    /// Its handle is none any more; its queue still happens.
     pub(crate) destroyed: bool,
     pub(crate) queue: VecDeque<Op>,
 }
@@ -89,7 +89,8 @@ impl State {
             if launch == u64::from(late.launch) {
                 fails = Some(late.code);
             }
-            // What it is going to fail with, without the rest: another call may report it first.
+            // The error that it is going to fail with, without the rest: another call may report it
+            // first.
             let doomed = fails.or_else(|| kernel.check(self, context).err());
             if let Some(code) = doomed
                 && let Ok(context) = self.contexts.alive(context)
@@ -218,7 +219,7 @@ impl State {
 const BY_ITSELF_MAX: Duration = Duration::from_secs(60);
 
 /// A kernel that may wait for the CPU goes on although nobody asks for it, because the CPU may wait
-/// for what it writes: operation `seq` of the stream, once it is the first there.
+/// for its writes. It is operation `seq` of the stream, once it is the first there.
 fn by_itself(epoch: u64, stream: Handle, seq: u64) {
     let since = Instant::now();
     while since.elapsed() < BY_ITSELF_MAX {

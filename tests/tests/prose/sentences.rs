@@ -27,8 +27,10 @@ pub(crate) fn paragraphs(lines: &[(usize, String)]) -> Vec<Vec<(usize, &str)>> {
         } else {
             let (mark, rest) = text.split_once(' ').unwrap_or((text, ""));
             let number = mark.trim_start_matches(|letter: char| letter.is_ascii_digit());
-            let is_item =
-                ["-", "*", "+"].contains(&mark) || (number.len() < mark.len() && [".", ")"].contains(&number)) || mark.starts_with('@');
+            let is_item = ["*", "+"].contains(&mark)
+                || mark.starts_with('-')
+                || (number.len() < mark.len() && [".", ")"].contains(&number))
+                || mark.starts_with('@');
             let is_first = |last: &Vec<(usize, &str)>| last.last().is_some_and(|(_, text)| text.starts_with('#'));
             if is_item || text.is_empty() || text.starts_with('#') || found.last().is_some_and(is_first) {
                 found.push(Vec::new());

@@ -94,7 +94,7 @@ extern "C" fn cuMemHostGetFlags(flags: Out<'_, u32>, p: *mut c_void) -> Code {
     })
 }
 
-/// What `cuPointerGetAttribute` answers, in the width that is written.
+/// The answer of `cuPointerGetAttribute`, in the width that is written.
 enum Attribute {
     Pointer(usize),
     Address(u64),

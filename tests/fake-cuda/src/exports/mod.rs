@@ -1,6 +1,6 @@
 //! The exported functions, with the C signatures of `cuda.h`. A pointer that the function writes
-//! through, or reads one value from, is an `Option` of a reference: the same to C, with NULL as
-//! `None`, and the caller's promise that it is valid is that of every C call.
+//! through, or reads one value from, is an `Option` of a reference. To C it is the same, with NULL
+//! as `None`. The caller promises that it is valid, as in every C call.
 
 mod context;
 mod device;

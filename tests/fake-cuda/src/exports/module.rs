@@ -27,7 +27,7 @@ const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: u32 = 6;
 /// The first number that is no option.
 const JIT_OPTIONS: u32 = 34;
 
-/// What the caller asked the JIT compiler for: where its logs go.
+/// The caller's wish for the JIT compiler: where its logs go.
 #[derive(Clone, Copy, Debug)]
 struct Log {
     buffer: *mut c_char,

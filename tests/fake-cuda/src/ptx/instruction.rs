@@ -51,7 +51,7 @@ impl<'t> Text<'t> {
     fn compute(&mut self, name: &str, modifiers: &[&str], ty: Type, names: &Names<'t>, unknown: &dyn Fn(&Self) -> Refused) -> Parsed<Op> {
         use Compute as C;
         let wide = Type { bits: 2 * ty.bits, ..ty };
-        // What it does, the type of its result, and those of its operands.
+        // The operation, the type of its result, and those of its operands.
         let (what, result, operands): (C, Type, &[Type]) = match (name, modifiers) {
             ("mov", []) => (C::Move, ty, &[ty]),
             ("cvta", ["to", "global"]) => (C::Move, ty, &[ty]),

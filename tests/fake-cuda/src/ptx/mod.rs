@@ -1,12 +1,12 @@
 //! PTX, as far as `examples/gemm8/kernels/gemm8.ptx` and kernels like it use it: integers, global
-//! memory, branches. What a kernel does is what its text says, thread by thread, one after the
-//! other; an instruction that is not here is refused when the module is loaded. Whether a GPU takes
-//! the text is another question, which `examples/gemm8/kernels/ptx --assemble` asks ptxas.
+//! memory, branches. A kernel does as its text says, thread by thread, one after the other. An
+//! instruction that is not here is refused when the module is loaded. Whether a GPU takes the text
+//! is another question, which `examples/gemm8/kernels/ptx --assemble` asks ptxas.
 //!
 //! A launch can be run in slices, and goes on where the last one ended. A slice works on copies of
-//! the memory: it sees what was there when it began, and what it wrote is put back at its end, from
-//! the first written byte to the last. What somebody else writes between those two meanwhile is
-//! lost. A thread that waits for one behind it waits for ever.
+//! the memory, which are made when it begins. Its writes are put back at its end, from the first
+//! written byte to the last. Another writer's bytes between those two are lost meanwhile. A thread
+//! that waits for one behind it waits for ever.
 //!
 //! Source: NVIDIA's "Parallel Thread Execution ISA", 9.7.1 (integer arithmetic) to 9.7.9 (data
 //! movement); messages as ptxas 12.9 words them.
@@ -62,7 +62,7 @@ enum Op {
     Compute {
         what: Compute,
         to: Register,
-        /// What the result is cut to.
+        /// The type to which the result is cut.
         ty: Type,
         operands: Vec<(Operand, Type)>,
     },
@@ -115,7 +115,7 @@ enum Operand {
     Special(Special, usize),
 }
 
-/// What a thread knows of itself, in three dimensions.
+/// A thread's knowledge of itself, in three dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Special {
     Thread,
@@ -132,7 +132,7 @@ struct Address {
 }
 
 impl Entry {
-    /// What it is found by.
+    /// The name by which it is found.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -4,7 +4,7 @@ use super::{Entry, Op, Step, types::ty};
 use crate::codes::code;
 use std::collections::BTreeMap;
 
-/// What the compiler says, and the code that the driver answers.
+/// The compiler's message, and the code that the driver answers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused {
     /// For whoever wrote the text.
@@ -21,10 +21,10 @@ pub(super) struct Text<'t> {
     pub(super) at: usize,
 }
 
-/// Of one kernel; what compilers make has hundreds.
+/// Of one kernel; kernels that compilers make have hundreds.
 const REGISTERS_MAX: usize = 1 << 16;
 
-/// What a kernel's statements can name.
+/// The names that a kernel's statements can use.
 #[derive(Default)]
 pub(super) struct Names<'t> {
     /// Their names and bytes.
@@ -42,8 +42,8 @@ pub(super) struct Names<'t> {
 /// 12.4.
 ///
 /// # Errors
-/// What ptxas says, of a text that is no PTX, that is too new, or that has what this module has
-/// not.
+/// The message of ptxas for a text that is no PTX, or that is too new. A text with an instruction
+/// that this module does not have is an error too.
 pub fn parse(text: &str, compute_capability: u32, driver_version: i32) -> Parsed<Vec<Entry>> {
     let mut text = Text { tokens: tokens(text), at: 0 };
     text.header(compute_capability, driver_version)?;

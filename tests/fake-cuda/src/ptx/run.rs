@@ -7,7 +7,7 @@ use super::{
 use crate::{codes::code, state::Answer};
 use std::ops::Range;
 
-/// What a register has that nobody has written: nothing that anybody expects.
+/// The value of a register that nobody has written: nothing that anybody expects.
 const UNSET: u64 = 0xA5A5_A5A5_A5A5_A5A5;
 
 /// So many registers are filled in the time of a statement.
@@ -80,7 +80,8 @@ impl Window {
         &self.bytes
     }
 
-    /// What was written, with its address; bytes between that were not are what they had been.
+    /// The written bytes, with their address; bytes between them that were not written keep their
+    /// values.
     #[must_use]
     pub fn written(&self) -> (u64, &[u8]) {
         (self.addr + self.written.start as u64, self.bytes.get(self.written.clone()).unwrap_or_default())
@@ -233,7 +234,7 @@ impl Compute {
             // The low bits are right, whatever is lost above.
             Self::Mul => a.wrapping_mul(b),
             Self::Mad => a.wrapping_mul(b).wrapping_add(c),
-            // What a GPU answers here is not specified, so that nothing may rely on it.
+            // A GPU's answer here is not specified, so that nothing may rely on it.
             Self::Div | Self::Rem if b == 0 => return Err(code::LAUNCH_FAILED),
             Self::Div => a / b,
             Self::Rem => a % b,

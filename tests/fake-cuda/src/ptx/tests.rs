@@ -1,4 +1,4 @@
-//! What the ISA's manual says of each instruction, at its borders.
+//! The ISA manual's words about each instruction, at its borders.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

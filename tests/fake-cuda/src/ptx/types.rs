@@ -44,7 +44,7 @@ impl Type {
         self.cut(bits as i128)
     }
 
-    /// What is left of a number in so many bits.
+    /// The rest of a number in so many bits.
     pub(super) const fn cut(self, number: i128) -> i128 {
         let unused = 128 - self.bits;
         if matches!(self.kind, Signed) {

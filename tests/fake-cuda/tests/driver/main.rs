@@ -24,7 +24,8 @@ use std::{
 macro_rules! cu {
     ($name:ident($($arg:expr => $kind:ty),* $(,)?)) => {{
         let function = crate::symbol(stringify!($name));
-        // SAFETY: the type is that of `cuda.h`, and the arguments are valid for it or what a test of misuse hands in.
+        // SAFETY: the type is that of `cuda.h`. The arguments are valid for it, or they are those
+        // that a test of misuse hands in.
         unsafe { std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($kind),*) -> i32>(function)($($arg),*) }
     }};
 }
@@ -189,7 +190,7 @@ fn signal_of_reading(p: *const u8) -> Option<i32> {
     }
 }
 
-/// What another thread, without contexts, gets.
+/// The answers for another thread, without contexts.
 fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(work).join().unwrap())
 }

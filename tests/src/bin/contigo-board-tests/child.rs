@@ -31,7 +31,7 @@ use std::{
     sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
 };
 
-/// What parent and child both see.
+/// The state that parent and child both see.
 #[derive(Debug, Default)]
 struct Shared {
     /// The parent stops the child at system calls.
@@ -51,7 +51,7 @@ pub(crate) struct Steady {
     shared: &'static Shared,
 }
 
-/// What some work cost.
+/// The cost of some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) allocations: u64,
@@ -67,7 +67,7 @@ impl Cost {
 }
 
 impl Steady {
-    /// What `work` returns, and what it cost.
+    /// The result of `work`, and its cost.
     pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> (R, Cost) {
         let traced = self.shared.traced.load(Ordering::SeqCst);
         let stop_at_calls = |wanted: bool| {
@@ -89,7 +89,7 @@ impl Steady {
 }
 
 impl Steady {
-    /// What `work` returns, and how often it asked the heap; its system calls are not counted.
+    /// The result of `work`, and how often it asked the heap; its system calls are not counted.
     pub(crate) fn run_unwatched<R>(self, work: impl FnOnce() -> R) -> (R, u64) {
         let before = on_this_thread();
         let result = work();
@@ -105,7 +105,7 @@ fn has_clock() -> bool {
 }
 
 /// Runs one row in a child, as `user` where that is given, for `limit_s` seconds at most. `work`
-/// returns the row; what it leaves open, mapped or running ends with the process.
+/// returns the row. Files, mappings and jobs that it leaves end with the process.
 pub(crate) fn row(name: &Name, user: Option<u32>, limit_s: u32, work: impl FnOnce(Steady) -> Row) -> Row {
     let failed = |reason: String| Row { user: user.unwrap_or(0), ..Row::new(name, Status::Failed, reason) };
     let Some(shared) = share() else { return failed(format!("mmap: {}", Errno::last())) };

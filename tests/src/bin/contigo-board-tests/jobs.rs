@@ -18,14 +18,14 @@ pub(crate) const JOB_TIMEOUT: Timeout = Timeout::ms(5_000);
 const WARM_UP: u64 = 100;
 /// The same for an engine that takes 200 ms for each.
 const SLOW_WARM_UP: u64 = 2;
-/// What such an engine copies: 12 copies are 2.4 s, and there are several rows of them.
+/// The copies of such an engine: 12 copies are 2.4 s, and there are several rows of them.
 pub(crate) const SLOW_JOBS: u64 = 12;
 
 /// Of jobs that wait for an interrupt, or whose caches the kernel maintains, so many have their
 /// system calls counted.
 const COUNTED_JOBS: u64 = 200;
 
-/// What one row does.
+/// The settings of one row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Jobs {
     pub(crate) seed: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Jobs {
     pub(crate) steady: Steady,
 }
 
-/// What came of it.
+/// The outcome of one row.
 pub(crate) struct Outcome {
     /// In so many jobs system calls were counted.
     counted: u64,
@@ -67,7 +67,8 @@ pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, seed: u64, jobs: 
     }
 }
 
-/// A row that did not begin. What this user may not open is skipped; everything else is a failure.
+/// A row that did not begin. A file that this user may not open is skipped; everything else is a
+/// failure.
 pub(crate) fn refused(name: &Name, error: Error) -> Row {
     let not_ours = !nix::unistd::geteuid().is_root()
         && matches!(

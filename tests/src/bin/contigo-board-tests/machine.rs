@@ -1,4 +1,4 @@
-//! What this machine has: memory, engines, and what keeps some of it from being used. Files are
+//! This machine's memory and engines, and the reasons why some of it cannot be used. Files are
 //! read; nothing is opened.
 
 use crate::setup::VIRT_PCIE;
@@ -39,7 +39,7 @@ pub(crate) enum Engine {
 
 /// edu's vendor and device (QEMU `docs/specs/edu.rst`).
 const EDU: [&str; 2] = ["0x1234", "0x11e8"];
-/// What an engine without an IOMMU can be given, and nobody else's.
+/// The kinds of memory that an engine without an IOMMU can be given, and that no device owns.
 const KINDS: [&str; 3] = ["hugetlb", "dma-heap", "u-dma-buf"];
 
 impl Memory {
@@ -59,7 +59,7 @@ impl Memory {
         kinds
     }
 
-    /// What the module contigo imports for the device `guard`.
+    /// The memory that the module contigo imports for the device `guard`.
     fn imported(guard: &str) -> impl Iterator<Item = Self> {
         heaps().into_iter().filter_map(move |heap| Self::named(&format!("dma-heap:{heap}@guard:{guard}")))
     }
@@ -133,8 +133,8 @@ impl Engine {
                     if let Self::EduPci(device) = self
                         && is_behind_iommu(device.argument())
                     {
-                        // Physical addresses are none of this device's; and what is scattered is in
-                        // one run for it.
+                        // This device cannot use physical addresses; and scattered memory is in one
+                        // run for it.
                         let heaps = names("/dev/dma_heap").into_iter();
                         return heaps.filter_map(|heap| Memory::named(&format!("dma-heap:{heap}@guard:{guard}"))).collect();
                     }
@@ -156,8 +156,8 @@ impl Engine {
         }
     }
 
-    /// What the module contigo calls this engine's guard, where it is bound: after its registers'
-    /// address, or its PCI function.
+    /// The module's name of this engine's guard, where it is bound: after its registers' address,
+    /// or its PCI function.
     pub(crate) fn guard(&self) -> Option<String> {
         let begins = match self {
             Self::Uio { found, .. } => format!("{:x}.", found.engine.registers),
@@ -180,7 +180,7 @@ impl Engine {
     pub(crate) fn port(&self) -> Port {
         match self {
             Self::Uio { port, .. } => *port,
-            // What simulated boards and VFIO say takes its place.
+            // The port of a simulated board or of VFIO takes its place.
             Self::EduPci(_) | Self::EduVfio(_) | Self::Sim(_) => VIRT_PCIE,
         }
     }
@@ -236,7 +236,7 @@ fn text(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
 }
 
-/// What is in a folder, in order; nothing where there is no folder.
+/// The names in a folder, in order; nothing where there is no folder.
 fn names(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let mut names: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();

@@ -12,7 +12,7 @@ pub(crate) struct Map {
     len_bytes: NonZeroUsize,
 }
 
-/// What is left unmapped behind memory that must not be overrun: no page is larger here.
+/// The unmapped bytes behind memory that must not be overrun: no page is larger here.
 const GUARD_BYTES: usize = 4096;
 
 impl Map {

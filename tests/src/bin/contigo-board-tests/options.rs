@@ -2,20 +2,23 @@
 
 use std::env;
 
-/// What to write on the command line.
+/// The text of `--help`.
 pub(crate) const USAGE: &str = "\
-Usage: contigo-board-tests [--json] [--list] [--jobs N] [--seed S] [--filter TEXT] [--user UID] [--lab] [--sim]
+Usage: contigo-board-tests [--json] [--list] [--jobs N] [--seed S] [--filter TEXT] [--user UID]
+                           [--lab] [--sim]
 
-Tests Contigo on this machine: every memory with every DMA engine that it has, polled and by interrupt, and what must be refused,
-stopped, decoded or given back. Run it as root.
+Tests Contigo on this machine: every memory with every DMA engine that it has, polled and by
+interrupt, and the jobs that must be refused, stopped, decoded or given back. Run it as root.
 
   --json         one line a row: @row and a JSON object
   --list         names the rows and runs none
   --jobs N       copies in each row of a fast engine (10000)
   --seed S       decides every copy (1)
   --filter TEXT  only rows whose name contains TEXT
-  --user UID     once more as this user, whose group has the same number, what makes sense for one
-  --lab          this is an emulator, which has no caches: a port may be called coherent where nobody can maintain them
+  --user UID     once more as this user, whose group has the same number, the rows that make sense
+                 for one
+  --lab          this is an emulator, which has no caches: a port may be called coherent where
+                 nobody can maintain them
   --sim          the simulated board too; without any engine it is tested in any case
 
 Exit status: 0 nothing failed, 1 a row failed, 2 wrong usage.";
@@ -39,7 +42,7 @@ impl Default for Options {
     }
 }
 
-/// What this program was started with; `Err` is what to print, and whether it was asked for.
+/// The options of this run; `Err` is the text to print, and whether it was asked for.
 pub(crate) fn given() -> Result<Options, (String, bool)> {
     parse(env::args().skip(1))
 }

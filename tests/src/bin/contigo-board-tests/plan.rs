@@ -109,8 +109,8 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
 }
 
 impl Planned {
-    /// What a 32-bit program on a 64-bit kernel runs: the module's calls, which have one layout for
-    /// both.
+    /// A row that a 32-bit program on a 64-bit kernel runs: the module's calls, which have one
+    /// layout for both.
     fn is_of_the_module(&self) -> bool {
         match &self.what {
             What::Jobs { place, .. } => place.memory.is_imported(),
@@ -146,7 +146,7 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
     [("polled", false), ("interrupt", true)].map(row).into()
 }
 
-/// What must hold of an engine, in the first memory that it can be given here.
+/// The checks of an engine, in the first memory that it can be given here.
 fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let label = engine.label();
     if let Engine::EduVfio(device) = engine {
@@ -202,7 +202,7 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     rows
 }
 
-/// What must hold of a guard of the module contigo.
+/// The checks of a guard of the module contigo.
 fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned> {
     let label = engine.label();
     let mut rows = Vec::new();

@@ -11,7 +11,7 @@ pub(crate) enum Status {
     Skipped,
 }
 
-/// What was run: the first half of a row, known before it begins.
+/// The name of a run: the first half of a row, known before it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     /// `jobs`, or `check`.

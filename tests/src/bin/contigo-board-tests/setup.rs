@@ -23,7 +23,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// What a driver may carve beside the slots: a PL330's program, ZDMA's descriptors.
+/// The bytes that a driver may carve beside the slots: a PL330's program, ZDMA's descriptors.
 const DRIVER_BYTES: usize = 16 * 1024;
 /// All that is asked of memory.
 pub(crate) const REGION_BYTES: usize = Ground::WHOLE_BYTES + DRIVER_BYTES + 4096;
@@ -46,7 +46,7 @@ pub(crate) struct Place {
     /// The engine's way to memory; the simulated board and VFIO know it themselves.
     pub(crate) port: Port,
     pub(crate) reach: Reach,
-    /// What stops the engine after a crash is left with the kernel, where the module is there.
+    /// The kernel has the program that stops the engine after a crash, where the module is there.
     pub(crate) armed: bool,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Reach {
     /// Its first [`DRIVER_REACH_BYTES`], where a driver's own memory is; not what is carved after
     /// them.
     DriverOnly,
-    /// What edu reaches where QEMU is told nothing: 28 address bits.
+    /// The reach of edu where QEMU is told nothing: 28 address bits.
     Narrow,
 }
 
@@ -73,7 +73,7 @@ impl Reach {
     }
 }
 
-/// What is known of an engine's interrupt.
+/// The facts about an engine's interrupt.
 #[derive(Debug)]
 pub(crate) enum Line<'l> {
     /// It is not asked for.
@@ -95,9 +95,9 @@ impl Line<'_> {
     }
 }
 
-/// What is done with them.
+/// The work on both.
 pub(crate) trait Bench {
-    /// What comes of it.
+    /// Its result.
     type Out;
 
     /// Does it.
@@ -106,7 +106,7 @@ pub(crate) trait Bench {
     /// The same, for what needs to know that the engine is a PL330.
     ///
     /// # Errors
-    /// What keeps the engine from being stopped at first.
+    /// The error of stopping the engine at first.
     fn on_pl330<'r, B: Backend, D: Device>(self, region: &'r Region<B>, driver: Pl330<'r, D>, line: &Line<'_>) -> Result<Self::Out>
     where
         Self: Sized,
@@ -121,7 +121,7 @@ impl Place {
     /// device.
     ///
     /// # Errors
-    /// What keeps either from being opened.
+    /// The error of opening either.
     pub(crate) fn run<H: Bench>(&self, interrupt: bool, bench: H) -> Result<H::Out> {
         const NOWHERE: Error = Error::NotFound { what: "memory for this engine", among: 0 };
         let (memory, engine) = (self.memory.name().ok_or(NOWHERE)?, self.engine.device().ok_or(NOWHERE)?);
@@ -144,8 +144,8 @@ impl Place {
         let port = device.port().unwrap_or(self.port);
         let port = self.reach.limit(device.seen_through(port), &region)?;
         // SAFETY: the board's constant says how the engine at these registers reaches memory, and
-        // no IOMMU is before it on these boards; `machine.rs` found no IOMMU group before edu, or
-        // the module's word is taken; or `--lab` says that nothing here has caches.
+        // no IOMMU is before it on these boards. Or `machine.rs` found no IOMMU group before edu,
+        // or the module's word is taken; or `--lab` says that nothing here has caches.
         let attached = unsafe { device.attach_wired(port, Attach { window: 0, interrupt })? };
         match (self.engine, attached.uio_irq()?) {
             // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.

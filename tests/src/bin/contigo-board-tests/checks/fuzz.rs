@@ -24,8 +24,8 @@ const CALLS: u64 = 1_000_000;
 const CALLS_PER_FILE: u64 = 20_000;
 /// Bytes of the largest argument, an array of ranges or steps, and room behind it.
 const ARENA_BYTES: usize = 64 << 10;
-/// What the kernel's own memory (`SUnreclaim`) may have grown by in the second half: slabs are
-/// filled and given back in pages.
+/// The growth of the kernel's own memory (`SUnreclaim`) in the second half that is no error: slabs
+/// are filled and given back in pages.
 const SLAB_KB: u64 = 2_048;
 /// For a row of this kind on a kernel that checks every access, in an emulator.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -40,7 +40,7 @@ const EDGES: [u64; 16] = [0, 1, 2, 3, 4, 11, 12, 32, 64, 255, 256, 257, 1024, 10
 /// Threads that call at once, on one file: as many as the lab's machine has processors.
 const THREADS: usize = 2;
 
-/// What one thread has in hand.
+/// The things of one thread.
 struct Hands {
     rng: Rng,
     /// dma-bufs, and what is none.
@@ -126,9 +126,9 @@ impl Hands {
             4 => self.start() + at + self.rng.usize(..8),
             _ => self.start(),
         };
-        // SAFETY: what the kernel may write into is the arena, of which no reference is alive; a
-        // page that nobody can touch lies behind it, and it refuses every other address that is
-        // given here.
+        // SAFETY: the kernel may write into the arena, of which no reference is alive. A page that
+        // nobody can touch lies behind it, and the kernel refuses every other address that is given
+        // here.
         let result = unsafe { libc::ioctl(fd, request as _, argument) };
         if result == 0 {
             self.accepted += 1;
@@ -205,8 +205,8 @@ impl Hands {
     }
 }
 
-/// Takes back what stops the device, before the file is closed: that is none of a fuzzer's
-/// business, because what it says of a device that does not stop keeps the buffers for ever, as it
+/// Takes back the program that stops the device, before the file is closed. The fuzzer does not
+/// test that program: one that finds the device still at work keeps the buffers for ever, as it
 /// should.
 fn disarm(guard: &OwnedFd) {
     let mut none = [0_u64; 2];

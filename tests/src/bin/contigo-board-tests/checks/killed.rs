@@ -40,9 +40,9 @@ const OVER: Duration = Duration::from_millis(150);
 /// A kill right after the second transfer began, with a program armed: closing the port takes as
 /// long as the transfer, or a little less.
 const CLOSING: Duration = Duration::from_millis(60);
-/// What the next owner writes.
+/// The byte that the next owner writes.
 const CANARY: u8 = 0xC7;
-/// What the killed process copies.
+/// The byte that the killed process copies.
 const MARK: u8 = 0x5E;
 
 /// In the child: one job, which says by the pipe that its second transfer was begun, and waits to

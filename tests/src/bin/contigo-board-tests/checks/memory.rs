@@ -10,8 +10,7 @@ const BLOCKS_MAX: usize = 4096;
 /// A block: one huge page, and a good part of a CMA pool.
 const BLOCK_BYTES: usize = HugeTlb::PAGE_BYTES;
 /// Rounds of using everything up. In the first ones pages of others move out of a CMA pool, into
-/// which the kernel had lent them, and the counter changes with them; what gets lost is lost in
-/// every round.
+/// which the kernel had lent them, and the counter changes with them. A leak shows in every round.
 const ROUNDS: usize = 4;
 /// How long the kernel may take to add up its counters: each processor adds its own once a second
 /// (`vmstat_interval`).
@@ -87,9 +86,9 @@ fn use_up<B>(blocks: &mut Vec<B>, make: impl Fn() -> Result<B>) -> std::result::
 
 /// A dma-heap whose blocks have no address: refused, every time, and no page is kept.
 ///
-/// What a refusal frees may wait in a processor's list, uncounted, and no block can be held here to
-/// empty the lists. So there are rounds: a page that is kept is missing after each of them, what
-/// waits only after some.
+/// The pages that a refusal frees may wait in a processor's list, uncounted, and no block can be
+/// held here to empty the lists. So there are rounds. A page that is kept is missing after each of
+/// them, a page that waits only after some.
 pub(super) fn heap_refused(name: &str) -> Verdict {
     const TIMES: usize = 16;
     const ROUNDS: usize = 8;
@@ -132,7 +131,7 @@ impl<R: Fn() -> Option<u64>> Counter<R> {
         (self.read)().ok_or_else(|| Wrong::Skipped(format!("/proc/meminfo has no {}", self.name)))
     }
 
-    /// What it comes to, when it may take a moment to be `expected` again.
+    /// The count, when it may take a moment to be `expected` again.
     fn settled(&self, expected: u64) -> std::result::Result<u64, Wrong> {
         let mut found = self.count()?;
         for _ in 0..COUNTERS.as_millis() / LOOK.as_millis() {

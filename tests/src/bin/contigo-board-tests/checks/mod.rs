@@ -25,7 +25,7 @@ use contigo::{
     names::{DeviceName, MemoryName},
 };
 
-/// What a check comes to: `Ok` says what was seen, in words.
+/// The result of a check: `Ok` tells, in words, what it saw.
 pub(crate) type Verdict = std::result::Result<String, Wrong>;
 
 /// Why a check did not pass.

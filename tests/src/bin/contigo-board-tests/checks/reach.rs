@@ -1,4 +1,4 @@
-//! What must be refused before a doorbell rings.
+//! The jobs that must be refused before a doorbell rings.
 
 use super::{
     Verdict, Wrong,

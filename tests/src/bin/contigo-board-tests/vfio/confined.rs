@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a port is claimed that is not the device's, and memory is read through a raw pointer")]
-//! What the device must not reach, and does not.
+//! The memory that the device must not reach, and does not.
 
 use super::{
     LEN, LIMIT, Outcome, VfioEdu, WIDE, fault_log, open_device, open_edu,
@@ -113,7 +113,7 @@ pub(super) fn physical_address_many(address: &str) -> Result<Outcome> {
 fn raw(address: &str) -> Result<Outcome> {
     // Memory of the board `virt`, above everything that is mapped for the device.
     const RAW: u64 = 0x5000_0000;
-    // SAFETY: the port on which this is used is a claim as well; the device is behind the IOMMU,
+    // SAFETY: the port on which this is used is a claim as well. The device is behind the IOMMU,
     // and nothing is mapped at RAW in its address space, which is new and has one block below 16
     // MiB.
     let memory = || unsafe { RawAddress::new(BaseAddr::Dev(DevAddr(RAW)), Bus::Soc) };
@@ -138,7 +138,7 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
     // nothing else uses it by now.
     let alias = Region::new(unsafe { RawAddress::new(own.base(), Bus::Soc) })?;
     let raw = memory()?;
-    // What the device brings lands here.
+    // The bytes of the device land here.
     let brought = own.host_ptr_of(&vfio.port(), DevAddr(own.base().raw()))?;
     let mut good_buf = alias.carve(4096, Align::PAGE)?.into_buf();
     let mut raw_buf = raw.carve(4096, Align::PAGE)?.into_buf();
@@ -252,7 +252,7 @@ pub(super) fn revoked_while_writing_many(address: &str) -> Result<Outcome> {
     revoked(address, Refused::Many, true)
 }
 
-/// What `test` shows the first time that it comes before the end of the transfer.
+/// The result of `test` the first time that it comes before the end of the transfer.
 fn in_time<T>(mut test: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
     for _ in 0..TRIES {
         if let Some(shown) = test()? {

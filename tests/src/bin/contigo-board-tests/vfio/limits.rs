@@ -37,7 +37,8 @@ pub(super) fn opened_again(address: &str) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What the kernel counts as locked and as pinned. (iommufd counts by user, and shows it nowhere.)
+/// The memory that the kernel counts as locked and as pinned. (iommufd counts by user, and shows it
+/// nowhere.)
 fn pinned() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("?").trim().to_owned();

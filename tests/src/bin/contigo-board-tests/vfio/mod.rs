@@ -6,8 +6,8 @@
 //! Board tests of VFIO: `edu` behind an SMMU. They run in a guest, as root or as any user who may
 //! open the device's files; each is a row of the lab's table.
 //!
-//! What needs the kernel's log (`/dev/kmsg`) or physical addresses (`/proc/self/pagemap`) says that
-//! it was skipped where this user has not got it.
+//! A test that needs the kernel's log (`/dev/kmsg`) or physical addresses (`/proc/self/pagemap`)
+//! says that it was skipped where this user may not read them.
 
 mod confined;
 mod copies;

@@ -1,6 +1,6 @@
-//! What came of one board test of VFIO.
+//! The outcome of one board test of VFIO.
 
-/// What came of a test.
+/// The outcome of a test.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     /// Jobs that ended as they should.
@@ -15,12 +15,12 @@ pub(crate) struct Outcome {
     pub(crate) failed: bool,
     /// It was not tried, and why.
     pub(crate) skipped: bool,
-    /// What was seen, in words.
+    /// The result, in words.
     pub(crate) detail: String,
 }
 
 impl Outcome {
-    /// What was to be shown did not show.
+    /// The expected effect did not show.
     pub(crate) fn failed(detail: impl Into<String>) -> Self {
         Self { failed: true, detail: detail.into(), ..Self::default() }
     }
