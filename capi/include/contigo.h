@@ -127,7 +127,7 @@
 /// Bytes of a name, its NUL not counted.
 #define CONTIGO_MAX_NAME_BYTES 127
 
-/// What a call returns: CONTIGO_OK, or one of CONTIGO_E_..., which are negative.
+/// A call returns CONTIGO_OK, or one of CONTIGO_E_..., which are negative.
 /// contigo_last_error has the text with the numbers.
 typedef int32_t contigo_status;
 
@@ -577,14 +577,56 @@ typedef struct {
 /// A defect of this library was caught. Please report it.
 #define CONTIGO_E_INTERNAL -18
 
+/// The device was stopped before this job ended. Its buffers are back.
+#define CONTIGO_E_CANCELLED -157
+
+/// A refusal that is newer than this list. The text says what.
+#define CONTIGO_E_OTHER -999
+
 /// An alignment is no power of two.
 #define CONTIGO_E_NOT_POWER_OF_TWO -100
 
-/// A range runs past the end of what it indexes.
+/// A range runs past the end of the bytes that it is taken from.
 #define CONTIGO_E_OUT_OF_RANGE -101
 
-/// The bytes cannot be viewed so.
+/// The bytes are no slice of that type: their count or address does not fit.
 #define CONTIGO_E_VIEW -102
+
+/// A number is outside what is possible. The text has the limits.
+#define CONTIGO_E_ARGUMENT -122
+
+/// A setting is no number.
+#define CONTIGO_E_NOT_A_NUMBER -159
+
+/// The driver has no setting of this name. The text lists those that it has.
+#define CONTIGO_E_UNKNOWN_SETTING -160
+
+/// The device uses an operand in another direction than it was given for.
+#define CONTIGO_E_WRONG_DIRECTION -119
+
+/// An operand is longer than the device takes in one job.
+#define CONTIGO_E_OPERAND_TOO_LONG -152
+
+/// A tensor is not what the exchange, or the consumer's contract, allows. The text has the rule
+/// and the numbers.
+#define CONTIGO_E_TENSOR -143
+
+/// A name is empty, too long, or has a /.
+#define CONTIGO_E_BAD_NAME -131
+
+/// A file is no map of a kernel. The text has the line and the rule.
+#define CONTIGO_E_BAD_MAP -158
+
+/// This cannot be done here at all. The text says what can be done.
+#define CONTIGO_E_UNSUPPORTED -161
+
+/// Memory of this kind belongs to a device: to one that was not opened, or to another one than
+/// was.
+#define CONTIGO_E_NEEDS_DEVICE -151
+
+/// Memory or a device of this kind is not built into this program or library. The text has the
+/// feature.
+#define CONTIGO_E_NOT_BUILT_IN -150
 
 /// The block is in pieces on the bus.
 #define CONTIGO_E_NOT_CONTIGUOUS -103
@@ -601,53 +643,66 @@ typedef struct {
 /// The memory has no address for a device. The text says what to install.
 #define CONTIGO_E_NO_ADDRESS -107
 
-/// A pointer or an address is not inside this heap.
+/// A pointer or an address is not inside this region.
 #define CONTIGO_E_NOT_OURS -108
 
 /// Nothing that large is left.
 #define CONTIGO_E_EXHAUSTED -109
 
-/// Every slot of the pool is taken.
+/// Every slot of the pool, or of the table of tensors, is in use.
 #define CONTIGO_E_NO_SLOTS -110
 
-/// A slot is no whole number of cache lines.
+/// There is a limit on these, and it is reached. The text says on what, and how many there can
+/// be.
+#define CONTIGO_E_TOO_MANY -148
+
+/// A slot is no whole number of cache lines, so that a line would belong to two owners.
 #define CONTIGO_E_SLOT_SIZE -111
 
-/// The block can only be synchronised as a whole, and has another buffer.
+/// The block can only be synchronised as a whole, so it can hold only one buffer.
 #define CONTIGO_E_WHOLE_BLOCK -112
 
-/// The parts of the heap cannot be counted any further.
+/// The parts of this buffer or region cannot be counted any further.
 #define CONTIGO_E_TOO_MANY_PARTS -113
 
-/// The port, or the engine's registers, cannot reach these bytes.
+/// The device would write into a cache line that another buffer shares.
+#define CONTIGO_E_SHARED_LINE -118
+
+/// An operand is too small for the job.
+#define CONTIGO_E_BUFFER_SIZE -120
+
+/// An operand's bus address is not aligned as the device needs.
+#define CONTIGO_E_BUFFER_ALIGN -121
+
+/// A consumer has this buffer's tensor, or the buffer was not taken back yet.
+#define CONTIGO_E_TENSOR_OUT -144
+
+/// The port, or the device's registers, cannot reach these bytes.
 #define CONTIGO_E_UNREACHABLE -114
 
 /// The memory's addresses are for another bus.
 #define CONTIGO_E_WRONG_BUS -115
 
-/// The kernel and the port disagree on whether the memory is coherent.
+/// The kernel and the port disagree on whether the memory is coherent, which is silent data
+/// corruption.
 #define CONTIGO_E_COHERENCY -116
 
-/// Nobody can maintain the caches of this memory, and the port does not snoop.
+/// Nobody can maintain the caches of this memory, and the port does not snoop. The text says
+/// what would help.
 #define CONTIGO_E_CANNOT_SYNC -117
 
-/// The device would write into a cache line that another buffer shares.
-#define CONTIGO_E_SHARED_LINE -118
-
-/// The engine uses this operand in another direction.
-#define CONTIGO_E_WRONG_DIRECTION -119
-
-/// An operand is too small for the job.
-#define CONTIGO_E_BUFFER_SIZE -120
-
-/// An operand's bus address is not aligned as the engine needs.
-#define CONTIGO_E_BUFFER_ALIGN -121
-
-/// An argument is outside what is possible. The text has the limits.
-#define CONTIGO_E_ARGUMENT -122
-
-/// The device has a driver already.
+/// A job is under way here, or one was forgotten.
 #define CONTIGO_E_BUSY -123
+
+/// The device or the channel has a driver already, or had one that was forgotten.
+#define CONTIGO_E_HAS_DRIVER -162
+
+/// As many jobs are in flight as the queue or the device holds.
+#define CONTIGO_E_QUEUE_FULL -153
+
+/// The queue was stopped with jobs in it, or must be. A device that would not stop is reset
+/// first.
+#define CONTIGO_E_QUEUE_STOPPED -154
 
 /// The job did not end in time. The device was stopped, and the buffers are back.
 #define CONTIGO_E_TIMEOUT -124
@@ -658,20 +713,35 @@ typedef struct {
 /// The device says it is done, and moved too little. The buffers are back.
 #define CONTIGO_E_SHORT_TRANSFER -126
 
-/// The device would not stop, and keeps its buffers. Reset it, then contigo_queue_stop.
+/// The device claims more bytes than it was given. It was stopped, and the buffers are back.
+#define CONTIGO_E_BAD_COMPLETION -155
+
+/// The device tells of a job that it does not have, or of one twice. It was stopped, and the
+/// buffers are back.
+#define CONTIGO_E_NO_SUCH_JOB -163
+
+/// Another channel of the same core reset it, which ended this channel's jobs.
+#define CONTIGO_E_ENDED_BY_RESET -156
+
+/// The device would not stop, and keeps its buffers.
 #define CONTIGO_E_WILL_NOT_STOP -127
 
 /// The register window is too small: this is another device.
 #define CONTIGO_E_REGISTER_WINDOW -128
+
+/// A register that tells devices apart says that this is another one. The text has its content,
+/// and what was expected.
+#define CONTIGO_E_WRONG_DEVICE -149
+
+/// NVIDIA's driver refused, or tells now of a kernel that failed before. From 700 on the GPU is
+/// lost to this program.
+#define CONTIGO_E_CUDA -145
 
 /// A system call failed. The text has its name and the errno.
 #define CONTIGO_E_OS -129
 
 /// The kernel does not give this program the device. The text says what to change.
 #define CONTIGO_E_DENIED -130
-
-/// A name is empty, too long, or has a /.
-#define CONTIGO_E_BAD_NAME -131
 
 /// There is no such device.
 #define CONTIGO_E_NOT_FOUND -132
@@ -688,80 +758,30 @@ typedef struct {
 /// A file under /sys is empty.
 #define CONTIGO_E_ATTRIBUTE_EMPTY -136
 
-/// A file, an ioctl or a register says what cannot be.
-#define CONTIGO_E_ATTRIBUTE_NONSENSE -137
+/// A file, an ioctl, a library or a register says what cannot be.
+#define CONTIGO_E_UNEXPECTED -137
 
-/// A setting makes this memory or device unusable. The text says what to change.
-#define CONTIGO_E_UNSUITABLE -138
+/// A setting of the machine or of the device makes this impossible. The text says what to
+/// change.
+#define CONTIGO_E_SETTING -138
 
-/// /proc/self/pagemap hides addresses: run as root, or with CAP_SYS_ADMIN.
+/// /proc/self/pagemap hides addresses.
 #define CONTIGO_E_PAGEMAP_HIDDEN -139
 
 /// Another process, or another part of this one, has it open.
 #define CONTIGO_E_IN_USE -140
 
-/// The kernel would not pin so much memory (RLIMIT_MEMLOCK).
+/// The kernel would not pin so much memory for this user (RLIMIT_MEMLOCK).
 #define CONTIGO_E_PIN_LIMIT -141
 
-/// Another thread's cache maintenance did not end in time. Nothing was done; try again.
+/// Another thread's cache maintenance or PCI access did not end in time. Nothing was done.
 #define CONTIGO_E_CONTENDED -142
-
-/// A tensor is not what the exchange, or the consumer's demand, allows. The text has the rule and
-/// the numbers.
-#define CONTIGO_E_TENSOR -143
-
-/// A consumer has this buffer's tensor, or the buffer was not taken back yet
-/// (contigo_buf_unlend).
-#define CONTIGO_E_TENSOR_OUT -144
-
-/// NVIDIA's driver refused, or tells now of a kernel that failed before. The text has its function,
-/// and the code with its name; from 700 on the GPU is lost to this program.
-#define CONTIGO_E_CUDA -145
 
 /// A library of the system is not there, as NVIDIA's driver. The text says what to install.
 #define CONTIGO_E_NO_LIBRARY -146
 
-/// This process is a child of fork, and whatever the library has is its parent's: every call is
-/// refused, and touches nothing. Start a program by exec, or fork before the first call.
+/// This process is a child of fork, and all that it has is its parent's: nothing was touched.
 #define CONTIGO_E_FORKED -147
-
-/// There is a limit on these, and it is reached. The text says on what, and how many there can be.
-#define CONTIGO_E_TOO_MANY -148
-
-/// A register that tells devices apart says that this is another one. The text has what it holds,
-/// and what was expected.
-#define CONTIGO_E_WRONG_DEVICE -149
-
-/// Memory or a device of this kind is not built into this library. The text has the feature.
-#define CONTIGO_E_NOT_BUILT_IN -150
-
-/// The memory belongs to a device: open that one, and the memory from it (contigo_device_memory).
-#define CONTIGO_E_NEEDS_DEVICE -151
-
-/// An operand is longer than the device takes in one job. Cut it.
-#define CONTIGO_E_OPERAND_TOO_LONG -152
-
-/// As many jobs are in flight as the queue or the device holds. Take one that ended out first.
-#define CONTIGO_E_QUEUE_FULL -153
-
-/// The device would not stop. Reset it, then contigo_queue_stop.
-#define CONTIGO_E_QUEUE_STOPPED -154
-
-/// The device tells of a job that it does not have, or claims more bytes than it was given. It was
-/// stopped, and the buffers are back.
-#define CONTIGO_E_BAD_COMPLETION -155
-
-/// Another channel of the same core reset it, which ended this channel's jobs. Start them again.
-#define CONTIGO_E_ENDED_BY_RESET -156
-
-/// The device was stopped before this job ended. Its buffers are back.
-#define CONTIGO_E_CANCELLED -157
-
-/// A file is no map of a kernel. The text has the line and the rule.
-#define CONTIGO_E_BAD_MAP -158
-
-/// A refusal that is newer than this list. The text says what.
-#define CONTIGO_E_OTHER -999
 
 #ifdef __cplusplus
 extern "C" {
@@ -930,7 +950,7 @@ contigo_status contigo_device_memory(contigo_device device, const char *name, si
 /// what the kernel or the simulated board says alone (vfio:…, sim:…, cuda:…). Close seen
 /// with contigo_port_close.
 ///
-/// CONTIGO_E_UNSUITABLE: nobody says it; name the port.
+/// CONTIGO_E_UNSUPPORTED: nobody says it; name the port.
 ///
 /// The caller promises:
 /// seen is writable.
@@ -976,7 +996,8 @@ contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *c
 ///
 /// With the setting channel, engines share a device whose channels can have a driver each (a
 /// pl330): one engine a channel, all through one port and window, in whichever thread. Each is
-/// stopped and closed by itself. CONTIGO_E_BUSY: an engine has the channel, or the whole device.
+/// stopped and closed by itself. CONTIGO_E_HAS_DRIVER: an engine has the channel, or the whole
+/// device.
 ///
 /// The caller promises:
 /// options points to an initialised structure whose texts are NULL or NUL-terminated; engine is
@@ -1007,7 +1028,7 @@ contigo_status contigo_engine_get_operand(contigo_engine engine, uint32_t index,
 /// limit.
 ///
 /// CONTIGO_E_KIND: it has no interrupt that is a file; look again and again.
-/// CONTIGO_E_UNSUITABLE: the device's node has none; open the engine with polled.
+/// CONTIGO_E_UNSUPPORTED: the device's node has none; open the engine with polled.
 ///
 /// The caller promises:
 /// fd is writable.
@@ -1017,7 +1038,7 @@ contigo_status contigo_engine_irq_arm(contigo_engine engine, int *fd);
 /// whatever end, before the guard's memory goes. Do it before the first job. guard 0 is the guard
 /// of the engine's own device. Another guard writes the registers when it is closed, so it stays
 /// open until the engine is closed. CONTIGO_E_KIND: the engine was armed with another one.
-/// CONTIGO_E_UNSUITABLE: the engine shares its device (setting channel), which one channel's
+/// CONTIGO_E_UNSUPPORTED: the engine shares its device (setting channel), which one channel's
 /// program does not stop.
 ///
 /// The caller promises:
@@ -1215,7 +1236,7 @@ contigo_status contigo_carve(contigo_region region, size_t len_bytes, size_t ali
 ///
 /// cuda:0, cuda:1... is a GPU's, and cuda the first one's: loads NVIDIA's driver and takes
 /// the GPU's primary context, the one of the CUDA runtime; both stay until the program ends.
-/// CONTIGO_E_NO_LIBRARY: there is no driver; CONTIGO_E_UNSUITABLE: it is too old;
+/// CONTIGO_E_NO_LIBRARY: there is no driver; CONTIGO_E_SETTING: it is too old;
 /// CONTIGO_E_CUDA: it refuses, as where there is no GPU; CONTIGO_E_ARGUMENT: there are fewer
 /// GPUs.
 ///
@@ -1280,7 +1301,7 @@ contigo_status contigo_region_close(contigo_region region);
 /// program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
 /// is refused.
 ///
-/// CONTIGO_E_UNSUITABLE: this memory is no dma-buf (huge pages, the simulated board).
+/// CONTIGO_E_UNSUPPORTED: this memory is no dma-buf (huge pages, the simulated board).
 /// CONTIGO_E_OS: what the kernel says; errno 25, the module u-dma-buf cannot export.
 ///
 /// The caller promises:

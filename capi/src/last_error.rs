@@ -106,7 +106,7 @@ mod tests {
     fn success_leaves_the_text_and_a_refusal_replaces_it() {
         assert_eq!(call(|| Err(contigo::Error::Busy.into())), CONTIGO_E_BUSY);
         let busy = text();
-        assert!(busy.as_ref().is_some_and(|text| text.starts_with("busy")));
+        assert!(busy.as_ref().is_some_and(|text| text.starts_with("a job is under way")));
         assert_eq!((call(|| Ok(())), text()), (CONTIGO_OK, busy));
         assert_eq!(std::thread::spawn(text).join().ok().flatten().as_deref(), Some(""), "each thread has its own");
     }

@@ -92,23 +92,23 @@ fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
     let (zero, one, two) = (shared.options(c"channel=0"), shared.options(c"channel=1"), shared.options(c"channel=2"));
     let whole = contigo_engine_options { settings: ptr::null(), ..zero };
     let first = open_engine(&zero);
-    shared.refused(&zero, CONTIGO_E_BUSY, "busy");
-    shared.refused(&shared.options(c"channel=1,event=0"), CONTIGO_E_BUSY, "busy");
-    shared.refused(&whole, CONTIGO_E_BUSY, "busy");
+    shared.refused(&zero, CONTIGO_E_HAS_DRIVER, "has a driver");
+    shared.refused(&shared.options(c"channel=1,event=0"), CONTIGO_E_HAS_DRIVER, "has a driver");
+    shared.refused(&whole, CONTIGO_E_HAS_DRIVER, "has a driver");
     let other_port = answer(|port| unsafe { contigo_sim_port(shared.board.sim, 1, port) });
-    shared.refused(&contigo_engine_options { port: other_port, ..one }, CONTIGO_E_BUSY, "busy");
-    shared.refused(&contigo_engine_options { polled: 1, ..one }, CONTIGO_E_BUSY, "busy");
+    shared.refused(&contigo_engine_options { port: other_port, ..one }, CONTIGO_E_HAS_DRIVER, "has a driver");
+    shared.refused(&contigo_engine_options { polled: 1, ..one }, CONTIGO_E_HAS_DRIVER, "has a driver");
     shared.refused(&shared.options(c"channel=8"), CONTIGO_E_ARGUMENT, "channel");
-    shared.refused(&contigo_engine_options { region: 0, ..one }, CONTIGO_E_BLOCK_SIZE, "");
-    refused(unsafe { contigo_device_attach(shared.device, shared.board.port, 0, 0, &mut 0) }, CONTIGO_E_BUSY, "busy");
+    shared.refused(&contigo_engine_options { region: 0, ..one }, CONTIGO_E_UNSUPPORTED, "needs memory");
+    refused(unsafe { contigo_device_attach(shared.device, shared.board.port, 0, 0, &mut 0) }, CONTIGO_E_HAS_DRIVER, "has a driver");
     refused(contigo_device_close(shared.device), CONTIGO_E_STILL_USED, "");
     // Each that was refused has given its channel back, and the last one the device.
     let second = open_engine(&one);
     ok(contigo_engine_close(first));
-    shared.refused(&whole, CONTIGO_E_BUSY, "busy");
+    shared.refused(&whole, CONTIGO_E_HAS_DRIVER, "has a driver");
     ok(contigo_engine_close(second));
     let alone = open_engine(&whole);
-    shared.refused(&two, CONTIGO_E_BUSY, "busy");
+    shared.refused(&two, CONTIGO_E_HAS_DRIVER, "has a driver");
     let (operands, job) = shared.start(alone, 5);
     ok(wait(job, TIMEOUT_US));
     assert_eq!(bytes(operands[1].buf), [5; SLOT]);
@@ -119,7 +119,7 @@ fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
     // A driver that shares nothing has no such setting.
     let zdma = sim_device(shared.board.sim, c"zdma");
     let options = contigo_engine_options { settings: c"channel=0".as_ptr(), ..engine_options(c"zdma", zdma, shared.board.port, 0) };
-    shared.refused(&options, CONTIGO_E_UNSUITABLE, "setting");
+    shared.refused(&options, CONTIGO_E_UNKNOWN_SETTING, "setting");
     ok(contigo_device_close(zdma));
     ok(contigo_port_close(other_port));
     shared.close();

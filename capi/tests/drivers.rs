@@ -54,7 +54,6 @@ unsafe impl<D: Device> Driver for Twice<D> {
 /// # Safety
 /// The device is a ZDMA channel, and nobody else drives it.
 unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
-    parts.settings.only(&["burst"])?;
     parts.settings.number("burst", 1, 16)?;
     assert_eq!(parts.memory.map(|memory| memory.len_bytes()), Some(4096), "what its row asks for");
     // SAFETY: the caller's promise.
@@ -62,7 +61,8 @@ unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>>
     Ok(AnyDriver::new(Twice(channel, 0)))
 }
 
-static TWICE: DriverRow = DriverRow::new("twice", "copies, and says so", open).memory(4096).model(|| AnyModel::new(ZdmaModel::new()));
+static TWICE: DriverRow =
+    DriverRow::new("twice", "copies, and says so", open).settings(&["burst"]).memory(4096).model(|| AnyModel::new(ZdmaModel::new()));
 
 #[test]
 fn a_registered_driver_is_opened_from_c_by_its_name() {
@@ -76,7 +76,9 @@ fn a_registered_driver_is_opened_from_c_by_its_name() {
     let device = sim_device(board.sim, c"twice");
     let options = engine_options(c"twice", device, board.port, board.region);
     let wrong = contigo_engine_options { settings: c"burst=17".as_ptr(), ..options };
-    refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_ARGUMENT, "burst = 17");
+    refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_ARGUMENT, "burst is 17");
+    let wrong = contigo_engine_options { settings: c"burst=two".as_ptr(), ..options };
+    refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_NOT_A_NUMBER, "burst is no number: write one from 1 to 16");
     let engine = open_engine(&contigo_engine_options { settings: c"burst=16".as_ptr(), ..options });
     let operands = board.operands();
     let start = |times: u32, job: &mut contigo_job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, &times, 1, job) };
@@ -123,13 +125,13 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
     let mut args = [0; 1];
     let mut set = |name: &CStr, value, words| (unsafe { contigo_kernel_set(kernel, name.as_ptr(), value, args.as_mut_ptr(), words) }, args);
     refused(set(c"to", 1, 1).0, CONTIGO_E_NOT_FOUND, "scalar of this kernel");
-    refused(set(c"n", 1 << 32, 1).0, CONTIGO_E_ARGUMENT, "the scalar = 4294967296");
+    refused(set(c"n", 1 << 32, 1).0, CONTIGO_E_ARGUMENT, "the scalar is 4294967296");
     refused(set(c"n", 1, 0).0, CONTIGO_E_VALUE, "args_words cannot be 0");
     assert_eq!(set(c"n", 64, 1), (CONTIGO_OK, [64]));
 
     let device = sim_device(board.sim, c"ap_ctrl");
     let without = engine_options(c"ap_ctrl", device, board.port, 0);
-    refused(unsafe { contigo_engine_open(&without, &mut 0) }, CONTIGO_E_NOT_FOUND, "map");
+    refused(unsafe { contigo_engine_open(&without, &mut 0) }, CONTIGO_E_UNSUPPORTED, "map");
     let engine = open_engine(&contigo_engine_options { map: MAP.as_ptr(), map_bytes: MAP.len(), ..without });
     let operands = board.operands();
     let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });

@@ -18,6 +18,32 @@ fn generated() -> String {
     text.replace('`', "")
 }
 
+/// `src/status/codes.rs`: the codes of the runtime's table of errors, for cbindgen to read.
+fn codes() -> String {
+    let mut text = String::from(
+        "//! The codes of the runtime's errors, made from `runtime/src/types/error/rows.rs`.\n//!\n//! \
+         `CONTIGO_WRITE_HEADER=1 cargo test -p contigo-c --test header` writes it anew.\n\n\
+         use super::contigo_status;\nuse core::ffi::CStr;\n",
+    );
+    let mut names = String::from("\n#[rustfmt::skip]\npub(super) const NAMES: &[(contigo_status, &CStr)] = &[\n");
+    for (row, (_, _, about, _)) in contigo::Error::ROWS.iter().zip(contigo::Error::ABOUT) {
+        text.push('\n');
+        about.iter().for_each(|line| text += &format!("///{line}\n"));
+        text += &format!("pub const CONTIGO_E_{}: contigo_status = {};\n", row.name, row.code);
+        names += &format!("    (CONTIGO_E_{0}, c\"CONTIGO_E_{0}\"),\n", row.name);
+    }
+    text + &names + "];\n"
+}
+
+#[test]
+fn the_codes_are_those_of_the_table() {
+    let path = Path::new(CRATE).join("src/status/codes.rs");
+    if env::var_os("CONTIGO_WRITE_HEADER").is_some() {
+        fs::write(&path, codes()).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap() == codes(), "CONTIGO_WRITE_HEADER=1 writes it anew; then run it again for the header");
+}
+
 #[test]
 fn the_header_is_up_to_date() {
     let path = Path::new(CRATE).join("include/contigo.h");

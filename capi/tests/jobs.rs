@@ -206,12 +206,13 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
     assert!(owned());
 
     // By a device that lies: a slot that has no job, and more bytes than it was given.
-    for lie in [end(3), contigo_completion { bytes: 65, has_bytes: 1, ..end(0) }] {
+    let more = contigo_completion { bytes: 65, has_bytes: 1, ..end(0) };
+    for (lie, code) in [(end(3), CONTIGO_E_NO_SUCH_JOB), (more, CONTIGO_E_BAD_COMPLETION)] {
         core.poll = 0;
         let jobs = start_all();
         core.ends = vec![lie];
         for job in jobs {
-            assert_eq!(wait(job, 100), CONTIGO_E_BAD_COMPLETION, "{}", last_error());
+            assert_eq!(wait(job, 100), code, "{}", last_error());
         }
         assert!(owned());
     }
@@ -243,7 +244,7 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
     ok(contigo_engine_close(aligned));
 
     core.check = -5;
-    refused(start(engine, spare, &[]).0, CONTIGO_E_ARGUMENT, "check answered, without its sign, = 5");
+    refused(start(engine, spare, &[]).0, CONTIGO_E_ARGUMENT, "the driver's check refused is 5");
     assert_eq!(bytes(spare).len(), SLOT);
     bufs.into_iter().chain([spare]).for_each(|buf| ok(contigo_buf_release(buf)));
     ok(contigo_engine_close(engine));

@@ -34,7 +34,7 @@ fn one_opening_serves_an_engine_its_memory_and_its_port() {
     ok(status);
     let options = engine_options(c"zdma", device, 0, 0);
     let engine = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
-    refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_BUSY, "");
+    refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
     let [from, to] = [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(region, 4096, 4096, buf) }));
     fill(from, 7);
     let operands = [from, to].map(|buf| part(buf, 4096));
@@ -60,7 +60,7 @@ fn one_opening_serves_an_engine_its_memory_and_its_port() {
 fn a_program_drives_a_device_itself() {
     let device = open(c"sim:zdma");
     let registers = answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 1, registers) });
-    refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_BUSY, "");
+    refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
     let at = |offset_bytes, access| contigo_register { offset_bytes, access };
     let read = |reg| answer(|value: *mut u32| unsafe { contigo_registers_read(registers, reg, value) });
     // UG1087, ZDMA_CH_SRC_DSCR_WORD0: a register that keeps what is written.
@@ -116,10 +116,14 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
         (
             c"vfio:ffff:1f:1f.7",
             CONTIGO_E_ATTRIBUTE_MISSING,
-            "vfio:ffff:1f:1f.7: /sys/bus/pci/devices/<address> is missing; this machine has ",
+            "vfio:ffff:1f:1f.7: /sys/bus/pci/devices/<address> is missing: there is no such device",
         ),
         (c"dma-heap:no-such-heap", CONTIGO_E_OS, "errno 2; this machine has "),
-        (c"dma-heap:x@guard:ffffffff", CONTIGO_E_NOT_FOUND, "guard:ffffffff: no such device that is bound to the kernel module contigo"),
+        (
+            c"dma-heap:x@guard:ffffffff",
+            CONTIGO_E_NOT_FOUND,
+            "guard:ffffffff: there is no such device that is bound to the kernel module contigo",
+        ),
     ] {
         let (status, region) = region(name);
         refused(status, code, part);
@@ -128,12 +132,12 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
     refused(
         unsafe { contigo_device_open(c"uio:none".as_ptr(), &mut 0) },
         CONTIGO_E_NOT_FOUND,
-        "no such UIO device; 0 others are there; this machine has ",
+        "there is no such UIO device; others that are here: 0; this machine has ",
     );
     refused(unsafe { contigo_device_open(ptr::null(), &mut 0) }, CONTIGO_E_NULL, "name");
     let device = open(c"sim:board@1");
     refused(memory(device, c"sim:2").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
-    refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_NOT_FOUND, "memory alone");
+    refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_UNSUPPORTED, "memory alone");
     refused(unsafe { contigo_device_attach(device, 0, 256, 1, &mut 0) }, CONTIGO_E_VALUE, "window");
     ok(contigo_device_close(device));
 }

@@ -67,7 +67,7 @@ fn none_from_the_first_call_to_the_last() {
         }
         let mut fd = 0;
         assert_eq!(unsafe { contigo_engine_irq_arm(copier, &mut fd) }, CONTIGO_E_KIND);
-        assert_eq!(unsafe { contigo_region_export(board.region, &mut fd) }, CONTIGO_E_UNSUITABLE);
+        assert_eq!(unsafe { contigo_region_export(board.region, &mut fd) }, CONTIGO_E_UNSUPPORTED);
         ok(contigo_engine_close(copier));
         ok(contigo_device_close(device));
         board.close();

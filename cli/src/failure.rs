@@ -91,7 +91,15 @@ impl fmt::Display for Meaning<'_> {
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for Failure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Runtime(error) | Self::Memory { error, .. } | Self::Device { error, .. } | Self::Engine { error, .. } => Some(error),
+            Self::Write { error, .. } | Self::Output(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {

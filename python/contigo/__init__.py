@@ -11,7 +11,11 @@
 """
 
 from ._contigo import (
-    Buffer, ContigoError, Done, Engine, ForkedError, Handover, Imported, Job, Operand, Pool, Region, View, __version__, inventory, open_memory,
+    Buffer, Done, Engine, Handover, Imported, Job, Operand, Pool, Region, View, __version__, inventory, open_memory,
+)
+from .errors import (
+    ArgumentError, BufferError, BusyError, ContigoError, DeviceError, ForkedError, MemoryError, NotFoundError, OSError, PermissionError,
+    TimeoutError, UnsupportedError,
 )
 from .device import Device, Registers
 from .kernel import Function, Kernel, KernelMap
@@ -19,8 +23,9 @@ from .queues import Queue
 from .streams import Stream
 
 __all__ = [
-    "Buffer", "ContigoError", "Device", "Done", "Engine", "ForkedError", "Function", "Handover", "Heap", "Imported", "Job", "Kernel", "KernelMap", "Operand",
-    "Pool", "Queue", "Region", "Registers", "Stream", "View", "__version__", "allocate", "info", "inventory", "open_device", "open_memory",
+    "ArgumentError", "Buffer", "BufferError", "BusyError", "ContigoError", "Device", "DeviceError", "Done", "Engine", "ForkedError", "Function", "Handover", "Heap", "Imported", "Job",
+    "Kernel", "KernelMap", "MemoryError", "NotFoundError", "OSError", "Operand", "PermissionError",
+    "Pool", "Queue", "Region", "Registers", "Stream", "TimeoutError", "UnsupportedError", "View", "__version__", "allocate", "info", "inventory", "open_device", "open_memory",
 ]
 
 open_device = Device

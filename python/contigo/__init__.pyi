@@ -4,10 +4,11 @@ from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Op
 __version__: str
 Shape = Union[int, Tuple[int, ...]]
 
-class ContigoError(RuntimeError): ...
-
-class ForkedError(ContigoError):
-    """This process is a child of fork: the memory and the devices are its parent's."""
+from .errors import (
+    ArgumentError as ArgumentError, BufferError as BufferError, BusyError as BusyError, ContigoError as ContigoError,
+    DeviceError as DeviceError, ForkedError as ForkedError, MemoryError as MemoryError, NotFoundError as NotFoundError,
+    OSError as OSError, PermissionError as PermissionError, TimeoutError as TimeoutError, UnsupportedError as UnsupportedError,
+)
 
 #: How the accelerator reaches memory: name, offset added to addresses, address bits, and whether it sees the CPU's caches.
 _Port = Tuple[str, int, int, bool]

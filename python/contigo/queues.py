@@ -2,7 +2,7 @@
 
 from time import monotonic
 
-from ._contigo import ForkedError
+from .errors import ForkedError, TimeoutError
 
 # asyncio is imported where it runs: Debian's smallest Python has none.
 

@@ -1,6 +1,6 @@
 """Frames of a device that writes one after the other: a queue over a pool. The rules are those of runtime/src/job/stream.rs."""
 
-from ._contigo import ContigoError, ForkedError
+from .errors import ContigoError, ForkedError, MemoryError, TimeoutError
 from .queues import _Loop
 
 

@@ -2,7 +2,7 @@
 
 use crate::{
     dtype::Dtype,
-    error::{ContigoError, raised},
+    error::{raised, refused},
     export::{self, Counted},
     handover::Handover,
     inner::{Home, Inner},
@@ -21,7 +21,7 @@ use pyo3::{
 use std::sync::Arc;
 
 pub(crate) fn no_port() -> PyErr {
-    ContigoError::new_err(
+    refused(
         "this region has no port: open it with port=(name, offset, address bits, coherent), as the accelerator's master is wired",
     )
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     engine::Engine,
-    error::{ContigoError, raised, raised_as},
+    error::{raised, raised_as, refused},
     mine::Mine,
     names,
     region::{Region, Wiring, wired},
@@ -100,7 +100,7 @@ impl Device {
 /// What a driver has is nobody else's.
 fn held(error: Error) -> PyErr {
     match error {
-        Error::Busy => ContigoError::new_err("a driver has this device's registers, or this channel of it: close() gives them back"),
+        Error::HasDriver => raised_as(error, format!("{error} (close() gives it back)")),
         other => raised(other),
     }
 }
@@ -151,7 +151,7 @@ impl Device {
         if self.port.is_none() && opened.port().is_none() {
             let text =
                 format!("no kernel says how {} reaches memory: Device(name, port=(name, offset, address bits, coherent))", self.name);
-            return Err(ContigoError::new_err(text));
+            return Err(refused(text));
         }
         let mut text = String::new();
         for (key, value) in settings.into_iter().flatten() {
@@ -172,8 +172,8 @@ impl Device {
         let taken = unsafe { Pin::static_ref(opened).take(row, settings, port, how) }.map_err(held)?;
         let parts = Parts { device: (), memory, settings, map };
         let failed = |error| match error {
-            Error::Busy => held(error),
-            _ => raised_as(error, format!("{name}: {error} ({})", row.help)),
+            Error::HasDriver => held(error),
+            _ => raised_as(error, format!("{name}: {error} ({}: {})", row.name, row.help)),
         };
         // SAFETY: as above.
         let driver = unsafe { taken.open(parts) }.map_err(failed)?;
@@ -193,7 +193,7 @@ impl Device {
         sizes: Vec<crate::function::Size>,
     ) -> PyResult<Engine> {
         let gpu = self.opening.get()?.for_good().gpu();
-        let gpu = gpu.ok_or_else(|| ContigoError::new_err(format!("{} is no GPU: Device(\"cuda:0\")", self.name)))?;
+        let gpu = gpu.ok_or_else(|| refused(format!("{} is no GPU: Device(\"cuda:0\")", self.name)))?;
         // SAFETY: the program promises it, where that documentation asks for it.
         Engine::new(names::kept(entry), unsafe { crate::function::driver(gpu, image, entry, &parameters, &sizes)? })
     }
@@ -255,7 +255,7 @@ impl Device {
 
     /// The interrupt's file descriptor, for `select` and event loops: `arm()` first.
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
-        let none = || ContigoError::new_err(format!("{} has no interrupt here: Device(name, interrupt=True), where it has one", self.name));
+        let none = || refused(format!("{} has no interrupt here: Device(name, interrupt=True), where it has one", self.name));
         self.with(py, |device| device.interrupt().map(|fd| fd.as_raw_fd()).ok_or_else(none))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     buffer::Buffer,
-    error::{ContigoError, raised},
+    error::{raised, refused},
     handover::word,
     jobs::{End, Jobs, Record},
     mine::Mine,
@@ -54,7 +54,7 @@ impl Engine {
 }
 
 fn open(jobs: &mut Option<Jobs>) -> PyResult<&mut Jobs> {
-    jobs.as_mut().ok_or_else(|| ContigoError::new_err("this engine was closed"))
+    jobs.as_mut().ok_or_else(|| refused("this engine was closed"))
 }
 
 /// A word of 32 bits; a negative number as C has it.
@@ -266,7 +266,7 @@ impl Job {
             (false, Some(End::Cancelled) | None) => {
                 Err(PyTimeoutError::new_err(format!("the job did not end within {timeout} s; the device was stopped")))
             }
-            _ => self.result(py)?.ok_or_else(|| ContigoError::new_err("the job has not ended")),
+            _ => self.result(py)?.ok_or_else(|| refused("the job has not ended")),
         }
     }
 

@@ -1,16 +1,12 @@
-//! The runtime's errors as Python's exceptions: the same words and numbers.
+//! The runtime's errors as Python's exceptions: the same words and numbers, in the classes of
+//! `contigo/errors.py`.
 
 use contigo::Error;
-use pyo3::{
-    create_exception,
-    exceptions::{
-        PyBufferError, PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyRuntimeError, PyTimeoutError, PyValueError,
-    },
-    prelude::*,
-};
+use pyo3::prelude::*;
 
-create_exception!(contigo, ContigoError, PyRuntimeError, "What the runtime refuses, with its numbers.");
-create_exception!(contigo, ForkedError, ContigoError, "This process is a child of fork: the memory and the devices are its parent's.");
+/// ENOENT and ENODEV, EPERM and EACCES: a failed call is of the class that Python gives its errno.
+const NOT_FOUND: [i32; 2] = [2, 19];
+const NOT_PERMITTED: [i32; 2] = [1, 13];
 
 /// The exception that a Python programmer expects.
 pub(crate) fn raised(error: impl Into<Error>) -> PyErr {
@@ -20,20 +16,23 @@ pub(crate) fn raised(error: impl Into<Error>) -> PyErr {
 
 /// The same, with other words for it.
 pub(crate) fn raised_as(error: Error, text: String) -> PyErr {
-    match error {
-        Error::Exhausted { .. } | Error::NoSlots { .. } | Error::TooMany { .. } => PyMemoryError::new_err(text),
-        Error::NotFound { .. } => PyFileNotFoundError::new_err(text),
-        Error::Denied { .. } | Error::PagemapHidden { .. } => PyPermissionError::new_err(text),
-        // Python makes the subclass of the number: FileNotFoundError, PermissionError, ….
-        Error::Os { errno, .. } => PyOSError::new_err((errno, text)),
-        Error::Timeout { .. } => PyTimeoutError::new_err(text),
-        Error::Tensor { .. } | Error::TensorOut => PyBufferError::new_err(text),
-        Error::Argument { .. }
-        | Error::NotPowerOfTwo { .. }
-        | Error::OutOfRange { .. }
-        | Error::BadName { .. }
-        | Error::OperandTooLong { .. } => PyValueError::new_err(text),
-        Error::Forked { .. } => ForkedError::new_err(text),
-        _ => ContigoError::new_err(text),
-    }
+    let class = match (error.row().class, error.errno()) {
+        ("OS", errno) if NOT_FOUND.contains(&errno) => "NotFound",
+        ("OS", errno) if NOT_PERMITTED.contains(&errno) => "Permission",
+        (class, _) => class,
+    };
+    let make = |py: Python<'_>| {
+        let exception = py.import("contigo.errors")?.getattr(format!("{class}Error"))?.call1((text,))?;
+        exception.setattr("code", error.row().name)?;
+        exception.setattr("kind", error.kind().name())?;
+        exception.setattr("errno", error.errno())?;
+        Ok(PyErr::from_value(exception))
+    };
+    Python::attach(|py| make(py).unwrap_or_else(|failed: PyErr| failed))
+}
+
+/// What Python's side refuses by itself.
+pub(crate) fn refused(text: impl Into<String>) -> PyErr {
+    let make = |py: Python<'_>| Ok(PyErr::from_value(py.import("contigo.errors")?.getattr("ContigoError")?.call1((text.into(),))?));
+    Python::attach(|py| make(py).unwrap_or_else(|failed: PyErr| failed))
 }

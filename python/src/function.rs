@@ -2,7 +2,7 @@
 //! Kernels of a GPU, from an image: PTX, a cubin or a fatbin.
 
 use crate::{
-    error::{ContigoError, raised},
+    error::{raised, refused},
     names::{kept, kept_bytes},
 };
 use contigo::{
@@ -79,7 +79,7 @@ unsafe fn module(gpu: &'static Gpu<'static>, image: &[u8]) -> PyResult<&'static 
         Err(_) => return Err(PyValueError::new_err("this is no PTX, no cubin and no fatbin")),
     };
     let mut log = Log::new();
-    let said = |error: Error, log: &Log| ContigoError::new_err(format!("{error}; the driver's compiler says: {}", log.trim_end()));
+    let said = |error: Error, log: &Log| refused(format!("{error}; the driver's compiler says: {}", log.trim_end()));
     // SAFETY: the caller's promise.
     let module = unsafe { Module::load(gpu, image_of, &mut log) }.map_err(|error| said(error, &log))?;
     let module: &'static Module<'static> = Box::leak(Box::new(module));

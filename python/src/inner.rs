@@ -2,7 +2,7 @@
 
 use crate::{
     buffer::no_port,
-    error::{ContigoError, raised},
+    error::{raised, refused},
     export::Counted,
     mine::Mine,
     region::Memory,
@@ -126,7 +126,7 @@ impl Inner {
     pub(crate) fn address(&self) -> PyResult<u64> {
         self.here()?;
         self.memory.port.ok_or_else(no_port)?;
-        self.address.ok_or_else(|| ContigoError::new_err("the region's port does not reach this buffer"))
+        self.address.ok_or_else(|| refused("the region's port does not reach this buffer"))
     }
 
     /// "cpu", "device" (a job's too), or "gone" (freed).

@@ -3,7 +3,7 @@
 
 use crate::{
     buffer::Buffer,
-    error::{ContigoError, raised, raised_as},
+    error::{raised, raised_as, refused},
     inner::Inner,
 };
 use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts, Timeout};
@@ -56,7 +56,7 @@ impl Record {
         Some(match self.end.get()? {
             End::Done(completion) => Ok(*completion),
             End::Failed(error, text) => Err(raised_as(*error, text.clone())),
-            End::Cancelled => Err(ContigoError::new_err("cancelled: the device was stopped before this job ended")),
+            End::Cancelled => Err(refused("cancelled: the device was stopped before this job ended")),
         })
     }
 

@@ -48,8 +48,6 @@ use pyo3::prelude::*;
 /// # Errors
 /// What Python says.
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("ContigoError", module.py().get_type::<error::ContigoError>())?;
-    module.add("ForkedError", module.py().get_type::<error::ForkedError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<region::Region>()?;
     module.add_class::<device::Device>()?;

@@ -1,5 +1,5 @@
-//! The files that `tests/cuda/get` puts into the cache for machines without a GPU: NVIDIA's
-//! `cuda.h`, and its driver's library.
+//! What `tests/cuda/get` puts into the cache for machines without a GPU: NVIDIA's `cuda.h`, and its
+//! driver's library.
 
 use std::{
     cmp::Reverse,
@@ -20,7 +20,7 @@ fn cache() -> PathBuf {
     named("CONTIGO_CACHE").unwrap_or_else(kept)
 }
 
-/// The entries of a folder, by name; nothing where there is no folder.
+/// What is in a folder, by name; nothing where there is no folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     found.sort();

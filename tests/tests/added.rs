@@ -181,7 +181,7 @@ fn the_suite_and_the_tool(copy: &Copied) {
         ("info --json", true, "\"acme:x\""),
         ("demo --memory acme:x --images 20 --json --png ../demo.png", true, "\"heap_allocations\": 0"),
         ("selftest --device sim:widget --memory sim --jobs 200", true, "passed"),
-        ("demo --memory acme:y", false, "no such memory of Acme; 1 others are there; this machine has acme:x; "),
+        ("demo --memory acme:y", false, "there is no such memory of Acme; others that are here: 1; this machine has acme:x; "),
     ] {
         let (succeeded, said) = tool(words);
         assert!(succeeded == succeeds && said.contains(answer), "contigo {words}:\n{said}");

@@ -255,7 +255,7 @@ fn a_device_has_one_driver() {
     let board = SimBoard::new(1);
     let device = SimGemm8::new(&board, board.port());
     let window = device.window().unwrap();
-    assert_eq!(device.window().unwrap_err(), Error::Busy);
+    assert_eq!(device.window().unwrap_err(), Error::HasDriver);
     drop(window);
     assert!(device.window().is_ok());
 }

@@ -117,10 +117,7 @@ fn a_page_that_vanishes_or_hides_later_is_an_error_too() {
 #[test]
 fn a_frame_that_no_address_has_is_nonsense() {
     let entry = PRESENT | ((1 << 55) - 1);
-    assert_eq!(
-        refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1),
-        Error::AttributeNonsense { name: "/proc/self/pagemap", value: entry }
-    );
+    assert_eq!(refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1), Error::Unexpected { name: "/proc/self/pagemap", value: entry });
 }
 
 #[test]

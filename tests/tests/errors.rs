@@ -19,6 +19,8 @@ mod jobs;
 mod memory;
 #[path = "errors/moved.rs"]
 mod moved;
+#[path = "errors/page.rs"]
+mod page;
 #[path = "errors/queues.rs"]
 mod queues;
 #[path = "errors/tensors.rs"]
@@ -27,11 +29,13 @@ mod tensors;
 use contigo::{Backend, Error, forward};
 use std::{
     collections::BTreeSet,
+    env, fs,
+    path::Path,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
 /// Every section; each returns what it provoked.
-const SECTIONS: [fn() -> Vec<Error>; 11] = [
+const SECTIONS: [fn() -> Vec<Error>; 12] = [
     memory::numbers,
     memory::blocks,
     memory::carves_and_addresses,
@@ -42,20 +46,21 @@ const SECTIONS: [fn() -> Vec<Error>; 11] = [
     devices::that_fail,
     devices::that_will_not_stop,
     devices::that_are_not_there,
+    devices::whose_settings_are_wrong,
     tensors::refused,
 ];
 
 /// The errors that only a kernel's backend makes: an example of each, and the test file that
 /// provokes it.
-const KERNEL: [(Error, &str); 19] = [
+const KERNEL: [(Error, &str); 20] = [
     (Error::NoAddress { install: "something" }, include_str!("dma_heap.rs")),
     (Error::Os { call: "mmap", errno: 12 }, include_str!("hugetlb.rs")),
     (Error::BadName { len_bytes: 64, max_bytes: 63 }, include_str!("u_dma_buf/refused.rs")),
     (Error::AttributeMissing { name: "size" }, include_str!("u_dma_buf/refused.rs")),
     (Error::AttributeUnreadable { name: "size", errno: 13 }, include_str!("u_dma_buf/refused.rs")),
     (Error::AttributeEmpty { name: "size" }, include_str!("u_dma_buf/refused.rs")),
-    (Error::Unsuitable { name: "sync_mode", value: 7, fix: "set it to 1" }, include_str!("u_dma_buf/refused.rs")),
-    (Error::AttributeNonsense { name: "size", value: 77 }, include_str!("u_dma_buf/refused.rs")),
+    (Error::Setting { name: "sync_mode", value: 7, fix: "set it to 1" }, include_str!("u_dma_buf/refused.rs")),
+    (Error::Unexpected { name: "size", value: 77 }, include_str!("u_dma_buf/refused.rs")),
     (Error::PagemapHidden { page: 0x7F12 }, include_str!("hugetlb.rs")),
     (Error::InUse { errno: 11 }, include_str!("u_dma_buf/refused.rs")),
     (Error::PinLimit { need_bytes: 8192, limit_bytes: 4096 }, include_str!("vfio/memory.rs")),
@@ -66,6 +71,7 @@ const KERNEL: [(Error, &str); 19] = [
     (Error::NotBuiltIn { kind: "cuda", feature: "cuda" }, include_str!("../../runtime/src/names/memory.rs")),
     (Error::NeedsDevice { kind: "vfio" }, include_str!("names.rs")),
     (Error::Cuda { call: "cuInit", code: 100, name: "CUDA_ERROR_NO_DEVICE" }, include_str!("cuda/main.rs")),
+    (Error::Unsupported { what: "cuInit", fix: "update it" }, include_str!("cuda/gpus.rs")),
     (Error::NoLibrary { name: "libcuda.so.1", fix: "install the driver" }, include_str!("cuda/gpus.rs")),
 ];
 
@@ -74,22 +80,21 @@ fn variant(error: Error) -> String {
     format!("{error:?}").split([' ', '{']).next().unwrap().to_owned()
 }
 
-/// The names of the enum's variants, from its source.
+/// The names of the enum's variants, from their table.
 fn variants() -> BTreeSet<String> {
-    let source = include_str!("../../runtime/src/types/error.rs");
-    let (_, body) = source.split_once("pub enum Error {\n").unwrap();
-    let (body, _) = body.split_once("\n}").unwrap();
-    let name = |line: &str| {
-        let name = line.strip_prefix("    ")?.trim_end_matches([',', ' ', '{']);
-        (name.starts_with(|letter: char| letter.is_ascii_uppercase())).then(|| name.to_owned())
-    };
-    body.lines().filter_map(name).collect()
+    Error::ABOUT.iter().map(|(name, ..)| (*name).to_owned()).collect()
 }
 
 /// The message has every number and every name that the error carries, in decimal or in
 /// hexadecimal.
 fn message_is_complete(error: Error) {
-    let (fields, message) = (format!("{error:?}"), error.to_string());
+    let (mut fields, message) = (format!("{error:?}"), error.to_string());
+    println!("{:<9} {:>4} errno {:<4} {message}", error.kind().name(), error.row().code, error.errno());
+    if let Error::Argument { min, max, multiple_of, .. } = error {
+        // A limit that limits nothing is not told.
+        fields = if multiple_of == 1 { fields.replace(", multiple_of: 1", "") } else { fields };
+        assert!(message.ends_with(&if min == max { format!("must be {min}") } else { format!("{min} and {max}") }), "{message}");
+    }
     let mut parts = fields.split('"');
     while let Some(plain) = parts.next() {
         for word in plain.split(|letter: char| !letter.is_alphanumeric()) {
@@ -111,6 +116,8 @@ fn message_is_complete(error: Error) {
         assert!(fields.contains(word), "{word} of \"{message}\" is not in {fields}");
     }
     assert!(message.len() > 10 && !message.contains("Error"), "\"{message}\" is for people");
+    assert!(!message.contains("::") && !message.contains("(..)"), "\"{message}\" is read in C and Python too");
+    assert!(message.contains(": ") || message.contains("; ") || message.contains("errno"), "\"{message}\" says how to go on");
 }
 
 #[test]
@@ -123,8 +130,37 @@ fn every_variant_is_provoked_and_its_message_has_its_numbers() {
         assert!(file.contains(&format!("Error::{name} {{")), "{name} is provoked in its backend's tests");
         names.insert(name);
     }
-    assert!(variants().len() >= 36, "the enum is read: {:?}", variants());
     assert_eq!(names, variants());
+}
+
+/// A program acts by class and errno: the row of each error says the same as its methods, and no
+/// number or name stands for two.
+#[test]
+fn the_table_is_one_to_one() {
+    let (codes, names): (BTreeSet<_>, BTreeSet<_>) = Error::ROWS.iter().map(|row| (row.code, row.name)).unzip();
+    assert_eq!((codes.len(), names.len()), (Error::ROWS.len(), Error::ROWS.len()));
+    assert!(codes.iter().all(|code| (-200..=-100).contains(code)), "{codes:?}");
+    let errors = KERNEL.iter().map(|(error, _)| *error).chain(SECTIONS.iter().flat_map(|section| section()));
+    for error in errors {
+        let row = Error::ABOUT.iter().zip(Error::ROWS).find(|((name, ..), _)| *name == variant(error));
+        assert_eq!((row.map(|(_, row)| row), error.kind()), (Some(error.row()), error.row().kind), "{error:?}");
+        let own = match error {
+            Error::Os { errno, .. } | Error::Denied { errno, .. } | Error::AttributeUnreadable { errno, .. } => errno,
+            _ => error.errno(),
+        };
+        assert!(error.errno() == own && own > 0, "{error:?}");
+    }
+}
+
+/// `docs/errors.md`, made from the table.
+#[test]
+fn the_page_of_errors_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors.md");
+    let page = page::errors();
+    if env::var_os("CONTIGO_WRITE_DOCS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    assert!(fs::read_to_string(&path).is_ok_and(|old| old == page), "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-tests --test errors");
 }
 
 /// A backend that counts how often it was freed.

@@ -72,7 +72,7 @@ fn opening_says_what_is_wrong() {
     assert_eq!(kernel.open_guard().unwrap_err(), os("open(/dev/contigo/)", libc::EIO));
     let newer = FakeGuard::new(GuardConfig { abi: 2, ..GuardConfig::default() });
     let refused = newer.open_guard().unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { name: "the ABI of the kernel module contigo", value: 2, .. }), "{refused:?}");
+    assert!(matches!(refused, Error::Setting { name: "the ABI of the kernel module contigo", value: 2, .. }), "{refused:?}");
     assert_eq!(newer.log(), [Event::Closed], "nothing stays open");
 }
 
@@ -242,7 +242,7 @@ fn a_count_of_segments_that_cannot_be_is_an_error() {
         let fd = buffer(8192);
         let block = import(&guard, &fd).unwrap();
         let value = u64::from(more_segments.wrapping_add(1));
-        let refused = Error::AttributeNonsense { name: "count of CONTIGO_GET_SEGMENTS", value };
+        let refused = Error::Unexpected { name: "count of CONTIGO_GET_SEGMENTS", value };
         assert_eq!(block.segment(0), Err(refused), "{more_segments} more than there are");
     }
 }

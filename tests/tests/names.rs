@@ -96,7 +96,7 @@ fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
         // SAFETY: no device.
         unsafe { driver.write32(4, 9) };
         assert_eq!(tree.word("dev/uio1", 4), 9);
-        assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::Busy));
+        assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::HasDriver));
     }
     assert_eq!(open(&tree, "uio:1").map(|_| ()), Err(Error::InUse { errno: libc::EWOULDBLOCK }), "one opening");
     let second = Attach { window: 1, ..POLLED };
@@ -254,7 +254,10 @@ fn memory_that_belongs_to_a_device_comes_from_that_device() {
         assert_eq!(opened.memory(&name, 4096).map(|_| ()), Err(Error::NeedsDevice { kind: name.kind() }), "{name}");
     }
     assert_eq!(opened.memory(&memory("sim:8"), 4096).unwrap().mapping().bus, opened.port().unwrap().bus);
-    assert_eq!(opened.attach(POLLED).map(|_| ()), Err(Error::NotFound { what: "device of a board with memory alone", among: 0 }));
+    assert_eq!(
+        opened.attach(POLLED).map(|_| ()),
+        Err(Error::Unsupported { what: "this simulated board has memory alone", fix: "open a device on it, as sim:zdma" })
+    );
     let places = [OnceCell::new(), OnceCell::new()];
     let buses = places.each_ref().map(|place| memory("sim:7").open_in(place, 4096).unwrap().mapping().bus);
     assert_ne!(buses[0], buses[1], "each opening is a board");
@@ -272,7 +275,7 @@ fn memory_that_belongs_to_a_device_comes_from_that_device() {
     assert!(said.ends_with("; no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages"), "{said}");
     let said =
         Inventory::under(tree.root()).device_error(&device("uio:none"), Error::NotFound { what: "UIO device", among: 4 }).to_string();
-    assert!(said.contains("4 others are there; this machine has uio:dma-controller@f8003000; "), "{said}");
+    assert!(said.contains("others that are here: 4; this machine has uio:dma-controller@f8003000; "), "{said}");
     let said = Inventory::under(tree.root()).device_error(&device("uio:dma-controller"), Error::Busy).to_string();
     assert_eq!(said, Error::Busy.to_string());
 }

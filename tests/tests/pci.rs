@@ -85,7 +85,7 @@ fn an_address_names_one_function() {
         assert_eq!(tree.open_pci(bad).map(drop), Err(Error::BadName { len_bytes: bad.len(), max_bytes: 16 }), "{bad:?}");
     }
     tree.file(&at("device"), "0xfffff\n");
-    assert_eq!(tree.open_pci(EDU).unwrap().id(), Err(Error::AttributeNonsense { name: "device", value: 0xF_FFFF }));
+    assert_eq!(tree.open_pci(EDU).unwrap().id(), Err(Error::Unexpected { name: "device", value: 0xF_FFFF }));
     tree.remove(&at("vendor"));
     assert_eq!(tree.open_pci(EDU).unwrap().id(), Err(Error::AttributeMissing { name: "vendor" }));
 }
@@ -114,12 +114,12 @@ fn a_bar_is_mapped_once_and_where_it_begins() {
 fn a_bar_that_holds_no_registers_is_refused() {
     let tree = edu();
     let function = tree.open_pci(EDU).unwrap();
-    let unsuitable = |value, fix| Error::Unsuitable { name: "resource", value, fix };
+    let unsuitable = |value, fix| Error::Setting { name: "resource", value, fix };
     let (no_memory, no_address) = ("this BAR holds no memory: use another", "this BAR got no address: see the kernel's log for why");
     assert_eq!(function.bar(1).map(drop), Err(unsuitable(0x4_0101, no_memory)), "I/O ports");
     assert_eq!(function.bar(2).map(drop), Err(unsuitable(0, no_memory)));
     assert_eq!(function.bar(3).map(drop), Err(unsuitable(0x4_0200, no_address)));
-    assert_eq!(function.bar(4).map(drop), Err(Error::AttributeNonsense { name: "resource", value: 0xFFF }), "it ends before it begins");
+    assert_eq!(function.bar(4).map(drop), Err(Error::Unexpected { name: "resource", value: 0xFFF }), "it ends before it begins");
     assert_eq!(function.bar(6).map(drop), Err(Error::Argument { name: "bar", value: 6, min: 0, max: 5, multiple_of: 1 }));
     tree.resource(EDU, [(0x1000_0000, 0x1000_0FFF, 0x2004_0200); 6]);
     assert_eq!(function.bar(0).map(drop), Err(unsuitable(0x2004_0200, no_address)));
@@ -129,7 +129,7 @@ fn a_bar_that_holds_no_registers_is_refused() {
     for (text, error) in [
         ("", Error::AttributeEmpty { name: "resource" }),
         ("0x0000000010000000\n", Error::AttributeEmpty { name: "resource" }),
-        ("0x0000000010000000 0x0000000010000fff 0x4g\n", Error::AttributeNonsense { name: "resource", value: 4 }),
+        ("0x0000000010000000 0x0000000010000fff 0x4g\n", Error::Unexpected { name: "resource", value: 4 }),
     ] {
         tree.file(&at("resource"), text);
         assert_eq!(function.bar(0).map(drop), Err(error), "{text:?}");
@@ -205,7 +205,7 @@ fn a_function_that_does_not_obey_is_an_error() {
     // A device that is gone, or asleep, reads as all ones: also the bits that were asked for.
     tree.file(&at("config"), [0xFF; 8]);
     let function = tree.open_pci(EDU).unwrap();
-    let gone = Error::AttributeNonsense { name: "config", value: 0xFFFF };
+    let gone = Error::Unexpected { name: "config", value: 0xFFFF };
     assert_eq!((function.enable(), function.disable_bus_master()), (Err(gone), Err(gone)));
     assert_eq!(tree.config(EDU), [0xFF; 8], "and is not written to");
     tree.file(&at("config"), []);
@@ -215,7 +215,7 @@ fn a_function_that_does_not_obey_is_an_error() {
     tree.link(&at("config"), "/dev/zero");
     let fix = "the function keeps a bit of its command register as it was: it cannot be driven from here";
     let function = tree.open_pci(EDU).unwrap();
-    assert_eq!(function.enable(), Err(Error::Unsuitable { name: "config", value: 0, fix }));
+    assert_eq!(function.enable(), Err(Error::Setting { name: "config", value: 0, fix }));
     assert_eq!(function.disable_bus_master(), Ok(()));
     drop(function);
     tree.link(&at("config"), "/dev/full");
@@ -258,7 +258,7 @@ fn behind_an_iommu_no_physical_address_is_right() {
     tree.folder("sys/kernel/iommu_groups/7");
     tree.link(&at("iommu_group"), "../../../../kernel/iommu_groups/7");
     let fix = "an IOMMU translates this function's addresses: use VFIO or the kernel module contigo, or boot with iommu.passthrough=1";
-    let translated = Error::Unsuitable { name: "iommu_group", value: 1, fix };
+    let translated = Error::Setting { name: "iommu_group", value: 1, fix };
     assert_eq!(wire(&tree), [Err(translated); 2], "nobody says that it lets addresses through");
     for (kind, expected) in [("DMA", Err(translated)), ("DMA-FQ", Err(translated)), ("blocked", Err(translated)), ("identity", Ok(()))] {
         tree.file("sys/kernel/iommu_groups/7/type", format!("{kind}\n"));

@@ -34,7 +34,11 @@ fn the_sources_name_neither() {
     let seam = root().join("runtime/src/linux/os/seam.rs");
     let os = fs::read_to_string(seam.with_file_name("mod.rs")).unwrap();
     assert!(os.contains("#[cfg(feature = \"testkit\")]\npub(crate) mod seam;\n"), "it is built for tests alone");
-    let files: Vec<_> = sources(&root().join("runtime/src")).into_iter().filter(|path| *path != seam).collect();
+    // Nor is what answers in std's type: with the feature `std` alone.
+    let io = root().join("runtime/src/types/error/io.rs");
+    let module = fs::read_to_string(io.with_file_name("mod.rs")).unwrap();
+    assert!(module.contains("#[cfg(feature = \"std\")]\nmod io;\n"), "it is built where a program asks for it");
+    let files: Vec<_> = sources(&root().join("runtime/src")).into_iter().filter(|path| ![&seam, &io].contains(&path)).collect();
     assert!(files.len() > 40, "all of the sources are found: {}", files.len());
     for path in files {
         let code = built(&fs::read_to_string(&path).unwrap());

@@ -77,7 +77,7 @@ fn a_device_may_have_several_windows() {
     let second = uio.map(1).unwrap();
     assert_eq!((second.len_bytes(), second.read32(0)), (0xFF0, 0x404), "map 1 is the second page of the file");
     assert_eq!(uio.map(1).map(drop), Err(Error::InUse { errno: libc::EBUSY }), "two windows on the same registers");
-    assert_eq!(uio.map(2).map(drop), Err(Error::AttributeNonsense { name: "maps/map2/size", value: 0 }));
+    assert_eq!(uio.map(2).map(drop), Err(Error::Unexpected { name: "maps/map2/size", value: 0 }));
     assert_eq!(uio.map(3).map(drop), Err(Error::AttributeMissing { name: "maps/map3/addr" }));
     for index in [0, 5, u32::MAX] {
         let refused = Error::Argument { name: "map", value: index.into(), min: 1, max: 4, multiple_of: 1 };
@@ -121,7 +121,7 @@ fn one_driver_at_a_time() {
 fn what_cannot_be_is_refused() {
     let tree = FakeDevices::new();
     assert_eq!(tree.open(0).unwrap_err(), Error::NotFound { what: "UIO device", among: 0 });
-    let nonsense = |name, value| Error::AttributeNonsense { name, value };
+    let nonsense = |name, value| Error::Unexpected { name, value };
     let (addr, size, offset) = ("maps/map0/addr", "maps/map0/size", "maps/map0/offset");
     let whole = "this kernel's driver maps whole pages only: a newer one rounds";
     let cases = [
@@ -133,7 +133,7 @@ fn what_cannot_be_is_refused() {
         ("size", "0x40001000\n", Error::Os { call: "mmap(/dev/uio)", errno: libc::EINVAL }),
         ("offset", "0x1000\n", nonsense(offset, 0x1000)),
         ("offset", "0x2\n", nonsense(offset, 2)),
-        ("addr", "0xf8003400\n", Error::Unsuitable { name: addr, value: 0xF800_3400, fix: whole }),
+        ("addr", "0xf8003400\n", Error::Setting { name: addr, value: 0xF800_3400, fix: whole }),
         ("addr", "0xfffffffffffff000\n", nonsense(addr, 0xFFFF_FFFF_FFFF_F000)),
         ("addr", "(null)\n", nonsense(addr, 0)),
     ];

@@ -79,7 +79,7 @@ unsafe impl Driver for DriverOps {
             0 => Ok(()),
             status => {
                 let value = status.unsigned_abs().into();
-                Err(Error::Argument { name: "what the driver's check answered, without its sign,", value, min: 0, max: 0, multiple_of: 1 })
+                Err(Error::Argument { name: "the number by which the driver's check refused", value, min: 0, max: 0, multiple_of: 1 })
             }
         }
     }

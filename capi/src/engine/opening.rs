@@ -82,7 +82,7 @@ impl Engine {
 fn not_opened(error: Error, map: Option<&[u8]>) -> Fault {
     let built = map.map(|map| describe::any(map, "").and_then(|map| map.build()));
     match (error, built) {
-        (Error::Unsuitable { .. }, Some(Err(wrong))) => Fault::Map(wrong),
+        (Error::BadMap { .. }, Some(Err(wrong))) => Fault::Map(wrong),
         _ => error.into(),
     }
 }

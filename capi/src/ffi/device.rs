@@ -15,7 +15,7 @@ use crate::{
     },
     status::contigo_status,
 };
-use contigo::names::{self, Entry, Inventory};
+use contigo::names::{self, Entry, Inventory, NO_PORT};
 use core::{
     ffi::c_char,
     fmt::{self, Write as _},
@@ -78,17 +78,15 @@ pub unsafe extern "C" fn contigo_device_memory(
 /// what the kernel or the simulated board says alone (`vfio:…`, `sim:…`, `cuda:…`). Close `seen`
 /// with `contigo_port_close`.
 ///
-/// `CONTIGO_E_UNSUITABLE`: nobody says it; name the port.
+/// `CONTIGO_E_UNSUPPORTED`: nobody says it; name the port.
 ///
 /// # Safety
 /// `seen` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: contigo_port, seen: *mut contigo_port) -> contigo_status {
-    const FIX: &str = "no kernel says how it reaches memory: name its port";
     let find = || {
         let device = DEVICES.lease(device)?;
-        let unknown = contigo::Error::Unsuitable { name: "the port of the device", value: 0, fix: FIX };
-        let port = if port == 0 { device.port().ok_or(unknown)? } else { device.seen_through(get(port)?) };
+        let port = if port == 0 { device.port().ok_or(NO_PORT)? } else { device.seen_through(get(port)?) };
         Ok(PORTS.insert(port)?)
     };
     // SAFETY: the caller's promise.

@@ -104,7 +104,8 @@ unsafe impl Versioned for contigo_engine_info {
 ///
 /// With the setting `channel`, engines share a device whose channels can have a driver each (a
 /// `pl330`): one engine a channel, all through one port and window, in whichever thread. Each is
-/// stopped and closed by itself. `CONTIGO_E_BUSY`: an engine has the channel, or the whole device.
+/// stopped and closed by itself. `CONTIGO_E_HAS_DRIVER`: an engine has the channel, or the whole
+/// device.
 ///
 /// # Safety
 /// `options` points to an initialised structure whose texts are NULL or NUL-terminated; `engine` is
@@ -192,7 +193,7 @@ pub unsafe extern "C" fn contigo_engine_get_operand(engine: contigo_engine, inde
 /// limit.
 ///
 /// `CONTIGO_E_KIND`: it has no interrupt that is a file; look again and again.
-/// `CONTIGO_E_UNSUITABLE`: the device's node has none; open the engine with `polled`.
+/// `CONTIGO_E_UNSUPPORTED`: the device's node has none; open the engine with `polled`.
 ///
 /// # Safety
 /// `fd` is writable.
@@ -206,7 +207,7 @@ pub unsafe extern "C" fn contigo_engine_irq_arm(engine: contigo_engine, fd: *mut
 /// whatever end, before the guard's memory goes. Do it before the first job. `guard` 0 is the guard
 /// of the engine's own device. Another guard writes the registers when it is closed, so it stays
 /// open until the engine is closed. `CONTIGO_E_KIND`: the engine was armed with another one.
-/// `CONTIGO_E_UNSUITABLE`: the engine shares its device (setting `channel`), which one channel's
+/// `CONTIGO_E_UNSUPPORTED`: the engine shares its device (setting `channel`), which one channel's
 /// program does not stop.
 ///
 /// # Safety

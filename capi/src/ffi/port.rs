@@ -55,7 +55,7 @@ unsafe impl Versioned for contigo_port_options {
 ///
 /// `cuda:0`, `cuda:1`... is a GPU's, and `cuda` the first one's: loads NVIDIA's driver and takes
 /// the GPU's primary context, the one of the CUDA runtime; both stay until the program ends.
-/// `CONTIGO_E_NO_LIBRARY`: there is no driver; `CONTIGO_E_UNSUITABLE`: it is too old;
+/// `CONTIGO_E_NO_LIBRARY`: there is no driver; `CONTIGO_E_SETTING`: it is too old;
 /// `CONTIGO_E_CUDA`: it refuses, as where there is no GPU; `CONTIGO_E_ARGUMENT`: there are fewer
 /// GPUs.
 ///

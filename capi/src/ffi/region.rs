@@ -196,7 +196,7 @@ pub extern "C" fn contigo_region_close(region: contigo_region) -> contigo_status
 /// program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
 /// is refused.
 ///
-/// `CONTIGO_E_UNSUITABLE`: this memory is no dma-buf (huge pages, the simulated board).
+/// `CONTIGO_E_UNSUPPORTED`: this memory is no dma-buf (huge pages, the simulated board).
 /// `CONTIGO_E_OS`: what the kernel says; errno 25, the module u-dma-buf cannot export.
 ///
 /// # Safety

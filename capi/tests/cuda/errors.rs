@@ -31,7 +31,7 @@ fn no_driver() {
 #[test]
 fn a_driver_that_is_too_old() {
     alone("errors::a_driver_that_is_too_old", &Config { driver_version: 10_010, ..Config::default() }, |_| {
-        all_refused(CONTIGO_E_UNSUITABLE, "cuDriverGetVersion is 10010: CUDA 10.2 (10020) is the oldest driver");
+        all_refused(CONTIGO_E_SETTING, "cuDriverGetVersion is 10010: CUDA 10.2 (10020) is the oldest driver");
     });
 }
 
@@ -63,7 +63,7 @@ fn nvidia_s_driver_without_a_gpu() {
         let said = run(TEST, &driver.folder);
         let answer = said.lines().find_map(|line| line.split_once("answer: ")).map_or("", |(_, answer)| answer);
         let expected = match driver.too_old() {
-            true => format!("{CONTIGO_E_UNSUITABLE} 0 cuDriverGetVersion is "),
+            true => format!("{CONTIGO_E_SETTING} 0 cuDriverGetVersion is "),
             // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an
             // unknown error.
             false if emulated::why().is_some() && driver.major < 500 => format!("{CONTIGO_E_CUDA} 0 cuInit: CUDA_ERROR_"),
@@ -79,7 +79,7 @@ fn a_gpu_that_does_not_exist() {
     config.devices[1].can_map_host_memory = false;
     alone("errors::a_gpu_that_does_not_exist", &config, |controls| {
         for ordinal in [2, CONTIGO_MAX_GPUS, u32::MAX] {
-            let word = format!("the GPU's ordinal = {ordinal}; it must be a multiple of 1 between 0 and 1");
+            let word = format!("the GPU's ordinal is {ordinal}: it must be between 0 and 1");
             refused(try_pinned(ordinal, &region_options(0)), CONTIGO_E_ARGUMENT, &word);
             assert!(last_error().ends_with("and 1"), "the last GPU's: {}", last_error());
             let (status, port) = try_port(&format!("cuda:{ordinal}"));
@@ -90,7 +90,7 @@ fn a_gpu_that_does_not_exist() {
             refused(try_port(name).0, CONTIGO_E_NOT_FOUND, "no such port");
         }
         // It exists, and cannot use the CPU's memory.
-        refused(try_pinned(1, &region_options(0)), CONTIGO_E_UNSUITABLE, "use another one");
+        refused(try_pinned(1, &region_options(0)), CONTIGO_E_UNSUPPORTED, "use another one");
         ok(contigo_region_close(pinned(0, &region_options(0))));
         clean(controls, 1);
     });

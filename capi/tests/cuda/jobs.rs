@@ -61,7 +61,7 @@ fn a_kernel_that_never_ends_keeps_its_buffers() {
         let (operands, others) = (gpu.operands(), gpu.operands());
         ok(wait(gpu.start(&operands), 1_000_000));
         let job = gpu.start(&operands);
-        refused(wait(job, 1_000), CONTIGO_E_WILL_NOT_STOP, "before that: the job did not finish within 1000 us");
+        refused(wait(job, 1_000), CONTIGO_E_WILL_NOT_STOP, "before that: the job did not end within 1000 us");
         for operand in operands {
             refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
             refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");

@@ -41,7 +41,7 @@ fn both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s() {
             let mut stats = contigo_region_stats { struct_size: size_of::<contigo_region_stats>(), ..Default::default() };
             ok(unsafe { contigo_region_get_stats(region, &mut stats) });
             assert_eq!((stats.syncs, stats.bytes_synced_for_device, stats.bytes_copied), (0, 0, 0));
-            refused(unsafe { contigo_region_export(region, &mut 0) }, CONTIGO_E_UNSUITABLE, "dma-bufs");
+            refused(unsafe { contigo_region_export(region, &mut 0) }, CONTIGO_E_UNSUPPORTED, "no dma-buf");
             refused(contigo_region_close(region), CONTIGO_E_STILL_USED, "1 still use this region");
             ok(contigo_buf_release(buf));
             ok(contigo_region_close(region));

@@ -47,7 +47,7 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
         }
         let device = answer(|device| unsafe { contigo_device_open(c"cuda:0".as_ptr(), device) });
         let zdma = unsafe { contigo_engine_open(&engine_options(c"zdma", device, 0, 0), &mut 0) };
-        refused(zdma, CONTIGO_E_NOT_FOUND, "GPU");
+        refused(zdma, CONTIGO_E_UNSUPPORTED, "GPU");
         ok(contigo_device_close(device));
         ok(contigo_port_close(soc));
         fpga.close();

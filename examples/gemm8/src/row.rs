@@ -32,7 +32,6 @@ pub static ROW: DriverRow = {
 /// # Safety
 /// As [`Gemm8::open`].
 unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
-    parts.settings.only(&[])?;
     // SAFETY: the caller's promise.
     Ok(AnyDriver::new(unsafe { Gemm8::open(parts.device)? }))
 }

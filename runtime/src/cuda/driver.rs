@@ -24,7 +24,8 @@ impl Cuda {
     ///
     /// # Errors
     /// - [`Error::NoLibrary`]: there is no driver, or it is not where the loader looks.
-    /// - [`Error::Unsuitable`]: it is older than [`OLDEST`](Self::OLDEST), or lacks a function.
+    /// - [`Error::Setting`]: it is older than [`OLDEST`](Self::OLDEST). [`Error::Unsupported`]: it
+    ///   lacks a function.
     /// - [`Error::Cuda`] with `cuInit`: 100, there is no GPU; 803, the kernel's part of the driver
     ///   is of another version.
     pub fn load() -> Result<Self> {
@@ -42,11 +43,11 @@ impl Cuda {
     /// The file is NVIDIA's driver, or behaves as its reference says; and it is the only one in
     /// this program: its GPUs are numbered.
     pub unsafe fn load_from(file: &CStr) -> Result<Self> {
-        const UPDATE: &str = "it is not there in this driver: update NVIDIA's driver";
+        const UPDATE: &str = "update NVIDIA's driver, which lacks this function";
         // SAFETY: the caller's promise.
         let library = unsafe { open(file) }.map_err(|fix| Error::NoLibrary { name: "libcuda.so.1", fix })?;
         let look = Look(&library);
-        let api = api!(|names: &[&'static CStr]| look.up(names).ok_or(Error::Unsuitable { name: first(names), value: 0, fix: UPDATE }));
+        let api = api!(|names: &[&'static CStr]| look.up(names).ok_or(Error::Unsupported { what: first(names), fix: UPDATE }));
         core::mem::forget(library);
         let mut version: c_int = 0;
         // SAFETY: the pointer is a reference; allowed before `cuInit`.
@@ -54,7 +55,7 @@ impl Cuda {
         let version = u32::try_from(version).unwrap_or(0);
         if version < Self::OLDEST {
             let fix = "CUDA 10.2 (10020) is the oldest driver that is taken: update NVIDIA's driver";
-            return Err(Error::Unsuitable { name: "cuDriverGetVersion", value: version.into(), fix });
+            return Err(Error::Setting { name: "cuDriverGetVersion", value: version.into(), fix });
         }
         // SAFETY: flags must be 0; any thread may call it, any number of times.
         check("cuInit", unsafe { (api.init)(0) })?;

@@ -70,7 +70,7 @@ impl<'c> Gpu<'c> {
     /// and `PyTorch` use.
     ///
     /// # Errors
-    /// [`Error::Argument`]: there are fewer. [`Error::Unsuitable`]: it cannot use the CPU's memory. [`Error::Cuda`].
+    /// [`Error::Argument`]: there are fewer. [`Error::Unsupported`]: it cannot use the CPU's memory. [`Error::Cuda`].
     pub fn primary(cuda: &'c Cuda, ordinal: u32) -> Result<Self> {
         let gpus = cuda.gpus()?;
         if ordinal >= gpus {
@@ -213,8 +213,11 @@ fn facts(cuda: &Cuda, ordinal: u32, device: CuDevice) -> Result<GpuFacts> {
         total_bytes: total_bytes as u64,
     };
     if !facts.can_map_host_memory {
-        let fix = "this GPU cannot use the CPU's memory: use another one";
-        return Err(Error::Unsuitable { name: "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY", value: 0, fix });
+        let fix = "use another one";
+        return Err(Error::Unsupported {
+            what: "this GPU cannot use the CPU's memory (CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY is 0)",
+            fix,
+        });
     }
     Ok(facts)
 }

@@ -60,7 +60,7 @@ impl<'g> CudaHost<'g> {
     /// - [`Error::Cuda`] with `cuMemHostAlloc`: 2, there is no such memory, or no more may be
     ///   pinned. A code of 700 or above is an earlier kernel's failure: the context is lost.
     /// - [`Error::Misaligned`]: the GPU's view is, where the CPU's is not.
-    ///   [`Error::AttributeNonsense`]: the driver says that the memory is something else.
+    ///   [`Error::Unexpected`]: the driver says that the memory is something else.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn allocate(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align) -> Result<Self> {
         Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP)
@@ -94,7 +94,7 @@ impl<'g> CudaHost<'g> {
             let mut first = ptr::null_mut();
             // SAFETY: the pointer is a reference.
             gpu.within(|api| check("cuMemHostAlloc", unsafe { (api.host_alloc)(&raw mut first, len_bytes, flags) }))?;
-            NonNull::new(first).ok_or(Error::AttributeNonsense { name: "cuMemHostAlloc", value: 0 })
+            NonNull::new(first).ok_or(Error::Unexpected { name: "cuMemHostAlloc", value: 0 })
         };
         let mut this = Self::found(gpu, allocate(whole_bytes)?, whole_bytes, Kind::Allocated)?;
         let skip = |this: &Self| this.cpu.addr().get().wrapping_neg() & (align.bytes() - 1);
@@ -167,15 +167,15 @@ impl<'g> CudaHost<'g> {
     /// The memory again, not pinned any more: for what was given to [`register`](Self::register).
     ///
     /// # Errors
-    /// It stays registered, with what the driver says. [`Error::Unsuitable`]: it was allocated
+    /// It stays registered, with what the driver says. [`Error::Unsupported`]: it was allocated
     /// here.
     ///
     /// # Safety
     /// It was made by [`register`](Self::register), not by [`register_raw`](Self::register_raw).
     pub unsafe fn unregister(self) -> Result<&'static mut [u8], Refused<Self>> {
         if self.kind == Kind::Allocated {
-            let fix = "it was allocated here: drop it";
-            return Err(Refused::new(Error::Unsuitable { name: "this memory's count of owners elsewhere", value: 0, fix }, self));
+            let fix = "drop it";
+            return Err(Refused::new(Error::Unsupported { what: "this memory was allocated here, and is not registered", fix }, self));
         }
         let this = ManuallyDrop::new(self);
         match this.give_back() {
@@ -211,7 +211,7 @@ impl<'g> CudaHost<'g> {
             ("CU_POINTER_ATTRIBUTE_HOST_POINTER", host, handle.addr().get() as u64),
         ] {
             if value != expected {
-                return Err(Error::AttributeNonsense { name, value });
+                return Err(Error::Unexpected { name, value });
             }
         }
         trace::happened(Event::MapForDevice { iova: addr, len_bytes }, Site::here());

@@ -86,7 +86,7 @@ impl<'a> AnyDriver<'a> {
     /// The same driver, whose end gives `seat` back. It is one of several on one device.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`]: it has a seat. A second one in its place would end the first, whose
+    /// [`Error::Unsupported`]: it has a seat. A second one in its place would end the first, whose
     /// core the driver borrows from.
     #[cfg(all(feature = "linux", target_os = "linux"))]
     pub(crate) fn seated(mut self, seat: Seat<'a>) -> Result<Self> {
@@ -95,7 +95,7 @@ impl<'a> AnyDriver<'a> {
             // Before the new seat, on whose core it stands too.
             drop(self);
             drop(seat);
-            return Err(Error::Unsuitable { name: "the count of devices that the channel has beside this one", value: 1, fix: FIX });
+            return Err(Error::Unsupported { what: "the core opened a channel of another device", fix: FIX });
         }
         self.seat = Some(seat);
         Ok(self)

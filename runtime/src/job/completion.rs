@@ -14,9 +14,10 @@ pub struct Completion {
     /// it does not tell, and all of what it may write counts as written. A driver whose jobs have
     /// several operands that the device writes says `None`.
     pub bytes: Option<usize>,
-    /// The device's status for this job, as the driver's documentation has it; 0 where it has none.
+    /// What the device's status says of this job, as the driver's documentation has it; 0 where it
+    /// has none.
     pub status: u32,
-    /// More that it tells: a return value, a cycle count, a packet's user words.
+    /// What else it says: a return value, a cycle count, a packet's user words.
     pub words: [u32; 4],
     /// Why this job failed, in words, where it did and the others go on.
     pub failed: Option<&'static str>,
@@ -45,6 +46,7 @@ impl Completion {
         if expected && bytes <= most_bytes {
             return Ok(());
         }
-        Err(Error::BadCompletion { device, slot: self.slot, bytes, most_bytes: if expected { most_bytes } else { 0 } })
+        let slot = self.slot;
+        Err(if expected { Error::BadCompletion { device, slot, bytes, most_bytes } } else { Error::NoSuchJob { device, slot } })
     }
 }

@@ -18,7 +18,7 @@ pub struct JobError<B> {
     /// Why. Where `buffers` is `None`, why the device would not stop: [`Error::WillNotStop`], or
     /// what its driver says.
     pub error: Error,
-    /// The first error, before the device would not stop; otherwise the same as `error`.
+    /// What happened before the device would not stop; otherwise the same as `error`.
     pub cause: Error,
     /// Which operand was refused, where one was.
     pub operand: Option<usize>,
@@ -71,4 +71,9 @@ impl<B> fmt::Display for JobError<B> {
     }
 }
 
-impl<B> core::error::Error for JobError<B> {}
+impl<B> core::error::Error for JobError<B> {
+    /// The [`Error`], for whoever has lost the type.
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}

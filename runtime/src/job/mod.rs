@@ -1,5 +1,4 @@
-//! Jobs: the trait that a driver author implements, the types that ring the doorbell, and the jobs
-//! in flight.
+//! Jobs: what a driver author writes, what rings the doorbell, and what is in flight.
 //!
 //! ```text
 //!              Driver   one channel of one device, as data: operands, depth, submit, poll, stop

@@ -1,13 +1,12 @@
-//! The parts that every driver is opened with.
+//! What a driver is opened with, whatever it drives.
 
 use crate::{
     mem::CpuBuf,
     types::{Error, Result},
 };
 
-/// The parts that a driver of the registry is opened with. They are the same for every driver, so
-/// that C and Python open each by its name. The texts are read while the driver is opened, and not
-/// kept.
+/// What a driver of the registry is opened with: the same for every driver, so that C and Python
+/// open each by its name. The texts are read while the driver is opened, and not kept.
 #[derive(Debug)]
 pub struct Parts<'a, 't, D> {
     /// The device: it was claimed to be this driver's.
@@ -39,7 +38,7 @@ impl<'a> Settings<'a> {
     /// The number called `name`, from `min` to `max`; `None` where it is not there.
     ///
     /// # Errors
-    /// [`Error::Argument`]: it is no number, or outside.
+    /// [`Error::NotANumber`]; [`Error::Argument`]: it is outside.
     pub fn number(&self, name: &'static str, min: u64, max: u64) -> Result<Option<u64>> {
         let Some((_, text)) = self.each().find(|(key, _)| *key == name) else { return Ok(None) };
         let value = match text.strip_prefix("0x") {
@@ -49,21 +48,18 @@ impl<'a> Settings<'a> {
         match value {
             Ok(value) if (min..=max).contains(&value) => Ok(Some(value)),
             Ok(value) => Err(Error::Argument { name, value, min, max, multiple_of: 1 }),
-            Err(_) => Err(Error::Argument { name, value: u64::MAX, min, max, multiple_of: 1 }),
+            Err(_) => Err(Error::NotANumber { name, min, max }),
         }
     }
 
     /// Are there settings of these names alone?
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] with the number of the setting that nobody knows, from 1.
-    pub fn only(&self, names: &[&str]) -> Result<()> {
+    /// [`Error::UnknownSetting`] with the place of the first one that is unknown, from 1.
+    pub fn only(&self, names: &'static [&'static str]) -> Result<()> {
         match self.each().position(|(key, _)| !names.contains(&key)) {
             None => Ok(()),
-            Some(index) => {
-                let fix = "it has no such setting: the driver's documentation lists them";
-                Err(Error::Unsuitable { name: "the driver's setting number", value: index as u64 + 1, fix })
-            }
+            Some(index) => Err(Error::UnknownSetting { place: index + 1, known: names }),
         }
     }
 

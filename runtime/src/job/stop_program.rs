@@ -12,7 +12,7 @@ const MAX_STEPS: usize = 32;
 
 /// One step, on one register of 32 bits.
 ///
-/// Registers of a device that is gone read all ones. A poll is best written so that these do not
+/// A poll is best written so that a device that is gone, whose registers read all ones, does not
 /// meet it: with a bit in `mask` that the register never sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -71,9 +71,8 @@ impl StopStep {
     }
 }
 
-/// Steps that stop a device, in order; they end at a poll that is not met. The kernel runs them
-/// where nobody is left to call the driver's `stop` (`Engine::arm`); a driver may run them itself
-/// ([`run`](Self::run)).
+/// Steps that stop a device, in order; they end at a poll that is not met. What a driver's `stop`
+/// runs, and what the kernel runs where nobody is left to call that (`Engine::arm`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopProgram {
     steps: heapless::Vec<StopStep, MAX_STEPS>,
@@ -103,9 +102,9 @@ impl StopProgram {
                 step;
             if mask == 0 || value & !mask != 0 {
                 let (value, max) = (value.into(), mask.into());
-                return Err(Error::Argument { name: "value of a quiesce step, within its mask", value, min: 0, max, multiple_of: 1 });
+                return Err(Error::Argument { name: "the value of a step, within its mask,", value, min: 0, max, multiple_of: 1 });
             }
-            program.steps.push(step).map_err(|_| Error::TooMany { what: "steps of a quiesce program", most: MAX_STEPS as u64 })?;
+            program.steps.push(step).map_err(|_| Error::TooMany { what: "steps of a stop program", most: MAX_STEPS as u64 })?;
         }
         Ok(program)
     }

@@ -9,10 +9,9 @@ use crate::{
 
 /// The refusal of memory that no other importer can have: huge pages, VFIO's, the simulated
 /// board's.
-pub const NO_DMA_BUF: Error = Error::Unsuitable {
-    name: "this memory's count of dma-bufs",
-    value: 0,
-    fix: "only u-dma-buf, dma-heap and imported dma-bufs can be given to another importer: use one of them",
+pub const NO_DMA_BUF: Error = Error::Unsupported {
+    what: "this memory is no dma-buf, which another importer could take",
+    fix: "use u-dma-buf, dma-heap or an imported dma-buf",
 };
 
 /// Memory that the kernel holds as a dma-buf, or can: u-dma-buf, a dma-heap's, an imported one.

@@ -191,6 +191,6 @@ mod tests {
     #[test]
     fn a_model_that_is_not_there_is_told_how_many_are() {
         let name: DeviceName = "sim:vta".parse().unwrap();
-        assert_eq!(name.open().map(|_| ()), Err(Error::NotFound { what: "model of a simulated device", among: 4 }));
+        assert_eq!(name.open().map(|_| ()), Err(Error::NotFound { what: "simulated device", among: 4 }));
     }
 }

@@ -1,4 +1,4 @@
-//! The one door: memory and devices by names. A name is the same text in the tool, in C, in Python
+//! The one door: memory and devices by names, which are the same text in the tool, in C, in Python
 //! and in the board tests.
 //!
 //! ```text
@@ -48,7 +48,7 @@ pub use self::{
     found::Facts,
     inventory::{Entry, Inventory},
     memory::MemoryName,
-    open_device::{Attach, OpenDevice},
+    open_device::{Attach, NO_PORT, OpenDevice},
     registry::{DriverRow, MAX_REGISTERED, Open, OpenCore, each_row, register, row},
     shared::Taken,
 };

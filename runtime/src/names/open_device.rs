@@ -143,12 +143,14 @@ impl OpenDevice {
     /// real device's is the board's business, or [`vfio`](Self::vfio)'s.
     ///
     /// # Errors
-    /// [`Error::NotFound`]: it is no simulated device. [`Error::Contended`].
+    /// [`Error::Unsupported`]: it is no simulated device. [`Error::Contended`].
     #[cfg(feature = "sim")]
     pub fn reset_simulated(&self) -> Result<(), Error> {
         match &self.what {
             What::Simulated(_, models) => self.shared.reset(&mut || super::simulated::reset(models)),
-            _ => Err(Error::NotFound { what: "reset line of a device that is not simulated", among: 0 }),
+            _ => {
+                Err(Error::Unsupported { what: "this device is real, and has no reset line here", fix: "use VFIO's reset, or the board's" })
+            }
         }
     }
 
@@ -235,8 +237,8 @@ impl OpenDevice {
     /// a simulated one begins as after power-on.
     ///
     /// # Errors
-    /// - [`Error::Busy`]: a driver has it, or was forgotten.
-    /// - [`Error::Unsuitable`]: no kernel says how it reaches memory; use
+    /// - [`Error::HasDriver`]: a driver has it, or was forgotten.
+    /// - [`Error::Unsupported`]: no kernel says how it reaches memory; use
     ///   [`attach_wired`](Self::attach_wired).
     /// - What [`VfioDevice::open`] says.
     #[cfg_attr(feature = "audit", track_caller)]
@@ -252,7 +254,7 @@ impl OpenDevice {
     /// - As [`attach`](Self::attach).
     /// - [`Error::NotFound`]: a guarded device has no registers for user space: neither a UIO
     ///   device nor a PCI function is at its address. [`Error::Ambiguous`]: several are.
-    ///   [`Error::Unsuitable`]: a guarded PCI function has no interrupt for user space.
+    ///   [`Error::Unsupported`]: a guarded PCI function has no interrupt for user space.
     /// - What [`Uio::find`](crate::Uio::find), or [`PciFunction::open`](crate::PciFunction::open)
     ///   and [`PciFunction::bar`](crate::PciFunction::bar), say.
     ///
@@ -268,10 +270,9 @@ impl OpenDevice {
     /// `port` is true of it: the kernel's or the board's word, or a caller's who promised it.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn attach_through(&self, port: Option<Port>, how: Attach) -> Result<AnyDevice<'_>, Error> {
-        const FIX: &str = "no kernel says how it reaches memory: name its port";
-        let port = port.ok_or(Error::Unsuitable { name: "the port of the device", value: 0, fix: FIX })?;
+        let port = port.ok_or(NO_PORT)?;
         if self.attached.swap(true, Ordering::Acquire) {
-            return Err(Error::Busy);
+            return Err(Error::HasDriver);
         }
         let made = self.registered(port, how);
         let registered = made.inspect_err(|_| self.attached.store(false, Ordering::Release))?;
@@ -280,13 +281,14 @@ impl OpenDevice {
 
     #[cfg_attr(feature = "audit", track_caller)]
     fn registered(&self, port: Port, how: Attach) -> Result<Registered<'_>, Error> {
-        const POLL: &str = "the kernel module contigo has no interrupt of a PCI function: attach it without, and poll";
+        const POLL: Error =
+            Error::Unsupported { what: "the kernel module contigo has no interrupt of a PCI function", fix: "attach it without, and poll" };
         match &self.what {
             What::Plain(registers) => registers.registered(&port, how, false),
             What::Guarded(Guarded { guard, device, files, beside }) => {
                 if is_pci(device) {
                     if how.interrupt {
-                        return Err(Error::Unsuitable { name: "the interrupt of a guarded PCI function", value: 1, fix: POLL });
+                        return Err(POLL);
                     }
                     // As `pci:` finds it: what the last driver did not stop reaches nothing.
                     guard.disable_bus_master()?;
@@ -308,7 +310,7 @@ impl OpenDevice {
             #[cfg(feature = "sim")]
             What::Simulated(board, models) => Ok(Registered::Simulated(super::simulated::attach(board, models, port)?)),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-            What::Gpu(_) => Err(Error::NotFound { what: "window of registers of a GPU", among: 0 }),
+            What::Gpu(_) => Err(Error::Unsupported { what: "a GPU has no window of registers", fix: "launch a kernel on it" }),
         }
     }
 
@@ -378,3 +380,6 @@ impl fmt::Debug for OpenDevice {
         f.debug_struct("OpenDevice").field("name", &self.name).finish_non_exhaustive()
     }
 }
+
+/// A device whose way to memory no kernel tells.
+pub const NO_PORT: Error = Error::Unsupported { what: "no kernel says how this device reaches memory", fix: "name its port" };

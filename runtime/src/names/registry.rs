@@ -24,7 +24,6 @@ use spin::Mutex;
 /// /// # Safety
 /// /// The device is a ZDMA channel, and nobody else drives it.
 /// unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
-///     parts.settings.only(&[])?;
 ///     // SAFETY: the caller's promise.
 ///     Ok(AnyDriver::new(unsafe { Zdma::simple(parts.device)? }))
 /// }
@@ -43,6 +42,8 @@ pub struct DriverRow {
     pub help: &'static str,
     /// What a node in the device tree says for it (`compatible`), for whoever looks for the device.
     pub compatible: &'static [&'static str],
+    /// The names of its settings. Others are refused before the device is touched.
+    pub settings: &'static [&'static str],
     /// How many bytes of memory the driver itself needs; 0: none.
     pub memory_bytes: usize,
     /// Do its jobs copy operand 0 to operand 1, without arguments? Then `contigo selftest` proves
@@ -81,6 +82,7 @@ impl DriverRow {
             name,
             help,
             compatible: &[],
+            settings: &[],
             memory_bytes: 0,
             copies: false,
             open,
@@ -94,6 +96,12 @@ impl DriverRow {
     #[must_use]
     pub const fn compatible(self, compatible: &'static [&'static str]) -> Self {
         Self { compatible, ..self }
+    }
+
+    /// The same, of a driver that has these settings.
+    #[must_use]
+    pub const fn settings(self, settings: &'static [&'static str]) -> Self {
+        Self { settings, ..self }
     }
 
     /// The same, of a driver that needs `memory_bytes` bytes of its own.
@@ -140,6 +148,7 @@ macro_rules! built_in {
             name: drivers::$folder::row::NAME,
             help: drivers::$folder::row::HELP,
             compatible: drivers::$folder::row::COMPATIBLE,
+            settings: drivers::$folder::row::SETTINGS,
             memory_bytes: drivers::$folder::row::MEMORY_BYTES,
             copies: drivers::$folder::row::COPIES,
             // SAFETY: `DriverRow::open`'s caller promises the same.

@@ -141,9 +141,10 @@ impl OpenDevice {
     /// ```
     ///
     /// # Errors
-    /// - [`Error::Busy`]: a driver has the device, or it is shared by another row's drivers, behind
-    ///   another port, or was attached otherwise.
+    /// - [`Error::HasDriver`]: a driver has the device, or another row's drivers share it,
+    ///   behind another port, or it was attached otherwise.
     /// - [`Error::TooMany`]: 65,536 drivers of it were forgotten.
+    /// - [`Error::UnknownSetting`], [`Error::NotANumber`]: told before the device is touched.
     /// - What [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's
     ///   functions say.
     ///
@@ -158,6 +159,7 @@ impl OpenDevice {
         how: Attach,
     ) -> Result<Taken<'o>> {
         let this = self.get_ref();
+        settings.only(row.settings)?;
         let channel = settings.number("channel", 0, u64::MAX)?;
         let Some(open_core) = row.core.filter(|_| channel.is_some()) else {
             let device = match port {
@@ -181,7 +183,7 @@ impl OpenDevice {
             *held = Some(Opened { core: ManuallyDrop::new(core), driver: row.name, port, how });
         }
         let same = |opened: &&Opened| (opened.driver, opened.port, opened.how) == (row.name, port, how);
-        let opened = held.as_ref().filter(same).ok_or(Error::Busy)?;
+        let opened = held.as_ref().filter(same).ok_or(Error::HasDriver)?;
         // Where each was forgotten, the device stays theirs.
         if this.shared.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
             return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
@@ -198,7 +200,7 @@ impl<'o> Taken<'o> {
     /// Opens the driver. `parts` has no device.
     ///
     /// # Errors
-    /// [`Error::Busy`]: another driver has the channel. [`Error::Unsuitable`]: the core opened a
+    /// [`Error::HasDriver`]: another driver has the channel. [`Error::Unsupported`]: the core opened a
     /// channel of another device. What the driver's own function says.
     ///
     /// # Safety

@@ -60,7 +60,7 @@ pub(super) fn open(name: &DeviceName) -> Result<(Board, Models), Error> {
 pub(super) fn model(driver: &str) -> Result<AnyModel, Error> {
     let mut among = 1;
     registry::each_row(|row| among += u32::from(row.model.is_some()));
-    let none = Error::NotFound { what: "model of a simulated device", among };
+    let none = Error::NotFound { what: "simulated device", among };
     Ok(registry::row(driver).ok().and_then(|row| row.model).ok_or(none)?())
 }
 
@@ -123,4 +123,4 @@ pub(super) fn reset(models: &Models) -> Result<(), Error> {
     Ok(())
 }
 
-const NO_DEVICE: Error = Error::NotFound { what: "device of a board with memory alone", among: 0 };
+const NO_DEVICE: Error = Error::Unsupported { what: "this simulated board has memory alone", fix: "open a device on it, as sim:zdma" };

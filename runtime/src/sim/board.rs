@@ -28,12 +28,12 @@ const FIRST_BASE: u64 = 0x1000_0000;
 /// Blocks begin at multiples of this, with a hole after each, so that running past one is seen.
 const BASE_STEP: u64 = 0x0010_0000;
 
-/// The settings of a board.
+/// What a board is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimConfig {
     /// Decides everything that is left to chance.
     pub seed: u64,
-    /// How often each thing goes wrong.
+    /// What goes wrong, how often.
     pub faults: Faults,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct BoardState {
     pub(super) counts: SimCounts,
 }
 
-/// The counts of a board.
+/// What happened on a board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimCounts {
     /// Accesses by a device to addresses where no memory is: each would be a bus error, or somebody
@@ -167,7 +167,7 @@ impl SimBoard {
         self.seed
     }
 
-    /// The counts so far. All zero where the board's lock could not be had.
+    /// What happened so far. All zero where the board's lock could not be had.
     #[must_use]
     pub fn counts(&self) -> SimCounts {
         self.lock().map(|state| state.counts).unwrap_or_default()

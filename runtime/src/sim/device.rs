@@ -28,10 +28,9 @@ use spin::Mutex;
 /// Callers owe nothing.
 ///
 /// # Implementation safety
-/// The model touches only memory that its registers were told of. It touches none of it between
-/// saying that it is finished and the next start. The model must keep each promise that
-/// [`Driver`](crate::Driver) makes of a device. A model that is stuck says so, by never being
-/// finished.
+/// The model touches only memory that its registers were told of, and none of it between saying
+/// that it is finished and the next start: what [`Driver`](crate::Driver) promises of a device, the
+/// model must keep. A model that is stuck says so, by never being finished.
 pub unsafe trait Model: Send {
     /// The size of its register window, in bytes.
     const WINDOW_BYTES: usize;
@@ -59,7 +58,7 @@ pub unsafe trait Model: Send {
     fn reset(&mut self);
 }
 
-/// The board as a model sees it.
+/// What a model sees of the board.
 pub struct SimBus<'s> {
     state: &'s mut BoardState,
     port: &'s Port,
@@ -109,8 +108,8 @@ impl SimBus<'_> {
         &mut self.state.rng
     }
 
-    /// How often each thing goes wrong. A model strikes itself, with [`strikes`](Self::strikes):
-    /// the board injects nothing into it.
+    /// What goes wrong, how often. A model strikes itself, with [`strikes`](Self::strikes): the
+    /// board injects nothing into it.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         self.faults
@@ -167,9 +166,9 @@ impl<'b, M: Model> SimDevice<'b, M> {
     /// Its registers and interrupt, for one driver at a time.
     ///
     /// # Errors
-    /// [`Error::Busy`] while a driver has them.
+    /// [`Error::HasDriver`] while a driver has them.
     pub fn window(&self) -> Result<SimWindow<'_, M>> {
-        if self.driven.swap(true, Ordering::Acquire) { Err(Error::Busy) } else { Ok(SimWindow { device: self }) }
+        if self.driven.swap(true, Ordering::Acquire) { Err(Error::HasDriver) } else { Ok(SimWindow { device: self }) }
     }
 
     /// Pulls the reset line: the only thing that stops a stuck device.
@@ -266,7 +265,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
 }
 
 impl<M: Model> SimWindow<'_, M> {
-    /// Looks at the model behind it.
+    /// What the model behind it says of itself.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -281,9 +280,9 @@ impl<M> Drop for SimWindow<'_, M> {
     }
 }
 
-// SAFETY: 1. The registers belong to the model, which is one device; a device that could not be
-// asked answers all ones, which no driver takes for one that is finished. 2. `SimDevice::window`
-// gives out one at a time.
+// SAFETY: 1. The registers are the model's, which is one device; a device that could not be asked
+// answers all ones, which no driver takes for one that is finished. 2. `SimDevice::window` gives
+// out one at a time.
 unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
     fn len_bytes(&self) -> usize {
         self.device.len_bytes()

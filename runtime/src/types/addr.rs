@@ -93,6 +93,15 @@ impl Direction {
     pub const fn device_writes(self) -> bool {
         matches!(self, Self::FromDevice | Self::Bidirectional)
     }
+
+    /// The device's part in words, for a text that C and Python show too.
+    pub(crate) const fn device_does(self) -> &'static str {
+        match self {
+            Self::ToDevice => "reads",
+            Self::FromDevice => "writes",
+            Self::Bidirectional => "reads and writes",
+        }
+    }
 }
 
 /// An alignment in bytes: a power of two, checked once, here.

@@ -1,9 +1,8 @@
-//! Words that all wings use: addresses and directions, the one error, the barrier, a time limit.
+//! Words that everybody speaks: addresses and directions, the one error, the barrier, a time limit.
 //!
 //! Each address space is a type of its own, so that a bus address is never taken for a pointer.
-//! [`Error`] carries the numbers of a refusal, and [`Refused`] gives back the value that was handed
-//! in. The atomics and the lock of the runtime are here too, because a test of interleavings
-//! replaces them.
+//! [`Error`] carries the numbers of a refusal, and [`Refused`] gives back what was handed in. The
+//! atomics and the lock of the runtime are here too, because a test of interleavings replaces them.
 //!
 //! Imports: no other wing.
 
@@ -23,7 +22,7 @@ mod tensor_rule;
 pub(crate) mod timeout;
 
 pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, ErrorRow, Result};
 pub use refused::Refused;
 pub use tensor_rule::TensorRule;
 pub use timeout::Timeout;

@@ -37,4 +37,9 @@ impl<T> fmt::Display for Refused<T> {
     }
 }
 
-impl<T> core::error::Error for Refused<T> {}
+impl<T> core::error::Error for Refused<T> {
+    /// The [`Error`], for whoever has lost the type.
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}

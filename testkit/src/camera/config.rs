@@ -1,6 +1,6 @@
 //! A camera as a test wants it, and the counts of its packets.
 
-/// The camera's settings.
+/// What the camera is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CameraConfig {
     /// How many packets it sends, the lost ones included; then it is silent.
@@ -37,7 +37,7 @@ impl Default for CameraConfig {
     }
 }
 
-/// How many packets ended in each way.
+/// What became of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CameraCounts {
     /// In memory, with a status.

@@ -9,7 +9,7 @@ use contigo::{
 /// How much is written at once.
 const BURST_BYTES: usize = 256;
 
-/// The signal of the camera.
+/// What comes from the camera.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Line {
     Silent,

@@ -19,16 +19,16 @@ use std::{
 /// the first look, as QEMU's are that copy inside the doorbell's register access, would never be
 /// waited for otherwise.
 pub trait Events: fmt::Debug {
-    /// Makes ready for the interrupt of the next job; earlier interrupts are forgotten.
+    /// Makes ready for the interrupt of the next job; what came before it is forgotten.
     ///
     /// # Errors
-    /// An error of the interrupt's file.
+    /// What the interrupt's file says.
     fn arm(&self) -> Result<()>;
 
     /// Waits until the interrupt has come, at most for `timeout`.
     ///
     /// # Errors
-    /// [`Error::Timeout`], or an error of the interrupt's file.
+    /// [`Error::Timeout`]; what the interrupt's file says.
     fn wait(&self, timeout: Timeout) -> Result<()>;
 }
 

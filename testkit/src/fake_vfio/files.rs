@@ -3,7 +3,7 @@
 use super::{FakeVfio, machine::Event};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// The kind of a file.
+/// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `/dev/vfio/vfio`.

@@ -1,5 +1,5 @@
 #![allow(clippy::indexing_slicing, reason = "an index was just found")]
-//! The fake kernel's memory of past calls, and its rules.
+//! What the fake kernel remembers, and its rules.
 
 use super::{
     files::Kind,
@@ -12,7 +12,7 @@ use contigo::linux::vfio::seam::{
 };
 use nix::errno::Errno;
 
-/// The kernel's memory of past calls.
+/// What the kernel remembers.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) machine: Machine,

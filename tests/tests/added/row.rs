@@ -13,6 +13,7 @@ use crate::{
 pub(crate) const NAME: &str = "widget";
 pub(crate) const HELP: &str = "a core that copies operand 0 to operand 1";
 pub(crate) const COMPATIBLE: &[&str] = &["acme,widget-1.0"];
+pub(crate) const SETTINGS: &[&str] = &[];
 pub(crate) const MEMORY_BYTES: usize = 0;
 pub(crate) const COPIES: bool = true;
 #[cfg(feature = "sim")]
@@ -21,7 +22,6 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 /// # Safety
 /// As [`Widget::open`].
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
-    parts.settings.only(&[])?;
     // SAFETY: the caller's promise.
     Ok(AnyDriver::new(unsafe { Widget::open(parts.device) }))
 }

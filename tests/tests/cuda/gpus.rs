@@ -17,14 +17,14 @@ fn a_machine_without_a_driver_says_what_to_install() {
     // A library that is none of NVIDIA's.
     // SAFETY: the C library, loaded already.
     let refused = unsafe { Cuda::load_from(c"libc.so.6") }.unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { name: "cuInit", value: 0, .. }), "{refused:?}");
+    assert!(matches!(refused, Error::Unsupported { what: "cuInit", .. }), "{refused:?}");
 }
 
 #[test]
 fn drivers_and_gpus_that_cannot_be_used_say_why() {
     let controls = Controls::take(&Config { driver_version: 9_020, ..Config::default() });
     let refused = load().unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { name: "cuDriverGetVersion", value: 9_020, fix } if fix.contains("10.2")), "{refused:?}");
+    assert!(matches!(refused, Error::Setting { name: "cuDriverGetVersion", value: 9_020, fix } if fix.contains("10.2")), "{refused:?}");
     controls.configure(&Config { device_count: 0, ..Config::default() });
     assert_eq!(code(load().unwrap_err()), ("cuInit", answers::NO_DEVICE));
     controls.configure(&Config::default().failing(Function::cuInit, 1, answers::SYSTEM_DRIVER_MISMATCH));
@@ -37,7 +37,13 @@ fn drivers_and_gpus_that_cannot_be_used_say_why() {
     controls.configure(&Config::default().with_devices(1, Device { can_map_host_memory: false, ..Device::default() }));
     let cuda = load().unwrap();
     let refused = Gpu::primary(&cuda, 0).unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { name: "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY", .. }), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Error::Unsupported { what: "this GPU cannot use the CPU's memory (CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY is 0)", .. }
+        ),
+        "{refused:?}"
+    );
     clean(&controls);
 }
 

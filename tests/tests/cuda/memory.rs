@@ -164,7 +164,7 @@ fn memory_that_cannot_be_registered_comes_back_too() {
     // No slice is behind memory that was allocated here.
     // SAFETY: refused, because it was not registered.
     let refused = unsafe { block(&gpu).unwrap().unregister() }.unwrap_err();
-    assert!(matches!(refused.error, Error::Unsuitable { .. }), "{refused:?}");
+    assert!(matches!(refused.error, Error::Unsupported { .. }), "{refused:?}");
     drop(refused);
     drop(gpu);
     let counters = controls.counters();

@@ -50,7 +50,7 @@ fn expected(driver: &Driver) -> Vec<Result<u32>> {
         let fix = "CUDA 10.2 (10020) is the oldest driver that is taken: update NVIDIA's driver";
         // 418 is CUDA 10.1's, 390 is 9.1's (as the two say themselves).
         let value = if driver.major < 410 { 9_010 } else { 10_010 };
-        return vec![Err(Error::Unsuitable { name: "cuDriverGetVersion", value, fix })];
+        return vec![Err(Error::Setting { name: "cuDriverGetVersion", value, fix })];
     }
     let mut answers = vec![Err(Error::Cuda { call: "cuInit", code: 100, name: code_name(100) })];
     if emulated::why().is_some() && driver.major < 500 {

@@ -6,7 +6,8 @@ use super::{
     jobs::{GEMM, GemmEngine, SLOT, engine, operands, refusal},
 };
 use contigo::{
-    Align, DevBuf, Error, JobError, MmioWindow, Pool, Port, Region, Spin, Timeout, Wired,
+    Align, DevBuf, Error, JobError, MmioWindow, Pool, Port, Region, Settings, Spin, Timeout, Wired,
+    drivers::ap_ctrl::describe,
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};
@@ -195,4 +196,11 @@ fn a_lock_that_somebody_keeps(port: Port) -> Error {
         assert_eq!(pool.taken(), 0);
         error
     })
+}
+
+/// Texts: a driver's settings, and a kernel's map.
+pub(crate) fn whose_settings_are_wrong() -> Vec<Error> {
+    let settings = Settings("channel=two, evnet=1");
+    let map = describe::any(b"{\"name\": 1}", "").unwrap_err();
+    vec![settings.number("channel", 0, 31).unwrap_err(), settings.only(&["channel", "event"]).unwrap_err(), Error::from(map)]
 }

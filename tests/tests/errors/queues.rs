@@ -78,7 +78,7 @@ pub(super) fn that_refuse() -> Vec<Error> {
     let (slot, device) = (1, "scripted");
     for (poll, expected) in [
         // No such job.
-        (Ok(Some(Completion::of(slot))), Error::BadCompletion { device, slot, bytes: 0, most_bytes: 0 }),
+        (Ok(Some(Completion::of(slot))), Error::NoSuchJob { device, slot }),
         // More than it was given.
         (Ok(Some(Completion::of(0).with_bytes(SLOT + 1))), Error::BadCompletion { device, slot: 0, bytes: SLOT + 1, most_bytes: SLOT }),
         (Err(Error::EndedByReset { device }), Error::EndedByReset { device }),

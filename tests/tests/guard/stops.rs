@@ -181,7 +181,7 @@ fn zdmas_program_waits_for_the_copy() {
 #[test]
 fn programs_have_a_bound_and_end_at_what_is_not_met() {
     let write = StopStep::write(gemm8::MODE.offset(), 0xF0, 0x50);
-    assert_eq!(StopProgram::new(&[write; 33]), Err(Error::TooMany { what: "steps of a quiesce program", most: 32 }));
+    assert_eq!(StopProgram::new(&[write; 33]), Err(Error::TooMany { what: "steps of a stop program", most: 32 }));
     assert_eq!(StopProgram::new(&[write; 32]).unwrap().steps().len(), 32);
     for (mask, value) in [(0, 0), (0xF0, 1), (1, 3)] {
         let refused = StopProgram::new(&[StopStep::poll_until(0, mask, value, 0)]).unwrap_err();
@@ -216,6 +216,6 @@ fn a_driver_without_a_program_is_not_armed() {
     let engine: Engine<_, 2> = Engine::new(Xor::new(&harness)).unwrap();
     // SAFETY: the fake has no device.
     let refused = unsafe { engine.arm(&guard, 0) }.unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { name: "this driver's count of steps that stop it", .. }), "{refused:?}");
+    assert!(matches!(refused, Error::Unsupported { what: "this driver has no stop program for the kernel", .. }), "{refused:?}");
     assert_eq!(kernel.log(), []);
 }

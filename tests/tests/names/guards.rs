@@ -52,7 +52,7 @@ fn a_guarded_pci_function_masters_the_bus_by_its_guard() {
     unsafe { opened.enable_bus_master().unwrap() };
     assert_eq!(guard.log(), [Event::BusMaster(true)], "before it is attached too");
     let refused = wired(&opened, Attach::default()).map(|_| ()).unwrap_err();
-    assert!(matches!(refused, Error::Unsuitable { .. }) && refused.to_string().contains("attach it without"), "{refused}");
+    assert!(matches!(refused, Error::Unsupported { .. }) && refused.to_string().contains("attach it without"), "{refused}");
     for _ in 0..2 {
         assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED);
         assert_eq!(guard.log(), [Event::BusMaster(false)], "bus mastering of the last driver is off");

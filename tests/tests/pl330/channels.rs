@@ -168,8 +168,8 @@ fn a_channel_and_an_event_have_one_driver() {
     let refused = |channel, event| open(channel, event).map(drop).map_err(|Refused { error, .. }| error);
     assert_eq!(controller.channels(), 3);
     let first = open(1, 2).unwrap();
-    assert_eq!(refused(1, 0), Err(Error::Busy), "the channel");
-    assert_eq!(refused(0, 2), Err(Error::Busy), "the event");
+    assert_eq!(refused(1, 0), Err(Error::HasDriver), "the channel");
+    assert_eq!(refused(0, 2), Err(Error::HasDriver), "the event");
     let argument = |name, value| Err(Error::Argument { name, value, min: 0, max: 2, multiple_of: 1 });
     assert_eq!((refused(3, 0), refused(0, 3)), (argument("channel", 3), argument("event", 3)));
     // One that was refused for its memory has claimed nothing.
@@ -347,7 +347,7 @@ fn a_stuck_channel_that_is_dropped_stays_claimed() {
     drop(engine);
     assert_eq!(programs.taken(), 1, "it may still fetch its program");
     let refused = |channel, event| open(channel, event).map(drop).map_err(|refused| refused.error);
-    assert_eq!((refused(0, 1), refused(1, 0), refused(1, 1)), (Err(Error::Busy), Err(Error::Busy), Ok(())));
+    assert_eq!((refused(0, 1), refused(1, 0), refused(1, 1)), (Err(Error::HasDriver), Err(Error::HasDriver), Ok(())));
 }
 
 #[test]

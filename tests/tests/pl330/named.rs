@@ -53,7 +53,7 @@ fn a_channel_by_name_stops_alone_and_leaves_the_kernel_no_program() {
     let driver = |settings| driver(device.as_ref(), &region, settings);
     let whole = driver("event=3").unwrap();
     assert!(!whole.stop_program().steps().is_empty(), "alone, it stops the controller");
-    assert_eq!(driver("channel=0").map(drop), Err(Error::Busy));
+    assert_eq!(driver("channel=0").map(drop), Err(Error::HasDriver));
     drop(whole);
     let [first, second] = ["channel=0", "channel=1,event=9"].map(|settings| driver(settings).unwrap());
     assert_eq!([&first, &second].map(AnyDriver::stop_program), [StopProgram::default(), StopProgram::default()]);
@@ -76,8 +76,8 @@ fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
     let [from, to] = [(); 2].map(|()| region.carve(4096, Align::LINE).unwrap().into_buf());
     lost.push_words([from.to_device(..), to.from_device(..)], &[]).unwrap();
     mem::forget(lost);
-    assert_eq!(driver("channel=2").map(drop), Err(Error::Busy));
-    assert_eq!([driver("").map(drop), device.attach(POLLED).map(drop)], [Err(Error::Busy); 2]);
+    assert_eq!(driver("channel=2").map(drop), Err(Error::HasDriver));
+    assert_eq!([driver("").map(drop), device.attach(POLLED).map(drop)], [Err(Error::HasDriver); 2]);
     for _ in 0..2 {
         copies(driver("channel=3").unwrap(), &region);
     }
@@ -126,7 +126,7 @@ unsafe fn elsewhere<'a>(_: AnyDevice<'a>) -> Result<AnyCore<'a>> {
     Ok(AnyCore::new(Elsewhere))
 }
 
-static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another device", nothing).shared(elsewhere);
+static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another device", nothing).settings(&["channel"]).shared(elsewhere);
 
 /// The driver of the other device's channel kept the seat of this one alone. So the other device's
 /// core was closed under its driver, and the next driver had the same registers.
@@ -142,9 +142,9 @@ fn a_core_that_opens_another_devices_channel_is_refused_and_closes_neither() {
     let taken = unsafe { device.as_ref().take(&ROW, settings, None, POLLED) }.unwrap();
     // SAFETY: as above.
     let refused = unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) };
-    assert!(matches!(refused, Err(Error::Unsuitable { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
     assert_eq!(CLOSED.load(Ordering::Relaxed), 1, "with the last driver's end, and not when somebody asks for the device");
-    assert_eq!(other.attach(POLLED).map(drop), Err(Error::Busy), "its sibling has the device");
+    assert_eq!(other.attach(POLLED).map(drop), Err(Error::HasDriver), "its sibling has the device");
     assert!(driver(other, &region, "channel=0").is_ok(), "it was given back");
     drop(sibling);
     assert!(device.attach(POLLED).is_ok() && other.attach(POLLED).is_ok());
@@ -162,7 +162,7 @@ fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
     let forgotten = (0..1 << 17).map_while(|_| take().map(mem::forget).ok()).count();
     assert_eq!(forgotten, (1 << 16) - 1);
     assert!(matches!(take().map(drop), Err(Error::TooMany { most: 65_536, .. })));
-    assert_eq!(device.attach(POLLED).map(drop), Err(Error::Busy));
+    assert_eq!(device.attach(POLLED).map(drop), Err(Error::HasDriver));
     drop(alive);
     assert!(take().is_ok(), "it has room for one more");
 }
@@ -179,7 +179,7 @@ fn the_last_one_taken_closes_the_core_in_whichever_function() {
     drop(take());
     // SAFETY: as above.
     let refused = unsafe { take().open(Parts { device: (), memory: None, settings, map: None }) };
-    assert!(matches!(refused, Err(Error::BlockSize { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
     drop(driver(device.as_ref(), &region, "channel=0").unwrap());
     assert!(device.attach(POLLED).is_ok());
 }

@@ -27,7 +27,7 @@ fn what_is_no_controller_or_not_enough_of_one_is_refused() {
     let other_cell = |offset, value| if offset == 0xFF4 { 0xE0 } else { value };
     assert_eq!(refusal(zynq, first, other_cell), wrong("pcell_id", 0xB105_F00D, 0xB105_E00D));
     let no_width = |offset, value: u32| if offset == regs::CRD.offset() { value & !7 } else { value };
-    assert_eq!(refusal(zynq, first, no_width), Error::AttributeNonsense { name: "pl330's CRD register", value: 127 << 20 });
+    assert_eq!(refusal(zynq, first, no_width), Error::Unexpected { name: "pl330's CRD register", value: 127 << 20 });
 
     let as_it_is = |_, value| value;
     let argument = |name, value, max| Error::Argument { name, value, min: 0, max, multiple_of: 1 };
@@ -37,7 +37,7 @@ fn what_is_no_controller_or_not_enough_of_one_is_refused() {
     assert_eq!(refusal(four, Pl330Config { channel: 255, event: 255 }, as_it_is), argument("channel", 255, 3));
     let nonsecure = Pl330Spec { nonsecure: true, nonsecure_events: !1, ..zynq };
     let fix = "take an event whose bit is set, or make the manager Secure";
-    assert_eq!(refusal(nonsecure, first, as_it_is), Error::Unsuitable { name: "pl330's CR3 register", value: 0xFFFF_FFFE, fix });
+    assert_eq!(refusal(nonsecure, first, as_it_is), Error::Setting { name: "pl330's CR3 register", value: 0xFFFF_FFFE, fix });
 
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);

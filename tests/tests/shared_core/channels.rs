@@ -19,7 +19,7 @@ fn a_channel_is_claimed_once_and_given_back() {
     let first = claim(0, 0x10..0x20).unwrap();
     may_go_anywhere(&first);
     assert_eq!((first.index(), first.len_bytes(), first.port()), (0, 0x10, core.device().port()));
-    assert_eq!(claim(0, 0..4).map(drop), Err(Error::Busy));
+    assert_eq!(claim(0, 0..4).map(drop), Err(Error::HasDriver));
     let end = claim(31, 0x2C..0x30).unwrap();
     assert_eq!(claim(32, 0..4).map(drop), Err(Error::Argument { name: "channel", value: 32, min: 0, max: 31, multiple_of: 1 }));
     let outside = |need_bytes| Err(Error::RegisterWindow { device: "the channel", need_bytes, have_bytes: 0x30 });

@@ -69,12 +69,12 @@ fn a_missing_attribute_an_empty_an_unreadable_and_a_nonsensical_one_are_four_err
         let padded = "0".repeat(64);
         for (text, value) in [("12 34\n", 12), ("-1\n", 0), ("0x\n", 0), ("0x1g\n", 1), ("yes\n", 0), ("1\0", 1), (&*padded, 0)] {
             fake.set(name, text);
-            assert_eq!(fake.open().unwrap_err(), Error::AttributeNonsense { name, value }, "{text:?}");
+            assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value }, "{text:?}");
         }
         fake.set(name, "0x10000000000000000\n");
-        assert_eq!(fake.open().unwrap_err(), Error::AttributeNonsense { name, value: 1 << 60 });
+        assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value: 1 << 60 });
         fake.set(name, "18446744073709551616\n");
-        assert_eq!(fake.open().unwrap_err(), Error::AttributeNonsense { name, value: 1_844_674_407_370_955_161 });
+        assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value: 1_844_674_407_370_955_161 });
         fake.make_unreadable(name);
         assert_eq!(fake.open().unwrap_err(), Error::AttributeUnreadable { name, errno: libc::EISDIR });
     }
@@ -94,7 +94,7 @@ fn an_old_module_without_a_way_to_sync_is_refused_when_it_is_opened() {
 
 #[test]
 fn numbers_that_cannot_be_are_refused() {
-    let nonsense = |name, value| Error::AttributeNonsense { name, value };
+    let nonsense = |name, value| Error::Unexpected { name, value };
     let open = |config: Config| FakeUDmaBuf::new(config).open().unwrap_err();
     for base in [Config::default(), old()] {
         assert_eq!(open(Config { phys_addr: 0, ..base.clone() }), nonsense("phys_addr", 0));
@@ -120,7 +120,7 @@ fn ioctls_and_attributes_must_agree() {
         (DevInfo { flags: 32 | 1 << 9, ..truth }, "dma_coherent", 0),
     ] {
         let fake = FakeUDmaBuf::new(Config { dev_info: Some(Ok(told)), ..Config::default() });
-        assert_eq!(fake.open().unwrap_err(), Error::AttributeNonsense { name, value });
+        assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value });
         // With nobody to disagree with, the ioctl is believed.
         fake.remove(name);
         fake.open().unwrap();
@@ -135,7 +135,7 @@ fn a_mode_that_maps_uncached_without_o_sync_is_refused() {
         }
         for sync_mode in 5..=7 {
             let error = FakeUDmaBuf::new(Config { sync_mode, ..base.clone() }).open().unwrap_err();
-            assert!(matches!(error, Error::Unsuitable { name: "sync_mode", value, .. } if value == sync_mode), "{error}");
+            assert!(matches!(error, Error::Setting { name: "sync_mode", value, .. } if value == sync_mode), "{error}");
         }
     }
 }

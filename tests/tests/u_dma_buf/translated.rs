@@ -17,9 +17,9 @@ fn a_translated_node_gives_a_bus_address_and_refuses_the_quirk() {
     }
     for (mode, coherent) in [(2, true), (3, false), (4, true)] {
         let error = open(mode, Some(coherent)).unwrap_err();
-        assert!(matches!(error, Error::Unsuitable { name: "quirk_mmap_mode", value, .. } if value == u64::from(mode)), "{error}");
+        assert!(matches!(error, Error::Setting { name: "quirk_mmap_mode", value, .. } if value == u64::from(mode)), "{error}");
     }
-    assert_eq!(open(5, Some(false)), Err(Error::AttributeNonsense { name: "quirk_mmap_mode", value: 5 }));
+    assert_eq!(open(5, Some(false)), Err(Error::Unexpected { name: "quirk_mmap_mode", value: 5 }));
     // A module that cannot say what it does had the quirk on ARM.
     let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode: 0, ..old() });
     fs::create_dir_all(fake.class_dir().join("device/iommu_group")).unwrap();
@@ -37,11 +37,11 @@ fn an_address_that_something_translates_is_not_taken_for_a_physical_one() {
         std::fs::write(device.join(kind), bytes).unwrap();
         match fake.open() {
             Ok(block) => assert!(!refused && block.mapping().base == BaseAddr::Phys(PhysAddr(0x3820_0000)), "{kind}"),
-            Err(error) => assert!(refused && matches!(error, Error::Unsuitable { .. }), "{kind}: {error}"),
+            Err(error) => assert!(refused && matches!(error, Error::Unsupported { .. }), "{kind}: {error}"),
         }
         match fake.open_translated() {
             Ok(block) => assert!(refused && block.mapping().base == BaseAddr::Dev(DevAddr(0x3820_0000)), "{kind}"),
-            Err(error) => assert!(!refused && matches!(error, Error::Unsuitable { .. }), "{kind}: {error}"),
+            Err(error) => assert!(!refused && matches!(error, Error::Unsupported { .. }), "{kind}: {error}"),
         }
     }
 }

@@ -32,8 +32,8 @@ fn it_is_reset_before_it_may_master_the_bus_and_stopped_on_drop() {
 #[test]
 fn one_that_cannot_be_reset_must_be_at_rest_first() {
     let (kernel, vfio) = opened(Machine { resets: false, ..Machine::default() });
-    assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), ("VFIO_DEVICE_FLAGS_RESET", 0));
-    assert_eq!(unsuitable(vfio.reset().unwrap_err()), ("VFIO_DEVICE_FLAGS_RESET", 0));
+    assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), ("the kernel knows no reset for this PCI function alone", 0));
+    assert_eq!(unsuitable(vfio.reset().unwrap_err()), ("the kernel knows no reset for this PCI function alone", 0));
     assert!(!kernel.masters());
     let asked = Cell::new(0);
     let busy = |device: &mut VfioDevice<'_>| {
@@ -55,19 +55,19 @@ fn one_that_cannot_be_reset_must_be_at_rest_first() {
 fn its_registers_have_one_owner() {
     let (kernel, vfio) = opened(Machine::default());
     let device = open(&vfio, Interrupt::Any).unwrap();
-    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::Busy));
+    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::HasDriver));
     assert!(kernel.masters(), "the first one is unharmed");
     drop(device);
     let device = open(&vfio, Interrupt::Any).unwrap();
     mem::forget(device);
-    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::Busy), "a forgotten one may still write");
+    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::HasDriver), "a forgotten one may still write");
 
     // Bus mastering that cannot be turned off: nobody else gets it.
     let (kernel, vfio) = opened(Machine::default());
     let device = open(&vfio, Interrupt::Any).unwrap();
     kernel.fail(Call::WriteConfig, 0, Errno::EIO);
     drop(device);
-    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::Busy));
+    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::HasDriver));
     // The interrupt alone harms nobody.
     let (kernel, vfio) = opened(Machine::default());
     let device = open(&vfio, Interrupt::Any).unwrap();
@@ -101,7 +101,7 @@ fn bars_that_cannot_be_mapped_whole_are_refused() {
         let refused = VfioDevice::open(&vfio, bar, Interrupt::Any).map(drop);
         assert_eq!(refused, Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: 5, multiple_of: 1 }));
     }
-    assert_eq!(unsuitable(VfioDevice::open(&vfio, 5, Interrupt::Any).unwrap_err()), ("the BAR of the PCI function", 5));
+    assert_eq!(unsuitable(VfioDevice::open(&vfio, 5, Interrupt::Any).unwrap_err()), ("this BAR cannot be mapped", 0));
     for machine in [
         Machine { maps: false, ..Machine::default() },
         Machine { bar_bytes: 0, ..Machine::default() },
@@ -109,7 +109,8 @@ fn bars_that_cannot_be_mapped_whole_are_refused() {
         Machine { bar_capability: Some(u16::MAX), ..Machine::default() },
     ] {
         let (kernel, vfio) = opened(machine.clone());
-        assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), ("the BAR of the PCI function", 0), "{machine:?}");
+        let what = if machine.bar_capability.is_some() { "the kernel keeps parts of this BAR" } else { "this BAR cannot be mapped" };
+        assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), (what, 0), "{machine:?}");
         assert!(!kernel.masters());
     }
     let (_kernel, vfio) = opened(Machine { bar_capability: Some(3), ..Machine::default() });
@@ -141,7 +142,7 @@ fn the_first_interrupt_that_there_is() {
                 assert_eq!(device.raw_fd().is_some(), got == Msi || got == MsiX, "only a wait unmasks the line");
                 assert_eq!(kernel.raise(), got != Polled);
             }
-            (Err(error), None) => assert_eq!(unsuitable(error), ("the count of VFIO_DEVICE_GET_IRQ_INFO", 0)),
+            (Err(error), None) => assert_eq!(unsuitable(error), ("the device has no interrupt of this type", 0)),
             other => panic!("{irqs:?}, {wanted:?}: {other:?}"),
         }
     }
@@ -213,11 +214,11 @@ fn every_call_that_fails_gives_the_registers_back() {
 fn a_command_register_that_does_not_keep_its_bits_is_refused() {
     // Memory space stays off: the function would not answer.
     let kernel = FakeVfio::new(Machine { command_mask: 0b100, ..Machine::default() });
-    assert_eq!(super::refused(&kernel), Error::AttributeNonsense { name: "the PCI command register", value: 0 });
+    assert_eq!(super::refused(&kernel), Error::Unexpected { name: "the PCI command register", value: 0 });
     // It cannot master the bus.
     let (_kernel, vfio) = opened(Machine { command_mask: 0b010, ..Machine::default() });
     let refused = open(&vfio, Interrupt::Any).map(drop);
-    assert_eq!(refused, Err(Error::AttributeNonsense { name: "the PCI command register", value: 0b010 }));
+    assert_eq!(refused, Err(Error::Unexpected { name: "the PCI command register", value: 0b010 }));
 }
 
 #[test]

@@ -32,9 +32,14 @@ fn refused(kernel: &FakeVfio) -> Error {
     error
 }
 
-/// The name and the value of an [`Error::Unsuitable`], which must say what to do.
+/// The thing that cannot be used, and its value, of an error that must say what to do.
 fn unsuitable(error: Error) -> (&'static str, u64) {
-    let Error::Unsuitable { name, value, fix } = error else { panic!("{error:?}") };
+    let (name, value, fix) = match error {
+        Error::Setting { name, value, fix } => (name, value, fix),
+        Error::Unsupported { what, fix } => (what, 0, fix),
+        Error::Denied { what, errno, fix } => (what, u64::from(errno.unsigned_abs()), fix),
+        _ => panic!("{error:?}"),
+    };
     assert!(fix.len() > 20, "{fix}");
     (name, value)
 }

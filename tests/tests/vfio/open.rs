@@ -90,15 +90,15 @@ fn every_call_that_fails_is_named_and_leaves_nothing_open() {
 fn what_an_administrator_can_mend_is_said() {
     let group = Machine::with(Way::Group);
     for (machine, expected) in [
-        (Machine { group: None, ..Machine::default() }, ("the IOMMU group of the PCI device", 0)),
-        (Machine { no_iommu: true, ..Machine::default() }, ("vfio-noiommu group", GROUP.into())),
-        (Machine { no_iommu: true, ..group.clone() }, ("vfio-noiommu group", GROUP.into())),
-        (Machine { viable: false, ..group.clone() }, ("VFIO_GROUP_FLAGS_VIABLE of the IOMMU group", GROUP.into())),
-        (Machine { bound: false, ..group.clone() }, ("the driver of the PCI device", 0)),
-        (Machine { group_file: libc::ENOENT, device: None, ..Machine::default() }, ("the driver of the PCI device", 0)),
-        (Machine { type1: false, ..group.clone() }, ("VFIO_TYPE1v2_IOMMU", 0)),
-        (Machine { is_pci: false, ..Machine::default() }, ("VFIO_DEVICE_GET_INFO's flags", 0b101)),
-        (Machine { is_pci: false, ..group.clone() }, ("VFIO_DEVICE_GET_INFO's flags", 0b101)),
+        (Machine { group: None, ..Machine::default() }, ("no IOMMU stands before the PCI device", 0)),
+        (Machine { no_iommu: true, ..Machine::default() }, ("the device's group of vfio-noiommu", GROUP.into())),
+        (Machine { no_iommu: true, ..group.clone() }, ("the device's group of vfio-noiommu", GROUP.into())),
+        (Machine { viable: false, ..group.clone() }, ("the IOMMU group, which is not viable,", GROUP.into())),
+        (Machine { bound: false, ..group.clone() }, ("the PCI device is not bound to vfio-pci", 0)),
+        (Machine { group_file: libc::ENOENT, device: None, ..Machine::default() }, ("the PCI device is not bound to vfio-pci", 0)),
+        (Machine { type1: false, ..group.clone() }, ("the kernel has no VFIO_TYPE1v2_IOMMU", 0)),
+        (Machine { is_pci: false, ..Machine::default() }, ("this VFIO device is no PCI device", 0)),
+        (Machine { is_pci: false, ..group.clone() }, ("this VFIO device is no PCI device", 0)),
         (Machine { pci: PciKind::ExpressStubborn, ..group.clone() }, ("Enable No Snoop of the PCI function", 0x820)),
     ] {
         assert_eq!(unsuitable(refused(&FakeVfio::new(machine))), expected);
@@ -106,15 +106,15 @@ fn what_an_administrator_can_mend_is_said() {
     // Between the question and the call somebody bound another driver.
     let kernel = FakeVfio::new(group.clone());
     kernel.fail(Call::SetContainer, 0, Errno::EBUSY);
-    assert_eq!(unsuitable(refused(&kernel)).0, "VFIO_GROUP_FLAGS_VIABLE of the IOMMU group");
+    assert_eq!(unsuitable(refused(&kernel)).0, "the IOMMU group, which is not viable,");
     for (machine, call) in [(group, Call::SetIommu), (Machine::default(), Call::BindIommufd)] {
         let kernel = FakeVfio::new(machine);
         kernel.fail(call, 0, Errno::EPERM);
-        assert_eq!(unsuitable(refused(&kernel)), ("isolation of the device's interrupts", 0));
+        assert_eq!(unsuitable(refused(&kernel)), ("the device's interrupts are not isolated", 0));
     }
     let kernel = FakeVfio::new(Machine::default());
     kernel.fail(Call::AttachIommufdPt, 0, Errno::EINVAL);
-    assert_eq!(unsuitable(refused(&kernel)), ("the IOMMU before the device", Errno::EINVAL as u64));
+    assert_eq!(unsuitable(refused(&kernel)), ("an address space of the device's own in the IOMMU", Errno::EINVAL as u64));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn the_window_is_what_the_kernel_allows() {
         let many = Machine { ranges: vec![range(0, 0xFFF); 33], ..Machine::with(way) };
         assert_eq!(refused(&FakeVfio::new(many)), Error::TooMany { what: "ranges of I/O addresses for one device", most: 32 });
         let backwards = Machine { ranges: vec![range(0x2000, 0x1000)], ..Machine::with(way) };
-        assert!(matches!(refused(&FakeVfio::new(backwards)), Error::AttributeNonsense { value: 0x2000, .. }));
+        assert!(matches!(refused(&FakeVfio::new(backwards)), Error::Unexpected { value: 0x2000, .. }));
         let none = Machine { ranges: vec![], ..Machine::with(way) };
         let (_kernel, vfio) = opened(none);
         assert!(matches!(vfio.memory(4096), Err(Error::Exhausted { need_bytes: 4096, capacity_bytes: 0 })));
@@ -192,5 +192,5 @@ fn the_window_is_what_the_kernel_allows() {
     }
     assert_eq!(window(Machine { tells_ranges: false, ..Machine::with(Way::Group) }), ((0, u64::MAX), 64));
     let broken = FakeVfio::new(Machine { broken_chain: true, ..Machine::with(Way::Group) });
-    assert!(matches!(refused(&broken), Error::AttributeNonsense { name: "ioctl(VFIO_IOMMU_GET_INFO)", .. }), "a loop has an end");
+    assert!(matches!(refused(&broken), Error::Unexpected { name: "ioctl(VFIO_IOMMU_GET_INFO)", .. }), "a loop has an end");
 }

@@ -1,4 +1,4 @@
-//! The errors that end the demo.
+//! What ends the demo.
 
 use contigo::{Error, JobError, Refused};
 use core::fmt;
@@ -28,7 +28,14 @@ impl fmt::Display for DemoError {
     }
 }
 
-impl core::error::Error for DemoError {}
+impl core::error::Error for DemoError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Runtime(error) => Some(error),
+            Self::Data { .. } => None,
+        }
+    }
+}
 
 impl From<Error> for DemoError {
     fn from(error: Error) -> Self {

@@ -22,22 +22,21 @@ const SCORE_BYTES: usize = SCORES * size_of::<i32>();
 /// A slot holds an image or its scores.
 const SLOT_BYTES: usize = if PIXELS > SCORE_BYTES { PIXELS } else { SCORE_BYTES };
 /// The plan adds up to 2,048 + 128 + 512 + 64 (weights and biases) + 64 (hidden) + 4 · 64 (slots)
-/// bytes with lines of 64 bytes. With lines of 256, the longest of any processor here, it adds up
-/// to 4,352.
+/// bytes with lines of 64 bytes, and to 4,352 with lines of 256, the longest of any processor here.
 pub const REGION_BYTES: usize = 8 * 1024;
 /// Virtual time that one job may take: a job here takes some microseconds.
 const JOB_TIMEOUT: Timeout = Timeout::ms(100);
 
-/// One image's work, prepared before anything is measured.
+/// What is to be done, prepared before anything is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     /// The image.
     pub digit: Digit,
-    /// The reference's scores.
+    /// What the reference says of it.
     pub expected: [i32; SCORES],
 }
 
-/// The result of one image.
+/// What came of one image.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// The network's answer.
@@ -49,10 +48,10 @@ pub struct Outcome {
     pub latency_ns: u64,
 }
 
-/// The facts about the memory and the engine at the end.
+/// What the memory and the engine say at the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// The kind of the memory.
+    /// What kind of memory it was.
     pub backend: &'static str,
     /// Its address.
     pub base: BaseAddr,
@@ -60,11 +59,11 @@ pub struct Measured {
     pub len_bytes: usize,
     /// The engine's way to it.
     pub port: Port,
-    /// The bytes copied and synchronised.
+    /// What was copied and synchronised.
     pub stats: Stats,
     /// The engine's jobs.
     pub jobs: JobCounts,
-    /// The engine's name.
+    /// What the engine is.
     pub engine: &'static str,
     /// Virtual time of the whole run, where time is.
     pub device_ns: Option<u64>,
@@ -143,7 +142,7 @@ fn classify<B: Backend, D: TypedDriver<4, Args = Gemm>>(
         drop(image); // its slot is free for another
         (weights1, bias1) = (weights.to_device(..), bias.to_device(..));
 
-        // Layer 2 reads the bytes that layer 1 wrote: no CPU and no cache maintenance between them.
+        // What layer 1 wrote is what layer 2 reads: no CPU and no cache maintenance between them.
         let scores = pool.take()?.from_device(..SCORE_BYTES);
         let running = engine.start([between.to_device(..), weights2, bias2, scores], &job2)?;
         parsed = upcoming.next().map(parse).transpose()?; // the next image, while the device works

@@ -112,7 +112,7 @@ impl MapRule {
 /// The line and the rule, without names and numbers, for whoever has one type of error.
 impl From<MapError> for Error {
     fn from(error: MapError) -> Self {
-        Self::Unsuitable { name: "line of the kernel's map", value: error.line.into(), fix: error.rule.text() }
+        Self::BadMap { line: error.line, rule: error.rule.text() }
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) const HELP: &str =
     "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; setting stop_us; sim:ap_ctrl is a chain, copy(from, to, n)";
 /// HLS gives each kernel a name of its own.
 pub(crate) const COMPATIBLE: &[&str] = &[];
+pub(crate) const SETTINGS: &[&str] = &["stop_us"];
 pub(crate) const MEMORY_BYTES: usize = 0;
 pub(crate) const COPIES: bool = false;
 #[cfg(feature = "sim")]
@@ -23,8 +24,8 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(<super:
 /// # Safety
 /// As [`ApCtrl::open`].
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
-    parts.settings.only(&["stop_us"])?;
-    let map = parts.map.ok_or(Error::NotFound { what: "map of the kernel", among: 0 })?;
+    let map =
+        parts.map.ok_or(Error::Unsupported { what: "ap_ctrl needs the map of its kernel", fix: "give its JSON, x<name>_hw.h or .hwh" })?;
     // SAFETY: the caller's promise.
     let driver = unsafe { ApCtrl::open(parts.device, describe::any(map, "")?.build()?)? };
     let stop_us = parts.settings.number("stop_us", 1, u32::MAX.into())?;

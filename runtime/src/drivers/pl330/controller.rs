@@ -62,7 +62,7 @@ impl<D: Device> Controller<D> {
     /// have left some running.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::AttributeNonsense`]: this is no
+    /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::Unexpected`]: this is no
     /// DMA-330, or it has no clock. [`Error::WillNotStop`].
     ///
     /// # Safety
@@ -89,7 +89,7 @@ impl<D: Device> Controller<D> {
     /// device's port. It is the driver's until it is dropped.
     ///
     /// # Errors
-    /// `program` comes back with [`Error::Busy`] where the channel or the event is another
+    /// `program` comes back with [`Error::HasDriver`] where the channel or the event is another
     /// driver's, or as from [`Pl330::open_with`](super::Pl330::open_with).
     pub fn channel<'p>(&self, config: Pl330Config, program: CpuBuf<'p>) -> Result<Pl330Channel<'_, 'p, D>, Refused<CpuBuf<'p>>> {
         let (core, device) = match self.claim(config) {
@@ -113,7 +113,7 @@ impl<D: Device> Controller<D> {
         let device = unsafe { self.core.channel(config.channel.into(), 0..regs::WINDOW_BYTES)? };
         let bit = 1 << config.event;
         if self.events.fetch_or(bit, Ordering::Acquire) & bit != 0 {
-            return Err(Error::Busy);
+            return Err(Error::HasDriver);
         }
         Ok((core, device))
     }

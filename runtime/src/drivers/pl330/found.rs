@@ -43,7 +43,7 @@ impl Found {
             all_channels: regs::channels(cr0),
             channels: regs::channels(cr0),
             events: regs::events(cr0),
-            bus_bytes: regs::bus_bytes(crd).ok_or(Error::AttributeNonsense { name: "pl330's CRD register", value: crd.into() })?,
+            bus_bytes: regs::bus_bytes(crd).ok_or(Error::Unexpected { name: "pl330's CRD register", value: crd.into() })?,
             buffer_words: regs::buffer_words(crd),
             nonsecure: regs::DSR.read(device) & regs::DSR_NONSECURE != 0,
             nonsecure_events: regs::CR3.read(device),
@@ -72,7 +72,7 @@ impl Found {
         let Self { bus_bytes, buffer_words, nonsecure, nonsecure_events, barriers, coherent, .. } = *self;
         if nonsecure && nonsecure_events >> config.event & 1 == 0 {
             let fix = "take an event whose bit is set, or make the manager Secure";
-            return Err(Error::Unsuitable { name: "pl330's CR3 register", value: u64::from(nonsecure_events), fix });
+            return Err(Error::Setting { name: "pl330's CR3 register", value: u64::from(nonsecure_events), fix });
         }
         Ok(Core { bus_bytes, buffer_words, nonsecure, coherent, barriers, event: config.event })
     }

@@ -130,10 +130,10 @@ impl<'p, D: Device> Pl330<'p, D> {
     /// `program` comes back with:
     /// - [`Error::RegisterWindow`](crate::Error::RegisterWindow),
     ///   [`Error::WrongDevice`](crate::Error::WrongDevice),
-    ///   [`Error::AttributeNonsense`](crate::Error::AttributeNonsense): this is no DMA-330, or it
+    ///   [`Error::Unexpected`](crate::Error::Unexpected): this is no DMA-330, or it
     ///   has no clock. Check the address.
     /// - [`Error::Argument`](crate::Error::Argument): it has no such channel or event.
-    /// - [`Error::Unsuitable`](crate::Error::Unsuitable): the event is Secure and the manager is
+    /// - [`Error::Setting`](crate::Error::Setting): the event is Secure and the manager is
     ///   not. Take another event.
     /// - [`Error::BlockSize`](crate::Error::BlockSize): `program` is too small; or what
     ///   [`DriverBuf::new`](crate::DriverBuf::new) says of it.

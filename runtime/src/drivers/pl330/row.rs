@@ -15,6 +15,7 @@ pub(crate) const NAME: &str = "pl330";
 pub(crate) const HELP: &str = "Arm's DMA-330: copies operand 0 to operand 1; with settings channel, event one channel of it, beside others";
 /// Linux `Documentation/devicetree/bindings/dma/arm,pl330.yaml`.
 pub(crate) const COMPATIBLE: &[&str] = &["arm,pl330"];
+pub(crate) const SETTINGS: &[&str] = &["channel", "event"];
 pub(crate) const MEMORY_BYTES: usize = super::PROGRAM_BYTES;
 pub(crate) const COPIES: bool = true;
 #[cfg(feature = "sim")]
@@ -58,11 +59,13 @@ impl<D: Device + Send + Sync> Channels for Controller<D> {
 /// Channel, event and program. A channel has the event of its own number, unless the settings say
 /// another.
 fn said<'a>(parts: Parts<'a, '_, ()>) -> Result<(Pl330Config, CpuBuf<'a>)> {
-    parts.settings.only(&["channel", "event"])?;
     // At most 31, so that it fits.
     let small = |value: Option<u64>| value.and_then(|value| u8::try_from(value).ok());
     let channel = small(parts.settings.number("channel", 0, regs::CHANNELS_MAX as u64 - 1)?).unwrap_or(0);
     let event = small(parts.settings.number("event", 0, EVENTS_MAX - 1)?).unwrap_or(channel);
-    let memory = parts.memory.ok_or(Error::BlockSize { len_bytes: 0, need_bytes: MEMORY_BYTES, line_bytes: 1 })?;
+    const NO_MEMORY: Error =
+        Error::Unsupported { what: "pl330 needs memory of its own, for its program", fix: "give it a block of 512 bytes" };
+    const { assert!(MEMORY_BYTES <= 512) };
+    let memory = parts.memory.ok_or(NO_MEMORY)?;
     Ok((Pl330Config { channel, event }, memory))
 }

@@ -14,6 +14,7 @@ pub(crate) const NAME: &str = "zdma";
 pub(crate) const HELP: &str = "ZynqMP's DMA channel: copies operand 0 to operand 1; with memory of its own by lists of descriptors";
 /// Linux `Documentation/devicetree/bindings/dma/xilinx/xlnx,zynqmp-dma-1.0.yaml`.
 pub(crate) const COMPATIBLE: &[&str] = &["xlnx,zynqmp-dma-1.0"];
+pub(crate) const SETTINGS: &[&str] = &[];
 pub(crate) const MEMORY_BYTES: usize = 0;
 pub(crate) const COPIES: bool = true;
 #[cfg(feature = "sim")]
@@ -22,7 +23,6 @@ pub(crate) const MODEL: Option<fn() -> AnyModel> = Some(|| AnyModel::new(super::
 /// # Safety
 /// As [`Zdma::simple`].
 pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) -> Result<AnyDriver<'a>> {
-    parts.settings.only(&[])?;
     Ok(AnyDriver::new(match parts.memory {
         // SAFETY: the caller's promise.
         Some(memory) => unsafe { Zdma::linked(parts.device, memory)? },

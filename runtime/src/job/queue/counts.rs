@@ -1,6 +1,6 @@
-//! The counts of a queue's jobs.
+//! What became of the jobs of a queue.
 
-/// How a queue's jobs ended.
+/// What became of a queue's jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct QueueCounts {

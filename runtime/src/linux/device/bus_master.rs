@@ -40,8 +40,8 @@ impl BusMaster {
     /// ([`Engine::new`](crate::Engine::new) does), and before its first job.
     ///
     /// # Errors
-    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::AttributeNonsense`] where
-    /// the function does not answer; [`Error::Unsuitable`] where it keeps the bit clear;
+    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::Unexpected`] where
+    /// the function does not answer; [`Error::Setting`] where it keeps the bit clear;
     /// [`Error::Contended`].
     ///
     /// # Safety

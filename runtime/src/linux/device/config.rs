@@ -55,7 +55,7 @@ impl Config {
         self.write(wanted)?;
         match self.read()? {
             found if (found ^ wanted) & (set | clear) == 0 => Ok(()),
-            found => Err(Error::Unsuitable {
+            found => Err(Error::Setting {
                 name: "config",
                 value: found.into(),
                 fix: "the function keeps a bit of its command register as it was: it cannot be driven from here",
@@ -73,7 +73,7 @@ impl Config {
 
     fn read(&self) -> Result<u16, Error> {
         match self.0.read_u16_at(COMMAND).map_err(|errno| Error::Os { call: "pread(config)", errno })? {
-            ABSENT => Err(Error::AttributeNonsense { name: "config", value: ABSENT.into() }),
+            ABSENT => Err(Error::Unexpected { name: "config", value: ABSENT.into() }),
             command => Ok(command),
         }
     }

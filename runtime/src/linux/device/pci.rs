@@ -154,7 +154,7 @@ impl PciFunction {
     /// Its vendor and its device.
     ///
     /// # Errors
-    /// [`Error::AttributeMissing`], [`Error::AttributeNonsense`], [`Error::AttributeEmpty`],
+    /// [`Error::AttributeMissing`], [`Error::Unexpected`], [`Error::AttributeEmpty`],
     /// [`Error::AttributeUnreadable`].
     pub fn id(&self) -> Result<(u16, u16), Error> {
         pci_bus::id(&self.folder)
@@ -165,9 +165,9 @@ impl PciFunction {
     ///
     /// # Errors
     /// [`Error::Argument`] past the sixth; [`Error::InUse`] where it was given already;
-    /// [`Error::Unsuitable`] where it is not there, holds I/O ports, or got no address;
+    /// [`Error::Setting`] where it is not there, holds I/O ports, or got no address;
     /// [`Error::Denied`] where the kernel is locked down; [`Error::Os`] with `open(resource)` or
-    /// `mmap(resource)`; [`Error::AttributeNonsense`] and its like for what `resource` says.
+    /// `mmap(resource)`; [`Error::Unexpected`] and its like for what `resource` says.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn bar(&self, index: u32) -> Result<Registers, Error> {
         const LOCKED: &str = "the kernel is locked down (Secure Boot): use VFIO";
@@ -199,8 +199,8 @@ impl PciFunction {
     ///
     /// # Errors
     /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; EBADF there: not root, and `contigo`
-    /// is bound to it; [`Error::AttributeNonsense`] where the function does not answer;
-    /// [`Error::Unsuitable`] where it keeps a bit clear; [`Error::Contended`].
+    /// is bound to it; [`Error::Unexpected`] where the function does not answer;
+    /// [`Error::Setting`] where it keeps a bit clear; [`Error::Contended`].
     pub fn enable(&self) -> Result<(), Error> {
         self.config.change(MEMORY_SPACE, BUS_MASTER)
     }
@@ -225,7 +225,7 @@ impl PciFunction {
     /// takes bus mastering away (the module's `release`).
     ///
     /// # Errors
-    /// [`Error::NotFound`] where `uio_pci_generic` is not bound to it; [`Error::Unsuitable`] where
+    /// [`Error::NotFound`] where `uio_pci_generic` is not bound to it; [`Error::Setting`] where
     /// the function has no line; [`Error::InUse`], [`Error::Denied`] and [`Error::Os`] for
     /// `/dev/uioN`.
     pub fn uio_irq(&self) -> Result<UioIrq, Error> {
@@ -252,7 +252,7 @@ impl PciFunction {
     /// [`enable`](Self::enable) it before.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where an IOMMU translates its addresses and `port` is not of its own
+    /// [`Error::Setting`] where an IOMMU translates its addresses and `port` is not of its own
     /// bus; as [`bar`](Self::bar) and [`uio_irq`](Self::uio_irq).
     ///
     /// # Safety
@@ -269,7 +269,7 @@ impl PciFunction {
     /// before.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where an IOMMU translates its addresses and `port` is not of its own
+    /// [`Error::Setting`] where an IOMMU translates its addresses and `port` is not of its own
     /// bus; as [`bar`](Self::bar).
     ///
     /// # Safety
@@ -293,7 +293,7 @@ impl PciFunction {
         {
             return Ok(());
         }
-        Err(Error::Unsuitable {
+        Err(Error::Setting {
             name: "iommu_group",
             value: 1,
             fix: "an IOMMU translates this function's addresses: use VFIO or the kernel module contigo, or boot with iommu.passthrough=1",
@@ -309,13 +309,13 @@ impl PciFunction {
         let mut next = || numbers.next().unwrap_or(Err(Error::AttributeEmpty { name: "resource" }));
         let (first, last, flags) = (next()?, next()?, next()?);
         if flags & IORESOURCE_MEM == 0 {
-            return Err(Error::Unsuitable { name: "resource", value: flags, fix: "this BAR holds no memory: use another" });
+            return Err(Error::Setting { name: "resource", value: flags, fix: "this BAR holds no memory: use another" });
         }
         if first == 0 || flags & IORESOURCE_UNSET != 0 {
-            return Err(Error::Unsuitable { name: "resource", value: flags, fix: "this BAR got no address: see the kernel's log for why" });
+            return Err(Error::Setting { name: "resource", value: flags, fix: "this BAR got no address: see the kernel's log for why" });
         }
         let len_bytes = last.checked_sub(first).and_then(|len| len.checked_add(1));
-        let len_bytes = len_bytes.ok_or(Error::AttributeNonsense { name: "resource", value: last })?;
+        let len_bytes = len_bytes.ok_or(Error::Unexpected { name: "resource", value: last })?;
         // The file begins with the page that the BAR is in (`pci_mmap_resource_range`): a small BAR
         // may begin inside it. A mask, as a page is a power of two: a remainder of what may be 0
         // would have a panic's code.

@@ -73,7 +73,7 @@ pub(super) fn count(root: &str) -> Result<u32, Error> {
 pub(super) fn id(folder: &Fd) -> Result<(u16, u16), Error> {
     let id = |name: &'static CStr| {
         let value = sysfs::required(folder, name)?;
-        u16::try_from(value).map_err(|_| Error::AttributeNonsense { name: sysfs::text(name), value })
+        u16::try_from(value).map_err(|_| Error::Unexpected { name: sysfs::text(name), value })
     };
     Ok((id(c"vendor")?, id(c"device")?))
 }

@@ -99,7 +99,7 @@ impl Uio {
     /// - [`Error::Denied`]: the file belongs to another user (a udev rule, or root), or it is a PCI
     ///   function.
     /// - [`Error::InUse`]: another driver has it.
-    /// - [`Error::AttributeMissing`], [`Error::AttributeNonsense`], [`Error::AttributeEmpty`],
+    /// - [`Error::AttributeMissing`], [`Error::Unexpected`], [`Error::AttributeEmpty`],
     ///   [`Error::AttributeUnreadable`]: the device has no registers (its node has no `reg`), or
     ///   its files under `/sys` say what cannot be.
     /// - [`Error::Os`] with `open(/dev/uio)`, `flock(/dev/uio)` or `mmap(/dev/uio)`: ENOENT, udev
@@ -270,7 +270,7 @@ fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
     Registers::map(file, "mmap(/dev/uio)", extent, None).map_err(|error| match error {
         // `uio_mmap_physical` maps no page of which a part is not the device's.
         Error::Os { errno: EINVAL, .. } if extent.len_bytes < pagemap::page_bytes().unwrap_or(0) as u64 - extent.in_page_bytes => {
-            Error::Unsuitable { name: "maps/mapN/size", value: extent.len_bytes, fix: WHOLE }
+            Error::Setting { name: "maps/mapN/size", value: extent.len_bytes, fix: WHOLE }
         }
         error => error,
     })
@@ -288,12 +288,12 @@ fn extent(folder: &Fd, index: usize) -> Result<(PhysAddr, Extent), Error> {
     let size = sysfs::required(folder, map.size)?;
     // Not in every old kernel: there the registers begin at a page.
     let offset = sysfs::number(folder, map.offset)?.unwrap_or(0);
-    let nonsense = |name, value| Error::AttributeNonsense { name: sysfs::text(name), value };
+    let nonsense = |name, value| Error::Unexpected { name: sysfs::text(name), value };
     if addr.checked_add(size).is_none() {
         return Err(nonsense(map.addr, addr));
     }
     if !addr.is_multiple_of(page_bytes) {
-        return Err(Error::Unsuitable {
+        return Err(Error::Setting {
             name: sysfs::text(map.addr),
             value: addr,
             fix: "this kernel's driver maps whole pages only: a newer one rounds",

@@ -84,7 +84,7 @@ impl UioIrq {
     /// Forgets an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where the device has no interrupt: use
+    /// [`Error::Unsupported`] where the device has no interrupt: use
     /// [`Uio::polled`](crate::Uio::polled), or give its node one. [`Error::Os`] with what the file
     /// says; with `write(/dev/uio)` and EINVAL the device is gone.
     pub fn arm(&self) -> Result<(), Error> {
@@ -133,10 +133,9 @@ impl UioIrq {
 
 /// The kernel answers EIO for a device without an interrupt, and for one that is gone while its
 /// file is open.
-pub(super) const NO_INTERRUPT: Error = Error::Unsuitable {
-    name: "/dev/uioN",
-    value: 0,
-    fix: "the device has no interrupt: give its node in the device tree one, or its function a line, or wait with polled(..)",
+pub(super) const NO_INTERRUPT: Error = Error::Unsupported {
+    what: "/dev/uioN: the device has no interrupt",
+    fix: "give its node in the device tree one, or its PCI function a line, or poll",
 };
 
 impl Wait for UioIrq {

@@ -15,7 +15,7 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// Channels of one core are stopped by one program, which one of them leaves.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`]: this driver has no such program. As
+    /// [`Error::Unsupported`]: this driver has no such program. As
     /// [`Guard::arm`](crate::Guard::arm).
     ///
     /// A device that has not stopped when the program's time is over, a second at most, keeps its
@@ -51,8 +51,8 @@ impl<D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'_, D, SLOTS
 unsafe fn arm<D: Driver>(driver: &D, guard: &Guard, window: u32) -> Result<(), Error> {
     let program = driver.stop_program();
     if program.steps().is_empty() {
-        let fix = "implement Driver::stop_program";
-        return Err(Error::Unsuitable { name: "this driver's count of steps that stop it", value: 0, fix });
+        let fix = "poll its stop in the program, or give the driver a stop program";
+        return Err(Error::Unsupported { what: "this driver has no stop program for the kernel", fix });
     }
     // SAFETY: the program only stops the device (`Driver`, 7), and the caller says that these are
     // its registers.

@@ -158,7 +158,7 @@ unsafe impl Backend for DmaBuf<'_> {
             let ask = Request::GetSegments { handle: self.handle, first, found: &mut found, count: &mut count };
             self.guard.kernel.ioctl(&self.guard.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
             if count as usize > CHUNK {
-                return Err(Error::AttributeNonsense { name: "count of CONTIGO_GET_SEGMENTS", value: count.into() });
+                return Err(Error::Unexpected { name: "count of CONTIGO_GET_SEGMENTS", value: count.into() });
             }
             for run in found.iter().take(count as usize) {
                 let within = (offset_bytes as u64).wrapping_sub(at);

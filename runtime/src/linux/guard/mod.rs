@@ -96,7 +96,7 @@ impl Guard {
     /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, or holds a `/` or a NUL.
     /// - [`Error::NotFound`]: no device of that name is bound to the module; how many others are.
     /// - [`Error::Denied`]: the file is not this user's. [`Error::InUse`]: another program has it.
-    /// - [`Error::Unsuitable`]: the module is of another version. [`Error::Os`]: ENODEV, the device
+    /// - [`Error::Setting`]: the module is of another version. [`Error::Os`]: ENODEV, the device
     ///   was unbound meanwhile.
     pub fn open(name: &str) -> Result<Self, Error> {
         Self::asking(RUNNING, name)
@@ -117,7 +117,7 @@ impl Guard {
         kernel.ioctl(&file, Request::GetInfo(&mut info)).map_err(|errno| os("ioctl(CONTIGO_GET_INFO)", errno))?;
         if info.abi != ABI {
             let fix = "install the kernel module of the same version as this program (kernel-helpers/README.md)";
-            return Err(Error::Unsuitable { name: "the ABI of the kernel module contigo", value: info.abi.into(), fix });
+            return Err(Error::Setting { name: "the ABI of the kernel module contigo", value: info.abi.into(), fix });
         }
         let bus = if info.flags & INFO_TRANSLATED == 0 { Bus::Soc } else { next_bus()? };
         Ok(Self { kernel, file: ManuallyDrop::new(file), info, bus, imports: AtomicU32::new(0), armed: AtomicBool::new(false) })

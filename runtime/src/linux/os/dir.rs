@@ -21,7 +21,7 @@ const MAX_CALLS: u32 = 64;
 /// `name` is the folder's, for errors.
 ///
 /// # Errors
-/// What `each` says, at once; [`Error::AttributeUnreadable`]; [`Error::AttributeNonsense`] where
+/// What `each` says, at once; [`Error::AttributeUnreadable`]; [`Error::Unexpected`] where
 /// the directory does not end.
 pub(crate) fn each_name(folder: &Fd, name: &'static str, mut each: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
     let mut buffer = Buffer([0; 2_048]);
@@ -39,7 +39,7 @@ pub(crate) fn each_name(folder: &Fd, name: &'static str, mut each: impl FnMut(&s
             rest = after;
         }
     }
-    Err(Error::AttributeNonsense { name, value: MAX_CALLS.into() })
+    Err(Error::Unexpected { name, value: MAX_CALLS.into() })
 }
 
 /// The first entry's name, and what comes after the entry; `None` where no whole entry is left.

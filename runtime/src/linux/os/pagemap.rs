@@ -60,7 +60,7 @@ pub(crate) struct Block {
 /// The kernel's page size in bytes: 4, 16 or 64 KiB.
 pub(crate) fn page_bytes() -> Result<usize, Error> {
     let value = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
-    if value.is_power_of_two() { Ok(value) } else { Err(Error::AttributeNonsense { name: "sysconf(_SC_PAGESIZE)", value: value as u64 }) }
+    if value.is_power_of_two() { Ok(value) } else { Err(Error::Unexpected { name: "sysconf(_SC_PAGESIZE)", value: value as u64 }) }
 }
 
 /// Reads the entries of consecutive virtual pages; page number = virtual address / page size.
@@ -70,7 +70,7 @@ pub(crate) fn page_bytes() -> Result<usize, Error> {
 ///
 /// # Errors
 /// [`Error::AttributeMissing`]: a kernel without CONFIG_PROC_PAGE_MONITOR, or no `/proc`. [`Error::AttributeUnreadable`]:
-/// a process that changed its user (prctl(2), PR_SET_DUMPABLE). [`Error::AttributeNonsense`]: fewer
+/// a process that changed its user (prctl(2), PR_SET_DUMPABLE). [`Error::Unexpected`]: fewer
 /// entries than pages.
 pub(crate) fn read(first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
     let unreadable = |errno: Errno| match errno {
@@ -84,7 +84,7 @@ pub(crate) fn read(first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
     let file = open(NAME, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(unreadable)?;
     let need_bytes = size_of_val(entries);
     let done_bytes = pread(&file, entries.as_mut_bytes(), offset).map_err(unreadable)?;
-    if done_bytes == need_bytes { Ok(()) } else { Err(Error::AttributeNonsense { name: NAME, value: done_bytes as u64 }) }
+    if done_bytes == need_bytes { Ok(()) } else { Err(Error::Unexpected { name: NAME, value: done_bytes as u64 }) }
 }
 
 /// The contiguous run that begins at byte `offset_bytes` of `block`: as long as each unit lies just
@@ -133,7 +133,7 @@ pub(crate) fn run(
             start = start.saturating_add(unit_bytes);
         }
     }
-    let addr = addr.ok_or(Error::AttributeNonsense { name: NAME, value: u64::MAX })?;
+    let addr = addr.ok_or(Error::Unexpected { name: NAME, value: u64::MAX })?;
     Ok(Segment { addr, len_bytes: len_bytes - offset_bytes })
 }
 
@@ -163,7 +163,7 @@ fn decode(entry: u64, page_bytes: usize) -> Result<Frame, Error> {
         0 => Ok(Frame::Hidden),
         frame => {
             let addr = frame.checked_mul(page_bytes as u64);
-            addr.map(|addr| Frame::At(PhysAddr(addr))).ok_or(Error::AttributeNonsense { name: NAME, value: entry })
+            addr.map(|addr| Frame::At(PhysAddr(addr))).ok_or(Error::Unexpected { name: NAME, value: entry })
         }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn parse(name: &'static str, raw: &[u8]) -> Result<u64, Error> {
         [b'0', b'x' | b'X', digits @ ..] => (digits, 16),
         digits => (digits, 10),
     };
-    let nonsense = |value| Error::AttributeNonsense { name, value };
+    let nonsense = |value| Error::Unexpected { name, value };
     // A full buffer may have been cut.
     if digits.is_empty() || raw.len() >= TEXT_MAX_BYTES {
         return Err(nonsense(0));

@@ -53,7 +53,7 @@ impl Config {
     /// Base Specification 5.0, 2.4.1).
     ///
     /// # Errors
-    /// [`Error::Os`]; [`Error::AttributeNonsense`] where the bits do not stay as they were written.
+    /// [`Error::Os`]; [`Error::Unexpected`] where the bits do not stay as they were written.
     pub(super) fn enable(self, kernel: &Kernel, device: &Fd, bus_master: bool) -> Result<(), Error> {
         let before = self.read(kernel, device, COMMAND)?;
         let wanted = (before & !BUS_MASTER) | MEMORY | if bus_master { BUS_MASTER } else { 0 };
@@ -62,14 +62,14 @@ impl Config {
         if (found ^ wanted) & (MEMORY | BUS_MASTER) == 0 {
             return Ok(());
         }
-        Err(Error::AttributeNonsense { name: COMMAND_NAME, value: found.into() })
+        Err(Error::Unexpected { name: COMMAND_NAME, value: found.into() })
     }
 
     /// Forbids the function to ask that caches be left out. Functions without PCI Express have no
     /// such wish to express.
     ///
     /// # Errors
-    /// [`Error::Os`]; [`Error::Unsuitable`] where the function keeps the bit.
+    /// [`Error::Os`]; [`Error::Setting`] where the function keeps the bit.
     pub(super) fn forbid_no_snoop(self, kernel: &Kernel, device: &Fd) -> Result<(), Error> {
         let Some(express) = self.find_express(kernel, device)? else { return Ok(()) };
         let control = express + DEVICE_CONTROL;
@@ -83,7 +83,7 @@ impl Config {
             return Ok(());
         }
         let fix = "this function may leave the caches out whatever its driver says: use an IOMMU that makes every access snoop";
-        Err(Error::Unsuitable { name: "Enable No Snoop of the PCI function", value: found.into(), fix })
+        Err(Error::Setting { name: "Enable No Snoop of the PCI function", value: found.into(), fix })
     }
 
     /// Where the PCI Express capability is.
@@ -103,7 +103,7 @@ impl Config {
             }
             at = next;
         }
-        Err(Error::AttributeNonsense { name: "the PCI function's list of capabilities", value: at.into() })
+        Err(Error::Unexpected { name: "the PCI function's list of capabilities", value: at.into() })
     }
 
     fn read(self, kernel: &Kernel, device: &Fd, at: u64) -> Result<u16, Error> {

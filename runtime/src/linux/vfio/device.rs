@@ -50,11 +50,11 @@ impl<'v> VfioDevice<'v> {
     /// nothing is left of who used it before, and then may master the bus.
     ///
     /// # Errors
-    /// - [`Error::Argument`]: there is no such BAR. [`Error::Unsuitable`]: it cannot be mapped
+    /// - [`Error::Argument`]: there is no such BAR. [`Error::Unsupported`]: it cannot be mapped
     ///   whole (I/O ports, a size below a page, parts that the kernel keeps), the device has no
     ///   such interrupt, or the kernel cannot reset it ([`open_unreset`](Self::open_unreset)).
-    /// - [`Error::Busy`]: this `Vfio` has a device already, or had one that was forgotten.
-    /// - [`Error::Os`], [`Error::AttributeNonsense`]: what the kernel says.
+    /// - [`Error::HasDriver`]: this `Vfio` has a device already, or had one that was forgotten.
+    /// - [`Error::Os`], [`Error::Unexpected`]: what the kernel says.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn open(vfio: &'v Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         let this = Self::quiet(vfio, bar, interrupt)?;
@@ -112,7 +112,7 @@ impl<'v> VfioDevice<'v> {
             return Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: LAST_BAR.into(), multiple_of: 1 });
         }
         if vfio.taken.swap(true, Ordering::Acquire) {
-            return Err(Error::Busy);
+            return Err(Error::HasDriver);
         }
         let made = vfio.config.enable(&vfio.kernel, &vfio.device, false).and_then(|()| {
             let map = registers(vfio, bar)?;
@@ -134,13 +134,12 @@ impl<'v> VfioDevice<'v> {
 
 /// Maps a BAR, all of it.
 fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
-    const NAME: &str = "the BAR of the PCI function";
     let mut info = RegionInfo::ask(bar.into());
     let asked = vfio.kernel.ioctl(&vfio.device, Request::RegionInfo(&mut info));
     asked.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
     if info.size == 0 || info.flags & RegionInfo::MMAP == 0 {
-        let fix = "it is not there, or it cannot be mapped (I/O ports, smaller than a page): use the BAR that has the registers";
-        return Err(Error::Unsuitable { name: NAME, value: bar.into(), fix });
+        let fix = "it has I/O ports, is smaller than a page, or is not there; use the BAR that has the registers";
+        return Err(Error::Unsupported { what: "this BAR cannot be mapped", fix });
     }
     let caps = Capabilities { words: &info.caps, at_bytes: core::mem::offset_of!(RegionInfo, caps) };
     let first = if info.flags & RegionInfo::CAPS == 0 { 0 } else { info.cap_offset };
@@ -148,8 +147,8 @@ fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     // whether parts are left out.
     let cut = info.argsz > size_of_u32::<RegionInfo>();
     if cut || !matches!(caps.find(first, RegionInfo::SPARSE_MMAP), Some(None)) {
-        let fix = "the kernel keeps parts of it (VFIO_REGION_INFO_CAP_SPARSE_MMAP): a newer kernel maps it whole";
-        return Err(Error::Unsuitable { name: NAME, value: bar.into(), fix });
+        let fix = "a newer kernel maps it whole (VFIO_REGION_INFO_CAP_SPARSE_MMAP)";
+        return Err(Error::Unsupported { what: "the kernel keeps parts of this BAR", fix });
     }
     const CALL: &str = "mmap(BAR)";
     let len_bytes = usize::try_from(info.size).map_err(|_| Error::Os { call: CALL, errno: Errno::EOVERFLOW as i32 })?;

@@ -54,7 +54,7 @@ impl Signal {
     /// Turns on what `wanted` says.
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where the device has no such interrupt; [`Error::Os`].
+    /// [`Error::Unsupported`] where the device has no such interrupt; [`Error::Os`].
     pub(super) fn enable(kernel: &Kernel, device: &Fd, wanted: Interrupt) -> Result<Self, Error> {
         let kinds: &[_] = match &wanted {
             Interrupt::Any => &[Interrupt::Msi, Interrupt::MsiX, Interrupt::Intx],
@@ -75,8 +75,8 @@ impl Signal {
         match wanted {
             Interrupt::Any | Interrupt::Polled => Ok(Self { kind: Interrupt::Polled, event: None }),
             Interrupt::Msi | Interrupt::MsiX | Interrupt::Intx => {
-                let fix = "the device has no such interrupt: use Interrupt::Any, or Interrupt::Polled";
-                Err(Error::Unsuitable { name: "the count of VFIO_DEVICE_GET_IRQ_INFO", value: 0, fix })
+                let fix = "take any that it has, or poll";
+                Err(Error::Unsupported { what: "the device has no interrupt of this type", fix })
             }
         }
     }

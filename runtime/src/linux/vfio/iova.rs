@@ -57,11 +57,11 @@ impl Table {
     /// An empty table over `ranges`.
     ///
     /// # Errors
-    /// [`Error::TooMany`] for too many ranges; [`Error::AttributeNonsense`] for a range that ends
+    /// [`Error::TooMany`] for too many ranges; [`Error::Unexpected`] for a range that ends
     /// before it begins.
     pub(super) fn new(ranges: &[IovaRange]) -> Result<Self, Error> {
         if let Some(range) = ranges.iter().find(|range| range.start > range.last) {
-            return Err(Error::AttributeNonsense { name: "a range of I/O addresses", value: range.start });
+            return Err(Error::Unexpected { name: "a range of I/O addresses", value: range.start });
         }
         let ranges = Vec::from_slice(ranges).map_err(|_| TOO_MANY_RANGES)?;
         Ok(Self { ranges, blocks: Vec::new() })
@@ -187,7 +187,7 @@ mod tests {
         }
         assert_eq!(table.place(0, PAGE, PAGE), Err(TOO_MANY_BLOCKS));
         assert_eq!(Table::new(&[ARM[0]; MAX_RANGES + 1]).err(), Some(TOO_MANY_RANGES));
-        assert!(matches!(Table::new(&[IovaRange { start: 2, last: 1 }]), Err(Error::AttributeNonsense { value: 2, .. })));
+        assert!(matches!(Table::new(&[IovaRange { start: 2, last: 1 }]), Err(Error::Unexpected { value: 2, .. })));
         assert_eq!(Table::new(&[]).unwrap_or_default().window(), (u64::MAX, 0));
     }
 

@@ -90,7 +90,7 @@ pub unsafe trait VfioKernel: Send + Sync {
     ///
     /// # Errors
     /// [`Error::BadName`], [`Error::AttributeMissing`], [`Error::AttributeUnreadable`],
-    /// [`Error::AttributeNonsense`].
+    /// [`Error::Unexpected`].
     fn function(&self, address: &str) -> Result<Function, Error>;
 
     /// Opens a file under `/dev`, to read and write.

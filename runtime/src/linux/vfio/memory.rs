@@ -54,7 +54,7 @@ impl<'v> VfioMemory<'v> {
     ///   the kernel says ENOMEM for both.
     /// - [`Error::Exhausted`]: no room among the I/O addresses that the kernel allows.
     ///   [`Error::TooMany`]: 64 blocks are mapped.
-    /// - [`Error::Unsuitable`]: the kernel's own limit of mappings.
+    /// - [`Error::Unsupported`]: the kernel's own limit of mappings.
     /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an
     ///   ioctl; ENOMEM: there is no memory.
     /// - [`Error::Contended`]: other threads map and unmap without end.

@@ -153,7 +153,7 @@ impl Vfio {
     /// # Errors
     /// - [`Error::AttributeMissing`]: there is no such function. [`Error::BadName`]: it is no
     ///   file's name.
-    /// - [`Error::Unsuitable`], which says what to do: no IOMMU stands before it, or only a
+    /// - [`Error::Unsupported`], [`Error::Setting`]: no IOMMU stands before it, or only a
     ///   no-IOMMU group does; it is not bound to vfio-pci; another device of its group has a driver
     ///   of the kernel's; its interrupts cannot be isolated.
     /// - [`Error::InUse`]: it is open already, here or in another process.
@@ -175,13 +175,12 @@ impl Vfio {
     fn asking(kernel: Kernel, address: &str) -> Result<Self, Error> {
         let function = kernel.function(address)?;
         let Some(group) = function.group else {
-            let fix =
-                "no IOMMU stands before it: turn the IOMMU on in firmware and kernel and bind the device to vfio-pci, or drive it by UIO";
-            return Err(Error::Unsuitable { name: "the IOMMU group of the PCI device", value: 0, fix });
+            let fix = "turn the IOMMU on in firmware and kernel and bind the device to vfio-pci, or drive it by UIO";
+            return Err(Error::Unsupported { what: "no IOMMU stands before the PCI device", fix });
         };
         if function.no_iommu {
             let fix = "a no-IOMMU group confines nothing: turn the IOMMU on, or drive the device by UIO and claim its port";
-            return Err(Error::Unsuitable { name: "vfio-noiommu group", value: group.into(), fix });
+            return Err(Error::Setting { name: "the device's group of vfio-noiommu", value: group.into(), fix });
         }
         let by_iommufd = match function.device {
             Some(number) => Space::by_iommufd(&kernel, number)?,
@@ -195,7 +194,7 @@ impl Vfio {
         kernel.ioctl(&device, Request::DeviceInfo(&mut info)).map_err(|errno| os("ioctl(VFIO_DEVICE_GET_INFO)", errno))?;
         if info.flags & DeviceInfo::PCI == 0 {
             let fix = "only PCI devices are driven here";
-            return Err(Error::Unsuitable { name: "VFIO_DEVICE_GET_INFO's flags", value: info.flags.into(), fix });
+            return Err(Error::Unsupported { what: "this VFIO device is no PCI device", fix });
         }
         let config = Config::find(&kernel, &device)?;
         config.enable(&kernel, &device, false)?;
@@ -247,11 +246,11 @@ impl Vfio {
     /// are as after power-on. Then [`Engine::recover`](crate::Engine::recover).
     ///
     /// # Errors
-    /// [`Error::Unsuitable`] where the kernel cannot; [`Error::Os`].
+    /// [`Error::Unsupported`] where the kernel cannot; [`Error::Os`].
     pub fn reset(&self) -> Result<(), Error> {
         if !self.resets {
-            let fix = "the kernel knows no reset for this function alone; see that its driver stopped it, and use VfioDevice::open_unreset";
-            return Err(Error::Unsuitable { name: "VFIO_DEVICE_FLAGS_RESET", value: 0, fix });
+            let fix = "see that its last driver stopped it, and open it without a reset";
+            return Err(Error::Unsupported { what: "the kernel knows no reset for this PCI function alone", fix });
         }
         self.kernel.ioctl(&self.device, Request::Reset).map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
     }

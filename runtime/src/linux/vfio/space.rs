@@ -39,7 +39,7 @@ impl Space {
     /// files.
     ///
     /// # Errors
-    /// [`Error::InUse`], [`Error::Unsuitable`], [`Error::Os`].
+    /// [`Error::InUse`], [`Error::Unsupported`], [`Error::Os`].
     pub(super) fn by_iommufd(kernel: &Kernel, number: u32) -> Result<Option<(Fd, Self)>, Error> {
         let absent = |errno: i32| matches!(errno, ENOENT | ENODEV | EACCES | EPERM);
         let device = match kernel.open(numbered("/dev/vfio/devices", "vfio", number)?.as_c_str()) {
@@ -74,12 +74,12 @@ impl Space {
     /// By the group and a type1 container.
     ///
     /// # Errors
-    /// [`Error::InUse`], [`Error::Unsuitable`], [`Error::Os`].
+    /// [`Error::InUse`], [`Error::Unsupported`], [`Error::Os`].
     pub(super) fn by_group(kernel: &Kernel, address: &str, number: u32) -> Result<(Fd, Self), Error> {
         check_name(address)?;
         let group = kernel.open(numbered("/dev/vfio", "", number)?.as_c_str()).map_err(|errno| match errno {
             EBUSY => Error::InUse { errno },
-            ENOENT | ENODEV => Error::Unsuitable { name: "the driver of the PCI device", value: 0, fix: BIND },
+            ENOENT | ENODEV => Error::Unsupported { what: "the PCI device is not bound to vfio-pci", fix: BIND },
             errno => os("open(/dev/vfio/<group>)", errno),
         })?;
         let container = kernel.open(c"/dev/vfio/vfio").map_err(|errno| os("open(/dev/vfio/vfio)", errno))?;
@@ -93,13 +93,13 @@ impl Space {
         let type1 = kernel.ioctl(&container, Request::CheckExtension(abi::TYPE1V2_IOMMU));
         if type1.map_err(|errno| os("ioctl(VFIO_CHECK_EXTENSION)", errno))? <= 0 {
             let fix = "load the module vfio_iommu_type1";
-            return Err(Error::Unsuitable { name: "VFIO_TYPE1v2_IOMMU", value: 0, fix });
+            return Err(Error::Unsupported { what: "the kernel has no VFIO_TYPE1v2_IOMMU", fix });
         }
         let set = kernel.ioctl(&container, Request::SetIommu(abi::TYPE1V2_IOMMU));
         set.map_err(|errno| attach_error("ioctl(VFIO_SET_IOMMU)", errno))?;
         let name = Path::join(&[address])?;
         let device = kernel.device(&group, name.as_c_str()).map_err(|errno| match errno {
-            ENODEV => Error::Unsuitable { name: "the driver of the PCI device", value: 0, fix: BIND },
+            ENODEV => Error::Unsupported { what: "the PCI device is not bound to vfio-pci", fix: BIND },
             errno => os("ioctl(VFIO_GROUP_GET_DEVICE_FD)", errno),
         })?;
         Ok((device, Self::Container { group, container }))
@@ -110,7 +110,7 @@ impl Space {
     ///
     /// # Errors
     /// [`Error::Os`]; [`Error::TooMany`] for more ranges than are remembered;
-    /// [`Error::AttributeNonsense`].
+    /// [`Error::Unexpected`].
     pub(super) fn ranges(&self, kernel: &Kernel) -> Result<Ranges, Error> {
         match self {
             Self::Container { container, .. } => {
@@ -120,7 +120,7 @@ impl Space {
                 if info.argsz > size_of_u32::<Type1Info>() {
                     return Err(TOO_MANY_RANGES);
                 }
-                type1_ranges(&info).unwrap_or(Err(Error::AttributeNonsense { name: CALL, value: info.cap_offset.into() }))
+                type1_ranges(&info).unwrap_or(Err(Error::Unexpected { name: CALL, value: info.cap_offset.into() }))
             }
             Self::Iommufd { iommufd, ioas } => {
                 let mut ask = IoasIovaRanges::ask(*ioas);
@@ -132,7 +132,7 @@ impl Space {
                 })?;
                 let count = usize::try_from(ask.num_iovas).unwrap_or(usize::MAX);
                 let found = found.get(..count).and_then(|found| Ranges::from_slice(found).ok());
-                found.ok_or(Error::AttributeNonsense { name: "ioctl(IOMMU_IOAS_IOVA_RANGES)", value: ask.num_iovas.into() })
+                found.ok_or(Error::Unexpected { name: "ioctl(IOMMU_IOAS_IOVA_RANGES)", value: ask.num_iovas.into() })
             }
         }
     }
@@ -159,7 +159,7 @@ impl Space {
     /// Pins `len_bytes` bytes at `cpu`, and lets the device read and write them at `iova`.
     ///
     /// # Errors
-    /// [`Error::PinLimit`], [`Error::Unsuitable`] where the kernel's own table is full,
+    /// [`Error::PinLimit`], [`Error::Unsupported`] where the kernel's own table is full,
     /// [`Error::Os`].
     pub(super) fn map(&self, kernel: &Kernel, cpu: u64, iova: u64, len_bytes: usize) -> Result<(), Error> {
         /// `VFIO_DMA_MAP_FLAG_READ` and `VFIO_DMA_MAP_FLAG_WRITE`.
@@ -178,7 +178,7 @@ impl Space {
             (ENOMEM, Some(limit_bytes)) => Error::PinLimit { need_bytes: len_bytes, limit_bytes },
             (ENOSPC, _) => {
                 let fix = "map fewer and larger blocks, or raise /sys/module/vfio_iommu_type1/parameters/dma_entry_limit";
-                Error::Unsuitable { name: "VFIO's count of mappings", value: iova, fix }
+                Error::Unsupported { what: "VFIO maps no more blocks for this program", fix }
             }
             _ => os(call, errno),
         })
@@ -188,7 +188,7 @@ impl Space {
     /// the device every byte of it.
     ///
     /// # Errors
-    /// [`Error::Os`]; [`Error::AttributeNonsense`] where another number of bytes was unmapped than
+    /// [`Error::Os`]; [`Error::Unexpected`] where another number of bytes was unmapped than
     /// is there.
     pub(super) fn unmap(&self, kernel: &Kernel, iova: u64, len_bytes: u64) -> Result<(), Error> {
         let (call, unmapped, done_bytes) = match self {
@@ -204,7 +204,7 @@ impl Space {
             }
         };
         unmapped.map_err(|errno| os(call, errno))?;
-        if done_bytes == len_bytes { Ok(()) } else { Err(Error::AttributeNonsense { name: call, value: done_bytes }) }
+        if done_bytes == len_bytes { Ok(()) } else { Err(Error::Unexpected { name: call, value: done_bytes }) }
     }
 }
 
@@ -277,7 +277,7 @@ fn numbered(folder: &str, prefix: &str, number: u32) -> Result<Path, Error> {
 
 fn not_viable(group: u32) -> Error {
     let fix = "bind every device of this IOMMU group (/sys/kernel/iommu_groups/<number>/devices) to vfio-pci, or to no driver";
-    Error::Unsuitable { name: "VFIO_GROUP_FLAGS_VIABLE of the IOMMU group", value: group.into(), fix }
+    Error::Setting { name: "the IOMMU group, which is not viable,", value: group.into(), fix }
 }
 
 /// EPERM: a device here could raise interrupts that are not its own
@@ -287,12 +287,12 @@ fn attach_error(call: &'static str, errno: i32) -> Error {
         EPERM => {
             let fix =
                 "turn on interrupt remapping; or allow_unsafe_interrupts of vfio_iommu_type1 and iommufd, where the device is trusted";
-            Error::Unsuitable { name: "isolation of the device's interrupts", value: 0, fix }
+            Error::Unsupported { what: "the device's interrupts are not isolated", fix }
         }
-        ENODEV | EINVAL => Error::Unsuitable {
-            name: "the IOMMU before the device",
-            value: u64::from(errno.unsigned_abs()),
-            fix: "it cannot give this device an address space of its own: look for the IOMMU's lines in dmesg",
+        ENODEV | EINVAL => Error::Denied {
+            what: "an address space of the device's own in the IOMMU",
+            errno,
+            fix: "look for the IOMMU's lines in dmesg, which tell why it gives none",
         },
         errno => os(call, errno),
     }

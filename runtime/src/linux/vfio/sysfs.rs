@@ -26,7 +26,7 @@ const ENTRIES_BYTES: usize = 1024;
 ///
 /// # Errors
 /// [`Error::BadName`]; [`Error::AttributeMissing`] where there is no such function;
-/// [`Error::AttributeUnreadable`]; [`Error::AttributeNonsense`].
+/// [`Error::AttributeUnreadable`]; [`Error::Unexpected`].
 pub(super) fn function(root: &str, address: &str) -> Result<Function, Error> {
     check_name(address)?;
     let folder = Path::join(&[root, "bus/pci/devices", address])?;
@@ -56,7 +56,7 @@ fn group(folder: &Fd) -> Result<Option<u32>, Error> {
     let number = target.rsplit(|byte| *byte == b'/').next().and_then(number);
     // A link that fills the buffer may have been cut.
     let whole = number.filter(|_| count < LINK_BYTES);
-    whole.map(Some).ok_or(Error::AttributeNonsense { name: GROUP, value: count as u64 })
+    whole.map(Some).ok_or(Error::Unexpected { name: GROUP, value: count as u64 })
 }
 
 /// A group's `name` is there only where it has one.
@@ -176,7 +176,7 @@ mod tests {
             assert!(matches!(function(&root, name), Err(Error::BadName { .. })), "{name}");
         }
         sys.group("vfio");
-        assert!(matches!(sys.ask(), Err(Error::AttributeNonsense { name: "iommu_group", .. })));
+        assert!(matches!(sys.ask(), Err(Error::Unexpected { name: "iommu_group", .. })));
         let devices = sys.folder().join("vfio-dev");
         for name in ["vfio", "vfio-1", "vfio1x", "other7"] {
             fs::create_dir_all(devices.join(name)).unwrap();

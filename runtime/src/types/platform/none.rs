@@ -15,10 +15,10 @@ pub(crate) enum Anonymous {}
 
 impl Anonymous {
     /// # Errors
-    /// [`Error::Unsuitable`], always.
-    pub(crate) const fn zeroed(len_bytes: usize) -> Result<Self> {
+    /// [`Error::Unsupported`], always.
+    pub(crate) const fn zeroed(_len_bytes: usize) -> Result<Self> {
         let fix = "build with the feature linux, or use SimBoard::memory_over";
-        Err(Error::Unsuitable { name: "memory that no kernel gives here, in bytes,", value: len_bytes as u64, fix })
+        Err(Error::Unsupported { what: "there is no kernel here that gives memory", fix })
     }
 
     pub(crate) const fn as_mut_ptr(&mut self) -> *mut u8 {

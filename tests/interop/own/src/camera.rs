@@ -33,6 +33,18 @@ const NEVER: u32 = u32::MAX;
 
 pub(crate) static ROW: DriverRow =
     DriverRow::new("camera", "the testkit's camera: its jobs have one operand, a packet that it writes", open)
+        .settings(&[
+            "depth",
+            "packets",
+            "short_every",
+            "error_at",
+            "stuck",
+            "refuses_at",
+            "fails_at",
+            "twice_at",
+            "nobodys_at",
+            "too_long_at",
+        ])
         .memory(DEPTH_MAX as usize * LINE)
         .model(|| AnyModel::new(Watched { camera: CameraModel::default(), wrong: [NEVER; 4] }));
 
@@ -50,18 +62,6 @@ pub(crate) fn camera_runs() -> bool {
 unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
     use contigo::Mmio;
     let Parts { device, memory, settings, .. } = parts;
-    settings.only(&[
-        "depth",
-        "packets",
-        "short_every",
-        "error_at",
-        "stuck",
-        "refuses_at",
-        "fails_at",
-        "twice_at",
-        "nobodys_at",
-        "too_long_at",
-    ])?;
     let number = |name| number(settings, name);
     for (index, name) in ["packets", "short_every", "error_at", "stuck"].into_iter().enumerate() {
         // SAFETY: no register there starts anything.

@@ -116,7 +116,7 @@ unsafe impl HeapKernel for RealHeap {
         match i32::try_from(data.fd) {
             // SAFETY: the kernel has just made this descriptor for this call.
             Ok(fd) => Ok(unsafe { Fd::from_raw(fd) }),
-            Err(_) => Err(Error::AttributeNonsense { name: CALL, value: data.fd.into() }),
+            Err(_) => Err(Error::Unexpected { name: CALL, value: data.fd.into() }),
         }
     }
 

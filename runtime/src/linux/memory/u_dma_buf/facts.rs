@@ -42,12 +42,12 @@ impl Facts {
     pub(super) fn refuse_uncached(&self) -> Result<(), Error> {
         match self.sync_mode {
             None | Some(0..=4) => Ok(()),
-            Some(value @ 5..=7) => Err(Error::Unsuitable {
+            Some(value @ 5..=7) => Err(Error::Setting {
                 name: "sync_mode",
                 value,
                 fix: "the block would be mapped uncached; write 1 to sync_mode, or remove sync-always from the device tree",
             }),
-            Some(value) => Err(Error::AttributeNonsense { name: "sync_mode", value }),
+            Some(value) => Err(Error::Unexpected { name: "sync_mode", value }),
         }
     }
 
@@ -62,12 +62,12 @@ impl Facts {
         };
         match (value, self.coherent) {
             (0 | 1, _) | (3, Some(true)) => Ok(()),
-            (2..=4, _) => Err(Error::Unsuitable {
+            (2..=4, _) => Err(Error::Setting {
                 name: "quirk_mmap_mode",
                 value,
                 fix: "the bus address would be mapped as a physical one; add quirk-mmap-off to the device-tree node",
             }),
-            _ => Err(Error::AttributeNonsense { name: "quirk_mmap_mode", value }),
+            _ => Err(Error::Unexpected { name: "quirk_mmap_mode", value }),
         }
     }
 }
@@ -86,7 +86,7 @@ fn agreed(directory: &Directory, attribute: &'static CStr, name: &'static str, t
     match told {
         None => directory.required(attribute),
         Some(told) => match directory.number(attribute)? {
-            Some(value) if value != told => Err(Error::AttributeNonsense { name, value }),
+            Some(value) if value != told => Err(Error::Unexpected { name, value }),
             _ => Ok(told),
         },
     }
@@ -99,18 +99,18 @@ fn coherency(directory: &Directory, info: Option<DevInfo>) -> Result<Option<bool
         None => None,
         Some(0) => Some(false),
         Some(1) => Some(true),
-        Some(value) => return Err(Error::AttributeNonsense { name: "dma_coherent", value }),
+        Some(value) => return Err(Error::Unexpected { name: "dma_coherent", value }),
     };
     match (attribute, info.map(|info| info.coherent())) {
         (None, Some(true)) => Ok(Some(true)),
-        (Some(said), Some(told)) if said != told => Err(Error::AttributeNonsense { name: "dma_coherent", value: u64::from(said) }),
+        (Some(said), Some(told)) if said != told => Err(Error::Unexpected { name: "dma_coherent", value: u64::from(said) }),
         _ => Ok(attribute),
     }
 }
 
 /// The block's length, when the block can exist at all.
 fn checked_len(addr: u64, size: u64, granule: Align) -> Result<usize, Error> {
-    let nonsense = |name, value| Error::AttributeNonsense { name, value };
+    let nonsense = |name, value| Error::Unexpected { name, value };
     let len_bytes = usize::try_from(size).map_err(|_| nonsense("size", size))?;
     if size == 0 || !granule.divides(size) {
         return Err(Error::BlockSize { len_bytes, need_bytes: granule.bytes(), line_bytes: granule.bytes() });

@@ -129,9 +129,10 @@ impl UDmaBuf {
     /// - [`Error::Os`]: the module has no such device, its file cannot be opened or mapped, or an
     ///   ioctl failed. [`Error::InUse`]: it is open elsewhere.
     /// - [`Error::AttributeMissing`], [`Error::AttributeUnreadable`], [`Error::AttributeEmpty`],
-    ///   [`Error::AttributeNonsense`]: what the module says of the block is absent, or cannot be.
+    ///   [`Error::Unexpected`]: what the module says of the block is absent, or cannot be.
     /// - [`Error::BlockSize`]: the block is empty or not a whole number of lines.
-    ///   [`Error::Unsuitable`]: it would be mapped uncached, or its address is translated.
+    ///   [`Error::Setting`]: it would be mapped uncached. [`Error::Unsupported`]: its address is
+    ///   translated.
     pub fn open(name: &str) -> Result<Self, Error> {
         // SAFETY: the system's own directories, and the kernel itself.
         unsafe { Self::open_in(name, Roots::SYSTEM, RUNNING, false) }
@@ -149,7 +150,7 @@ impl UDmaBuf {
     /// ```
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`Error::Unsuitable`] where nothing translates the node's
+    /// As [`open`](Self::open), and [`Error::Unsupported`] where nothing translates the node's
     /// addresses, or where the module would map the bus address as if it were a physical one:
     /// `quirk_mmap_mode` must be off there (device-tree property `quirk-mmap-off`).
     ///
@@ -193,8 +194,12 @@ impl UDmaBuf {
         // its own.
         let directory = Directory::find(roots.class, name)?;
         if translated != directory.is_translated() {
-            let fix = if translated { "open it with open" } else { "open it with open_translated" };
-            return Err(Error::Unsuitable { name: "iommu_group, iommus or dma-ranges of the device", value: (!translated).into(), fix });
+            let (what, fix) = if translated {
+                ("nothing translates this device's addresses (iommu_group, iommus, dma-ranges)", "open it as an untranslated one")
+            } else {
+                ("the device's addresses are translated (iommu_group, iommus or dma-ranges)", "open it as a translated one")
+            };
+            return Err(Error::Unsupported { what, fix });
         }
         // Without O_SYNC: the module maps the block cached.
         let device = Fd::open(Path::join(&[roots.dev, name])?.as_c_str(), O_RDWR).map_err(|errno| os("open(/dev/<name>)", errno))?;

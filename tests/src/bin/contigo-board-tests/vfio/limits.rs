@@ -59,15 +59,15 @@ pub(super) fn limits(address: &str) -> Result<Outcome> {
     {
         let device = open_edu::<WIDE, _>(&vfio, Interrupt::Any, Unwatched)?;
         let other = VfioDevice::open(&vfio, 0, Interrupt::Any).map(drop);
-        check("second driver", other == Err(Error::Busy), format!("{other:?}"));
+        check("second driver", other == Err(Error::HasDriver), format!("{other:?}"));
         drop(device);
     }
     let no_bar = VfioDevice::open(&vfio, 1, Interrupt::Any).map(drop);
-    check("BAR 1", matches!(no_bar, Err(Error::Unsuitable { .. })), short(&no_bar));
+    check("BAR 1", matches!(no_bar, Err(Error::Unsupported { .. })), short(&no_bar));
     let no_msix = VfioDevice::open(&vfio, 0, Interrupt::MsiX).map(drop);
-    check("MSI-X", matches!(no_msix, Err(Error::Unsuitable { .. })), short(&no_msix));
+    check("MSI-X", matches!(no_msix, Err(Error::Unsupported { .. })), short(&no_msix));
     let unreset = VfioDevice::open(&vfio, 0, Interrupt::Any).map(drop);
-    check("no reset", vfio.can_reset() || matches!(unreset, Err(Error::Unsuitable { .. })), short(&unreset));
+    check("no reset", vfio.can_reset() || matches!(unreset, Err(Error::Unsupported { .. })), short(&unreset));
 
     // RLIMIT_MEMLOCK: root has CAP_IPC_LOCK, and no limit.
     let before = getrlimit(Resource::RLIMIT_MEMLOCK).map_err(|errno| Error::Os { call: "getrlimit", errno: errno as i32 })?;
@@ -102,7 +102,7 @@ pub(super) fn limits(address: &str) -> Result<Outcome> {
 fn short(result: &Result<()>) -> String {
     match result {
         Ok(()) => "Ok".to_owned(),
-        Err(Error::Unsuitable { name, value, .. }) => format!("Unsuitable {{ {name}: {value} }}"),
+        Err(Error::Unsupported { what, .. }) => format!("Unsupported {{ {what} }}"),
         Err(error) => format!("{error:?}"),
     }
 }

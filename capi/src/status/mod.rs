@@ -1,0 +1,149 @@
+//! Every call returns 0, or a negative number for each class of refusal. A number never
+//! changes its meaning.
+
+mod codes;
+
+pub use codes::*;
+
+use crate::fault::{Fault, Misuse};
+use core::ffi::CStr;
+
+/// A call returns `CONTIGO_OK`, or one of `CONTIGO_E_...`, which are negative.
+/// `contigo_last_error` has the text with the numbers.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type contigo_status = i32;
+
+/// It was done.
+pub const CONTIGO_OK: contigo_status = 0;
+
+// ---- Mistakes that Rust's types would refuse: -1 and on.
+/// A pointer that must not be `NULL` is.
+pub const CONTIGO_E_NULL: contigo_status = -1;
+/// A number that is no handle.
+pub const CONTIGO_E_HANDLE: contigo_status = -2;
+/// The object is gone: released, closed, ended, or given away. Also the second release of one
+/// handle.
+pub const CONTIGO_E_STALE: contigo_status = -3;
+/// A handle, a port, or a register of another kind; or the device has no interrupt.
+pub const CONTIGO_E_KIND: contigo_status = -4;
+/// Another thread is in a call with this object. Use a handle from one thread at a time.
+pub const CONTIGO_E_IN_CALL: contigo_status = -5;
+/// Others still use this object: its buffers, its engines, a call of another thread. Release them
+/// first.
+pub const CONTIGO_E_STILL_USED: contigo_status = -6;
+/// A fixed table of this library is full (`CONTIGO_MAX_...`).
+pub const CONTIGO_E_TABLE_FULL: contigo_status = -7;
+/// The buffer is mapped, so that nobody else may have it. Unmap it first.
+pub const CONTIGO_E_MAPPED: contigo_status = -8;
+/// The buffer is not mapped.
+pub const CONTIGO_E_NOT_MAPPED: contigo_status = -9;
+/// The buffer is a device's. Wait for its job, or take it back with `contigo_buf_to_cpu`.
+pub const CONTIGO_E_DEVICE_OWNED: contigo_status = -10;
+/// The buffer is the CPU's, and has no bus address. Hand it over with `contigo_buf_to_device`.
+pub const CONTIGO_E_CPU_OWNED: contigo_status = -11;
+/// A structure's `struct_size` cannot be, or it has something set that this library does not know.
+pub const CONTIGO_E_STRUCT: contigo_status = -13;
+/// A text is not UTF-8, or too long.
+pub const CONTIGO_E_TEXT: contigo_status = -14;
+/// A number is none of those that this header lists for it.
+pub const CONTIGO_E_VALUE: contigo_status = -15;
+/// One buffer is two operands of one job, or a copy is from a buffer into itself.
+pub const CONTIGO_E_SAME_BUFFER: contigo_status = -16;
+/// The engine has jobs whose end nobody took. Wait for them, or cancel them.
+pub const CONTIGO_E_HAS_JOB: contigo_status = -17;
+/// A defect of this library was caught. Please report it.
+pub const CONTIGO_E_INTERNAL: contigo_status = -18;
+
+/// The device was stopped before this job ended. Its buffers are back.
+pub const CONTIGO_E_CANCELLED: contigo_status = -157;
+
+/// A refusal that is newer than this list. The text says what.
+pub const CONTIGO_E_OTHER: contigo_status = -999;
+
+impl Fault {
+    /// The code of this refusal.
+    pub(crate) const fn status(&self) -> contigo_status {
+        match *self {
+            Self::Runtime(error) | Self::Job { error, .. } | Self::Memory { error, .. } | Self::Device { error, .. } => error.row().code,
+            Self::Name(_) => CONTIGO_E_BAD_NAME,
+            Self::Map(_) => CONTIGO_E_BAD_MAP,
+            Self::Misuse(misuse) => of_misuse(misuse),
+        }
+    }
+}
+
+const fn of_misuse(misuse: Misuse) -> contigo_status {
+    match misuse {
+        Misuse::Null { .. } => CONTIGO_E_NULL,
+        Misuse::NoHandle { .. } => CONTIGO_E_HANDLE,
+        Misuse::Stale { .. } => CONTIGO_E_STALE,
+        Misuse::WrongKind { .. } | Misuse::OtherPort | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => {
+            CONTIGO_E_KIND
+        }
+        Misuse::NoDriver => CONTIGO_E_NOT_FOUND,
+        Misuse::Cancelled => CONTIGO_E_CANCELLED,
+        Misuse::InCall { .. } => CONTIGO_E_IN_CALL,
+        Misuse::StillUsed { .. } => CONTIGO_E_STILL_USED,
+        Misuse::TableFull { .. } => CONTIGO_E_TABLE_FULL,
+        Misuse::Mapped { .. } => CONTIGO_E_MAPPED,
+        Misuse::NotMapped => CONTIGO_E_NOT_MAPPED,
+        Misuse::DeviceOwned => CONTIGO_E_DEVICE_OWNED,
+        Misuse::CpuOwned => CONTIGO_E_CPU_OWNED,
+        Misuse::StructSize { .. } | Misuse::NewerStruct { .. } => CONTIGO_E_STRUCT,
+        Misuse::Text { .. } => CONTIGO_E_TEXT,
+        Misuse::Value { .. } => CONTIGO_E_VALUE,
+        Misuse::SameBuffer { .. } | Misuse::Overlap => CONTIGO_E_SAME_BUFFER,
+        Misuse::HasJob { .. } => CONTIGO_E_HAS_JOB,
+        Misuse::Panicked => CONTIGO_E_INTERNAL,
+    }
+}
+
+/// The name of a code, as this header spells it; `"?"` for a number that is none.
+pub(crate) fn name(status: contigo_status) -> &'static CStr {
+    names().find(|(code, _)| *code == status).map_or(c"?", |(_, name)| name)
+}
+
+fn names() -> impl Iterator<Item = (contigo_status, &'static CStr)> {
+    NAMES.iter().chain(codes::NAMES).copied()
+}
+
+/// Of those that are not in the runtime's table.
+const NAMES: &[(contigo_status, &CStr)] = &[
+    (CONTIGO_OK, c"CONTIGO_OK"),
+    (CONTIGO_E_NULL, c"CONTIGO_E_NULL"),
+    (CONTIGO_E_HANDLE, c"CONTIGO_E_HANDLE"),
+    (CONTIGO_E_STALE, c"CONTIGO_E_STALE"),
+    (CONTIGO_E_KIND, c"CONTIGO_E_KIND"),
+    (CONTIGO_E_IN_CALL, c"CONTIGO_E_IN_CALL"),
+    (CONTIGO_E_STILL_USED, c"CONTIGO_E_STILL_USED"),
+    (CONTIGO_E_TABLE_FULL, c"CONTIGO_E_TABLE_FULL"),
+    (CONTIGO_E_MAPPED, c"CONTIGO_E_MAPPED"),
+    (CONTIGO_E_NOT_MAPPED, c"CONTIGO_E_NOT_MAPPED"),
+    (CONTIGO_E_DEVICE_OWNED, c"CONTIGO_E_DEVICE_OWNED"),
+    (CONTIGO_E_CPU_OWNED, c"CONTIGO_E_CPU_OWNED"),
+    (CONTIGO_E_STRUCT, c"CONTIGO_E_STRUCT"),
+    (CONTIGO_E_TEXT, c"CONTIGO_E_TEXT"),
+    (CONTIGO_E_VALUE, c"CONTIGO_E_VALUE"),
+    (CONTIGO_E_SAME_BUFFER, c"CONTIGO_E_SAME_BUFFER"),
+    (CONTIGO_E_HAS_JOB, c"CONTIGO_E_HAS_JOB"),
+    (CONTIGO_E_INTERNAL, c"CONTIGO_E_INTERNAL"),
+    (CONTIGO_E_CANCELLED, c"CONTIGO_E_CANCELLED"),
+    (CONTIGO_E_OTHER, c"CONTIGO_E_OTHER"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use contigo::Error;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn codes_are_negative_and_different() {
+        let codes: BTreeSet<_> = names().map(|(code, _)| code).collect();
+        assert_eq!(codes.len(), names().count());
+        assert!(names().all(|(code, _)| code < 0 || code == CONTIGO_OK));
+        let known = |row: &contigo::ErrorRow| names().any(|(code, _)| code == row.code);
+        assert!(Error::ROWS.iter().all(known), "each row of the runtime's has its name");
+        assert_eq!((name(CONTIGO_E_STALE), name(1), name(-50)), (c"CONTIGO_E_STALE", c"?", c"?"));
+    }
+}

@@ -1,0 +1,62 @@
+"""The exceptions. Each is a `ContigoError`; where Python has one of that meaning, it is that too.
+
+`docs/errors.md` lists which error is of which class. A value that Python itself would refuse (a
+float for a count, a shape that is none) is a plain `TypeError` or `ValueError`.
+"""
+
+import builtins
+
+
+class ContigoError(RuntimeError):
+    """Something was refused, or failed. The text says what, with its numbers, and how to go on."""
+
+    #: The name in C without `CONTIGO_E_`, such as "BUFFER_SIZE"; "" where Python's side refused.
+    code = ""
+    #: Where the cause lies: "request", "memory", "port", "device" or "system"; or "".
+    kind = ""
+    #: The number of errno(3), or the nearest; 0 where Python's side refused.
+    errno = 0
+
+
+class ArgumentError(ContigoError, ValueError):
+    """A number, a name or a file of the program cannot be."""
+
+
+class BufferError(ContigoError, builtins.BufferError):
+    """A buffer or a tensor does not suit the job, the port or the consumer."""
+
+
+class MemoryError(ContigoError, builtins.MemoryError):
+    """A region, a pool or a table has nothing left."""
+
+
+class UnsupportedError(ContigoError):
+    """This cannot be done here; the text says what can."""
+
+
+class BusyError(ContigoError):
+    """A job, a driver or another program has it now."""
+
+
+class TimeoutError(ContigoError, builtins.TimeoutError):
+    """The job did not end in time. The device was stopped, and the buffers are back."""
+
+
+class DeviceError(ContigoError):
+    """The device reports a fault, is another one, or will not stop."""
+
+
+class PermissionError(ContigoError, builtins.PermissionError):
+    """The kernel does not let this program do it; the text says what to change."""
+
+
+class NotFoundError(ContigoError, builtins.FileNotFoundError):
+    """No device, file or library is called that."""
+
+
+class OSError(ContigoError, builtins.OSError):
+    """A system call failed, or the machine is not set up for this."""
+
+
+class ForkedError(ContigoError):
+    """This process is a child of fork: the memory and the devices are its parent's."""
