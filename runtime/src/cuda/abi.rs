@@ -75,7 +75,7 @@ functions! {
     );
     device_alloc: [c"cuMemAlloc_v2"](*mut CuDevicePtr, usize);
     device_free: [c"cuMemFree_v2"](CuDevicePtr);
-    /// To, from, bytes, stream: both are addresses in the unified address space, the CPU's pinned memory included.
+    /// To, from, bytes, stream. Both are in the unified address space, as pinned memory is.
     copy: [c"cuMemcpyAsync"](CuDevicePtr, CuDevicePtr, usize, CuStream);
     pointer_attributes: [c"cuPointerGetAttributes"](c_uint, *mut CuPointerAttribute, *mut *mut c_void, CuDevicePtr);
 }
@@ -118,7 +118,7 @@ pub(super) const NOT_READY: CuResult = 600;
 /// `CUDA_ERROR_INVALID_CONTEXT`.
 pub(super) const INVALID_CONTEXT: CuResult = 201;
 
-/// What `cuda.h` calls a result; `"an error that cuda.h 13 does not have"` for a number that is
+/// The name of a result in `cuda.h`; `"an error that cuda.h 13 does not have"` for a number that is
 /// none.
 ///
 /// ```

@@ -16,19 +16,20 @@ use crate::{
 use core::{ffi::CStr, fmt};
 use heapless::Vec;
 
-/// A kernel that works in the GPU's own memory, for a card whose kernel reads or writes an operand
-/// more than once, or at random: each of these accesses would cross the bus. What the kernel reads
-/// is copied there before it, what it writes is copied back behind it, on its stream and with
-/// nobody waiting; each copy is counted ([`bytes_copied`](Self::bytes_copied)) and an
-/// [`Event::CopyBytes`]. Nobody gets it unasked: it is a type of its own, with the jobs, the
+/// A kernel that works in the GPU's own memory. It is for a card whose kernel reads or writes an
+/// operand more than once, or at random: each of these accesses would cross the bus. An operand
+/// that the kernel reads is copied there before it. One that it writes is copied back behind it, on
+/// its stream and with nobody waiting. Each copy is counted ([`bytes_copied`](Self::bytes_copied))
+/// and an [`Event::CopyBytes`]. Nobody gets it unasked: it is a type of its own, with the jobs, the
 /// buffers and the errors of [`CudaFunction`].
 ///
 /// Its memory is allocated once, when it is made. Launches in the stream use it one after the
 /// other.
 ///
-/// An operand that the kernel writes is copied back whole: what the kernel leaves out is what the
-/// GPU's memory held, which for [`Direction::FromDevice`](crate::Direction::FromDevice) is an
-/// earlier job's; [`Direction::Bidirectional`](crate::Direction::Bidirectional) keeps it.
+/// An operand that the kernel writes is copied back whole. Bytes that the kernel leaves out hold
+/// whatever the GPU's memory held. With [`Direction::FromDevice`](crate::Direction::FromDevice)
+/// these are bytes of an earlier job; [`Direction::Bidirectional`](crate::Direction::Bidirectional)
+/// keeps the operand's own.
 ///
 /// ```no_run
 /// # use contigo::{Engine, cuda::{CopyingFunction, Module, Signature}};

@@ -115,7 +115,7 @@ fn first(names: &[&'static CStr]) -> &'static str {
     names.first().and_then(|name| name.to_str().ok()).unwrap_or("")
 }
 
-/// What the driver said, with the names of its call and its code.
+/// The driver's error, with the names of its call and its code.
 pub(super) const fn error(call: &'static str, code: CuResult) -> Error {
     Error::Cuda { call, code, name: code_name(code) }
 }

@@ -21,10 +21,9 @@ use core::{ffi::CStr, fmt};
 /// end in their order.
 ///
 /// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end, [`STOP_MS`](Self::STOP_MS)
-/// at most; one that goes on, or a context that is lost (by a fault: code 700 to 799), is
-/// [`Error::WillNotStop`](crate::Error::WillNotStop), and the jobs' buffers stay with the GPU for
-/// ever: the driver would free all pinned memory of the context by resetting it, under whoever has
-/// a view of it.
+/// at most. A kernel that goes on, or a context that is lost (by a fault: code 700 to 799), is
+/// [`Error::WillNotStop`](crate::Error::WillNotStop). Then the jobs' buffers stay with the GPU for
+/// ever. To reset the context would free all its pinned memory, under whoever has a view of it.
 ///
 /// ```no_run
 /// use contigo::{Align, OperandSpec, Pool, Queue, Region, Timeout};
@@ -84,11 +83,11 @@ impl<'m> CudaFunction<'m> {
 }
 
 // SAFETY: 1. The kernel touches the operands only (`new`'s contract). 2. `poll` tells of a slot
-// when the event behind its launch has happened, and `stop` returns `Ok` when the stream is empty:
-// what the kernels wrote is then in memory, and they run no more (CUDA Driver API, "Stream
-// Management" and "Event Management"). An event is looked at only where it was recorded for that
-// job. 4. `check` compares numbers. 5. Addresses are the GPU's, on its bus. 6. The stream is this
-// value's.
+// when the event behind its launch has happened, and `stop` returns `Ok` when the stream is empty.
+// Then the kernels' output is in memory, and they run no more (CUDA Driver API, "Stream Management"
+// and "Event Management"). An event is looked at only where it was recorded for that job. 4.
+// `check` compares numbers. 5. Addresses are those of the GPU, on its bus. 6. The stream belongs to
+// this value.
 unsafe impl Driver for CudaFunction<'_> {
     fn name(&self) -> &'static str {
         self.signature.name

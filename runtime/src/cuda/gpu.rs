@@ -24,22 +24,22 @@ pub struct Gpu<'c> {
     facts: GpuFacts,
     /// Was the primary context retained, or is somebody else's in use?
     retained: bool,
-    /// What was made here and not given back: blocks of memory, and kernels, which may be
-    /// forgotten.
+    /// The count of objects that were made here and not given back: blocks of memory, and kernels,
+    /// which may be forgotten.
     out: AtomicUsize,
     /// Kernels that did not end when they should have: what waits for the whole context would wait
     /// for them.
     hung: AtomicUsize,
 }
 
-/// What a GPU says of itself.
+/// The facts that a GPU tells of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuFacts {
     /// Its number among this program's GPUs (`CUDA_VISIBLE_DEVICES`).
     pub ordinal: u32,
     /// Its name, as much of it as fits.
     pub name: heapless::String<64>,
-    /// Its compute capability: `(8, 7)` is Orin's.
+    /// Its compute capability: Orin has `(8, 7)`.
     pub compute_capability: (u32, u32),
     /// Does it share the CPU's memory, as a Jetson's does?
     pub integrated: bool,
@@ -117,7 +117,7 @@ impl<'c> Gpu<'c> {
         })
     }
 
-    /// What it says of itself.
+    /// The facts that it tells of itself.
     #[must_use]
     pub const fn facts(&self) -> &GpuFacts {
         &self.facts
@@ -143,8 +143,8 @@ impl<'c> Gpu<'c> {
         // Nobody else's code runs in `act`, so that it does not panic.
         let done = act(&self.cuda.api);
         let mut popped = ptr::null_mut();
-        // What it may report is an earlier launch's failure, which the next call reports again;
-        // what was done must not be lost for that. SAFETY: the pointer is a reference, and the
+        // It may report the failure of an earlier launch, which the next call reports again. The
+        // result of `act` must not be lost for that. SAFETY: the pointer is a reference, and the
         // stack has what was pushed.
         let _ = unsafe { (self.cuda.api.context_pop)(&raw mut popped) };
         done
@@ -234,7 +234,7 @@ impl Drop for Gpu<'_> {
 }
 
 // SAFETY: a context may be current on any number of threads, and the driver's functions may be
-// called from all of them (CUDA C++ Programming Guide, "Context"); what is in here does not change.
+// called from all of them (CUDA C++ Programming Guide, "Context"). The fields here do not change.
 unsafe impl Send for Gpu<'_> {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Gpu<'_> {}

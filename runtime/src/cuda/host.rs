@@ -24,19 +24,20 @@ use core::{
 /// The CPU's memory, pinned and mapped for a GPU: a [`Backend`] of which CPU and GPU have a view
 /// each, with nothing copied between.
 ///
-/// **Alignment.** What is asked for, in both views, 64 bytes at least: where the driver's pointer
-/// is less aligned, a little more is allocated.
+/// **Alignment.** As asked for, in both views, and 64 bytes at least. Where the driver's pointer is
+/// less aligned, a little more is allocated.
 ///
-/// **Whose it is.** This value's, until it is dropped; then it is given back to the driver, or
-/// leaked beside a kernel that hangs, for which the driver may wait. A [`Region`](crate::Region)
-/// over it leaks it while anything of it is out.
+/// **Owner.** The memory belongs to this value until it is dropped. Then it is given back to the
+/// driver, or leaked beside a kernel that hangs, for which the driver may wait. A
+/// [`Region`](crate::Region) over it leaks it while anything of it is out.
 ///
 /// # References
 /// CUDA Driver API, `cuMemHostAlloc`, `cuMemHostRegister`, `cuMemHostGetDevicePointer`,
 /// `cuPointerGetAttributes`; CUDA for Tegra.
 pub struct CudaHost<'g> {
     gpu: &'g Gpu<'g>,
-    /// What the driver knows it by: the first byte of the allocation, or of what was registered.
+    /// The driver's handle for it: the first byte of the allocation, or of the memory that was
+    /// registered.
     handle: NonNull<c_void>,
     /// The first byte of the block.
     cpu: NonNull<u8>,
@@ -74,10 +75,10 @@ impl<'g> CudaHost<'g> {
     /// As [`allocate`](Self::allocate).
     ///
     /// # Safety
-    /// Whoever writes to a buffer of it and lets another thread of the CPU read it calls
-    /// `core::sync::atomic::fence(SeqCst)` between: on x86-64 a release store does not order
-    /// write-combined stores before it (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need nothing: the
-    /// engine's barrier is one.
+    /// A thread that writes to a buffer of it, and then lets another thread of the CPU read it,
+    /// calls `core::sync::atomic::fence(SeqCst)` between the two. On x86-64 a release store does
+    /// not order write-combined stores before it (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need
+    /// nothing: the engine's barrier is one.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn allocate_write_combined(gpu: &'g Gpu<'g>, len_bytes: usize, align: Align) -> Result<Self> {
         Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP | WRITE_COMBINED)
@@ -149,8 +150,9 @@ impl<'g> CudaHost<'g> {
     ///
     /// # Safety
     /// `len_bytes` bytes at `first` are mapped, readable, writable and initialised, and nobody else
-    /// reads or writes them, until [`unregister`](Self::unregister) has returned `Ok`; for ever
-    /// where it is never called: dropping this value, or a region over it, may leak it silently.
+    /// reads or writes them, until [`unregister`](Self::unregister) has returned `Ok`. Where that
+    /// is never called, this holds for ever: dropping this value, or a region over it, may leak it
+    /// silently.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn register_raw(gpu: &'g Gpu<'g>, first: NonNull<u8>, len_bytes: usize) -> Result<Self> {
         if len_bytes == 0 {
@@ -186,15 +188,15 @@ impl<'g> CudaHost<'g> {
         }
     }
 
-    /// Asks the driver for the GPU's view of what it gave or took, and checks what it says. What is
-    /// wrong is given back.
+    /// Asks the driver for the GPU's view of what it gave or took, and checks what it says. Where
+    /// they are wrong, the memory is given back.
     #[cfg_attr(feature = "audit", track_caller)]
     fn found(gpu: &'g Gpu<'g>, handle: NonNull<c_void>, len_bytes: usize, kind: Kind) -> Result<Self> {
         gpu.took();
         let mut this = Self { gpu, handle, cpu: handle.cast(), len_bytes, addr: DevAddr(0), kind };
         // From here on an error drops `this`, which gives the memory back.
         let mut addr = 0;
-        // SAFETY: the pointer is a reference, and the memory is the driver's.
+        // SAFETY: the pointer is a reference, and the memory belongs to the driver.
         gpu.within(|api| check("cuMemHostGetDevicePointer", unsafe { (api.host_device_pointer)(&raw mut addr, handle.as_ptr(), 0) }))?;
         this.addr = DevAddr(addr);
         let (mut memory_type, mut device, mut host) = (0_u32, 0_u64, 0_u64);
@@ -239,7 +241,8 @@ impl<'g> CudaHost<'g> {
 }
 
 impl Drop for CudaHost<'_> {
-    /// Gives the memory back; what the driver will not take stays, and its GPU's context with it.
+    /// Gives the memory back. Where the driver does not take it, it stays, and its GPU's context
+    /// with it.
     fn drop(&mut self) {
         if self.give_back().is_err() {
             trace::happened(Event::Leak { len_bytes: self.len_bytes }, Site::NONE);
@@ -252,7 +255,7 @@ impl Drop for CudaHost<'_> {
 // pinned and stay mapped until `give_back`, which runs when this value goes. 3. Nothing is
 // synchronised. 4. The address is the driver's for this GPU, contiguous as all of its mappings are,
 // on that GPU's bus. 5. The driver keeps pinned memory coherent: a GPU snoops the CPU's caches, or
-// the CPU does not cache it; what orders the two is the accelerator's poll.
+// the CPU does not cache it. The accelerator's poll orders the two.
 unsafe impl Backend for CudaHost<'_> {
     fn name(&self) -> &'static str {
         match self.kind {

@@ -13,7 +13,7 @@ use core::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// What the driver's compiler says of an image that it does not load; as much as fits.
+/// The words of the driver's compiler about an image that it does not load; as much as fits.
 pub type Log = heapless::String<1024>;
 
 /// Code for a GPU.
@@ -39,8 +39,8 @@ impl<'g> Module<'g> {
     /// Loads `image`. The driver allocates and compiles as it pleases: do it before the first job.
     ///
     /// # Errors
-    /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleLoadDataEx`: 218, it is no PTX, and `log`
-    /// says why; 222, the PTX is newer than the driver; 209, the binary is for other GPUs; 200, it
+    /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleLoadDataEx`. 218: it is no PTX, and `log`
+    /// says why. 222: the PTX is newer than the driver. 209: the binary is for other GPUs. 200: it
     /// is no image.
     ///
     /// # Safety
@@ -57,7 +57,7 @@ impl<'g> Module<'g> {
         let mut values = [text.as_mut_ptr().cast(), ptr::without_provenance_mut(text.len() - 1)];
         let loaded = gpu.within(|api| {
             // SAFETY: two options with their values, the first of which points to as many bytes as
-            // the second says; a text ends with its NUL, and a binary is whole by the caller's
+            // the second says. A text ends with its NUL, and a binary is whole by the caller's
             // promise.
             check("cuModuleLoadDataEx", unsafe { (api.module_load)(&raw mut module, image, 2, options.as_mut_ptr(), values.as_mut_ptr()) })
         });

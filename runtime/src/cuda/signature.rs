@@ -1,4 +1,4 @@
-//! What a kernel takes, as data.
+//! The parameters of a kernel, as data.
 
 use crate::{
     job::{MAX_OPERANDS, OperandSpec},
@@ -35,8 +35,8 @@ impl Launch {
         [gx, gy, gz, bx, by, bz, self.shared_bytes]
     }
 
-    /// All argument words of a job: [`words`](Self::words), and `scalars` behind them. What is too
-    /// much for any kernel is left out but for one word, and the job is refused for that.
+    /// All argument words of a job: [`words`](Self::words), and `scalars` behind them. Of scalars
+    /// that are too many for any kernel only one is kept, and the job is refused for that.
     #[must_use]
     pub fn with(&self, scalars: &[u32]) -> Words {
         collected(self.words().iter().chain(scalars))
@@ -58,9 +58,9 @@ pub enum Parameter {
     Words(usize),
 }
 
-/// **What a kernel takes, as data**: its parameters in the order of their declaration, how large
-/// its operands must be, and how it is launched. So a program without a type for it, in C or Python
-/// too, launches any kernel.
+/// **A kernel, as data**: its parameters in the order of their declaration, how large its operands
+/// must be, and how it is launched. So a program without a type for it, in C or Python too,
+/// launches any kernel.
 ///
 /// ```
 /// use contigo::{OperandSpec, cuda::{Launch, Parameter::{Operand, Words}, Signature}};

@@ -71,7 +71,7 @@ impl<'m> Stream<'m> {
     /// Puts a job into the stream: what `act` puts there, and the event of `slot` behind it.
     ///
     /// # Errors
-    /// What `act` says, and [`Error::Cuda`]. What was put there before stays there.
+    /// The error of `act`, and [`Error::Cuda`]. Jobs that were put there before stay there.
     pub(super) fn submit(&mut self, slot: usize, act: impl FnOnce(&Self, &Api) -> Result<()>) -> Result<()> {
         if self.stopped {
             self.in_flight.clear();
@@ -91,8 +91,8 @@ impl<'m> Stream<'m> {
     ///
     /// # Safety
     /// `packed` is what the function declares: as many parameters, none of them longer there than
-    /// here. What it then touches is its until the stream is empty, or the event behind it
-    /// happened.
+    /// here. The bytes that it then touches belong to it until the stream is empty, or the event
+    /// behind it happened.
     pub(super) unsafe fn launch(&self, api: &Api, packed: &mut Packed) -> Result<()> {
         let super::Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = packed.launch;
         let mut parameters = Vec::<*mut c_void, { super::Signature::MAX_PARAMETERS }>::new();

@@ -42,7 +42,7 @@ pub struct MapBuilder<'a> {
     window_bytes: u32,
     interrupt: bool,
     arguments: List<Argument<'a>, MAX_ARGUMENTS>,
-    /// What went wrong first.
+    /// The first mistake.
     error: Option<MapError>,
     /// Where the next argument stands: its byte in `source`.
     pub(super) at: u32,
@@ -67,9 +67,9 @@ pub(super) enum Kind<'a> {
     Result,
 }
 
-/// What a pointer is where nothing says more: the device may read and write it. The alignment is
-/// what HLS assumes of the argument of a Vitis kernel (UG1399, `m_axi_alignment_byte_size`): a wide
-/// port drops the low bits of an address that has less.
+/// The default of a pointer: the device may read and write it. The alignment is what HLS assumes of
+/// the argument of a Vitis kernel (UG1399, `m_axi_alignment_byte_size`): a wide port drops the low
+/// bits of an address that has less.
 pub(super) const UNKNOWN: OperandSpec = OperandSpec::in_out().aligned(Align::LINE);
 
 impl<'a> MapBuilder<'a> {

@@ -81,7 +81,7 @@ impl Length {
     }
 }
 
-/// What stands before the first `*`, and what behind it.
+/// The text before the first `*`, and the text behind it.
 const fn until_star(text: &str) -> (&str, Option<&str>) {
     let mut at = 0;
     let mut rest = text.as_bytes();

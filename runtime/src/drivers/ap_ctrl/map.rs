@@ -1,4 +1,4 @@
-//! What a driver must know of a kernel, as data.
+//! A driver's knowledge of a kernel, as data.
 
 use super::{
     MapBuilder,
@@ -115,7 +115,7 @@ impl KernelMap {
         self.interrupt
     }
 
-    /// What each operand is, in the order of the pointers.
+    /// The specification of each operand, in the order of the pointers.
     #[must_use]
     pub const fn operands(&self) -> &[OperandSpec] {
         self.operands.as_slice()
@@ -133,7 +133,7 @@ impl KernelMap {
         self.scalars.as_slice()
     }
 
-    /// What it leaves when a job ends, in the order of the completion's words.
+    /// The results that it leaves when a job ends, in the order of the completion's words.
     #[must_use]
     pub const fn results(&self) -> &[Scalar] {
         self.results.as_slice()

@@ -20,7 +20,7 @@ pub struct MapError {
     pub byte: u32,
 }
 
-/// What a kernel's map must be.
+/// The rules for a kernel's map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]

@@ -42,7 +42,7 @@ impl Name {
         Some(name)
     }
 
-    /// What fits of `text`, for an error.
+    /// As much of `text` as fits, for an error.
     pub(super) const fn clipped(text: &str) -> Self {
         let mut name = Self::NONE;
         let (mut from, mut to): (_, &mut [u8]) = (text.as_bytes(), &mut name.bytes);

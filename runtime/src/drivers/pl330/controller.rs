@@ -53,7 +53,7 @@ use core::{
 pub struct Controller<D> {
     core: Core<D>,
     found: Found,
-    /// Bit N: event N is a channel's.
+    /// Bit N: event N belongs to a channel.
     events: AtomicU32,
 }
 
@@ -107,9 +107,9 @@ impl<D: Device> Controller<D> {
 
     fn claim(&self, config: Pl330Config) -> Result<(super::microcode::Core, CoreChannel<'_, D>)> {
         let core = self.found.core(config)?;
-        // SAFETY: the window is the controller's. A channel's driver writes the debug interface and
-        // INTEN under the lock, and its own bit of INTCLR, where zeros do nothing; the other
-        // registers cannot be written.
+        // SAFETY: the window belongs to the controller. A channel's driver writes the debug
+        // interface and INTEN under the lock, and its own bit of INTCLR, where zeros do nothing;
+        // the other registers cannot be written.
         let device = unsafe { self.core.channel(config.channel.into(), 0..regs::WINDOW_BYTES)? };
         let bit = 1 << config.event;
         if self.events.fetch_or(bit, Ordering::Acquire) & bit != 0 {
@@ -176,9 +176,9 @@ impl<D: Device> Pl330Channel<'_, '_, D> {
 // SAFETY: 1. As `Pl330`'s. No channel executes another's program: DMAGO names the channel and the
 // program, and the debug interface takes it from one driver at a time, under the core's lock. 2. As
 // `Pl330`'s, for this channel alone. 3. A completion says no bytes. 4. `check` reads no register,
-// `poll` starts nothing. 5. The port is the device's. 6. `Controller::open`'s caller promised it,
-// and `Core` gives each channel to one driver. 7. The steps kill this channel, and the last one is
-// what `stop` believes.
+// `poll` starts nothing. 5. The port belongs to the device. 6. `Controller::open`'s caller promised
+// it, and `Core` gives each channel to one driver. 7. The steps kill this channel, and the last one
+// is what `stop` believes.
 unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
     fn name(&self) -> &'static str {
         fault::DEVICE

@@ -1,9 +1,9 @@
-//! What the fault registers mean.
+//! The meaning of the fault registers.
 
 use super::regs;
 use crate::types::Error;
 
-/// What the error calls this device.
+/// The name of this device in errors.
 pub(super) const DEVICE: &str = "pl330";
 
 /// A channel's fault, by its FTRn (Arm DDI 0424C, 3.3.10): the most important bit in words. Several

@@ -1,4 +1,4 @@
-//! What a controller is, as its own registers say.
+//! A controller, as its own registers describe it.
 
 use super::{Pl330Config, fault, microcode::Core, regs};
 use crate::{
@@ -61,7 +61,8 @@ impl Found {
         Self { buffer_words: self.buffer_words.checked_div(channels).unwrap_or(1), channels, ..self }
     }
 
-    /// What the assembler must know, where this controller has what `config` asks for.
+    /// The facts for the assembler, where this controller has the channel and the event of
+    /// `config`.
     pub(super) fn core(&self, config: Pl330Config) -> Result<Core> {
         for (name, value, count) in [("channel", config.channel, self.channels), ("event", config.event, self.events)] {
             if u32::from(value) >= count {

@@ -1,10 +1,10 @@
 //! The assembler: one copy as a program of the DMA-330. Pure arithmetic, no register.
 //!
-//! **What a copy is made of.** Blocks whose size is a power of two and whose two addresses are both
-//! multiples of it, each loaded by one burst and stored by one burst. So no burst is unaligned,
-//! none crosses a 4 KiB boundary (Arm IHI 0022, A3.4.1), none straddles more words of the data
-//! buffer than it fills, and a load and its store always move the same bytes. Nothing here rests on
-//! how the controller realigns data, or splits a burst. Linux (`drivers/dma/pl330.c`,
+//! **The parts of a copy.** Blocks whose size is a power of two and whose two addresses are both
+//! multiples of it, each loaded by one burst and stored by one burst. So no burst is unaligned, and
+//! none crosses a 4 KiB boundary (Arm IHI 0022, A3.4.1). None straddles more words of the data
+//! buffer than it fills. A load and its store always move the same bytes. Nothing here rests on how
+//! the controller realigns data, or splits a burst. Linux (`drivers/dma/pl330.c`,
 //! `pl330_prep_dma_memcpy`) and AMD's driver (`embeddedsw`, `xdmaps.c`, `XDmaPs_BuildDmaProg`) also
 //! take bursts no larger than both addresses allow.
 //!
@@ -15,7 +15,7 @@ use super::regs;
 use crate::types::{Error, Result};
 
 /// The longest program: 2 DMAMOV (12 bytes), 8 blocks of 10 bytes on each side (160), the middle (6
-/// + 8 + 31 * 4 + 12 + 8), the end (4), which is 334; and what rounds it up to whole cache lines.
+/// + 8 + 31 * 4 + 12 + 8), the end (4), which is 334. Rounded up to whole cache lines.
 pub(super) const PROGRAM_BYTES: usize = 384;
 const PROGRAM_WORDS: usize = PROGRAM_BYTES / 4;
 
@@ -45,7 +45,7 @@ const NONSECURE: u32 = 1 << 9 | 1 << 23;
 /// arrived (Arm IHI 0022, A4.4 "Memory types").
 const CACHEABLE: u32 = 1 << 12 | 1 << 26;
 
-/// What the assembler must know of the controller.
+/// The facts of the controller for the assembler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Core {
     /// The widest beat: 4, 8 or 16 bytes.
@@ -224,7 +224,7 @@ mod tests {
 
     const CORE: Core = Core { bus_bytes: 8, buffer_words: 128, nonsecure: false, coherent: false, barriers: false, event: 3 };
 
-    /// What a program does, by a decoder that knows nothing of the assembler: runs of bytes, in
+    /// The copies of a program, by a decoder that knows nothing of the assembler: runs of bytes, in
     /// order.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Done {
@@ -314,8 +314,8 @@ mod tests {
         }
     }
 
-    /// What every burst must be: a power of two of bytes, a multiple of itself, so within one page
-    /// of 4 KiB.
+    /// Every burst must be a power of two of bytes, at a multiple of itself, so within one page of
+    /// 4 KiB.
     fn burst(addr: u32, size: u32, beats: u32) {
         let bytes = size * beats;
         assert!(bytes.is_power_of_two() && beats <= 16 && bytes <= 4096, "{beats} beats of {size}");

@@ -15,17 +15,17 @@
 //! | to | any | `n` or more; `n` are written | from the device |
 //!
 //! Any addresses and any length will do. Speed depends on how many low bits the two addresses have
-//! in common: at equal offsets in a cache line it copies in bursts of a line or more, at offsets
-//! that differ by an odd number byte by byte. The limit depends on the same: 2,097,152 blocks,
-//! whose size is the lowest bit in which the addresses differ, and at most 16 beats of the
+//! in common. At equal offsets in a cache line it copies in bursts of a line or more. At offsets
+//! that differ by an odd number it copies byte by byte. The limit depends on the same: 2,097,152
+//! blocks, whose size is the lowest bit in which the addresses differ, and at most 16 beats of the
 //! controller's bus. That is 2 MiB at the worst, and 256 MiB on Zynq-7000 where the addresses agree
 //! in their lowest seven bits.
 //!
 //! Addresses have 32 bits.
 //!
-//! Whoever gives the controller to user space must have given it its clock and released its reset:
-//! `uio_pdrv_genirq` does neither (Linux `drivers/uio/uio_pdrv_genirq.c`). No driver of the kernel
-//! may use it at the same time.
+//! Before the controller is given to user space, it must have its clock, and its reset must be
+//! released: `uio_pdrv_genirq` does neither (Linux `drivers/uio/uio_pdrv_genirq.c`). No driver of
+//! the kernel may use it at the same time.
 //!
 //! # References
 //! Arm DDI 0424C, CoreLink DMA Controller DMA-330 Technical Reference Manual. Linux
@@ -162,11 +162,10 @@ impl<'p, D: Device> Pl330<'p, D> {
     /// (`DMAEND`). One that ends without the event looks as if it ran for ever.
     ///
     /// # Errors
-    /// [`Error::Busy`](crate::Error::Busy) while the channel runs, and until a program that was
-    /// started has been seen to end; [`Error::OutOfRange`](crate::Error::OutOfRange) where the
-    /// program is larger than the memory that [`open`](Self::open) was given; the backend's sync;
-    /// [`Error::Fault`](crate::Error::Fault) where the controller takes no instruction: stop it
-    /// then.
+    /// [`Error::Busy`](crate::Error::Busy): the channel runs, or a program that was started has not
+    /// been seen to end. [`Error::OutOfRange`](crate::Error::OutOfRange): the program is larger
+    /// than the memory that [`open`](Self::open) was given. The error of the backend's sync.
+    /// [`Error::Fault`](crate::Error::Fault): the controller takes no instruction; stop it then.
     ///
     /// # Safety
     /// The program touches only memory that belongs to the device alone until it has ended: until
@@ -183,17 +182,17 @@ forward_as_fd!({'p, D: Device} Pl330<'p, D>, device: D);
 
 // SAFETY: 1. The program reads `from.len_bytes` bytes from the first operand and writes as many
 // into the second (`microcode`, whose tests execute every program), which `check` found large
-// enough; the controller executes nothing else, for `stop` has stopped every channel, and its
-// programs lie in memory that is the driver's alone. 2. `poll` says true only for a channel in the
-// state Stopped, and `stop` only when all channels are: a channel that has ended its program or was
+// enough. The controller executes nothing else: `stop` has stopped every channel, and its programs
+// lie in memory that belongs to the driver alone. 2. `poll` says true only for a channel in the
+// state Stopped, and `stop` only when all channels are. A channel that has ended its program or was
 // killed is Completing or Killing until its transfers are answered (Arm DDI 0424C, "Operating
-// states"), the program's DMAWMB has waited for the answers before that, and no write is
-// bufferable, so that an answered one has arrived. No instruction that could start a channel is
-// left in the debug interface: it is idle. 3. No bytes are told. 4. `check` reads no register. 5.
-// The port is the device's.
-// 6. What made it promised it. 8. Each poll has a limit. 9. `unsettled` is set before DMAGO is
-//    given. 7. The program's only instruction is DMAKILL, and its last polls are what `stop`
-//    believes: Stopped, of every channel.
+// states"). The program's DMAWMB has waited for the answers before that. No write is bufferable, so
+// an answered one has arrived. No instruction that could start a channel is left in the debug
+// interface: it is idle. 3. No bytes are told. 4. `check` reads no register. 5. The port is the
+// device's.
+// 6. The caller of the function that made it promised it. 8. Each poll has a limit. 9. `unsettled`
+//    is set before DMAGO is given. 7. The program's only instruction is DMAKILL, and its last polls
+//    are what `stop` believes: Stopped, of every channel.
 unsafe impl<D: Device> Driver for Pl330<'_, D> {
     fn name(&self) -> &'static str {
         fault::DEVICE

@@ -35,7 +35,7 @@ pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) ->
     Ok(AnyDriver::new(unsafe { Pl330::open_with(device, memory, config)? }))
 }
 
-/// What its channels share.
+/// The core that its channels share.
 ///
 /// # Safety
 /// As [`Controller::open`].

@@ -8,8 +8,9 @@ use crate::{
 };
 use core::ops::Range;
 
-/// How long stopping waits for the transfers under way to end: those of 256 bytes take 2 µs at the
-/// slowest memory here; five thousand times that, for an interconnect that others congest.
+/// How long stopping waits for the transfers under way to end. Transfers of 256 bytes take 2 µs at
+/// the slowest memory here. This is five thousand times that, for an interconnect that others
+/// congest.
 pub(super) const STOP_US: u32 = 10_000;
 /// Between two looks while it waits: no interrupt announces the end of a kill. After so long an
 /// instruction that left the debug interface has had its effect.
@@ -37,7 +38,7 @@ pub(super) fn kill(device: &impl Mmio, thread: u32) {
     unsafe { debug_instruction(device, thread, [DMAKILL, 0], 0) }
 }
 
-/// What one look at a job found.
+/// The result of one look at a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     Running,
@@ -62,7 +63,7 @@ impl Look {
     }
 }
 
-/// What stopping channels has come to.
+/// How far the stopping of channels has come.
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
     /// Which ones.
@@ -73,7 +74,7 @@ pub(super) struct Stopping {
     unsettled: Option<u32>,
     /// Until then the last instruction may have its effect.
     settles_at_us: u64,
-    /// What keeps it from being stopped: DBGSTATUS, CSRn or FTRD.
+    /// The register that keeps it from being stopped: DBGSTATUS, CSRn or FTRD.
     last: u32,
 }
 

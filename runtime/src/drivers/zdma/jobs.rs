@@ -37,7 +37,7 @@ pub(super) struct Jobs<'p> {
     ended: usize,
     running: usize,
     waiting: usize,
-    /// What ended the list at work; nothing is started until the channel is stopped.
+    /// The fault that ended the list at work. Nothing is started until the channel is stopped.
     fault: Option<Error>,
 }
 
@@ -88,8 +88,8 @@ impl<'p> Jobs<'p> {
     /// One job more, in `slot`: it waits. Its descriptors are written now.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another slot than the next one, and for a size that does not fit;
-    /// what the sync of the descriptors says.
+    /// [`Error::Argument`] for another slot than the next one, and for a size that does not fit.
+    /// The error of the descriptors' sync.
     pub(super) fn push(&mut self, slot: usize, from: DevSlice, to: DevSlice, coherent: bool) -> Result<()> {
         let count = self.ended + self.running + self.waiting;
         if count == 0 {
@@ -117,7 +117,7 @@ impl<'p> Jobs<'p> {
     /// channel is idle. `None`: there are none, or nothing may be started.
     ///
     /// # Errors
-    /// What the sync of the descriptors says.
+    /// The error of the descriptors' sync.
     pub(super) fn launch(&mut self, coherent: bool) -> Result<Option<Launch>> {
         if self.running > 0 || self.waiting == 0 || self.fault.is_some() {
             return Ok(None);
@@ -149,7 +149,7 @@ impl<'p> Jobs<'p> {
         let Some(pieces) = Pieces::new(from, to, size.into(), self.pairs) else { return Ok(()) };
         let then = (!last).then(|| memory.addr_at(then));
         let list = List::new(pieces, memory.addr_at(here), then, coherent);
-        // SAFETY: the job waits, or is about to be started on a channel that is idle: no list at
+        // SAFETY: the job waits, or is about to be started on a channel that is idle. No list at
         // work leads here, because the last job of one names itself as its next.
         unsafe { memory.write(here, list.words()) }
     }
@@ -171,7 +171,7 @@ impl<'p> Jobs<'p> {
         self.fault = Some(fault);
     }
 
-    /// What ended the list at work, where it was a fault and the jobs before it were told.
+    /// The fault that ended the list at work, once the jobs before it were told.
     pub(super) const fn fault(&self) -> Option<Error> {
         if self.ended == 0 { self.fault } else { None }
     }
@@ -202,7 +202,7 @@ impl<'p> Jobs<'p> {
     }
 }
 
-/// What the channel is to be told.
+/// A job or a list, as the channel is told of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launch {
     /// The first job, for simple mode.

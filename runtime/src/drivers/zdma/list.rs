@@ -99,8 +99,8 @@ impl List {
     ///
     /// A 256-bit descriptor (UG1085, table "Buffer Descriptor Format"): address, size, control, the
     /// next one's address, two words that are reserved. The last of each side names the first as
-    /// its next: STOP ends the source's list, the destination's has no such command, and a channel
-    /// that reads ahead then reads the driver's own bytes and no others.
+    /// its next. STOP ends the source's list, and the destination's list has no such command. So a
+    /// channel that reads ahead reads the driver's own bytes and no others.
     pub(super) fn new(pieces: Pieces, at: DevAddr, then: Option<DevAddr>, coherent: bool) -> Self {
         let mut list = Self { words: [0; PAIRS_MAX * PAIR_WORDS], used: 0 };
         let control = regs::WORD3_LINKED | if coherent { regs::WORD3_COHERENT } else { 0 };

@@ -22,9 +22,9 @@
 //!
 //! **Alignment.** None: a payload may start and end anywhere (UG1085, "DMA Controller Functional
 //! Description"). Where a copy's end is no multiple of the bus (16 bytes on GDMA, 8 on ADMA), the
-//! channel would read up to the end of the bus word; this driver turns that off, so that no byte of
-//! a neighbour is read, and the last bytes are read one by one ("Over Fetch"). So a length
-//! that is a multiple of 16 is a little faster.
+//! channel would read up to the end of the bus word. This driver turns that off, so that no byte of
+//! a neighbour is read, and the last bytes are read one by one ("Over Fetch"). So a length that is
+//! a multiple of 16 is a little faster.
 //!
 //! **Coherency.** GDMA's port never snoops: of the masters in the processing system, the FPD DMA is
 //! one of the few that cannot be made I/O coherent (UG1085, "I/O Coherency"). ADMA's does where
@@ -113,13 +113,13 @@ impl<'p, D: Device> Zdma<'p, D> {
 
     /// The driver of `device`, with lists of descriptors in `descriptors`: 64 bytes for each piece
     /// of a copy, at least 128. With 256, 512, or 1,024 bytes and more it takes 2, 4, or 8 jobs at
-    /// once, each with an      equal part of them; more than 32 KiB are not used. A copy is cut at
-    /// multiples of 4 KiB      of its destination, where an AXI burst ends anyway, and at larger
-    /// powers of two where      its part would be too short: with 128 bytes for a job it has up to
-    /// 512 MiB, with 576      bytes up to 4 GiB - 1 B.
+    /// once, each with an equal part of them. More than 32 KiB are not used. A copy is cut at
+    /// multiples of 4 KiB of its destination, where an AXI burst ends anyway. Where its part would
+    /// be too short, it is cut at larger powers of two. With 128 bytes for a job it has up to 512
+    /// MiB, with 576 bytes up to 4 GiB - 1 B.
     ///
-    /// The memory is the driver's until it is dropped. Dropping it stops the channel and gives the
-    /// memory back; where the channel will not stop, the memory is leaked.
+    /// The memory belongs to the driver until that is dropped. Dropping it stops the channel and
+    /// gives the memory back; where the channel will not stop, the memory is leaked.
     ///
     /// # Errors
     /// The buffer comes back, with what [`simple`](Self::simple) and [`DriverBuf::new`] say,
@@ -150,15 +150,15 @@ impl<'p, D: Device> Zdma<'p, D> {
 // SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, with over-fetch off no
 // others, and writes as many at the destination's; `check` compared SIZE with both operands. In
 // linked mode the descriptors say the same for each piece (`list.rs`), and the channel also reads
-// the descriptors, which are the driver's own. 2. `poll` and `halt` believe STATUS: a channel that
+// the descriptors, which are the driver's own. 2. `poll` and `halt` believe STATUS. A channel that
 // ends leaves its busy state only when all data is in the destination's memory ("Channel
-// Disabled"), and each write has been answered then ("Total Transferred Bytes Overflow"). Without
+// Disabled"). Each write has been answered then ("Total Transferred Bytes Overflow"). Without
 // snooping the answer comes from memory, as AWCACHE asks; with it, from the interconnect that
 // snoops, behind which every observer sees the write. One that was disabled because it did not end
 // is believed by the same register (`halt`). 3. No bytes are told. 4. `check` reads no register. 5.
-// The port is the device's. 6. What made it promised it. 7. The program writes an interrupt mask,
-// and waits for what ends a job: EN, which the channel clears at its end, and STATUS. 8. Each poll
-// has a limit. 9. Its fields say no more than registers do.
+// The port belongs to the device. 6. The caller of the function that made it promised it. 7. The
+// program writes an interrupt mask, and waits for what ends a job: EN, which the channel clears at
+// its end, and STATUS. 8. Each poll has a limit. 9. Its fields say no more than registers do.
 unsafe impl<D: Device> Driver for Zdma<'_, D> {
     fn name(&self) -> &'static str {
         "zdma"

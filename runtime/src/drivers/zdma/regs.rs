@@ -1,6 +1,6 @@
-//! The registers of one ZDMA channel. Names, offsets, widths and reset values are UG1087's, module
-//! ZDMA; what they mean is UG1085's, chapter "DMA Controller", and where it is silent AMD's own
-//! driver's (embeddedsw, `xzdma_hw.h`).
+//! The registers of one ZDMA channel. Names, offsets, widths and reset values come from UG1087,
+//! module ZDMA. Their meaning comes from UG1085, chapter "DMA Controller", and where it is silent
+//! from AMD's own driver (embeddedsw, `xzdma_hw.h`).
 
 use crate::hw::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
@@ -120,8 +120,8 @@ pub const STATE_BUSY: u32 = 2;
 pub const STATE_FAILED: u32 = 3;
 
 /// DATA_ATTR for a port that does not snoop, as after reset: incrementing bursts of 16 beats,
-/// ARCACHE and AWCACHE 0b0010: normal memory, neither cached nor buffered, so that a write is
-/// answered from memory itself (Arm IHI 0022, "Memory types").
+/// ARCACHE and AWCACHE 0b0010. That is normal memory, neither cached nor buffered, so that a write
+/// is answered from memory itself (Arm IHI 0022, "Memory types").
 pub const DATA_PLAIN: u32 = 0x0483_D20F;
 /// DATA_ATTR for a port that snoops: the same bursts, ARCACHE and AWCACHE 0b1111, write-back with
 /// allocation.
@@ -140,8 +140,8 @@ pub const WORD3_PAUSE: u32 = 0b01 << 3;
 /// A source descriptor's word 3, bits 4..3: the last one.
 pub const WORD3_STOP: u32 = 0b10 << 3;
 
-/// What UG1087 says reads as zero, of registers whose reading changes nothing: how a ZDMA is told
-/// from most else.
+/// Bits that read as zero by UG1087, in registers whose reading changes nothing. By them a ZDMA is
+/// told from most other cores.
 pub const ZEROES: [(&str, Register<ReadOnly>, u32); 8] = [
     ("ZDMA_ERR_CTRL", Register::at(0x000), !0x1),
     ("ZDMA_CH_ISR", Register::at(0x100), !INT_ALL),

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "attributes and interrupt masks are registers")]
-//! What a window must look like to count as a ZDMA's, and the registers that no job changes.
+//! The look of a window that counts as a ZDMA's, and the registers that no job changes.
 
 use super::{Zdma, regs};
 use crate::{

@@ -10,8 +10,8 @@ use crate::{
 };
 
 /// How long stopping waits for a channel's end, beside its copy, and once more after EN was
-/// cleared: 4 KiB, all that the channels' common buffer holds, take 5 µs at 1 GB/s; a thousand
-/// times that and more, for an interconnect that others congest.
+/// cleared. The channels' common buffer holds 4 KiB, which take 5 µs at 1 GB/s. This is more than a
+/// thousand times that, for an interconnect that others congest.
 const STOP_US: u32 = 10_000;
 /// How long the kernel waits for the copy's end, where this program is gone: nearly all that its
 /// polls may wait together (a second).
@@ -29,10 +29,11 @@ impl<D: Device> Zdma<'_, D> {
     /// Waits for the channel's end, and only where none comes clears EN under it; with its
     /// interrupts masked.
     ///
-    /// A copy ends by itself, and at its end STATUS is known to be true. What a channel at work
-    /// does when EN is cleared no source says, only that it can be disabled at any time and that a
-    /// paused one then leaves its state (UG1085, "DMA Controller Functional Description", "Channel
-    /// Disabled"): so that comes last, when the copy should have ended long ago.
+    /// A copy ends by itself, and at its end STATUS is known to be true. No source says how a
+    /// channel at work reacts when EN is cleared. There is only this: it can be disabled at any
+    /// time, and a paused one then leaves its state (UG1085, "DMA Controller Functional
+    /// Description", "Channel Disabled"). So that comes last, when the copy should have ended long
+    /// ago.
     pub(super) fn halt(&mut self) -> Result<()> {
         // SAFETY: masking moves no data.
         unsafe { regs::IDS.write(&self.device, regs::INT_ALL) };

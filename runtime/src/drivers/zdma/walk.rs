@@ -54,11 +54,11 @@ impl<D: Device> Zdma<'_, D> {
         let device = &self.device;
         let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
         // SAFETY: the operands of every job that waits were handed over (`submit`), and `check`
-        // found the second one of each large enough for all of the first; so the transfers that EN
+        // found the second one of each large enough for all of the first. So the transfers that EN
         // starts stay inside them, whether the registers describe one or the list does.
         unsafe {
             regs::ISR.write(device, regs::INT_ALL);
-            // Whatever it counted so far. Writing 1 clears a bit (UG1087), as AMD's own driver does
+            // Clears its count so far. Writing 1 clears a bit (UG1087), as AMD's own driver does
             // it.
             regs::TOTAL_BYTE.write(device, regs::TOTAL_BYTE.read(device));
             if let Some(DevAddr(list)) = list {
@@ -79,7 +79,7 @@ impl<D: Device> Zdma<'_, D> {
         Ok(())
     }
 
-    /// What the finished list says of itself. Registers of a device are distrusted: they are
+    /// The registers' verdict on the finished list. Registers of a device are distrusted: they are
     /// compared, not used.
     fn verdict(&self, isr: u32, status: u32) -> Result<()> {
         if isr & regs::INT_FATAL != 0 || status & regs::STATE == regs::STATE_FAILED {

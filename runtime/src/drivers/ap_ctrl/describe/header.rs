@@ -50,12 +50,12 @@ use super::{
     text::Text,
 };
 
-/// What was read so far.
+/// The macros that were read so far.
 struct Header<'a> {
     map: MapBuilder<'a>,
     /// The interface's name: the comment before the first register.
     interface: &'a str,
-    /// What all macros begin with, without their `X`.
+    /// The beginning of all macros, without their `X`.
     prefix: Option<&'a str>,
     /// CTRL was seen.
     control: bool,

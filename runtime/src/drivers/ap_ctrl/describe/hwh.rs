@@ -1,11 +1,11 @@
 //! A kernel's map from Vivado's hardware hand-off, `<design>.hwh`: the XML file beside a bitstream
 //! that PYNQ reads.
 //!
-//! Of all of a design it is the registers of one instance: `MODULE` with that `INSTANCE`, its
-//! `ADDRESSBLOCK`, and in it each `REGISTER` with the properties `DESCRIPTION`, `ADDRESS_OFFSET`
-//! and `ACCESS` and the widths of its `FIELD`s. A register is an argument where its description is
-//! `Data signal of x`, and a result where it is read-only. As with the
-//! [header](super::header), 64 bits are a pointer, and directions and lengths are the program's.
+//! Of a whole design it takes the registers of one instance: `MODULE` with that `INSTANCE`, and its
+//! `ADDRESSBLOCK`. In that block it takes each `REGISTER`, with the properties `DESCRIPTION`,
+//! `ADDRESS_OFFSET` and `ACCESS` and the widths of its `FIELD`s. A register is an argument where
+//! its description is `Data signal of x`, and a result where it is read-only. As with the
+//! [header](super::header), 64 bits are a pointer, and the program adds directions and lengths.
 //!
 //! ```
 //! use contigo::{Align, Direction, drivers::ap_ctrl::describe::hwh};

@@ -135,7 +135,8 @@ fn list<'a>(text: &mut Text<'a>, each: impl FnMut(&mut Text<'a>) -> Result<(), M
     sequence(text, ("[", "`[`"), ("]", "`,` or `]`"), each)
 }
 
-/// What stands between `open` and `close`, with commas between. Each item reads a byte at least.
+/// The values between `open` and `close`, with commas between them. Each item reads a byte at
+/// least.
 fn sequence<'a>(
     text: &mut Text<'a>,
     open: (&str, &'static str),

@@ -1,6 +1,6 @@
 //! A kernel's map from a file (feature `describe`): three readers over the caller's bytes.
 //!
-//! | file | what it tells | what the program adds |
+//! | file | its contents | the program adds |
 //! |---|---|---|
 //! | [`json`] | all of a map | – |
 //! | [`header`]: HLS' `x<name>_hw.h` | offsets, widths, protocol, results | directions, lengths, which 32-bit argument is a pointer |

@@ -20,7 +20,7 @@ impl<'a> Text<'a> {
         u32::try_from(self.at).unwrap_or(u32::MAX)
     }
 
-    /// What is not read yet.
+    /// The text that is not read yet.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.source.get(self.at..).unwrap_or_default()
     }

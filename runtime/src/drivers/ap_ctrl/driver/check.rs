@@ -7,7 +7,7 @@ use crate::{
     types::{Error, Result},
 };
 
-/// What an error calls a scalar.
+/// The name of a scalar in an error.
 const SCALARS: [&str; MAX_SCALARS] = [
     "scalar 0",
     "scalar 1",

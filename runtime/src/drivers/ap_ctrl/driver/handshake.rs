@@ -5,7 +5,7 @@
 use super::super::{KernelMap, Protocol, map::MAX_RESULTS, regs};
 use crate::{hw::Device, types::DevAddr};
 
-/// What the kernel's results are now.
+/// The kernel's results as they are now.
 pub(super) fn results<D: Device>(device: &D, map: &KernelMap) -> [u32; MAX_RESULTS] {
     let mut words = [0; MAX_RESULTS];
     let registers = map.results().iter().flat_map(|result| [Some(result.register()), result.high_register()]);

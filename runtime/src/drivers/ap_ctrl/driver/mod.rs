@@ -72,13 +72,13 @@ pub struct ApCtrl<D> {
     slots: Deque<usize, CHAIN>,
     /// A job whose registers cannot be written yet: the kernel has not taken the one before.
     waiting: Option<Waiting>,
-    /// What ended while the kernel was being stopped.
+    /// Jobs that ended while the kernel was being stopped.
     ended: Deque<Completion, CHAIN>,
     /// The kernel was seen to end a job as its protocol says.
     proved: bool,
 }
 
-/// What a job will write into the kernel's registers.
+/// The values that a job will write into the kernel's registers.
 #[derive(Clone, Debug)]
 struct Waiting {
     addrs: Vec<DevAddr, MAX_OPERANDS>,
@@ -96,9 +96,9 @@ impl<D: Device> ApCtrl<D> {
     /// 1. The device is a kernel that HLS made, and `map` is its own: protocol, offsets and widths,
     ///    and no pointer is left out or called a scalar.
     /// 2. The kernel reads and writes only through its pointers, in the direction that the map
-    ///    says, and stays inside the operands of each job that the map lets pass: the bytes from
-    ///    the address on, for every value of its scalars. For an operand without a rule, the
-    ///    program sees to that.
+    ///    says. It stays inside the operands of each job that the map lets pass: the bytes from the
+    ///    address on, for every value of its scalars. For an operand without a rule, the program
+    ///    sees to that.
     /// 3. AP_DONE and AP_IDLE rise after its last write was answered, as HLS makes them.
     /// 4. Nobody else drives it while this value lives.
     pub unsafe fn open(device: D, map: KernelMap) -> Result<Self> {
@@ -153,9 +153,9 @@ impl<D: Device> ApCtrl<D> {
 // SAFETY: by what `open` asks for: 1. the kernel touches its operands alone, and `check` compared
 // them with the map. 2. AP_DONE says that the oldest job is done with its memory, AP_IDLE that all
 // are; AP_IDLE counts only without AP_START. 4. `check` reads no register; `poll` starts only what
-// was submitted and waits. 5. The port is the device's, and the map never changes. 7. AP_CONTINUE
-// starts nothing that was not submitted, and the program ends at AP_IDLE without AP_START. 8. Every
-// wait has a limit.
+// was submitted and waits. 5. The port belongs to the device, and the map never changes. 7.
+// AP_CONTINUE starts nothing that was not submitted, and the program ends at AP_IDLE without
+// AP_START. 8. Every wait has a limit.
 unsafe impl<D: Device> Driver for ApCtrl<D> {
     fn name(&self) -> &'static str {
         self.name
@@ -184,7 +184,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let first = self.slots.is_empty();
         if first {
-            // What nobody asked for after a stop.
+            // Ends that nobody asked for after a stop.
             self.ended.clear();
         }
         if self.slots.len() >= self.most() || self.slots.push_back(slot).is_err() {

@@ -14,7 +14,7 @@ use crate::{
 };
 use heapless::Vec;
 
-/// How long stopping waits for the end of the jobs under way, unless the program says: 200 MB take
+/// How long stopping waits for the end of the jobs under way, unless the program says. 200 MB take
 /// so long at the slowest port here (Zynq HP at 100 MHz, 0.4 GB/s).
 pub(super) const STOP_US: u32 = 500_000;
 /// The polls of a stop program may last a second together; the longest here has three.

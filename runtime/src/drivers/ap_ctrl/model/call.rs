@@ -9,8 +9,8 @@ use crate::{
 /// One job of a simulated kernel: its scalars, and the bytes of its operands.
 ///
 /// An operand has as many bytes as the map's rule says of these scalars, and where there is no rule
-/// as many as the operand's `min_bytes`. What lies outside, or against the operand's direction, is
-/// a [`BusError`] and no access.
+/// as many as the operand's `min_bytes`. An access outside of it, or against the operand's
+/// direction, is a [`BusError`] and does nothing.
 #[derive(Debug)]
 pub struct KernelCall<'c, 's> {
     pub(super) map: &'c KernelMap,

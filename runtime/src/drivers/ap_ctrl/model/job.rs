@@ -11,7 +11,7 @@ use crate::{
 
 /// From AP_START to the end of a job that has no bytes.
 const LATENCY_NS: u64 = 2_000;
-/// What a kernel moves in a nanosecond.
+/// The bytes that a kernel moves in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
 
 /// A job that was taken.

@@ -33,13 +33,13 @@ use words::Word;
 
 /// The window: a page, which is the least that Vivado gives.
 const WINDOW_BYTES: usize = 4096;
-/// What a stuck kernel keeps writing.
+/// The byte that a stuck kernel keeps writing.
 const GARBAGE: u8 = 0xEE;
 /// The jobs that a chain works on: one that was taken and ends, and one that is being taken.
 const STAGES: usize = 2;
 
-/// What a simulated kernel computes: it reads and writes its operands, and answers its results'
-/// words.
+/// The computation of a simulated kernel: it reads and writes its operands, and answers its
+/// results' words.
 pub type KernelFn = fn(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError>;
 
 /// A simulated kernel.
@@ -50,7 +50,7 @@ where
     F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
 {
     /// As [`open`](ApCtrl::open), and safe: the type of the window says what is behind it, and the
-    /// map is the model's.
+    /// map belongs to the model.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -239,8 +239,8 @@ where
         if self.isr & self.ier != 0 {
             return Some(0);
         }
-        // What will raise ISR by itself: what happened and is late, the end of the oldest job, and
-        // the taking of the next.
+        // Three things will raise ISR by themselves: events that are late, the end of the oldest
+        // job, and the taking of the next.
         let raised = self.raise.iter().filter(|(_, bits)| self.ier & bits != 0).map(|(at, _)| *at);
         let ends = match self.jobs {
             [Some(Job { fate: Fate::Good, ends_at_ns, .. }), _] if !(self.chain() && self.done) => Some(ends_at_ns),

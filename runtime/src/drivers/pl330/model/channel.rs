@@ -22,10 +22,10 @@ pub(super) const BUFFER_BYTES: usize = 1024;
 /// The instruction cache: so many lines of so many bytes.
 const LINES: usize = 8;
 const LINE_BYTES: usize = 16;
-/// What a stuck channel keeps writing.
+/// The byte that a stuck channel keeps writing.
 const GARBAGE: u8 = 0xEE;
-/// The most steps that `predict` follows: those of some 200 KiB byte by byte. What takes longer has
-/// no predicted end.
+/// The most steps that `predict` follows: those of some 200 KiB byte by byte. A copy that takes
+/// longer has no predicted end.
 const PREDICTED: u32 = 1 << 20;
 
 /// How its next program will end, and when: after so many instructions, and at its first barrier or
@@ -57,7 +57,7 @@ struct Line {
     bytes: [u8; LINE_BYTES],
 }
 
-/// What all channels have in common.
+/// The state that all channels have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shared {
     pub(super) events: u32,
@@ -234,7 +234,7 @@ impl Channel {
             }
             _ => {}
         }
-        // What must wait for a write is executed again when it is answered.
+        // An instruction that must wait for a write is executed again when the write is answered.
         let waits_for = |instruction| matches!(instruction, Instruction::Store | Instruction::WriteBarrier);
         if let Some(write) = self.write.filter(|_| waits_for(instruction)) {
             self.next_at_ns = write.at_ns;
@@ -350,8 +350,8 @@ impl Channel {
     }
 }
 
-/// What one side of CCR makes of an address: the source's bits are 0 to 7, the destination's the
-/// same 14 bits higher.
+/// The way in which one side of CCR changes an address. The source's bits are 0 to 7, and the
+/// destination's are the same 14 bits higher.
 struct Burst {
     beats: u64,
     len: usize,

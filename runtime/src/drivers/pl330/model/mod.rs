@@ -1,11 +1,11 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of Arm's DMA-330 (PL330), by Arm DDI 0424C and QEMU `hw/dma/pl330.c`: registers, the
-//! debug interface, and channels that fetch their programs from the board's memory, through the
-//! same port as their data. So a program that was not synchronised is not the one that runs.
+//! A model of Arm's DMA-330 (PL330), by Arm DDI 0424C and QEMU `hw/dma/pl330.c`. It has registers,
+//! the debug interface, and channels. They fetch their programs from the board's memory, through
+//! the same port as their data. So a program that was not synchronised is not the one that runs.
 //!
-//! It fetches, loads and stores in virtual time: a write arrives some time after its DMAST, a
-//! channel that was killed or has ended waits for it, and an instruction given to the debug
-//! interface has its effect some time after that is idle again, or is lost where it was busy.
+//! It fetches, loads and stores in virtual time. A write arrives some time after its DMAST, and a
+//! channel that was killed or has ended waits for it. An instruction given to the debug interface
+//! has its effect some time after that is idle again, or is lost where it was busy.
 //!
 //! Not modelled: peripherals and the instructions for them, DMASTZ, DMAADDH, DMAADNH (all undefined
 //! here), endian swaps (an invalid operand here). Of channels that compete for the data buffer, one
@@ -30,7 +30,7 @@ use heapless::Deque;
 
 /// How long the debug interface is busy with one instruction.
 const DEBUG_NS: u64 = 300;
-/// After so much more the instruction has its effect: the manual does not say that a channel has
+/// After so much more the instruction has its effect. The manual does not say that a channel has
 /// left Stopped when the debug interface is idle again, so here it has not.
 const EFFECT_NS: u64 = 600;
 /// The most instructions that were given and have had no effect yet: one is given each `DEBUG_NS`,
@@ -135,7 +135,8 @@ impl Pl330Model {
         }
     }
 
-    /// What the channels have in common, where others take `taken_bytes` of the data buffer.
+    /// The state that the channels have in common, where others take `taken_bytes` of the data
+    /// buffer.
     fn shared(&self, taken_bytes: usize) -> Shared {
         let Pl330Spec { events, nonsecure_events, bus_bytes, buffer_words, .. } = self.spec;
         let all_bytes = bus_bytes.saturating_mul(buffer_words) as usize;
@@ -247,8 +248,8 @@ impl Default for Pl330Model {
 }
 
 // SAFETY: it fetches where DMAGO told it, and loads and stores where the program then says. A
-// channel does so only while it runs; it is Stopped, and its event raised after a DMAWMB, only when
-// its last write has arrived, and one that is stuck is never Stopped.
+// channel does so only while it runs. It is Stopped, and its event raised after a DMAWMB, only when
+// its last write has arrived. One that is stuck is never Stopped.
 unsafe impl Model for Pl330Model {
     const WINDOW_BYTES: usize = regs::WINDOW_BYTES;
 

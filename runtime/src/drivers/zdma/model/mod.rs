@@ -16,13 +16,13 @@ use descriptor::{COMMAND, Descriptor, address};
 const LATENCY_NS: u64 = 500;
 /// One descriptor more, on both sides.
 const DESCRIPTOR_NS: u64 = 200;
-/// What one channel moves in a nanosecond.
+/// The bytes that one channel moves in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
 /// One burst: 16 beats of 128 bits.
 const BURST_BYTES: usize = 256;
 /// The most descriptors that are followed on each side. A list that is longer has no end.
 const DESCRIPTORS_MAX: u32 = 4096;
-/// What a stuck channel keeps writing.
+/// The byte that a stuck channel keeps writing.
 const GARBAGE: u8 = 0xEE;
 /// Words between the first register and the last: 0x000 to 0x200.
 const WORDS: usize = regs::WINDOW_BYTES / 4;
@@ -78,7 +78,7 @@ struct Job {
     fate: Fate,
     /// Where the first byte goes; where nothing is, if that cannot be read.
     to: u64,
-    /// What [`ZdmaModel::length`] found when it started.
+    /// The lengths that [`ZdmaModel::length`] found when it started.
     list: Option<Length>,
     /// EN was cleared while it hung: what it has not moved is dropped.
     dropped: bool,
