@@ -60,22 +60,21 @@ pub(crate) fn boards(options: &Options) -> Result<(), Failure> {
     if options.json {
         return output::json(&entries);
     }
-    let mut table = table::new(&["board", "port", "bus", "offset", "bits", "window", "coherent"]);
-    for entry in &entries {
-        let mut about = [entry.name, entry.title, entry.soc].into_iter();
-        if entry.ports.is_empty() {
-            table.add_row([about.next().unwrap_or(""), "none is known"]);
-        }
-        for port in &entry.ports {
-            let coherent = if port.coherent { "yes" } else { "no" };
-            let window = format!("{}..={}", port.window_first, port.window_last);
-            let bits = port.addr_bits.to_string();
-            table.add_row([about.next().unwrap_or(""), port.name, port.bus, &port.offset, &bits, &window, coherent]);
-        }
-        for line in about {
-            table.add_row([line]);
-        }
-        table.add_row([""]);
+    entries.iter().try_for_each(|board| output::text(listed(board)))
+}
+
+/// A board, and a table of its ports.
+fn listed(board: &Entry) -> String {
+    let soc = if board.soc == "none" { String::new() } else { format!("; {}", board.soc) };
+    let title = format!("{}: {}{soc}", board.name, board.title);
+    if board.ports.is_empty() {
+        return format!("{title}; no port is known");
     }
-    output::text(table)
+    let mut table = table::new(&["port", "offset", "bits", "window", "coherent"]);
+    for port in &board.ports {
+        let coherent = if port.coherent { "yes" } else { "no" };
+        let window = format!("{}..={}", port.window_first, port.window_last);
+        table.add_row([port.name, &port.offset, &port.addr_bits.to_string(), &window, coherent]);
+    }
+    format!("{title}\n{table}")
 }

@@ -3,6 +3,7 @@
 
 use crate::{failure::Failure, machine::Machine, output, table};
 use clap::Args;
+use comfy_table::Table;
 use contigo::names::{Entry, Facts, Inventory};
 use serde::Serialize;
 use std::env::consts::ARCH;
@@ -14,6 +15,9 @@ pub(crate) struct Options {
     #[arg(long)]
     json: bool,
 }
+
+/// Beside the names: four narrow columns, and a note that can be read.
+const OTHERS: u16 = 54;
 
 /// Everything that is printed.
 #[derive(Debug, Serialize)]
@@ -29,10 +33,10 @@ struct Report {
 /// One memory or one device, or a kind of which there is none.
 #[derive(Debug, Default, Serialize)]
 struct Offer {
-    /// What to write after `--memory` or `--device`; where there is none, its kind. The key is
-    /// 0.1's.
-    #[serde(rename = "heap")]
+    /// What to write after `--memory` or `--device`; where there is none, its kind.
     name: String,
+    /// The key of 0.1 for the same, for this release.
+    heap: String,
     state: State,
     size_bytes: Option<u64>,
     /// Address bits that a master needs to reach all of it.
@@ -57,7 +61,6 @@ enum State {
 
 /// Prints it.
 pub(crate) fn info(options: &Options) -> Result<(), Failure> {
-    #[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), allow(unused_mut, reason = "there are no GPUs"))]
     let mut report = Report::of(&Machine::this(), Inventory::here());
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     {
@@ -65,31 +68,44 @@ pub(crate) fn info(options: &Options) -> Result<(), Failure> {
         report.memory.extend(gpus());
     }
     if options.json {
+        report.memory.iter_mut().chain(&mut report.devices).for_each(|offer| offer.heap.clone_from(&offer.name));
         return output::json(&report);
     }
-    let bits = |bits: Option<u32>| bits.map_or("-".to_owned(), |bits| bits.to_string());
     let kernel = report.kernel.as_deref().unwrap_or("unknown");
-    let listed = |title: &str, offers: &[Offer]| {
-        let mut table = table::new(&[title, "state", "size", "bits", "coherent", "note"]);
-        for offer in offers {
-            let state = match offer.state {
-                State::Ready => "ready",
-                State::Blocked => "blocked",
-                State::Absent => "absent",
-            };
-            let coherent = match offer.coherent {
-                Some(true) => "yes",
-                Some(false) => "no",
-                None => "-",
-            };
-            let size = offer.size_bytes.map_or("-".to_owned(), size);
-            table.add_row([&offer.name, state, &size, &bits(offer.addr_bits), coherent, &offer.note]);
-        }
-        table
-    };
-    let within = bits(report.memory_addr_bits);
+    let within = known(report.memory_addr_bits);
     let (memory, devices) = (listed("--memory", &report.memory), listed("--device", &report.devices));
     output::text(format_args!("{}, Linux {kernel}, all memory within {within} address bits\n{memory}\n{devices}", report.architecture))
+}
+
+/// A value, or a dash where nobody says it.
+fn known(value: Option<impl ToString>) -> String {
+    value.map_or("-".to_owned(), |value| value.to_string())
+}
+
+/// A table of them. A column in which nothing is known is not there.
+fn listed(title: &str, offers: &[Offer]) -> Table {
+    let state = |offer: &Offer| match offer.state {
+        State::Ready => "ready",
+        State::Blocked => "blocked",
+        State::Absent => "absent",
+    };
+    let coherent = |coherent| if coherent { "yes" } else { "no" };
+    let columns: [(&str, Vec<String>); 6] = [
+        (title, offers.iter().map(|offer| offer.name.clone()).collect()),
+        ("state", offers.iter().map(|offer| state(offer).to_owned()).collect()),
+        ("size", offers.iter().map(|offer| known(offer.size_bytes.map(size))).collect()),
+        ("bits", offers.iter().map(|offer| known(offer.addr_bits)).collect()),
+        ("coherent", offers.iter().map(|offer| known(offer.coherent.map(coherent))).collect()),
+        ("note", offers.iter().map(|offer| offer.note.clone()).collect()),
+    ];
+    let shown: Vec<_> = columns.into_iter().filter(|(_, cells)| cells.iter().any(|cell| cell != "-")).collect();
+    let header: Vec<_> = shown.iter().map(|(name, _)| *name).collect();
+    let mut table = table::new(&header);
+    for row in 0..offers.len() {
+        table.add_row(shown.iter().filter_map(|(_, cells)| cells.get(row)));
+    }
+    table::keep_names(&mut table, OTHERS);
+    table
 }
 
 impl Report {
@@ -121,6 +137,7 @@ impl Offer {
             addr_bits: last.map(addr_bits),
             coherent,
             note: format!("{at}{}{more}", entry.why.or(help).unwrap_or("")),
+            ..Self::default()
         }
     }
 }
@@ -164,6 +181,7 @@ fn gpu_offer(facts: &contigo::cuda::GpuFacts, version: u32) -> Offer {
             version / 1000,
             version % 1000 / 10
         ),
+        ..Offer::default()
     }
 }
 

@@ -1,16 +1,33 @@
 //! Tables on a terminal.
 
-use comfy_table::{ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
 use console::Term;
+use std::env;
 
-/// An empty table, as wide as the terminal where there is one, and as wide as it needs to be
-/// elsewhere.
+/// No table is wider, also where the terminal is.
+const COLUMNS: u16 = 100;
+
+/// How wide a table may be here: the terminal, and `COLUMNS` where the environment has it.
+fn columns() -> u16 {
+    let terminal = Term::stdout();
+    let terminal = terminal.is_term().then(|| terminal.size_checked()).flatten().map(|(_, columns)| columns);
+    let said = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    [terminal, said].into_iter().flatten().fold(COLUMNS, u16::min)
+}
+
+/// An empty table, which is as wide as it needs to be and no wider than fits here. A longer cell
+/// gets more lines.
 pub(crate) fn new(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-    let terminal = Term::stdout();
-    if let Some((_, columns)) = terminal.is_term().then(|| terminal.size_checked()).flatten() {
-        table.set_width(columns);
-    }
+    table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header).set_width(columns());
     table
+}
+
+/// Keeps each cell of the first column in one line, because somebody copies names from there: where
+/// `others` columns are left for the rest of the table.
+pub(crate) fn keep_names(table: &mut Table, others: u16) {
+    let width = table.column_max_content_widths().first().copied().unwrap_or(0);
+    if let Some(names) = table.column_mut(0).filter(|_| width.saturating_add(others) <= columns()) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
 }

@@ -19,10 +19,10 @@ mod spin;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-const GPU: &str = r#"echo digits; [ "$1" = info ] && printf '"heap": "cuda:0",\n"state": "ready",\n"note": "GPU 0"\n}\n'; exit 0"#;
+const GPU: &str = r#"echo digits; [ "$1" = info ] && printf '"name": "cuda:0",\n"state": "ready",\n"note": "GPU 0"\n}\n'; exit 0"#;
 const BROKEN_GPU: &str =
-    r#"[ "$1" = info ] && printf '"heap": "cuda:0",\n"state": "blocked",\n"size_bytes": null,\n"note": "out of memory (2)"\n}\n'; exit 0"#;
-const NO_GPU: &str = r#"[ "$1" = info ] && printf '"heap": "cuda",\n"note": "no driver"\n}\n'; exit 0"#;
+    r#"[ "$1" = info ] && printf '"name": "cuda:0",\n"state": "blocked",\n"size_bytes": null,\n"note": "out of memory (2)"\n}\n'; exit 0"#;
+const NO_GPU: &str = r#"[ "$1" = info ] && printf '"name": "cuda",\n"note": "no driver"\n}\n'; exit 0"#;
 const PASSES: &str = "echo 'test result: ok. 3 passed; 0 failed'";
 /// Nothing can be said of the free memory beside the sanitizer's own.
 const PASSES_WITHOUT_FREE_MEMORY: &str = r#"case "$*" in

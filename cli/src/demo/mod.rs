@@ -6,7 +6,12 @@ mod report;
 mod sheet;
 mod trace;
 
-use crate::{alloc_counter, failure::Failure, memory, output};
+use crate::{
+    alloc_counter,
+    failure::Failure,
+    memory::{self, OldMemory},
+    output,
+};
 use clap::Args;
 use contigo::{
     Backend,
@@ -37,8 +42,11 @@ pub(crate) struct Options {
     /// this machine's real memory, at its real addresses, with the simulated engine working on it;
     /// `contigo info` lists them. cuda is what CUDA pins for GPU 0 or N, and the engine is that
     /// GPU.
-    #[arg(long, alias = "heap", value_name = "NAME", default_value = "sim", value_parser = memory::memory_name)]
+    #[arg(long, value_name = "NAME", default_value = "sim", value_parser = memory::memory_name)]
     memory: MemoryName,
+
+    #[command(flatten)]
+    old: OldMemory,
 
     /// How many images, 1 to 897: the first N of those that the network has not seen in training
     #[arg(long, value_name = "N", default_value_t = HELD_OUT, allow_negative_numbers = true, value_parser = images)]
@@ -86,7 +94,8 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
         tasks.push(Task { digit, expected: reference.scores(&pixels)? });
         pictures.push(Picture { pixels, label: digit.label(), answer: 0 });
     }
-    let seeded = memory::seeded(&options.memory, options.seed);
+    let memory = options.old.given().unwrap_or(options.memory);
+    let seeded = memory::seeded(&memory, options.seed);
     // The name may have a seed of its own: the report says the one that gives this run again.
     let seed = if seeded.kind() == "sim" { seeded.argument().parse().unwrap_or(options.seed) } else { options.seed };
     let mut outcomes = vec![Outcome::default(); tasks.len()];
@@ -104,7 +113,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
         picture.answer = outcome.answer;
     }
     let labels: Vec<_> = pictures.iter().map(|picture| picture.label).collect();
-    let asked = Asked { memory: &options.memory, seed, sheet: &options.png };
+    let asked = Asked { memory: &memory, seed, sheet: &options.png };
     let audit = trace.map(|(_, trace)| trace.rows());
     let report = Report::new(&asked, &labels, &outcomes, &measured, heap_allocations, audit);
     let drawn = sheet::write(&options.png, &report.title(), &pictures);

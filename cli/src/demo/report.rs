@@ -10,6 +10,7 @@ use std::{fmt, path::Path};
 /// The figures. Only the latencies differ between two runs with one seed on simulated memory.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
+    /// The key of 0.1 for `memory.name`, for this release.
     heap: String,
     memory: Memory,
     engine: &'static str,
@@ -38,6 +39,7 @@ pub(crate) struct Report {
 /// The memory, and how the engine reaches it.
 #[derive(Debug, Serialize)]
 struct Memory {
+    name: String,
     backend: &'static str,
     base: String,
     len_bytes: usize,
@@ -77,6 +79,7 @@ impl Report {
         Self {
             heap: asked.memory.to_string(),
             memory: Memory {
+                name: asked.memory.to_string(),
                 backend,
                 base: format!("{:#x}", base.raw()),
                 len_bytes,
@@ -120,7 +123,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Memory { backend, base, len_bytes, port, addr_bits, coherent } = &self.memory;
+        let Memory { backend, base, len_bytes, port, addr_bits, coherent, .. } = &self.memory;
         let snoops = if *coherent { "coherent" } else { "not coherent" };
         let mut row = |label: &str, value: fmt::Arguments<'_>| writeln!(f, "{label:>16}: {value}");
         row("memory", format_args!("{backend}, {len_bytes} bytes at {base}"))?;

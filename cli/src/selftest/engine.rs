@@ -1,6 +1,6 @@
 //! The engine that `--driver` and `--device` name, or that a self-test finds by itself.
 
-use crate::failure::Failure;
+use crate::{failure::Failure, output};
 use contigo::{
     Error, Port,
     names::{DeviceName, DriverRow, MemoryName, each_row, row},
@@ -9,16 +9,15 @@ use contigo_boards::{ALL, DmaEngine, SOCS};
 use contigo_testkit::uio::{FoundEngine, soc};
 use std::{fmt, str::FromStr};
 
-/// What to write after `--driver`.
-const SYNTAX: &str = "a driver's name, and --device NAME; sim, sim-pl330 and pl330@NODE name both";
-
-/// What `--driver` says, or `--engine`, as it was called. The forms of 0.1 stay for this release:
-/// `sim`, `sim-pl330`, `pl330@NODE`.
+/// What `--driver` says.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EngineName {
-    pub(crate) driver: &'static DriverRow,
-    /// The device, where the text says one.
-    pub(crate) device: Option<DeviceName>,
+pub(crate) struct DriverName(pub(crate) &'static DriverRow);
+
+/// What `--engine` says, as 0.1 called both: `pl330`, `pl330@NODE`, `sim`, `sim-pl330`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OldEngine {
+    driver: &'static DriverRow,
+    device: Option<DeviceName>,
 }
 
 /// The engine that is tested, with all that is needed to open it.
@@ -48,7 +47,7 @@ pub(crate) enum Registers {
 /// What the command line says about the engine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked<'o> {
-    pub(crate) engine: Option<EngineName>,
+    pub(crate) driver: Option<&'static DriverRow>,
     pub(crate) device: Option<DeviceName>,
     pub(crate) port: Option<&'o str>,
     pub(crate) lab_port: bool,
@@ -94,17 +93,15 @@ impl Asked<'_> {
     /// The engine: what was asked for, or the first real one, or the simulated one.
     pub(crate) fn choose(&self, memory: Option<&MemoryName>) -> Result<Chosen, Failure> {
         if let Some(addr) = self.dev_mem {
-            let (Some(EngineName { driver, device: None }), None) = (self.engine, self.device) else {
+            let (Some(driver), None) = (self.driver, self.device) else {
                 let needs = "--dev-mem ADDR needs --driver NAME, and no device";
                 return Err(Failure::Usage(needs.into()));
             };
             return self.real(driver, Registers::DevMem(addr), boards_engine(addr).filter(|engine| engine.kind.name() == driver.name));
         }
-        let device = self.device.or(self.engine.and_then(|engine| engine.device));
         // Memory of a device is for that device.
-        let device = device.or_else(|| memory.and_then(MemoryName::device).filter(|owner| owner.kind() != "sim"));
-        let driver = self.engine.map(|engine| engine.driver);
-        match (device, driver) {
+        let device = self.device.or_else(|| memory.and_then(MemoryName::device).filter(|owner| owner.kind() != "sim"));
+        match (device, self.driver) {
             (Some(device), driver) => self.named(device, driver),
             (None, None) if memory.is_some_and(|memory| memory.kind() == "sim") => {
                 Chosen::simulated("a real engine does not see the simulated memory".into())
@@ -203,13 +200,31 @@ fn none_here() -> String {
     }
 }
 
-impl FromStr for EngineName {
+/// Reads the value of `--driver`.
+pub(crate) fn driver_name(text: &str) -> Result<DriverName, String> {
+    copier(text).map(DriverName).map_err(|error| error.to_string())
+}
+
+impl OldEngine {
+    /// The driver and the device that it names, and on standard error how to write them now.
+    pub(crate) fn given(&self) -> (Option<&'static DriverRow>, Option<DeviceName>) {
+        let driver = self.driver.name;
+        match self.device {
+            Some(device) if device.kind() == "sim" => output::renamed("--engine", format_args!("--device {device}")),
+            Some(device) => output::renamed("--engine", format_args!("--driver {driver} --device {device}")),
+            None => output::renamed("--engine", format_args!("--driver {driver}")),
+        }
+        (Some(self.driver), self.device)
+    }
+}
+
+impl FromStr for OldEngine {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refused = || format!("write {SYNTAX}");
+        let refused = || format!("write --driver DRIVER ({}) and --device NAME", copiers());
         let device = |text: String| text.parse().map(Some).map_err(|error| format!("{error}; {}", refused()));
-        let driver = |name| copier(name).map_err(|_| format!("{} ({})", refused(), copiers()));
+        let driver = |name| copier(name).map_err(|_| refused());
         let (name, node) = match text {
             "sim" | "sim-zdma" => return Ok(Self { driver: driver("zdma")?, device: device("sim:zdma".into())? }),
             "sim-pl330" => return Ok(Self { driver: driver("pl330")?, device: device("sim:pl330".into())? }),

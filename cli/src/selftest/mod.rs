@@ -9,14 +9,19 @@ mod report;
 mod run;
 mod wiring;
 
-use crate::{alloc_counter, failure::Failure, memory, output};
+use crate::{
+    alloc_counter,
+    failure::Failure,
+    memory::{self, OldMemory},
+    output,
+};
 use clap::Args;
 use contigo::{
     Error,
     names::{DeviceName, MemoryName},
 };
 use contigo_testkit::{exercise::Ground, uio::ensure_at};
-use engine::{Asked, Chosen, EngineName};
+use engine::{Asked, Chosen, DriverName, OldEngine};
 use report::Report;
 use run::{Outcome, Task};
 use std::{cell::OnceCell, time::Duration};
@@ -48,8 +53,11 @@ const REGION_BYTES: usize = Ground::WHOLE_BYTES + DRIVER_BYTES + 4096;
 pub(crate) struct Options {
     /// The memory, by its name: contigo info lists what this machine has; without it, the first
     /// that the engine can use
-    #[arg(long, alias = "heap", value_name = "NAME", value_parser = memory::memory_name)]
+    #[arg(long, value_name = "NAME", value_parser = memory::memory_name)]
     memory: Option<MemoryName>,
+
+    #[command(flatten)]
+    old: OldMemory,
 
     /// The engine's device, by its name: uio:NODE, guard:DEVICE, vfio:ADDRESS, sim:zdma; without
     /// it, the first that this board has
@@ -58,10 +66,12 @@ pub(crate) struct Options {
 
     /// The driver, by its name, where the board does not say which: pl330, zdma; alone, the first
     /// device of that kind
-    ///
-    /// sim, sim-pl330 and pl330@NODE name the device too.
-    #[arg(long = "driver", alias = "engine", value_name = "DRIVER")]
-    engine: Option<EngineName>,
+    #[arg(long, value_name = "DRIVER", value_parser = engine::driver_name)]
+    driver: Option<DriverName>,
+
+    /// The name of 0.1 for both, for this release.
+    #[arg(long, hide = true, value_name = "ENGINE", conflicts_with_all = ["driver", "device"])]
+    engine: Option<OldEngine>,
 
     /// Decides every job; the same seed gives the same jobs
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
@@ -104,11 +114,16 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     if !alloc_counter::is_counting() {
         return Err(Failure::NotCounting);
     }
-    let Options { engine, device, port, lab_port, dev_mem, .. } = options;
+    let Options { port, lab_port, dev_mem, .. } = options;
+    let memory = options.old.given().or(options.memory);
+    let (driver, device) = match &options.engine {
+        Some(engine) => engine.given(),
+        None => (options.driver.map(|DriverName(row)| row), options.device),
+    };
     // A wrong name is refused, also where the engine turns out to know its port.
     port.as_deref().map(engine::port_called).transpose()?;
-    let asked = Asked { engine: *engine, device: *device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };
-    let (engine, memory) = together(&asked, options.memory)?;
+    let asked = Asked { driver, device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };
+    let (engine, memory) = together(&asked, memory)?;
     let task = Task {
         seed: options.seed,
         jobs: options.jobs.unwrap_or(JOBS_MAX),
@@ -139,7 +154,7 @@ fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, Me
         None if engine.is_simulated() => Ok((engine, simulated()?)),
         None => match memory::first_for(engine.device()) {
             Some(memory) => Ok((engine, memory)),
-            None if asked.engine.is_some() || asked.device.is_some() || asked.dev_mem.is_some() => Err(Failure::NoMemory),
+            None if asked.driver.is_some() || asked.device.is_some() || asked.dev_mem.is_some() => Err(Failure::NoMemory),
             None => Ok((engine.without_memory()?, simulated()?)),
         },
     }
@@ -148,8 +163,10 @@ fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, Me
 /// Opens the device and the memory, and runs the jobs.
 fn measure(name: &MemoryName, engine: &Chosen, task: &Task) -> Result<Outcome, Failure> {
     let device = OnceCell::new();
+    // A board has one seed: its memory's name may say it.
+    let seed = Some(name).filter(|name| name.kind() == "sim").and_then(|name| name.argument().parse().ok()).unwrap_or(task.seed);
     if let Some(name) = engine.device() {
-        let named = memory::seeded_device(name, task.seed);
+        let named = memory::seeded_device(name, seed);
         let refused = |error| Failure::Device { name: *name, error };
         let opened = named.open().map_err(refused)?;
         engine.addr.map_or(Ok(()), |addr| ensure_at(&opened, addr)).map_err(refused)?;

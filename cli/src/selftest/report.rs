@@ -27,6 +27,8 @@ pub(crate) struct Report {
 
 #[derive(Debug, Serialize)]
 struct Memory {
+    name: String,
+    /// The key of 0.1 for the same, for this release.
     heap: String,
     backend: &'static str,
     base: String,
@@ -71,7 +73,7 @@ impl Report {
         let reasons = reasons(engine, outcome);
         let Outcome { backend, base, len_bytes, port, slot_bytes, has_interrupt, ref rows, tried, .. } = *outcome;
         Self {
-            memory: Memory { heap: memory.to_string(), backend, base: format!("{:#x}", base.raw()), len_bytes },
+            memory: Memory { name: memory.to_string(), heap: memory.to_string(), backend, base: format!("{:#x}", base.raw()), len_bytes },
             engine: Engine { name: engine.to_string(), simulated: engine.is_simulated(), interrupt: has_interrupt },
             port: Port { name: port.name, addr_bits: port.addr_bits, coherent: port.coherent, lab_port: engine.lab_port },
             seed: task.seed,
@@ -126,6 +128,19 @@ fn reasons(engine: &Chosen, outcome: &Outcome) -> Vec<String> {
     reasons
 }
 
+/// The rows of the table, one for each of a mode's numbers.
+const NUMBERS: [&str; 7] = ["jobs", "bytes", "MB/s", "mismatches", "canary hits", "interrupts", "heap allocations"];
+
+impl RowReport {
+    /// In the order of `NUMBERS`.
+    fn numbers(&self) -> [String; 7] {
+        let interrupts = self.interrupts.map_or("-".to_owned(), |count| count.to_string());
+        let [jobs, bytes, mismatches, canary_hits, allocations] =
+            [self.jobs, self.bytes, self.mismatches, self.canary_hits, self.allocations].map(|number| number.to_string());
+        [jobs, bytes, format!("{:.2}", self.mb_per_s), mismatches, canary_hits, interrupts, allocations]
+    }
+}
+
 impl From<&Row> for RowReport {
     fn from(row: &Row) -> Self {
         let Row { mode, seconds, interrupts, allocations, tally } = *row;
@@ -142,8 +157,8 @@ fn mb_per_s(bytes: u64, seconds: f64) -> f64 {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = |label: &str, value: fmt::Arguments<'_>| writeln!(f, "{label:>7}: {value}");
-        let Memory { heap, base, len_bytes, .. } = &self.memory;
-        line("memory", format_args!("{heap}, {len_bytes} bytes at {base}, 64 slots of {} bytes", self.slot_bytes))?;
+        let Memory { name, base, len_bytes, .. } = &self.memory;
+        line("memory", format_args!("{name}, {len_bytes} bytes at {base}, 64 slots of {} bytes", self.slot_bytes))?;
         line("engine", format_args!("{}", self.engine.name))?;
         let snoops = match (self.port.coherent, self.port.lab_port) {
             (_, true) => "taken for coherent because --lab-port says so",
@@ -152,13 +167,11 @@ impl fmt::Display for Report {
         };
         line("port", format_args!("{}, {} bits, {snoops}", self.port.name, self.port.addr_bits))?;
         line("seed", format_args!("{}", self.seed))?;
-        let mut table = table::new(&["mode", "jobs", "bytes", "MB/s", "mismatches", "canary hits", "interrupts", "allocations"]);
-        for row in &self.rows {
-            let interrupts = row.interrupts.map_or("-".to_owned(), |count| count.to_string());
-            let numbers = [row.mismatches.to_string(), row.canary_hits.to_string(), interrupts, row.allocations.to_string()];
-            let [mismatches, canary_hits, interrupts, allocations] = numbers;
-            let (jobs, bytes, rate) = (row.jobs.to_string(), row.bytes.to_string(), format!("{:.2}", row.mb_per_s));
-            table.add_row([row.mode, &jobs, &bytes, &rate, &mismatches, &canary_hits, &interrupts, &allocations]);
+        let modes: Vec<_> = ["mode"].into_iter().chain(self.rows.iter().map(|row| row.mode)).collect();
+        let mut table = table::new(&modes);
+        for (index, what) in NUMBERS.iter().enumerate() {
+            let numbers = self.rows.iter().filter_map(|row| row.numbers().into_iter().nth(index));
+            table.add_row([(*what).to_owned()].into_iter().chain(numbers));
         }
         writeln!(f, "{table}")?;
         let mut table = table::new(&["tried", "jobs"]);

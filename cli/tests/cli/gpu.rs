@@ -33,7 +33,7 @@ fn a_gpu_reads_the_same_digits_from_memory_that_cuda_pinned() -> Outcome {
 fn gpus_are_listed_and_what_is_missing_is_said() -> Outcome {
     let report = with_gpu(&["info", "--json"])?.json()?;
     let memory = report["memory"].as_array().ok_or("no memory")?;
-    let gpu = memory.iter().find(|offer| offer["heap"] == "cuda:0").ok_or("no GPU")?;
+    let gpu = memory.iter().find(|offer| offer["name"] == "cuda:0").ok_or("no GPU")?;
     assert_eq!((&gpu["state"], &gpu["coherent"]), (&Value::from("ready"), &Value::from(true)));
     assert!(gpu["note"].as_str().is_some_and(|note| note.contains("compute capability 8.7")), "{gpu}");
     for (heap, part) in [("cuda:1", "the GPU's ordinal"), ("cuda:x", "a number from 0 to 4294967295")] {
@@ -65,7 +65,7 @@ fn nvidia_s_driver_without_a_gpu_is_said_to_be_that() -> Outcome {
         };
         let report = run(&["info", "--json"])?.json()?;
         let memory = report["memory"].as_array().ok_or("no memory")?;
-        let gpu = memory.iter().find(|offer| offer["heap"] == "cuda").ok_or("nothing of CUDA")?;
+        let gpu = memory.iter().find(|offer| offer["name"] == "cuda").ok_or("nothing of CUDA")?;
         assert_eq!(gpu["state"], "blocked", "{driver:?}: {gpu}");
         assert!(gpu["note"].as_str().is_some_and(|note| note.contains(part)), "{driver:?}: {gpu}");
         let demo = run(&["demo", "--memory", "cuda"])?;

@@ -8,7 +8,7 @@ fn info_lists_every_kind_of_memory() -> Outcome {
     let info = Run::of(&["info", "--json"])?.json()?;
     let offers = info["memory"].as_array().ok_or("no list")?;
     for kind in ["sim", "hugetlb", "u-dma-buf", "dma-heap", "vfio"] {
-        let found: Vec<_> = offers.iter().filter(|offer| offer["heap"].as_str().is_some_and(|heap| heap.starts_with(kind))).collect();
+        let found: Vec<_> = offers.iter().filter(|offer| offer["name"].as_str().is_some_and(|name| name.starts_with(kind))).collect();
         assert!(!found.is_empty(), "{kind}");
         for offer in found {
             assert!(["ready", "blocked", "absent"].iter().any(|state| offer["state"] == *state), "{offer}");
@@ -20,7 +20,7 @@ fn info_lists_every_kind_of_memory() -> Outcome {
     }
     let table = Run::of(&["info"])?;
     assert_eq!(table.status(), Some(0));
-    assert!(table.stdout().contains("hugetlb") && table.stdout().contains("coherent"));
+    assert!(table.stdout().contains("hugetlb") && table.stdout().contains("state"));
     Ok(())
 }
 
@@ -42,7 +42,7 @@ fn boards_are_listed() -> Outcome {
 fn huge_pages_work_or_say_what_is_missing() -> Outcome {
     let info = Run::of(&["info", "--json"])?.json()?;
     let offers = info["memory"].as_array().ok_or("no list")?;
-    let huge = offers.iter().find(|offer| offer["heap"] == "hugetlb").ok_or("no huge pages in the list")?;
+    let huge = offers.iter().find(|offer| offer["name"] == "hugetlb").ok_or("no huge pages in the list")?;
     let run = Run::of(&["demo", "--memory", "hugetlb", "--images", "10", "--json"])?;
     if run.status() == Some(0) {
         let report = run.json()?;

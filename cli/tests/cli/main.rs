@@ -7,7 +7,9 @@ mod demo;
 mod gpu;
 mod listed;
 mod refused;
+mod renamed;
 mod selftest;
+mod tables;
 mod trace;
 mod usage;
 
@@ -31,8 +33,18 @@ struct Run {
 
 impl Run {
     fn of(args: &[&str]) -> Result<Self, Box<dyn Error>> {
+        Self::within(None, args)
+    }
+
+    /// The same with `COLUMNS` in its environment, or without.
+    fn within(columns: Option<u16>, args: &[&str]) -> Result<Self, Box<dyn Error>> {
         let folder = TempDir::new()?;
-        let output = emulated::command(env!("CARGO_BIN_EXE_contigo")).args(args).current_dir(folder.path()).output()?;
+        let mut command = emulated::command(env!("CARGO_BIN_EXE_contigo"));
+        command.args(args).current_dir(folder.path()).env_remove("COLUMNS");
+        if let Some(columns) = columns {
+            command.env("COLUMNS", columns.to_string());
+        }
+        let output = command.output()?;
         Ok(Self { folder, output })
     }
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 #[test]
 fn the_self_test_passes_on_a_simulated_engine_and_says_so() -> Outcome {
-    for args in [["--engine", "sim"], ["--engine", "sim-pl330"], ["--device", "sim:pl330"]] {
-        let run = Run::of(&["selftest", args[0], args[1], "--jobs", "60"])?;
+    for device in ["sim:zdma", "sim:pl330"] {
+        let run = Run::of(&["selftest", "--device", device, "--jobs", "60"])?;
         assert_eq!(run.status(), Some(0), "{}", run.stderr());
         let text = run.stdout();
         for part in ["simulated ", "sim-hp0", "not coherent", "mismatches", "canary hits", "interrupt", "across 4 KiB"] {
@@ -22,7 +22,7 @@ fn the_self_test_passes_on_a_simulated_engine_and_says_so() -> Outcome {
 fn the_self_test_s_json_has_every_number() -> Outcome {
     let report = Run::of(&["selftest", "--memory", "sim", "--jobs", "300", "--seed", "5", "--json"])?.json()?;
     assert_eq!((&report["verdict"], &report["reasons"], &report["seed"]), (&"passed".into(), &Value::Array(vec![]), &5.into()));
-    assert_eq!((&report["memory"]["heap"], &report["memory"]["backend"]), (&"sim".into(), &"sim".into()));
+    assert_eq!((&report["memory"]["name"], &report["memory"]["backend"]), (&"sim".into(), &"sim".into()));
     assert_eq!((&report["engine"]["simulated"], &report["engine"]["interrupt"]), (&true.into(), &true.into()));
     assert_eq!((&report["port"]["coherent"], &report["port"]["lab_port"]), (&false.into(), &false.into()));
     let rows = report["rows"].as_array().ok_or("no rows")?;
@@ -44,7 +44,7 @@ fn the_self_test_s_json_has_every_number() -> Outcome {
 #[test]
 fn a_self_test_with_a_time_limit_ends() -> Outcome {
     let begun = std::time::Instant::now();
-    let report = Run::of(&["selftest", "--engine", "sim", "--seconds", "1", "--json"])?.json()?;
+    let report = Run::of(&["selftest", "--device", "sim:zdma", "--seconds", "1", "--json"])?.json()?;
     assert!(begun.elapsed().as_secs() < 30 && report["rows"][1]["jobs"].as_u64() > Some(0), "{report}");
     Ok(())
 }

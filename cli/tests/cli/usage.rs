@@ -9,7 +9,7 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
     let cases: &[(&[&str], &str)] = &[
         (&["demo", "--memory", "udmabuf0"], "there is no such kind; write u-dma-buf:NAME or "),
         (
-            &["demo", "--heap", "u-dma-buf:../../etc/passwd"],
+            &["demo", "--memory", "u-dma-buf:../../etc/passwd"],
             "at byte 12: a name is of ASCII, without spaces and without /; write u-dma-buf:NAME;",
         ),
         (&["selftest", "--device", "vfio:1"], "a PCI function is written as 0000:01:00.0"),
@@ -17,8 +17,12 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
         (&["demo", "--images", "0"], "a number from 1 to 897"),
         (&["demo", "--images", "many"], "a number from 1 to 897"),
         (&["demo", "--seed", "-1"], "for '--seed <S>'"),
-        (&["selftest", "--engine", "gpu"], "pl330@NODE name both (pl330, zdma)"),
-        (&["selftest", "--engine", "pl330@"], "pl330@NODE"),
+        (&["selftest", "--driver", "gpu"], "no driver is called gpu and copies memory; there are pl330, zdma"),
+        (&["selftest", "--driver", "sim-pl330"], "there are pl330, zdma"),
+        (&["selftest", "--engine", "gpu"], "write --driver DRIVER (pl330, zdma) and --device NAME"),
+        (&["selftest", "--engine", "pl330@"], "and --device NAME"),
+        (&["selftest", "--engine", "pl330", "--device", "sim:pl330"], "cannot be used with"),
+        (&["demo", "--heap", "sim", "--memory", "sim"], "cannot be used with"),
         (&["selftest", "--dev-mem", "f8003000"], "write an address as 0xf8003000"),
         (&["selftest", "--seconds", "0"], "1..=86400"),
         (&["selftest", "--jobs", "10", "--seconds", "1"], "cannot be used with"),

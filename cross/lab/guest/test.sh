@@ -24,7 +24,7 @@ if [ -e /with/run ]; then
 fi
 # Memory that belongs to a device of this board, by its name: VFIO's, and what a guard imports.
 # The system heap is scattered pages.
-owned='s/^ *"heap": "\(vfio:[^"]*\|dma-heap:[^"]*@guard:[^"]*\)",$/\1/p'
+owned='s/^ *"name": "\(vfio:[^"]*\|dma-heap:[^"]*@guard:[^"]*\)",$/\1/p'
 owned() {
 	contigo info --json < /dev/null | sed -n "$owned" | grep -v ':system@' | sort -u
 }

@@ -13,7 +13,7 @@ use crate::{
 use core::{mem::ManuallyDrop, ops::Range, ptr::NonNull};
 
 /// Any other backend's block on the simulated board's bus, so that simulated devices work on real
-/// memory: `contigo demo --heap hugetlb`. Its addresses are for this board then, and for no real
+/// memory: `contigo demo --memory hugetlb`. Its addresses are for this board then, and for no real
 /// device. Such a device is a program on the CPU: it reads and writes through the caches. The
 /// backend's own maintenance is still done, on memory that is not coherent too: what the device
 /// wrote is cleaned before it is invalidated.

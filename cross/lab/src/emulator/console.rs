@@ -73,7 +73,7 @@ fn demo(board: &str, rest: &str) -> Row {
     };
     Row {
         kind: Kind::Jobs,
-        memory: text("heap"),
+        memory: report.pointer("/memory/name").and_then(Value::as_str).unwrap_or_default().to_owned(),
         engine: text("engine"),
         mode: "polled".into(),
         user: "0".into(),
@@ -112,9 +112,10 @@ mod tests {
 
     #[test]
     fn the_demo_is_a_row_that_fails_with_its_status() {
-        let report = r#"{ "heap": "sim", "engine": "simulated gemm8", "jobs": 100, "mismatches": 0, "heap_allocations": 0 }"#;
+        let report = r#"{ "memory": { "name": "sim" }, "engine": "gemm8", "jobs": 100, "mismatches": 0, "heap_allocations": 0 }"#;
         let passed = heard(&[&format!("@demo 0 {report}")]);
         assert!(matches!(passed.rows.as_slice(), [Row { status: Status::Passed, jobs: Some(100), allocations: Some(0), .. }]));
+        assert_eq!(passed.rows.first().map(|row| row.memory.as_str()), Some("sim"));
         for bad in [format!("@demo 1 {report}"), "@demo 0 Segmentation fault".to_owned()] {
             assert!(matches!(heard(&[&bad]).rows.as_slice(), [Row { status: Status::Failed, .. }]), "{bad}");
         }
