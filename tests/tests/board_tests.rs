@@ -62,6 +62,18 @@ fn a_list_runs_nothing() {
 }
 
 #[test]
+fn a_memory_and_a_device_are_chosen_by_their_names() {
+    let of = |args: &[&str]| stdout(&run(&[&["--list"], args].concat()));
+    let zdma = of(&["--device", "sim:zdma"]);
+    assert!(!zdma.is_empty() && zdma.lines().all(|line| line.contains("simulated zdma")), "{zdma}");
+    let sim = of(&["--sim", "--memory", "sim"]);
+    assert!(sim.lines().count() > zdma.lines().count() && sim.lines().all(|line| line.contains("sim")), "{sim}");
+    assert!(of(&["--sim", "--memory", "sim", "--device", "uio:none"]).is_empty());
+    let wrong = run(&["--memory", "ddr:0"]);
+    assert_eq!((wrong.status.code(), String::from_utf8_lossy(&wrong.stderr).contains("there is no such kind")), (Some(2), true));
+}
+
+#[test]
 fn wrong_usage_is_status_2_and_nothing_to_do_is_a_failure() {
     for args in [&["--jobs"] as &[_], &["--jobs", "x"], &["everything"]] {
         let output = run(args);

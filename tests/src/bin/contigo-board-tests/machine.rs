@@ -45,8 +45,11 @@ const KINDS: [&str; 3] = ["hugetlb", "dma-heap", "u-dma-buf"];
 impl Memory {
     /// Memory of that name, which is there.
     pub(crate) fn named(text: &str) -> Option<Self> {
-        let name: MemoryName = text.parse().ok()?;
-        Some(Self { kind: name.kind(), name: Some(name), why: None })
+        text.parse().ok().map(Self::of)
+    }
+
+    pub(crate) const fn of(name: MemoryName) -> Self {
+        Self { kind: name.kind(), name: Some(name), why: None }
     }
 
     /// Every kind, each at least once. The system heap is scattered pages: no device without an

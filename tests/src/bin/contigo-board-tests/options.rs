@@ -1,11 +1,12 @@
 //! The command line.
 
+use contigo::names::{DeviceName, MemoryName, NameError};
 use std::env;
 
 /// The text of `--help`.
 pub(crate) const USAGE: &str = "\
-Usage: contigo-board-tests [--json] [--list] [--jobs N] [--seed S] [--filter TEXT] [--user UID]
-                           [--lab] [--sim]
+Usage: contigo-board-tests [--json] [--list] [--jobs N] [--seed S] [--memory NAME] [--device NAME]
+                           [--filter TEXT] [--user UID] [--lab] [--sim]
 
 Tests Contigo on this machine: every memory with every DMA engine that it has, polled and by
 interrupt, and the jobs that must be refused, stopped, decoded or given back. Run it as root.
@@ -14,6 +15,8 @@ interrupt, and the jobs that must be refused, stopped, decoded or given back. Ru
   --list         names the rows and runs none
   --jobs N       copies in each row of a fast engine (10000)
   --seed S       decides every copy (1)
+  --memory NAME  only rows with this memory, by its name in contigo info
+  --device NAME  only rows with this device, by its name in contigo info
   --filter TEXT  only rows whose name contains TEXT
   --user UID     once more as this user, whose group has the same number, the rows that make sense
                  for one
@@ -30,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) list: bool,
     pub(crate) jobs: u64,
     pub(crate) seed: u64,
+    pub(crate) memory: Option<MemoryName>,
+    pub(crate) device: Option<DeviceName>,
     pub(crate) filter: String,
     pub(crate) user: Option<u32>,
     pub(crate) lab: bool,
@@ -38,7 +43,18 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { json: false, list: false, jobs: 10_000, seed: 1, filter: String::new(), user: None, lab: false, sim: false }
+        Self {
+            json: false,
+            list: false,
+            jobs: 10_000,
+            seed: 1,
+            memory: None,
+            device: None,
+            filter: String::new(),
+            user: None,
+            lab: false,
+            sim: false,
+        }
     }
 }
 
@@ -59,6 +75,8 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, (String, bo
             "--jobs" => options.jobs = number(&word, &value()?)?,
             "--seed" => options.seed = number(&word, &value()?)?,
             "--user" => options.user = Some(number(&word, &value()?)?),
+            "--memory" => options.memory = Some(named(&word, &value()?)?),
+            "--device" => options.device = Some(named(&word, &value()?)?),
             "--filter" => options.filter = value()?,
             "--help" | "-h" => return Err((USAGE.into(), true)),
             other => return Err((format!("{other} is no option\n\n{USAGE}"), false)),
@@ -74,6 +92,10 @@ fn number<N: std::str::FromStr>(option: &str, text: &str) -> Result<N, (String, 
     text.parse().map_err(|_| (format!("{option} {text}: write a number\n\n{USAGE}"), false))
 }
 
+fn named<N: std::str::FromStr<Err = NameError>>(option: &str, text: &str) -> Result<N, (String, bool)> {
+    text.parse().map_err(|error| (format!("{option} {text}: {error}"), false))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,15 +106,27 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let all = of(&["--json", "--list", "--jobs", "7", "--seed", "8", "--filter", "edu", "--user", "1000", "--lab", "--sim"]);
-        let expected = Options { json: true, list: true, jobs: 7, seed: 8, filter: "edu".into(), user: Some(1000), lab: true, sim: true };
+        let line = "--json --list --jobs 7 --seed 8 --memory sim:3 --device sim:zdma --filter edu --user 1000 --lab --sim";
+        let all = of(&line.split(' ').collect::<Vec<_>>());
+        let (memory, device) = ("sim:3".parse().ok(), "sim:zdma".parse().ok());
+        assert!(memory.is_some() && device.is_some());
+        let filters = Options { memory, device, filter: "edu".into(), ..Options::default() };
+        let expected = Options { json: true, list: true, jobs: 7, seed: 8, user: Some(1000), lab: true, sim: true, ..filters };
         assert_eq!(all, Ok(expected));
         assert_eq!(of(&[]), Ok(Options::default()));
     }
 
     #[test]
     fn wrong_usage_says_what_is_right() {
-        for words in [&["--jobs"] as &[_], &["--jobs", "many"], &["--jobs", "0"], &["--user", "-1"], &["board"]] {
+        for words in [
+            &["--jobs"] as &[_],
+            &["--jobs", "many"],
+            &["--jobs", "0"],
+            &["--user", "-1"],
+            &["board"],
+            &["--memory", "ddr"],
+            &["--device", "sim@"],
+        ] {
             let (message, asked_for) = of(words).err().unwrap_or_default();
             assert!(!message.is_empty() && !asked_for, "{words:?}");
         }

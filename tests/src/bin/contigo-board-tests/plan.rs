@@ -70,9 +70,11 @@ impl Planned {
 /// All rows that the filter leaves, in the order in which they run.
 pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     let mut engines = Engine::all();
-    if options.sim || engines.is_empty() {
+    let sim = options.sim || options.device.is_some_and(|device| device.kind() == "sim");
+    if sim || engines.is_empty() {
         engines.extend([Engine::Sim(DmaKind::Pl330), Engine::Sim(DmaKind::Zdma)]);
     }
+    engines.retain(|engine| options.device.is_none_or(|device| engine.device() == Some(device)));
     let mut rows = Vec::new();
     for engine in &engines {
         for memory in engine.memories() {
@@ -103,6 +105,9 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
             rows.extend(Memory::kinds().iter().filter_map(|memory| hidden_check(memory, user)));
         }
     }
+    let memory = options.memory.map(|name| Memory::of(name).label());
+    rows.retain(|row| memory.as_ref().is_none_or(|memory| row.name.memory == *memory));
+    rows.retain(|row| options.device.is_none() || !row.name.engine.is_empty());
     rows.retain(|row| row.name.name.contains(&options.filter));
     rows.sort_by_key(|row| LAST.iter().position(|name| row.name.name == *name));
     rows
