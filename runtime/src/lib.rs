@@ -1,6 +1,7 @@
-//! **Contigo** gets physically contiguous, aligned DMA memory from what a board really has, hands
-//! its bus address to an accelerator's driver, and brings the result back: no heap allocation, no
-//! copy, and never the CPU and the device on the same bytes at once.
+//! **Contigo** gets physically contiguous, aligned DMA memory from whatever a board offers, hands
+//! its bus address to an accelerator's driver, and brings the result back. Nothing is allocated on
+//! a heap, and nothing is copied unless the program asks. The CPU and the device never own the same
+//! bytes at once.
 //!
 //! # The picture
 //!
@@ -19,13 +20,13 @@
 //!            └─────────── DevBuf ◄─────── wait_device                   address, no views
 //! ```
 //!
-//! Each folder is a wing, and a wing imports only from wings above it in this table:
+//! Each folder is a wing. A wing imports only from wings above it in this table:
 //!
 //! | wing | what it is |
 //! |---|---|
 //! | `types/` | words that everybody speaks: addresses, each space a type; the one error; the barrier |
-//! | [`trace`](trace/index.html) | what a run allocated, copied and synchronised, by the line that asked for it |
-//! | `mem/` | memory, and who owns it: [`Backend`], [`Region`], [`Pool`], [`Arena`], [`CpuBuf`], [`DevBuf`] |
+//! | [`trace`](trace/index.html) | the steps of a run, such as copies and syncs, by the line that asked for them |
+//! | `mem/` | memory, and its owners: [`Backend`], [`Region`], [`Pool`], [`Arena`], [`CpuBuf`], [`DevBuf`] |
 //! | `hw/` | one device: typed registers ([`mmio`]), waiting ([`wait`]), its [`Port`] |
 //! | `job/` | [`Driver`], all that a driver author writes; [`Engine`], [`Queue`], [`Running`] |
 //! | `sim/` | the simulated board: two memories per block, faults, virtual time |
@@ -61,14 +62,14 @@
 //!
 //! # What holds, and where
 //!
-//! 1. No reference to memory that a device can touch: views exist only on a [`CpuBuf`], and a
-//!    device has addresses only from a job's operands, or from [`CpuBuf::hand_over`], whose caller
+//! 1. No reference to memory that a device can touch. Views exist only on a [`CpuBuf`]. A device
+//!    has addresses only from a job's operands, or from [`CpuBuf::hand_over`], whose caller
 //!    promises when the device has stopped (`mem/buf/cpu.rs`).
-//! 2. Safety never rests on `Drop`: buffers are moved, and what is forgotten is leaked. A
+//! 2. Safety never rests on `Drop`: buffers are moved, and a forgotten buffer is leaked. A
 //!    [`Region`] frees its block only when everything carved from it came back
 //!    (`mem/region/mod.rs`).
-//! 3. Caches and barriers are the engine's business: by range, rounded out to lines, refused where
-//!    a line has two owners (`mem/span.rs`).
+//! 3. The engine handles caches and barriers: by range, rounded out to lines, refused where a line
+//!    has two owners (`mem/span.rs`).
 //! 4. Every loop, queue, table and wait has a bound, a constant with its reason.
 //! 5. `unsafe` is in the files that begin with `#![allow(unsafe_code, reason = …)]`, and nowhere
 //!    else.
@@ -82,11 +83,11 @@
 //!
 //! A child that calls exec(3) at once, as `std::process::Command` does, inherits nothing: every
 //! file is close-on-exec. A child that goes on without exec(3) has open files and no mappings. It
-//! uses and drops no value of this crate: a look at a buffer or a register ends it with SIGSEGV,
+//! uses and drops no value of this crate. A look at a buffer or a register ends it with SIGSEGV,
 //! and a drop would unmap whatever it has mapped at that address meanwhile. It keeps locks, pinned
-//! huge pages, and devices open, until it ends too: bus mastering of a dead parent's device stays
-//! on. So it ends with `_exit`. `fork` is an unsafe function for such reasons. Bindings, which
-//! cannot leave that to their users, ask `same_process` first.
+//! huge pages, and open devices until it ends too: bus mastering of a dead parent's device stays
+//! on. So it ends with `_exit`. `fork` is an unsafe function for such reasons. Bindings cannot
+//! leave that to their users, and ask `same_process` first.
 //!
 //! Memory and registers of the simulated board are copied to a child. Nothing fails there, and
 //! nothing that the child does reaches the parent: a program's forks are tested on real memory.
@@ -170,6 +171,6 @@ pub use linux::{guard as kernel_port, vfio};
 #[doc(hidden)]
 #[deprecated(since = "0.1.0", note = "it is `Guard`")]
 pub type KernelPort = Guard;
-/// What a run did, as 0.1 called it.
+/// The trace of a run, as 0.1 called it.
 #[doc(hidden)]
 pub use trace as audit;

@@ -5,24 +5,24 @@
 //!   libcuda.so.1   one GPU and its context      a Backend: pinned, mapped for the GPU
 //! ```
 //!
-//! The host's view is what a [`CpuBuf`](crate::CpuBuf) shows; the GPU's is the address in a
-//! [`DevBuf`](crate::DevBuf), on a bus of its own ([`Bus::Gpu`](crate::Bus::Gpu)), so that no FPGA
-//! is given it. Nothing is copied: on a Jetson CPU and GPU share the memory, on a card the
-//! GPU reads and writes across the bus.
+//! A [`CpuBuf`](crate::CpuBuf) shows the host's view. A [`DevBuf`](crate::DevBuf) has the GPU's
+//! address, on a bus of its own ([`Bus::Gpu`](crate::Bus::Gpu)), so that no FPGA is given it.
+//! Nothing is copied: on a Jetson CPU and GPU share the memory, and on a card the GPU reads and
+//! writes across the bus.
 //!
-//! **Whose it is.** As with every other memory here: a buffer is the CPU's, or a device's. What a
-//! kernel wrote is seen after the driver has said that the kernel is finished, by an event or a
-//! stream (CUDA C++ Programming Guide, "Mapped Memory"); then no cache needs maintenance, which is
-//! what [`SyncScope::Coherent`](crate::SyncScope) says. Below compute capability 7.2 an integrated
+//! **Owners.** As with every other memory here, a buffer belongs to the CPU or to a device. The CPU
+//! sees a kernel's output after the driver has said that the kernel is finished, by an event or a
+//! stream (CUDA C++ Programming Guide, "Mapped Memory"). Then no cache needs maintenance, so the
+//! scope is [`SyncScope::Coherent`](crate::SyncScope). Below compute capability 7.2 an integrated
 //! GPU gets that by leaving the CPU uncached ([`GpuFacts::cpu_uncached`]): correct, and slow to
 //! read.
 //!
-//! **Without a copy, or with.** An integrated GPU and its CPU have one memory: there a copy is only
-//! a loss (CUDA C++ Best Practices Guide, "Zero Copy"). To a card every access of the kernel
-//! crosses the bus, whatever its size: what is read or written once, by neighbours together, is
-//! best left where it is; of what is read again and again (a matrix product reads each row of A n
-//! times) a copy pays, by [`CopyingFunction`]. `tests/gpu/run` measures where one becomes the other
-//! on a machine, for a kernel that touches each byte once.
+//! **Without a copy, or with.** An integrated GPU and its CPU have one memory, so a copy is only a
+//! loss there (CUDA C++ Best Practices Guide, "Zero Copy"). On a card every access of the kernel
+//! crosses the bus, whatever its size. Bytes that neighbours read or write once, together, are best
+//! left where they are. A copy pays for bytes that are read again and again, by
+//! [`CopyingFunction`]: a matrix product reads each row of A n times. `tests/gpu/run` measures
+//! where one becomes better than the other, for a kernel that touches each byte once.
 //!
 //! **The driver is loaded when [`Cuda::load`] is called,** and nothing of CUDA is needed to build.
 //! Its own functions allocate as they please; the runtime's do not.

@@ -1,5 +1,5 @@
-//! Tensors in DMA memory: what a framework (TVM, NumPy, PyTorch, ONNX Runtime) reads is the buffer
-//! that the accelerator reads.
+//! Tensors in DMA memory: a framework (TVM, NumPy, PyTorch, ONNX Runtime) reads the same buffer as
+//! the accelerator.
 //!
 //! ```text
 //!   CpuBuf ──► TensorTable::lend ──► Lent ──tensor()──► the framework    the CPU's address: kDLCPU, kDLCUDAHost
@@ -11,9 +11,9 @@
 //!                        └──────► copy_to    elsewhere: one copy, counted, by a call that is named so
 //! ```
 //!
-//! While a tensor is out, its buffer is the consumer's: it can go to no device, and what a device
-//! has can be lent only as an address. So a loop of frames lends each one anew; that costs two
-//! atomic operations there and two back.
+//! While a tensor is out, its buffer belongs to the consumer and can go to no device. A buffer that
+//! a device has can be lent only as an address. So a loop of frames lends each one anew, which
+//! costs two atomic operations there and two back.
 //!
 //! The structures are those of `dlpack.h` 1.1, and of the form before 1.0. Reference: <https://dmlc.github.io/dlpack/latest/>.
 //!

@@ -19,8 +19,8 @@ use crate::{
 /// Callers owe nothing.
 ///
 /// # Implementation safety
-/// Every address that this device puts on its bus goes through [`port`](Self::port): its offset,
-/// its window and its coherency are true of this device, and `port` answers the same for ever.
+/// Every address that this device puts on its bus goes through [`port`](Self::port). The port's
+/// offset, window and coherency are true of this device, and `port` answers the same for ever.
 pub unsafe trait Device: Mmio + Wait {
     /// The port of its bus master.
     fn port(&self) -> &Port;

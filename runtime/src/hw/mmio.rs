@@ -43,7 +43,7 @@ pub unsafe trait Mmio {
     /// nothing happens.
     ///
     /// # Safety
-    /// Whatever the device does with the value, it touches only memory that was handed to it: an
+    /// The device touches only memory that was handed to it, whatever it does with the value. An
     /// address and a doorbell make it read and write there.
     unsafe fn write32(&self, offset: usize, value: u32);
 }
@@ -164,8 +164,8 @@ pub struct MmioWindow {
 
 impl MmioWindow {
     /// # Safety
-    /// `base` is aligned to 4; `len_bytes` bytes from it are mapped, readable and writable as one
-    /// device's registers for as long as this value lives; in that time nobody else writes them,
+    /// `base` is aligned to 4. As long as this value lives, `len_bytes` bytes from it are mapped,
+    /// readable and writable, as the registers of one device. In that time nobody else writes them,
     /// and no Rust reference to them exists.
     #[must_use]
     pub const unsafe fn new(base: NonNull<u32>, len_bytes: usize) -> Self {
@@ -180,8 +180,8 @@ impl MmioWindow {
     }
 }
 
-// SAFETY: the window is plain device memory, reached only by single volatile accesses, which any
-// thread may do. What two threads do to one device is the driver's business: `Driver`'s methods
+// SAFETY: the window is plain device memory, reached only by single loads and stores, which any
+// thread may do. A driver sees to it that two threads do not disturb one device: `Driver`'s methods
 // take `&mut self`.
 unsafe impl Send for MmioWindow {}
 // SAFETY: as for `Send`.
@@ -190,9 +190,9 @@ unsafe impl Sync for MmioWindow {}
 /// One load of 32 bits from a device.
 ///
 /// On arm64 it is `ldr` with no write-back, by name. A volatile read may be compiled to one that
-/// moves the pointer on, and a hypervisor that emulates the device cannot carry that out: the
-/// processor does not tell it which register is loaded (Arm DDI 0487, "ISS encoding for an
-/// exception from a Data Abort", ISV; rust-lang/rust#131894).
+/// moves the pointer on. A hypervisor that emulates the device cannot carry that out, because the
+/// processor does not tell it which register is loaded. (Arm DDI 0487, "ISS encoding for an
+/// exception from a Data Abort", ISV; rust-lang/rust#131894.)
 ///
 /// # Safety
 /// `register` is a register of 32 bits of a mapped device, aligned to 4.

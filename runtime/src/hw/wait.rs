@@ -19,14 +19,14 @@ pub trait Wait {
     /// and no result.
     ///
     /// # Errors
-    /// What the kernel says of the interrupt's file.
+    /// The kernel's error for the interrupt's file.
     fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error>;
 
     /// Forgets an interrupt that came before, lets the next one come, and says which file
     /// descriptor poll(2) finds readable then. `None`: there is none to wait for by an event loop.
     ///
     /// # Errors
-    /// What the kernel says of the interrupt's file.
+    /// The kernel's error for the interrupt's file.
     fn arm_irq(&self) -> Result<Option<i32>, Error> {
         Ok(None)
     }
@@ -45,15 +45,15 @@ const fn looks_at_most(timeout: Timeout) -> u64 {
     1_000 + timeout.as_us() as u64 * 100
 }
 
-/// Looks before the clock is asked, at most, so that no implementor hangs its user. About 2 ms where
-/// a look takes 0.2 us.
+/// Looks before the clock is asked, at most, so that no implementor hangs its user. About 2 ms
+/// where a look takes 0.2 us.
 const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 
 /// Looks until `done` says so, at most for `timeout`; `Ok(false)` when the time is over. The last
 /// look comes after the deadline, so that a completion whose interrupt was lost is found.
 ///
 /// # Errors
-/// What the wait says.
+/// The error of the wait.
 pub fn poll_until<I: Wait>(device: &I, timeout: Timeout, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
     poll_every(device, u32::MAX, timeout, done)
 }
@@ -61,7 +61,7 @@ pub fn poll_until<I: Wait>(device: &I, timeout: Timeout, done: impl FnMut(&I) ->
 /// As [`poll_until`], with a look every `step_us` at least: for what no interrupt announces.
 ///
 /// # Errors
-/// What the wait says.
+/// The error of the wait.
 pub fn poll_every<I: Wait>(device: &I, step_us: u32, timeout: Timeout, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
     if done(device) {
         return Ok(true);

@@ -17,8 +17,8 @@ pub trait Channels: Send + Sync {
     /// Opens the driver of the channel that the settings name. `parts` has no device: the core has.
     ///
     /// # Errors
-    /// [`Error::HasDriver`](crate::Error::HasDriver): another driver has the channel. Others come
-    /// from the driver's own function.
+    /// [`Error::HasDriver`](crate::Error::HasDriver): another driver has the channel. Or the error
+    /// of the driver's own function.
     ///
     /// # Safety
     /// The settings and the map describe the device as it is.

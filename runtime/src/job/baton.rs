@@ -25,7 +25,7 @@ pub(super) struct Baton {
     asleep: AtomicU32,
 }
 
-/// What one waiter has seen of the baton: the count, before its last look.
+/// The count of the baton that one waiter saw before its last look.
 #[derive(Debug)]
 pub(super) struct Seen(AtomicU32);
 
@@ -43,11 +43,11 @@ impl Baton {
         self.word.load(Ordering::Acquire) & !HELD
     }
 
-    /// Waits once: in `interrupt`, which is the device's, or until a sibling passes the baton on,
-    /// at most for `timeout_us`. Whoever calls looks at its own registers then.
+    /// Waits once: in `interrupt`, which belongs to the device, or until a sibling passes the baton
+    /// on, at most for `timeout_us`. The caller looks at its own registers then.
     ///
     /// # Errors
-    /// What `interrupt` says, to the one whose wait it was.
+    /// The error of `interrupt`, to the one whose wait it was.
     pub(super) fn wait(&self, seen: &Seen, timeout_us: u32, interrupt: impl FnOnce() -> Result<()>) -> Result<()> {
         let before = seen.0.load(Ordering::Relaxed);
         let mut waited = Ok(());

@@ -54,7 +54,7 @@ impl<D: Device> Drop for CoreChannel<'_, D> {
     }
 }
 
-// SAFETY: 1. The registers are the device's. 2. `Core` gives each channel to one value, and
+// SAFETY: 1. The registers belong to the device. 2. `Core` gives each channel to one value, and
 // `Core::channel`'s caller promised that drivers of channels write by its rules what they share.
 unsafe impl<D: Device> Mmio for CoreChannel<'_, D> {
     fn len_bytes(&self) -> usize {

@@ -14,10 +14,9 @@ pub struct Completion {
     /// it does not tell, and all of what it may write counts as written. A driver whose jobs have
     /// several operands that the device writes says `None`.
     pub bytes: Option<usize>,
-    /// What the device's status says of this job, as the driver's documentation has it; 0 where it
-    /// has none.
+    /// The device's status for this job, as the driver's documentation has it; 0 where it has none.
     pub status: u32,
-    /// What else it says: a return value, a cycle count, a packet's user words.
+    /// More that it tells: a return value, a cycle count, a packet's user words.
     pub words: [u32; 4],
     /// Why this job failed, in words, where it did and the others go on.
     pub failed: Option<&'static str>,

@@ -22,8 +22,8 @@ pub(super) const CHANNELS_MAX: usize = 32;
 /// [`channel`](Self::channel) gives out a [`CoreChannel`]: a [`Device`] for one channel's driver.
 /// [`lock`](Self::lock) is for the registers that channels share, and [`reset`](Self::reset) for
 /// what ends every channel's jobs. A thread that waits for its channel sleeps in the one interrupt,
-/// or is woken by the sibling that does: whoever takes the interrupt wakes the others, and each
-/// looks at its own registers.
+/// or is woken by the sibling that does. The thread that takes the interrupt wakes the others, and
+/// each looks at its own registers.
 ///
 /// # For drivers of a channel
 /// 1. Write a register that a sibling writes too only under [`lock`](Self::lock), and keep the lock
@@ -113,9 +113,9 @@ impl<D: Device> Core<D> {
     /// [`Error::RegisterWindow`]: the device's window ends before `window` does.
     ///
     /// # Safety
-    /// `window` holds this channel's registers. What it holds beside them, of other channels or of
-    /// all, is written as the rules for drivers of a channel say ([`Core`]), by every driver of
-    /// this core.
+    /// `window` holds this channel's registers. Other registers in it, of other channels or of all,
+    /// are written by every driver of this core as the rules for drivers of a channel say
+    /// ([`Core`]).
     pub unsafe fn channel(&self, index: usize, window: Range<usize>) -> Result<CoreChannel<'_, D>> {
         let have_bytes = self.device.len_bytes();
         if window.start > window.end || window.end > have_bytes {

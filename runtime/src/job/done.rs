@@ -8,9 +8,9 @@ use super::Completion;
 pub struct Done<B, R = Completion> {
     /// The job's buffers, in their order.
     pub buffers: B,
-    /// What the driver makes of the completion; `()` for a device that says nothing.
+    /// The driver's report, made from the completion; `()` for a device that says nothing.
     pub report: R,
-    /// What the device said: the slot, how many bytes, the status.
+    /// The device's own words: the slot, how many bytes, the status.
     pub completion: Completion,
 }
 

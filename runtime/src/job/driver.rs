@@ -182,7 +182,7 @@ use crate::{
 /// 10. Each job's end is told once. Where [`in_order`](Self::in_order) says so, the oldest comes
 ///     first.
 /// 11. Jobs that ended before a fault are told first, then `poll` returns the error.
-/// 11. After `stop`, `poll` tells of jobs that had ended before it, and then of none. The next
+/// 12. After `stop`, `poll` tells of jobs that had ended before it, and then of none. The next
 ///     `submit` names slot 0 and starts the device anew.
 pub unsafe trait Driver {
     /// For messages: the core's name.
@@ -195,7 +195,7 @@ pub unsafe trait Driver {
     /// How many bits the narrowest register that holds a bus address has.
     fn addr_bits(&self) -> u32;
 
-    /// What each operand of a job is, in their order: 1 to 16
+    /// The specification of each operand of a job, in their order: 1 to 16
     /// ([`MAX_OPERANDS`](crate::MAX_OPERANDS)).
     fn operands(&self) -> &[OperandSpec];
 
@@ -221,8 +221,8 @@ pub unsafe trait Driver {
     /// stopped device starts.
     ///
     /// # Errors
-    /// What keeps the device from taking it. The caller stops the device before anything is given
-    /// back.
+    /// The reason why the device does not take it. The caller stops the device before anything is
+    /// given back.
     ///
     /// # Safety
     /// For callers:
@@ -231,7 +231,7 @@ pub unsafe trait Driver {
     ///    go in a circle of `depth`, and the first one after a `stop` is 0: a ring's descriptors
     ///    follow each other.
     /// 3. The operands' bytes belong to the device alone from now until `poll` tells this slot's
-    ///    end or `stop` returns `Ok(())`: they are mapped at their addresses on this device's port,
+    ///    end or `stop` returns `Ok(())`. They are mapped at their addresses on this device's port,
     ///    and nobody holds a reference to them. Where neither happens, that is for ever.
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()>;
 
@@ -263,7 +263,7 @@ pub unsafe trait Driver {
     /// has none, and a program looks again and again.
     ///
     /// # Errors
-    /// What the interrupt's file says.
+    /// The error of the interrupt's file.
     fn arm_irq(&self) -> Result<Option<i32>> {
         Ok(None)
     }
@@ -279,11 +279,11 @@ pub unsafe trait Driver {
 /// [`Engine::start`](crate::Engine::start) and [`Queue::push`](crate::Queue::push) take, and what
 /// their results hold.
 pub trait TypedDriver<const OPERANDS: usize>: Driver {
-    /// What a job needs to know beside its operands.
+    /// The arguments that a job needs beside its operands.
     type Args: ?Sized;
     /// The same as the words that [`Driver::submit`] takes: an array of them.
     type Words: AsRef<[u32]>;
-    /// What a job's end says; `()` for a device that says nothing.
+    /// The report of a job's end; `()` for a device that says nothing.
     type Report;
 
     /// `args` as words.

@@ -42,7 +42,7 @@ pub struct Engine<D, const OPERANDS: usize> {
     /// back for.
     pub(super) port: Port,
     pub(super) busy: bool,
-    /// What the job under way may write.
+    /// How many bytes the job under way may write.
     pub(super) most_bytes: usize,
     /// The slot of the job under way, or else of the next one: in a circle, from 0 after a stop.
     pub(super) slot: usize,
@@ -98,10 +98,10 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// The operands come back with [`Error::Busy`], [`Error::WrongDirection`],
     /// [`Error::OutOfRange`], [`Error::BufferSize`] (also for no bytes), [`Error::OperandTooLong`],
     /// [`Error::BufferAlign`], [`Error::WrongBus`], [`Error::CoherencyMismatch`],
-    /// [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`],
-    /// what the driver's `check` says, or what the backend's sync says. Where the device itself
-    /// fails to start, they come back on the device's side, because it may have written them; with
-    /// [`Error::WillNotStop`] they do not come back.
+    /// [`Error::CannotSync`], [`Error::WholeBlock`], [`Error::SharedLine`] or
+    /// [`Error::Unreachable`]. They also come back with the error of the driver's `check` or of the
+    /// backend's sync. Where the device itself fails to start, they come back on the device's side,
+    /// because it may have written them; with [`Error::WillNotStop`] they do not come back.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn start<'e, 'p, T>(
@@ -132,8 +132,8 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
         // SAFETY: 1. `prepare` ran `check` on these slices and arguments. 2. The engine was not
         // busy, so that no job is in flight. 4. `slot` counts in the circle of `depth`, from 0
         // after a stop (`Running::look`, `was_stopped`). 3. The operands lie in their place, which
-        // does not drop them: no view of them exists, their region keeps them mapped while they are
-        // not dropped, and they come out only in `Running`, after `poll` or `stop`, or below, after
+        // does not drop them. No view of them exists, and their region keeps them mapped while they
+        // are not dropped. They come out only in `Running`, after `poll` or `stop`, or below, after
         // `stop`.
         let started = unsafe { self.driver.submit(self.slot, &slices, args) };
         if let Err(cause) = started {
@@ -181,7 +181,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
         prepare(&self.driver, &self.port, operands, slices, args, site)
     }
 
-    /// What the driver makes of a job's end.
+    /// A job's end, with the driver's report.
     pub(super) fn done<B>(&self, buffers: B, completion: super::Completion) -> Done<B, D::Report> {
         Done { buffers, report: self.driver.report(&completion), completion }
     }

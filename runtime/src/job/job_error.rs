@@ -18,7 +18,7 @@ pub struct JobError<B> {
     /// Why. Where `buffers` is `None`, why the device would not stop: [`Error::WillNotStop`], or
     /// what its driver says.
     pub error: Error,
-    /// What happened before the device would not stop; otherwise the same as `error`.
+    /// The first error, before the device would not stop; otherwise the same as `error`.
     pub cause: Error,
     /// Which operand was refused, where one was.
     pub operand: Option<usize>,

@@ -24,7 +24,7 @@ impl<const OPERANDS: usize> JobPlace<OPERANDS> {
     /// The operands of the next job. Those of a forgotten one stay leaked.
     #[inline]
     pub(super) fn put<'p, T>(&mut self, operands: [Operand<'p, T>; OPERANDS]) {
-        // SAFETY: the place is as large and as aligned as it must be: an operand has one layout for
+        // SAFETY: the place is as large and as aligned as it must be. An operand has one layout for
         // every lifetime and every `T` (`repr(C)`, and the `T` is a marker without bytes).
         unsafe { self.0.as_mut_ptr().cast::<[Operand<'p, T>; OPERANDS]>().write(operands) }
     }
@@ -49,7 +49,7 @@ impl<const OPERANDS: usize> JobPlace<OPERANDS> {
         unsafe { transmute::<&mut [MaybeUninit<Operand<'static>>; OPERANDS], &mut [Operand<'p, T>; OPERANDS]>(&mut self.0) }
     }
 
-    /// What `each` makes of the operands. They are not here any more.
+    /// The values that `each` makes of the operands. They are not here any more.
     ///
     /// # Safety
     /// As [`operands`](Self::operands).

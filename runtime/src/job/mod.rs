@@ -1,4 +1,5 @@
-//! Jobs: what a driver author writes, what rings the doorbell, and what is in flight.
+//! Jobs: the trait that a driver author implements, the types that ring the doorbell, and the jobs
+//! in flight.
 //!
 //! ```text
 //!              Driver   one channel of one device, as data: operands, depth, submit, poll, stop

@@ -1,4 +1,4 @@
-//! What a driver says of one operand of its jobs.
+//! A driver's specification of one operand of its jobs.
 
 use crate::{
     mem::DevSlice,
@@ -17,7 +17,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct OperandSpec {
-    /// What the device does with it.
+    /// Does the device read it, write it, or both?
     pub direction: Direction,
     /// Its bus address is a multiple of so many bytes, a power of two.
     pub align_bytes: usize,

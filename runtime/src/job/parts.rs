@@ -1,12 +1,13 @@
-//! What a driver is opened with, whatever it drives.
+//! The parts that every driver is opened with.
 
 use crate::{
     mem::CpuBuf,
     types::{Error, Result},
 };
 
-/// What a driver of the registry is opened with: the same for every driver, so that C and Python
-/// open each by its name. The texts are read while the driver is opened, and not kept.
+/// The parts that a driver of the registry is opened with. They are the same for every driver, so
+/// that C and Python open each by its name. The texts are read while the driver is opened, and not
+/// kept.
 #[derive(Debug)]
 pub struct Parts<'a, 't, D> {
     /// The device: it was claimed to be this driver's.

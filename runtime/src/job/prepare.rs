@@ -1,4 +1,4 @@
-//! What an engine and a queue do alike before a doorbell: every check, then the caches.
+//! The steps before a doorbell that an engine and a queue share: every check, then the caches.
 
 use super::{Driver, OperandSpec};
 use crate::{

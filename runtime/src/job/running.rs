@@ -31,7 +31,7 @@ pub struct Running<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T = 
 /// A job's buffers in its error, on the device's side.
 type Failed<'p, const OPERANDS: usize, T> = JobError<[DevBuf<'p, T>; OPERANDS]>;
 
-/// What a look at a job, or a wait for it, found.
+/// The result of a look at a job, or of a wait for it.
 #[derive(Debug)]
 #[must_use = "it holds the job or its buffers"]
 pub enum Attempt<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T = AnyThread, B = CpuBuf<'p, T>> {
@@ -192,7 +192,7 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         if self.here { unsafe { self.engine.place.operands_mut() } } else { &mut [] }
     }
 
-    /// What `each` makes of its operands, once.
+    /// The values that `each` makes of its operands, once.
     #[inline]
     fn take<B>(&mut self, each: impl Fn(Operand<'p, T>) -> B) -> Option<[B; OPERANDS]> {
         // SAFETY: the invariant of `here`, which says from here on that they were taken.

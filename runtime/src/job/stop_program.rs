@@ -12,7 +12,7 @@ const MAX_STEPS: usize = 32;
 
 /// One step, on one register of 32 bits.
 ///
-/// A poll is best written so that a device that is gone, whose registers read all ones, does not
+/// Registers of a device that is gone read all ones. A poll is best written so that these do not
 /// meet it: with a bit in `mask` that the register never sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -71,8 +71,9 @@ impl StopStep {
     }
 }
 
-/// Steps that stop a device, in order; they end at a poll that is not met. What a driver's `stop`
-/// runs, and what the kernel runs where nobody is left to call that (`Engine::arm`).
+/// Steps that stop a device, in order; they end at a poll that is not met. The kernel runs them
+/// where nobody is left to call the driver's `stop` (`Engine::arm`); a driver may run them itself
+/// ([`run`](Self::run)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopProgram {
     steps: heapless::Vec<StopStep, MAX_STEPS>,

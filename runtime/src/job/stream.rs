@@ -84,7 +84,7 @@ impl<'p, const SLOTS: usize> Frames<'p> for &'p LocalPool<'_, SLOTS> {
 pub struct Stream<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> {
     queue: Queue<'p, D, SLOTS, 1, P::Thread>,
     pool: P,
-    /// What each job is told beside its buffer.
+    /// The arguments of each job, beside its buffer.
     args: Vec<u32, MAX_ARGS>,
     /// As much of a buffer as the device takes.
     max_bytes: usize,
@@ -99,9 +99,9 @@ pub struct Frame<'p, R, T = AnyThread> {
     /// Its view shows the bytes received. [`CpuBuf::whole`] shows the rest of the buffer too, in
     /// which nothing new is.
     pub buf: CpuBuf<'p, T>,
-    /// What the driver makes of the completion.
+    /// The driver's report, made from the completion.
     pub report: R,
-    /// What the device said.
+    /// The device's own words.
     pub completion: Completion,
 }
 
@@ -141,8 +141,8 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
     ///
     /// # Errors
     /// The driver comes back with [`Error::Argument`] where its jobs have not one operand or `args`
-    /// are more than 16 words, with [`Error::WrongDirection`] where the device does more or less
-    /// than to write it, or with [`Error::WillNotStop`].
+    /// are more than 16 words. It comes back with [`Error::WrongDirection`] where the device does
+    /// more or less than to write the operand, or with [`Error::WillNotStop`].
     pub fn with_words(driver: D, pool: P, args: &[u32]) -> Result<Self, Refused<D>> {
         let args = Vec::from_slice(args).map_err(|_| {
             let (value, max) = (args.len() as u64, MAX_ARGS as u64);
@@ -209,7 +209,7 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
     /// stopped, the buffer goes back to its pool.
     ///
     /// # Errors
-    /// What [`Queue::push`] says; the buffer is in its pool.
+    /// The error of [`Queue::push`]; the buffer is in its pool.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn give_back(&mut self, buf: CpuBuf<'p, P::Thread>) -> Result<()> {
@@ -246,7 +246,7 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
         self.running
     }
 
-    /// What became of its frames, and how often the device ran dry.
+    /// How its frames ended, and how often the device ran dry.
     pub fn counts(&self) -> QueueCounts {
         self.queue.counts()
     }
@@ -259,7 +259,7 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
     /// Readies the interrupt for an event loop: as [`Queue::arm_irq`].
     ///
     /// # Errors
-    /// What the interrupt's file says.
+    /// The error of the interrupt's file.
     pub fn arm_irq(&mut self) -> Result<Option<i32>> {
         self.queue.arm_irq()
     }

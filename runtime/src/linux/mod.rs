@@ -1,11 +1,12 @@
-//! The kernel's side: memory, devices, and what it guards. The feature `linux` stands here, once.
+//! The kernel's side: memory, devices, and the module that guards them. The feature `linux` stands
+//! here, once.
 //!
 //! `os` is the floor of system calls. `device` has uio and PCI, `guard` the kernel module
 //! `contigo`, `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an
 //! IOMMU. Inside this wing each of these imports only from those named before it.
 //!
-//! Each room that asks the kernel has a seam: with the feature `testkit`, `seam` is where a test
-//! puts a kernel of its own. Without it the seam's trait is the room's own, and has one
+//! Each room that asks the kernel has a seam. With the feature `testkit`, a test puts a kernel of
+//! its own into `seam`. Without it the seam's trait is private to the room, and has one
 //! implementor.
 //!
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`.

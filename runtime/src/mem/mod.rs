@@ -1,7 +1,7 @@
-//! Memory, and who owns it.
+//! Memory, and its owners.
 //!
-//! A [`Backend`] is one block of memory. A [`Region`] checks and owns it, a [`Carve`] is a planned
-//! piece, [`Pool`] and [`Arena`] give out buffers. A [`CpuBuf`] has views and no address, a
+//! A [`Backend`] is one block of memory. A [`Region`] checks and owns it. A [`Carve`] is a planned
+//! piece. [`Pool`] and [`Arena`] give out buffers. A [`CpuBuf`] has views and no address, a
 //! [`DevBuf`] has an address and no views. A [`Port`] is one bus master's way to memory.
 //!
 //! Safety never rests on `Drop`: memory that a device may own is leaked, and never freed.

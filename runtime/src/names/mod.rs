@@ -1,4 +1,4 @@
-//! The one door: memory and devices by names, which are the same text in the tool, in C, in Python
+//! The one door: memory and devices by names. A name is the same text in the tool, in C, in Python
 //! and in the board tests.
 //!
 //! ```text

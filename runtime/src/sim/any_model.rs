@@ -16,7 +16,7 @@ type Bytes = [MaybeUninit<u8>; AnyModel::MAX_BYTES];
 #[repr(C, align(16))]
 struct Place(UnsafeCell<Bytes>);
 
-/// What of a [`Model`] can be called without its type.
+/// The methods of a [`Model`] that can be called without its type.
 trait Untyped: Send {
     fn advance(&mut self, bus: &mut SimBus<'_>);
     fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32;

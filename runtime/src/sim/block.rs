@@ -16,9 +16,9 @@ pub(super) struct SimBlock {
     pub(super) id: u32,
     pub(super) base: BaseAddr,
     pub(super) len_bytes: usize,
-    /// What the CPU sees: its caches, and memory behind them.
+    /// The CPU's view: its caches, and memory behind them.
     pub(super) cpu: NonNull<u8>,
-    /// What the bus sees; `None` for memory that is not simulated, which has one view only.
+    /// The view of the bus; `None` for memory that is not simulated, which has one view only.
     pub(super) behind: Option<Behind>,
     /// Who holds each byte: a [`Mark`] for each. `None`: nobody keeps count.
     pub(super) marks: Option<NonNull<u8>>,
@@ -29,8 +29,8 @@ pub(super) struct SimBlock {
 pub(super) struct Behind {
     /// Memory as the bus sees it.
     bus: NonNull<u8>,
-    /// What the caches held when they last agreed with memory: a line is dirty where the CPU's view
-    /// differs from this.
+    /// The contents of the caches when they last agreed with memory. A line is dirty where the
+    /// CPU's view differs from this.
     clean: NonNull<u8>,
     line: Align,
     scope: SyncScope,
@@ -129,8 +129,8 @@ impl SimBlock {
         let Some(marks) = self.marks.filter(|_| !words.is_empty()) else { return 0 };
         let mut lost = 0;
         for start in self.ranged_lines(behind, words.clone()).step_by(behind.line.bytes()) {
-            // SAFETY: the first of the words in this line, inside the block; marks are the board's,
-            // whose lock is held.
+            // SAFETY: the first of the words in this line, inside the block; marks belong to the
+            // board, whose lock is held.
             if !Mark(unsafe { marks.add(start.max(words.start)).read() }).is_written() {
                 continue;
             }
@@ -159,8 +159,8 @@ impl SimBlock {
     /// that is dirty by now should not be: it may have been evicted over the device's output
     /// before, and `rng` decides. Returns how many lines were.
     ///
-    /// Evictions show here and not when the device writes, because here the caller owns the lines:
-    /// a simulated device behind a port that does not snoop never touches what the CPU sees.
+    /// Evictions show here and not when the device writes, because here the caller owns the lines.
+    /// A simulated device behind a port that does not snoop never touches the CPU's view.
     pub(super) fn for_cpu(&self, range: Range<usize>, direction: Direction, rng: &mut Rng) -> u64 {
         let Some(behind) = self.behind else { return 0 };
         if direction == Direction::ToDevice {
@@ -213,7 +213,7 @@ impl SimBlock {
             if self.is_dirty(behind, start..end) {
                 // SAFETY: `lines` and `clip` keep the range inside the block. For lines that a
                 // device writes no view is alive; of bytes that a device only reads nothing but
-                // these bytes is read, and they are the caller's.
+                // these bytes is read, and they belong to the caller.
                 unsafe {
                     let from = self.cpu.add(start).as_ptr();
                     from.copy_to_nonoverlapping(behind.bus.add(start).as_ptr(), end - start);

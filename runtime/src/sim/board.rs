@@ -28,12 +28,12 @@ const FIRST_BASE: u64 = 0x1000_0000;
 /// Blocks begin at multiples of this, with a hole after each, so that running past one is seen.
 const BASE_STEP: u64 = 0x0010_0000;
 
-/// What a board is made of.
+/// The settings of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimConfig {
     /// Decides everything that is left to chance.
     pub seed: u64,
-    /// What goes wrong, how often.
+    /// How often each thing goes wrong.
     pub faults: Faults,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct BoardState {
     pub(super) counts: SimCounts,
 }
 
-/// What happened on a board.
+/// The counts of a board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimCounts {
     /// Accesses by a device to addresses where no memory is: each would be a bus error, or somebody
@@ -167,7 +167,7 @@ impl SimBoard {
         self.seed
     }
 
-    /// What happened so far. All zero where the board's lock could not be had.
+    /// The counts so far. All zero where the board's lock could not be had.
     #[must_use]
     pub fn counts(&self) -> SimCounts {
         self.lock().map(|state| state.counts).unwrap_or_default()

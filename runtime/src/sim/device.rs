@@ -28,9 +28,10 @@ use spin::Mutex;
 /// Callers owe nothing.
 ///
 /// # Implementation safety
-/// The model touches only memory that its registers were told of, and none of it between saying
-/// that it is finished and the next start: what [`Driver`](crate::Driver) promises of a device, the
-/// model must keep. A model that is stuck says so, by never being finished.
+/// The model touches only memory that its registers were told of. It touches none of it between
+/// saying that it is finished and the next start. The model must keep each promise that
+/// [`Driver`](crate::Driver) makes of a device. A model that is stuck says so, by never being
+/// finished.
 pub unsafe trait Model: Send {
     /// The size of its register window, in bytes.
     const WINDOW_BYTES: usize;
@@ -58,7 +59,7 @@ pub unsafe trait Model: Send {
     fn reset(&mut self);
 }
 
-/// What a model sees of the board.
+/// The board as a model sees it.
 pub struct SimBus<'s> {
     state: &'s mut BoardState,
     port: &'s Port,
@@ -108,8 +109,8 @@ impl SimBus<'_> {
         &mut self.state.rng
     }
 
-    /// What goes wrong, how often. A model strikes itself, with [`strikes`](Self::strikes): the
-    /// board injects nothing into it.
+    /// How often each thing goes wrong. A model strikes itself, with [`strikes`](Self::strikes):
+    /// the board injects nothing into it.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         self.faults
@@ -265,7 +266,7 @@ impl<'b, M: Model> SimDevice<'b, M> {
 }
 
 impl<M: Model> SimWindow<'_, M> {
-    /// What the model behind it says of itself.
+    /// Looks at the model behind it.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -280,9 +281,9 @@ impl<M> Drop for SimWindow<'_, M> {
     }
 }
 
-// SAFETY: 1. The registers are the model's, which is one device; a device that could not be asked
-// answers all ones, which no driver takes for one that is finished. 2. `SimDevice::window` gives
-// out one at a time.
+// SAFETY: 1. The registers belong to the model, which is one device; a device that could not be
+// asked answers all ones, which no driver takes for one that is finished. 2. `SimDevice::window`
+// gives out one at a time.
 unsafe impl<M: Model> Mmio for SimWindow<'_, M> {
     fn len_bytes(&self) -> usize {
         self.device.len_bytes()

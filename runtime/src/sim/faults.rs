@@ -1,4 +1,4 @@
-//! What goes wrong on the simulated board, how often.
+//! How often each thing goes wrong on the simulated board.
 
 /// How often each fault strikes, in jobs out of 1,000. The board's seed decides which.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

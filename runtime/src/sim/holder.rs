@@ -1,7 +1,8 @@
 //! Who may touch a byte of a simulated board's memory, in one byte.
 
-/// A [`Holder`](crate::mem::Holder) in one byte, for each byte of memory: 0 for nobody; otherwise
-/// 1, bit 1 for writing, and the port's number from bit 2 on, counted from 1, where 0 is any port.
+/// A [`Holder`](crate::mem::Holder) in one byte, for each byte of memory. 0 is nobody. Otherwise
+/// bit 0 is set, bit 1 says that the device may write, and the port's number begins at bit 2. It
+/// counts from 1; 0 is any port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(pub(super) u8);
 

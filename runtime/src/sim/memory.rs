@@ -8,8 +8,8 @@ use crate::{
 };
 use core::{fmt, ops::Range, ptr::NonNull};
 
-/// What a block of simulated memory is like. The default is a good block on a non-coherent board;
-/// every other value is there to be refused, or to stand for another kind of board.
+/// The properties of a block of simulated memory. The default is a good block on a non-coherent
+/// board; every other value is there to be refused, or to stand for another kind of board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimSpec {
     /// The size, in bytes.
@@ -18,9 +18,9 @@ pub struct SimSpec {
     pub base: Option<BaseAddr>,
     /// The cache line of the simulated processor.
     pub line: Align,
-    /// What one sync covers. The granule of a range is always `line`.
+    /// The bytes that one sync covers. The granule of a range is always `line`.
     pub scope: SyncScope,
-    /// What the kernel says of its coherency.
+    /// The kernel's word about its coherency.
     pub coherent: Option<bool>,
     /// The first byte that is not contiguous with those before it, a multiple of 32.
     pub break_at: Option<usize>,
@@ -48,7 +48,7 @@ pub struct Sim<'b> {
     storage: Storage,
 }
 
-/// What holds the four memories.
+/// The memory behind the four views.
 enum Storage {
     Mapped(core::mem::ManuallyDrop<Anonymous>),
     Static,
@@ -108,9 +108,8 @@ impl<'b> Sim<'b> {
 // `SimBlock::over`, and the first quarter is written by nobody but its holder and, for bytes handed
 // over, the simulated devices and caches.
 // 3. `SimBlock::for_device` and `for_cpu` touch the range, rounded out to lines where the device
-//    writes, and for
-// `ToDevice` exactly the range; of its lines also the bytes that a device may write, of which no
-// view exists. 4. `segment` says where `SimBlock::find` finds the bytes.
+//    writes. For `ToDevice` they touch exactly the range, and in its lines also bytes that a device
+//    may write, of which no view exists. 4. `segment` says where `SimBlock::find` finds the bytes.
 unsafe impl Backend for Sim<'_> {
     fn name(&self) -> &'static str {
         "sim"

@@ -1,15 +1,15 @@
 //! The simulated board: the embedded default, and the hostile one. No root, no hardware, no heap.
 //!
-//! Every region is **two memories**: what the CPU's cache sees and what the bus sees. Only a sync
-//! moves bytes between them, a whole line at a time where a device writes, and a line that is dirty
-//! when it should not be may turn out to have been evicted over the device's output. So a missing
-//! sync shows as stale data, and a line that two owners share eats a neighbour, as on a real
-//! non-coherent port.
+//! Every region is **two memories**: the view of the CPU's cache and the view of the bus. Only a
+//! sync moves bytes between them, a whole line at a time where a device writes. A line that is
+//! dirty when it should not be may turn out to have been evicted over the device's output. So a
+//! missing sync shows as stale data, and a line that two owners share eats a neighbour, as on a
+//! real non-coherent port.
 //!
 //! The board counts each access of a device to bytes that were not handed over to it
-//! ([`SimCounts::unowned_accesses`]), also where memory exists, and also behind a port that snoops:
-//! a driver that is told 64 bytes and lets the device write 128, or that says "stopped" too early,
-//! shows there with no canary in the test.
+//! ([`SimCounts::unowned_accesses`]), also where memory exists, and also behind a port that snoops.
+//! A driver that is told 64 bytes and lets the device write 128 shows there, with no canary in the
+//! test. So does one that says "stopped" too early.
 //!
 //! It is deterministic: one seed decides the evictions, the interrupt's delay, late or lost
 //! completions, error bits, short transfers and devices that hang. Time is virtual: a register

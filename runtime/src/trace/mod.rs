@@ -3,11 +3,12 @@
 //!
 //! Every step of the runtime is an [`Event`]. With the feature `audit` one `Listener` of the
 //! program hears them all, each with its site: the line that called the runtime. A `Ledger` counts
-//! them, with no heap; `contigo demo --trace FILE` has one, and a listener of its own that writes a
-//! timeline. (The features `log` and `defmt` send the same events there as text, without sites.)
+//! them, with no heap. `contigo demo --trace FILE` has one, and a listener of its own that writes a
+//! timeline. The features `log` and `defmt` send the same events to these crates as text, without
+//! sites.
 //!
-//! Without the feature none of it is in the program; with it and no listener an event costs one
-//! load and one branch.
+//! Without the feature `audit` none of it is in the program. With it and no listener an event costs
+//! one load and one branch.
 //!
 //! ```standalone_crate
 //! # #[cfg(all(feature = "audit", feature = "sim"))] {

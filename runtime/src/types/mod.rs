@@ -1,8 +1,9 @@
-//! Words that everybody speaks: addresses and directions, the one error, the barrier, a time limit.
+//! Words that all wings use: addresses and directions, the one error, the barrier, a time limit.
 //!
 //! Each address space is a type of its own, so that a bus address is never taken for a pointer.
-//! [`Error`] carries the numbers of a refusal, and [`Refused`] gives back what was handed in. The
-//! atomics and the lock of the runtime are here too, because a test of interleavings replaces them.
+//! [`Error`] carries the numbers of a refusal, and [`Refused`] gives back the value that was handed
+//! in. The atomics and the lock of the runtime are here too, because a test of interleavings
+//! replaces them.
 //!
 //! Imports: no other wing.
 

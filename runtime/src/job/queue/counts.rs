@@ -1,6 +1,6 @@
-//! What became of the jobs of a queue.
+//! The counts of a queue's jobs.
 
-/// What became of a queue's jobs.
+/// How a queue's jobs ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct QueueCounts {

@@ -25,11 +25,11 @@ pub(super) struct InFlight<'p, const OPERANDS: usize, T> {
     /// Given to the device.
     pub(super) operands: Given<'p, T, OPERANDS>,
     pub(super) slot: usize,
-    /// What the caller calls it.
+    /// The caller's name for it.
     pub(super) tag: usize,
     /// Which push it was, to take jobs back in their order.
     pub(super) serial: u64,
-    /// What the device may write.
+    /// How many bytes the device may write.
     pub(super) most_bytes: usize,
 }
 
@@ -135,7 +135,8 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         Some(tag)
     }
 
-    /// What `each` makes of the operands at `place`, which has as many as a job can have.
+    /// The values that `each` makes of the operands at `place`, which has as many as a job can
+    /// have.
     #[inline]
     pub(super) fn take_out<B>(&mut self, place: usize, each: impl Fn(Operand<'p, T>) -> B) -> Option<[B; OPERANDS]> {
         let there = self.places.get_mut(place)?;
@@ -215,8 +216,8 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         // A driver that panics leaves the slot in use, and `next_slot` at it.
         self.state = State::MustStop;
         // SAFETY: 1. `ready` ran `check` on these slices and arguments. 2. `slot` is free and below
-        // the driver's depth (`free`). 3. The buffers are `DevBuf`s in their place: no view of them
-        // exists, their region keeps them mapped while they are not dropped, and they come out only
+        // the driver's depth (`free`). 3. The buffers are `DevBuf`s in their place. No view of them
+        // exists, and their region keeps them mapped while they are not dropped. They come out only
         // after `poll` told this slot's end, or after `stop`.
         let submitted = unsafe { self.driver.submit(slot, slices, args) };
         self.state = State::AtWork;

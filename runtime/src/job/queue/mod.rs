@@ -38,9 +38,9 @@ use flight::{Buffers, InFlight, Look, State, buffers};
 /// | stopped, empty | starts the device | `None` | `None` |
 /// | will not stop, or the driver panicked | [`Error::QueueStopped`] | as at work | `None`, until [`stop`](Self::stop) succeeds |
 ///
-/// A fault of the channel stops the device. What will not stop keeps its buffers inside: reset it
-/// from outside, and call `stop` again. Dropping the queue stops the device and gives the buffers
-/// back, or leaks them where it does not stop. Forgetting it leaks them.
+/// A fault of the channel stops the device. A device that will not stop keeps its buffers inside:
+/// reset it from outside, and call `stop` again. Dropping the queue stops the device and gives the
+/// buffers back, or leaks them where it does not stop. Forgetting it leaks them.
 ///
 /// ```
 /// use contigo::{Align, Pool, Queue, Region, Timeout, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
@@ -99,7 +99,7 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
     /// # Errors
     /// The operands come back with [`Error::QueueFull`], [`Error::QueueStopped`], or what
     /// [`Engine::start`](crate::Engine::start) says. Where the device itself did not take the job,
-    /// it was stopped, and the jobs before are to be taken back; where it would not stop
+    /// it was stopped, and the jobs before are to be taken back. Where it would not stop
     /// ([`Error::WillNotStop`]), these operands stay inside too.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
@@ -272,7 +272,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         self.state != State::AtWork
     }
 
-    /// What became of its jobs.
+    /// How its jobs ended.
     pub fn counts(&self) -> QueueCounts {
         QueueCounts { ran_dry: self.driver.ran_dry().unwrap_or(self.counts.ran_dry), ..self.counts }
     }
@@ -303,7 +303,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// ([`next`](Self::next) with [`Timeout::NOW`]), and only then sleep.
     ///
     /// # Errors
-    /// What the interrupt's file says.
+    /// The error of the interrupt's file.
     pub fn arm_irq(&self) -> Result<Option<i32>> {
         self.driver.arm_irq()
     }
