@@ -8,8 +8,8 @@ use std::{
     time::SystemTime,
 };
 
-/// A copy of the files that git knows or would add. Programs build in it without a network; what
-/// they build is kept for the next run, beside the copy, so that only the first takes its minutes.
+/// A copy of the files that git knows or would add. Programs build in it without a network. Their
+/// builds are kept for the next run, beside the copy, so that only the first takes its minutes.
 #[derive(Debug)]
 pub struct Copied {
     /// Where the files came from.
@@ -23,11 +23,11 @@ impl Copied {
     /// then a copy would have everything that was built.
     ///
     /// Every file has the time of its original, by which cargo knows that it need not be compiled
-    /// again; but those named by `changing`, which an earlier run may have compiled as they were
-    /// later.
+    /// again. The files named by `changing` do not: an earlier run may have compiled a later
+    /// version of them.
     ///
     /// # Errors
-    /// What the files say.
+    /// An error of the files.
     pub fn new(root: &Path, scratch: &Path, changing: &[&str]) -> io::Result<Option<Self>> {
         let Some(files) = listed(root) else { return Ok(None) };
         let (tree, target) = (scratch.join("tree"), scratch.join("target"));
@@ -61,7 +61,7 @@ impl Copied {
     /// later.
     ///
     /// # Errors
-    /// What the file says.
+    /// An error of the file.
     pub fn write(&self, file: &str, text: &str, time: Option<SystemTime>) -> io::Result<()> {
         let path = self.tree.join(file);
         fs::create_dir_all(path.parent().unwrap_or(&self.tree))?;
@@ -73,7 +73,7 @@ impl Copied {
     /// The files that are not what the original's are, or that it has not.
     ///
     /// # Errors
-    /// What the files say.
+    /// An error of the files.
     pub fn changed(&self) -> io::Result<BTreeSet<PathBuf>> {
         let mut found = Vec::new();
         walk(&self.tree, &mut found)?;
@@ -90,7 +90,7 @@ impl Copied {
         let mut command = Command::new(program);
         command.current_dir(&self.tree).env("PATH", path).env("CARGO_TARGET_DIR", &self.target);
         command.env("CARGO_NET_OFFLINE", "true").env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
-        // What is built is this machine's, whichever processor this test itself was built for.
+        // The build is for this machine, whichever processor this test itself was built for.
         command.env_remove("CARGO_BUILD_TARGET").env_remove("CARGO_ENCODED_RUSTFLAGS");
         command
     }

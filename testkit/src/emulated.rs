@@ -30,8 +30,8 @@ fn emulator() -> Option<PathBuf> {
     (own != kernels).then_some(kernels)
 }
 
-/// What stands between the emulator and this program on the kernel's command line: `-L` and a
-/// folder, say.
+/// The words between the emulator and this program on the kernel's command line: `-L` and a folder,
+/// say.
 fn options() -> Option<Vec<OsString>> {
     let own = env::current_exe().ok()?;
     let line = fs::read("/proc/thread-self/cmdline").ok()?;
@@ -58,8 +58,9 @@ pub fn command(program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// Of so many rounds of a random test those that it does here: under an emulator a tenth, because a
-/// round takes ten to forty times as long there, and all are done on the processor itself.
+/// The number of rounds of a random test that it does here, of `rounds`. Under an emulator it is a
+/// tenth, because a round takes ten to forty times as long there, and the processor itself does
+/// all.
 #[must_use]
 pub fn fewer(rounds: u64) -> u64 {
     if emulator().is_some() { rounds.div_ceil(10) } else { rounds }

@@ -33,7 +33,7 @@ impl FakeDevices {
         tree
     }
 
-    /// What comes before `/sys` and `/dev`.
+    /// The path before `/sys` and `/dev`.
     pub fn root(&self) -> &str {
         self.0.path().to_str().unwrap()
     }
@@ -91,7 +91,7 @@ impl FakeDevices {
         self.registers(&format!("dev/uio{index}"), [0x1000 + index, 7]);
     }
 
-    /// What `/sys` says of a UIO device's map.
+    /// A UIO device's map in `/sys`.
     pub fn map(&self, index: u32, map: u32, addr: &str, size: &str, offset: &str) {
         for (file, text) in [("addr", addr), ("size", size), ("offset", offset)] {
             self.file(&format!("sys/class/uio/uio{index}/maps/map{map}/{file}"), format!("{text}\n"));
@@ -126,7 +126,7 @@ impl FakeDevices {
         self.registers(&at("resource5"), 0..1024);
     }
 
-    /// What `resource` says: first byte, last byte and flags of each BAR.
+    /// The lines of `resource`: first byte, last byte and flags of each BAR.
     pub fn resource(&self, address: &str, bars: [(u64, u64, u64); 6]) {
         let lines: String = bars.iter().map(|(first, last, flags)| format!("{first:#018x} {last:#018x} {flags:#018x}\n")).collect();
         self.file(&Self::pci_path(address, "resource"), lines);

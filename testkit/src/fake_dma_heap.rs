@@ -34,7 +34,7 @@ pub const PRESENT: u64 = 1 << 63;
 /// pagemap's bit 55, which newer kernels may set also where there is no page.
 pub const SOFT_DIRTY: u64 = 1 << 55;
 
-/// What the page table shows of a dma-buf's pages.
+/// The page table's entries for a dma-buf's pages.
 #[derive(Clone, Debug)]
 pub enum Pages {
     /// Linux before 6.9, a CMA heap, CAP_SYS_ADMIN: one frame after the other from [`FIRST_FRAME`].
@@ -61,7 +61,7 @@ pub enum Fault {
     Pagemap(Error),
 }
 
-/// What happened, in order.
+/// A call or its effect; the log keeps them in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A heap was opened.
@@ -117,7 +117,7 @@ impl FakeHeap {
         Self { fault, ..Self::new(Pages::Contiguous) }
     }
 
-    /// What happened so far.
+    /// The events so far.
     #[must_use]
     pub fn log(&self) -> Vec<Event> {
         lock(&self.log).clone()

@@ -31,7 +31,7 @@ pub const NAME: &str = "40000000.dma-port";
 /// Where the first import lies; each further one 16 MiB higher.
 const FIRST_ADDR: u64 = 0x1000_0000;
 const STEP: u64 = 0x100_0000;
-/// What `dma-ranges` adds where it translates.
+/// The offset that `dma-ranges` adds where it translates.
 pub const OFFSET: u64 = 0x8000_0000;
 const MAX_IMPORTS: usize = 256;
 /// `CONTIGO_MAX_POLL_US`.
@@ -159,7 +159,7 @@ impl FakeGuard {
         self.lock().refuse = Some((call, errno));
     }
 
-    /// What was done since the last time.
+    /// The events since the last time.
     pub fn log(&self) -> Vec<Event> {
         std::mem::take(&mut self.lock().log)
     }

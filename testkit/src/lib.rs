@@ -1,17 +1,17 @@
-//! What somebody else's driver or backend is tested with.
+//! The tools that test a driver or a backend, also somebody else's.
 //!
-//! | module | what it is for | feature |
+//! | module | purpose | feature |
 //! |---|---|---|
-//! | `conformance` | what every backend must do: one list of checks | `fakes` |
+//! | `conformance` | the duties of every backend: one list of checks | `fakes` |
 //! | `fake_*` | one beside every interface of the kernel's | `fakes` |
 //! | `exercise` | does this board's DMA work: random copies, every byte compared | `exercise` |
 //! | `uio` | the DMA engines that this machine gives to user space | `exercise` |
 //! | `camera` | a driver of a descriptor ring with several jobs in flight, and its model | `camera` |
 //! | `edu` | a driver of a device that only emulators have, and its model | `edu` |
 //! | `fuzz_dlpack` | the import of tensors, as a fuzzer drives it | `fakes` |
-//! | `nvidia` | what is had of NVIDIA without a GPU | `fakes` |
+//! | `nvidia` | NVIDIA's headers and drivers, for machines without a GPU | `fakes` |
 //! | `copied` | a copy of this tree, in which a test does what a page says | `fakes` |
-//! | `emulated`, `direct`, `mapped` | how a test runs under an emulator; what it asks the system | `fakes` |
+//! | `emulated`, `direct`, `mapped` | how a test runs under an emulator, and its questions to the system | `fakes` |
 
 #[cfg(feature = "camera")]
 pub mod camera;

@@ -1,5 +1,5 @@
-//! What `tests/cuda/get` puts into the cache for machines without a GPU: NVIDIA's `cuda.h`, and its
-//! driver's library.
+//! The files that `tests/cuda/get` puts into the cache for machines without a GPU: NVIDIA's
+//! `cuda.h`, and its driver's library.
 
 use std::{
     cmp::Reverse,
@@ -20,7 +20,7 @@ fn cache() -> PathBuf {
     named("CONTIGO_CACHE").unwrap_or_else(kept)
 }
 
-/// What is in a folder, by name; nothing where there is no folder.
+/// The entries of a folder, by name; nothing where there is no folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     found.sort();

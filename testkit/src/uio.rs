@@ -10,7 +10,7 @@ use std::{fs, path::Path};
 /// A DMA engine, and the device that is it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoundEngine {
-    /// What the board says of it.
+    /// The board's facts about it.
     pub engine: DmaEngine,
     /// The device.
     pub device: DeviceName,
@@ -18,8 +18,8 @@ pub struct FoundEngine {
 
 impl FoundEngine {
     /// The UIO devices under `root` (`""` for the running kernel's) that are DMA engines of its
-    /// board, in the board's order: known by the address of their registers, whatever their nodes
-    /// are called.
+    /// board, in the board's order. They are known by the address of their registers, whatever
+    /// their nodes are called.
     #[must_use]
     pub fn all(root: &str) -> Vec<Self> {
         let engines = soc(root).map_or(&[] as &[DmaEngine], |soc| soc.engines).iter();

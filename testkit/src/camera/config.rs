@@ -1,6 +1,6 @@
 //! A camera as a test wants it, and the counts of its packets.
 
-/// What the camera is like.
+/// The camera's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CameraConfig {
     /// How many packets it sends, the lost ones included; then it is silent.
@@ -37,7 +37,7 @@ impl Default for CameraConfig {
     }
 }
 
-/// What became of the packets.
+/// How many packets ended in each way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CameraCounts {
     /// In memory, with a status.

@@ -11,8 +11,8 @@ use contigo::{
 
 /// The bus address of a descriptor or a buffer has so many bits, as the core is built here.
 const ADDR_BITS: u32 = 32;
-/// How long stopping waits for the packet under way, and once more for the reset: 4 KiB take 10 µs
-/// at 400 MB/s; a hundred times that, for an interconnect that others congest.
+/// How long stopping waits for the packet under way, and once more for the reset. 4 KiB take 10 µs
+/// at 400 MB/s; the limit is a hundred times that, for an interconnect that others congest.
 const STOP_US: u32 = 1_000;
 /// Between two looks while it waits.
 const STOP_STEP_US: u32 = 1;
@@ -44,7 +44,7 @@ pub struct Camera<'p, D: Device> {
     looks: u64,
 }
 
-/// What a descriptor says of its packet.
+/// A descriptor's report on its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketReport {
     /// It has the packet's first byte.
@@ -58,13 +58,13 @@ impl<'p, D: Device> Camera<'p, D> {
     /// bytes at least.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`], what [`DriverBuf::new`] says, [`Error::Misaligned`] where the
-    /// first descriptor has no bus address that is a multiple of 64, [`Error::BlockSize`] where the
-    /// memory is too small, or [`Error::Argument`] for a depth of 0.
+    /// [`Error::RegisterWindow`]; [`Error::BlockSize`] where the memory is too small;
+    /// [`Error::Argument`] for a depth of 0. [`Error::Misaligned`] where the first descriptor has
+    /// no bus address that is a multiple of 64. An error of [`DriverBuf::new`].
     ///
     /// # Safety
-    /// The window is an AXI DMA's with scatter-gather and a receive channel, built for addresses of
-    /// 32 bits and lengths of 26, and nobody else drives it while this value lives.
+    /// The window belongs to an AXI DMA with scatter-gather and a receive channel, built for
+    /// addresses of 32 bits and lengths of 26. Nobody else drives it while this value lives.
     pub unsafe fn open(device: D, descriptors: CpuBuf<'p>, depth: usize) -> Result<Self> {
         let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
         if have_bytes < need_bytes {
@@ -135,14 +135,14 @@ impl<'d, 'p> Camera<'p, SimWindow<'d, CameraModel>> {
 }
 
 // SAFETY: 1. PG021: the channel writes a packet into the buffer of its descriptor, at most as many
-// bytes as the descriptor says, which `submit` takes from the operand; it reads and writes the
-// descriptors, which are the driver's own, and goes no further than TAILDESC. 2. A descriptor's
-// Cmplt is written after the last byte of its packet was answered; no other look is believed, nor
-// one with an error. Halted, and then the end of the soft reset, come when all transfers have ended
-// ("S2MM_DMASR", "Reset"). 3. The transferred bytes are the descriptor's own count. 4. `check`
-// touches nothing; `poll` acknowledges interrupts. 5. The port is the device's, and the rest never
-// changes. 6. `open`'s caller promised it. 7. The program writes 0 and the reset into DMACR. 8.
-// Every wait is bounded.
+// bytes as the descriptor says. `submit` takes that length from the operand. The channel reads and
+// writes the descriptors, which are the driver's own, and goes no further than TAILDESC. 2. A
+// descriptor's Cmplt is written after the last byte of its packet was answered; no other look is
+// believed, nor one with an error. Halted, and then the end of the soft reset, come when all
+// transfers have ended ("S2MM_DMASR", "Reset"). 3. The transferred bytes are the descriptor's own
+// count. 4. `check` touches nothing; `poll` acknowledges interrupts. 5. The port is the device's,
+// and the rest never changes. 6. `open`'s caller promised it. 7. The program writes 0 and the reset
+// into DMACR. 8. Every wait is bounded.
 unsafe impl<D: Device> Driver for Camera<'_, D> {
     fn name(&self) -> &'static str {
         "camera"
@@ -247,7 +247,7 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
         let mut status = 0;
         // SAFETY: a channel that does not run starts nothing.
         unsafe { regs::DMACR.write(&self.device, 0) };
-        // An interrupt's file that fails only ends the waiting; what counts is the reset's end.
+        // An interrupt's file that fails only ends the waiting; the reset's end counts.
         let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
             status = regs::DMASR.read(device);
             status & (regs::HALTED | regs::RESERVED) == regs::HALTED

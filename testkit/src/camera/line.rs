@@ -9,7 +9,7 @@ use contigo::{
 /// How much is written at once.
 const BURST_BYTES: usize = 256;
 
-/// What comes from the camera.
+/// The signal of the camera.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Line {
     Silent,

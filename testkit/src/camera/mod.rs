@@ -11,10 +11,10 @@
 //! | `driver` | a `Driver` of a ring: descriptors of a cache line each, a register looked at first |
 //! | `regs` | registers and descriptor for the driver, by PG021 and Linux |
 //! | `model` | the channel and the camera, over virtual time |
-//! | `line` | what comes from the camera: a packet on its way, and what arrived of it |
-//! | `config` | what the camera is like, and what became of its packets |
+//! | `line` | the camera's signal: a packet on its way, and the bytes of it that arrived |
+//! | `config` | the camera's settings, and the ends of its packets |
 //! | `manual` | the model's own table of registers, by AMD's embeddedsw, apart from `regs` |
-//! | `packet` | what a packet holds, so that a test knows it |
+//! | `packet` | the bytes of a packet, so that a test knows them |
 //!
 //! ```
 //! use contigo::{Align, Pool, Region, Stream, Timeout, sim::{SimBoard, SimDevice}};

@@ -73,7 +73,7 @@ impl CameraModel {
         Self { config, counts, number: 0, channel, line: Line::Silent, posted: None, halts_at_ns: None, irq_at_ns: None }
     }
 
-    /// What became of the packets so far.
+    /// How many packets ended in each way so far.
     #[must_use]
     pub const fn counts(&self) -> CameraCounts {
         self.counts
@@ -235,7 +235,7 @@ impl CameraModel {
         self.line = Line::Silent;
     }
 
-    /// The channel halts. What arrived of a packet until then is in its buffer.
+    /// The channel halts. The bytes of a packet that arrived until then are in its buffer.
     fn halted(&mut self, now_ns: u64, bus: &mut SimBus<'_>) {
         if let Line::Arrives { begin_ns, reception, .. } = self.line {
             let arrived = (now_ns - begin_ns.min(now_ns)) * self.config.bytes_per_us / 1_000;
@@ -255,7 +255,7 @@ impl CameraModel {
         let ran = self.channel.runs;
         self.channel.control = value;
         if value & pg021::CR_RESET != 0 || value & pg021::CR_RS == 0 && ran {
-            // What is under way ends first.
+            // The write under way ends first.
             let written_ns = self.posted.map_or(0, |(at_ns, _)| at_ns);
             self.config.stuck |= ran && bus.strikes(bus.faults().stuck);
             if !(ran && self.config.stuck) {
@@ -326,7 +326,7 @@ unsafe impl Model for CameraModel {
 
     fn irq_at_ns(&self) -> Option<u64> {
         let enabled = self.channel.control & (pg021::CR_IOC_IRQ_EN | pg021::CR_ERR_IRQ_EN) != 0;
-        // What is under way may raise it: an earlier look does no harm.
+        // The packet under way may raise it: an earlier look does no harm.
         let coming = if self.channel.has_work || self.posted.is_some() { self.next_at_ns() } else { None };
         [self.irq_at_ns, coming].into_iter().flatten().min().filter(|_| enabled)
     }

@@ -1,4 +1,4 @@
-//! What a packet holds: its number, its length, and words that follow from the number.
+//! The content of a packet: its number, its length, and words that follow from the number.
 
 /// A packet's bytes.
 #[must_use]

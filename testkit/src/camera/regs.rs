@@ -49,7 +49,7 @@ pub const ERRORS: u32 = 0b111 << 4 | 0b111 << 8;
 /// it (`XILINX_DMA_DMASR_FRM_CNT_IRQ`, `XILINX_DMA_DMASR_ERR_IRQ`).
 pub const IRQS: u32 = 1 << 12 | 1 << 14;
 
-/// What a descriptor's address is a multiple of ("Scatter Gather Descriptor", note 1: 16 words).
+/// A descriptor's address is a multiple of this ("Scatter Gather Descriptor", note 1: 16 words).
 /// Its eight words and, where a core has them, five of the user's fit in.
 pub const DESCRIPTOR_BYTES: usize = 64;
 /// Where a descriptor's status is, from its beginning: STATUS, 1Ch.

@@ -67,7 +67,7 @@ impl OnName {
     /// Blocks of `memory`, from `device`.
     ///
     /// # Errors
-    /// What the names or the opening say.
+    /// An error of the names or of the opening.
     pub fn new(device: &str, memory: &str) -> Result<Self> {
         let device = device.parse::<DeviceName>()?.open()?;
         let port = device.port().ok_or(Error::NotFound { what: "port of the device", among: 0 })?;
@@ -119,7 +119,7 @@ impl<F> OnMemory<F> {
     }
 }
 
-/// What opens a block of real memory.
+/// Opens a block of real memory.
 pub trait Open: Sync {
     /// Its backend.
     type Backend: Backend + 'static;

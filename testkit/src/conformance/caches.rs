@@ -14,7 +14,7 @@ use std::ops::Range;
 const ROUNDS: usize = 64;
 const WAIT: Timeout = Timeout::ms(20);
 
-/// What the CPU wrote is what the device reads.
+/// The device reads the bytes that the CPU wrote.
 ///
 /// # Errors
 /// [`Failure`].
@@ -39,7 +39,7 @@ pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// What the device wrote is what the CPU sees, also over lines that were dirty when they were
+/// The CPU sees the bytes that the device wrote, also over lines that were dirty when they were
 /// handed over.
 ///
 /// # Errors

@@ -107,8 +107,8 @@ fn copy(bytes: &mut [u8], at: usize, from: &[u8]) {
     bytes.get_mut(at..at + from.len()).unwrap_or_default().copy_from_slice(from);
 }
 
-/// A job whose start fails after the doorbell gives its buffers back; the device may have written
-/// by then, so what the CPU sees must agree with memory: a stale line would change under a view.
+/// A job whose start fails after the doorbell gives its buffers back. The device may have written
+/// by then, so the CPU's view must agree with memory: a stale line would change under a view.
 ///
 /// # Errors
 /// [`Failure`].

@@ -60,8 +60,8 @@ pub fn segments_cover_the_block<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// A fresh block can be read, and what it shows stays: the region's first touch keeps what the
-/// kernel put there, and no dirty line of whoever had it before comes over it later.
+/// A fresh block can be read, and its bytes stay. The region's first touch keeps the kernel's
+/// bytes, and no dirty line of an earlier owner comes over them later.
 ///
 /// # Errors
 /// [`Failure`](super::Failure).
@@ -82,7 +82,7 @@ pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict 
     scribble(&mut rng, &mut input)?;
     let [_input, _output] = engine.start([input.to_device(..), output.from_device(..)], &1)?.wait(Timeout::ms(20))?.buffers;
     expect("a buffer that nobody wrote", &first, &before)?;
-    // What the CPU never wrote is what the device reads, too.
+    // The device, too, reads bytes that the CPU never wrote.
     let [first, copy] = engine.start([first.to_device(..), copy.from_device(..)], &0)?.wait(Timeout::ms(20))?.buffers;
     expect("the device's copy of a buffer that nobody wrote", &copy, &before)?;
     expect("the same buffer after the job", &first, &before)
@@ -120,8 +120,8 @@ pub fn carves_are_aligned_on_both_sides<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// Every pointer into the block has its bus address and every bus address its pointer; what is
-/// outside is refused.
+/// Every pointer into the block has its bus address and every bus address its pointer. Addresses
+/// outside are refused.
 ///
 /// # Errors
 /// [`Failure`](super::Failure).

@@ -60,7 +60,7 @@ pub trait Harness: Sync {
     /// [`BusError`] where no memory is.
     fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError>;
 
-    /// What a logic analyser on the bus sees: no access of the master's.
+    /// The bytes that a logic analyser on the bus sees: no access of the master's.
     ///
     /// # Errors
     /// [`BusError`] where no memory is.
@@ -89,7 +89,7 @@ pub enum Failure {
     Wrong(String),
 }
 
-/// What a check returns.
+/// The result of a check.
 pub type Verdict<T = ()> = Result<T, Failure>;
 
 /// One check, with its name.
@@ -178,7 +178,7 @@ pub fn all<H: Harness>() -> Vec<Check<H>> {
 /// Makes one check, in which the master touches only what it was handed.
 ///
 /// # Errors
-/// What the check says; [`Failure::Wrong`] for an access to bytes that were not handed over.
+/// The check's failure; [`Failure::Wrong`] for an access to bytes that were not handed over.
 pub fn owned<H: Harness>(harness: &H, check: fn(&H) -> Verdict) -> Verdict {
     check(harness)?;
     let unowned = harness.unowned_accesses();

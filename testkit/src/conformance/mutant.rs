@@ -102,7 +102,7 @@ impl<B: Backend> Mutant<B> {
 }
 
 // SAFETY: 1, 2 and 4 are `inner`'s. 3 is broken, but never outside the block, and its users hold no
-// view during a sync: what goes wrong are bytes of a test's buffers, which is what the test is for.
+// view during a sync. So the wrong bytes are those of a test's buffers, as the test wants.
 unsafe impl<B: Backend> Backend for Mutant<B> {
     forward!(|this| this.inner => name, mapping, segment, held_by);
 
@@ -136,7 +136,7 @@ unsafe impl<B: Backend> Backend for Mutant<B> {
 pub struct Mutated<H> {
     /// The harness.
     pub inner: H,
-    /// What is wrong with its blocks.
+    /// The fault of its blocks.
     pub mutation: Mutation,
 }
 

@@ -17,7 +17,7 @@ impl<'h, H: Harness> Rig<'h, H> {
     /// Room for `count` buffers of `buffer_bytes`, a multiple of 128: the longest line.
     ///
     /// # Errors
-    /// What the harness or the region says.
+    /// An error of the harness or of the region.
     pub fn new(harness: &'h H, count: usize, buffer_bytes: usize) -> Verdict<Self> {
         let needs = |len_bytes| Requirements { len_bytes, align: Align::MIN, ..Requirements::default() };
         let first = Region::with(harness.open(count * buffer_bytes)?, needs(count * buffer_bytes))?;

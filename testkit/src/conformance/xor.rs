@@ -55,7 +55,7 @@ impl<'h, H: Harness, const OPERANDS: usize> Xor<'h, H, OPERANDS> {
         }
     }
 
-    /// What the device does when it runs: as late as it can, in the poll that finds it done.
+    /// The device's work when it runs: as late as it can, in the poll that finds it done.
     #[allow(clippy::cast_possible_truncation, reason = "the key is a byte")]
     fn run(&self, operands: &[DevSlice], key: u32) -> Result<()> {
         let fault = |status, what| move |_| Error::Fault { device: "xor", status, what };
@@ -73,7 +73,7 @@ impl<'h, H: Harness, const OPERANDS: usize> Xor<'h, H, OPERANDS> {
     }
 }
 
-/// What a start that fails says.
+/// The error of a start that fails.
 pub const START_FAILED: Error = Error::Fault { device: "xor", status: 3, what: "a doorbell that was answered with an error" };
 
 // SAFETY: 1. `run` touches the operands' bytes and no others, and writes only the last. 2. It runs

@@ -1,12 +1,12 @@
 //! Which accesses of a device the IOMMU refused.
 //!
 //! edu has no error bit: `edu_dma_timer` throws away what `pci_dma_read` and `pci_dma_write`
-//! return. VFIO has no file that says it either: its error interrupt (`VFIO_PCI_ERR_IRQ_INDEX`) is
-//! PCI Express AER, which edu, a conventional device, does not have; iommufd's fault queue is for
-//! faults that can be mended (PRI, stalls); the tracepoint `iommu:io_page_fault` is not reached
-//! from arm-smmu-v3 (Linux 6.12, `arm_smmu_handle_evt`). What is left is the kernel's log: `event
-//! 0x10 received:` and four words, of which the first has the function's number and the third the
-//! address.
+//! return. VFIO has no file that says it either. Its error interrupt (`VFIO_PCI_ERR_IRQ_INDEX`) is
+//! PCI Express AER, which edu, a conventional device, does not have. iommufd's fault queue is for
+//! faults that can be mended (PRI, stalls). The tracepoint `iommu:io_page_fault` is not reached
+//! from arm-smmu-v3 (Linux 6.12, `arm_smmu_handle_evt`). Only the kernel's log is left:
+//! `event 0x10 received:` and four words, of which the first has the function's number and the
+//! third the address.
 
 use contigo::{Error, Result};
 use nix::errno::Errno;
@@ -19,10 +19,10 @@ use std::{
 
 /// Somebody who knows which accesses were refused.
 pub trait FaultWatch {
-    /// What was refused until now is of no interest.
+    /// Refusals until now are of no interest.
     ///
     /// # Errors
-    /// Whatever keeps it from knowing.
+    /// The error that keeps it from knowing.
     fn forget(&mut self) -> Result<()>;
 
     /// The first access that was refused since, if one was; waits at most `wait_us` for the news.
@@ -61,8 +61,8 @@ pub struct IommuFault {
 /// The kernel's log, from now on, for one function behind an SMMUv3.
 ///
 /// The kernel prints ten reports in five seconds (`arm_smmu_evtq_thread`), and QEMU makes a report
-/// of every 4 bytes of a transfer: what is refused after a long transfer was refused may go
-/// unreported. What is reported did happen.
+/// of every 4 bytes of a transfer. So after a long transfer was refused, the next refusal may go
+/// unreported. A reported refusal did happen.
 #[derive(Debug)]
 pub struct FaultLog {
     log: File,

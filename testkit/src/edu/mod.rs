@@ -6,7 +6,7 @@
 //! that a copy is two transfers. Each begins **100 ms after** its doorbell, which leaves time to do
 //! things to it that must do no harm.
 //!
-//! | what edu does not have | what follows |
+//! | missing in edu | consequence |
 //! |---|---|
 //! | an abort | `stop` waits for the end of the transfer under way, at most 100 ms; registers that are written before are ignored |
 //! | registers that take an address in two halves | the upper half is ignored, and a write of the lower half clears it: addresses of 32 bits, at most |
@@ -34,16 +34,16 @@ use contigo::{
 const STOP_US: u32 = 400_000;
 /// Between two looks while it waits.
 const STOP_STEP_US: u32 = 1_000;
-/// How long the kernel's report of a refused access may come after the end of the transfer: it is
-/// printed by a thread that the IOMMU's interrupt wakes (`arm_smmu_evtq_thread`), within a
-/// millisecond or two under QEMU.
+/// How long the kernel's report of a refused access may come after the end of the transfer. A
+/// thread that the IOMMU's interrupt wakes prints it (`arm_smmu_evtq_thread`), within a millisecond
+/// or two under QEMU.
 const REPORT_US: u32 = 50_000;
 
 /// Which transfer of a copy is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leg {
     Idle,
-    /// Memory to edu's buffer; what comes next, to where.
+    /// Memory to edu's buffer; then the buffer to `to`.
     In {
         to: DevSlice,
     },
@@ -120,7 +120,7 @@ impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Edu<D, ADDR_BITS, W> {
         }
     }
 
-    /// What became of the accesses of the transfer that ended.
+    /// The result of the accesses of the transfer that ended.
     fn verdict(&mut self) -> Result<()> {
         match self.watch.seen(REPORT_US)? {
             None => Ok(()),
@@ -144,8 +144,8 @@ const fn low(value: u64) -> u32 {
 }
 
 // SAFETY: hw/misc/edu.c: 1. a transfer moves the count's bytes between its buffer and the address,
-// which lie inside the operands by `check` (the mask of `ADDR_BITS` bits cuts nothing off: the
-// engine refused what it would), reading `from` and writing `to`.
+// reading `from` and writing `to`. They lie inside the operands by `check`. The mask of `ADDR_BITS`
+// bits cuts nothing off: the engine refused such addresses.
 // 2. RUN clears after the last byte was moved, and `poll` starts the second transfer before it says
 //    anything; without RUN nothing is moved. 3. No bytes are told. 4. `check` reads no register. 5.
 //    The port is the device's. 6. The device is owned. 7. The program only waits for RUN to clear.

@@ -5,8 +5,8 @@ use contigo::Align;
 use core::ops::Range;
 use fastrand::Rng;
 
-/// What an engine can copy, where it cannot copy any number of bytes from anywhere to anywhere: its
-/// driver's `check` refuses the rest, and a run that meets such a refusal ends.
+/// The copies that an engine can make, where it cannot copy any number of bytes from anywhere to
+/// anywhere. Its driver's `check` refuses the rest, and a run that meets such a refusal ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Every address is a multiple of this, a power of two up to 64.
@@ -22,7 +22,7 @@ impl Limits {
     pub const NONE: Self = Self { offset_align_bytes: 1, len_align_bytes: 1, len_max_bytes: usize::MAX };
 }
 
-/// What was drawn: how many bytes, from where in the source, to where in the destination.
+/// A drawn copy: how many bytes, from where in the source, to where in the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Drawn {
     pub(super) from: usize,

@@ -19,16 +19,16 @@ use std::{
 /// the first look, as QEMU's are that copy inside the doorbell's register access, would never be
 /// waited for otherwise.
 pub trait Events: fmt::Debug {
-    /// Makes ready for the interrupt of the next job; what came before it is forgotten.
+    /// Makes ready for the interrupt of the next job; earlier interrupts are forgotten.
     ///
     /// # Errors
-    /// What the interrupt's file says.
+    /// An error of the interrupt's file.
     fn arm(&self) -> Result<()>;
 
     /// Waits until the interrupt has come, at most for `timeout`.
     ///
     /// # Errors
-    /// [`Error::Timeout`]; what the interrupt's file says.
+    /// [`Error::Timeout`], or an error of the interrupt's file.
     fn wait(&self, timeout: Timeout) -> Result<()>;
 }
 

@@ -13,8 +13,8 @@ use fastrand::Rng;
 use std::time::Instant;
 
 /// Looks at one job, at most, when polled. A look takes from 100 ns (a register read across an
-/// SoC's interconnect) to 1 µs (in an emulator), and the slowest engine here takes 200 ms for a
-/// copy (QEMU's edu): ten times that at least.
+/// SoC's interconnect) to 1 µs (in an emulator). The slowest engine here takes 200 ms for a copy
+/// (QEMU's edu): this is ten times that at least.
 const LOOKS_MAX: u32 = 20_000_000;
 /// All slots and guards are compared after so many jobs: half a megabyte, as much as some dozens of
 /// jobs compare.
@@ -39,7 +39,8 @@ impl<'g> Exerciser<'g> {
     /// everything else.
     ///
     /// # Errors
-    /// [`Error::NoSlots`] where another exerciser had the ground; what the buffers' views say.
+    /// [`Error::NoSlots`] where another exerciser had the ground, or an error of the buffers'
+    /// views.
     pub fn new(ground: &'g mut Ground<'_>, limits: Limits, seed: u64) -> Result<Self> {
         let mut rng = Rng::with_seed(seed);
         let places = Places::new(ground, &mut rng)?;
@@ -50,14 +51,15 @@ impl<'g> Exerciser<'g> {
     /// counted.
     ///
     /// # Errors
-    /// [`Error::NoSlots`] where a job that failed took slots with it; what the buffers' views say.
+    /// [`Error::NoSlots`] where a job that failed took slots with it, or an error of the buffers'
+    /// views.
     pub fn restart(&mut self) -> Result<()> {
         self.rng = Rng::with_seed(self.seed);
         self.tally = Tally::default();
         self.places.refill(&mut self.rng)
     }
 
-    /// What came of all runs since the beginning.
+    /// The counts of all runs since the beginning.
     #[must_use]
     pub const fn tally(&self) -> Tally {
         self.tally
@@ -86,8 +88,8 @@ impl<'g> Exerciser<'g> {
         let mut job = Job::none(self.tally.jobs);
         let seed = self.seed;
         let stopped = |job: Job, error: Error| Stopped { seed, job, error };
-        // What the CPU filled is still dirty in its caches, and would hide what a device writes
-        // over it.
+        // The CPU's bytes are still dirty in its caches, and would hide those that a device writes
+        // over them.
         self.sweep(way, job).map_err(|error| stopped(job, error))?;
         for done in 0..budget.jobs {
             let over = |until: Instant| done.is_multiple_of(JOBS_PER_LOOK_AT_THE_CLOCK) && Instant::now() >= until;
@@ -119,7 +121,7 @@ impl<'g> Exerciser<'g> {
         }
         let mut drawn = self.draw(from, to);
         if drawn.is_none() {
-            // What the device still has of them is too little for this engine.
+            // The part that the device still has of them is too little for this engine.
             self.take_back(from, way, job)?;
             self.take_back(to, way, job)?;
             drawn = self.draw(from, to);
@@ -169,9 +171,9 @@ impl<'g> Exerciser<'g> {
         [job.from.0, job.to.0].into_iter().chain(neighbours).try_for_each(|slot| self.places.settle(slot, way, &mut blamed))
     }
 
-    /// What the CPU does before a job: often fresh bytes in the source, sometimes in the
-    /// destination, whose lines are dirty when it is handed over then; now and then the source goes
-    /// back to its pool and is taken again.
+    /// The CPU's work before a job: often fresh bytes in the source, sometimes in the destination,
+    /// whose lines are dirty when it is handed over then. Now and then the source goes back to its
+    /// pool and is taken again.
     fn cpu_s_turn(&mut self, job: &Job) -> Result<()> {
         if !job.from_device_owned {
             if self.rng.u8(..16) == 0 {

@@ -23,13 +23,14 @@ pub struct Ground<'r> {
 }
 
 impl<'r> Ground<'r> {
-    /// What a region needs at most, beside what a driver keeps of it: 66 slots of 8 KiB.
+    /// The bytes that a region needs at most, beside those that a driver keeps of it: 66 slots of 8
+    /// KiB.
     pub const WHOLE_BYTES: usize = PLACES * SLOT_BYTES_MAX;
 
     /// Carves what `region` has left, up to slots of 8 KiB; carve what a driver needs first.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] where slots of 1 KiB do not fit; what [`Region::carve`] says.
+    /// [`Error::Exhausted`] where slots of 1 KiB do not fit, or an error of [`Region::carve`].
     pub fn new<B: Backend>(region: &'r Region<B>) -> Result<Self> {
         // A page is left out, for the first guard's alignment.
         let have_bytes = region.free_bytes().saturating_sub(Align::PAGE.bytes());

@@ -9,9 +9,9 @@
 //!
 //! A job copies a random part of one slot to a random part of another. Between jobs the CPU writes
 //! fresh random bytes, some buffers stay the device's and go straight into the next job, and some
-//! go back to their pool. After each job the destination and its neighbours are compared whole: a
-//! byte that is wrong inside the part that was written is a *mismatch*, one that changed outside of
-//! it a *canary hit*. Every so often, and at the end, all slots and both guards are.
+//! go back to their pool. After each job the destination and its neighbours are compared whole. A
+//! wrong byte inside the part that was written is a *mismatch*; one that changed outside of it is a
+//! *canary hit*. Every so often, and at the end, all slots and both guards are compared.
 //!
 //! It needs any [`Region`](contigo::Region) and any engine that copies ([`TypedDriver<2, Args =
 //! ()>`](contigo::TypedDriver): bytes of operand 0 to operand 1). One seed gives one sequence of
@@ -19,8 +19,8 @@
 //! it again.
 //!
 //! It keeps its books on the heap, and asks for all of that before the first job:
-//! [`Exerciser::run`] allocates nothing, and on a polled engine whose memory needs no kernel for
-//! its caches it makes no system call.
+//! [`Exerciser::run`] allocates nothing. On a polled engine whose memory needs no kernel for its
+//! caches it makes no system call.
 //!
 //! ```
 //! use contigo::{Engine, Region, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard};

@@ -14,7 +14,7 @@ use std::vec::Vec;
 /// A slot went with a job that failed.
 const LOST: Error = Error::NoSlots { slots: SLOTS };
 
-/// What a buffer is refreshed and taken back for.
+/// The port and the address bits for which a buffer is refreshed and taken back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub(super) port: Port,
@@ -28,7 +28,7 @@ pub(super) struct Places<'g> {
     pool: &'g Pool<'g, SLOTS>,
     pub(super) slot_bytes: usize,
     held: Vec<Held<'g>>,
-    /// What every byte of them must be.
+    /// The expected value of every byte of them.
     shadow: Vec<u8>,
     /// For each place, the hull of what jobs wrote since it was last compared.
     written: Vec<Range<usize>>,
@@ -159,10 +159,10 @@ impl<'g> Places<'g> {
         }
     }
 
-    /// Compares a place of the CPU's with its shadow: as a program sees it, which is wrong where a
-    /// job's sync was missing or too short; and, behind a port that does not snoop, as memory has
-    /// it. From here on it is clean in the caches: what a device writes into it shows at the next
-    /// comparison.
+    /// Compares a place of the CPU's with its shadow. First as a program sees it, which is wrong
+    /// where a job's sync was missing or too short; then, behind a port that does not snoop, as
+    /// memory has it. From here on it is clean in the caches: a device's writes into it show at the
+    /// next comparison.
     pub(super) fn settle(&mut self, place: usize, way: Way, blame: &mut Blamed<'_>) -> Result<()> {
         match self.take(place) {
             Held::Cpu(buf) => {

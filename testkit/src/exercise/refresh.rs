@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a buffer goes to the device's side and back with no job between, which is a promise that no job ran")]
-//! What memory really holds, behind the CPU's caches.
+//! The bytes that memory really holds, behind the CPU's caches.
 
 use contigo::{CpuBuf, DriverBuf, Port, Result};
 
@@ -9,7 +9,7 @@ use contigo::{CpuBuf, DriverBuf, Port, Result};
 /// port that snoops there is nothing to do.
 ///
 /// # Errors
-/// What [`DriverBuf::new`] or the backend's sync says; the buffer is lost then.
+/// An error of [`DriverBuf::new`] or of the backend's sync; the buffer is lost then.
 pub fn refresh<'p>(buf: CpuBuf<'p>, port: &Port, addr_bits: u32) -> Result<CpuBuf<'p>> {
     if port.coherent {
         return Ok(buf);

@@ -1,4 +1,4 @@
-//! What was asked for, what was tried, and what came of it.
+//! The jobs: requested, tried, and their results.
 
 use super::Events;
 use contigo::{Align, Error, Timeout};
@@ -148,7 +148,7 @@ impl Tried {
     }
 }
 
-/// What kind of wrong a byte is.
+/// The kind of a wrong byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
     /// Inside what a job wrote: the engine copied something else, or the caches show something
@@ -170,15 +170,15 @@ pub struct FirstWrong {
     pub slot: usize,
     /// Which byte of the slot.
     pub offset: usize,
-    /// What should be there.
+    /// The expected byte.
     pub expected: u8,
     /// What is there.
     pub found: u8,
-    /// What that makes it.
+    /// Its kind.
     pub blame: Blame,
 }
 
-/// What came of the jobs so far.
+/// The results of the jobs so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Copies that came to their end.

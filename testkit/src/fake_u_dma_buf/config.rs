@@ -3,7 +3,7 @@
 use contigo::{Align, linux::memory::u_dma_buf::seam::DevInfo};
 use std::time::Duration;
 
-/// What the fake is; `Default` is a module of today with 64 KiB on a non-coherent ARM SoC.
+/// The fake's settings; `Default` is a module of today with 64 KiB on a non-coherent ARM SoC.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The device's name.

@@ -8,12 +8,12 @@ use std::{fs::File, ops::Range, os::unix::fs::FileExt};
 pub(super) struct Memory {
     /// Bytes in a cache line.
     pub(super) line: usize,
-    /// What the CPU sees.
+    /// The bytes that the CPU sees.
     pub(super) file: File,
-    /// What a device sees.
+    /// The bytes that a device sees.
     pub(super) bus: Vec<u8>,
-    /// What each of the CPU's lines held when it was last read from or written to the bus: a line
-    /// that differs is dirty.
+    /// The bytes of each of the CPU's lines when it was last read from or written to the bus: a
+    /// line that differs is dirty.
     pub(super) clean: Vec<u8>,
 }
 
@@ -49,7 +49,7 @@ impl Memory {
         }
     }
 
-    /// The CPU's lines are filled from the bus; what was written to them is lost.
+    /// The CPU's lines are filled from the bus; bytes that were written to them are lost.
     fn discard(&mut self, lines: Range<usize>) {
         for index in lines {
             let bytes = self.line(index);

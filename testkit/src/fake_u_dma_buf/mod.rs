@@ -1,10 +1,10 @@
 //! A fake u-dma-buf: a directory tree in the place of `/dev` and `/sys/class`, and an object in the
 //! place of the module.
 //!
-//! It behaves as the module's source (5.5.0) says, traps included: arguments are kept between
-//! calls, a packed word is cut to 16 bytes, a word of just 1 runs on what is kept, a size of 0
-//! syncs nothing and still changes the owner, a range past the end is EINVAL, and no ioctl takes a
-//! lock. It records what took effect, and calls that overlapped.
+//! It behaves as the module's source (5.5.0) says, traps included. Arguments are kept between
+//! calls, a packed word is cut to 16 bytes, and a word of just 1 runs on the kept arguments. A size
+//! of 0 syncs nothing and still changes the owner, a range past the end is EINVAL, and no ioctl
+//! takes a lock. It records the calls that took effect, and calls that overlapped.
 //!
 //! The memory is two memories. The file is what the CPU sees in its cache; the bus side is what a
 //! device sees. Only an effective sync or [`FakeUDmaBuf::evict`] moves lines between them, so a
@@ -55,8 +55,8 @@ impl FakeUDmaBuf {
         fs::create_dir_all(&dev).unwrap();
         let file = File::options().read(true).write(true).create_new(true).open(dev.join(&config.name)).unwrap();
         file.set_len(config.size_bytes).unwrap();
-        // What a fresh CMA block holds on the bus is somebody's old data; the CPU's lines of it
-        // (zeros) are dirty.
+        // A fresh CMA block holds somebody's old data on the bus; the CPU's lines of it (zeros) are
+        // dirty.
         let bus = vec![0xDD; config.size_bytes as usize];
         let memory = Mutex::new(Memory { line: config.line.bytes(), file, clean: bus.clone(), bus });
         let module = Module {
@@ -167,13 +167,13 @@ impl FakeUDmaBuf {
         self.module.0.overlaps.load(SeqCst)
     }
 
-    /// What the module keeps.
+    /// The arguments that the module keeps.
     #[must_use]
     pub fn kept(&self) -> Kept {
         *lock(&self.module.0.kept)
     }
 
-    /// What a device reads at `offset`.
+    /// A device's read at `offset`.
     pub fn device_read(&self, offset: usize, bytes: &mut [u8]) {
         let memory = lock(&self.module.0.memory);
         if self.config().coherent == Some(true) {
@@ -183,8 +183,8 @@ impl FakeUDmaBuf {
         }
     }
 
-    /// What a device writes at `offset`. On a non-coherent device the CPU keeps seeing what its
-    /// cache holds.
+    /// A device's write at `offset`. On a non-coherent device the CPU keeps seeing the bytes in its
+    /// cache. cache holds.
     pub fn device_write(&self, offset: usize, bytes: &[u8]) {
         let mut memory = lock(&self.module.0.memory);
         if self.config().coherent == Some(true) {

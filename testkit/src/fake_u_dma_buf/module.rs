@@ -38,7 +38,7 @@ pub struct Synced {
     pub direction: Direction,
 }
 
-/// What the module keeps between calls.
+/// The arguments that the module keeps between calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// `sync_offset`.
@@ -53,7 +53,7 @@ pub struct Kept {
     pub mode: u64,
 }
 
-/// What stands in for the module's ioctls. Clones are the same module.
+/// The stand-in for the module's ioctls. Clones are the same module.
 #[derive(Clone, Debug)]
 pub struct FakeIoctl(pub(super) Arc<Module>);
 
@@ -83,7 +83,7 @@ impl FakeIoctl {
         self.run(command, word)
     }
 
-    /// What the module does with a word: `udmabuf_sync_command_argments` and the kernel's
+    /// The module's work for a word: `udmabuf_sync_command_argments` and the kernel's
     /// `dma_sync_single_for_…` after it.
     fn run(&self, command: Command, word: u64) -> Result<(), i32> {
         if word == 0 {

@@ -3,7 +3,7 @@
 use super::{FakeVfio, machine::Event};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `/dev/vfio/vfio`.

@@ -1,5 +1,6 @@
 #![allow(clippy::indexing_slicing, reason = "a table that is too short for what it holds is a mistake in this fake")]
-//! What the fake's machine is like, which calls can be made to fail, and what is written down.
+//! The settings of the fake's machine, the calls that can be made to fail, and the events of the
+//! log.
 
 use super::{DEVICE, GROUP, files::Kind};
 use contigo::linux::vfio::seam::{IoasIovaRanges, IovaRange, Request, Type1Info};
@@ -110,7 +111,7 @@ pub enum Event {
     Unmasked,
 }
 
-/// What the machine is like.
+/// The settings of the machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// The function's IOMMU group.
@@ -143,7 +144,7 @@ pub struct Machine {
     pub ranges: Vec<IovaRange>,
     /// The kernel tells them.
     pub tells_ranges: bool,
-    /// What a capability's place is a multiple of: 8 since Linux 6.5, 4 before.
+    /// A capability's place is a multiple of this: 8 since Linux 6.5, 4 before.
     pub capability_align: usize,
     /// The chain of capabilities leads nowhere.
     pub broken_chain: bool,
@@ -161,7 +162,7 @@ pub struct Machine {
     pub irqs: [u32; 3],
     /// An unmapping leaves so many bytes mapped, and says so.
     pub unmaps_less: u64,
-    /// What kind of function it is.
+    /// The kind of the function.
     pub pci: PciKind,
     /// Bits of the command register that can be set.
     pub command_mask: u16,

@@ -1,7 +1,7 @@
 //! A kernel with VFIO, for machines that have none: one PCI function behind one IOMMU, by its group
 //! and by its own file. It keeps the rules of Linux 6.12 (`drivers/vfio/`,
-//! `drivers/iommu/iommufd/`), fails where it is told to, keeps a log, and is the device's bus
-//! master: what is not mapped for it, it does not reach.
+//! `drivers/iommu/iommufd/`), fails where it is told to, and keeps a log. It is also the device's
+//! bus master: it does not reach memory that is not mapped for it.
 #![allow(unsafe_code, reason = "implements the unsafe trait VfioKernel")]
 
 mod files;
@@ -55,7 +55,7 @@ impl FakeVfio {
         self.lock().faults.push((call, nth, errno));
     }
 
-    /// What happened so far.
+    /// The events so far.
     #[must_use]
     pub fn log(&self) -> Vec<Event> {
         self.lock().log.clone()
@@ -133,9 +133,9 @@ impl FakeVfio {
     }
 }
 
-// SAFETY: 1. A BAR is a part of a memfd that nobody else has. 2. `iommu.rs` reaches what is mapped,
-// where it is mapped. 3. What the machine says; no real caches are at stake, for its device is this
-// program.
+// SAFETY: 1. A BAR is a part of a memfd that nobody else has. 2. `iommu.rs` reaches only mapped
+// memory, where it is mapped. 3. As the machine says; no real caches are at stake, for its device
+// is this program.
 unsafe impl VfioKernel for FakeVfio {
     fn function(&self, address: &str) -> Result<Function, Error> {
         let state = self.lock();
@@ -224,7 +224,7 @@ unsafe impl VfioKernel for FakeVfio {
     }
 }
 
-/// What a file of this kernel is.
+/// The kind of a file of this kernel.
 fn kind(file: &Fd) -> Option<Kind> {
     file.owner::<FakeFile>().map(|file| file.kind)
 }

@@ -10,7 +10,7 @@ const EXPRESS_AT: u8 = 0x70;
 const DEVICE_CONTROL: usize = EXPRESS_AT as usize + 8;
 const ENABLE_NO_SNOOP: u16 = 1 << 11;
 
-/// What kind of function it is.
+/// The kind of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It has no PCI Express capability.

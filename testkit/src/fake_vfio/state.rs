@@ -1,5 +1,5 @@
 #![allow(clippy::indexing_slicing, reason = "an index was just found")]
-//! What the fake kernel remembers, and its rules.
+//! The fake kernel's memory of past calls, and its rules.
 
 use super::{
     files::Kind,
@@ -12,7 +12,7 @@ use contigo::linux::vfio::seam::{
 };
 use nix::errno::Errno;
 
-/// What the kernel remembers.
+/// The kernel's memory of past calls.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) machine: Machine,

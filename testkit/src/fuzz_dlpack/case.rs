@@ -19,11 +19,11 @@ pub mod switch {
     pub const NULL_TENSOR: u8 = 1 << 4;
     /// The tensor is not a framework's: it is one that was lent.
     pub const OURS: u8 = 1 << 5;
-    /// What was imported is given to `into_buf`, and not only dropped.
+    /// The import is given to `into_buf`, and not only dropped.
     pub const INTO_BUF: u8 = 1 << 6;
 }
 
-/// What [`Case::data`] counts from.
+/// The base of [`Case::data`].
 pub mod origin {
     /// There is no data.
     pub const NULL: u8 = 0;
@@ -37,11 +37,11 @@ pub mod origin {
     pub const NUMBER: u8 = 4;
 }
 
-/// As many entries as a shape gets: one more than a tensor may have. What says that it has more is
-/// refused before they are read.
+/// As many entries as a shape gets: one more than a tensor may have. A tensor that says that it has
+/// more is refused before they are read.
 const MOST: usize = 9;
 
-/// What a tensor is refused by, besides the rules of every tensor.
+/// The contracts that can refuse a tensor, besides the rules of every tensor.
 const CONTRACTS: [Contract; 8] = [
     Contract::ANY,
     Contract::NUMPY,

@@ -11,14 +11,14 @@ pub(super) struct Told<'c> {
     pub(super) data: u64,
 }
 
-/// What must be said of it. An error is one of those listed.
+/// The required answer. An error is one of those listed.
 pub(super) struct Verdict {
     pub(super) described: Result<Seen, Vec<Error>>,
     /// First byte, from the beginning of the region, and length.
     pub(super) imported: Result<(usize, usize), Vec<Error>>,
 }
 
-/// What its description must say.
+/// The facts that its description must state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) place: Place,
@@ -39,7 +39,7 @@ pub(super) const fn wrong(rule: TensorRule, found: u64, need: u64) -> Error {
 pub(super) const BEYOND: Error = wrong(TensorRule::Size, u64::MAX, isize::MAX as u64);
 
 impl Seen {
-    /// What the CPU cannot copy.
+    /// The errors of a copy by the CPU.
     pub(super) fn against_copies(&self) -> Vec<Error> {
         let mut broken = vec![];
         if !matches!(self.place, Place::Cpu | Place::CudaHost) {

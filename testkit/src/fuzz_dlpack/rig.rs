@@ -40,7 +40,7 @@ pub struct Rig {
     other: Board,
 }
 
-/// What was said of a case.
+/// The answer for a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// First byte, from the beginning of the region, and length.
@@ -54,7 +54,7 @@ pub struct Outcome {
     pub misuses: usize,
 }
 
-/// What is in the region, and elsewhere.
+/// The bytes of the region, and those elsewhere.
 const fn byte_at(offset: usize, is_elsewhere: bool) -> u8 {
     (offset.wrapping_mul(31) >> 3) as u8 ^ if is_elsewhere { 0x5A } else { 0 }
 }
@@ -113,8 +113,8 @@ impl Rig {
     /// Imports what `bytes` say.
     ///
     /// # Panics
-    /// A rule was not kept: what is accepted is not where the tensor says or not in the region,
-    /// what is refused breaks no rule or another one, the deleter was not called once, or something
+    /// A rule was not kept. An accepted import is not where the tensor says, or not in the region.
+    /// A refused one breaks no rule, or another one. The deleter was not called once, or something
     /// is lost.
     pub fn run(&self, bytes: &[u8]) -> Outcome {
         let case = Case::from_bytes(bytes);
@@ -179,8 +179,7 @@ impl Rig {
         Outcome { import, copy, back, misuses: 0 }
     }
 
-    /// What was taken is what the tensor says, lies in the region, and has the bus address of that
-    /// place.
+    /// The import is as the tensor says, lies in the region, and has the bus address of that place.
     fn inside(&self, case: &Case, imported: &Imported<'_>, verdict: &Verdict) -> (usize, usize) {
         let span = (imported.offset_bytes(), imported.len_bytes());
         match &verdict.imported {

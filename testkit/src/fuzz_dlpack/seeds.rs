@@ -7,7 +7,7 @@ use contigo::{
     dlpack::abi::{DlVersion, device},
 };
 
-/// What must be said of a seed's import.
+/// The required result of a seed's import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// First byte, from the beginning of the region, and length.
@@ -25,7 +25,7 @@ pub struct Seed {
     pub name: &'static str,
     /// What it is.
     pub case: Case,
-    /// What comes of it.
+    /// Its result.
     pub want: Want,
 }
 

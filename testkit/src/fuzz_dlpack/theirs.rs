@@ -29,7 +29,7 @@ enum Managed {
     Legacy(*mut DlManagedTensor),
 }
 
-/// What `manager_ctx` leads to. It outlives the tensor, for a deleter that is called twice.
+/// The object behind `manager_ctx`. It outlives the tensor, for a deleter that is called twice.
 struct Owner {
     deleted: usize,
     shape: *mut [i64],
@@ -62,7 +62,7 @@ impl Theirs {
             let known = if case.version.major == MAJOR { whole.size() } else { offset_of!(DlManagedTensorVersioned, tensor) };
             let layout = Layout::from_size_align(known, whole.align()).unwrap();
             let deleter = has_deleter.then_some(delete_versioned as unsafe extern "C" fn(_));
-            // SAFETY: the layout has a size; what is written lies in it, see above.
+            // SAFETY: the layout has a size; the writes lie in it, see above.
             unsafe {
                 let managed = alloc(layout).cast::<DlManagedTensorVersioned>();
                 assert!(!managed.is_null());

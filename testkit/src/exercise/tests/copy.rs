@@ -44,9 +44,9 @@ impl<D: Device> Copy<D> {
 }
 
 // SAFETY: the model reads `LEN` bytes at `FROM` and writes as many at `TO` before it says that it
-// is done. Those with a bug touch what they were not given: their memory is one block of the
-// simulated board, of which no reference is alive while a job runs, and the block behind the caches
-// is no Rust memory that anybody looks at.
+// is done. Those with a bug touch bytes that they were not given. Their memory is one block of the
+// simulated board, of which no reference is alive while a job runs. The block behind the caches is
+// no Rust memory that anybody looks at.
 unsafe impl<D: Device> Driver for Copy<D> {
     fn name(&self) -> &'static str {
         "copy"
@@ -117,9 +117,9 @@ pub(super) struct Forgetful<B> {
     pub(super) slot_bytes: usize,
 }
 
-// SAFETY: `memory`'s, but for the fifth promise, whose breach is what a test is about: views then
-// show what caches remember, in a block of the simulated board, where that is ordinary memory that
-// nobody writes meanwhile.
+// SAFETY: `memory` keeps them, except for the fifth promise, whose breach is the test's subject.
+// Views then show the bytes that caches remember, in a block of the simulated board, where that is
+// ordinary memory that nobody writes meanwhile.
 unsafe impl<B: Backend> Backend for Forgetful<B> {
     forward!(|this| this.memory => name, mapping, sync_for_device, held_by);
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
@@ -131,7 +131,7 @@ unsafe impl<B: Backend> Backend for Forgetful<B> {
     }
 }
 
-/// What is wrong with the engine.
+/// The engine's bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
     None,
@@ -167,7 +167,7 @@ pub(super) struct CopyModel {
     ends_at_ns: Option<u64>,
     done: bool,
     jobs: u32,
-    /// What it has read: the largest copy, and what a bug adds.
+    /// The bytes that it has read: the largest copy, and those that a bug adds.
     bytes: [u8; BUFFER_BYTES],
 }
 
