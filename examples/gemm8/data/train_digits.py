@@ -11,7 +11,7 @@ Training uses the first 900 rows of optdigits.csv only.  The other 897 rows are
 held out: they are read once, after training, to count how many come out right.
 
 The only dependency is numpy.  The seed is fixed and numpy is kept to one
-thread, so two runs on one machine write identical files; another processor or
+thread, so two runs on one machine write identical files.  Another processor or
 numpy build may round differently and end at slightly different weights.
 """
 
@@ -112,7 +112,7 @@ def train(pixels, labels):
             largest = ((pixels - mean) / PIXEL_SCALE @ params[0] + params[1]).max(axis=1)
             range1 = np.percentile(largest, 99.5) * scale1 * PIXEL_SCALE
             shift = max(0, int(np.ceil(np.log2(range1 / 127))))
-            unit = 2**shift / (scale1 * PIXEL_SCALE)  # what 1 of the int8 hidden value means
+            unit = 2**shift / (scale1 * PIXEL_SCALE)  # the value of 1 of the int8 hidden layer
         images, order = augment(pixels, rng), rng.permutation(n)
         for start in range(0, n - BATCH + 1, BATCH):
             rows = order[start:start + BATCH]

@@ -1,11 +1,10 @@
-//! What happens to one sum, in one place: the simulated engine and a program's own reference agree
-//! by using it.
+//! The arithmetic of one sum, in one place: the simulated engine and a program's own reference
+//! agree by using it.
 
 use crate::Output;
 
-/// What becomes of one 32-bit sum: ReLU, then shift with rounding half up and saturation, or
-/// nothing more (`examples/gemm8/README.md`, "Arithmetic"). The result is an int8's value where the
-/// output is int8.
+/// The result of one 32-bit sum: ReLU, then shift with rounding half up and saturation, or nothing
+/// more (`examples/gemm8/README.md`, "Arithmetic"). It is an int8's value where the output is int8.
 ///
 /// ```
 /// use contigo_gemm8::{Output, requantize};

@@ -102,9 +102,9 @@ fn launched(words: &[u32]) -> Result<Words> {
     Ok(Launch::of(u32::try_from(blocks).unwrap_or(1), THREADS).with(&[m, n, k, flags]))
 }
 
-// SAFETY: all of it is the kernel's, with fewer jobs: `kernels/gemm8.cu`, a thread reads rows of A,
-// columns of B and a word of bias, and writes elements of C, all of them inside what
-// `operand_bytes` says, which `check` compares with the operands.
+// SAFETY: all of it is the kernel's, with fewer jobs. `kernels/gemm8.cu`: a thread reads rows of A,
+// columns of B and a word of bias, and writes elements of C. All of them lie inside
+// `operand_bytes`, which `check` compares with the operands.
 unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
     forward!(|this| this.0 => name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry);
     forward!(|this| this.0 => poll, stop, arm_irq);

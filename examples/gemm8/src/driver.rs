@@ -19,9 +19,9 @@ use contigo::{
     fixed,
 };
 
-/// How long `stop` waits for the bursts under way to end: 16 of 256 bytes take 10 µs at the slowest
-/// port here (Zynq HP at 100 MHz, 0.4 GB/s); a thousand times that, for an interconnect that others
-/// congest.
+/// How long `stop` waits for the bursts under way to end. 16 of 256 bytes take 10 µs at the slowest
+/// port here (Zynq HP at 100 MHz, 0.4 GB/s). The limit is a thousand times that, for an
+/// interconnect that others congest.
 const STOP_US: u32 = 10_000;
 
 /// A, B, bias and C, for every driver of a gemm8.
@@ -37,11 +37,11 @@ pub struct Gemm {
     pub n: u32,
     /// Columns of A, rows of B: 16 to 4,096, a multiple of 16.
     pub k: u32,
-    /// What becomes of the sums.
+    /// The form of the results.
     pub output: Output,
 }
 
-/// What becomes of the 32-bit sums.
+/// The form in which the 32-bit sums are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Shifted right by `shift` (0 to 31) with rounding half up, then saturated to -128..=127.
@@ -158,7 +158,7 @@ pub const MAP: KernelMap = {
 #[derive(Debug)]
 pub struct Gemm8<D> {
     kernel: ApCtrl<D>,
-    /// What the job under way must have written when it is done.
+    /// The bytes that the job under way must have written when it is done.
     expected_bytes: u64,
     /// The job under way was aborted.
     aborted: bool,
@@ -220,7 +220,7 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
         let [_, _, _, c_bytes] = Gemm::from_words(fixed(words)?).operand_bytes();
         self.expected_bytes = c_bytes;
         self.aborted = false;
-        // SAFETY: the caller's promise; what `Gemm::check` lets pass suits `MAP`'s rules.
+        // SAFETY: the caller's promise; operands that `Gemm::check` lets pass suit `MAP`'s rules.
         unsafe { self.kernel.submit(slot, operands, words) }
     }
 
@@ -232,7 +232,7 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
         if status == 0 && done_bytes != self.expected_bytes {
             return Err(Error::ShortTransfer { need_bytes: self.expected_bytes, done_bytes });
         }
-        // What `stop` aborted has no end.
+        // A job that `stop` aborted has no end.
         let told = !(self.aborted && status & regs::STATUS_ABORTED != 0);
         let failed = (status != 0).then(|| regs::describe(status));
         Ok(told.then_some(Completion { status, failed, ..end }))

@@ -14,7 +14,7 @@ const ROW_MAX: usize = regs::DIM_MAX as usize;
 const LATENCY_NS: u64 = 500;
 /// 256 products in one cycle of 200 MHz: so many in a nanosecond, times 10.
 const MACS_PER_10_NS: u64 = 512;
-/// What a stuck engine keeps writing.
+/// The byte that a stuck engine keeps writing.
 const GARBAGE: u8 = 0xEE;
 
 /// A simulated `gemm8`.
@@ -31,7 +31,7 @@ impl<'d> Gemm8<SimWindow<'d, Gemm8Model>> {
     }
 }
 
-/// What a job is made of: registers that a start latches.
+/// A job's arguments: registers that a start latches.
 #[derive(Clone, Copy, Debug)]
 struct Arguments {
     pointers: [u64; 4],
@@ -232,7 +232,7 @@ impl Default for Gemm8Model {
     }
 }
 
-// SAFETY: it reads and writes only at its pointers, in `multiply` and while it is stuck; `AP_DONE`
+// SAFETY: it reads and writes only at its pointers, in `multiply` and while it is stuck. `AP_DONE`
 // and `AP_IDLE` rise in `finish`, after which there is no job, and nothing is touched without one.
 unsafe impl Model for Gemm8Model {
     const WINDOW_BYTES: usize = regs::WINDOW_BYTES;

@@ -30,11 +30,11 @@ pub const M: Register<ReadWrite> = Register::at(0x40);
 pub const N: Register<ReadWrite> = Register::at(0x48);
 /// Columns of A, rows of B.
 pub const K: Register<ReadWrite> = Register::at(0x50);
-/// What becomes of the sums: bits 4..0 shift, bit 8 ReLU, bit 9 raw int32.
+/// The form of the results: bits 4..0 shift, bit 8 ReLU, bit 9 raw int32.
 pub const MODE: Register<ReadWrite> = Register::at(0x58);
 /// Bit 0: issue no more bursts, wait for those under way, go idle.
 pub const ABORT: Register<ReadWrite> = Register::at(0x60);
-/// What went wrong in the last job; 0: nothing.
+/// The error of the last job; 0: none.
 pub const STATUS: Register<ReadOnly> = Register::at(0x68);
 /// How many bytes of C the last job wrote.
 pub const BYTES_OUT: Register<ReadOnly> = Register::at(0x78);

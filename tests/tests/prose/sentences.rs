@@ -32,7 +32,8 @@ pub(crate) fn paragraphs(lines: &[(usize, String)]) -> Vec<Vec<(usize, &str)>> {
                 || (number.len() < mark.len() && [".", ")"].contains(&number))
                 || mark.starts_with('@');
             let is_first = |last: &Vec<(usize, &str)>| last.last().is_some_and(|(_, text)| text.starts_with('#'));
-            if is_item || text.is_empty() || text.starts_with('#') || found.last().is_some_and(is_first) {
+            // Columns are a table too.
+            if is_item || text.is_empty() || text.contains("   ") || text.starts_with('#') || found.last().is_some_and(is_first) {
                 found.push(Vec::new());
             }
             found.last_mut().unwrap().push((*at, if is_item { rest } else { text }));

@@ -25,8 +25,8 @@ pub struct Digit {
     label: u8,
 }
 
-/// What the network has never seen: pixels, then the label. The text is read by the compiler, so
-/// that a program carries a fourth of it.
+/// The digits that the network has never seen: pixels, then the label. The text is read by the
+/// compiler, so that a program carries a fourth of it.
 static HELD: [[u8; PIXELS + 1]; HELD_OUT] = const { read(CSV.as_bytes()) };
 
 /// The images that the network has never seen.

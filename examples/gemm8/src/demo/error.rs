@@ -1,4 +1,4 @@
-//! What ends the demo.
+//! The errors that end the demo.
 
 use contigo::{Error, JobError, Refused};
 use core::fmt;

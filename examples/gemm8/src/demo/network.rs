@@ -4,8 +4,8 @@ use super::DemoError;
 use crate::{Gemm, Output};
 use std::str::FromStr;
 
-/// Written by `data/train_digits.py`; what it holds and how well it does is in its first lines and
-/// in `data/README.md`.
+/// Written by `data/train_digits.py`. Its first lines and `data/README.md` say what it holds and
+/// how well it does.
 const TEXT: &str = include_str!("../../data/digits-mlp.txt");
 
 /// Pixels.

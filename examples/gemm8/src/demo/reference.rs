@@ -1,4 +1,4 @@
-//! What the scores must be, bit for bit: the same arithmetic in plain integers on the CPU.
+//! The expected scores, bit for bit: the same arithmetic in plain integers on the CPU.
 //!
 //! It knows neither the driver nor the engine's model, and shares no code with them: `README.md`
 //! and `data/README.md` state the arithmetic, and this is a second reading of it.

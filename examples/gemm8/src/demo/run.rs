@@ -22,21 +22,22 @@ const SCORE_BYTES: usize = SCORES * size_of::<i32>();
 /// A slot holds an image or its scores.
 const SLOT_BYTES: usize = if PIXELS > SCORE_BYTES { PIXELS } else { SCORE_BYTES };
 /// The plan adds up to 2,048 + 128 + 512 + 64 (weights and biases) + 64 (hidden) + 4 · 64 (slots)
-/// bytes with lines of 64 bytes, and to 4,352 with lines of 256, the longest of any processor here.
+/// bytes with lines of 64 bytes. With lines of 256, the longest of any processor here, it adds up
+/// to 4,352.
 pub const REGION_BYTES: usize = 8 * 1024;
 /// Virtual time that one job may take: a job here takes some microseconds.
 const JOB_TIMEOUT: Timeout = Timeout::ms(100);
 
-/// What is to be done, prepared before anything is measured.
+/// One image's work, prepared before anything is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     /// The image.
     pub digit: Digit,
-    /// What the reference says of it.
+    /// The reference's scores.
     pub expected: [i32; SCORES],
 }
 
-/// What came of one image.
+/// The result of one image.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// The network's answer.
@@ -48,10 +49,10 @@ pub struct Outcome {
     pub latency_ns: u64,
 }
 
-/// What the memory and the engine say at the end.
+/// The facts about the memory and the engine at the end.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// What kind of memory it was.
+    /// The kind of the memory.
     pub backend: &'static str,
     /// Its address.
     pub base: BaseAddr,
@@ -59,11 +60,11 @@ pub struct Measured {
     pub len_bytes: usize,
     /// The engine's way to it.
     pub port: Port,
-    /// What was copied and synchronised.
+    /// The bytes copied and synchronised.
     pub stats: Stats,
     /// The engine's jobs.
     pub jobs: JobCounts,
-    /// What the engine is.
+    /// The engine's name.
     pub engine: &'static str,
     /// Virtual time of the whole run, where time is.
     pub device_ns: Option<u64>,
@@ -142,7 +143,7 @@ fn classify<B: Backend, D: TypedDriver<4, Args = Gemm>>(
         drop(image); // its slot is free for another
         (weights1, bias1) = (weights.to_device(..), bias.to_device(..));
 
-        // What layer 1 wrote is what layer 2 reads: no CPU and no cache maintenance between them.
+        // Layer 2 reads the bytes that layer 1 wrote: no CPU and no cache maintenance between them.
         let scores = pool.take()?.from_device(..SCORE_BYTES);
         let running = engine.start([between.to_device(..), weights2, bias2, scores], &job2)?;
         parsed = upcoming.next().map(parse).transpose()?; // the next image, while the device works

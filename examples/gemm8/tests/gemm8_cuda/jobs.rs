@@ -1,4 +1,4 @@
-//! What the kernels are tried with, what they have to write, and their PTX, executed as the stand-in
+//! The kernels' inputs, the bytes that they have to write, and their PTX, executed as the stand-in
 //! for NVIDIA's driver does it.
 
 use super::PTX;
@@ -37,7 +37,7 @@ pub(crate) struct Job {
     arguments: [u32; 4],
     /// What is read.
     operands: Vec<Vec<u8>>,
-    /// What is written, all of it.
+    /// The written bytes, all of them.
     expected: Vec<u8>,
 }
 
@@ -153,7 +153,7 @@ fn borders() -> Vec<i32> {
     around.flat_map(|value| [value, -value]).filter_map(|value| i32::try_from(value).ok()).chain([0, i32::MIN, i32::MAX]).collect()
 }
 
-/// Every border, times every output, with nothing added to it, whatever the other flags are: by
+/// Every border, times every output, with nothing added to it, whatever the other flags are. By
 /// products of zeros, and by no products, which a compiler may give code of its own.
 pub(crate) fn border_jobs() -> Vec<Job> {
     let mut bias = borders();

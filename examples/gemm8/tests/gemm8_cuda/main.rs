@@ -1,6 +1,6 @@
-//! The CUDA kernels of `examples/gemm8/kernels/` without a GPU: their PTX, executed instruction by
-//! instruction as any grid would run it, against the runtime's arithmetic and its simulated engine;
-//! and whether the PTX is what their source compiles to.
+//! The CUDA kernels of `examples/gemm8/kernels/` without a GPU. Their PTX is executed instruction
+//! by instruction as any grid would run it, and compared with the runtime's arithmetic and its
+//! simulated engine. Their source is compiled, and must give the same PTX.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 mod jobs;
@@ -66,7 +66,7 @@ fn bytes_are_moved_and_no_others() {
     run(&byte_jobs(&mut Rng::with_seed(3)));
 }
 
-/// What a launcher relies on: the names, the parameters' widths in order, the oldest GPU and the
+/// A launcher relies on these: the names, the parameters' widths in order, the oldest GPU and the
 /// oldest driver.
 #[test]
 fn the_ptx_has_these_kernels() {
