@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between the kernels that the module builds against: 6.1 to
+ * The differences between the kernels that the module builds against: 6.1 to
  * today's.
  */
 #ifndef CONTIGO_COMPAT_H

@@ -16,7 +16,7 @@
 /* Ranges of one sync that need no allocation. */
 #define CONTIGO_FEW_RANGES	8
 
-/* What user space was compiled with: the same on 32 and 64 bits. */
+/* The sizes that user space was compiled with: the same on 32 and 64 bits. */
 static_assert(sizeof(struct contigo_info) == 72);
 static_assert(sizeof(struct contigo_dma_bits) == 8);
 static_assert(sizeof(struct contigo_import) == 32);

@@ -59,8 +59,8 @@ struct contigo_mapping {
 };
 
 /*
- * What is kept of ports that are gone. Nobody takes anything out: the list only
- * says that it is not lost by mistake.
+ * The mappings that are kept of ports that are gone. Nobody takes anything out:
+ * the list only says that they are not lost by mistake.
  */
 static LIST_HEAD(contigo_kept);
 static DEFINE_MUTEX(contigo_kept_lock);
@@ -263,7 +263,7 @@ static const struct contigo_piece *contigo_piece_at(const struct contigo_mapping
 /*
  * @port->sync_bytes at a time. Behind an IOMMU that is its smallest page:
  * dma_sync_single_*() looks up the first byte's physical address and goes on
- * from there, but a mapped entry may be many pages whose bus addresses alone
+ * from there. But a mapped entry may be many pages whose bus addresses alone
  * follow each other. Elsewhere it bounds how long the CPU is not given away.
  */
 static int contigo_mapping_sync(struct contigo_port *port, const struct contigo_mapping *mapping,
@@ -300,7 +300,7 @@ static int contigo_mapping_sync(struct contigo_port *port, const struct contigo_
 /**
  * contigo_import - map a dma-buf for the port's device and give it a handle
  * @file: that imports it
- * @dmabuf: what to import; the caller keeps its reference
+ * @dmabuf: the buffer to import; the caller keeps its reference
  * @arg: in: flags; out: everything else but the fd
  *
  * Return: 0, or what the header says of CONTIGO_IMPORT.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * contigo: memory for a device that user space drives. What the files of this
- * module share.
+ * contigo: memory for a device that user space drives. The parts that the files
+ * of this module share.
  *
  *	contigo_main.c		the module, its class, its numbers
  *	contigo_port.c		a device bound to us, and the platform's way to it
@@ -60,7 +60,7 @@ struct contigo_window {
  * @dead: the device is being unbound; set without the lock. Who has seen it
  *	unset under the lock may touch the device until unlocking.
  * @lock: guards what follows, the file's contents, and @dma_bits
- * @file: what is open, or NULL
+ * @file: the open file, or NULL
  * @kept: mappings whose device did not stop
  */
 struct contigo_port {

@@ -147,7 +147,7 @@ int contigo_port_add(struct contigo_port *port)
 	return cdev_device_add(&port->cdev, &port->dev);
 }
 
-/* What the port made of the device, undone: its registers, what the DMA API was told. */
+/* Undoes the port's changes to the device: its registers, the DMA API's settings. */
 void contigo_port_tear_down(struct contigo_port *port)
 {
 	u32 i;
@@ -161,10 +161,10 @@ void contigo_port_tear_down(struct contigo_port *port)
 }
 
 /*
- * The device is unbound, perhaps under a user. It is stopped as on a close;
- * what the file held is given back while the device still exists; the file
- * itself stays open and answers ENODEV. dead is set first, for whoever holds
- * the lock in a long sync; the device is ours until this returns.
+ * The device is unbound, perhaps under a user. It is stopped as on a close. The
+ * file's memory is given back while the device still exists; the file itself
+ * stays open and answers ENODEV. dead is set first, for a caller that holds the
+ * lock in a long sync; the device is ours until this returns.
  */
 void contigo_port_remove(struct contigo_port *port)
 {

@@ -115,7 +115,7 @@ static int contigo_step_poll(void __iomem *reg, const struct contigo_step *step,
  * @port: not dead; its lock is held
  * @stop: its program, of this port
  * @at: which step was not met
- * @value: what its register held
+ * @value: the value of its register
  *
  * Return: 0, or -ETIMEDOUT where a poll was not met; the steps after it are not
  * run.

@@ -2,19 +2,22 @@
 /*
  * The contract between the kernel module contigo and user space.
  *
- * A "port" is one device that masters memory, bound to the module: a platform device with compatible = "contigo,dma-port", or a
- * PCI function by driver_override. Each is one character device, /dev/contigo/<device's name>, which one process at a time may
- * open (EBUSY). A file imports dma-bufs for its device, says their bus addresses, synchronises ranges of them, and may be armed
- * with a program that stops the device.
+ * A "port" is one device that masters memory, bound to the module: a platform device with
+ * compatible = "contigo,dma-port", or a PCI function by driver_override. Each is one character
+ * device, /dev/contigo/<device's name>, which one process at a time may open (EBUSY). A file
+ * imports dma-bufs for its device, says their bus addresses, synchronises ranges of them, and may
+ * be armed with a program that stops the device.
  *
- * When the last descriptor of the file is closed, by whatever end of the process: the program is run, then bus mastering is
- * turned off (PCI), and only then are the imports unmapped and their buffers dropped. Where the program does not find the device
- * stopped, they are kept for ever, and the kernel's log says so. The same happens when the device is unbound and before another
- * kernel begins (kexec).
+ * When the last descriptor of the file is closed, by whatever end of the process, the program is
+ * run. Then bus mastering is turned off (PCI). Only then are the imports unmapped and their buffers
+ * dropped. Where the program does not find the device stopped, they are kept for ever, and the
+ * kernel's log says so. The same happens when the device is unbound and before another kernel
+ * begins (kexec).
  *
- * All structures have one layout on 32 and 64 bits. Padding and unknown flags must be zero (EINVAL). Errors common to all calls:
- * EFAULT, a pointer is bad; ENOTTY, no such call; ENODEV, the device was unbound; EINTR, a signal came while waiting for the
- * file's lock, before anything was done (a handler with SA_RESTART is not noticed).
+ * All structures have one layout on 32 and 64 bits. Padding and unknown flags must be zero
+ * (EINVAL). Errors common to all calls: EFAULT, a pointer is bad; ENOTTY, no such call; ENODEV, the
+ * device was unbound. EINTR: a signal came while waiting for the file's lock, before anything was
+ * done (a handler with SA_RESTART is not noticed).
  */
 #ifndef _UAPI_CONTIGO_H
 #define _UAPI_CONTIGO_H
@@ -22,7 +25,10 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* Compare with struct contigo_info.abi; it changes with the meaning of what is here, not with additions. */
+/*
+ * Compare with struct contigo_info.abi; it changes with the meaning of what is here, not with
+ * additions.
+ */
 #define CONTIGO_ABI			1
 
 /* Limits. Each is a table in the kernel that a user fills. */
@@ -62,8 +68,8 @@ struct contigo_info {
  * @bits: 12 to 64
  * @reserved: 0
  *
- * What the device tree allows stays the limit. EBUSY: the file holds imports. EINVAL: @bits is out of range. EIO: behind an IOMMU,
- * fewer than 32 lines, or than the device had when it was bound.
+ * The device tree's limit stays. EBUSY: the file holds imports. EINVAL: @bits is out of range. EIO:
+ * behind an IOMMU, fewer than 32 lines, or than the device had when it was bound.
  */
 struct contigo_dma_bits {
 	__u32 bits;
@@ -82,12 +88,14 @@ struct contigo_dma_bits {
  * @addr: out: the bus address of its first byte
  * @len_bytes: out: how long it is
  *
- * The caches are clean when it returns, but for a buffer that this file has imported before. EBADF: @fd is no descriptor. EINVAL: it
- * is no dma-buf; unknown flags. ERANGE: it must be contiguous and is not, or the device does not reach it, or only through a bounce
- * buffer where it is coherent, or the exporter's list is shorter than its buffer (nothing is kept). EOPNOTSUPP: the device does not
- * snoop, and the memory is of a pool that the kernel does not map (no-map): nobody can maintain its caches. EFAULT: where @handle
- * cannot be written, the import stays until the file goes. ENOSPC: the file has CONTIGO_MAX_IMPORTS. ENOMEM; also where an IOMMU's
- * addresses are used up. Else what the exporter says.
+ * The caches are clean when it returns, except for a buffer that this file has imported before.
+ * EBADF: @fd is no descriptor. EINVAL: it is no dma-buf; unknown flags. ERANGE: it must be
+ * contiguous and is not, or the device does not reach it. Also ERANGE: the device reaches it only
+ * through a bounce buffer where it is coherent, or the exporter's list is shorter than its buffer
+ * (nothing is kept). EOPNOTSUPP: the device does not snoop, and the memory is of a pool that the
+ * kernel does not map (no-map): nobody can maintain its caches. EFAULT: where @handle cannot be
+ * written, the import stays until the file goes. ENOSPC: the file has CONTIGO_MAX_IMPORTS. ENOMEM;
+ * also where an IOMMU's addresses are used up. Else the exporter's error.
  */
 struct contigo_import {
 	__s32 fd;
@@ -125,13 +133,13 @@ struct contigo_segments {
 };
 
 /**
- * struct contigo_release - CONTIGO_RELEASE: an import is unmapped and its buffer dropped, by the caller's word that the device has
- * let go of it
+ * struct contigo_release - CONTIGO_RELEASE: an import is unmapped and its buffer dropped, by the
+ * caller's word that the device has let go of it
  * @handle: in
  * @reserved: 0
  *
- * Where the device does not snoop, what the CPU has written since the last CONTIGO_SYNC_FOR_DEVICE may be lost, here and when the file
- * goes. ENOENT: no such import.
+ * Where the device does not snoop, the CPU's writes since the last CONTIGO_SYNC_FOR_DEVICE may be
+ * lost, here and when the file goes. ENOENT: no such import.
  */
 struct contigo_release {
 	__u32 handle;
@@ -162,9 +170,9 @@ struct contigo_range {
  * @reserved: 0
  * @ptr: in: struct contigo_range[@count]
  *
- * All ranges are checked before the first is synchronised. E2BIG: too many. EINVAL: none, a range is empty or goes beyond its
- * import, not exactly one flag. ENOENT: no such import. The caches work by lines: whole lines that hold a range are written
- * back or thrown away.
+ * All ranges are checked before the first is synchronised. E2BIG: too many. EINVAL: none, a range
+ * is empty or goes beyond its import, not exactly one flag. ENOENT: no such import. The caches work
+ * by lines: whole lines that hold a range are written back or thrown away.
  */
 struct contigo_sync {
 	__u32 count;
@@ -196,14 +204,16 @@ struct contigo_step {
 };
 
 /**
- * struct contigo_program - CONTIGO_ARM: what stops the device when this file goes; replaces the one before
+ * struct contigo_program - CONTIGO_ARM: what stops the device when this file goes; replaces the one
+ * before
  * @count: in: 0 to CONTIGO_MAX_STEPS; 0 disarms
  * @reserved: 0
  * @ptr: in: struct contigo_step[@count]
  *
- * All steps are checked before the program takes the place of the one before. E2BIG: too many. EINVAL: an unknown kind, bits of
- * @value outside @mask, a timeout where none belongs, polls of more than CONTIGO_MAX_POLL_US together. ENXIO: no such window, or
- * the register is outside it or unaligned.
+ * All steps are checked before the program takes the place of the one before. E2BIG: too many.
+ * EINVAL: an unknown kind, bits of @value outside @mask, a timeout where none belongs, polls of
+ * more than CONTIGO_MAX_POLL_US together. ENXIO: no such window, or the register is outside it or
+ * unaligned.
  */
 struct contigo_program {
 	__u32 count;
@@ -212,7 +222,8 @@ struct contigo_program {
 };
 
 /**
- * struct contigo_bus_master - CONTIGO_SET_BUS_MASTER: may the PCI function access memory? It may not when the file is opened
+ * struct contigo_bus_master - CONTIGO_SET_BUS_MASTER: may the PCI function access memory? It may
+ * not when the file is opened
  * @on: in: 0 or 1
  * @reserved: 0
  *

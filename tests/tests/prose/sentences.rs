@@ -33,7 +33,13 @@ pub(crate) fn paragraphs(lines: &[(usize, String)]) -> Vec<Vec<(usize, &str)>> {
                 || mark.starts_with('@');
             let is_first = |last: &Vec<(usize, &str)>| last.last().is_some_and(|(_, text)| text.starts_with('#'));
             // Columns are a table too.
-            if is_item || text.is_empty() || text.contains("   ") || text.starts_with('#') || found.last().is_some_and(is_first) {
+            if is_item
+                || text.is_empty()
+                || text.contains("   ")
+                || text.contains('\t')
+                || text.starts_with('#')
+                || found.last().is_some_and(is_first)
+            {
                 found.push(Vec::new());
             }
             found.last_mut().unwrap().push((*at, if is_item { rest } else { text }));
