@@ -1,4 +1,4 @@
-//! What a consumer demands of a tensor, checked before it sees one.
+//! A consumer's demands on a tensor, checked before it sees one.
 
 use super::{Place, Shape};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     types::{Error, Result},
 };
 
-/// What a consumer demands of a tensor's memory. Checked at export and at import, so that what a
+/// A consumer's demands on a tensor's memory. Checked at export and at import, so that what a
 /// framework would refuse, or read wrongly, is refused here first, with the numbers.
 ///
 /// ```
@@ -29,7 +29,7 @@ impl Contract {
     /// TVM: `kAllocAlignment`, 64 bytes (`include/tvm/runtime/device_api.h`), compact
     /// (`Tensor::FromDLPack` checks both), in the CPU's memory.
     pub const TVM: Self = Self { align_bytes: 64, contiguous: true, place: Some(Place::Cpu) };
-    /// What `dlpack.h` says of every data pointer: 256 bytes.
+    /// The alignment of every data pointer by `dlpack.h`: 256 bytes.
     pub const DLPACK: Self = Self { align_bytes: 256, contiguous: true, place: None };
     /// ONNX Runtime's I/O binding: 64 bytes, as its CPU allocator gives
     /// (`MlasGetPreferredBufferAlignment`), compact (`OrtValue` has no strides), in the CPU's

@@ -1,4 +1,4 @@
-//! What a tensor's elements are.
+//! The types of a tensor's elements.
 
 use super::abi::DataType;
 use crate::{dlpack::TensorRule, types::Error};
@@ -13,8 +13,8 @@ mod code {
     pub(super) const BOOL: u8 = 6;
 }
 
-/// What accelerators and frameworks exchange. Any other type is made from its fields, and checked
-/// when it is used.
+/// The types that accelerators and frameworks exchange. Any other type is made from its fields, and
+/// checked when it is used.
 impl DataType {
     /// `int8_t`.
     pub const I8: Self = Self::new(code::INT, 8);

@@ -15,7 +15,7 @@ use crate::{
 use core::{fmt, ptr::NonNull, slice};
 
 /// A tensor that a framework has given away: this value is its consumer, and calls its deleter when
-/// it is dropped. What it says of itself is looked at by [`describe`](Self::describe), and not
+/// it is dropped. Its own description is looked at by [`describe`](Self::describe), and not
 /// believed before.
 pub struct Foreign(Form);
 
@@ -31,10 +31,10 @@ unsafe impl Send for Foreign {}
 // is called.
 unsafe impl Sync for Foreign {}
 
-/// What a tensor says of itself, checked.
+/// A tensor's description of itself, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// What an element is.
+    /// The type of an element.
     pub dtype: DataType,
     /// How many there are.
     pub shape: Shape,
@@ -57,10 +57,10 @@ impl Foreign {
     /// [`Error::Tensor`] with [`TensorRule::NullTensor`].
     ///
     /// # Safety
-    /// `tensor` is null, or what its producer gave to this consumer, alone: it stays valid, with
-    /// `ndim` entries in its shape and in its strides where they are not null, until this value
-    /// calls the deleter. Where its major version is another one, only the fields up to `flags` are
-    /// looked at.
+    /// `tensor` is null, or its producer gave it to this consumer alone. It stays valid until this
+    /// value calls the deleter, with `ndim` entries in its shape and in its strides where they are
+    /// not null. Where its major version is another one, only the fields up to `flags` are looked
+    /// at.
     pub unsafe fn from_versioned(tensor: *mut DlManagedTensorVersioned) -> Result<Self> {
         NonNull::new(tensor).map(|tensor| Self(Form::Versioned(tensor))).ok_or(NULL_TENSOR)
     }
@@ -76,7 +76,7 @@ impl Foreign {
         NonNull::new(tensor).map(|tensor| Self(Form::Legacy(tensor))).ok_or(NULL_TENSOR)
     }
 
-    /// What the tensor is.
+    /// The tensor's description.
     ///
     /// # Errors
     /// [`Error::Tensor`]: another major version, more than 8 dimensions or fewer than 0, no shape, a negative dimension, more elements than

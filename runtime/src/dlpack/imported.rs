@@ -30,9 +30,10 @@ impl<'r> Imported<'r> {
     /// `contract` allows it.
     ///
     /// # Errors
-    /// The tensor comes back with what [`Foreign::describe`] says; [`Error::NotOurs`]: its elements
-    /// are elsewhere (then only [`Foreign::copy_to`] brings them here); [`Error::Tensor`]: [`TensorRule::DeviceType`], its address is none of the CPU's, or what
-    /// the contract says. Dropping it calls its deleter, as DLPack demands.
+    /// The tensor comes back with the error of [`Foreign::describe`] or of the contract.
+    /// [`Error::NotOurs`]: its elements are elsewhere; only [`Foreign::copy_to`] brings them here.
+    /// [`Error::Tensor`] with [`TensorRule::DeviceType`]: its address is none of the CPU's.
+    /// Dropping it calls its deleter, as DLPack demands.
     pub fn new<B: Backend>(region: &'r Region<B>, foreign: Foreign, contract: &Contract) -> Result<Self, Refused<Foreign>> {
         let found = foreign.describe().and_then(|what| {
             contract.check(what.addr, what.place, &what.shape, what.strides())?;
@@ -63,7 +64,7 @@ impl<'r> Imported<'r> {
         &self.shape
     }
 
-    /// What an element is.
+    /// The type of an element.
     #[must_use]
     pub const fn dtype(&self) -> DataType {
         self.dtype

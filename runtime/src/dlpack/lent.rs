@@ -13,7 +13,7 @@ use crate::{
 };
 use core::{fmt, mem, ptr, ptr::NonNull};
 
-/// What can be lent: a [`CpuBuf`] or a [`DevBuf`].
+/// A buffer that can be lent: a [`CpuBuf`] or a [`DevBuf`].
 pub trait Lendable: sealed::Sealed {}
 
 impl<T> Lendable for CpuBuf<'_, T> {}
@@ -27,7 +27,7 @@ pub(super) mod sealed {
         /// Where a consumer finds it.
         fn target(&self, offset: ByteOffset) -> Result<Target>;
 
-        /// Its first `len_bytes` are the consumer's, who reads, or reads and writes.
+        /// Its first `len_bytes` belong to the consumer, who reads, or reads and writes.
         fn hand_over(&mut self, len_bytes: usize, read_only: bool, site: Site) -> Result<()>;
 
         /// The consumer is done with it.
@@ -86,9 +86,9 @@ impl<T> sealed::Sealed for DevBuf<'_, T> {
     }
 }
 
-/// A buffer that is lent as a tensor. While the tensor is out the buffer is the consumer's: it has
-/// no view here, and no job. Once the consumer has called the deleter, it can be taken back, or its
-/// tensor given out anew.
+/// A buffer that is lent as a tensor. While the tensor is out the buffer belongs to the consumer:
+/// it has no view here, and no job. Once the consumer has called the deleter, it can be taken back,
+/// or its tensor given out anew.
 ///
 /// Dropped while the tensor is out, it leaks the buffer, and with it the region's memory: the
 /// consumer may still use it. The slot of the table comes back when the deleter is called.
@@ -133,9 +133,9 @@ impl<B> Lent<B> {
     }
 
     /// The tensor, for one consumer. It owns it until it calls the deleter, once, on whichever
-    /// thread. Whoever gives it to a consumer sees to it that nothing uses the elements after that
-    /// call: of memory that a GPU sees, that the consumer's streams are done with it
-    /// (`cudaStreamSynchronize`), which a framework that merely drops its tensor does not wait for.
+    /// thread. A program that gives it to a consumer makes sure that nothing uses the elements
+    /// after that call. For memory that a GPU sees, the consumer's streams must be done with it
+    /// (`cudaStreamSynchronize`). A framework that merely drops its tensor does not wait for that.
     ///
     /// # Errors
     /// [`Error::TensorOut`]: a consumer has it already.
@@ -182,7 +182,7 @@ impl<B: Lendable> Lent<B> {
 }
 
 impl<T> Lent<CpuBuf<'_, T>> {
-    /// What the buffer shows, where it is of this block.
+    /// The bytes that the buffer shows, where it is of this block.
     pub(super) fn span(&self, block: &dyn Block) -> Option<Span> {
         self.buf.as_ref()?.span_in(block)
     }

@@ -15,7 +15,8 @@
 //! a device has can be lent only as an address. So a loop of frames lends each one anew, which
 //! costs two atomic operations there and two back.
 //!
-//! The structures are those of `dlpack.h` 1.1, and of the form before 1.0. Reference: <https://dmlc.github.io/dlpack/latest/>.
+//! The structures are those of `dlpack.h` 1.1, and of the form before 1.0. Reference:
+//! <https://dmlc.github.io/dlpack/latest/>.
 //!
 //! Imports: `types`, `trace`, `mem`.
 

@@ -1,4 +1,4 @@
-//! What a buffer is lent as.
+//! The tensor that a buffer is lent as.
 
 use super::{Contract, DataType, Shape, table::Target};
 use crate::{
@@ -10,11 +10,11 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Place {
-    /// `kDLCPU`: the data pointer is the CPU's.
+    /// `kDLCPU`: the data pointer is an address of the CPU.
     Cpu,
-    /// `kDLCUDAHost`: memory that CUDA pinned; the data pointer is the CPU's.
+    /// `kDLCUDAHost`: memory that CUDA pinned; the data pointer is an address of the CPU.
     CudaHost,
-    /// `kDLCUDA`: the data pointer is the GPU's.
+    /// `kDLCUDA`: the data pointer is an address of the GPU.
     Cuda,
     /// `kDLExtDev`: the data pointer is a bus address, for a driver that knows whose.
     BusAddress,
@@ -66,7 +66,7 @@ pub enum ByteOffset {
     Kept,
 }
 
-/// What a buffer is lent as: its elements, and what the consumer demands.
+/// The tensor that a buffer is lent as: its elements, and the consumer's demands.
 ///
 /// ```
 /// use contigo::dlpack::{Contract, DataType, Shape, TensorSpec};
@@ -76,7 +76,7 @@ pub enum ByteOffset {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorSpec {
-    /// What an element is.
+    /// The type of an element.
     pub dtype: DataType,
     /// How many there are.
     pub shape: Shape,
@@ -85,7 +85,7 @@ pub struct TensorSpec {
     pub read_only: bool,
     /// Where the buffer's offset goes.
     pub offset: ByteOffset,
-    /// What the consumer demands.
+    /// The consumer's demands.
     pub contract: Contract,
 }
 

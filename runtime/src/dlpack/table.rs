@@ -19,8 +19,8 @@ use crate::{
 use core::{cell::UnsafeCell, ffi::c_void, ptr, ptr::NonNull};
 
 /// Room for `SLOTS` tensors that are out at the same time. It is a `static`, because a consumer may
-/// keep a tensor, and call its deleter, after everything else is gone; and it is not inside a
-/// region, because a device that goes wrong must not write the pointer that a consumer calls.
+/// keep a tensor, and call its deleter, after everything else is gone. It is not inside a region,
+/// because a device that goes wrong must not write the pointer that a consumer calls.
 ///
 /// ```
 /// use contigo::dlpack::TensorTable;
@@ -51,18 +51,18 @@ const _: () = assert!(TURNS.is_power_of_two() && TURNS <= align_of::<Entry>());
 struct Fields {
     versioned: [DlManagedTensorVersioned; TURNS],
     legacy: [DlManagedTensor; TURNS],
-    /// What is given out next.
+    /// The tensor that is given out next.
     next: DlTensor,
     flags: u64,
     shape: [i64; MAX_DIMS],
     strides: [i64; MAX_DIMS],
 }
 
-// SAFETY: the fields are one thread's at a time: `Slot` gives them to its holder (`claim`, Acquire)
-// until `give_out` (Release), and again from the deleter's call on (`deleted`, AcqRel, and `is_out`
-// and `next_turn`, Acquire). While the tensor is out they are only read. The two that a deleter
-// reads that is called once too often are written once (`give_versioned`). Their pointers lead to
-// the same entry, or are numbers here.
+// SAFETY: the fields belong to one thread at a time. `Slot` gives them to its holder (`claim`,
+// Acquire) until `give_out` (Release). It does so again from the deleter's call on (`deleted`,
+// AcqRel, and `is_out` and `next_turn`, Acquire). While the tensor is out they are only read. The
+// two that a deleter reads that is called once too often are written once (`give_versioned`). Their
+// pointers lead to the same entry, or are numbers here.
 unsafe impl Sync for Entry {}
 
 const NOTHING: DlTensor = DlTensor {
@@ -204,9 +204,9 @@ impl Entry {
         let turn = self.slot.next_turn().ok_or(Error::TensorOut)?;
         let fields = self.fields.get();
         // SAFETY: `turn` is below TURNS, so `given` is inside the array, which is always there. Its
-        // fields are the caller's, who holds the slot; but a deleter that is called once too often
-        // may read `manager_ctx`, and its caller `deleter`: so these two are written before the
-        // first tensor of this turn is out, and never again.
+        // fields belong to the caller, who holds the slot. But a deleter that is called once too
+        // often may read `manager_ctx`, and its caller `deleter`. So these two are written before
+        // the first tensor of this turn is out, and never again.
         let given = unsafe {
             let given = (&raw mut (*fields).versioned).cast::<DlManagedTensorVersioned>().add(turn);
             if (&raw const (*given).manager_ctx).read().is_null() {

@@ -23,8 +23,8 @@ impl<'d> AnyMemory<'d> {
     }
 }
 
-// SAFETY: every method is one backend's own, the same one at every call, because what is inside is
-// never exchanged; and moving this value moves no block, as that backend promises.
+// SAFETY: every method belongs to one backend, the same one at every call, because the value inside
+// is never exchanged. Moving this value moves no block, as that backend promises.
 unsafe impl Backend for AnyMemory<'_> {
     forward!(|this| this.0.backend() => name, mapping, segment, sync_for_device, sync_for_cpu, held_by);
 }

@@ -56,8 +56,8 @@ impl Beside {
         Ok(Self::Pci { function: Mutex::new(function), master, bar: Once::new() })
     }
 
-    /// What has the registers of the device that the kernel calls `guard`: the PCI function of that
-    /// address, or the UIO device whose first register is there.
+    /// The holder of the registers of the device that the kernel calls `guard`: the PCI function of
+    /// that address, or the UIO device whose first register is there.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn of_guard(guard: &str, files: Files<'_>) -> Result<Self, Error> {
         const WHAT: &str = "UIO device or PCI function with the registers of this guard";

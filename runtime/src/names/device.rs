@@ -43,7 +43,7 @@ impl DeviceName {
         self.row.kind
     }
 
-    /// What stands after it; of a simulated device its model alone, without the seed.
+    /// The text after it; of a simulated device its model alone, without the seed.
     #[must_use]
     pub fn argument(&self) -> &str {
         self.parsed.argument()

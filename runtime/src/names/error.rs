@@ -1,4 +1,4 @@
-//! What a text that is no name is told.
+//! The answer to a text that is no name.
 
 use super::{DeviceName, MemoryName};
 use crate::types::Error;
@@ -24,7 +24,7 @@ pub struct NameError {
     pub(super) form: Form,
 }
 
-/// What to write in its place.
+/// The form to write in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// A name of its kind.
@@ -35,7 +35,7 @@ pub(super) enum Form {
     Device,
 }
 
-/// What a name must be.
+/// The rules for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
     /// It begins with one of the kinds that there are.

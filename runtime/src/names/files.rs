@@ -1,4 +1,5 @@
-//! A machine's files under `/sys`, `/proc` and `/dev`, only read. What cannot be read is not there.
+//! A machine's files under `/sys`, `/proc` and `/dev`, only read. A file that cannot be read counts
+//! as absent.
 
 use crate::linux::os::{
     dir,
@@ -59,13 +60,13 @@ impl Files<'_> {
     }
 }
 
-/// What an attribute says, without the white space at its end.
+/// The text of an attribute, without the white space at its end.
 pub(super) fn text<'b>(folder: &Fd, attribute: &'static CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     let raw = sysfs::read(folder, attribute, buffer).ok()??;
     core::str::from_utf8(raw).ok().map(str::trim_end)
 }
 
-/// What an attribute says, as a number.
+/// The number in an attribute.
 pub(super) fn number(folder: &Fd, attribute: &'static CStr) -> Option<u64> {
     sysfs::number(folder, attribute).ok()?
 }

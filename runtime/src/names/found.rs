@@ -1,4 +1,4 @@
-//! What a machine's files say of each kind, and what keeps one of it from being used.
+//! A machine's files about each kind, and the reason why one cannot be used.
 
 use super::files::{Files, LINE_MAX_BYTES, link, number, text};
 use crate::linux::{
@@ -7,7 +7,7 @@ use crate::linux::{
 };
 use core::fmt::Write as _;
 
-/// What is known of one memory or device without opening it.
+/// The facts that are known of one memory or device without opening it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// How large it is, in bytes: memory that is there, or the first window of registers.
@@ -196,8 +196,8 @@ pub(super) fn uio_devices(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     });
 }
 
-/// What stands in the name of the UIO device `device`: its node, or else its driver's name for it,
-/// or else its number, where that alone would be taken for another's number.
+/// The text in the name of the UIO device `device`: its node, or else its driver's name for it.
+/// Where that would be taken for the number of another device, it is the device's number.
 fn uio_name<'b>(device: &'b str, folder: &Fd, buffer: &'b mut [u8]) -> Option<&'b str> {
     let has_node = link(folder, c"device/of_node", buffer).is_some();
     let name = if has_node { link(folder, c"device/of_node", buffer) } else { text(folder, c"name", buffer) }?;

@@ -5,7 +5,7 @@ use super::{
     text::Text,
 };
 
-/// What stands after a kind's colon.
+/// The text after a kind's colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Argument {
     /// Nothing.
@@ -43,12 +43,12 @@ impl Parsed {
         self.text.as_str()
     }
 
-    /// What stands after the kind's colon and before what comes after `@`; "" where nothing does.
+    /// The text after the kind's colon, as far as `@`; "" where there is none.
     pub(super) fn argument(&self) -> &str {
         self.text().get(self.argument.0.into()..self.argument.1.into()).unwrap_or("")
     }
 
-    /// What stands after `@`, where the kind has that.
+    /// The text after `@`, where the kind has that.
     pub(super) fn more(&self) -> Option<&str> {
         self.text().get(self.argument.1.into()..)?.strip_prefix('@')
     }
@@ -212,7 +212,8 @@ mod tests {
         assert!(MemoryName::syntaxes().all(|(syntax, _)| unknown.contains(syntax)), "{unknown}");
     }
 
-    /// What parses is written as it was read, and nothing panics: letters of the grammar, mixed.
+    /// A text that parses is written as it was read, and nothing panics: letters of the grammar,
+    /// mixed.
     #[cfg(feature = "sim")]
     #[test]
     fn junk_is_a_name_or_an_error() {

@@ -1,4 +1,4 @@
-//! What a machine has, and why it lacks the rest.
+//! The memory and devices of a machine, and why it lacks the rest.
 
 use super::{
     DeviceName, MemoryName,
@@ -33,7 +33,7 @@ pub struct Entry<N> {
     pub kind: &'static str,
     /// Its name; `None`: this machine has none of this kind.
     pub name: Option<N>,
-    /// What is known of it.
+    /// The facts that are known of it.
     pub facts: Facts,
     /// Why there is none, or why it cannot be used as the machine is now, and what to do.
     pub why: Option<&'static str>,
@@ -102,7 +102,7 @@ impl<'r> Inventory<'r> {
     }
 }
 
-/// What a row says of its kind.
+/// A row's part about its kind.
 #[derive(Clone, Copy)]
 struct Kind {
     kind: &'static str,
@@ -124,7 +124,7 @@ fn entries<N: core::str::FromStr>(files: Files<'_>, kind: Kind, built_in: bool) 
             last = Some(next);
             let argument = next.as_str();
             let whole = Text::join(&[kind.kind, if argument.is_empty() { "" } else { ":" }, argument]);
-            // What cannot be written as a name cannot be opened by one.
+            // A device whose text is no name cannot be opened by one.
             if let Some(name) = whole.and_then(|name| name.as_str().parse().ok()) {
                 any = true;
                 let facts = (kind.look)(files, argument);

@@ -40,7 +40,7 @@ impl MemoryName {
         self.row.kind
     }
 
-    /// What stands after it, without the device; `""` where nothing does.
+    /// The text after it, without the device; `""` where there is none.
     #[must_use]
     pub fn argument(&self) -> &str {
         self.parsed.argument()
@@ -65,7 +65,7 @@ impl MemoryName {
     /// # Errors
     /// - [`Error::NeedsDevice`]: it belongs to one. Open that, or use [`open_in`](Self::open_in).
     /// - [`Error::NotBuiltIn`]: this program was built without it.
-    /// - [`Error::BlockSize`]: the block is smaller. What the backend's own function says.
+    /// - [`Error::BlockSize`]: the block is smaller. The error of the backend's own function.
     ///
     /// ```no_run
     /// use contigo::{Region, names::MemoryName};
@@ -82,7 +82,7 @@ impl MemoryName {
     }
 
     /// Opens `len_bytes` of it, whatever it belongs to: that is opened first, and put in `device`,
-    /// where it lives as long as the memory. What is in `device` already is the device.
+    /// where it lives as long as the memory. A device that is in `device` already is used.
     ///
     /// # Errors
     /// As [`open`](Self::open), [`DeviceName::open`] and [`OpenDevice::memory`].

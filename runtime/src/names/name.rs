@@ -1,4 +1,4 @@
-//! What the name of memory and that of a device have alike: each is a text, read by a table.
+//! The part that names of memory and of devices share: each is a text, read by a table.
 
 /// `FromStr` of a name by its table of kinds, and its text for everything else.
 macro_rules! is_text {

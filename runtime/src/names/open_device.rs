@@ -24,8 +24,8 @@ use core::{
 };
 
 /// A device, opened: **one opening serves its registers, its interrupt and the memory that belongs
-/// to it.** What is made of it borrows it, so it is closed last, and by closing it the kernel stops
-/// the device where it can (`vfio:…`, `guard:…`).
+/// to it.** Values that are made of it borrow it, so it is closed last. By closing it the kernel
+/// stops the device where it can (`vfio:…`, `guard:…`).
 ///
 /// ```
 /// use contigo::{Align, Engine, Region, drivers::zdma::Zdma, names::{Attach, DeviceName, MemoryName}};
@@ -52,7 +52,7 @@ pub struct OpenDevice {
 enum What {
     /// Registers that a program's word wires: a UIO device's, or a PCI function's.
     Plain(Beside),
-    /// What the kernel module guards, and its registers, once they were asked for.
+    /// A device that the kernel module guards, and its registers, once they were asked for.
     Guarded(Guarded),
     Vfio(Vfio),
     #[cfg(feature = "sim")]
@@ -125,8 +125,8 @@ impl OpenDevice {
         Ok(Self::new(name, What::Simulated(board, models)))
     }
 
-    /// What `driver` drives, as its model on a board of the program's: with faults, and beside
-    /// other devices.
+    /// The model of `driver`'s core, on a board of the program's: with faults, and beside other
+    /// devices.
     ///
     /// # Errors
     /// [`Error::NotFound`]: no driver of that name has a model. [`Error::BadName`].
@@ -207,8 +207,8 @@ impl OpenDevice {
     ///
     /// # Errors
     /// - [`Error::NeedsDevice`]: it belongs to another device.
-    /// - [`Error::NotBuiltIn`]: this program was built without it. What the backend's own function
-    ///   says.
+    /// - [`Error::NotBuiltIn`]: this program was built without it. The error of the backend's own
+    ///   function.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn memory(&self, name: &MemoryName, len_bytes: usize) -> Result<AnyMemory<'_>, Error> {
         if name.device().is_some_and(|owner| !self.is(&owner)) {
@@ -255,8 +255,9 @@ impl OpenDevice {
     /// - [`Error::NotFound`]: a guarded device has no registers for user space: neither a UIO
     ///   device nor a PCI function is at its address. [`Error::Ambiguous`]: several are.
     ///   [`Error::Unsupported`]: a guarded PCI function has no interrupt for user space.
-    /// - What [`Uio::find`](crate::Uio::find), or [`PciFunction::open`](crate::PciFunction::open)
-    ///   and [`PciFunction::bar`](crate::PciFunction::bar), say.
+    /// - The errors of [`Uio::find`](crate::Uio::find), or of
+    ///   [`PciFunction::open`](crate::PciFunction::open) and
+    ///   [`PciFunction::bar`](crate::PciFunction::bar).
     ///
     /// # Safety
     /// As [`Wired::new`](crate::Wired::new): the device reaches memory through `port`, or, where
@@ -319,8 +320,8 @@ impl OpenDevice {
     /// does).
     ///
     /// # Errors
-    /// What [`Guard::enable_bus_master`] and [`BusMaster::enable`](crate::BusMaster::enable)
-    /// say.
+    /// The errors of [`Guard::enable_bus_master`] and
+    /// [`BusMaster::enable`](crate::BusMaster::enable).
     ///
     /// # Safety
     /// As [`BusMaster::enable`](crate::BusMaster::enable).

@@ -40,7 +40,7 @@ pub struct DriverRow {
     pub name: &'static str,
     /// One sentence: what it drives, and what its jobs are.
     pub help: &'static str,
-    /// What a node in the device tree says for it (`compatible`), for whoever looks for the device.
+    /// The `compatible` of its node in the device tree, for a program that looks for the device.
     pub compatible: &'static [&'static str],
     /// The names of its settings. Others are refused before the device is touched.
     pub settings: &'static [&'static str],
@@ -68,10 +68,10 @@ pub struct DriverRow {
     pub model: Option<fn() -> AnyModel>,
 }
 
-/// What opens a driver.
+/// The function that opens a driver.
 pub type Open = for<'a, 't> unsafe fn(Parts<'a, 't, AnyDevice<'a>>) -> Result<AnyDriver<'a>>;
 
-/// What opens a device that several drivers share.
+/// The function that opens a device that several drivers share.
 pub type OpenCore = for<'a> unsafe fn(AnyDevice<'a>) -> Result<AnyCore<'a>>;
 
 impl DriverRow {
@@ -194,7 +194,7 @@ pub fn row(name: &str) -> Result<&'static DriverRow> {
 /// Shows every row to `each`, the built-in ones first.
 pub fn each_row(mut each: impl FnMut(&'static DriverRow)) {
     BUILT_IN.iter().for_each(&mut each);
-    // What others register meanwhile is not shown.
+    // Rows that others register meanwhile are not shown.
     let registered = lock::acquire(&REGISTERED).map(|registered| registered.clone()).unwrap_or_default();
     registered.iter().copied().for_each(each);
 }

@@ -25,17 +25,17 @@ use crate::{
 
 /// One kind of memory.
 pub(super) struct MemoryRow {
-    /// What its names begin with.
+    /// The beginning of its names.
     pub(super) kind: &'static str,
     /// What follows.
     pub(super) argument: Argument,
     /// Its names' form.
     pub(super) syntax: &'static str,
-    /// What it is, in one sentence.
+    /// One sentence about it.
     pub(super) help: &'static str,
     /// Where there is some.
     pub(super) find: Find,
-    /// What is known of one.
+    /// The facts that are known of one.
     pub(super) look: fn(Files<'_>, &str) -> Facts,
     /// Where there is none: why, and what to do.
     pub(super) missing: &'static str,
@@ -44,7 +44,7 @@ pub(super) struct MemoryRow {
     /// Opens so many bytes of it; of memory that belongs to a device, with that device. `None`: it
     /// is not built in.
     pub(super) open: Option<OpenMemory>,
-    /// What builds it in.
+    /// The feature that builds it in.
     pub(super) feature: &'static str,
 }
 
@@ -84,7 +84,7 @@ macro_rules! blocks {
                 }
             }
 
-            /// What can be given to another importer.
+            /// The block, where it can be given to another importer.
             pub(super) fn export(&self) -> Option<&(dyn Export + 'd)> {
                 match self {
                     $($(Self::$variant(block) => Some(block as &dyn $export),)?)*

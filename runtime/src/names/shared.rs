@@ -20,8 +20,8 @@ use spin::Mutex;
 /// many threads as open one that is not free. The count never comes round to 0.
 const DRIVERS_MAX: u32 = 1 << 16;
 
-/// What several drivers of one device share. The first of them makes it, and the last one's end
-/// closes it.
+/// The part of a device that several drivers share. The first of them makes it, and the last one's
+/// end closes it.
 pub(super) struct Shared {
     /// INVARIANT: while `drivers` is not 0 it is what they borrow from, and changes only inside.
     core: Mutex<Option<Opened>>,
@@ -33,7 +33,7 @@ pub(super) struct Shared {
 
 /// A core, and how its device was attached.
 struct Opened {
-    /// The lifetime is the opening's, which a type in itself cannot name.
+    /// The lifetime is that of the opening, which a type in itself cannot name.
     core: ManuallyDrop<AnyCore<'static>>,
     /// Its row's name.
     driver: &'static str,
@@ -110,9 +110,9 @@ impl OpenDevice {
     /// Takes the device for the driver of `row`, through `port`; `None`: the kernel or the
     /// simulated board says how it reaches memory.
     ///
-    /// With the setting `channel` a device whose channels can have a driver each
-    /// ([`DriverRow::core`]) is shared: each driver has its channel, in whichever thread, and the
-    /// others go on where one stops. Without it the driver has the device to itself.
+    /// With the setting `channel` a device is shared, where its channels can have a driver each
+    /// ([`DriverRow::core`]). Each driver has its channel, in whichever thread, and the others go
+    /// on where one stops. Without it the driver has the device to itself.
     ///
     /// A driver that shares its device leaves the kernel no program that stops it
     /// ([`Engine::arm`](crate::Engine::arm)).
@@ -145,8 +145,8 @@ impl OpenDevice {
     ///   behind another port, or it was attached otherwise.
     /// - [`Error::TooMany`]: 65,536 drivers of it were forgotten.
     /// - [`Error::UnknownSetting`], [`Error::NotANumber`]: told before the device is touched.
-    /// - What [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's
-    ///   functions say.
+    /// - The errors of [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's
+    ///   functions.
     ///
     /// # Safety
     /// The device is the one that the driver is for, and nobody else drives it but who takes it
@@ -172,12 +172,12 @@ impl OpenDevice {
         let port = port.map_or_else(|| this.port(), |port| Some(this.seen_through(port)));
         this.shared.close_idle();
         let mut held = lock::acquire(&this.shared.core)?;
-        // What drivers borrow is never borrowed mutably: only an empty place is written.
+        // A core that drivers borrow is never borrowed mutably: only an empty place is written.
         if held.is_none() {
             let device = this.attach_through(port, how)?;
             // SAFETY: the caller's promise.
             let core: AnyCore<'o> = unsafe { open_core(device)? };
-            // SAFETY: only the lifetime changes. What the core borrows is the opening's, which is
+            // SAFETY: only the lifetime changes. The core borrows from the opening, which is
             // pinned: it stays where it is until it is dropped, and drops the core before.
             let core = unsafe { mem::transmute::<AnyCore<'o>, AnyCore<'static>>(core) };
             *held = Some(Opened { core: ManuallyDrop::new(core), driver: row.name, port, how });
@@ -200,8 +200,8 @@ impl<'o> Taken<'o> {
     /// Opens the driver. `parts` has no device.
     ///
     /// # Errors
-    /// [`Error::HasDriver`]: another driver has the channel. [`Error::Unsupported`]: the core opened a
-    /// channel of another device. What the driver's own function says.
+    /// [`Error::HasDriver`]: another driver has the channel. [`Error::Unsupported`]: the core
+    /// opened a channel of another device. The error of the driver's own function.
     ///
     /// # Safety
     /// As [`DriverRow::open`], and with the settings that the device was taken with.
@@ -212,9 +212,9 @@ impl<'o> Taken<'o> {
             What::Alone(device) => unsafe { (self.row.open)(Parts { device, memory, settings, map }) },
             What::Channel(core, seat) => {
                 // SAFETY: 1. The core is in its place, in the pinned opening, as long as it is
-                // counted, which `take` did under the lock; and `Taken`, like the driver, drops the
-                // count last. Where they are forgotten the count stays, and with it the core. 2. It
-                // is only shared until then.
+                // counted, and `take` counted it under the lock. `Taken`, like the driver, drops
+                // the count last. Where they are forgotten the count stays, and with it the core.
+                // 2. It is only shared until then.
                 let core: &'o AnyCore<'o> = unsafe { core.0.as_ref() };
                 // SAFETY: the caller's promise.
                 let driver = unsafe { core.get().open(Parts { device: (), memory, settings, map })? };

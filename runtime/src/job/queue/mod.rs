@@ -34,7 +34,7 @@ use flight::{Buffers, InFlight, Look, State, buffers};
 /// | state | `push` | `next` | `take_back` |
 /// |---|---|---|---|
 /// | at work | a job more; [`Error::QueueFull`] | the next end, or `None` after the timeout | `None` |
-/// | stopped, jobs inside | [`Error::QueueStopped`] | what had ended before, then `None` | the oldest |
+/// | stopped, jobs inside | [`Error::QueueStopped`] | ends of before, then `None` | the oldest |
 /// | stopped, empty | starts the device | `None` | `None` |
 /// | will not stop, or the driver panicked | [`Error::QueueStopped`] | as at work | `None`, until [`stop`](Self::stop) succeeds |
 ///
