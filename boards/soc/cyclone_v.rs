@@ -20,14 +20,14 @@ pub const F2SDRAM: Port =
 /// The ACP through the FPGA-to-HPS bridge (`f2h_axi_slave`, 32 address bits).
 ///
 /// Bus addresses: 0x8000_0000 to 0xBFFF_FFFF of the interconnect's address space is a coherent
-/// window of 1 GiB onto the CPUs' address space, so bus address = physical address + 0x8000_0000
-/// (HPS TRM, "L3 Address Space"; "ACP ID Mapper"). Which GiB it shows is the ID mapper's `page`
-/// field, 0 after reset: the first ("Memory Region Remap", table of page decoder values; registers
-/// `dynrd` and `dynwr`).
+/// window of 1 GiB onto the CPUs' address space. So bus address = physical address + 0x8000_0000
+/// (HPS TRM, "L3 Address Space"; "ACP ID Mapper"). The ID mapper's `page` field says which GiB it
+/// shows. It is 0 after reset: the first ("Memory Region Remap", table of page decoder values;
+/// registers `dynrd` and `dynwr`).
 ///
 /// It snoops only for requests that are cacheable (`AxCACHE[1] = 1`) and shared (`AxUSER[0] = 1`).
-/// The ID mapper sets `AxUSER` from the field `user` of the same registers, which is 0 after reset:
-/// until the boot code has written 1 there, the port is not coherent, whatever the master drives.
+/// The ID mapper sets `AxUSER` from the field `user` of the same registers, which is 0 after reset.
+/// Until the boot code has written 1 there, the port is not coherent, whatever the master drives.
 pub const ACP: Port =
     Port { name: "cyclone-v-acp", bus: Bus::Soc, offset: 0x8000_0000, addr_bits: 32, window: (0x8000_0000, 0xBFFF_FFFF), coherent: true };
 
@@ -37,8 +37,9 @@ pub const ACP: Port =
 /// Bus addresses. On the L3 interconnect the first megabyte is memory or not, as its `remap`
 /// register says, and SDRAM ends where the ACP's window begins (HPS TRM, "L3 Address Space"). Linux
 /// uses physical addresses and maintains the caches: `pdma` in
-/// `arch/arm/boot/dts/intel/socfpga/socfpga.dtsi` has neither `dma-ranges` nor
-/// `dma-coherent`. The same node says that a reset (`DMA_RESET`) holds the controller until somebody lets it go, which uio does not.
+/// `arch/arm/boot/dts/intel/socfpga/socfpga.dtsi` has neither `dma-ranges` nor `dma-coherent`. The
+/// same node says that a reset (`DMA_RESET`) holds the controller until somebody lets it go, which
+/// uio does not.
 pub const PDMA: Port =
     Port { name: "cyclone-v-pdma", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0x0010_0000, 0x7FFF_FFFF), coherent: false };
 

@@ -3,7 +3,7 @@
 pub use crate::PC;
 use contigo::{Bus, Port};
 
-/// A PCI Express slot of an x86-64 PC: 64 address bits, and every write and read snoops, as the
+/// A PCI Express slot of an x86-64 PC: 64 address bits. Every write and read snoops, as the
 /// architecture demands unless a master sets No Snoop (PCI Express Base Specification, "No Snoop
 /// Attribute"; Intel SDM 3A, "Memory Cache Control").
 ///

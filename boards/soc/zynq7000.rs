@@ -1,7 +1,7 @@
 //! AMD Zynq-7000: two Cortex-A9 and a fabric. UG585 is its Technical Reference Manual.
 //!
 //! The CPUs have a PL310 as their outer cache, and user space has no instruction to maintain either
-//! level: on the HP and GP ports the kernel must do it (u-dma-buf).
+//! level. So on the HP and GP ports the kernel must do it (u-dma-buf).
 
 pub use crate::PYNQ_Z2;
 use crate::{DmaEngine, DmaKind, Soc};

@@ -33,7 +33,7 @@ pub use soc::{DmaEngine, DmaKind, Soc, by_compatible};
 pub struct Board {
     /// A short name, for command lines: lower case and dashes.
     pub name: &'static str,
-    /// What its maker calls it, and how much memory it has.
+    /// Its maker's name for it, and how much memory it has.
     pub title: &'static str,
     /// The system on chip.
     pub soc: &'static str,

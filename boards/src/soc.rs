@@ -7,7 +7,7 @@ use contigo::Port;
 /// A system on chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Soc {
-    /// What its family is called.
+    /// The name of its family.
     pub name: &'static str,
     /// The entry of the device tree's root `compatible` that every board with it has.
     pub compatible: &'static str,

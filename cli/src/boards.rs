@@ -6,7 +6,7 @@ use contigo::Bus;
 use contigo_boards::{ALL, Board};
 use serde::Serialize;
 
-/// What can be asked of the list.
+/// The options of the list.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Print a JSON array instead of a table

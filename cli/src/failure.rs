@@ -1,4 +1,4 @@
-//! What stops a command, in one line that says what to do.
+//! The errors that stop a command, in one line that says what to do.
 
 use contigo::{
     Error, JobError, Refused,
@@ -77,7 +77,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What an error's errno means, in words.
+/// The meaning of an error's errno, in words.
 struct Meaning<'a>(&'a Error);
 
 impl fmt::Display for Meaning<'_> {

@@ -8,7 +8,7 @@ use contigo::names::{Entry, Facts, Inventory};
 use serde::Serialize;
 use std::env::consts::ARCH;
 
-/// What can be asked of it.
+/// The options of the list.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Print one JSON object instead of a table
@@ -33,7 +33,7 @@ struct Report {
 /// One memory or one device, or a kind of which there is none.
 #[derive(Debug, Default, Serialize)]
 struct Offer {
-    /// What to write after `--memory` or `--device`; where there is none, its kind.
+    /// The name for `--memory` or `--device`; where there is none, its kind.
     name: String,
     /// The key of 0.1 for the same, for this release.
     heap: String,
@@ -43,7 +43,7 @@ struct Offer {
     addr_bits: Option<u32>,
     /// `None`: it depends on the port.
     coherent: Option<bool>,
-    /// What it is, or why it does not work and what to do.
+    /// Its description, or why it does not work and what to do.
     note: String,
 }
 
@@ -142,7 +142,7 @@ impl Offer {
     }
 }
 
-/// What the driver says: it is loaded for that, and opens its devices.
+/// The driver's GPUs: it is loaded for that, and opens its devices.
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 fn gpus() -> Vec<Offer> {
     use contigo::{

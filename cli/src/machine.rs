@@ -1,4 +1,4 @@
-//! What this machine says of all of its memory, read from files under `/proc`.
+//! This machine's facts about all of its memory, read from files under `/proc`.
 
 use nix::unistd::{SysconfVar, sysconf};
 use std::{fs, path::PathBuf};

@@ -9,8 +9,8 @@ use contigo::{
 use contigo_boards::sim::{WIDE, WIDE_COHERENT};
 use std::cell::OnceCell;
 
-/// Reads the option's value; what is none is answered with what to write, and with what this
-/// machine has.
+/// Reads the option's value. A wrong one is answered with the right form, and with the memory of
+/// this machine.
 pub(crate) fn memory_name(text: &str) -> Result<MemoryName, String> {
     text.parse().map_err(|error| format!("{error}; {}", Inventory::here().memory_answer()))
 }
@@ -37,7 +37,7 @@ impl OldMemory {
     }
 }
 
-/// Opens memory; what it belongs to is opened in `device` first.
+/// Opens memory; a device that owns it is opened in `device` first.
 pub(crate) fn open<'d>(name: &MemoryName, device: &'d OnceCell<OpenDevice>, len_bytes: usize) -> Result<AnyMemory<'d>, Failure> {
     name.open_in(device, len_bytes).map_err(|error| Failure::Memory { name: *name, error })
 }
@@ -72,7 +72,7 @@ pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
 
 /// The simulated master's port to real memory: it snoops where the memory is coherent, or where
 /// nobody could maintain its caches. The engine is a program on the CPU, so it sees the caches
-/// either way; what the port says decides whether the memory's own maintenance is done.
+/// either way. The port decides whether the memory's own maintenance is done.
 pub(crate) fn simulated_port(memory: &Mapping) -> Port {
     let maintained = matches!(memory.scope, SyncScope::Range { .. } | SyncScope::Whole);
     if memory.coherent.unwrap_or(!maintained) { WIDE_COHERENT } else { WIDE }

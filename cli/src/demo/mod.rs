@@ -25,14 +25,15 @@ use std::{cell::OnceCell, path::PathBuf, sync::atomic::AtomicUsize};
 use trace::Trace;
 
 const AFTER: &str = "\
-Heap allocations are counted on the thread that does the work, from before the memory is opened until it has been given \
-back. Bytes copied and synced are the runtime's own count. Latency is wall time from an image being parsed into its slot \
-to its scores being visible to the CPU, its wait for the engine included. Device time is the simulated board's.
+Heap allocations are counted on the thread that does the work, from before the memory is opened \
+until it has been given back. Bytes copied and synced are the runtime's own count. Latency is wall \
+time from an image being parsed into its slot to its scores being visible to the CPU, its wait for \
+the engine included. Device time is the simulated board's.
 
-The images are from Optical Recognition of Handwritten Digits by E. Alpaydin and C. Kaynak, UCI Machine Learning \
-Repository, 1998, doi:10.24432/C50P49, CC BY 4.0.";
+The images are from Optical Recognition of Handwritten Digits by E. Alpaydin and C. Kaynak, UCI \
+Machine Learning Repository, 1998, doi:10.24432/C50P49, CC BY 4.0.";
 
-/// What can be asked of the demo.
+/// The options of the demo.
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Options {
@@ -126,7 +127,8 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     report.verdict().and(drawn).and(traced)
 }
 
-/// On the GPU whose memory it is. What the driver asks the C library's heap for is not counted.
+/// On the GPU whose memory it is. The driver's own allocations from the C library's heap are not
+/// counted.
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 fn on_gpu<B: Backend>(
     memory: B,

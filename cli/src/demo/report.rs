@@ -1,4 +1,4 @@
-//! What the demo says at the end, as text or JSON.
+//! The demo's closing report, as text or JSON.
 
 use super::trace::{Audit, Row};
 use crate::failure::Failure;
@@ -55,7 +55,7 @@ struct Latency {
     p99: f64,
 }
 
-/// What was asked for, for [`Report::new`].
+/// The requested run, for [`Report::new`].
 pub(crate) struct Asked<'a> {
     pub(crate) memory: &'a MemoryName,
     pub(crate) seed: u64,
@@ -107,7 +107,7 @@ impl Report {
         }
     }
 
-    /// What makes the run a failure.
+    /// The failures of the run.
     pub(crate) fn verdict(&self) -> Result<(), Failure> {
         match self.mismatches {
             0 => Ok(()),

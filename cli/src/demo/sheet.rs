@@ -145,7 +145,7 @@ impl DrawTarget for Canvas {
 
     fn draw_iter<I: IntoIterator<Item = Pixel<Rgb888>>>(&mut self, pixels: I) -> Result<(), Infallible> {
         for Pixel(at, colour) in pixels {
-            // What lies outside is cut off.
+            // Pixels outside are cut off.
             let (Ok(x), Ok(y)) = (u32::try_from(at.x), u32::try_from(at.y)) else { continue };
             if x < self.size.width {
                 let first = 3 * (y as usize * self.size.width as usize + x as usize);

@@ -49,7 +49,7 @@ struct Entry {
     site: Option<&'static Location<'static>>,
 }
 
-/// What one line of the program made the runtime do.
+/// The runtime's work for one line of the program.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     what: &'static str,
@@ -60,7 +60,7 @@ pub(crate) struct Row {
 }
 
 thread_local! {
-    /// What this thread has begun, and when.
+    /// The work that this thread has begun, and when.
     static BEGUN: Local<Option<(Event, u64)>> = const { Local::new(None) };
     /// This thread's number, once it has one.
     static THREAD: Local<u64> = const { Local::new(0) };
@@ -82,7 +82,7 @@ impl Trace {
         trace
     }
 
-    /// What was counted, by kind, and by site in the order of the program's text.
+    /// The counts, by kind, and by site in the order of the program's text.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<_> = self.ledger.rows().collect();
         rows.sort_by_key(|row| (row.kind as usize, row.site.map(|site| (site.file(), site.line(), site.column()))));
@@ -208,7 +208,7 @@ impl fmt::Display for Audit<'_> {
     }
 }
 
-/// What a row of the timeline is called.
+/// The name of a row of the timeline.
 fn name(thread: u64, name: &str) -> Value {
     json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": { "name": name } })
 }

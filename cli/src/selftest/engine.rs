@@ -13,7 +13,7 @@ use std::{fmt, str::FromStr};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriverName(pub(crate) &'static DriverRow);
 
-/// What `--engine` says, as 0.1 called both: `pl330`, `pl330@NODE`, `sim`, `sim-pl330`.
+/// The value of `--engine`, as 0.1 called both: `pl330`, `pl330@NODE`, `sim`, `sim-pl330`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OldEngine {
     driver: &'static DriverRow,
@@ -44,7 +44,7 @@ pub(crate) enum Registers {
     DevMem(u64),
 }
 
-/// What the command line says about the engine.
+/// The engine's options on the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked<'o> {
     pub(crate) driver: Option<&'static DriverRow>,
@@ -79,7 +79,7 @@ impl Chosen {
         self.device().is_some_and(|device| device.kind() == "sim")
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) fn label(&self) -> String {
         let kind = self.driver.name;
         match self.registers {
@@ -167,7 +167,7 @@ fn copiers() -> String {
     names.join(", ")
 }
 
-/// What a board says of the engine whose registers are at `addr`.
+/// A board's facts about the engine whose registers are at `addr`.
 fn boards_engine(addr: u64) -> Option<&'static DmaEngine> {
     SOCS.iter().flat_map(|soc| soc.engines).find(|engine| engine.registers == addr)
 }

@@ -27,27 +27,29 @@ use run::{Outcome, Task};
 use std::{cell::OnceCell, time::Duration};
 
 const AFTER: &str = "\
-64 buffers of up to 8 KiB are alive at once, with a guard before and after them. A job copies a random part of one to a random \
-part of another; between jobs the CPU writes fresh bytes, some buffers stay the device's and go straight into the next job. After \
-each job the whole destination and its neighbours are compared with what a program on the CPU says they must be, after every \
-256 jobs and at the end all of them. A mismatch is a wrong byte where a job wrote, a canary hit one where no job wrote. MB/s \
-counts the writing and the comparing too.
+64 buffers of up to 8 KiB are alive at once, with a guard before and after them. A job copies a \
+random part of one to a random part of another. Between jobs the CPU writes fresh bytes; some \
+buffers stay the device's and go straight into the next job. After each job the whole destination \
+and its neighbours are compared with the bytes that a program on the CPU expects. All buffers are \
+compared after every 256 jobs and at the end. A mismatch is a wrong byte where a job wrote, a canary \
+hit one where no job wrote. MB/s counts the writing and the comparing too.
 
 Heap allocations are counted from before the first job of a mode until after its last comparison.
 
---lab-port is for emulated boards: QEMU has no caches, so every port is coherent there, and memory that nobody can maintain \
-the caches of (a dma-heap on armv7) works there. On silicon the same claim corrupts data, and this test would find it.
+--lab-port is for emulated boards: QEMU has no caches, so every port is coherent there. Memory whose \
+caches nobody can maintain (a dma-heap on armv7) works there too. On silicon the same claim corrupts \
+data, and this test would find it.
 
 Exit status: 0 passed, 1 failed or not possible, 2 wrong usage.";
 
 /// The most jobs of one mode where only time is given: more than any engine here does in an hour.
 const JOBS_MAX: u64 = 1 << 40;
-/// What a driver may carve beside the slots: a PL330's program, ZDMA's descriptors.
+/// The bytes that a driver may carve beside the slots: a PL330's program, ZDMA's descriptors.
 const DRIVER_BYTES: usize = 16 * 1024;
 /// All that is asked of memory.
 const REGION_BYTES: usize = Ground::WHOLE_BYTES + DRIVER_BYTES + 4096;
 
-/// What can be asked of the self-test.
+/// The options of the self-test.
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER)]
 pub(crate) struct Options {

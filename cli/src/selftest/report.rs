@@ -1,4 +1,4 @@
-//! What is printed, and whether it is good news.
+//! The printed result, and whether it is good news.
 
 use super::{
     engine::Chosen,
@@ -85,7 +85,7 @@ impl Report {
         }
     }
 
-    /// What makes the run a failure.
+    /// The failures of the run.
     pub(crate) fn verdict(&self) -> Result<(), Failure> {
         if self.reasons.is_empty() { Ok(()) } else { Err(Failure::SelfTest(self.reasons.join("; "))) }
     }

@@ -22,7 +22,7 @@ use std::{
 /// machine.
 const JOB_TIMEOUT: Timeout = Timeout::ms(5_000);
 
-/// What is to be done.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub(crate) seed: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Task {
     pub(crate) time: Option<Duration>,
 }
 
-/// What came of one mode.
+/// The result of one mode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) mode: &'static str,
@@ -43,7 +43,7 @@ pub(crate) struct Row {
     pub(crate) allocations: u64,
 }
 
-/// What came of all of it.
+/// The result of all modes.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) backend: &'static str,
@@ -57,7 +57,7 @@ pub(crate) struct Outcome {
     pub(crate) stopped: Option<Stopped>,
 }
 
-/// What is known of an engine's interrupt.
+/// The facts about an engine's interrupt.
 pub(crate) enum Line<'l> {
     /// It has none here.
     None,

@@ -13,8 +13,8 @@ const WINDOW_BYTES: usize = 4096;
 pub(crate) fn attach(device: &OpenDevice, port: Option<Port>) -> Result<AnyDevice<'_>> {
     match port {
         // SAFETY: the port is that of the board's constant, found by the address of these
-        // registers, or the one that the user named for them with --port; --lab-port is the user's
-        // word that no cache is here. A model's is its board's.
+        // registers, or the one that the user named for them with --port. With --lab-port the user
+        // says that no cache is here. A model's is its board's.
         Some(port) => unsafe { device.attach_wired(port, Attach::default()) },
         None => device.attach(Attach::default()),
     }
