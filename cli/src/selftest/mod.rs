@@ -31,14 +31,14 @@ const AFTER: &str = "\
 random part of one to a random part of another. Between jobs the CPU writes fresh bytes; some \
 buffers stay the device's and go straight into the next job. After each job the whole destination \
 and its neighbours are compared with the bytes that a program on the CPU expects. All buffers are \
-compared after every 256 jobs and at the end. A mismatch is a wrong byte where a job wrote, a canary \
-hit one where no job wrote. MB/s counts the writing and the comparing too.
+compared after every 256 jobs and at the end. A mismatch is a wrong byte where a job wrote, a \
+canary hit one where no job wrote. MB/s counts the writing and the comparing too.
 
 Heap allocations are counted from before the first job of a mode until after its last comparison.
 
---lab-port is for emulated boards: QEMU has no caches, so every port is coherent there. Memory whose \
-caches nobody can maintain (a dma-heap on armv7) works there too. On silicon the same claim corrupts \
-data, and this test would find it.
+--lab-port is for emulated boards: QEMU has no caches, so every port is coherent there. Memory \
+whose caches nobody can maintain (a dma-heap on armv7) works there too. On silicon the same claim \
+corrupts data, and this test would find it.
 
 Exit status: 0 passed, 1 failed or not possible, 2 wrong usage.";
 
