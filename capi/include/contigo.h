@@ -1189,7 +1189,7 @@ const char *contigo_status_name(contigo_status status);
 ///
 /// Writes at most len bytes to buf, the NUL included, and cuts what does not fit. Returns the
 /// text's length without the NUL, so that contigo_last_error(NULL, 0) asks how long it is; 0:
-/// nothing was refused yet. 1,024 bytes hold every text; a longer one is cut.
+/// nothing was refused yet. 4,096 bytes hold every text; a longer one is cut.
 ///
 /// The caller promises:
 /// buf is NULL, or len bytes are writable there.

@@ -76,6 +76,8 @@ pub(crate) enum Misuse {
     NoGpu { is: &'static str },
     /// No driver is called that.
     NoDriver,
+    /// No port of a known board is called that.
+    NoPort,
     /// The guard is not the one that the engine was armed with.
     OtherPort,
     /// The device has no interrupt that is a file.
@@ -142,7 +144,7 @@ impl fmt::Display for Misuse {
             Self::InCall { kind } => write!(f, "another thread is in a call with this {kind}: use it from one thread at a time"),
             Self::StillUsed { kind, users } => write!(f, "{users} still use this {kind}: release or close them first"),
             Self::TableFull { kind, entries } => write!(f, "there are {entries} of the kind {kind} already, which is the limit"),
-            Self::Mapped { views } => write!(f, "the buffer is mapped {views} times: unmap it first"),
+            Self::Mapped { views } => write!(f, "the buffer is mapped (views: {views}): unmap it first"),
             Self::NotMapped => write!(f, "the buffer is not mapped"),
             Self::DeviceOwned => write!(f, "the buffer is a device's: wait for its job, or take it back with contigo_buf_take_back"),
             Self::CpuOwned => write!(f, "the buffer is the CPU's and has no bus address: hand it over with contigo_buf_give"),
@@ -167,6 +169,13 @@ impl fmt::Display for Misuse {
                     before = ", ";
                 });
                 outcome
+            }
+            Self::NoPort => {
+                write!(f, "no port is called that; there are cuda:0")?;
+                // Boards with one system on chip have the same ports.
+                let all = || contigo_boards::ALL.iter().flat_map(|board| board.ports);
+                let mut first = all().enumerate().filter(|(at, port)| all().position(|other| other.name == port.name) == Some(*at));
+                first.try_for_each(|(_, port)| write!(f, ", {}", port.name))
             }
             Self::OtherPort => write!(f, "the engine was armed with another guard"),
             Self::NoInterrupt => write!(f, "the device has no interrupt to sleep for: look again and again"),

@@ -13,9 +13,9 @@ use core::{
 };
 use std::panic::catch_unwind;
 
-/// Room for the text: the longest message of the runtime has about 200 bytes, and what a machine
-/// has instead is longer. The rest is cut.
-const TEXT_BYTES: usize = 1024;
+/// Room for the text: a message of the runtime has about 200 bytes. A list of the memory and the
+/// devices of a machine may follow, and takes more on a board with many. The rest is cut.
+const TEXT_BYTES: usize = 4096;
 
 struct Text {
     bytes: [u8; TEXT_BYTES],

@@ -206,7 +206,7 @@ fn ports_that_do_not_fit() {
     refused(give(buf, soc, 0, 64, CONTIGO_READS).0, CONTIGO_E_WRONG_BUS, "zynq-hp0");
     let low = port(board.sim, (0, 0xFFFF), 32).unwrap();
     refused(give(buf, low, 0, 64, CONTIGO_READS).0, CONTIGO_E_UNREACHABLE, "my-port reaches 0x0..=0xffff");
-    refused(unsafe { contigo_port_find(c"none".as_ptr(), &mut 0) }, CONTIGO_E_NOT_FOUND, "port");
+    refused(unsafe { contigo_port_find(c"none".as_ptr(), &mut 0) }, CONTIGO_E_NOT_FOUND, "no port is called that; there are cuda:0, ");
     refused(port(0, (0, 1), 0).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits is 0");
     refused(port(0, (0, 1), 65).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits is 65");
     refused(port(0, (2, 1), 32).unwrap_err(), CONTIGO_E_VALUE, "window_last");

@@ -81,7 +81,7 @@ fn a_view_keeps_the_buffer_from_being_given_away() {
     let buf = operands[0].buf;
     assert!(!try_map(buf, CONTIGO_READ).1.is_null());
     assert!(!try_map(buf, CONTIGO_READ).1.is_null(), "two may read");
-    refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "2 times");
+    refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "views: 2");
     refused(give(buf, board.port, 0, 64, CONTIGO_READS).0, CONTIGO_E_MAPPED, "unmap it first");
     refused(contigo_buf_release(buf), CONTIGO_E_MAPPED, "unmap it first");
     refused(contigo_buf_slice(buf, 0, 64), CONTIGO_E_MAPPED, "unmap it first");
@@ -93,8 +93,8 @@ fn a_view_keeps_the_buffer_from_being_given_away() {
     ok(contigo_buf_unmap(buf));
     refused(contigo_buf_unmap(buf), CONTIGO_E_NOT_MAPPED, "not mapped");
     assert!(!try_map(buf, CONTIGO_WRITE).1.is_null());
-    refused(try_map(buf, CONTIGO_READ).0, CONTIGO_E_MAPPED, "1 times");
-    refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "1 times");
+    refused(try_map(buf, CONTIGO_READ).0, CONTIGO_E_MAPPED, "views: 1");
+    refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "views: 1");
     ok(contigo_buf_unmap(buf));
     // The refused job left everything as it was.
     ok(wait(board.start(&operands), 20_000));

@@ -144,7 +144,7 @@ fn what_is_no_tensor_is_refused() {
     refused(unsafe { contigo_buf_lend(buf, ptr::null(), &mut ptr::null_mut()) }, CONTIGO_E_NULL, "contigo_tensor_options");
     refused(lend(0, &good).0, CONTIGO_E_HANDLE, "buffer");
     ok(try_map(buf, CONTIGO_READ).0);
-    refused(status(&good), CONTIGO_E_MAPPED, "mapped 1 times");
+    refused(status(&good), CONTIGO_E_MAPPED, "mapped (views: 1)");
     ok(contigo_buf_unmap(buf));
     // A scalar needs no shape.
     delete(lent(buf, &contigo_tensor_options { shape: ptr::null(), ndim: 0, ..good }));

@@ -149,7 +149,7 @@ def one_that_will_not_stop_keeps_its_buffers():
     del jobs, job, spare, back
     rig.at_rest()
     rig.engine.close()
-    refused(FileNotFoundError, contigo.Device("sim:board").reset)
+    refused(contigo.UnsupportedError, contigo.Device("sim:board").reset, "memory alone")
 
 
 def a_job_refused_by_one_that_will_not_stop_is_not_lost():

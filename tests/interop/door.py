@@ -1,7 +1,10 @@
 """Memory and devices by their names, which are the tool's and C's."""
 
+import builtins
+import errno
 import gc
 import os
+import re
 from pathlib import Path
 
 import contigo
@@ -29,7 +32,7 @@ def a_name_that_is_none_is_told_what_there_is():
     refused(ValueError, lambda: contigo.open_memory("vfio:01:00"), "at byte 5: a PCI function is written as 0000:01:00.0")
     refused(FileNotFoundError, lambda: contigo.open_memory("u-dma-buf:no-such-block"), has)
     refused(FileNotFoundError, lambda: contigo.open_memory("dma-heap:no-such-heap"), has)
-    refused(FileNotFoundError, lambda: contigo.Device("sim:vta"), "model of a simulated device", has, "sim:pl330")
+    refused(FileNotFoundError, lambda: contigo.Device("sim:vta"), "simulated device", has, "sim:pl330")
     refused(FileNotFoundError, lambda: contigo.open_device("uio:no-such-node"), has)
     # A guard is looked for before its memory, and VFIO's function before its own.
     for guard in [
@@ -58,7 +61,7 @@ def one_opening_serves_registers_and_memory():
     for offset in [2, 1 << 20]:
         refused(ValueError, lambda: device.read32(offset), "multiples of 4")
     refused((ValueError, OverflowError), lambda: device.read32(-4))
-    refused(FileNotFoundError, lambda: contigo.Device("sim:board").read32(0), "memory alone")
+    refused(contigo.UnsupportedError, lambda: contigo.Device("sim:board").read32(0), "memory alone")
     # Memory keeps its device.
     del device
     gc.collect()
@@ -90,7 +93,31 @@ def huge_pages_open():
     return []
 
 
-DOOR = [
+def each_error_has_its_class():
+    page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+    classes = {name for name in re.findall(r"Python\s+`(\w+Error)`", page)}
+    assert len(classes) > 10, classes
+    for name in classes:
+        one = getattr(contigo, name)
+        assert issubclass(one, contigo.ContigoError) and issubclass(one, getattr(builtins, name, RuntimeError)), name
+    try:
+        contigo.open_memory("sim").pool(64, "uint8", 1025)
+    except ValueError as error:
+        said = type(error), error.code, error.kind, error.errno
+        assert said == (contigo.ArgumentError, "ARGUMENT", "request", errno.EINVAL), said
+    region = contigo.open_memory("sim", 4096)
+    try:
+        region.allocate(1 << 20, "uint8")
+    except MemoryError as error:
+        said = type(error), error.code, error.kind, error.errno
+        assert said == (contigo.MemoryError, "EXHAUSTED", "memory", errno.ENOMEM), said
+        assert str(error).startswith("no 1048576 contiguous bytes"), error
+    else:
+        raise AssertionError("it was allocated")
+    return []
+
+
+DOOR = [each_error_has_its_class, 
     every_kind_is_listed_or_missed,
     a_name_that_is_none_is_told_what_there_is,
     one_opening_serves_registers_and_memory,

@@ -93,8 +93,8 @@ def a_driver_has_the_device_alone():
     refused((TypeError, OverflowError), lambda: device.driver("zdma", speed="fast"))
     assert device.read32(0x110) == 0x80
     engine = device.driver("zdma")
-    refused(contigo.ContigoError, lambda: device.read32(0x110), "a driver has")
-    refused(contigo.ContigoError, lambda: device.driver("zdma"), "a driver has")
+    refused(contigo.ContigoError, lambda: device.read32(0x110), "has a driver")
+    refused(contigo.ContigoError, lambda: device.driver("zdma"), "has a driver")
     engine.close()
     assert device.read32(0x110) == 0x80
     # With memory of its own, which comes back with the driver: each new one takes the last one's
@@ -123,8 +123,8 @@ def channels_share_a_device():
     jobs = [(filled(region, range(1000)), filled(region, [-1] * 1000)) for _ in range(2)]
     first, second = [device.driver("pl330", memory=region, channel=number) for number in range(2)]
     for taken in [{"channel": 1}, {"channel": 2, "event": 1}, {}]:
-        refused(contigo.ContigoError, lambda: device.driver("pl330", memory=region, **taken), "a driver has")
-    refused(contigo.ContigoError, lambda: device.read32(0), "a driver has")
+        refused(contigo.ContigoError, lambda: device.driver("pl330", memory=region, **taken), "has a driver")
+    refused(contigo.ContigoError, lambda: device.read32(0), "has a driver")
     cancelled, job = first.start(jobs[0]), second.start(jobs[1])
     assert (first.in_flight, second.in_flight) == (1, 1)
     first.stop()
@@ -148,7 +148,7 @@ def channels_share_a_device():
     assert len(done) == 2
     # The registers come back with the last one.
     first.close()
-    refused(contigo.ContigoError, lambda: device.read32(0), "a driver has")
+    refused(contigo.ContigoError, lambda: device.read32(0), "has a driver")
     second.close()
     assert device.read32(0) == 0
     return []

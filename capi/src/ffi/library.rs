@@ -40,7 +40,7 @@ pub extern "C" fn contigo_status_name(status: contigo_status) -> *const c_char {
 ///
 /// Writes at most `len` bytes to `buf`, the NUL included, and cuts what does not fit. Returns the
 /// text's length without the NUL, so that `contigo_last_error(NULL, 0)` asks how long it is; 0:
-/// nothing was refused yet. 1,024 bytes hold every text; a longer one is cut.
+/// nothing was refused yet. 4,096 bytes hold every text; a longer one is cut.
 ///
 /// # Safety
 /// `buf` is NULL, or `len` bytes are writable there.

@@ -66,12 +66,10 @@ pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut conti
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(port, "port", || {
-            let others = contigo_boards::ALL.iter().map(|board| board.ports.len()).sum::<usize>();
-            let missing = Error::NotFound { what: "port", among: u32::try_from(others).unwrap_or(u32::MAX) };
             let name = raw::text(name, "name")?;
             let found = match port::gpu(name) {
                 Some(ordinal) => gpu::port(ordinal)?,
-                None => find(name).ok_or(missing)?,
+                None => find(name).ok_or(Misuse::NoPort)?,
             };
             Ok(PORTS.insert(found)?)
         })

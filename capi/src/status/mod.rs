@@ -80,7 +80,7 @@ const fn of_misuse(misuse: Misuse) -> contigo_status {
         Misuse::WrongKind { .. } | Misuse::OtherPort | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => {
             CONTIGO_E_KIND
         }
-        Misuse::NoDriver => CONTIGO_E_NOT_FOUND,
+        Misuse::NoDriver | Misuse::NoPort => CONTIGO_E_NOT_FOUND,
         Misuse::Cancelled => CONTIGO_E_CANCELLED,
         Misuse::InCall { .. } => CONTIGO_E_IN_CALL,
         Misuse::StillUsed { .. } => CONTIGO_E_STILL_USED,

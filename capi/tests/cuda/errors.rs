@@ -87,7 +87,7 @@ fn a_gpu_that_does_not_exist() {
             assert_eq!(port, 0);
         }
         for name in ["cuda:", "cuda:x", "cuda:-1", "cuda1", "cuda:4294967296"] {
-            refused(try_port(name).0, CONTIGO_E_NOT_FOUND, "no such port");
+            refused(try_port(name).0, CONTIGO_E_NOT_FOUND, "no port is called that");
         }
         // It exists, and cannot use the CPU's memory.
         refused(try_pinned(1, &region_options(0)), CONTIGO_E_UNSUPPORTED, "use another one");
