@@ -1,4 +1,5 @@
-//! What a listener hears of one job: `cargo test --package contigo --features log --test events`.
+//! The events of one job, as a listener hears them:
+//! `cargo test --package contigo --features log --test events`.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{

@@ -177,7 +177,7 @@ const fn refusal(rule: TensorRule, found: u64, need: u64) -> Error {
 
 /// # Safety
 /// Shape and strides are null or have `ndim` entries.
-#[allow(clippy::cast_sign_loss, reason = "what is negative is shown as its bits")]
+#[allow(clippy::cast_sign_loss, reason = "a negative number is shown as its bits")]
 unsafe fn describe(tensor: &DlTensor, read_only: bool) -> Result<Description> {
     let count = usize::try_from(tensor.ndim).ok().filter(|count| *count <= MAX_DIMS);
     let count = count.ok_or(refusal(TensorRule::Dims, i64::from(tensor.ndim) as u64, MAX_DIMS as u64))?;

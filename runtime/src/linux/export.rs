@@ -26,7 +26,7 @@ pub unsafe trait Export: Backend {
     /// A descriptor of a dma-buf that holds the whole block.
     ///
     /// # Errors
-    /// What the kernel says. A type for many kinds of memory answers [`NO_DMA_BUF`] for others.
+    /// An error of the kernel. A type for many kinds of memory answers [`NO_DMA_BUF`] for others.
     ///
     /// # Safety
     /// As [`Region::export`].
@@ -38,9 +38,9 @@ impl<B: Export> Region<B> {
     /// display's driver writes or reads it without a copy.
     ///
     /// # Safety
-    /// - From the moment when an importer maps the block to the moment when it has unmapped it,
-    ///   nobody has a view of any byte of it, and no engine a job in it: the importer reads,
-    ///   writes, and maintains the caches of all of it, carves of others included.
+    /// - From the moment when an importer maps the block until it has unmapped it, nobody has a
+    ///   view of any byte of it, and no engine has a job in it. The importer reads, writes, and
+    ///   maintains the caches of all of it, carves of others included.
     /// - Of u-dma-buf: the importers have let go of it before this region is dropped, because then
     ///   another program may open the device.
     ///

@@ -12,7 +12,7 @@
 //! Imports: `types`, `trace`, `mem`, `hw`, `job`.
 
 #![cfg_attr(feature = "testkit", allow(unused_imports, reason = "a trait object's methods need no import of their trait"))]
-#![cfg_attr(not(feature = "testkit"), allow(unreachable_pub, reason = "what a seam shows is only public where there is one"))]
+#![cfg_attr(not(feature = "testkit"), allow(unreachable_pub, reason = "the parts that a seam shows are only public where there is one"))]
 
 #[cfg(all(test, feature = "sim"))]
 mod barrier_tests;

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "whoever lets a device master the bus says that it is quiet")]
+#![allow(unsafe_code, reason = "a caller that lets a device master the bus says that it is quiet")]
 //! A PCI function's right to reach memory.
 
 use super::config::{BUS_MASTER, Config};
@@ -56,8 +56,8 @@ impl BusMaster {
         self.0.change(BUS_MASTER, 0)
     }
 
-    /// Takes that away, and looks whether it stayed away. What the function wrote before has
-    /// arrived, and it reaches no memory from here on, whatever it was doing; its registers still
+    /// Takes that away, and looks whether it stayed away. The function's earlier writes have
+    /// arrived, and it reaches no memory from here on, whatever it was doing. Its registers still
     /// say what it believes. It may be wedged until it is reset.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 //!
 //! One word says what the function may do and masks its interrupt, and it can only be changed by
 //! reading it and writing it back. Two threads that did so at once could give a function the bus
-//! back that was just taken from it, so the changes of one process come one after the other; other
-//! processes are kept away by the lock on the file. The kernel changes one bit of it too
+//! back that was just taken from it. So the changes of one process come one after the other. The
+//! lock on the file keeps other processes away. The kernel changes one bit of it too
 //! (`pci_check_and_mask_intx`): at worst an interrupt that was just masked comes once more. A byte
 //! alone would need no lock, but QEMU 7.2 does not unmask an interrupt when only the register's
 //! high byte is written.
@@ -19,7 +19,7 @@ const COMMAND: u16 = 4;
 pub(super) const MEMORY_SPACE: u16 = 1 << 1;
 pub(super) const BUS_MASTER: u16 = 1 << 2;
 const INTX_DISABLE: u16 = 1 << 10;
-/// What is read of a function that is not there, or sleeps: all ones. Bits 11 to 15 of a command
+/// The word of a function that is not there, or sleeps: all ones. Bits 11 to 15 of a command
 /// register are 0.
 const ABSENT: u16 = 0xFFFF;
 
@@ -41,7 +41,7 @@ impl Config {
         self.lock().map(Self)
     }
 
-    /// What keeps the lock as long as it lives.
+    /// The lock: it holds as long as this descriptor lives.
     pub(super) fn lock(&self) -> Result<Fd, Error> {
         self.0.try_clone().map_err(|errno| Error::Os { call: "fcntl(config)", errno })
     }

@@ -39,8 +39,8 @@ const LINK_MAX_BYTES: usize = 512;
 /// space, which everything made of it shares.
 ///
 /// It needs root: a function that masters the bus reaches all memory. Behind an IOMMU, VFIO
-/// confines it, and an ordinary user may have it; and where the module `contigo` is bound to it,
-/// whoever may open its `resourceN` and the module's file. Bind the driver before, where an
+/// confines it, and an ordinary user may have it. Where the module `contigo` is bound to it, a user
+/// may have it who may open its `resourceN` and the module's file. Bind the driver before, where an
 /// interrupt is wanted:
 ///
 /// ```sh
@@ -164,10 +164,10 @@ impl PciFunction {
     /// answer after [`enable`](Self::enable); before, they may read as all ones.
     ///
     /// # Errors
-    /// [`Error::Argument`] past the sixth; [`Error::InUse`] where it was given already;
-    /// [`Error::Setting`] where it is not there, holds I/O ports, or got no address;
-    /// [`Error::Denied`] where the kernel is locked down; [`Error::Os`] with `open(resource)` or
-    /// `mmap(resource)`; [`Error::Unexpected`] and its like for what `resource` says.
+    /// [`Error::Argument`] past the sixth; [`Error::InUse`] where it was given already.
+    /// [`Error::Setting`] where it is not there, holds I/O ports, or got no address.
+    /// [`Error::Denied`] where the kernel is locked down. [`Error::Os`] with `open(resource)` or
+    /// `mmap(resource)`. [`Error::Unexpected`] and its like for a strange `resource`.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn bar(&self, index: u32) -> Result<Registers, Error> {
         const LOCKED: &str = "the kernel is locked down (Secure Boot): use VFIO";

@@ -71,20 +71,21 @@ impl Registers {
     /// The registers at `addr`, through `/dev/mem`: only where nothing better is, and only where
     /// somebody asked for it by name.
     ///
-    /// A `generic-uio` node in the device tree ([`Uio`](crate::Uio)) is better in every way: it has
-    /// an interrupt, an ordinary user may be given it, a second driver is kept away, and the kernel
+    /// A `generic-uio` node in the device tree ([`Uio`](crate::Uio)) is better in every way. It has
+    /// an interrupt, an ordinary user may be given it, and a second driver is kept away. The kernel
     /// knows that the registers are in use and keeps the device's clocks on. This needs root, and a
-    /// kernel that allows it: `CONFIG_STRICT_DEVMEM` does not for what is RAM,
-    /// `CONFIG_IO_STRICT_DEVMEM` nor for what a driver has claimed.
+    /// kernel that allows it. `CONFIG_STRICT_DEVMEM` forbids RAM; `CONFIG_IO_STRICT_DEVMEM` also
+    /// forbids registers that a driver has claimed.
     ///
     /// # Errors
-    /// [`Error::Misaligned`] where `addr` is no multiple of 4; [`Error::Argument`] where
-    /// `len_bytes` is none, or 0, or above 1 GiB; [`Error::Denied`]: not root, or the kernel does not allow it; [`Error::Os`]: ENOENT, the kernel has no `/dev/mem`.
+    /// [`Error::Misaligned`] where `addr` is no multiple of 4. [`Error::Argument`] where
+    /// `len_bytes` is none, or 0, or above 1 GiB. [`Error::Denied`]: not root, or the kernel does
+    /// not allow it. [`Error::Os`]: ENOENT, the kernel has no `/dev/mem`.
     ///
     /// # Safety
     /// `len_bytes` bytes at `addr` are the registers of one device, which nobody else drives while
-    /// this lives, and reading any of them harms nothing: a read where no device is can stop the
-    /// whole machine (an external abort on Arm).
+    /// this lives. Reading any of them harms nothing: a read where no device is can stop the whole
+    /// machine (an external abort on Arm).
     ///
     /// Source: man 4 mem; Linux `drivers/char/mem.c`.
     ///

@@ -117,8 +117,8 @@ impl Uio {
     /// As [`find`](Self::find).
     ///
     /// # Safety
-    /// What is below `root` is the kernel's, or no device's driver is made of it that gives memory
-    /// back because of what its registers say.
+    /// The files below `root` are the kernel's. Or nobody makes a driver of them that gives memory
+    /// back because of its registers' values.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn find_under(root: &str, name: &str) -> Result<Self, Error> {
         check_name(name)?;
@@ -279,8 +279,8 @@ fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
 /// Where map `index` is, and which bytes of the file are its registers.
 ///
 /// `addr` is a page's. `size` counts from there, `offset` tells how far into it the registers
-/// begin: the drivers of the kernel round all of it to pages (`uio_pdrv_genirq_probe`), so where
-/// the registers end is not said, and the window ends with the page.
+/// begin. The drivers of the kernel round all of it to pages (`uio_pdrv_genirq_probe`). So nothing
+/// says where the registers end, and the window ends with the page.
 fn extent(folder: &Fd, index: usize) -> Result<(PhysAddr, Extent), Error> {
     let map = MAPS.get(index).ok_or(Error::AttributeMissing { name: "maps" })?;
     let page_bytes = pagemap::page_bytes()? as u64;

@@ -18,8 +18,8 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 /// It is `AsFd`: poll(2), `mio` and tokio's `AsyncFd` wait for it as for any file. The driver owns
 /// the interrupt, so the loop has a second handle ([`try_clone`](Self::try_clone)). The order
 /// matters: [`arm`](Self::arm) **first**, then look
-/// ([`Running::try_wait`](crate::Running::try_wait)), then sleep. What came before `arm` is
-/// forgotten by it, and seen by the look; what comes after it ends the sleep.
+/// ([`Running::try_wait`](crate::Running::try_wait)), then sleep. An interrupt before `arm` is
+/// forgotten by it, and seen by the look; one after it ends the sleep.
 ///
 /// ```no_run
 /// use contigo::{Align, Attempt, Bus, Engine, Error, Port, Region, UDmaBuf, Uio, Wired, drivers::zdma::Zdma};

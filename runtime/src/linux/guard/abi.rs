@@ -32,7 +32,8 @@ macro_rules! structure {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[allow(missing_docs, reason = "the header documents the fields")]
         pub struct $name { $(pub $field: $kind),* }
-        // On i386 a u64 is aligned to 4 bytes in C; the header's __aligned_u64 and Rust's u64 in these places are not.
+        // On i386 a u64 is aligned to 4 bytes in C; the header's __aligned_u64 and Rust's u64 in
+        // these places are not.
         const _: () = assert!(size_of::<$name>() == $size && (0 $(+ size_of::<$kind>())*) == $size);
     };
 }

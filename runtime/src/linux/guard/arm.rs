@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
-//! What stops a device after its program: from a driver to the kernel.
+//! A device's stop program: from a driver to the kernel.
 
 use super::Guard;
 use crate::{
@@ -8,9 +8,9 @@ use crate::{
 };
 
 impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
-    /// Leaves what stops the device with the kernel, which runs it when the file of `guard`
-    /// goes, by whatever end of this program, and only then gives up the memory that was imported
-    /// there. Do it before the first job. A guard has one program: arming it again, from
+    /// Leaves the program that stops the device with the kernel. The kernel runs it when the file
+    /// of `guard` goes, by whatever end of this process, and only then gives up the memory that was
+    /// imported there. Do it before the first job. A guard has one program: arming it again, from
     /// another engine or for another window, puts that program in the place of the one before.
     /// Channels of one core are stopped by one program, which one of them leaves.
     ///
@@ -19,7 +19,7 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// [`Guard::arm`](crate::Guard::arm).
     ///
     /// A device that has not stopped when the program's time is over, a second at most, keeps its
-    /// memory until the next boot: a driver that waits for the end of a job needs jobs that are
+    /// memory until the next boot. So a driver that waits for the end of a job needs jobs that are
     /// shorter ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
     ///
     /// # Safety

@@ -48,17 +48,17 @@ impl<'g> DmaBuf<'g> {
     /// caller's.
     ///
     /// # Errors
-    /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf; ENOSPC, the
-    ///   guard has 256 imports; ERANGE, the device does not reach it; ENODEV, the device was
-    ///   unbound; else what the exporter says.
+    /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf. ENOSPC, the
+    ///   guard has 256 imports. ERANGE, the device does not reach it. ENODEV, the device was
+    ///   unbound. Else the exporter's errno.
     /// - [`Error::Os`] with `mmap(dma-buf)` or `fcntl(F_DUPFD_CLOEXEC)`: the errno. Some exporters'
     ///   buffers cannot be mapped.
     /// - EOVERFLOW there: it is larger than this process's address space.
     ///
     /// # Safety
-    /// As long as this value or a region over it lives, nobody else touches the buffer's bytes, but
-    /// devices that are handed them by it: no other importer (a camera's driver) writes into it
-    /// meanwhile, and no other process or mapping. It is initialised.
+    /// As long as this value or a region over it lives, nobody else touches the buffer's bytes,
+    /// except for devices that it hands them to. No other importer (a camera's driver) writes into
+    /// it meanwhile, and no other process or mapping does. It is initialised.
     pub unsafe fn import(guard: &'g Guard, fd: BorrowedFd<'_>) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf") }
@@ -128,7 +128,7 @@ impl Drop for DmaBuf<'_> {
 
 // SAFETY: 1. The mapping is owned by `self` and never remapped, and the address was fixed in
 // `import_as`. 2. It maps all of a dma-buf, readable and writable, which nobody else touches
-// (`import`'s contract), with a descriptor of its own; munmap is in MmapRaw's drop, after the
+// (`import`'s contract), with a descriptor of its own. munmap is in MmapRaw's drop, after the
 // device has lost it. 3. Only `range` is synchronised, whole lines of it where the device writes.
 // 4. The addresses are the kernel's (GuardKernel, 1): physical ones where nothing translates, else
 // on a bus that this guard alone is on. 5. `GuardKernel`, 2.
@@ -185,8 +185,8 @@ unsafe impl Backend for DmaBuf<'_> {
     }
 
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
-        // What the device only read is as it was; to invalidate a part of a line would throw away
-        // what a neighbour wrote.
+        // Bytes that the device only read are as they were. To invalidate a part of a line would
+        // throw away a neighbour's writes.
         if direction.device_writes() { self.sync(&range, true, SYNC_FOR_CPU) } else { Ok(()) }
     }
 }

@@ -38,7 +38,7 @@ pub enum Request<'r> {
     SetBusMaster(bool),
 }
 
-/// What a [`Guard`](super::Guard) asks of the kernel. `RealGuard` does it; a test puts its
+/// The calls of a [`Guard`](super::Guard) to the kernel. `RealGuard` makes them; a test puts its
 /// own kernel here.
 ///
 /// # Safety
@@ -47,9 +47,9 @@ pub enum Request<'r> {
 ///
 /// # Implementation safety
 /// 1. An import's address and segments are where the device finds the dma-buf's bytes, until it is
-///    released or the file is closed; the dma-buf is as long as it says, and can be mapped shared.
-/// 2. What [`Request::GetInfo`] says of coherency and translation is true, and a sync that succeeds
-///    was done.
+///    released or the file is closed. The dma-buf is as long as it says, and can be mapped shared.
+/// 2. The answer of [`Request::GetInfo`] about coherency and translation is true, and a sync that
+///    succeeds was done.
 pub unsafe trait GuardKernel: Send + Sync {
     /// Opens `/dev/contigo/<name>`.
     ///
@@ -69,7 +69,7 @@ pub unsafe trait GuardKernel: Send + Sync {
     /// The errno.
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32>;
 
-    /// What two owners may not share on this machine. A test has another one.
+    /// The granule that two owners may not share on this machine. A test has another one.
     fn granule(&self) -> Align {
         cache::granule()
     }

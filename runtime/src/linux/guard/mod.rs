@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
-//! A bus master as the kernel knows it, through the module `contigo` (`kernel-helpers/`): it gives
-//! a dma-buf an address, maintains its caches by ranges, and stops the device when the program that
-//! drives it ends, whatever ended it.
+//! A bus master as the kernel knows it, through the module `contigo` (`kernel-helpers/`). The
+//! module gives a dma-buf an address and maintains its caches by ranges. It stops the device when
+//! the program that drives it ends, whatever ended it.
 //!
 //! ```text
 //!   Guard ──► DmaBuf ──► Region ──► …          a dma-heap's block, or a camera's dma-buf
@@ -48,15 +48,15 @@ use core::{
 /// is the kernel's for the device (`f8003000.dma-port`, `0000:00:02.0`). One program at a time has
 /// it.
 ///
-/// It owns the file. When the last descriptor of it goes, by whatever end of the program, the
-/// kernel runs the program that [`Engine::arm`](crate::Engine::arm) has left there, turns bus
-/// mastering off (PCI), and only then gives up the memory that was imported. Where the device does
-/// not stop, the memory is kept for ever. Without such a program the kernel cannot know whether the
-/// device has stopped: then a `Guard` that is dropped while memory of it is leaked leaks its
-/// file too, and only the end of the process closes it.
+/// It owns the file. When the last descriptor of it goes, by whatever end of the process, the
+/// kernel runs the program that [`Engine::arm`](crate::Engine::arm) has left there. Then it turns
+/// bus mastering off (PCI), and only then gives up the memory that was imported. Where the device
+/// does not stop, the memory is kept for ever. Without such a program the kernel cannot know
+/// whether the device has stopped. Then a `Guard` that is dropped while memory of it is leaked
+/// leaks its file too, and only the end of the process closes it.
 ///
-/// What is imported is held for this device. An engine behind another port needs an import of its
-/// own there, or nobody waits for it after a crash: [`Region::export`](crate::Region::export) and
+/// An import is held for this device. An engine behind another port needs an import of its own
+/// there, or nobody waits for it after a crash: [`Region::export`](crate::Region::export) and
 /// [`DmaBuf::import`].
 ///
 /// # References
@@ -123,9 +123,9 @@ impl Guard {
         Ok(Self { kernel, file: ManuallyDrop::new(file), info, bus, imports: AtomicU32::new(0), armed: AtomicBool::new(false) })
     }
 
-    /// `port` as the kernel describes this device: where `dma-ranges` or an IOMMU translate its
-    /// addresses, on a bus of its own with no offset, because then the kernel's addresses are this
-    /// device's alone. What the silicon reaches (`addr_bits`, `window`) stays, and whether it
+    /// `port` as the kernel describes this device. Where `dma-ranges` or an IOMMU translate its
+    /// addresses, it is on a bus of its own with no offset, because then the kernel's addresses are
+    /// this device's alone. The silicon's reach stays (`addr_bits`, `window`), and whether it
     /// snoops.
     ///
     /// Memory whose port disagrees about coherency is refused ([`Error::CoherencyMismatch`]): the
@@ -158,7 +158,7 @@ impl Guard {
     }
 
     /// Tells the kernel how many address lines the device has, 12 to 64. Before the first import;
-    /// what the device tree allows stays the limit.
+    /// the device tree's limit stays.
     ///
     /// # Errors
     /// [`Error::Os`]: EBUSY, memory is imported; EINVAL, out of range; EIO, an IOMMU that cannot serve so few lines.
