@@ -24,7 +24,7 @@ fn the_end_is_seen() {
 
 const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };
 
-/// What the device answers.
+/// The answers of the device.
 #[derive(Debug)]
 struct Scripted {
     port: Port,

@@ -26,10 +26,10 @@ const MAX_RUNS: u32 = 1 << 18;
 /// a dma-heap's block ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)), a camera's or a
 /// display's buffer ([`import`](Self::import)).
 ///
-/// It owns the mapping, the import and a descriptor. Its address and its cache maintenance are the
-/// kernel's: one system call for each hand-over on a port that does not snoop, none on one that
-/// does. Dropping it takes the block away from the device and then unmaps it; a
-/// [`Region`](crate::Region) leaks it rather than drop it while anything is out.
+/// It owns the mapping, the import and a descriptor. The kernel gives its address and maintains its
+/// caches: one system call for each hand-over on a port that does not snoop, none on one that does.
+/// Dropping it takes the block away from the device and then unmaps it; a [`Region`](crate::Region)
+/// leaks it rather than drop it while anything is out.
 ///
 /// References: Linux `Documentation/driver-api/dma-buf.rst`; `kernel-helpers/uapi/contigo.h`.
 pub struct DmaBuf<'g> {

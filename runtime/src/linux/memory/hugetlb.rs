@@ -26,8 +26,8 @@ const HUGE: Align = match Align::new(1 << PAGE_BITS) {
 };
 const _: () = assert!(HUGE.bytes() == 2 << 20);
 
-/// One block of huge pages, with physical addresses. Owned by this value: the pages go back to the
-/// kernel when it is dropped, so a [`Region`](crate::Region) leaks it rather than drop it while
+/// One block of huge pages, with physical addresses. This value owns the pages, and they go back to
+/// the kernel when it is dropped. So a [`Region`](crate::Region) leaks it rather than drop it while
 /// anything carved from it is out.
 ///
 /// **Contiguous to 2 MiB.** Each huge page is one physical run of 2 MiB, aligned to 2 MiB. Two
@@ -66,11 +66,11 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// | with several nodes: move_pages(2), migrate_pages(2), mbind(2) with MPOL_MF_MOVE | their man pages |
 /// | with several nodes: a cpuset whose `cpuset.mems` changes (version 1: with `memory_migrate`) | `admin-guide/cgroup-v2.rst` |
 ///
-/// Then call [`verify`](Self::verify), or [`Region::verify`](crate::Region::verify): before the
-/// first job, after each event of the table that the program or its administrator causes, and now
-/// and then in a program that runs for long. It finds a move that has happened, and prevents none.
-/// A page that is under way, or was poisoned, is [`Error::Os`] with ENOMEM: stop the device too.
-/// Keep huge pages out of ZONE_MOVABLE on a board, or use VFIO.
+/// Then call [`verify`](Self::verify), or [`Region::verify`](crate::Region::verify). Call it before
+/// the first job, and after each event of the table that the program or its administrator causes.
+/// Call it now and then in a program that runs for long. It finds a move that has happened, and
+/// prevents none. A page that is under way, or was poisoned, is [`Error::Os`] with ENOMEM: stop the
+/// device too. Keep huge pages out of ZONE_MOVABLE on a board, or use VFIO.
 ///
 /// Seen on Debian's kernels 6.1 and 6.12, for arm64 and x86-64, in QEMU with two nodes:
 /// `move_pages`, `migrate_pages`, `mbind`, MADV_SOFT_OFFLINE and `soft_offline_page` each moved a
@@ -170,7 +170,7 @@ impl HugeTlb {
         contiguous(self, &self.mapping())
     }
 
-    /// Writes one byte of every page, once it is known to be there: MAP_POPULATE reports no
+    /// Writes one byte of every page, once it is known to be there. MAP_POPULATE reports no
     /// failure, and touching a page that the kernel cannot give (a cgroup's limit) is a SIGBUS.
     fn touch(&self) -> Result<(), Error> {
         let block = self.block();
@@ -178,7 +178,7 @@ impl HugeTlb {
             let page = Block { cpu: block.cpu.saturating_add(offset_bytes as u64), len_bytes: Self::PAGE_BYTES, ..block };
             pagemap::base(&page, pagemap::read)?;
             // SAFETY: offset_bytes < map.len() by the loop's bound, so the byte lies in the
-            // mapping, which is readable and writable, present (checked on the line above), and
+            // mapping. That is readable and writable, present (checked on the line above), and
             // known to nobody else yet. It reads 0: the kernel zeroes.
             unsafe { self.map.as_mut_ptr().add(offset_bytes).write_volatile(0) };
         }

@@ -23,12 +23,12 @@ use crate::types::{Align, Direction, Error};
 use core::ops::Range;
 use memmap2::MmapRaw;
 
-/// What helps where nobody can maintain the caches.
+/// The advice where nobody can maintain the caches.
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
 const INSTALL: &str = "use u-dma-buf, whose module maintains the caches that user space cannot on this CPU";
 
-/// What one sync call covers, for memory that only this file maintains. Ask once and keep the
-/// answer.
+/// The bytes that one sync call covers, for memory that only this file maintains. Ask once and keep
+/// the answer.
 pub(crate) fn scope() -> SyncScope {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     return SyncScope::Coherent;
@@ -52,16 +52,16 @@ pub(crate) fn granule() -> Align {
     return Align::LINE;
 }
 
-/// What is known of the memory's coherency without asking a kernel driver: on a PC all of it is
-/// coherent. On ARM that is the port's property, and nothing is known of the memory.
+/// The memory's coherency, as far as it is known without asking a kernel driver. On a PC all memory
+/// is coherent. On ARM that is a property of the port, and nothing is known of the memory.
 pub(crate) const COHERENT: Option<bool> = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { Some(true) } else { None };
 
 /// Hands bytes `range` of `map` to a device that does not snoop: cleans the lines to the point of
 /// coherency.
 ///
-/// Clean is right for every direction, and what the kernel does too (`arch_sync_dma_for_device`):
-/// the device reads what the CPU wrote, and no dirty line is left that could be evicted over what
-/// the device writes. Lines that stay behind clean and stale are [`for_cpu`]'s business. A line
+/// Clean is right for every direction, and the kernel does the same (`arch_sync_dma_for_device`).
+/// The device reads the bytes that the CPU wrote, and no dirty line is left that could be evicted
+/// over the device's output. [`for_cpu`] deals with lines that stay behind clean and stale. A line
 /// that a neighbour shares is written back as it is: no byte changes.
 ///
 /// # Errors
@@ -80,8 +80,8 @@ pub(crate) fn for_device(map: &MmapRaw, range: Range<usize>, direction: Directio
 /// EL0 has no pure invalidate (`dc ivac` traps, it could throw away the kernel's data), so this is
 /// `dc civac`, clean and invalidate. That is right here because every line that the CPU holds is
 /// clean: [`for_device`] cleaned it, and since then nobody wrote through the CPU, for device-owned
-/// memory has no view. What the CPU may have fetched meanwhile, speculatively, is clean too. So the
-/// clean half writes back nothing, and the device's bytes survive.
+/// memory has no view. Lines that the CPU may have fetched meanwhile, speculatively, are clean too.
+/// So the clean half writes back nothing, and the device's bytes survive.
 ///
 /// # Errors
 /// As [`for_device`].
@@ -110,8 +110,8 @@ const fn possible() -> Result<(), Error> {
     Ok(())
 }
 
-/// A region does not ask for a sync under [`SyncScope::None`]; whoever does all the same must not
-/// believe that it was done.
+/// A region does not ask for a sync under [`SyncScope::None`]. A caller who asks all the same must
+/// not believe that it was done.
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
 const fn possible() -> Result<(), Error> {
     Err(Error::CannotSync { port: "(any that does not snoop)", install: INSTALL })
@@ -134,8 +134,8 @@ mod lines {
         4 << ((ctr_el0 >> 16) & 0xF)
     }
 
-    /// What two owners may not share: the cache write-back granule CTR_EL0.CWG, bits 27:24, in the
-    /// same unit; 0 says nothing.
+    /// The bytes that two owners may not share: the cache write-back granule CTR_EL0.CWG, bits
+    /// 27:24, in the same unit; 0 says nothing.
     pub(crate) fn granule(ctr_el0: u64) -> Align {
         let granule_bytes = match (ctr_el0 >> 24) & 0xF {
             0 => UNKNOWN_GRANULE_BYTES,
@@ -199,7 +199,7 @@ mod el0 {
     /// `CTR_EL0`, the cache type register (DDI 0487).
     pub(crate) fn cache_type() -> u64 {
         let value;
-        // SAFETY: 1. EL0 may read CTR_EL0: Linux sets SCTLR_EL1.UCT, and where an erratum or unlike
+        // SAFETY: 1. EL0 may read CTR_EL0: Linux sets SCTLR_EL1.UCT. Where an erratum or unlike
         // cores forbid that, it traps the read and answers with the value that is safe on every
         // core (`ctr_read_handler`).
         // 2. Reading it changes nothing.
@@ -226,8 +226,8 @@ mod el0 {
     /// `dc civac` on every line of `range`; returns when no cache holds any of them. The caller has
     /// checked `range`.
     pub(crate) fn clean_invalidate(map: &MmapRaw, range: Range<usize>) {
-        // What told the CPU that the device is done was a load, which a `dc` may overtake (DDI
-        // 0487, "Ordering and completion").
+        // A load told the CPU that the device is done, and a `dc` may overtake it (DDI 0487,
+        // "Ordering and completion").
         barrier();
         for line in lines::of(map.as_ptr().addr(), range, lines::line_bytes(cache_type())) {
             // SAFETY: 1. and 2. as in `clean`; `dc civac` is under SCTLR_EL1.UCI as well.

@@ -3,9 +3,9 @@
 use super::fd::Fd;
 use crate::types::Error;
 
-/// Where a name's length and its letters are in an entry (`struct linux_dirent64`, man 2 getdents):
-/// after an inode and an offset of 8 bytes each, 2 bytes of the entry's length, 1 of its type, then
-/// the name with a NUL.
+/// Where the entry's length and the name's letters are in an entry (`struct linux_dirent64`, man 2
+/// getdents). An inode and an offset of 8 bytes each come first. 2 bytes of the entry's length, 1
+/// of its type, and the name with a NUL follow.
 const LENGTH_AT: usize = 16;
 const NAME_AT: usize = 19;
 
@@ -21,8 +21,8 @@ const MAX_CALLS: u32 = 64;
 /// `name` is the folder's, for errors.
 ///
 /// # Errors
-/// What `each` says, at once; [`Error::AttributeUnreadable`]; [`Error::Unexpected`] where
-/// the directory does not end.
+/// The error of `each`, at once; [`Error::AttributeUnreadable`]; [`Error::Unexpected`] where the
+/// directory does not end.
 pub(crate) fn each_name(folder: &Fd, name: &'static str, mut each: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
     let mut buffer = Buffer([0; 2_048]);
     for _ in 0..MAX_CALLS {

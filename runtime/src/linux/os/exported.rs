@@ -8,8 +8,8 @@ use crate::types::platform::{AsFd, BorrowedFd};
 /// NPU's driver. It owns the descriptor and closes it when it is dropped; the pages live as long as
 /// the last descriptor of them.
 ///
-/// Whoever imports it may write into all of the memory: what must hold then is
-/// [`Region::export`](crate::Region::export)'s contract.
+/// An importer may write into all of the memory. The contract of
+/// [`Region::export`](crate::Region::export) says what must hold then.
 #[derive(Debug)]
 pub struct ExportedFd(Fd);
 

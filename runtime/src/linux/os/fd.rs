@@ -10,8 +10,8 @@ use crate::types::platform::{AsFd, BorrowedFd};
 use core::ffi::{CStr, c_int};
 use nix::{errno::Errno, libc};
 
-/// The longest name of a device or a heap: a char device's is 64 bytes with its NUL, and so is a
-/// CMA area's (`CMA_MAX_NAME`, Linux `include/linux/cma.h`), whose name its heap has.
+/// The longest name of a device or a heap. A char device's name has 64 bytes with its NUL. So has a
+/// CMA area's (`CMA_MAX_NAME`, Linux `include/linux/cma.h`), which is the name of its heap.
 pub(crate) const NAME_MAX_BYTES: usize = 63;
 
 /// The longest path, with its NUL: `/sys/class/u-dma-buf/` + 63, or a temporary directory's root +
@@ -228,7 +228,7 @@ impl Fd {
     /// early.
     ///
     /// # Errors
-    /// The errno of `ppoll(2)`; EIO where the file says that it is broken: a UIO device without an
+    /// The errno of `ppoll(2)`; EIO where the file says that it is broken. A UIO device without an
     /// interrupt, or one that is gone, says so beside everything else (`uio_poll` in Linux
     /// `drivers/uio/uio.c`).
     pub(crate) fn wait_readable(&self, timeout_us: u32) -> Result<bool, i32> {

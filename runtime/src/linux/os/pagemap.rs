@@ -34,7 +34,7 @@ const ENTRY_BYTES: u64 = size_of::<u64>() as u64;
 /// calls.
 const BATCH: usize = 64;
 
-/// What one entry says.
+/// The meaning of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Frame {
     At(PhysAddr),
@@ -51,9 +51,10 @@ pub(crate) struct Block {
     pub(crate) len_bytes: usize,
     /// The kernel's page, the unit in which pagemap counts.
     pub(crate) page_bytes: usize,
-    /// What is contiguous by construction: a page, or a huge page. Only its first entry is read.
+    /// The unit that is contiguous by construction: a page, or a huge page. Only its first entry is
+    /// read.
     pub(crate) unit_bytes: usize,
-    /// What it means here that a page is absent.
+    /// The error for a page that is absent here.
     pub(crate) absent: Error,
 }
 
@@ -93,8 +94,8 @@ pub(crate) fn read(first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
 /// `read` is [`read`], or a stand-in for it.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] at or past the end; [`Error::PagemapHidden`]; the block's `absent`;
-/// whatever `read` returns.
+/// [`Error::OutOfRange`] at or past the end; [`Error::PagemapHidden`]; the block's `absent`; the
+/// error of `read`.
 pub(crate) fn run(
     block: &Block,
     offset_bytes: usize,

@@ -1,8 +1,8 @@
 //! A long-term pin that needs no IOMMU: the memory is registered as a buffer of an io_uring, which
 //! never transfers anything.
 //!
-//! The kernel takes the pages of such a buffer with FOLL_LONGTERM, as VFIO does: it moves them out
-//! of CMA first, from 5.13 on out of ZONE_MOVABLE too, and then nothing migrates them until the
+//! The kernel takes the pages of such a buffer with FOLL_LONGTERM, as VFIO does. It moves them out
+//! of CMA first, and from 5.13 on out of ZONE_MOVABLE too. Then nothing migrates them until the
 //! buffer is unregistered or the ring's last descriptor is closed. A pin therefore comes before
 //! anybody asks where the pages are.
 //!

@@ -25,10 +25,10 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 /// Is this the process that asked first? A child of it, made by fork(2) after that, is not, and
 /// never will be.
 ///
-/// For those who keep regions, engines or registers where a child finds them again, as the C
-/// library and the Python package do: both ask at each call, because what a child finds is its
-/// parent's. Asking costs two loads. The first call makes a few system calls. Ask once before the
-/// fork: until somebody has asked, a child counts as the first too.
+/// It is for code that keeps regions, engines or registers where a child finds them again, as the C
+/// library and the Python package do. Both ask at each call, because values that a child finds
+/// belong to its parent. Asking costs two loads. The first call makes a few system calls. Ask once
+/// before the fork: until somebody has asked, a child counts as the first too.
 ///
 /// A child of vfork(2), or of clone(2) with `CLONE_VM`, has the same memory, and counts as the same
 /// process.
@@ -76,7 +76,7 @@ fn ask() -> Result<()> {
     // below is there for it.
     unsafe { nix::libc::madvise(page.as_ptr(), len_bytes.get(), MADV_WIPEONFORK) };
     // Before the page is published: a child that finds it has been told. A second thread's is one
-    // call more in a child. SAFETY: the function is a static's, and does what may be done in a
+    // call more in a child. SAFETY: the function is static, and does only what may be done in a
     // child: one store.
     match unsafe { pthread_atfork(None, None, Some(in_a_child)) } {
         0 => {}

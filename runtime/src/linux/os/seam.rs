@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a descriptor of somebody else's, by its number")]
-//! What a test puts in the kernel's place. It is built for tests alone, with the feature `testkit`:
-//! it takes the heap.
+//! The kernel's place, where a test puts its own. It is built for tests alone, with the feature
+//! `testkit`: it takes the heap.
 
 extern crate std;
 
@@ -55,7 +55,7 @@ impl Fd {
         file
     }
 
-    /// What was given to [`owned_by`](Self::owned_by), where it is a `T`.
+    /// The owner that was given to [`owned_by`](Self::owned_by), where it is a `T`.
     #[must_use]
     pub fn owner<T: Any>(&self) -> Option<&T> {
         self.owner.as_ref()?.downcast_ref()

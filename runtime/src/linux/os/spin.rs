@@ -4,11 +4,11 @@ use crate::{hw::Wait, types::Error};
 use nix::time::{ClockId, clock_gettime};
 
 /// No interrupt: a pause between looks, and no system call: `clock_gettime` is answered by the
-/// vDSO. Where it is not, on 32-bit Arm cores without the architected timer (Cortex-A9: Zynq-7000,
-/// Cyclone V), the clock is first asked after 1,000 looks, so that a short job makes no system call
-/// there either. By them a wait may last longer than its limit: some 0.2 ms, by the count of 32
-/// pauses and one read of a register for each. Other 32-bit cores do the same, because a program
-/// cannot tell them apart.
+/// vDSO. 32-bit Arm cores without the architected timer have no such answer (Cortex-A9: Zynq-7000,
+/// Cyclone V). There the clock is first asked after 1,000 looks, so that a short job makes no
+/// system call there either. By them a wait may last longer than its limit: some 0.2 ms, by the
+/// count of 32 pauses and one read of a register for each. Other 32-bit cores do the same, because
+/// a program cannot tell them apart.
 ///
 /// Its `wait` is one pause of about a microsecond, whatever time it is given: also for a time of 0,
 /// and never longer. [`poll_until`](crate::poll_until) asks the clock between two pauses, so that a

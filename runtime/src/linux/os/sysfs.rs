@@ -32,7 +32,7 @@ pub(crate) fn required(folder: &Fd, attribute: &'static CStr) -> Result<u64, Err
     number(folder, attribute)?.ok_or(Error::AttributeMissing { name: text(attribute) })
 }
 
-/// What the attribute holds, as much as fits in `buffer`; `None` where there is no such attribute.
+/// The attribute's contents, as much as fits in `buffer`; `None` where there is no such attribute.
 pub(crate) fn read<'b>(folder: &Fd, attribute: &'static CStr, buffer: &'b mut [u8]) -> Result<Option<&'b [u8]>, Error> {
     let name = text(attribute);
     let file = match folder.open_at(attribute, O_RDONLY | ATTRIBUTE) {

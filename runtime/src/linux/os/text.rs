@@ -1,4 +1,4 @@
-//! What is no step of a run, as text. Its steps are the business of [`trace`](crate::trace).
+//! Events that are no steps of a run, as text. [`trace`](crate::trace) has the steps.
 
 /// A text, to `log` and `defmt` where they are on. The format string must be one that both take.
 macro_rules! event {

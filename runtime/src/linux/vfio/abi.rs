@@ -1,5 +1,5 @@
-//! What VFIO's ioctls take and give: `include/uapi/linux/vfio.h` of Linux 6.12, whose layouts do
-//! not change (each struct says its own size, and grows only at its end).
+//! The structures of VFIO's ioctls: `include/uapi/linux/vfio.h` of Linux 6.12, whose layouts do not
+//! change (each struct says its own size, and grows only at its end).
 
 use core::{ffi::c_int, mem::offset_of};
 use nix::sys::ioctl::ioctl_num_type;
@@ -74,7 +74,7 @@ impl GroupStatus {
 pub struct DeviceInfo {
     /// The size of this struct.
     pub argsz: u32,
-    /// What kind of device it is.
+    /// The kind of device, as flags.
     pub flags: u32,
     /// How many regions.
     pub num_regions: u32,
@@ -95,7 +95,7 @@ impl DeviceInfo {
 pub struct RegionInfo {
     /// The size of this struct.
     pub argsz: u32,
-    /// What the region allows.
+    /// The accesses that the region allows.
     pub flags: u32,
     /// In: which region.
     pub index: u32,
@@ -149,7 +149,7 @@ impl IrqInfo {
 pub struct IrqSet {
     /// The size of this struct, with the data that `count` says.
     pub argsz: u32,
-    /// What the data is, and what to do.
+    /// The type of the data, and the action.
     pub flags: u32,
     /// Which kind of interrupt.
     pub index: u32,

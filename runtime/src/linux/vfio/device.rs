@@ -51,7 +51,7 @@ impl<'v> VfioDevice<'v> {
     ///
     /// # Errors
     /// - [`Error::Argument`]: there is no such BAR. [`Error::Unsupported`]: it cannot be mapped
-    ///   whole (I/O ports, a size below a page, parts that the kernel keeps), the device has no
+    ///   whole (I/O ports, a size below a page, parts that the kernel keeps). Or the device has no
     ///   such interrupt, or the kernel cannot reset it ([`open_unreset`](Self::open_unreset)).
     /// - [`Error::HasDriver`]: this `Vfio` has a device already, or had one that was forgotten.
     /// - [`Error::Os`], [`Error::Unexpected`]: what the kernel says.
@@ -70,7 +70,7 @@ impl<'v> VfioDevice<'v> {
     /// As [`open`](Self::open), and what `quiesce` says.
     ///
     /// # Safety
-    /// When `quiesce` has returned `Ok`, the device does no DMA of its own accord: nothing of an
+    /// When `quiesce` has returned `Ok`, the device does no DMA of its own accord. Nothing of an
     /// earlier user's is pending in it that would begin or go on once it may master the bus. It
     /// would go to the addresses of memory that this program takes for its own.
     #[cfg_attr(feature = "audit", track_caller)]
@@ -92,7 +92,7 @@ impl<'v> VfioDevice<'v> {
         self.signal.kind
     }
 
-    /// The eventfd of the interrupt, to wait on together with other files; `None` where there is
+    /// The eventfd of the interrupt, to wait on together with other files. `None` where there is
     /// none, and for [`Interrupt::Intx`]: VFIO masks the line when it comes, and only a wait of
     /// this device's unmasks it. Borrowed: valid while this value lives, never to be closed. It is
     /// readable when the interrupt came and nobody has waited for it since, or read its 8 bytes:
@@ -192,7 +192,7 @@ impl Wait for VfioDevice<'_> {
 }
 
 // SAFETY: every address that the device puts on its bus is translated by the IOMMU's table of this
-// address space, or refused: the kernel attached the device to it before it gave out the device's
+// address space, or refused. The kernel attached the device to it before it gave out the device's
 // file, and an address space begins empty (VfioKernel, 2). So the bus, the window and the offset of
 // 0 are true; and so is `coherent`, by the reasons in `VfioMemory`'s documentation.
 unsafe impl Device for VfioDevice<'_> {

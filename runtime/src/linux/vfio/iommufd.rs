@@ -1,5 +1,5 @@
-//! What iommufd's ioctls take and give: `include/uapi/linux/iommufd.h` of Linux 6.12 (the interface
-//! is of 6.2; a VFIO device can be bound to it since 6.6).
+//! The structures of iommufd's ioctls: `include/uapi/linux/iommufd.h` of Linux 6.12. The interface
+//! is of 6.2, and a VFIO device can be bound to it since 6.6.
 
 use super::abi::size_of_u32;
 use core::mem::offset_of;

@@ -18,7 +18,7 @@ const FLOOR: u64 = 0x1_0000;
 /// Above this no larger alignment helps: what an IOMMU maps with one entry, with pages of 4 KiB.
 const LARGEST_STEP: u64 = 2 << 20;
 
-/// What became of a block.
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// The device reaches it, or is about to.
@@ -47,7 +47,7 @@ impl Block {
 /// The ranges, and the blocks in them.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// What the kernel allows; the gaps between are refused by it.
+    /// The ranges that the kernel allows. It refuses the gaps between them.
     ranges: Vec<IovaRange, MAX_RANGES>,
     // INVARIANT: in the order of their addresses, no two overlap.
     blocks: Vec<Block, MAX_BLOCKS>,
@@ -75,9 +75,10 @@ impl Table {
     }
 
     /// Finds the lowest place for `len_bytes` bytes that the process has at `cpu`, and takes it.
-    /// Low, because masters with few address lines reach only what is low. At the same distance
-    /// from a multiple of 2 MiB (or of the block's own size, where that is less) as `cpu`, so that
-    /// what is aligned for the one is aligned for the other.
+    /// Low, because masters with few address lines reach only low addresses. The distance from a
+    /// multiple of 2 MiB is the same as that of `cpu`, so that an address that is aligned for the
+    /// one is aligned for the other. For a block that is smaller, its own size counts in place of 2
+    /// MiB.
     ///
     /// # Errors
     /// [`Error::TooMany`], [`Error::Exhausted`].
@@ -157,7 +158,7 @@ mod tests {
         assert_eq!(table.place(0x7F00_0002_3000, 1 << 20, PAGE), Ok(0x2_3000), "1 MiB, 0x23000 past a multiple of 1 MiB");
         assert_eq!(table.place(0x7F00_0020_1000, 4 << 20, PAGE), Ok(0x20_1000), "2 MiB is the largest step");
         table.remove(FLOOR);
-        assert_eq!(table.place(0x7F00_0000_5000, PAGE, PAGE), Ok(FLOOR), "what came back is taken again");
+        assert_eq!(table.place(0x7F00_0000_5000, PAGE, PAGE), Ok(FLOOR), "a place that came back is taken again");
         // Larger than the range below the hole: behind it.
         assert_eq!(table.place(0x7F00_0000_0000, 128 << 20, PAGE), Ok(0x820_0000));
         let mut table = self::table(&[ARM[0]]);

@@ -1,5 +1,5 @@
-//! What this module asks of the kernel: one trait, so that a test can stand in for a kernel with
-//! any IOMMU, or none.
+//! The requests of this module to the kernel: one trait, so that a test can stand in for a kernel
+//! with any IOMMU, or none.
 #![allow(unsafe_code, reason = "ioctls and positioned reads on raw descriptors, and the unsafe trait of the seam")]
 
 use super::{
@@ -15,7 +15,7 @@ use core::{
 };
 use nix::{errno::Errno, libc, sys::ioctl::ioctl_num_type};
 
-/// One ioctl with its argument. What the kernel writes is in the `&mut`.
+/// One ioctl with its argument. The kernel writes into the `&mut`.
 #[derive(Debug)]
 pub enum Request<'a> {
     /// `VFIO_CHECK_EXTENSION` on a container: the answer is the call's value.
@@ -56,7 +56,7 @@ pub enum Request<'a> {
     IoasUnmap(&'a mut IoasUnmap),
 }
 
-/// What `/sys` says of one PCI function.
+/// One PCI function, as `/sys` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its IOMMU group's number; `None`: it has none.
@@ -68,8 +68,8 @@ pub struct Function {
     pub device: Option<u32>,
 }
 
-/// What [`Vfio`](super::Vfio) asks of the kernel. `RealVfio` does it; a test puts its own kernel
-/// here. Errors are errno values.
+/// The requests of [`Vfio`](super::Vfio) to the kernel. `RealVfio` does it; a test puts its own
+/// kernel here. Errors are errno values.
 ///
 /// # Safety
 /// Callers owe that the sizes in a request are those of its structs, and its addresses memory of
@@ -78,15 +78,15 @@ pub struct Function {
 ///
 /// # Implementation safety
 /// 1. A device's file can be mapped shared at the offset and size of its BARs, as
-///    [`Request::RegionInfo`] says them: the registers of that device, which nobody else writes
-///    while the file is open, at least so long as the mapping.
-/// 2. The device reaches no memory but what was mapped by [`Request::MapDma`] or
-///    [`Request::IoasMap`] at the address given there, and after an unmapping that succeeded it
-///    does not reach that any more. A pinned page stays the page it was.
-/// 3. What [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` say is
-///    true: coherency is decided by it.
+///    [`Request::RegionInfo`] says them. The mapping shows the registers of that device. Nobody
+///    else writes them while the file is open, at least so long as the mapping.
+/// 2. The device reaches only memory that was mapped by [`Request::MapDma`] or
+///    [`Request::IoasMap`], at the address given there. After an unmapping that succeeded it does
+///    not reach that any more. A pinned page stays the page it was.
+/// 3. [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` tell the
+///    truth: coherency is decided by them.
 pub unsafe trait VfioKernel: Send + Sync {
-    /// What `/sys` says of the PCI function at `address`.
+    /// The PCI function at `address`, as `/sys` describes it.
     ///
     /// # Errors
     /// [`Error::BadName`], [`Error::AttributeMissing`], [`Error::AttributeUnreadable`],
@@ -155,11 +155,11 @@ pub(super) struct RealVfio;
 
 // SAFETY: 1. Linux `Documentation/driver-api/vfio.rst`: a BAR's mapping is of that device's
 // registers. A group's file opens once, and a device's own file binds once (`vfio_group_fops_open`,
-// `vfio_df_open`), so no other process of VFIO's has it; what root does through /dev/mem or the
-// device's `resource` files no process can keep out. The mapping holds a reference to the file. 2.
-// The IOMMU's page table has what was mapped and nothing else, `vfio_unmap_unpin` and
-// `iopt_area_unfill_domain` flush the IOMMU's TLB before the pages are unpinned, and FOLL_LONGTERM
-// pins keep a page from migrating.
+// `vfio_df_open`), so no other process of VFIO's has it. No process can keep root out of /dev/mem
+// and of the device's `resource` files. The mapping holds a reference to the file. 2. The IOMMU's
+// page table has the pages that were mapped and nothing else. `vfio_unmap_unpin` and
+// `iopt_area_unfill_domain` flush the IOMMU's TLB before the pages are unpinned. FOLL_LONGTERM pins
+// keep a page from migrating.
 // 3. Both are the kernel's own words.
 unsafe impl VfioKernel for RealVfio {
     fn function(&self, address: &str) -> Result<Function, Error> {
@@ -222,11 +222,11 @@ unsafe impl VfioKernel for RealVfio {
             Request::IoasUnmap(unmap) => (iommufd::IOAS_UNMAP, ptr::from_mut(unmap).cast()),
         };
         // SAFETY: each request's argument is a number, or the struct that the kernel's header gives
-        // it, whose first field says its size (asserted in `abi.rs` and `iommufd.rs`, and put there
-        // by this module, which alone has a `RealVfio`): the kernel reads and writes no more than
-        // that, any bytes make such a struct, and it is borrowed for the call, exclusively where
-        // the kernel writes (SET_IRQS and MAP_DMA only read). The ranges' array has as many entries
-        // as `num_iovas` says, and is borrowed exclusively as well.
+        // it. The struct's first field says its size, which is asserted in `abi.rs` and
+        // `iommufd.rs`. This module puts it there, and alone has a `RealVfio`. The kernel reads and
+        // writes no more than that, and any bytes make such a struct. It is borrowed for the call,
+        // exclusively where the kernel writes (SET_IRQS and MAP_DMA only read). The ranges' array
+        // has as many entries as `num_iovas` says, and is borrowed exclusively as well.
         unsafe { call(file, request, argument) }
     }
 

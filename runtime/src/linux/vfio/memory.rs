@@ -12,22 +12,22 @@ use core::{fmt, mem::ManuallyDrop, ops::Range, ptr::NonNull};
 use memmap2::{MmapOptions, MmapRaw};
 
 /// One block of this process's memory that a device behind an IOMMU reaches at one run of I/O
-/// addresses. Owned by this value: when it is dropped, it is first taken away from the device, and
-/// then given back to the kernel. What the kernel would not take away is leaked, never freed
-/// ([`Vfio::leaked_bytes`]).
+/// addresses. This value owns it: when it is dropped, the block is first taken away from the
+/// device, and then given back to the kernel. A block that the kernel would not take away is
+/// leaked, never freed ([`Vfio::leaked_bytes`]).
 ///
 /// - The pages are ordinary ones, anywhere in memory; they are pinned, count against
 ///   RLIMIT_MEMLOCK, and are not copied into children of fork(2).
-/// - Byte 0 is page-aligned for the process and for the device, and a carve may ask for any
-///   alignment up to the block's own size (2 MiB at most): both have it at the same places.
+/// - Byte 0 is page-aligned for the process and for the device. A carve may ask for any alignment
+///   up to the block's own size (2 MiB at most): both have it at the same places.
 /// - The I/O address is as low as there is room, and never below 64 KiB. So a master with 32
 ///   address lines, or edu with its 28, reaches memory that lies above 4 GiB. Addresses that the
 ///   kernel reserves for interrupts are left out.
 /// - **Caches.** VFIO maps every page as cacheable for the device, and since Linux 6.1 takes no
-///   device whose IOMMU cannot do that; the one way past it, the No Snoop attribute of PCI Express,
-///   is forbidden to the function where the IOMMU does not override it. So the memory is coherent,
-///   and the port says the same. On an older kernel where the IOMMU cannot, it is not, and arm64
-///   maintains its caches as for [`HugeTlb`](crate::HugeTlb).
+///   device whose IOMMU cannot do that. The No Snoop attribute of PCI Express is the one way past
+///   it. It is forbidden to the function where the IOMMU does not override it. So the memory is
+///   coherent, and the port says the same. On an older kernel where the IOMMU cannot, it is not,
+///   and arm64 maintains its caches as for [`HugeTlb`](crate::HugeTlb).
 ///
 /// # References
 /// Linux `drivers/vfio/vfio_iommu_type1.c` (`vfio_dma_do_map`, `vfio_iommu_map`),

@@ -14,7 +14,7 @@
 //! | memory | ordinary pages, scattered: the IOMMU makes them one run | contiguous: `HugeTlb`, `UDmaBuf`, `DmaHeap` |
 //! | address | chosen here, low, whatever the physical one is | the physical one, which takes a capability to see |
 //! | reach of a wrong address | none: the IOMMU refuses it | all of memory |
-//! | the port | what the kernel says: [`VfioDevice::open`] is safe | the program's word: `Wired::new` is unsafe |
+//! | the port | the kernel's word: [`VfioDevice::open`] is safe | the program's word: `Wired::new` is unsafe |
 //! | needed | the files of the group or of the device | root, mostly |
 //!
 //! # By the device's file or by its group's
@@ -37,7 +37,7 @@
 //! # What is confined, exactly
 //!
 //! 1. **The group.** An IOMMU group is the smallest set of devices that the IOMMU tells apart from
-//!    all others: functions that could reach each other past it are in one (no ACS on the bridge
+//!    all others. Functions that could reach each other past it are in one (no ACS on the bridge
 //!    above them). The kernel gives a group to one user, and only when none of its devices has a
 //!    kernel driver that does DMA ("viable"). All devices of one group share its address space;
 //!    this module opens one of them, and the files of a group or a device open once.
@@ -46,7 +46,7 @@
 //! 3. **The time.** Unmapping flushes the IOMMU before it returns. Closing the device's file turns
 //!    bus mastering off, resets the device where the kernel can, and only then gives the pages up
 //!    (`vfio_pci_core_disable`, `vfio_group_fops_release`).
-//! 4. **Not confined:** in a group of several devices with no ACS between them, an access to an I/O
+//! 4. **Not confined:** a group of several devices with no ACS between them. An access to an I/O
 //!    address that is also the address of a neighbour's register goes to the neighbour. Give such a
 //!    group no second driver.
 //!
@@ -122,7 +122,7 @@ use spin::Mutex;
 /// neither outlives it.
 ///
 /// Dropping it closes the device, which ends what it was doing, and then the address space with
-/// whatever was forgotten in it: the device reaches none of that any more. What was forgotten stays
+/// whatever was forgotten in it: the device reaches none of that any more. Forgotten memory stays
 /// mapped in this process. (A forgotten `VfioDevice` keeps the device open and its memory pinned
 /// until the process ends: its mapping of the registers is a reference to the file.)
 ///
@@ -153,9 +153,9 @@ impl Vfio {
     /// # Errors
     /// - [`Error::AttributeMissing`]: there is no such function. [`Error::BadName`]: it is no
     ///   file's name.
-    /// - [`Error::Unsupported`], [`Error::Setting`]: no IOMMU stands before it, or only a
-    ///   no-IOMMU group does; it is not bound to vfio-pci; another device of its group has a driver
-    ///   of the kernel's; its interrupts cannot be isolated.
+    /// - [`Error::Unsupported`], [`Error::Setting`]: no IOMMU stands before it, or only a no-IOMMU
+    ///   group does. It is not bound to vfio-pci. Another device of its group has a driver of the
+    ///   kernel's. Its interrupts cannot be isolated.
     /// - [`Error::InUse`]: it is open already, here or in another process.
     /// - [`Error::Os`]: EACCES, the files are not this user's (above: what to do). Other calls that
     ///   failed.
@@ -166,7 +166,7 @@ impl Vfio {
     /// As [`open`](Vfio::open), from a kernel of one's own: for tests.
     ///
     /// # Errors
-    /// As [`open`](Vfio::open). Whatever was opened is closed again.
+    /// As [`open`](Vfio::open). Files that were opened are closed again.
     #[cfg(feature = "testkit")]
     pub fn open_from(kernel: crate::linux::os::seam::Test<dyn VfioKernel>, address: &str) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), address)
@@ -259,14 +259,14 @@ impl Vfio {
     /// ([`Region::base`](crate::Region::base)): the emergency stop for a device that will not stop.
     /// When this returns `Ok`, no access of the device reaches the block, not even one under way.
     ///
-    /// The block stays this process's: views are as valid as before, and what the device wrote
-    /// until now is in it. Jobs that use it end as the device ends them when an access is refused:
-    /// with an error, or never, or as if nothing had been (a device that ignores bus errors). It is
-    /// not mapped again; drop its region and make another.
+    /// The block still belongs to this process: views are as valid as before, and it holds whatever
+    /// the device wrote until now. Jobs that use it end as the device ends them when an access is
+    /// refused. They end with an error, or never, or as if nothing had been (a device that ignores
+    /// bus errors). It is not mapped again; drop its region and make another.
     ///
     /// # Errors
     /// [`Error::NotOurs`] where no block begins there, or it was cut off before;
-    /// [`Error::Contended`]; what the kernel says.
+    /// [`Error::Contended`]; the kernel's error.
     ///
     /// ```no_run
     /// # use contigo::{Region, linux::vfio::Vfio};

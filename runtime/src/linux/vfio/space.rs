@@ -20,7 +20,7 @@ const BIND: &str = "echo vfio-pci > /sys/bus/pci/devices/<address>/driver_overri
 /// The allowed ranges, as many as are remembered.
 pub(super) type Ranges = Vec<IovaRange, MAX_RANGES>;
 
-/// The I/O address space that a device was put into. What it holds keeps it open.
+/// The I/O address space that a device was put into. The files that it holds keep it open.
 #[derive(Debug)]
 pub(super) enum Space {
     /// `/dev/vfio/vfio`, with the group in it. The group is let go first: it is what takes the
@@ -105,8 +105,8 @@ impl Space {
         Ok((device, Self::Container { group, container }))
     }
 
-    /// What the kernel allows, once the device is in: without the reserved regions of its group,
-    /// where interrupts have doorbells.
+    /// The ranges that the kernel allows, once the device is in: without the reserved regions of
+    /// its group, where interrupts have doorbells.
     ///
     /// # Errors
     /// [`Error::Os`]; [`Error::TooMany`] for more ranges than are remembered;

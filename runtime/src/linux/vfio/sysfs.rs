@@ -1,4 +1,4 @@
-//! What `/sys` says of a PCI function: its IOMMU group, and its number as a VFIO device.
+//! A PCI function, as `/sys` describes it: its IOMMU group, and its number as a VFIO device.
 #![allow(unsafe_code, reason = "readlinkat and getdents64, which no safe function has without a heap")]
 
 use super::kernel::Function;

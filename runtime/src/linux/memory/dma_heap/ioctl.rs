@@ -41,8 +41,8 @@ mod raw {
     ioctl_readwrite_bad!(alloc, ALLOC, super::AllocationData);
 }
 
-/// What a [`DmaHeap`](super::DmaHeap) asks of the kernel. `RealHeap` does it; a test puts its own
-/// kernel here.
+/// The requests of a [`DmaHeap`](super::DmaHeap) to the kernel. `RealHeap` does it; a test puts its
+/// own kernel here.
 ///
 /// # Safety
 /// Callers owe nothing: every method is safe to call.
@@ -71,7 +71,7 @@ pub unsafe trait HeapKernel: Send + Sync {
     /// `Documentation/admin-guide/mm/pagemap.rst` defines them.
     ///
     /// # Errors
-    /// Whatever keeps `/proc/self/pagemap` from being read.
+    /// The error that keeps `/proc/self/pagemap` from being read.
     fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<(), Error>;
 }
 
@@ -94,8 +94,8 @@ pub(super) const RUNNING: Kernel = Kernel::Running(&RealHeap);
 pub(super) struct RealHeap;
 
 // SAFETY: 1. A dma-buf from a heap is new, at least as long as asked for, fixed in length, and
-// cleared before it is handed out (`cma_heap_allocate`, `system_heap_allocate`); its only
-// descriptor is in the file returned. 2. The entries are the kernel's.
+// cleared before it is handed out (`cma_heap_allocate`, `system_heap_allocate`). Its only
+// descriptor is in the file returned. 2. The entries come from the kernel.
 unsafe impl HeapKernel for RealHeap {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         check_name(name)?;
@@ -109,7 +109,7 @@ unsafe impl HeapKernel for RealHeap {
         const CALL: &str = "ioctl(DMA_HEAP_IOCTL_ALLOC)";
         const FLAGS: u32 = (libc::O_RDWR | libc::O_CLOEXEC).cast_unsigned();
         let mut data = AllocationData { len: len_bytes, fd: 0, fd_flags: FLAGS, heap_flags: 0 };
-        // SAFETY: the descriptor is open while `heap` is borrowed; `data` is the struct that this
+        // SAFETY: the descriptor is open while `heap` is borrowed. `data` is the struct that this
         // request reads and writes (its size is in the request code, checked above), and lives
         // until the call returns.
         unsafe { raw::alloc(heap.raw(), &raw mut data) }.map_err(|errno| Error::Os { call: CALL, errno: errno as i32 })?;

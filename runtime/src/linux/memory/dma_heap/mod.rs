@@ -3,17 +3,17 @@
 //!
 //! The kernel gives user space a dma-buf and no address. `/proc/self/pagemap` had the right one
 //! until Linux 6.9; since then the mapping is a PFN mapping, which pagemap shows as nothing. So
-//! there are two ways: through the kernel module `contigo` ([`DmaHeap::allocate_for`]), on every
-//! kernel; and without it on kernels before 6.9 (most vendor kernels of boards), which says on
-//! newer ones what to install, and never guesses.
+//! there are two ways. The first goes through the kernel module `contigo`
+//! ([`DmaHeap::allocate_for`]), on every kernel. The second works without it on kernels before 6.9
+//! (most vendor kernels of boards). On newer ones it says what to install, and never guesses.
 //!
 //! **Why `DMA_BUF_IOCTL_SYNC` is not called.** The ioctl maintains the caches for the devices that
 //! have attached to the dma-buf and mapped it, inside the kernel
 //! (`cma_heap_dma_buf_begin_cpu_access` walks the list of attachments). An accelerator that user
 //! space drives by address never attaches: the list is empty, and the call returns 0 having done
 //! nothing. Its start and end are no bracket that the mapping needs either: they open and close no
-//! access, they only maintain. So on arm64 this backend maintains by address itself, on a PC
-//! nothing needs it, and on armv7, where nobody can, the memory is refused on a port that does not
+//! access, they only maintain. So on arm64 this backend maintains by address itself, and on a PC
+//! nothing needs it. On armv7, where nobody can, the memory is refused on a port that does not
 //! snoop.
 #![allow(unsafe_code, reason = "implements the unsafe trait Backend, and reads one byte of each page of a raw mapping")]
 
@@ -47,12 +47,12 @@ use crate::{
 use core::{ops::Range, ptr::NonNull};
 use memmap2::MmapRaw;
 
-/// What gives a dma-buf an address where pagemap has none.
+/// The advice where pagemap has no address for a dma-buf.
 const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DmaHeap::allocate_for, or u-dma-buf in its place; \
                        /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
 
-/// One block from a dma-heap. Owned by this value, descriptor and mapping: the last close frees the
-/// pages **even while a device still writes into them**, so a [`Region`](crate::Region) leaks it
+/// One block from a dma-heap. This value owns it, descriptor and mapping. The last close frees the
+/// pages **even while a device still writes into them**. So a [`Region`](crate::Region) leaks it
 /// rather than drop it while anything is out.
 ///
 /// Byte 0 is page-aligned in both address spaces. The address is physical, stays the same while
@@ -90,8 +90,8 @@ pub struct DmaHeap {
 }
 
 impl DmaHeap {
-    /// The most bytes in one block: 1 GiB, a quarter of a Kria's memory and more CMA than any board
-    /// here has, and a bound on every walk over its pages.
+    /// The most bytes in one block: 1 GiB. That is a quarter of a Kria's memory and more CMA than
+    /// any board here has. It bounds every walk over the pages.
     pub const MAX_BYTES: usize = 1 << 30;
 
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>` of
@@ -118,8 +118,8 @@ impl DmaHeap {
     }
 
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>`,
-    /// and imports it for the device of `guard`: its address and its cache maintenance are the
-    /// kernel's then, on every kernel, with no privilege but the files'.
+    /// and imports it for the device of `guard`. The kernel gives its address then and maintains
+    /// its caches, on every kernel. No privilege is needed, except for the files.
     ///
     /// # Errors
     /// - As [`allocate`](Self::allocate), but for those about pagemap.
@@ -173,7 +173,7 @@ impl DmaHeap {
     /// As [`allocate`](DmaHeap::allocate), from a kernel of one's own: for tests.
     ///
     /// # Errors
-    /// As [`allocate`](DmaHeap::allocate). Whatever was opened is closed again.
+    /// As [`allocate`](DmaHeap::allocate). Files that were opened are closed again.
     #[cfg(feature = "testkit")]
     pub fn allocate_from(kernel: Test<dyn HeapKernel>, name: &str, len_bytes: usize) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), name, len_bytes)
@@ -192,8 +192,8 @@ impl DmaHeap {
     }
 
     /// The dma-buf's descriptor number, for another importer (V4L2, DRM). Borrowed: valid while
-    /// this value lives, never to be closed; duplicate it to keep it. Whoever imports it may write
-    /// into this memory: hand it only to what obeys the same ownership as a device here.
+    /// this value lives, never to be closed; duplicate it to keep it. An importer may write into
+    /// this memory: hand it only to one that obeys the same ownership as a device here.
     #[must_use]
     pub fn raw_fd(&self) -> i32 {
         self.file.raw()
@@ -203,9 +203,9 @@ impl DmaHeap {
     /// shows nothing before.
     fn touch(&self) {
         for offset_bytes in (0..self.map.len()).step_by(self.page_bytes) {
-            // SAFETY: offset_bytes < map.len() by the loop's bound; the kernel checked at mmap that
-            // the file has that many bytes, and HeapKernel (1) that it keeps them; the mapping is
-            // readable, and known to nobody else yet.
+            // SAFETY: offset_bytes < map.len() by the loop's bound. The kernel checked at mmap that
+            // the file has that many bytes, and HeapKernel (1) says that it keeps them. The mapping
+            // is readable, and known to nobody else yet.
             let _ = unsafe { self.map.as_ptr().add(offset_bytes).read_volatile() };
         }
     }

@@ -1,4 +1,4 @@
-//! What the module says of its block, cross-checked and distrusted before anything rests on it.
+//! The module's facts about its block, cross-checked and distrusted before anything rests on them.
 
 use super::ioctl::{DevInfo, Kernel, UDmaBufIoctl};
 use super::os;

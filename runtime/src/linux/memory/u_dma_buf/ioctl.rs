@@ -1,4 +1,4 @@
-//! What the module's ioctls take and give, and the seam where a test stands in for the module.
+//! The structures of the module's ioctls, and the seam where a test stands in for the module.
 //!
 //! The numbers and layouts are those of `u-dma-buf-ioctl.h` in u-dma-buf 5.5.0. Ioctls 1 to 9 came
 //! together in 4.7.0: a module answers all of them or none, and `ENOTTY` is how none looks.
@@ -8,7 +8,7 @@ use crate::{linux::os::cache, types::Align};
 use core::{ffi::c_int, mem::offset_of};
 use nix::{errno::Errno, libc, sys::ioctl::ioctl_num_type};
 
-/// What `U_DMA_BUF_IOCTL_GET_DEV_INFO` gives: `u_dma_buf_ioctl_dev_info`.
+/// The answer of `U_DMA_BUF_IOCTL_GET_DEV_INFO`: `u_dma_buf_ioctl_dev_info`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DevInfo {
@@ -43,7 +43,7 @@ impl DevInfo {
     }
 }
 
-/// What `U_DMA_BUF_IOCTL_GET_SYNC` gives and `U_DMA_BUF_IOCTL_SET_SYNC` takes:
+/// The answer of `U_DMA_BUF_IOCTL_GET_SYNC`, and the argument of `U_DMA_BUF_IOCTL_SET_SYNC`:
 /// `u_dma_buf_ioctl_sync_args`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,8 +68,8 @@ impl SyncArgs {
     }
 }
 
-/// What `U_DMA_BUF_IOCTL_EXPORT` takes and gives (from 5.0): `u_dma_buf_ioctl_export_args`, with
-/// its padding.
+/// The argument and the answer of `U_DMA_BUF_IOCTL_EXPORT` (from 5.0):
+/// `u_dma_buf_ioctl_export_args`, with its padding.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ExportArgs {
@@ -105,7 +105,7 @@ const _: () = {
     assert!(EXPORT == 0xC028_550A_u32 as ioctl_num_type && offset_of!(ExportArgs, fd) == 32);
 };
 
-/// What the backend asks of the kernel module: the seam where a test puts a fake.
+/// The requests of the backend to the kernel module: the seam where a test puts a fake.
 ///
 /// Errors are errno values. `device` is a descriptor of `/dev/<name>`, `file` one of a file in the
 /// module's `/sys` directory.
@@ -129,7 +129,7 @@ pub trait UDmaBufIoctl: Send + Sync {
     fn set_sync(&self, device: c_int, args: &SyncArgs) -> Result<(), i32>;
 
     /// `U_DMA_BUF_IOCTL_EXPORT` of the first `size` bytes: a new descriptor, closed on exec, which
-    /// is the caller's.
+    /// belongs to the caller.
     ///
     /// # Errors
     /// The errno; `ENOTTY` from a module before 5.0, or built without it.
@@ -141,7 +141,7 @@ pub trait UDmaBufIoctl: Send + Sync {
     /// The errno; `EINVAL` for a value that the module refuses.
     fn write_attribute(&self, file: c_int, name: &'static str, text: &[u8]) -> Result<usize, i32>;
 
-    /// What two owners may not share on this machine. A test has another one.
+    /// The bytes that two owners may not share on this machine. A test has another one.
     fn granule(&self) -> Align {
         cache::granule()
     }

@@ -56,8 +56,8 @@ use spin::Mutex;
 /// by range.
 ///
 /// It owns the mapping and an exclusive advisory lock (`flock`) on `/dev/<name>`. The memory itself
-/// is the module's: it outlives the process, with what the last one left in it. `flock` keeps out a
-/// second program of this runtime, not one that takes no lock, and an open device keeps the module
+/// belongs to the module. It outlives the process, with whatever that left in it. `flock` keeps out
+/// a second program of this runtime, not one that takes no lock. An open device keeps the module
 /// from being unloaded, not from being unbound by root, which frees the memory under its users.
 ///
 /// - Sizes and offsets are bytes. The block must be a whole number of cache lines: 64 bytes, or on
@@ -151,13 +151,13 @@ impl UDmaBuf {
     ///
     /// # Errors
     /// As [`open`](Self::open), and [`Error::Unsupported`] where nothing translates the node's
-    /// addresses, or where the module would map the bus address as if it were a physical one:
-    /// `quirk_mmap_mode` must be off there (device-tree property `quirk-mmap-off`).
+    /// addresses. The same error says that the module would map the bus address as if it were a
+    /// physical one: `quirk_mmap_mode` must be off there (device-tree property `quirk-mmap-off`).
     ///
     /// # Safety
     /// Every device that is given this memory's addresses through a port of [`Bus::Soc`] is behind
     /// the same translation as the node (`iommus` or `dma-ranges`). To another device they are
-    /// physical addresses, of memory that is somebody else's.
+    /// physical addresses, of memory that belongs to somebody else.
     pub unsafe fn open_translated(name: &str) -> Result<Self, Error> {
         // SAFETY: as in `open`; the addresses are the caller's promise.
         unsafe { Self::open_in(name, Roots::SYSTEM, RUNNING, true) }
@@ -170,8 +170,8 @@ impl UDmaBuf {
     ///
     /// # Safety
     /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps,
-    /// writes or shortens while this value lives; what `roots.class` and `kernel` say of it is
-    /// true, and a sync that succeeds was done. Where it is `translated`, as
+    /// writes or shortens while this value lives. `roots.class` and `kernel` tell the truth about
+    /// it, and a sync that succeeds was done. Where it is `translated`, as
     /// [`UDmaBuf::open_translated`].
     #[cfg(feature = "testkit")]
     pub unsafe fn open_with(
@@ -186,8 +186,8 @@ impl UDmaBuf {
 
     /// # Safety
     /// `<roots.dev>/<name>` is a device of the module, or a test's file that nobody else maps,
-    /// writes or shortens while this value lives; what `roots.class` and `kernel` say of it is
-    /// true, and a sync that succeeds was done.
+    /// writes or shortens while this value lives. `roots.class` and `kernel` tell the truth about
+    /// it, and a sync that succeeds was done.
     unsafe fn open_in(name: &str, roots: Roots<'_>, kernel: Kernel, translated: bool) -> Result<Self, Error> {
         check_name(name)?;
         // First: what is no device of the module is not opened, because that can have effects of

@@ -67,8 +67,8 @@ const MAX_BUSES: u32 = 16;
 
 /// Does a bus above the node have `dma-ranges`? An empty one is one-to-one (Devicetree
 /// Specification, 2.3.9), and the next bus is asked. So it is where the node's own bus has none;
-/// above that, none ends the search (`of_dma_get_range` in Linux `drivers/of/address.c`). What
-/// cannot be read may translate.
+/// above that, none ends the search (`of_dma_get_range` in Linux `drivers/of/address.c`). A bus
+/// that cannot be read may translate.
 fn has_dma_ranges(folder: &Fd) -> bool {
     let mut next = folder.open_at(c"device/of_node/..", O_PATH | O_DIRECTORY);
     for level in 0..MAX_BUSES {
