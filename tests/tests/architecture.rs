@@ -115,8 +115,62 @@ fn each_decision_has_a_page_and_a_line() {
     assert_eq!(list.matches("\n- [").count(), numbers.len(), "the list names a page that is not there");
 }
 
+/// The pages: the picture, and those of the decisions.
+fn pages() -> Vec<PathBuf> {
+    let decisions = fs::read_dir(root().join("docs/decisions")).unwrap().map(|entry| entry.unwrap().path());
+    decisions.chain([root().join("ARCHITECTURE.md")]).collect()
+}
+
+/// The words of every Rust source below `folder`.
+fn words(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') {
+            words(&path, found);
+        } else if name.ends_with(".rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.extend(text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').map(str::to_owned));
+        }
+    }
+}
+
+/// The names of the code in a page, `Type::method`, and its paths: of a file, or of a folder with
+/// its slash.
+fn named(page: &str) -> (Vec<&str>, Vec<&str>) {
+    let quoted: Vec<_> = page.lines().filter(|line| !line.starts_with("```")).flat_map(|line| line.split('`').skip(1).step_by(2)).collect();
+    let is_name = |text: &&str| text.contains("::") && text.chars().all(|letter| letter.is_alphanumeric() || "_:".contains(letter));
+    let is_path = |text: &&str| {
+        (text.ends_with(".rs") || text.ends_with('/'))
+            && text.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_-/.".contains(letter))
+    };
+    (quoted.iter().copied().filter(is_name).collect(), quoted.iter().copied().filter(is_path).collect())
+}
+
+#[test]
+fn each_name_and_each_path_is_there() {
+    let mut known = BTreeSet::new();
+    words(root(), &mut known);
+    let (mut names, mut paths) = (0, 0);
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let (of_code, of_files) = named(&text);
+        (names, paths) = (names + of_code.len(), paths + of_files.len());
+        for name in of_code {
+            assert!(name.split("::").all(|word| known.contains(word)), "{}: the code has no {name}", page.display());
+        }
+        for path in of_files {
+            let places = ["", "runtime", "runtime/src", "runtime/src/mem", "tests/tests", "tests/tests/cuda"];
+            assert!(places.iter().any(|place| root().join(place).join(path).exists()), "{}: there is no {path}", page.display());
+        }
+    }
+    assert!(names > 40 && paths > 100, "they are found: {names} names, {paths} paths");
+}
+
 #[test]
 fn the_reading_itself_is_right() {
+    let (names, paths) = named("`a::b` and `c` in `d/e.rs`, `f/`, [`g.rs`](../g.rs), `h i.rs`, `/dev/uioN`\n```text\n");
+    assert_eq!((names, paths), (vec!["a::b"], vec!["d/e.rs", "f/", "g.rs"]));
     let text = "[package]\nname = \"x\"\n[dependencies]\n# a = 1\nb.workspace = true\nc = { version = \"1\" }\ncontigo-x = \"1\"\n\
                 [target.'cfg(unix)'.dev-dependencies]\nd=\"1\"\n[build-dependencies.e]\nversion = \"1\"\n[features]\nf = []\n\
                 [workspace.dependencies]\ng = \"1\"\n";

@@ -1,8 +1,9 @@
 #![allow(unsafe_code, reason = "futex(2) has no safe name")]
 //! Linux.
 //!
-//! A program waits for an interrupt as it waits for a file. `AsFd` is the only thing that this
-//! crate takes from `std`. The kernel's bindings (feature `linux`) link `std` anyway.
+//! A program waits for an interrupt as it waits for a file. Without the feature `std`, `AsFd` is
+//! the only thing that this crate takes from `std`. The kernel's bindings (feature `linux`) link
+//! `std` anyway.
 
 extern crate std;
 
