@@ -301,7 +301,7 @@ static int contigo_mapping_sync(struct contigo_port *port, const struct contigo_
  * contigo_import - map a dma-buf for the port's device and give it a handle
  * @file: that imports it
  * @dmabuf: the buffer to import; the caller keeps its reference
- * @arg: in: flags; out: everything else but the fd
+ * @arg: in: flags; out: everything else except for the fd
  *
  * Return: 0, or what the header says of CONTIGO_IMPORT.
  */

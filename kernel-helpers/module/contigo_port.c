@@ -41,8 +41,8 @@ static struct iommu_domain *contigo_port_iommu(const struct contigo_port *port)
 }
 
 /*
- * Not behind an IOMMU, the mask decides nothing but when the DMA API gives up:
- * what is imported was allocated before anybody knew which device it is for.
+ * Not behind an IOMMU, the mask decides only when the DMA API gives up: the
+ * memory was allocated before anybody knew which device it is imported for.
  * With a mask narrower than memory it would bounce, or warn. So it is as wide
  * as it can be, and contigo_import() compares the addresses with the file's
  * bits. An IOMMU's addresses are chosen below the mask.

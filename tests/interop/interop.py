@@ -273,7 +273,7 @@ def tvm_relax():
     # A machine keeps the arguments of its last call.
     del part, machine
     gc.collect()
-    assert result.views == 0, f"TVM has let go of it, but for {result.views}"
+    assert result.views == 0, f"TVM has let go of it, except for {result.views}"
     return rows
 
 
@@ -365,7 +365,7 @@ def torch_both_ways():
                 refused(BufferError, lambda: HEAP.from_dlpack(part, contract), f"a multiple of {least} ", "found")
         rows.append(("PyTorch", f"→ Contigo, offset {offset}", align, same, copies.bytes))
 
-    # Lines before it that are taken put a buffer where nothing but its own alignment is.
+    # Lines before it that are taken put a buffer where only its own alignment is.
     taken = []
     for align in [64, 256]:
         for _ in range(8):

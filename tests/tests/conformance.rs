@@ -127,8 +127,8 @@ fn mutants_of_u_dma_buf_are_caught() {
     every_mutant_is_caught(|| OnFakeModule::new(Config::default()));
 }
 
-/// One sync of a thousand jobs that is left out is seen, whichever it is (but for the region's
-/// first touch, which the jobs' own syncs make good). An eviction may do by luck what the sync
+/// One sync of a thousand jobs that is left out is seen, whichever it is. The region's first touch
+/// is an exception, which the jobs' own syncs make good. An eviction may do by luck what the sync
 /// would have done, so each gets up to four seeds.
 #[test]
 fn one_missing_sync_is_caught_within_four_seeds() {

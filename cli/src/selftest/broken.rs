@@ -15,9 +15,8 @@ use contigo::{
     sim::SimBoard,
 };
 
-/// An engine that leaves the last byte of every copy but the shortest, from the tenth on; or one
-/// whose driver asks the heap for something, in its tenth job.
-struct Broken<A> {
+/// An engine that leaves the last byte of every copy except for the shortest, from the tenth on. Or
+/// an engine whose driver asks the heap for something, in its tenth job.
     inner: A,
     jobs: u32,
     how: How,

@@ -32,8 +32,8 @@ impl Packages<'_> {
         let log = self.log("depends")?;
         let ask = self.apt("apt-cache", format!("looking for what {package} needs"))?;
         let answer = ask.arg("depends").args(NEEDED_ONLY).arg(package).output(&log)?;
-        // Names begin their lines; the needs of each are indented; `<name>` is no package but a
-        // name that several offer to be.
+        // Names begin their lines; the needs of each are indented. `<name>` is not a package:
+        // several packages offer to be it.
         Ok(answer.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_alphanumeric())).map(str::to_owned).collect())
     }
 }

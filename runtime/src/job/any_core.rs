@@ -90,7 +90,7 @@ impl Drop for AnyCore<'_> {
 
 // SAFETY: what is in the place is `Send` (`Channels`), and nothing else is here.
 unsafe impl Send for AnyCore<'_> {}
-// SAFETY: it is `Sync` too, and a shared reference gives nothing but a shared reference to it.
+// SAFETY: it is `Sync` too, and a shared reference gives only a shared reference to it.
 unsafe impl Sync for AnyCore<'_> {}
 
 impl fmt::Debug for AnyCore<'_> {

@@ -59,7 +59,7 @@ impl<'o> AnyDevice<'o> {
         Self { registered, port, interrupts: None, _attached: Some(Attached(attached)) }
     }
 
-    /// A device of which a program has nothing but registers
+    /// A device of which a program has only registers
     /// ([`Registers::from_dev_mem`](crate::Registers::from_dev_mem)): it is polled.
     ///
     /// # Safety

@@ -101,7 +101,7 @@ enum What<'o> {
 /// function ends which takes both, and the last seat's end closes the core before.
 struct Stood<'o>(NonNull<AnyCore<'o>>);
 
-// SAFETY: it gives nothing but a shared reference to the core, which is `Sync`.
+// SAFETY: it gives only a shared reference to the core, which is `Sync`.
 unsafe impl Send for Stood<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Stood<'_> {}
@@ -149,8 +149,8 @@ impl OpenDevice {
     ///   functions.
     ///
     /// # Safety
-    /// The device is the one that the driver is for, and nobody else drives it but who takes it
-    /// here. As [`attach_wired`](Self::attach_wired), where there is a port.
+    /// The device is the one that the driver is for. Nobody else drives it, except for drivers that
+    /// are taken here. As [`attach_wired`](Self::attach_wired), where there is a port.
     pub unsafe fn take<'o>(
         self: Pin<&'o Self>,
         row: &'static DriverRow,

@@ -136,10 +136,10 @@ impl SimBlock {
             }
             let mut line_lost = false;
             for at in start..start + behind.line.bytes() {
-                // SAFETY: `at` lies inside the block, so each memory has that byte. The marks and
-                // all but the CPU's view belong to the board, whose lock is held. Of a byte that a
-                // device may write nobody has a view, and the driver that writes there is the
-                // caller.
+                // SAFETY: `at` lies inside the block, so each memory has that byte. Except for the
+                // CPU's view, the memories and the marks belong to the board, whose lock is held.
+                // Of a byte that a device may write nobody has a view, and the driver that writes
+                // there is the caller.
                 unsafe {
                     if !Mark(marks.add(at).read()).is_written() {
                         continue;
@@ -212,8 +212,8 @@ impl SimBlock {
             let end = behind.line.round_down(start).saturating_add(behind.line.bytes()).min(range.end);
             if self.is_dirty(behind, start..end) {
                 // SAFETY: `lines` and `clip` keep the range inside the block. For lines that a
-                // device writes no view is alive; of bytes that a device only reads nothing but
-                // these bytes is read, and they belong to the caller.
+                // device writes no view is alive. Of bytes that a device only reads, only these are
+                // read, and they belong to the caller.
                 unsafe {
                     let from = self.cpu.add(start).as_ptr();
                     from.copy_to_nonoverlapping(behind.bus.add(start).as_ptr(), end - start);

@@ -105,8 +105,8 @@ impl<'b> Sim<'b> {
 }
 
 // SAFETY: 1. The block and the spec never change. 2. The mapping is this backend's, initialised by
-// `SimBlock::over`, and the first quarter is written by nobody but its holder and, for bytes handed
-// over, the simulated devices and caches.
+// `SimBlock::over`. The first quarter is written only by its holder and, for bytes handed over, by
+// the simulated devices and caches.
 // 3. `SimBlock::for_device` and `for_cpu` touch the range, rounded out to lines where the device
 //    writes. For `ToDevice` they touch exactly the range, and in its lines also bytes that a device
 //    may write, of which no view exists. 4. `segment` says where `SimBlock::find` finds the bytes.

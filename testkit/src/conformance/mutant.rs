@@ -53,7 +53,7 @@ impl Mutation {
     ];
 }
 
-/// A backend that is `inner`, but for one mutation.
+/// A backend that is `inner`, except for one mutation.
 #[derive(Debug)]
 pub struct Mutant<B> {
     inner: B,

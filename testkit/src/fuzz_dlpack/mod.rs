@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `case.rs` | which byte is which field |
 //! | `theirs.rs` | the framework: exact arrays, freed by the deleter, whose calls are counted |
-//! | `model.rs` | the rules, in 128 bits, with nothing of the runtime but its names |
+//! | `model.rs` | the rules, in 128 bits, with only names of the runtime |
 //! | `rig.rs` | a region, and the import of one case |
 //! | `seeds.rs` | the cases that somebody thought of, by name |
 //!

@@ -51,7 +51,7 @@ impl Controls {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let path = library();
         let name = CString::new(path.as_os_str().as_bytes()).expect("a path without NUL");
-        // SAFETY: a C string; the library's initialisers are none but the standard library's.
+        // SAFETY: a C string; the library has only the standard library's initialisers.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!handle.is_null(), "{} does not load", path.display());
         let [configure, read] = [c"fake_cuda_configure", c"fake_cuda_counters"].map(|name| symbol(handle, name));

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A device with nothing but an interrupt, in real time.
+/// A device that has only an interrupt, in real time.
 struct Bell {
     rings: Mutex<u32>,
     rang: Condvar,

@@ -32,7 +32,7 @@ impl Program {
             bail!("{shown} is a program for {}, board {} runs {} ({})", cpu::elf_name(got), board.name, wanted.name(), wanted.target());
         }
         if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
-            bail!("{shown} is no program but an object file");
+            bail!("{shown} is an object file, not a program");
         }
         if wants_loader(&bytes) {
             bail!("{shown} wants shared libraries, and the guest has none: link it with -C target-feature=+crt-static");

@@ -93,7 +93,7 @@ fn setup_installs_as_root_and_says_what_is_left() -> Outcome {
     let said = world.run(&["setup"])?;
     let asked = fs::read_to_string(world.path("asked"))?;
     assert!(asked.starts_with("update\ninstall --yes --no-install-recommends ") && asked.contains(" flex "), "{asked}");
-    // This apt-get installed nothing but flex, and that is seen.
+    // This apt-get installed only flex, and that is seen.
     assert_eq!(said.status, Some(1), "{said:?}");
     let line = said.out.lines().find(|line| line.contains("apt install")).ok_or("no line to copy")?;
     assert!(line.contains(" bison ") && !line.contains("flex"), "{line}");

@@ -1,5 +1,5 @@
-//! A world of its own for `cargo lab`: a cache, boards, and a PATH with nothing but scripts that a
-//! test wrote.
+//! A world of its own for `cargo lab`: a cache, boards, and a PATH with only scripts that a test
+//! wrote.
 
 use object::{
     Architecture, BinaryFormat, Endianness, SectionKind,

@@ -306,7 +306,7 @@ mod tests {
                 }
                 0x00 => {
                     assert_eq!(loaded, None);
-                    assert!(code[pc + 1..].iter().all(|&byte| byte == 0), "nothing but DMAEND to the end of the last word");
+                    assert!(code[pc + 1..].iter().all(|&byte| byte == 0), "only DMAEND to the end of the last word");
                     return done;
                 }
                 other => panic!("instruction {other:#x} at {pc}"),

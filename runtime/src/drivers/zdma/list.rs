@@ -154,8 +154,8 @@ mod tests {
         Pieces::new(DevAddr(from), DevAddr(to), len, pairs).map(Iterator::collect)
     }
 
-    /// They lie one behind the other, end with the last byte, fit SIZE, and but for the ends are
-    /// cut at multiples of 4 KiB.
+    /// They lie one behind the other, end with the last byte, and fit SIZE. Except for the ends,
+    /// they are cut at multiples of 4 KiB.
     fn check(from: u64, to: u64, len: u64, pairs: usize) {
         let cut = pieces(from, to, len, pairs).unwrap();
         assert!((1..=pairs).contains(&cut.len()), "{from:#x} {to:#x} {len}: {} pieces", cut.len());

@@ -24,7 +24,7 @@ pub const IMR: Register<ReadOnly> = Register::at(0x104);
 pub const IEN: Register<ReadWrite> = Register::at(0x108);
 /// ZDMA_CH_IDS, 0x10C: writing 1 masks. Write only, reads 0.
 pub const IDS: Register<ReadWrite> = Register::at(0x10C);
-/// ZDMA_CH_CTRL0, 0x110: mode. Reset value 0x80. Stable while the channel is enabled, but for CONT.
+/// ZDMA_CH_CTRL0, 0x110: mode. Reset value 0x80. Stable while enabled, except for CONT.
 pub const CTRL0: Register<ReadWrite> = Register::at(0x110);
 /// ZDMA_CH_CTRL1, 0x114: how many transactions may be outstanding on each side.
 pub const CTRL1: Register<ReadWrite> = Register::at(0x114);

@@ -244,7 +244,7 @@ mod tests {
     fn a_file_that_is_broken_has_no_interrupt() {
         let (irq, kernels) = pair();
         drop(kernels);
-        assert_eq!(irq.take(), Err(NO_INTERRUPT), "nothing but its end can be read");
+        assert_eq!(irq.take(), Err(NO_INTERRUPT), "only its end can be read");
         // man 2 poll: the end that is written to has an error when nobody reads; nothing to read is
         // no error.
         let (reader, writer) = std::io::pipe().unwrap();

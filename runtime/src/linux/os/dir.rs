@@ -17,8 +17,8 @@ struct Buffer([u8; 2_048]);
 /// 32 bytes each: 64 calls are 4,096 functions, and a PC has some tens.
 const MAX_CALLS: u32 = 64;
 
-/// Gives `each` every name in `folder` that is text, but for `.` and `..`, in the kernel's order.
-/// `name` is the folder's, for errors.
+/// Gives `each` every name in `folder` that is text, except for `.` and `..`, in the kernel's
+/// order. `name` is the folder's, for errors.
 ///
 /// # Errors
 /// The error of `each`, at once; [`Error::AttributeUnreadable`]; [`Error::Unexpected`] where the

@@ -75,7 +75,7 @@ impl Name {
 }
 
 impl Row {
-    /// A row with nothing in it but how it ended.
+    /// A row that only says how it ended.
     pub(crate) fn new(name: &Name, status: Status, reason: impl Into<String>) -> Self {
         Self {
             name: name.clone(),

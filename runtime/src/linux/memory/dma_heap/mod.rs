@@ -122,7 +122,7 @@ impl DmaHeap {
     /// its caches, on every kernel. No privilege is needed, except for the files.
     ///
     /// # Errors
-    /// - As [`allocate`](Self::allocate), but for those about pagemap.
+    /// - As [`allocate`](Self::allocate), except for those about pagemap.
     /// - As [`DmaBuf::import`].
     ///
     /// ```no_run

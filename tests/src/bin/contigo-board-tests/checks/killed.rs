@@ -164,7 +164,7 @@ enum Canary {
 }
 
 impl Next {
-    /// Takes all but one block, which is the next process's.
+    /// Takes all blocks except for one, which is for the next process.
     fn new(memory: &Memory) -> Result<Self, Wrong> {
         const LIMIT: usize = 4096;
         match memory.name().filter(|_| memory.is_imported()).map(MemoryName::argument) {
