@@ -17,6 +17,7 @@ use contigo::{
 
 /// An engine that leaves the last byte of every copy except for the shortest, from the tenth on. Or
 /// an engine whose driver asks the heap for something, in its tenth job.
+struct Broken<A> {
     inner: A,
     jobs: u32,
     how: How,
