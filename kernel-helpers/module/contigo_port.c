@@ -179,7 +179,7 @@ void contigo_port_remove(struct contigo_port *port)
 	put_device(&port->dev);
 }
 
-/* Also before another kernel begins (kexec): its memory is not the device's. */
+/* Also before another kernel begins (kexec): its memory does not belong to the device. */
 void contigo_port_shutdown(struct contigo_port *port)
 {
 	WRITE_ONCE(port->dead, true);

@@ -1,5 +1,5 @@
 // error: E0616
-// A running job's buffers are the device's.
+// A running job's buffers belong to the device.
 use contigo::{
     Running,
     sim::SimWindow,

@@ -94,7 +94,7 @@ class Digits:
         self.layers = [(self.filled(net[f"layer{n}.weights"], "int8"), self.filled(net[f"layer{n}.bias"], "int32")) for n in (1, 2)]
 
     def tensor(self, buf):
-        """The framework's tensor of a buffer, whose pointer is the buffer's."""
+        """The framework's tensor of a buffer, with the buffer's pointer."""
         tensor = self.framework.tensor(buf)
         self.pointers.append(np.from_dlpack(tensor).ctypes.data == np.asarray(buf).ctypes.data)
         return tensor

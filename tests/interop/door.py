@@ -51,7 +51,7 @@ def one_opening_serves_registers_and_memory():
     assert (device.name, device.address, repr(device)) == ("sim:zdma@7", None, "contigo.Device('sim:zdma@7')")
     one, two = device.memory("sim", 1 << 20), device.memory("sim:7", 1 << 16)
     assert (one.size, two.size, one.name, repr(two)) == (1 << 20, 1 << 16, "sim", "contigo.Region('sim:7', 65536)")
-    # Both are one board's: neither has the other's addresses.
+    # Both belong to one board: neither has the other's addresses.
     spans = sorted((region.allocate(64, "uint8").device_address, region.size) for region in (one, two))
     assert spans[0][0] + spans[0][1] <= spans[1][0], spans
     refused(contigo.ContigoError, lambda: device.memory("sim:8"), "device")

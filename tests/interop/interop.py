@@ -278,7 +278,7 @@ def tvm_relax():
 
 
 def digits_by_an_accelerator_and_tvm():
-    """On gemm8, whose driver is an example's: in a build of one's own."""
+    """On gemm8, whose driver is in an example: in a build of one's own."""
     return json.loads(by_own_build("digits.py", "tvm"))
 
 

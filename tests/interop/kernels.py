@@ -107,7 +107,7 @@ def maps_come_from_files():
     refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"to": "out"}), "from_device")
     refused(ValueError, lambda: contigo.KernelMap(SOURCE, floats=["from"]), "from", "no float")
     refused(FileNotFoundError, lambda: contigo.KernelMap("no-such-kernel.json"))
-    # Its names are a device's.
+    # A device takes its names.
     device = contigo.Device("sim:ap_ctrl", registers=contigo.KernelMap(SOURCE).registers)
     device["n"], device["to"] = 77, 0x1_2345_6780
     assert device[0x30] == 77 == device["n"] and device["to"] == 0x1_2345_6780 and device["CTRL"] & 4

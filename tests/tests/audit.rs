@@ -308,7 +308,7 @@ fn more_lines_than_rows_are_counted_all_the_same_from_any_thread() {
     });
     let rows: Vec<_> = LEDGER.rows().collect();
     let with_site: Vec<_> = rows.iter().filter(|row| row.site.is_some()).collect();
-    assert_eq!(with_site.len(), 5, "every row is one line's: {rows:?}");
+    assert_eq!(with_site.len(), 5, "every row belongs to one line: {rows:?}");
     assert!(with_site.iter().all(|row| row.count.calls == THREADS * EACH), "{rows:?}");
     assert_eq!(LEDGER.total(Kind::CopyBytes), Count { calls: 8 * THREADS * EACH, bytes: 3 * 8 * THREADS * EACH });
 }

@@ -57,7 +57,7 @@ impl<const SLOTS: usize> Slots<SLOTS> {
         SLOTS - self.state.free()
     }
 
-    /// As the pool's `take`: with a slot, its bytes are this thread's.
+    /// As the pool's `take`: with a slot, its bytes belong to this thread.
     fn take(&self) -> Option<usize> {
         let slot = self.state.claim()?;
         assert!(slot < SLOTS);

@@ -193,7 +193,7 @@ fn refused_sync(n: u64) -> Verdict {
 
 type XorJob<'e, 'h, 'p> = Running<'e, 'p, Xor<'h, Mutated<OnSim>, 2>, 2>;
 
-/// The job is done, but its output may not be visible yet: then the buffers are the device's, and
+/// The job is done, but its output may not be visible yet. Then the device owns the buffers, and
 /// can be taken back again.
 fn wait_or_take_back<'p>(job: XorJob<'_, '_, 'p>, refusals: &mut u64) -> Verdict<[CpuBuf<'p>; 2]> {
     match job.wait(Timeout::ms(20)) {

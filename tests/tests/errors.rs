@@ -175,7 +175,7 @@ impl<B> Drop for Watched<'_, B> {
     }
 }
 
-// SAFETY: all of it is `inner`'s.
+// SAFETY: `inner` keeps all of it.
 unsafe impl<B: Backend> Backend for Watched<'_, B> {
     forward!(|this| this.inner => name, mapping, segment, sync_for_device, sync_for_cpu, held_by);
 }

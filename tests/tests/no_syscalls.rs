@@ -147,7 +147,7 @@ impl<B: Backend> Software<'_, B> {
     }
 }
 
-// SAFETY: the registers are this device's; CTRL says done after `multiply`, which is the only
+// SAFETY: the registers belong to this device; CTRL says done after `multiply`, which is the only
 // access to memory. One driver owns it.
 unsafe impl<B: Backend> Mmio for Software<'_, B> {
     forward!(|this| this.registers => len_bytes);

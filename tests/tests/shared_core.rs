@@ -193,7 +193,7 @@ fn core<'d>(device: &'d SimDevice<'d, Twin>) -> Core<SimWindow<'d, Twin>> {
 
 /// One channel's driver of a simulated core.
 fn on<'c, 'd>(core: &'c Core<SimWindow<'d, Twin>>, index: usize) -> Copier<'c, SimWindow<'d, Twin>> {
-    // SAFETY: the window is a `Twin`'s, and this file has no other driver of it.
+    // SAFETY: the window belongs to a `Twin`, and this file has no other driver of it.
     unsafe { copier(core, index) }.unwrap()
 }
 

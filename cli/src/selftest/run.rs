@@ -151,8 +151,8 @@ fn with_driver<'a, B: Backend>(
         bytes => Some(region.carve(bytes, Align::PAGE)?.into_buf()),
     };
     let parts = Parts { device, memory, settings: Settings::default(), map: None };
-    // SAFETY: the device is this driver's: the name of its model, its node, its address or the user
-    // says so; an opened one is locked.
+    // SAFETY: the device belongs to this driver: the name of its model, its node, its address or
+    // the user says so; an opened one is locked.
     let opened = unsafe { (driver.open)(parts)? };
     drive(region, Engine::new(Copier(opened))?, &line, task)
 }

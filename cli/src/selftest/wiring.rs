@@ -14,7 +14,7 @@ pub(crate) fn attach(device: &OpenDevice, port: Option<Port>) -> Result<AnyDevic
     match port {
         // SAFETY: the port is that of the board's constant, found by the address of these
         // registers, or the one that the user named for them with --port. With --lab-port the user
-        // says that no cache is here. A model's is its board's.
+        // says that no cache is here. A model has its board's port.
         Some(port) => unsafe { device.attach_wired(port, Attach::default()) },
         None => device.attach(Attach::default()),
     }

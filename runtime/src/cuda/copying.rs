@@ -117,8 +117,8 @@ unsafe impl Driver for CopyingFunction<'_> {
             for ((operand, (own, _)), _) in operands().filter(|(_, direction)| direction.device_reads()) {
                 copy(*own, operand.addr.0, operand.len_bytes)?;
             }
-            // SAFETY: the signature is the kernel's (`new`), and the memory is this value's, which
-            // the jobs before this one have left when it runs.
+            // SAFETY: the signature is the kernel's (`new`), and the memory belongs to this value.
+            // The jobs before this one have left it when it runs.
             unsafe { stream.launch(api, &mut packed)? };
             for ((operand, (own, _)), _) in operands().filter(|(_, direction)| direction.device_writes()) {
                 copy(operand.addr.0, *own, operand.len_bytes)?;

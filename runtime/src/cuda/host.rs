@@ -284,7 +284,7 @@ unsafe impl Backend for CudaHost<'_> {
     }
 }
 
-// SAFETY: the memory is this value's, and the driver's functions may be called on any thread.
+// SAFETY: the memory belongs to this value, and the driver's functions may be called on any thread.
 unsafe impl Send for CudaHost<'_> {}
 // SAFETY: `&self` gives numbers.
 unsafe impl Sync for CudaHost<'_> {}

@@ -81,7 +81,7 @@ impl<'m> Stream<'m> {
         let event = self.events.get(slot).copied().filter(|_| !self.in_flight.is_full()).ok_or(full)?;
         self.module.gpu.within(|api| {
             act(self, api)?;
-            // SAFETY: both are this context's.
+            // SAFETY: both belong to this context.
             check("cuEventRecord", unsafe { (api.event_record)(event, self.stream) })
         })?;
         self.in_flight.push_back(slot).map_err(|_| full)
@@ -101,8 +101,8 @@ impl<'m> Stream<'m> {
             // As many as `at` has room for.
             let _ = parameters.push(values.wrapping_add(*at).cast());
         }
-        // SAFETY: function and stream are this context's. The parameters are the caller's promise;
-        // the driver copies them before it returns (CUDA Driver API, `cuLaunchKernel`).
+        // SAFETY: function and stream belong to this context. The parameters are the caller's
+        // promise; the driver copies them before it returns (CUDA Driver API, `cuLaunchKernel`).
         check("cuLaunchKernel", unsafe {
             (api.launch)(self.function, gx, gy, gz, bx, by, bz, shared_bytes, self.stream, parameters.as_mut_ptr(), ptr::null_mut())
         })
@@ -118,7 +118,7 @@ impl<'m> Stream<'m> {
         };
         let (gpu, clock, mut answer) = (self.module.gpu, self.clock, Ok(NOT_READY));
         poll_until(&clock, timeout, |_| {
-            // SAFETY: the event is this context's.
+            // SAFETY: the event belongs to this context.
             answer = gpu.within(|api| Ok(unsafe { (api.event_query)(event) }));
             answer != Ok(NOT_READY)
         })?;
@@ -163,7 +163,7 @@ impl<'m> Stream<'m> {
         let (gpu, stream, clock) = (self.module.gpu, self.stream, self.clock);
         let mut answer = NOT_READY;
         let waited = poll_until(&clock, timeout, |_| {
-            // SAFETY: the stream is this context's.
+            // SAFETY: the stream belongs to this context.
             answer = gpu.within(|api| Ok(unsafe { (api.stream_query)(stream) })).unwrap_or_else(|error| match error {
                 Error::Cuda { code, .. } => code,
                 _ => NOT_READY,

@@ -57,7 +57,7 @@ impl Contract {
     }
 }
 
-/// The first stride that is not C's.
+/// The first stride that differs from C's.
 #[allow(clippy::cast_sign_loss, reason = "a negative stride is shown as its bits")]
 pub(super) fn strided(shape: &Shape, strides: Option<&[i64]>) -> Error {
     let wrong = shape.dims().iter().zip(shape.strides()).zip(strides.unwrap_or_default());

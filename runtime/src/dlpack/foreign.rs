@@ -136,7 +136,7 @@ impl Foreign {
 }
 
 impl Description {
-    /// The strides, where they are not C's.
+    /// The strides, where they differ from C's.
     #[must_use]
     pub fn strides(&self) -> Option<&[i64]> {
         self.strides.as_ref().and_then(|strides| strides.get(..self.shape.dims().len()))

@@ -7,7 +7,7 @@
 //!     ▲                               │ └───── the deleter ◄──┘
 //!     └────────── take_back ◄─────────┘
 //!
-//!   the framework ──► Foreign ──► Imported   its memory is a region's: no copy, and a bus address
+//!   the framework ──► Foreign ──► Imported   memory of a region: no copy, and a bus address
 //!                        └──────► copy_to    elsewhere: one copy, counted, by a call that is named so
 //! ```
 //!

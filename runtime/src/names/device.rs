@@ -74,7 +74,8 @@ impl DeviceName {
     }
 
     /// As [`open`](Self::open), with `root` before `/sys` and `/dev` of a `uio:` or a `pci:`: for
-    /// tests, and for a container that has them elsewhere. Every other device is this machine's.
+    /// tests, and for a container that has them elsewhere. Every other device is one of this
+    /// machine.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -96,7 +96,7 @@ unsafe impl Send for AnyModel {}
 
 // SAFETY: every method is the model's own.
 unsafe impl Model for AnyModel {
-    /// No model has more; [`window_bytes`](Model::window_bytes) is this one's.
+    /// No model has more; [`window_bytes`](Model::window_bytes) has this one's.
     const WINDOW_BYTES: usize = usize::MAX;
 
     fn window_bytes(&self) -> usize {

@@ -83,8 +83,8 @@ pub fn in_out_goes_both_ways<H: Harness>(harness: &H) -> Verdict {
     Ok(())
 }
 
-/// A job that reads some bytes leaves every other byte alone: of the buffer, of a neighbour that is
-/// the CPU's, and of one that is the device's.
+/// A job that reads some bytes leaves every other byte alone: of the buffer, of a neighbour that
+/// the CPU owns, and of one that the device owns.
 ///
 /// # Errors
 /// [`Failure`].
@@ -141,7 +141,7 @@ fn neighbours<H: Harness>(harness: &H, device_writes: bool) -> Verdict {
     Ok(())
 }
 
-/// The output ends inside a line: the rest of the line is the CPU's, dirty, and stays.
+/// The output ends inside a line. The CPU owns the rest of the line, which is dirty, and stays.
 ///
 /// # Errors
 /// [`Failure`].

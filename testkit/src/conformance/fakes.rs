@@ -86,7 +86,7 @@ impl Harness for OnFakeModule {
         })
     }
 
-    /// The block is the module's: it outlives the program.
+    /// The block belongs to the module: it outlives the program.
     fn sees_freed_memory(&self) -> bool {
         false
     }

@@ -101,7 +101,7 @@ impl<B: Backend> Mutant<B> {
     }
 }
 
-// SAFETY: 1, 2 and 4 are `inner`'s. 3 is broken, but never outside the block, and its users hold no
+// SAFETY: `inner` keeps 1, 2 and 4. 3 is broken, but never outside the block, and its users hold no
 // view during a sync. So the wrong bytes are those of a test's buffers, as the test wants.
 unsafe impl<B: Backend> Backend for Mutant<B> {
     forward!(|this| this.inner => name, mapping, segment, held_by);

@@ -78,7 +78,7 @@ pub const START_FAILED: Error = Error::Fault { device: "xor", status: 3, what: "
 
 // SAFETY: 1. `run` touches the operands' bytes and no others, and writes only the last. 2. It runs
 // inside `poll`, and not after `stop`, which takes the job away. 4. `check` compares numbers. 5.
-// The port is the harness's.
+// The port is that of the harness.
 unsafe impl<H: Harness, const OPERANDS: usize> Driver for Xor<'_, H, OPERANDS> {
     fn name(&self) -> &'static str {
         "xor"

@@ -64,7 +64,8 @@ impl<D: Device, const ADDR_BITS: u32> Edu<D, ADDR_BITS> {
     /// The driver of `device`. A transfer that the bus refuses is not noticed.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`]; [`Error::WrongDevice`] where its identification is not edu's.
+    /// [`Error::RegisterWindow`]; [`Error::WrongDevice`] where its identification differs from
+    /// edu's.
     ///
     /// # Safety
     /// The window is an edu's whose mask has at least `ADDR_BITS` bits, and nobody else drives it

@@ -49,7 +49,7 @@ fn count() {
 unsafe impl GlobalAlloc for CountingHeap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps `GlobalAlloc::alloc`'s contract, which is `System`'s.
+        // SAFETY: the caller keeps `GlobalAlloc::alloc`'s contract, and `System` has the same.
         unsafe { System.alloc(layout) }
     }
 

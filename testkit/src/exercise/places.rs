@@ -54,7 +54,7 @@ impl<'g> Places<'g> {
         Ok(places)
     }
 
-    /// Random bytes in all of them. All are the CPU's.
+    /// Random bytes in all of them. The CPU owns all of them.
     pub(super) fn refill(&mut self, rng: &mut Rng) -> Result<()> {
         rng.fill(&mut self.shadow);
         for (held, bytes) in self.held.iter_mut().zip(self.shadow.chunks_exact(self.slot_bytes)) {

@@ -149,8 +149,8 @@ impl FakeUDmaBuf {
     pub fn open_with(&self, kernel: Arc<dyn UDmaBufIoctl>, translated: bool) -> Result<UDmaBuf, Error> {
         let root = self.module.0.root.path().to_str().unwrap();
         let roots = Roots { dev: &format!("{root}/dev"), class: &format!("{root}/class") };
-        // SAFETY: the file is this fake's, which only its device side writes, and never shortens;
-        // no other device has its addresses.
+        // SAFETY: the file belongs to this fake. Only the fake's device side writes it, and never
+        // shortens it; no other device has its addresses.
         unsafe { UDmaBuf::open_with(&self.config().name, roots, kernel, translated) }
     }
 

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "a descriptor is the runtime's, which has it open while it calls")]
+#![allow(unsafe_code, reason = "a descriptor belongs to the runtime, which has it open while it calls")]
 //! The module: what its ioctls and its sync files do, what it keeps between calls, and what it
 //! counts.
 
@@ -169,7 +169,7 @@ impl UDmaBufIoctl for FakeIoctl {
             return Err(libc::EINVAL);
         }
         // The block's own file in the place of a dma-buf over it: the same bytes.
-        // SAFETY: the descriptor is the runtime's, open while it calls.
+        // SAFETY: the descriptor belongs to the runtime, which has it open while it calls.
         let device = unsafe { BorrowedFd::borrow_raw(device) };
         device.try_clone_to_owned().map(IntoRawFd::into_raw_fd).map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))
     }

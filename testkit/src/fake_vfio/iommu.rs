@@ -73,7 +73,7 @@ impl Iommu {
         let from = self.translate(iova, bytes.len())? as *const u8;
         for (index, byte) in bytes.iter_mut().enumerate() {
             // SAFETY: the byte is pinned memory of this process (`translate`), and no view of it is
-            // alive while it is the device's. Volatile, because the program is not the one that
+            // alive while the device owns it. Volatile, because the program is not the one that
             // accesses it.
             *byte = unsafe { from.add(index).read_volatile() };
         }

@@ -17,7 +17,7 @@ pub mod switch {
     pub const NULL_STRIDES: u8 = 1 << 3;
     /// The pointer to the tensor is null.
     pub const NULL_TENSOR: u8 = 1 << 4;
-    /// The tensor is not a framework's: it is one that was lent.
+    /// The tensor does not come from a framework: it is one that was lent.
     pub const OURS: u8 = 1 << 5;
     /// The import is given to `into_buf`, and not only dropped.
     pub const INTO_BUF: u8 = 1 << 6;

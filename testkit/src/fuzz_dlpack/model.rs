@@ -25,7 +25,7 @@ pub(super) struct Seen {
     pub(super) elements: usize,
     pub(super) element_bytes: usize,
     pub(super) addr: u64,
-    /// The first stride that is not C's: found, needed.
+    /// The first stride that differs from C's: found, needed.
     pub(super) strided: Option<(i64, i64)>,
     /// First byte and length, where the tensor does not go beyond all addresses.
     pub(super) extent: Option<(u64, usize)>,

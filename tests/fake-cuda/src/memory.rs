@@ -40,7 +40,7 @@ pub(crate) struct HostBlock {
     pub(crate) context: Handle,
     /// Which block it is, of all that there were.
     pub(crate) id: u64,
-    /// Of allocations; registered memory is the caller's.
+    /// Of allocations; registered memory belongs to the caller.
     mapping: Option<Mapping>,
 }
 

@@ -38,7 +38,7 @@ impl Acme {
 }
 
 // SAFETY: the mapping is this value's own, and is never remapped; the kernel zeroed it. The
-// addresses are a bus's that no device is on, and no block has those of another.
+// addresses belong to a bus that no device is on, and no block has those of another.
 unsafe impl Backend for Acme {
     fn name(&self) -> &'static str {
         "acme"

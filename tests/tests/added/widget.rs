@@ -36,7 +36,7 @@ pub struct Widget<D> {
 
 impl<D: Device> Widget<D> {
     /// # Safety
-    /// The window is a widget's, and nobody else drives it.
+    /// The window belongs to a widget, and nobody else drives it.
     pub const unsafe fn open(device: D) -> Self {
         Self { device, busy: false }
     }

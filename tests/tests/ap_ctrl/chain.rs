@@ -166,7 +166,7 @@ fn kernel_ctrl(queue: &CopyQueue<'_, '_, 2>) -> u32 {
 /// A device that its driver still has.
 struct Shared<'a, D>(&'a D);
 
-// SAFETY: the registers are one device's; the driver does nothing meanwhile.
+// SAFETY: the registers belong to one device; the driver does nothing meanwhile.
 unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
     forward!(|this| this.0 => len_bytes, read32, write32);
 }

@@ -35,7 +35,7 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
     assert_eq!(imported.dev_addr(&gpu.port()).unwrap(), addr);
     let buf = imported.into_buf(lent).unwrap();
 
-    // The GPU's view, of a buffer that is the GPU's: what a kernel has written.
+    // The GPU's view, of a buffer that the GPU owns: the bytes that a kernel has written.
     let module = Gemm8Module::load(&gpu, &mut Log::new()).unwrap();
     let mut engine = Engine::new(module.kernel().unwrap()).unwrap();
     let args = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };

@@ -90,7 +90,7 @@ fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
     let mut lent = TENSORS.lend(buf, &spec(&[1024])).unwrap();
     let tensor = lent.tensor().unwrap();
     let part = |offset: usize| Theirs::new(data(tensor).0.wrapping_add(offset), &[16]);
-    // While the framework has another tensor of it, it stays the framework's.
+    // While the framework has another tensor of it, the framework owns it.
     let mut theirs = part(128);
     let Err(Refused { error, returned: mut lent }) = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent) else {
         panic!("it is out")

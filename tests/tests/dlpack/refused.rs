@@ -64,7 +64,7 @@ fn what_is_unusual_and_right_is_taken() {
     let mut scalar = Theirs::new(first, &[]);
     (scalar.managed().tensor.shape, scalar.managed().tensor.strides) = (std::ptr::null_mut(), std::ptr::null_mut());
     assert_eq!(describe(&mut scalar).unwrap().extent(), Ok((first.addr() as u64, 4)));
-    // No strides are C's; of a dimension of one element any are.
+    // No strides mean C's; a dimension of one element may have any.
     let mut no_strides = Theirs::new(first, &[2, 3]);
     no_strides.managed().tensor.strides = std::ptr::null_mut();
     assert_eq!(describe(&mut no_strides).unwrap().strides(), None);

@@ -171,7 +171,7 @@ pub(super) fn operands_refused() -> Vec<Error> {
             Error::BufferAlign { index: 0, addr: 0x1000_0020, align_bytes: 64 },
         ),
         (
-            // A part that ends inside a line: the rest of the line is another buffer's.
+            // A part that ends inside a line: the rest of the line belongs to another buffer.
             |[a, b, bias, c]| {
                 let (left, _right) = c.split_at(100).unwrap();
                 [a.to_device(..16), b.to_device(..), bias.to_device(..64), left.from_device(..)]

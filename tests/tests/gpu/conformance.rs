@@ -60,8 +60,8 @@ impl Harness for OnGpu {
         }
         let stage = stage.lock().unwrap();
         let mapping = stage.mapping();
-        // SAFETY: the driver has memory there, which whoever has the buffer leaves to the device;
-        // the stage is this thread's.
+        // SAFETY: the driver has memory there, which the owner of the buffer leaves to the device;
+        // the stage belongs to this thread.
         unsafe { raw.copy(mapping.base.raw(), addr.0, bytes.len()) };
         for (index, byte) in bytes.iter_mut().enumerate() {
             // SAFETY: inside the stage, and the kernel has ended.
@@ -78,7 +78,7 @@ impl Harness for OnGpu {
         let stage = stage.lock().unwrap();
         let mapping = stage.mapping();
         for (index, byte) in bytes.iter().enumerate() {
-            // SAFETY: inside the stage, which is this thread's.
+            // SAFETY: inside the stage, which belongs to this thread.
             unsafe { mapping.cpu.add(index).write_volatile(*byte) };
         }
         // SAFETY: as in `device_read`.

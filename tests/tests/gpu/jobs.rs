@@ -119,9 +119,9 @@ fn registered_memory_is_right_bit_for_bit_without_copies() {
     });
 }
 
-/// The memory of a GPU that other programs may take meanwhile. On a Jetson it is the machine's, and
-/// a card may have a display, or another user. A leak of 64 bytes a job in a million, or of one
-/// round's block in eight, is more.
+/// The memory of a GPU that other programs may take meanwhile. On a Jetson it is the machine's
+/// memory, and a card may have a display, or another user. A leak of 64 bytes a job in a million,
+/// or of one round's block in eight, is more.
 const OTHERS_BYTES: usize = 32 << 20;
 
 /// Is as much free as before? Both numbers go to the log, for either answer.

@@ -71,7 +71,7 @@ fn every_driver_leaves_what_stops_it() {
 /// A window that two have: who drives the device, and who stops it.
 struct Shared<'w, D>(&'w D);
 
-// SAFETY: the registers are the window's; in this test one writes them after the other.
+// SAFETY: the registers belong to the window; in this test one writes them after the other.
 unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
     forward!(|this| this.0 => len_bytes, read32, write32);
 }

@@ -1,4 +1,4 @@
-//! Steps on buffers that are the CPU's: take, carve, write, show, split, drop, forget.
+//! Steps on buffers that the CPU owns: take, carve, write, show, split, drop, forget.
 
 use crate::{
     machine::{ARENA_BYTES, BLOCKS, Held, LOCAL_SLOTS, Machine, POOL_SLOTS, REGION_BYTES, SLOT_BYTES, random_range},

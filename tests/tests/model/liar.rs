@@ -62,7 +62,7 @@ pub(crate) struct Liar<D> {
     in_order: bool,
     lie: Lie,
     rng: Rng,
-    /// The caller's slots in flight, by the order of their submission, which is `inner`'s.
+    /// The caller's slots in flight, by the order of their submission, as `inner` has it.
     slots: VecDeque<usize>,
     next_inner: usize,
     /// Ended, and not told.

@@ -52,7 +52,7 @@ pub(crate) struct Part {
     pub(crate) of: Range<usize>,
     pub(crate) range: Range<usize>,
     pub(crate) direction: Direction,
-    /// `None`: it was the CPU's.
+    /// `None`: the CPU owned it.
     pub(crate) held_coherent: Option<bool>,
     /// The bytes that its views show.
     pub(crate) shown: Range<usize>,
@@ -65,14 +65,14 @@ impl Part {
     }
 }
 
-/// A buffer that is the CPU's.
+/// A buffer that the CPU owns.
 pub(crate) struct Held<'p> {
     pub(crate) buf: CpuBuf<'p, OneThread>,
     pub(crate) claim: usize,
     pub(crate) extent: Range<usize>,
 }
 
-/// A buffer that is a device's, between two jobs.
+/// A buffer that a device owns, between two jobs.
 pub(crate) struct Lent<'p> {
     pub(crate) buf: DevBuf<'p, OneThread>,
     pub(crate) claim: usize,

@@ -73,7 +73,7 @@ pub(super) fn uncounted<R>(act: impl FnOnce() -> R) -> R {
     result
 }
 
-/// A fake of the kernel whose own allocations are not the runtime's.
+/// A fake of the kernel whose own allocations are not counted for the runtime.
 pub(super) struct Uncounted<K>(pub(super) K);
 
 impl UDmaBufIoctl for Uncounted<FakeIoctl> {
@@ -114,7 +114,7 @@ impl Drop for UncountedFile {
     }
 }
 
-// SAFETY: all of it is `FakeHeap`'s.
+// SAFETY: `FakeHeap` keeps all of it.
 unsafe impl HeapKernel for Uncounted<FakeHeap> {
     fn open(&self, name: &str) -> Result<Fd> {
         uncounted(|| self.0.open(name).map(UncountedFile::around))
@@ -127,7 +127,7 @@ unsafe impl HeapKernel for Uncounted<FakeHeap> {
     }
 }
 
-// SAFETY: all of it is `FakeGuard`'s.
+// SAFETY: `FakeGuard` keeps all of it.
 unsafe impl GuardKernel for Uncounted<FakeGuard> {
     fn open(&self, name: &str) -> Result<Fd> {
         uncounted(|| self.0.open(name).map(UncountedFile::around))

@@ -81,7 +81,7 @@ fn none_for_tensors_there_and_back() {
         let (mut buf, mut last) = (pool.take()?, None);
         for _ in 0..1000 {
             let mut lent = TENSORS.lend(buf, &spec)?;
-            // SAFETY: the runtime's own tensor, handed on as it is: its deleter is the runtime's.
+            // SAFETY: the runtime's own tensor, handed on as it is, with the runtime's deleter.
             let foreign = unsafe { Foreign::from_versioned(lent.tensor()?.as_ptr()) }?;
             let imported = Imported::new(&region, foreign, &Contract::TVM)?;
             last = Some(imported.dev_addr(&board.port())?);

@@ -15,8 +15,8 @@ impl<D: Device, F: Fn(usize, u32) -> u32> Bent<D, F> {
     }
 }
 
-// SAFETY: the registers are `inner`'s; a test that bends what they say about being finished gives
-// no memory back.
+// SAFETY: the registers belong to `inner`. A test that bends their answers about being finished
+// gives no memory back.
 unsafe impl<D: Device, F: Fn(usize, u32) -> u32> Mmio for Bent<D, F> {
     forward!(|this| this.inner => write32);
     fn len_bytes(&self) -> usize {

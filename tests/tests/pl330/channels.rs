@@ -93,7 +93,7 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
 /// A device that lets other threads run in the middle of every instruction for the debug interface.
 struct Yielding<D>(D);
 
-// SAFETY: the registers are the device's.
+// SAFETY: the registers belong to the device.
 unsafe impl<D: Mmio> Mmio for Yielding<D> {
     forward!(|this| this.0 => len_bytes, read32);
     unsafe fn write32(&self, offset: usize, value: u32) {
@@ -248,7 +248,7 @@ fn a_fault_of_one_channel_leaves_the_others_at_work() {
 /// A controller that takes one DMAGO for a channel that it does not have.
 struct Misheard<'a, D>(D, &'a AtomicU32);
 
-// SAFETY: the registers are the device's; a program that does not start touches nothing.
+// SAFETY: the registers belong to the device; a program that does not start touches nothing.
 unsafe impl<D: Mmio> Mmio for Misheard<'_, D> {
     forward!(|this| this.0 => len_bytes, read32);
     unsafe fn write32(&self, offset: usize, value: u32) {

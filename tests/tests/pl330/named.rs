@@ -94,7 +94,7 @@ static ELSEWHERE: OnceLock<OpenDevice> = OnceLock::new();
 /// How often a core of `Elsewhere` was closed.
 static CLOSED: AtomicU32 = AtomicU32::new(0);
 
-/// A core whose channels are another device's.
+/// A core whose channels belong to another device.
 struct Elsewhere;
 
 impl Drop for Elsewhere {

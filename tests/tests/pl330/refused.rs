@@ -1,4 +1,4 @@
-//! Windows that are no controller's, and copies that cannot be.
+//! Windows that belong to no controller, and copies that cannot be.
 
 use super::*;
 

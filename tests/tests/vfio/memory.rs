@@ -229,7 +229,7 @@ fn everything_is_revoked_also_where_one_block_will_not_go() {
 #[test]
 fn children_do_not_get_it() {
     if let Some(why) = emulated::why() {
-        emulated::skipped("memory::children_do_not_get_it", &format!("/proc/self/smaps is the emulator's: {why}"));
+        emulated::skipped("memory::children_do_not_get_it", &format!("/proc/self/smaps describes the emulator: {why}"));
         return;
     }
     let (_kernel, vfio) = opened(Machine::default());

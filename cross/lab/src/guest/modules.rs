@@ -27,7 +27,7 @@ pub(crate) struct Module {
 /// kernel.
 pub(crate) fn modules(board: &Board, kernel: &Kernel, own: Option<PathBuf>) -> Result<Vec<Module>> {
     let mut extra = extra(board)?;
-    // Where the user gives another one of that name, it is the user's.
+    // Where the user gives another one of that name, that one is loaded.
     extra.extend(own);
     if board.about.kernel.modules.is_empty() && extra.is_empty() {
         return Ok(Vec::new());

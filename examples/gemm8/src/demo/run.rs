@@ -121,7 +121,7 @@ fn classify<B: Backend, D: TypedDriver<4, Args = Gemm>>(
     let slot_bytes = SLOT_BYTES.next_multiple_of(region.line().bytes());
     let pool = Pool::<SLOTS>::new(region.carve(SLOTS * slot_bytes, Align::LINE)?, slot_bytes)?;
     // Decoded where the device reads them. As operands they belong to nobody, and after their first
-    // job they stay the device's: their caches are cleaned once.
+    // job they stay with the device: their caches are cleaned once.
     let [mut weights1, mut bias1] = carve_layer(&region, LAYER1)?;
     let [mut weights2, mut bias2] = carve_layer(&region, LAYER2)?;
     let mut hidden = region.carve(HIDDEN, Align::LINE)?.into_buf().from_device(..HIDDEN);

@@ -27,7 +27,7 @@ use core::{
 /// lock. A channel that faults or is stopped leaves the others at work. Each has an equal share of
 /// the controller's data buffer.
 ///
-/// An event is one channel's. Where the kernel gives a program one of the controller's lines
+/// An event belongs to one channel. Where the kernel gives a program one of the controller's lines
 /// (`uio_pdrv_genirq` gives the first), a channel with another event finds its end after a
 /// millisecond at the latest.
 ///

@@ -60,7 +60,7 @@ impl Registers {
         let map = map::file(file.raw(), offset_bytes, end, call)?;
         let first = NonNull::new(map.as_mut_ptr()).filter(|_| skip.is_multiple_of(4)).ok_or(os(None))?;
         // SAFETY: `skip + len = end` bytes were mapped, readable and writable; a page and `skip`
-        // are multiples of 4. The mapping is `self`'s, nobody else has its address, and it is
+        // are multiples of 4. The mapping belongs to `self`, nobody else has its address, and it is
         // dropped with the window. The lock and root see to it that no other program writes these
         // registers.
         let window = unsafe { MmioWindow::new(first.add(skip).cast(), len) };

@@ -268,7 +268,7 @@ pub(super) fn open_file(dev: &Fd, index: u32) -> Result<Fd, Error> {
 fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
     const WHOLE: &str = "the kernel maps whole pages only: make the node's reg that large";
     Registers::map(file, "mmap(/dev/uio)", extent, None).map_err(|error| match error {
-        // `uio_mmap_physical` maps no page of which a part is not the device's.
+        // `uio_mmap_physical` maps no page of which a part is outside the device.
         Error::Os { errno: EINVAL, .. } if extent.len_bytes < pagemap::page_bytes().unwrap_or(0) as u64 - extent.in_page_bytes => {
             Error::Setting { name: "maps/mapN/size", value: extent.len_bytes, fix: WHOLE }
         }
@@ -278,7 +278,7 @@ fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
 
 /// Where map `index` is, and which bytes of the file are its registers.
 ///
-/// `addr` is a page's. `size` counts from there, `offset` tells how far into it the registers
+/// `addr` is that of a page. `size` counts from there, `offset` tells how far into it the registers
 /// begin. The drivers of the kernel round all of it to pages (`uio_pdrv_genirq_probe`). So nothing
 /// says where the registers end, and the window ends with the page.
 fn extent(folder: &Fd, index: usize) -> Result<(PhysAddr, Extent), Error> {

@@ -95,7 +95,8 @@ impl Guard {
     /// # Errors
     /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, or holds a `/` or a NUL.
     /// - [`Error::NotFound`]: no device of that name is bound to the module; how many others are.
-    /// - [`Error::Denied`]: the file is not this user's. [`Error::InUse`]: another program has it.
+    /// - [`Error::Denied`]: this user may not open the file. [`Error::InUse`]: another program has
+    ///   it.
     /// - [`Error::Setting`]: the module is of another version. [`Error::Os`]: ENODEV, the device
     ///   was unbound meanwhile.
     pub fn open(name: &str) -> Result<Self, Error> {

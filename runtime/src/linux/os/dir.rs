@@ -18,7 +18,7 @@ struct Buffer([u8; 2_048]);
 const MAX_CALLS: u32 = 64;
 
 /// Gives `each` every name in `folder` that is text, except for `.` and `..`, in the kernel's
-/// order. `name` is the folder's, for errors.
+/// order. `name` is the folder's name, for errors.
 ///
 /// # Errors
 /// The error of `each`, at once; [`Error::AttributeUnreadable`]; [`Error::Unexpected`] where the

@@ -113,7 +113,7 @@ impl<B: Backend> Region<B> {
     /// gives no right to the bytes.
     ///
     /// # Errors
-    /// [`Error::NotOurs`] where not all of them are this region's; [`Error::WrongBus`];
+    /// [`Error::NotOurs`] where not all of them belong to this region; [`Error::WrongBus`];
     /// [`Error::Unreachable`].
     #[inline]
     pub fn dev_addr_of(&self, port: &Port, ptr: *const u8, len_bytes: usize) -> Result<DevAddr> {

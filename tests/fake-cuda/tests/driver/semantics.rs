@@ -146,7 +146,7 @@ fn a_kernel_out_of_its_memory_loses_the_context() {
     let cuda = current(&Config { late_error: LateError { after_calls: 0, ..Config::default().late_error }, ..Config::default() });
     let p = pin(64, DEVICEMAP).unwrap();
     let fill = fill_bytes();
-    // The host's address is not the device's.
+    // The host's address differs from the device's.
     assert_eq!(launch(fill, 0, [p.addr() as u64, 7, 64]), OK);
     assert!(pin(16, 0).is_ok());
     assert_eq!(synchronize(0), code::ILLEGAL_ADDRESS);

@@ -184,7 +184,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    /// The width that a macro says, which is also the comment's.
+    /// The width that a macro says, and the comment too.
     fn width(&mut self, here: &Text<'a>, name: &'a str, bits: u32) -> Result<(), MapError> {
         match self.map.named_alike(name) {
             Some(argument) if argument.bits == 0 || argument.bits == bits => argument.bits = bits,

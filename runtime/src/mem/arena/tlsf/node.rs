@@ -2,7 +2,7 @@
 
 /// A link to no node. As `next` it marks a node that is no live block.
 pub(super) const NIL: u16 = u16::MAX;
-/// The link to the end of the memory: like any number that is no block's, it leads to
+/// The link to the end of the memory. Like any number that belongs to no block, it leads to
 /// [`Tlsf::end`](super::Tlsf::end).
 pub(super) const END: u16 = u16::MAX - 1;
 

@@ -97,7 +97,7 @@ pub(super) fn raw_address(address: &str) -> Result<Outcome> {
     // edu has no error bit, and behind a raw address are no bytes to look at.
     match fault_log(address) {
         Some(_) => raw(address),
-        None => Ok(Outcome::skipped("/dev/kmsg is not this user's, so nobody sees what the IOMMU refused")),
+        None => Ok(Outcome::skipped("this user may not read /dev/kmsg, so nobody sees what the IOMMU refused")),
     }
 }
 
