@@ -82,28 +82,6 @@ fn write_combined_memory_is_for_who_asks_for_it() {
     });
 }
 
-#[test]
-fn a_pool_s_slots_are_cut_and_come_back() {
-    alone("memory::a_pool_s_slots_are_cut_and_come_back", &Config::default(), |controls| {
-        let gpu = gpu(0);
-        let slot = gpu.take();
-        fill(slot, 7);
-        let rest = answer(|rest| unsafe { contigo_buf_split(slot, 1024, rest) });
-        // One part is the GPU's while the CPU looks at the other.
-        let (status, addr) = give(rest, gpu.port, 0, 64, CONTIGO_WRITES);
-        ok(status);
-        assert_eq!((bytes(slot), addr % 64), (vec![7; 1024], 0));
-        ok(contigo_buf_take_back(rest));
-        ok(unsafe { contigo_buf_write(rest, [9_u8; 4].as_ptr().cast(), 4) });
-        assert_eq!(bytes(rest)[..5], [9, 9, 9, 9, 7]);
-        refused(contigo_pool_close(gpu.pool), CONTIGO_E_STILL_USED, "2 still use this pool");
-        ok(contigo_buf_release(rest));
-        ok(contigo_buf_release(slot));
-        close(gpu);
-        clean(controls, 1);
-    });
-}
-
 /// What a tensor says of its memory: type and number of the device, and the pointer.
 fn shown(tensor: *mut contigo::dlpack::abi::DlManagedTensorVersioned) -> (i32, i32, u64) {
     let tensor = unsafe { &(*tensor).tensor };

@@ -3,7 +3,6 @@
 
 use super::*;
 use core::ptr;
-use std::thread;
 
 #[test]
 fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
@@ -54,49 +53,6 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
         close(first);
         close(second);
         clean(controls, 2);
-    });
-}
-
-#[test]
-fn what_a_kernel_has_is_nobody_else_s() {
-    let config = Config { kernel_us: 50_000, ..Config::default() };
-    alone("misuse::what_a_kernel_has_is_nobody_else_s", &config, |controls| {
-        let gpu = gpu(0);
-        let operands = gpu.operands();
-        let job = gpu.start(&operands);
-        for _ in 0..2 {
-            for operand in operands {
-                refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
-                refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
-                refused(contigo_buf_take_back(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
-                refused(lend(operand.buf, &options(&[4])).0, CONTIGO_E_DEVICE_OWNED, "device's");
-            }
-            refused(gpu.try_start(&operands).0, CONTIGO_E_DEVICE_OWNED, "job");
-            refused(contigo_engine_close(gpu.engine), CONTIGO_E_HAS_JOB, "jobs");
-            refused(contigo_pool_close(gpu.pool), CONTIGO_E_STILL_USED, "still use this pool");
-            refused(contigo_region_close(gpu.region), CONTIGO_E_STILL_USED, "still use this region");
-            // The same a look later: the kernel still runs.
-            assert_eq!(wait_for(job, 0), (CONTIGO_OK, 0));
-        }
-        // Another thread waits for it, and then its handle is stale.
-        thread::scope(|scope| scope.spawn(|| ok(wait(job, 1_000_000))).join().unwrap());
-        refused(wait(job, 0), CONTIGO_E_STALE, "job");
-        assert_eq!(bytes(operands[3].buf)[..4], 128_i32.to_le_bytes());
-
-        // A buffer that is looked at goes into no job, and one buffer is no two operands.
-        let (_, _, _) = try_map(operands[0].buf, CONTIGO_READ);
-        refused(gpu.try_start(&operands).0, CONTIGO_E_MAPPED, "mapped");
-        ok(contigo_buf_unmap(operands[0].buf));
-        let mut twice = operands;
-        twice[1] = twice[0];
-        refused(gpu.try_start(&twice).0, CONTIGO_E_SAME_BUFFER, "operands 0 and 1");
-        release_all(&operands);
-        refused(gpu.try_start(&operands).0, CONTIGO_E_STALE, "buffer");
-        close(gpu);
-        refused(contigo_engine_close(gpu.engine), CONTIGO_E_STALE, "engine");
-        refused(contigo_region_close(gpu.region), CONTIGO_E_STALE, "region");
-        assert_eq!(controls.counters().launches, 1);
-        clean(controls, 1);
     });
 }
 

@@ -63,8 +63,7 @@ pub struct Device {
     pub memory_bytes: u64,
 }
 
-/// An error of a launch, reported late; then every call in the context answers it until the context
-/// is reset.
+/// An error of a launch, reported late; then every call in the context answers it until that ends.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LateError {

@@ -2,10 +2,10 @@
 
 use super::{block, clean, clean_but_for, code, driver, jobs::loaded};
 use contigo::{
-    Align, AnyDriver, Driver, Engine, Error, JobError, Operand, OperandSpec, Pool, Queue, Region, Timeout,
+    Align, AnyDriver, Driver, Engine, Error, Operand, OperandSpec, Pool, Queue, Region, Timeout,
     cuda::{CudaFunction, Gpu, Launch, Parameter, Signature},
 };
-use fake_cuda::{Config, Controls, Function, LateError, code as answers};
+use fake_cuda::{Config, Controls, Function, code as answers};
 
 const LIMIT: Timeout = Timeout::ms(1_000);
 const DEPTH: usize = CudaFunction::DEPTH;
@@ -177,47 +177,4 @@ fn a_launch_that_is_refused_stops_the_queue_and_loses_nothing() {
         });
         clean_but_for(&controls, &[function]);
     }
-}
-
-#[test]
-fn behind_a_kernel_that_hangs_all_buffers_stay() {
-    let controls = with_function(&Config { hang_launch: 2, ..Config::default() }, |function, pool, _| {
-        let mut queue = Queue::<_, 16, 1>::new(function).unwrap();
-        for value in 1..=3 {
-            queue.push_words(output(pool), &words(value, 256)).unwrap();
-        }
-        assert_eq!(next(&mut queue), Some((0, 1)));
-        assert!(queue.next_words(Timeout::ms(10)).unwrap().is_none(), "a wait stops nothing");
-        assert!(matches!(queue.stop(), Err(Error::WillNotStop { device: "fill_bytes", status: 600, .. })));
-        assert!(queue.take_back().is_none());
-        drop(queue);
-        assert_eq!(pool.taken(), 2);
-    });
-    let counters = controls.counters();
-    assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
-    assert_eq!((counters.host_allocs, counters.modules, counters.streams, counters.retained_contexts), (1, 1, 1, 1), "{counters:?}");
-}
-
-#[test]
-fn a_fault_ends_the_channel_and_keeps_what_it_may_write() {
-    let late_error = LateError { launch: 2, code: answers::ILLEGAL_ADDRESS, after_calls: 0 };
-    let controls = with_function(&Config { late_error, ..Config::default() }, |function, pool, _| {
-        let mut queue = Queue::<_, 16, 1>::new(function).unwrap();
-        for value in 1..=3 {
-            queue.push_words(output(pool), &words(value, 256)).unwrap();
-        }
-        let failed = loop {
-            match queue.next_words(LIMIT) {
-                Ok(Some(done)) => assert_eq!(done.completion.slot, 0),
-                Ok(None) => panic!("a second is enough"),
-                Err(failed) => break failed,
-            }
-        };
-        let JobError { error, cause, buffers, .. } = failed;
-        assert!(matches!(error, Error::WillNotStop { status: 700, .. }) && buffers.is_none(), "{error:?}");
-        assert_eq!(code(cause).1, answers::ILLEGAL_ADDRESS);
-        assert!(pool.taken() >= 2 && queue.take_back().is_none());
-    });
-    let counters = controls.counters();
-    assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
 }
