@@ -1,6 +1,5 @@
 //! The command-line tool `contigo`: what memory this machine offers, and the runtime at work on it.
 
-mod alloc_counter;
 mod boards;
 mod demo;
 mod failure;
@@ -12,10 +11,15 @@ mod selftest;
 mod table;
 
 use clap::{Parser, Subcommand};
+use contigo_testkit::exercise::CountingHeap;
 use std::{
     io::{self, Write},
     process::ExitCode,
 };
+
+/// The proof behind `heap allocations: 0`.
+#[global_allocator]
+static HEAP: CountingHeap = CountingHeap;
 
 /// Contiguous DMA memory for FPGA accelerators: see what a machine has, and try it
 ///

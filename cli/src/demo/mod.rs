@@ -7,7 +7,6 @@ mod sheet;
 mod trace;
 
 use crate::{
-    alloc_counter,
     failure::Failure,
     memory::{self, OldMemory},
     output,
@@ -19,6 +18,7 @@ use contigo::{
     sim::{OnBoard, SimBoard},
 };
 use contigo_gemm8::demo::{self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task};
+use contigo_testkit::exercise::{is_counting, on_this_thread};
 use report::{Asked, Report};
 use sheet::Picture;
 use std::{cell::OnceCell, path::PathBuf, sync::atomic::AtomicUsize};
@@ -83,7 +83,7 @@ fn images(text: &str) -> Result<usize, String> {
 
 /// Classifies, checks, measures, draws and prints.
 pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
-    if !alloc_counter::is_counting() {
+    if !is_counting() {
         return Err(Failure::NotCounting);
     }
     let reference = Reference::new()?;
@@ -104,9 +104,9 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let trace = options.trace.as_deref().map(|path| (path, Trace::listening()));
     let done = AtomicUsize::new(0);
     let (measured, heap_allocations) = progress::beside(&done, tasks.len(), || {
-        let before = alloc_counter::on_this_thread();
+        let before = on_this_thread();
         let measured = measure(&seeded, seed, &tasks, &mut outcomes, &done);
-        (measured, alloc_counter::on_this_thread() - before)
+        (measured, on_this_thread() - before)
     });
     let measured = measured?;
 

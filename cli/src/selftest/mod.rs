@@ -10,7 +10,6 @@ mod run;
 mod wiring;
 
 use crate::{
-    alloc_counter,
     failure::Failure,
     memory::{self, OldMemory},
     output,
@@ -20,10 +19,13 @@ use contigo::{
     Error,
     names::{DeviceName, MemoryName},
 };
-use contigo_testkit::{exercise::Ground, uio::ensure_at};
+use contigo_testkit::{
+    exercise::{Ground, is_counting},
+    uio::ensure_at,
+};
 use engine::{Asked, Chosen, DriverName, OldEngine};
 use report::Report;
-use run::{Outcome, Task};
+use run::{Task, Tested};
 use std::{cell::OnceCell, time::Duration};
 
 const AFTER: &str = "\
@@ -44,11 +46,6 @@ Exit status: 0 passed, 1 failed or not possible, 2 wrong usage.";
 
 /// The most jobs of one mode where only time is given: more than any engine here does in an hour.
 const JOBS_MAX: u64 = 1 << 40;
-/// The bytes that a driver may carve beside the slots: a PL330's program, ZDMA's descriptors.
-const DRIVER_BYTES: usize = 16 * 1024;
-/// All that is asked of memory.
-const REGION_BYTES: usize = Ground::WHOLE_BYTES + DRIVER_BYTES + 4096;
-
 /// The options of the self-test.
 #[derive(Args, Debug)]
 #[command(after_long_help = AFTER)]
@@ -113,7 +110,7 @@ fn address(text: &str) -> Result<u64, String> {
 
 /// Chooses, tests and prints.
 pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
-    if !alloc_counter::is_counting() {
+    if !is_counting() {
         return Err(Failure::NotCounting);
     }
     let Options { port, lab_port, dev_mem, .. } = options;
@@ -131,8 +128,8 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
         jobs: options.jobs.unwrap_or(JOBS_MAX),
         time: options.jobs.is_none().then(|| Duration::from_secs(options.seconds.into())),
     };
-    let outcome = measure(&memory, &engine, &task)?;
-    let report = Report::new(&memory, &engine, &task, &outcome);
+    let tested = measure(&memory, &engine, &task)?;
+    let report = Report::new(&memory, &engine, &task, &tested);
     if options.json {
         output::json(&report)?;
     } else {
@@ -163,7 +160,7 @@ fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, Me
 }
 
 /// Opens the device and the memory, and runs the jobs.
-fn measure(name: &MemoryName, engine: &Chosen, task: &Task) -> Result<Outcome, Failure> {
+fn measure(name: &MemoryName, engine: &Chosen, task: &Task) -> Result<Tested, Failure> {
     let device = OnceCell::new();
     // A board has one seed: its memory's name may say it.
     let seed = Some(name).filter(|name| name.kind() == "sim").and_then(|name| name.argument().parse().ok()).unwrap_or(task.seed);
@@ -175,7 +172,7 @@ fn measure(name: &MemoryName, engine: &Chosen, task: &Task) -> Result<Outcome, F
         // The cell is empty: it takes the device.
         let _ = device.set(opened);
     }
-    let memory = memory::open(name, &device, REGION_BYTES)?;
+    let memory = memory::open(name, &device, Ground::REGION_BYTES)?;
     match (device.get(), engine.port) {
         (Some(device), _) if engine.is_simulated() => run::simulated(memory, device, engine.driver, task),
         (device, port) => run::real(memory, engine, device, port, task),

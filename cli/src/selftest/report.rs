@@ -2,11 +2,11 @@
 
 use super::{
     engine::Chosen,
-    run::{Outcome, Row, Task},
+    run::{Task, Tested},
 };
 use crate::{failure::Failure, table};
 use contigo::names::MemoryName;
-use contigo_testkit::exercise::Tally;
+use contigo_testkit::exercise::{Fault, Outcome, Stopped, Tally};
 use serde::Serialize;
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub(crate) struct Report {
     port: Port,
     seed: u64,
     slot_bytes: usize,
-    rows: Vec<RowReport>,
+    rows: Vec<Row>,
     tried: Vec<Case>,
     verdict: &'static str,
     /// Why it failed; empty where it passed.
@@ -51,7 +51,7 @@ struct Port {
 }
 
 #[derive(Debug, Serialize)]
-struct RowReport {
+struct Row {
     mode: &'static str,
     jobs: u64,
     bytes: u64,
@@ -69,16 +69,16 @@ struct Case {
 }
 
 impl Report {
-    pub(crate) fn new(memory: &MemoryName, engine: &Chosen, task: &Task, outcome: &Outcome) -> Self {
-        let reasons = reasons(engine, outcome);
-        let Outcome { backend, base, len_bytes, port, slot_bytes, has_interrupt, ref rows, tried, .. } = *outcome;
+    pub(crate) fn new(memory: &MemoryName, engine: &Chosen, task: &Task, tested: &Tested) -> Self {
+        let reasons = reasons(engine, tested);
+        let Tested { backend, base, len_bytes, port, slot_bytes, has_interrupt, ref outcomes, tried } = *tested;
         Self {
             memory: Memory { name: memory.to_string(), heap: memory.to_string(), backend, base: format!("{:#x}", base.raw()), len_bytes },
             engine: Engine { name: engine.to_string(), simulated: engine.is_simulated(), interrupt: has_interrupt },
             port: Port { name: port.name, addr_bits: port.addr_bits, coherent: port.coherent, lab_port: engine.lab_port },
             seed: task.seed,
             slot_bytes,
-            rows: rows.iter().map(RowReport::from).collect(),
+            rows: outcomes.iter().map(Row::from).collect(),
             tried: tried.cases().map(|(case, jobs)| Case { case, jobs }).into(),
             verdict: if reasons.is_empty() { "passed" } else { "failed" },
             reasons,
@@ -95,43 +95,27 @@ impl Report {
     }
 }
 
-/// Everything that is wrong.
-fn reasons(engine: &Chosen, outcome: &Outcome) -> Vec<String> {
-    let mut reasons = Vec::new();
-    let sum = |field: fn(&Row) -> u64| outcome.rows.iter().map(field).sum::<u64>();
-    let allocations = sum(|row| row.allocations);
-    for Row { mode, tally, .. } in &outcome.rows {
-        if let Some(first) = tally.first_wrong {
-            let (mismatches, canary_hits, number) = (tally.mismatches, tally.canary_hits, first.job.number);
-            reasons.push(format!(
-                "{mode}: {mismatches} mismatches and {canary_hits} canary hits, the first: {first} (again: --jobs {number})"
-            ));
-        }
-    }
-    if let Some(stopped) = outcome.stopped {
-        // Two engines refuse the same memory: one when it is opened, for its own program, one when
-        // a job starts.
-        let advice = match (stopped.error, engine) {
-            (contigo::Error::CannotSync { .. }, engine) if !engine.is_simulated() && !engine.lab_port => {
-                " (in an emulator, which has no caches, --lab-port)"
+/// Everything that is wrong, and what to do about it.
+fn reasons(engine: &Chosen, tested: &Tested) -> Vec<String> {
+    let told = |outcome: &Outcome, fault: Fault| {
+        let advice = match fault {
+            Fault::Wrong { first, .. } => format!(" (again: --jobs {})", first.job.number),
+            // Two engines refuse the same memory: one when it is opened, for its own program, one
+            // when a job starts.
+            Fault::Stopped(Stopped { error: contigo::Error::CannotSync { .. }, .. }) if !engine.is_simulated() && !engine.lab_port => {
+                " (in an emulator, which has no caches, --lab-port)".into()
             }
-            _ => "",
+            _ => String::new(),
         };
-        reasons.push(format!("{stopped}{advice}"));
-    }
-    if let Some(silent) = outcome.rows.iter().find(|row| row.interrupts == Some(0) && row.tally.jobs > 0) {
-        reasons.push(format!("{} jobs waited for an interrupt, and none came: check the node's interrupts", silent.tally.jobs));
-    }
-    if allocations > 0 {
-        reasons.push(format!("{allocations} heap allocations while jobs ran"));
-    }
-    reasons
+        format!("{}: {fault}{advice}", outcome.mode)
+    };
+    tested.outcomes.iter().flat_map(|outcome| outcome.faults().map(move |fault| told(outcome, fault))).collect()
 }
 
 /// The rows of the table, one for each of a mode's numbers.
 const NUMBERS: [&str; 7] = ["jobs", "bytes", "MB/s", "mismatches", "canary hits", "interrupts", "heap allocations"];
 
-impl RowReport {
+impl Row {
     /// In the order of `NUMBERS`.
     fn numbers(&self) -> [String; 7] {
         let interrupts = self.interrupts.map_or("-".to_owned(), |count| count.to_string());
@@ -141,9 +125,9 @@ impl RowReport {
     }
 }
 
-impl From<&Row> for RowReport {
-    fn from(row: &Row) -> Self {
-        let Row { mode, seconds, interrupts, allocations, tally } = *row;
+impl From<&Outcome> for Row {
+    fn from(outcome: &Outcome) -> Self {
+        let Outcome { mode, seconds, interrupts, allocations, tally, .. } = *outcome;
         let Tally { jobs, bytes, mismatches, canary_hits, .. } = tally;
         Self { mode, jobs, bytes, mb_per_s: mb_per_s(bytes, seconds), mismatches, canary_hits, interrupts, allocations }
     }

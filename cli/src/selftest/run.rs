@@ -5,22 +5,17 @@ use super::{
     engine::{Chosen, Registers},
     wiring,
 };
-use crate::{alloc_counter, failure::Failure, memory};
+use crate::{failure::Failure, memory};
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Completion, Driver, Engine, Error, Parts, Port, Region, Settings, Timeout, TypedDriver, forward,
+    Align, AnyDriver, Backend, BaseAddr, Completion, Driver, Engine, Error, Parts, Port, Region, Settings, TypedDriver, forward,
     names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
     sim::OnBoard,
 };
-use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode, Stopped, Tally, Tried, UioEvents};
+use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Line, Outcome, Tried, UioEvents};
 use std::{
-    os::fd::AsFd,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::AtomicU64,
     time::{Duration, Instant},
 };
-
-/// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy
-/// machine.
-const JOB_TIMEOUT: Timeout = Timeout::ms(5_000);
 
 /// The settings of a run.
 #[derive(Clone, Copy, Debug)]
@@ -32,64 +27,23 @@ pub(crate) struct Task {
     pub(crate) time: Option<Duration>,
 }
 
-/// The result of one mode.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
-    pub(crate) mode: &'static str,
-    pub(crate) tally: Tally,
-    pub(crate) seconds: f64,
-    /// `None`: none was asked for, or this engine has none.
-    pub(crate) interrupts: Option<u64>,
-    pub(crate) allocations: u64,
-}
-
 /// The result of all modes.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct Tested {
     pub(crate) backend: &'static str,
     pub(crate) base: BaseAddr,
     pub(crate) len_bytes: usize,
     pub(crate) port: Port,
     pub(crate) slot_bytes: usize,
     pub(crate) has_interrupt: bool,
-    pub(crate) rows: Vec<Row>,
+    /// Of each mode.
+    pub(crate) outcomes: Vec<Outcome>,
     pub(crate) tried: Tried,
-    pub(crate) stopped: Option<Stopped>,
-}
-
-/// The facts about an engine's interrupt.
-pub(crate) enum Line<'l> {
-    /// It has none here.
-    None,
-    /// It can be waited for before the engine is looked at.
-    Events(&'l UioEvents),
-    /// Waits that it ended are counted.
-    Counted(&'l AtomicU64),
-}
-
-impl Line<'_> {
-    /// How the interrupt is waited for, where there is one.
-    fn mode(&self) -> Option<Mode<'_>> {
-        match self {
-            Self::None => None,
-            Self::Events(events) => Some(Mode::Events(*events, JOB_TIMEOUT)),
-            Self::Counted(_) => Some(Mode::Waiting(JOB_TIMEOUT)),
-        }
-    }
-
-    /// How many interrupts ended a wait so far.
-    fn came(&self) -> u64 {
-        match self {
-            Self::None => 0,
-            Self::Events(events) => events.came(),
-            Self::Counted(count) => count.load(Ordering::Relaxed),
-        }
-    }
 }
 
 /// A simulated engine, on its board's memory, or on real memory, which goes on the board's bus at
 /// its own address.
-pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, driver: &DriverRow, task: &Task) -> Result<Outcome, Failure> {
+pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, driver: &DriverRow, task: &Task) -> Result<Tested, Failure> {
     let (mapping, came) = (memory.mapping(), AtomicU64::new(0));
     match device.board() {
         Some(board) if mapping.bus != board.bus() => {
@@ -112,7 +66,7 @@ pub(crate) fn real(
     device: Option<&OpenDevice>,
     port: Option<Port>,
     task: &Task,
-) -> Result<Outcome, Failure> {
+) -> Result<Tested, Failure> {
     let (region, came) = (Region::new(memory)?, AtomicU64::new(0));
     let failed = |error| Failure::Engine { engine: engine.label(), error };
     let done = match (engine.registers, device, port) {
@@ -137,9 +91,8 @@ fn with_driver<'a, B: Backend>(
     mut device: AnyDevice<'a>,
     driver: &DriverRow,
     task: &Task,
-) -> Result<Outcome, Failure> {
-    let irq = device.uio_irq()?;
-    let events = irq.as_ref().map(|irq| UioEvents::new(irq.as_fd())).transpose()?;
+) -> Result<Tested, Failure> {
+    let events = UioEvents::of(&device)?;
     let line = match &events {
         Some(events) => Line::Events(events),
         None if device.has_interrupt() => Line::Counted(came),
@@ -154,7 +107,7 @@ fn with_driver<'a, B: Backend>(
     // SAFETY: the device belongs to this driver: the name of its model, its node, its address or
     // the user says so; an opened one is locked.
     let opened = unsafe { (driver.open)(parts)? };
-    drive(region, Engine::new(Copier(opened))?, &line, task)
+    drive(region, Engine::new(Copier(opened))?, line, task)
 }
 
 /// A driver whose jobs are copies.
@@ -176,45 +129,36 @@ impl TypedDriver<2> for Copier<'_> {
 }
 
 /// Every mode, one after the other, on the same slots.
-pub(crate) fn drive<B: Backend, D>(region: &Region<B>, mut engine: Engine<D, 2>, line: &Line<'_>, task: &Task) -> Result<Outcome, Failure>
+pub(crate) fn drive<B: Backend, D>(region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>, task: &Task) -> Result<Tested, Failure>
 where
     D: TypedDriver<2, Args = ()>,
 {
     let mut ground = Ground::new(region)?;
     let mut exerciser = Exerciser::new(&mut ground, Limits::NONE, task.seed)?;
-    let modes = [("polled", Some(Mode::Polled)), ("interrupt", line.mode())];
-    let modes = modes.into_iter().filter_map(|(name, mode)| Some((name, mode?)));
-    let share = task.time.map(|time| time / if line.mode().is_some() { 2 } else { 1 });
-    let (mut rows, mut tried, mut stopped) = (Vec::with_capacity(2), Tried::default(), None);
-    for (name, mode) in modes {
+    let has_interrupt = line.came().is_some();
+    let modes: &[bool] = if has_interrupt { &[false, true] } else { &[false] };
+    let share = task.time.map(|time| time / if has_interrupt { 2 } else { 1 });
+    let (mut outcomes, mut tried) = (Vec::with_capacity(2), Tried::default());
+    for interrupt in modes {
         // Each mode is the same jobs, from the first: so `--jobs` meets a failure again that a time
         // had met.
         exerciser.restart()?;
-        let came = line.came();
-        let begun = Instant::now();
-        let budget = share.map_or(Budget::jobs(task.jobs), |share| Budget::until(begun + share, task.jobs));
-        let allocated = alloc_counter::on_this_thread();
-        let ended = exerciser.run(&mut engine, mode, budget);
-        let allocations = alloc_counter::on_this_thread() - allocated;
-        let seconds = begun.elapsed().as_secs_f64();
-        let interrupts = (!matches!(mode, Mode::Polled)).then(|| line.came() - came);
-        let tally = exerciser.tally();
-        tried = tried.and(tally.tried);
-        rows.push(Row { mode: name, tally, seconds, interrupts, allocations });
-        if let Err(failed) = ended {
-            stopped = Some(failed);
+        let budget = share.map_or(Budget::jobs(task.jobs), |share| Budget::until(Instant::now() + share, task.jobs));
+        let outcome = exerciser.measure(&mut engine, line, *interrupt, budget);
+        tried = tried.and(outcome.tally.tried);
+        outcomes.push(outcome);
+        if outcome.ended.is_err() {
             break;
         }
     }
-    Ok(Outcome {
+    Ok(Tested {
         backend: region.name(),
         base: region.base(),
         len_bytes: region.len_bytes(),
         port: *engine.port(),
         slot_bytes: exerciser.slot_bytes(),
-        has_interrupt: line.mode().is_some(),
-        rows,
+        has_interrupt,
+        outcomes,
         tried,
-        stopped,
     })
 }

@@ -1,6 +1,6 @@
 //! An interrupt that is waited for outside of the engine, as an event loop does.
 
-use contigo::{Error, Result, Timeout};
+use contigo::{Error, Result, Timeout, names::AnyDevice};
 use core::{
     fmt,
     sync::atomic::{AtomicU64, Ordering},
@@ -50,6 +50,14 @@ impl UioEvents {
     pub fn new(fd: BorrowedFd<'_>) -> Result<Self> {
         let fd = fd.try_clone_to_owned().map_err(|error| os("dup(/dev/uio)", &error))?;
         Ok(Self { file: fd.into(), came: AtomicU64::new(0) })
+    }
+
+    /// Of a device that has one.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of(device: &AnyDevice<'_>) -> Result<Option<Self>> {
+        device.uio_irq()?.map(|irq| Self::new(irq.as_fd())).transpose()
     }
 
     /// How many interrupts were waited for, and came.

@@ -26,6 +26,10 @@ impl<'r> Ground<'r> {
     /// The bytes that a region needs at most, beside those that a driver keeps of it: 66 slots of 8
     /// KiB.
     pub const WHOLE_BYTES: usize = PLACES * SLOT_BYTES_MAX;
+    /// The bytes that a driver may keep: a PL330's program, ZDMA's descriptors.
+    pub const DRIVER_BYTES: usize = 16 * 1024;
+    /// Both, and a page for their alignment: all that is asked of memory.
+    pub const REGION_BYTES: usize = Self::WHOLE_BYTES + Self::DRIVER_BYTES + Align::PAGE.bytes();
 
     /// Carves what `region` has left, up to slots of 8 KiB; carve what a driver needs first.
     ///

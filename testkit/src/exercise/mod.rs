@@ -44,6 +44,8 @@ mod events;
 mod exerciser;
 mod ground;
 mod held;
+mod line;
+mod outcome;
 mod places;
 mod refresh;
 mod tally;
@@ -54,6 +56,8 @@ pub use draw::Limits;
 pub use events::{Events, UioEvents};
 pub use exerciser::Exerciser;
 pub use ground::{Ground, SLOTS};
+pub use line::{JOB_TIMEOUT, Line};
+pub use outcome::{Fault, Outcome};
 pub use refresh::refresh;
 pub use tally::{Blame, Budget, FirstWrong, Job, Mode, Stopped, Tally, Tried};
 

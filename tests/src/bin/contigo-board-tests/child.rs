@@ -12,7 +12,6 @@ use crate::{
     machine,
     row::{Name, Row, Status},
 };
-use contigo_testkit::exercise::on_this_thread;
 use nix::{
     errno::Errno,
     sys::{
@@ -54,7 +53,6 @@ pub(crate) struct Steady {
 /// The cost of some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
-    pub(crate) allocations: u64,
     /// `None`: they could not be counted here.
     pub(crate) syscalls: Option<u64>,
     /// The number of the first, where there was one.
@@ -63,7 +61,7 @@ pub(crate) struct Cost {
 
 impl Cost {
     /// Of no work.
-    pub(crate) const NOTHING: Self = Self { allocations: 0, syscalls: None, first_call: 0 };
+    pub(crate) const NOTHING: Self = Self { syscalls: None, first_call: 0 };
 }
 
 impl Steady {
@@ -77,23 +75,12 @@ impl Steady {
             }
         };
         stop_at_calls(true);
-        let before = on_this_thread();
         self.shared.counting.store(true, Ordering::SeqCst);
         let result = work();
         self.shared.counting.store(false, Ordering::SeqCst);
-        let allocations = on_this_thread() - before;
         stop_at_calls(false);
         let syscalls = traced.then(|| self.shared.syscalls.load(Ordering::SeqCst).into());
-        (result, Cost { allocations, syscalls, first_call: self.shared.first_call.load(Ordering::SeqCst) })
-    }
-}
-
-impl Steady {
-    /// The result of `work`, and how often it asked the heap; its system calls are not counted.
-    pub(crate) fn run_unwatched<R>(self, work: impl FnOnce() -> R) -> (R, u64) {
-        let before = on_this_thread();
-        let result = work();
-        (result, on_this_thread() - before)
+        (result, Cost { syscalls, first_call: self.shared.first_call.load(Ordering::SeqCst) })
     }
 }
 
@@ -261,7 +248,7 @@ mod tests {
 
     fn passed(cost: Cost) -> Row {
         let mut row = Row::new(&Name::check("x", "", ""), Status::Passed, "all\nwell");
-        (row.allocations, row.syscalls, row.jobs) = (cost.allocations, cost.syscalls, u64::try_from(cost.first_call).unwrap_or(0));
+        (row.syscalls, row.jobs) = (cost.syscalls, u64::try_from(cost.first_call).unwrap_or(0));
         row
     }
 
@@ -270,7 +257,7 @@ mod tests {
     fn calls_are_counted_and_what_goes_wrong_is_told() {
         let name = Name::check("x", "", "");
         let quiet = row(&name, None, 10, |steady| passed(steady.run(|| (0..1000_u64).map(std::hint::black_box).sum::<u64>()).1));
-        assert_eq!((quiet.status, quiet.reason.as_str(), quiet.allocations), (Status::Passed, "all\nwell", 0));
+        assert_eq!((quiet.status, quiet.reason.as_str()), (Status::Passed, "all\nwell"));
         if quiet.syscalls.is_none() {
             return println!("skipped: ptrace(2) is not possible here");
         }
@@ -286,12 +273,12 @@ mod tests {
         assert_eq!(twice.syscalls, Some(2));
         let crashed = row(&name, None, 10, |_| {
             let _ = kill(getpid(), Signal::SIGKILL);
-            passed(Cost { allocations: 0, syscalls: None, first_call: 0 })
+            passed(Cost::NOTHING)
         });
         assert_eq!((crashed.status, crashed.reason.as_str()), (Status::Failed, "ended by SIGKILL"));
         let hung = row(&name, None, 1, |steady| {
             steady.run(|| sleep(Duration::from_secs(60)));
-            passed(Cost { allocations: 0, syscalls: None, first_call: 0 })
+            passed(Cost::NOTHING)
         });
         assert_eq!((hung.status, hung.reason.as_str()), (Status::Failed, "did not end within 1 s"));
     }

@@ -4,22 +4,20 @@
 use crate::{
     child::{Cost, Steady},
     row::{Name, Row, Status},
-    setup::{Bench, Line, Place},
+    setup::{Bench, Place},
 };
-use contigo::{Backend, Engine, Error, Region, Timeout, TypedDriver};
+use contigo::{Backend, Engine, Error, Region, TypedDriver};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
-use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Mode, Stopped, Tally};
-use std::time::Instant;
+use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Line, Outcome, Tally};
 
-/// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy
-/// machine.
-pub(crate) const JOB_TIMEOUT: Timeout = Timeout::ms(5_000);
 /// Jobs before anything is counted: pages are faulted in, and every path was taken once.
 const WARM_UP: u64 = 100;
 /// The same for an engine that takes 200 ms for each.
 const SLOW_WARM_UP: u64 = 2;
 /// The copies of such an engine: 12 copies are 2.4 s, and there are several rows of them.
 pub(crate) const SLOW_JOBS: u64 = 12;
+/// The copies that it can make.
+pub(crate) const SLOW_LIMITS: Limits = Limits { len_max_bytes: TRANSFER_BYTES as usize, ..Limits::NONE };
 
 /// Of jobs that wait for an interrupt, or whose caches the kernel maintains, so many have their
 /// system calls counted.
@@ -37,15 +35,11 @@ pub(crate) struct Jobs {
 }
 
 /// The outcome of one row.
-pub(crate) struct Outcome {
+pub(crate) struct Measured {
+    outcome: Outcome,
+    cost: Cost,
     /// In so many jobs system calls were counted.
     counted: u64,
-    before: Tally,
-    after: Tally,
-    ended: Result<(), Stopped>,
-    cost: Cost,
-    seconds: f64,
-    interrupts: Option<u64>,
     /// The kernel synchronises the caches of this memory for this port: by system calls.
     synced_by_kernel: bool,
 }
@@ -58,11 +52,11 @@ pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, seed: u64, jobs: 
         jobs: if slow { jobs.min(SLOW_JOBS) } else { jobs },
         warm_up: if slow { SLOW_WARM_UP } else { WARM_UP },
         interrupt,
-        limits: Limits { len_max_bytes: if slow { TRANSFER_BYTES as usize } else { usize::MAX }, ..Limits::NONE },
+        limits: if slow { SLOW_LIMITS } else { Limits::NONE },
         steady,
     };
     match place.run(interrupt, bench) {
-        Ok(Ok(outcome)) => outcome.row(name, interrupt),
+        Ok(Ok(measured)) => measured.row(name),
         Ok(Err(error)) | Err(error) => refused(name, error),
     }
 }
@@ -82,80 +76,51 @@ pub(crate) fn refused(name: &Name, error: Error) -> Row {
 }
 
 impl Bench for Jobs {
-    type Out = Result<Outcome, Error>;
+    type Out = Result<Measured, Error>;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: &Line<'_>) -> Self::Out {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, line: Line<'_>) -> Self::Out {
         let mut ground = Ground::new(region)?;
         let mut exerciser = Exerciser::new(&mut ground, self.limits, self.seed)?;
-        let mode = match (self.interrupt, line) {
-            (false, _) => Mode::Polled,
-            (true, Line::Events(events)) => Mode::Events(*events, JOB_TIMEOUT),
-            (true, _) => Mode::Waiting(JOB_TIMEOUT),
-        };
-        let mut ended = exerciser.run(&mut engine, mode, Budget::jobs(self.warm_up));
-        let (before, came, begun) = (exerciser.tally(), line.came(), Instant::now());
-        let mut cost = Cost::NOTHING;
         let synced_by_kernel = matches!(region.name(), "u-dma-buf" | "dma-heap") && !engine.port().coherent;
         // Stopping at each of four calls a job, or ten, makes a row of 10,000 take half a minute.
         let counted = if self.interrupt || synced_by_kernel { self.jobs.min(COUNTED_JOBS) } else { self.jobs };
-        if ended.is_ok() {
-            (ended, cost) = self.steady.run(|| exerciser.run(&mut engine, mode, Budget::jobs(counted)));
+        let mut run = |jobs| exerciser.measure(&mut engine, line, self.interrupt, Budget::jobs(jobs));
+        let (mut outcome, mut cost) = (run(self.warm_up), Cost::NOTHING);
+        if outcome.ended.is_ok() {
+            (outcome, cost) = self.steady.run(|| run(counted));
         }
-        if ended.is_ok() && counted < self.jobs {
-            let more;
-            (ended, more) = self.steady.run_unwatched(|| exerciser.run(&mut engine, mode, Budget::jobs(self.jobs - counted)));
-            cost.allocations += more;
+        if outcome.ended.is_ok() && counted < self.jobs {
+            outcome = outcome.and(run(self.jobs - counted));
         }
-        Ok(Outcome {
-            counted,
-            before,
-            after: exerciser.tally(),
-            ended,
-            cost,
-            seconds: begun.elapsed().as_secs_f64(),
-            interrupts: came.zip(line.came()).map(|(before, after)| after - before).filter(|_| self.interrupt),
-            synced_by_kernel,
-        })
+        Ok(Measured { outcome, cost, counted, synced_by_kernel })
     }
 }
 
-impl Outcome {
-    fn row(&self, name: &Name, interrupt: bool) -> Row {
-        let Self { before, after, cost, .. } = self;
-        let mut reasons = Vec::new();
-        if let Some(first) = after.first_wrong {
-            reasons.push(first.to_string());
-        }
-        if let Err(stopped) = self.ended {
-            reasons.push(stopped.to_string());
-        }
-        if cost.allocations > 0 {
-            reasons.push(format!("{} heap allocations", cost.allocations));
-        }
-        if interrupt && self.interrupts == Some(0) {
-            reasons.push("no interrupt came".into());
-        }
+impl Measured {
+    fn row(&self, name: &Name) -> Row {
+        let Self { outcome, cost, counted, synced_by_kernel } = self;
+        let Tally { jobs, bytes, mismatches, canary_hits, .. } = outcome.tally;
+        let mut reasons: Vec<_> = outcome.faults().map(|fault| fault.to_string()).collect();
         let calls = cost.syscalls.unwrap_or(0);
-        let jobs = after.jobs - before.jobs;
-        if !interrupt && calls > 0 && !self.synced_by_kernel {
+        if outcome.mode == "polled" && calls > 0 && !synced_by_kernel {
             reasons.push(format!("{calls} system calls while polled, the first number {}", cost.first_call));
         }
         let status = if reasons.is_empty() { Status::Passed } else { Status::Failed };
         if cost.syscalls.is_none() {
             reasons.push("system calls not counted: ptrace(2) is not possible here".into());
         } else if calls > 0 {
-            let why = if self.synced_by_kernel { "; the kernel synchronises this memory" } else { "" };
-            reasons.push(format!("{calls} system calls in the first {} jobs{why}", self.counted));
+            let why = if *synced_by_kernel { "; the kernel synchronises this memory" } else { "" };
+            reasons.push(format!("{calls} system calls in the first {counted} jobs{why}"));
         }
         Row {
             jobs,
-            bytes: after.bytes - before.bytes,
-            mismatches: after.mismatches,
-            canary_hits: after.canary_hits,
-            interrupts: self.interrupts,
-            allocations: cost.allocations,
-            syscalls: cost.syscalls.filter(|_| self.counted == jobs),
-            seconds: self.seconds,
+            bytes,
+            mismatches,
+            canary_hits,
+            interrupts: outcome.interrupts,
+            allocations: outcome.allocations,
+            syscalls: cost.syscalls.filter(|_| *counted == jobs),
+            seconds: outcome.seconds,
             ..Row::new(name, status, reasons.join("; "))
         }
     }
@@ -164,67 +129,56 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contigo_testkit::exercise::{Blame, FirstWrong, Job};
+    use contigo_testkit::exercise::{Blame, FirstWrong, Job, Stopped};
 
     const COPY: Job =
         Job { number: 7, from: (1, 2), to: (3, 4), len_bytes: 5, from_device_owned: false, to_device_owned: false, kept: false };
+    const QUIET: Cost = Cost { syscalls: Some(0), first_call: 0 };
+    const CALLED: Cost = Cost { syscalls: Some(800), first_call: 113 };
 
-    fn good() -> Outcome {
-        Outcome {
-            counted: 100,
-            before: Tally::default(),
-            after: Tally { jobs: 100, bytes: 1000, ..Tally::default() },
-            ended: Ok(()),
-            cost: Cost { allocations: 0, syscalls: Some(0), first_call: 0 },
-            seconds: 1.0,
-            interrupts: None,
-            synced_by_kernel: false,
-        }
+    fn polled() -> Outcome {
+        let tally = Tally { jobs: 100, bytes: 1000, ..Tally::default() };
+        Outcome { mode: "polled", tally, ended: Ok(()), seconds: 1.0, interrupts: None, allocations: 0 }
     }
 
-    fn row(outcome: &Outcome, interrupt: bool) -> Row {
-        outcome.row(&Name::jobs("m", "e", "polled"), interrupt)
+    fn waited() -> Outcome {
+        Outcome { mode: "interrupt", interrupts: Some(100), ..polled() }
+    }
+
+    fn row(outcome: Outcome, cost: Cost, counted: u64, synced_by_kernel: bool) -> Row {
+        Measured { outcome, cost, counted, synced_by_kernel }.row(&Name::jobs("m", "e", outcome.mode))
     }
 
     #[test]
     fn a_row_passes_only_when_everything_is_right() {
-        let passed = row(&good(), false);
+        let passed = row(polled(), QUIET, 100, false);
         assert_eq!(
             (passed.status, passed.jobs, passed.bytes, passed.syscalls, passed.reason.as_str()),
             (Status::Passed, 100, 1000, Some(0), "")
         );
         let first = FirstWrong { seed: 9, job: COPY, slot: 3, offset: 4, expected: 1, found: 2, blame: Blame::Mismatch };
-        let wrong = Tally { mismatches: 1, first_wrong: Some(first), ..good().after };
-        for (outcome, interrupt, said) in [
-            (Outcome { after: wrong, ..good() }, false, "seed 9, job 7, "),
-            (Outcome { ended: Err(Stopped { seed: 9, job: COPY, error: Error::Busy }), ..good() }, false, "seed 9, job 7, "),
-            (Outcome { cost: Cost { allocations: 3, ..good().cost }, ..good() }, false, "3 heap allocations"),
-            (
-                Outcome { cost: Cost { syscalls: Some(2), first_call: 113, ..good().cost }, ..good() },
-                false,
-                "2 system calls while polled, the first number 113",
-            ),
-            (Outcome { interrupts: Some(0), ..good() }, true, "no interrupt came"),
+        let wrong = Tally { mismatches: 1, first_wrong: Some(first), ..polled().tally };
+        for (outcome, cost, said) in [
+            (Outcome { tally: wrong, ..polled() }, QUIET, "the first: seed 9, job 7, "),
+            (Outcome { ended: Err(Stopped { seed: 9, job: COPY, error: Error::Busy }), ..polled() }, QUIET, "seed 9, job 7, "),
+            (Outcome { allocations: 3, ..polled() }, QUIET, "3 heap allocations"),
+            (polled(), CALLED, "800 system calls while polled, the first number 113"),
+            (Outcome { interrupts: Some(0), ..waited() }, QUIET, "100 jobs waited for an interrupt, and none came"),
         ] {
-            let failed = row(&outcome, interrupt);
+            let failed = row(outcome, cost, 100, false);
             assert!(failed.status == Status::Failed && failed.reason.contains(said), "{said}: {failed:?}");
         }
     }
 
     #[test]
     fn what_is_allowed_is_said() {
-        let called = Cost { syscalls: Some(800), ..good().cost };
-        for (outcome, interrupt, syscalls, said) in [
-            (
-                Outcome { cost: called, synced_by_kernel: true, ..good() },
-                false,
-                Some(800),
-                "800 system calls in the first 100 jobs; the kernel synchronises this memory",
-            ),
-            (Outcome { cost: called, interrupts: Some(100), counted: 20, ..good() }, true, None, "800 system calls in the first 20 jobs"),
-            (Outcome { cost: Cost { syscalls: None, ..good().cost }, ..good() }, false, None, "not counted"),
+        let uncounted = Cost { syscalls: None, ..QUIET };
+        for (outcome, cost, counted, synced, syscalls, said) in [
+            (polled(), CALLED, 100, true, Some(800), "800 system calls in the first 100 jobs; the kernel synchronises this memory"),
+            (waited(), CALLED, 20, false, None, "800 system calls in the first 20 jobs"),
+            (polled(), uncounted, 100, false, None, "not counted"),
         ] {
-            let passed = row(&outcome, interrupt);
+            let passed = row(outcome, cost, counted, synced);
             assert!(passed.status == Status::Passed && passed.syscalls == syscalls && passed.reason.contains(said), "{passed:?}");
         }
     }

@@ -15,20 +15,13 @@ use contigo::{
 use contigo_boards::DmaKind;
 use contigo_testkit::{
     edu::{Edu, Unwatched},
-    exercise::{Counted, Ground, UioEvents},
+    exercise::{Counted, Ground, Line, UioEvents},
     uio::ensure_at,
 };
-use std::{
-    os::fd::AsFd,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::AtomicU64;
 
-/// The bytes that a driver may carve beside the slots: a PL330's program, ZDMA's descriptors.
-const DRIVER_BYTES: usize = 16 * 1024;
-/// All that is asked of memory.
-pub(crate) const REGION_BYTES: usize = Ground::WHOLE_BYTES + DRIVER_BYTES + 4096;
 /// See [`Reach::DriverOnly`].
-pub(crate) const DRIVER_REACH_BYTES: usize = 2 * DRIVER_BYTES;
+pub(crate) const DRIVER_REACH_BYTES: usize = 2 * Ground::DRIVER_BYTES;
 /// The address lines of edu: its registers keep 32 bits.
 const EDU_BITS: u32 = 32;
 /// Its mask where QEMU is told nothing (`docs/specs/edu.rst`).
@@ -73,41 +66,19 @@ impl Reach {
     }
 }
 
-/// The facts about an engine's interrupt.
-#[derive(Debug)]
-pub(crate) enum Line<'l> {
-    /// It is not asked for.
-    None,
-    /// It can be waited for before the engine is looked at.
-    Events(&'l UioEvents),
-    /// Waits that it ended are counted.
-    Counted(&'l AtomicU64),
-}
-
-impl Line<'_> {
-    /// How many interrupts ended a wait so far.
-    pub(crate) fn came(&self) -> Option<u64> {
-        match self {
-            Self::None => None,
-            Self::Events(events) => Some(events.came()),
-            Self::Counted(count) => Some(count.load(Ordering::Relaxed)),
-        }
-    }
-}
-
 /// The work on both.
 pub(crate) trait Bench {
     /// Its result.
     type Out;
 
     /// Does it.
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, engine: contigo::Engine<D, 2>, line: &Line<'_>) -> Self::Out;
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, engine: contigo::Engine<D, 2>, line: Line<'_>) -> Self::Out;
 
     /// The same, for what needs to know that the engine is a PL330.
     ///
     /// # Errors
     /// The error of stopping the engine at first.
-    fn on_pl330<'r, B: Backend, D: Device>(self, region: &'r Region<B>, driver: Pl330<'r, D>, line: &Line<'_>) -> Result<Self::Out>
+    fn on_pl330<'r, B: Backend, D: Device>(self, region: &'r Region<B>, driver: Pl330<'r, D>, line: Line<'_>) -> Result<Self::Out>
     where
         Self: Sized,
     {
@@ -130,7 +101,7 @@ impl Place {
         if let Engine::Uio { found, .. } = self.engine {
             ensure_at(&device, found.engine.registers)?;
         }
-        let region = Region::new(device.memory(memory, REGION_BYTES)?)?;
+        let region = Region::new(device.memory(memory, Ground::REGION_BYTES)?)?;
         let (task, came) = (Task { place: self, device: &device, bench }, AtomicU64::new(0));
         if let Some(vfio) = device.vfio() {
             let device = crate::vfio::open_device(vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;
@@ -147,19 +118,19 @@ impl Place {
         // no IOMMU is before it on these boards. Or `machine.rs` found no IOMMU group before edu,
         // or the module's word is taken; or `--lab` says that nothing here has caches.
         let attached = unsafe { device.attach_wired(port, Attach { window: 0, interrupt })? };
-        match (self.engine, attached.uio_irq()?) {
+        match self.engine {
             // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.
-            (Engine::EduPci(_) | Engine::EduVfio(_), _) => unsafe { task.with_edu(&region, attached) },
-            (Engine::Sim(kind), _) => {
+            Engine::EduPci(_) | Engine::EduVfio(_) => unsafe { task.with_edu(&region, attached) },
+            Engine::Sim(kind) => {
                 // SAFETY: the model is a `kind`.
-                unsafe { task.with_kind(&region, Counted::new(attached, &came), kind, false, &Line::Counted(&came)) }
+                unsafe { task.with_kind(&region, Counted::new(attached, &came), kind, false, Line::Counted(&came)) }
             }
-            (Engine::Uio { found, linked, .. }, irq) => {
-                let events = irq.as_ref().map(|irq| UioEvents::new(irq.as_fd())).transpose()?;
+            Engine::Uio { found, linked, .. } => {
+                let events = UioEvents::of(&attached)?;
                 let line = events.as_ref().map_or(Line::None, Line::Events);
                 // SAFETY: the board's constant says which engine is at the address of these
                 // registers; an opened device is locked.
-                unsafe { task.with_kind(&region, attached, found.engine.kind, linked, &line) }
+                unsafe { task.with_kind(&region, attached, found.engine.kind, linked, line) }
             }
         }
     }
@@ -203,7 +174,7 @@ impl<H: Bench> Task<'_, H> {
         device: D,
         kind: DmaKind,
         linked: bool,
-        line: &Line<'_>,
+        line: Line<'_>,
     ) -> Result<H::Out> {
         match (kind, linked) {
             (DmaKind::Pl330, _) => {
@@ -218,7 +189,7 @@ impl<H: Bench> Task<'_, H> {
                     // SAFETY: the caller's promise.
                     false => unsafe { Zdma::simple(device)? },
                     // SAFETY: the caller's promise.
-                    true => unsafe { Zdma::linked(device, region.carve(DRIVER_BYTES, Align::PAGE)?.into_buf())? },
+                    true => unsafe { Zdma::linked(device, region.carve(Ground::DRIVER_BYTES, Align::PAGE)?.into_buf())? },
                 };
                 let engine = self.engine(driver)?;
                 Ok(self.bench.on(region, engine, line))
@@ -236,11 +207,11 @@ impl<H: Bench> Task<'_, H> {
             // SAFETY: the caller's promise.
             let edu: Edu<_, EDU_NARROW_BITS, Unwatched> = unsafe { Edu::open(device)? };
             let engine = self.engine(edu)?;
-            return Ok(self.bench.on(region, engine, &line));
+            return Ok(self.bench.on(region, engine, line));
         }
         // SAFETY: the caller's promise.
         let edu: Edu<_, EDU_BITS, Unwatched> = unsafe { Edu::open(device)? };
         let engine = self.engine(edu)?;
-        Ok(self.bench.on(region, engine, &line))
+        Ok(self.bench.on(region, engine, line))
     }
 }

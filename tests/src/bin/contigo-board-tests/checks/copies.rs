@@ -1,11 +1,9 @@
 //! One copy, to see that an engine works, or works again.
 
 use super::{Verdict, Wrong, ensure, ok};
-use crate::{
-    jobs::JOB_TIMEOUT,
-    setup::{Bench, Line},
-};
+use crate::setup::Bench;
 use contigo::{Align, Backend, CpuBuf, Engine, Region, TypedDriver};
+use contigo_testkit::exercise::{JOB_TIMEOUT, Line};
 
 /// How many bytes are copied, from an odd address to another.
 const LEN: usize = 1000;
@@ -18,7 +16,7 @@ pub(super) struct OneCopy;
 impl Bench for OneCopy {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: Line<'_>) -> Verdict {
         let [from, to] = buffers(region)?;
         drop(one(&mut engine, from, to, 0x35)?);
         Ok("copied".into())

@@ -7,10 +7,11 @@ use crate::{
     heap,
     machine::Memory,
     map::Map,
-    setup::{Bench, Line, Place},
+    setup::{Bench, Place},
 };
 use contigo::{Align, Attempt, Backend, Engine, Error, HugeTlb, Region, TypedDriver, names::MemoryName};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
+use contigo_testkit::exercise::{Ground, Line};
 use nix::{
     libc,
     sys::{
@@ -52,7 +53,7 @@ struct InFlight(PipeWriter);
 impl Bench for InFlight {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(mut self, region: &Region<B>, mut engine: Engine<D, 2>, _line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(mut self, region: &Region<B>, mut engine: Engine<D, 2>, _line: Line<'_>) -> Verdict {
         let len = TRANSFER_BYTES as usize;
         let (mut from, to) = (ok(region.carve(SLOT, Align::PAGE))?.into_buf(), ok(region.carve(SLOT, Align::PAGE))?.into_buf());
         ok(from.view_mut::<u8>())?.fill(MARK);
@@ -83,7 +84,7 @@ enum Next {
 }
 
 /// As much as a row's memory, in whole pages.
-const BLOCK_BYTES: usize = (crate::setup::REGION_BYTES).next_multiple_of(1 << 16);
+const BLOCK_BYTES: usize = Ground::REGION_BYTES.next_multiple_of(1 << 16);
 
 pub(super) fn killed(place: &Place) -> Verdict {
     let armed = place.memory.is_imported();

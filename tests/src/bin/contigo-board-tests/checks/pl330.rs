@@ -8,8 +8,9 @@ use super::{
     copies::{OneCopy, buffers, one},
     ensure, ok,
 };
-use crate::setup::{Bench, Line};
+use crate::setup::Bench;
 use contigo::{Backend, Device, Driver, Engine, Error, Region, Result, Timeout, TypedDriver, drivers::pl330::Pl330};
+use contigo_testkit::exercise::Line;
 
 /// Arm DDI 0424C, chapter 4: no instruction begins with this byte.
 const UNDEFINED: u8 = 0x5F;
@@ -27,12 +28,12 @@ pub(super) enum Trial {
 impl Bench for Trial {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, engine: Engine<D, 2>, line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, engine: Engine<D, 2>, line: Line<'_>) -> Verdict {
         OneCopy.on(region, engine, line)?;
         Err(Wrong::Failed("this engine is no PL330".into()))
     }
 
-    fn on_pl330<'r, B: Backend, D: Device>(self, region: &'r Region<B>, mut driver: Pl330<'r, D>, _line: &Line<'_>) -> Result<Verdict> {
+    fn on_pl330<'r, B: Backend, D: Device>(self, region: &'r Region<B>, mut driver: Pl330<'r, D>, _line: Line<'_>) -> Result<Verdict> {
         driver.stop()?;
         let seen = match self {
             Self::Fault => fault(&mut driver),

@@ -5,8 +5,9 @@ use super::{
     copies::{SLOT, buffers},
     ensure, ok,
 };
-use crate::setup::{Bench, Line};
+use crate::setup::Bench;
 use contigo::{Backend, Engine, Error, Region, TypedDriver, names::DeviceName};
+use contigo_testkit::exercise::Line;
 
 /// A job whose bytes the engine does not reach.
 pub(super) struct Unreachable;
@@ -14,7 +15,7 @@ pub(super) struct Unreachable;
 impl Bench for Unreachable {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: Line<'_>) -> Verdict {
         let [mut from, mut to] = buffers(region)?;
         ok(from.view_mut::<u8>())?.fill(0x11);
         ok(to.view_mut::<u8>())?.fill(0x22);

@@ -6,13 +6,14 @@
 use super::{Verdict, Wrong, ensure, killed::killed_at_work, ok, pl330::WAIT_FOR_NOBODY};
 use crate::{
     machine::Engine,
-    setup::{Bench, Line, Place},
+    setup::{Bench, Place},
 };
 use contigo::{
     Backend, Device, Driver, Region, Result, Timeout, TypedDriver,
     drivers::pl330::{Pl330, regs},
     names::Attach,
 };
+use contigo_testkit::exercise::Line;
 use std::{
     io::{PipeWriter, Write},
     thread::sleep,
@@ -25,11 +26,11 @@ struct Endless(PipeWriter);
 impl Bench for Endless {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, _: &Region<B>, _: contigo::Engine<D, 2>, _: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, _: &Region<B>, _: contigo::Engine<D, 2>, _: Line<'_>) -> Verdict {
         Err(Wrong::Failed("this engine is no PL330".into()))
     }
 
-    fn on_pl330<'r, B: Backend, D: Device>(mut self, _: &'r Region<B>, mut driver: Pl330<'r, D>, _: &Line<'_>) -> Result<Verdict> {
+    fn on_pl330<'r, B: Backend, D: Device>(mut self, _: &'r Region<B>, mut driver: Pl330<'r, D>, _: Line<'_>) -> Result<Verdict> {
         driver.stop()?;
         // SAFETY: it waits, and touches nothing.
         unsafe { driver.run_program(&WAIT_FOR_NOBODY)? };

@@ -5,10 +5,10 @@ use super::{
     copies::{SLOT, buffers, one},
     ensure, ok,
 };
-use crate::setup::{Bench, Line};
+use crate::setup::Bench;
 use contigo::{Backend, Engine, Error, Region, Timeout, TypedDriver};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
-use contigo_testkit::exercise::refresh;
+use contigo_testkit::exercise::{Line, refresh};
 use std::{thread::sleep, time::Duration};
 
 /// Longer than any engine here needs for what it had begun: three of edu's transfers.
@@ -22,7 +22,7 @@ pub(super) struct Timeouts {
 impl Bench for Timeouts {
     type Out = Verdict;
 
-    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: &Line<'_>) -> Verdict {
+    fn on<B: Backend, D: TypedDriver<2, Args = ()>>(self, region: &Region<B>, mut engine: Engine<D, 2>, _line: Line<'_>) -> Verdict {
         let [mut from, mut to] = buffers(region)?;
         ok(from.view_mut::<u8>())?.fill(0x44);
         ok(to.view_mut::<u8>())?.fill(0xBB);

@@ -2,7 +2,7 @@
 //! The memory that the device must not reach, and does not.
 
 use super::{
-    LEN, LIMIT, Outcome, VfioEdu, WIDE, fault_log, open_device, open_edu,
+    LEN, LIMIT, Seen, VfioEdu, WIDE, fault_log, open_device, open_edu,
     raw_address::{self, RawAddress},
 };
 use contigo::{
@@ -28,13 +28,13 @@ const TRIES: usize = 5;
 /// Neither what was there (0x11) nor what is sent (0x99).
 const CANARY: u8 = 0x5A;
 
-pub(super) fn opened(address: &str) -> Result<Outcome> {
+pub(super) fn opened(address: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let port = vfio.port();
     let way = if vfio.by_iommufd() { "device file and iommufd" } else { "group and type1 container" };
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap_or(name).replace('\t', " ");
-    Ok(Outcome::shown(format!(
+    Ok(Seen::shown(format!(
         "{way}; {:?}, {:#x}..={:#x}, coherent {}, resets {}; {}; {}",
         port.bus,
         port.window.0,
@@ -48,12 +48,12 @@ pub(super) fn opened(address: &str) -> Result<Outcome> {
 
 /// Memory with a physical address, and memory of another address space, are refused before the
 /// doorbell.
-pub(super) fn another_bus(address: &str) -> Result<Outcome> {
+pub(super) fn another_bus(address: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let own = Region::new(vfio.memory(raw_address::BYTES)?)?;
     let own = Pool::<2>::new(own.carve(raw_address::BYTES, Align::PAGE)?, raw_address::BYTES / 2)?;
     let mut engine = Engine::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?)?;
-    let Bus::Iommu(number) = engine.port().bus else { return Ok(Outcome::failed("the port is on no bus of an IOMMU")) };
+    let Bus::Iommu(number) = engine.port().bus else { return Ok(Seen::failed("the port is on no bus of an IOMMU")) };
     let mut refused = 0;
     for bus in [Bus::Soc, Bus::Iommu(number + 1)] {
         // SAFETY: the engine refuses it; were it not to, the address is not mapped in this address
@@ -62,11 +62,11 @@ pub(super) fn another_bus(address: &str) -> Result<Outcome> {
         let other = other.carve(4096, Align::PAGE)?.into_buf();
         match engine.start([own.take()?.to_device(..64), other.from_device(..64)], &()) {
             Err(error) if error.error == (Error::WrongBus { port: "vfio", memory: bus }) && error.operand == Some(1) => refused += 1,
-            other => return Ok(Outcome::failed(format!("{bus:?}: {other:?}"))),
+            other => return Ok(Seen::failed(format!("{bus:?}: {other:?}"))),
         }
     }
     let started = engine.jobs().started;
-    Ok(Outcome { failed: refused != 2 || started != 0, ..Outcome::shown(format!("{refused} refused, {started} doorbells")) })
+    Ok(Seen { failed: refused != 2 || started != 0, ..Seen::shown(format!("{refused} refused, {started} doorbells")) })
 }
 
 /// How long a transfer that is refused is.
@@ -93,24 +93,24 @@ impl Refused {
     }
 }
 
-pub(super) fn raw_address(address: &str) -> Result<Outcome> {
+pub(super) fn raw_address(address: &str) -> Result<Seen> {
     // edu has no error bit, and behind a raw address are no bytes to look at.
     match fault_log(address) {
         Some(_) => raw(address),
-        None => Ok(Outcome::skipped("this user may not read /dev/kmsg, so nobody sees what the IOMMU refused")),
+        None => Ok(Seen::skipped("this user may not read /dev/kmsg, so nobody sees what the IOMMU refused")),
     }
 }
 
-pub(super) fn physical_address(address: &str) -> Result<Outcome> {
+pub(super) fn physical_address(address: &str) -> Result<Seen> {
     physical(address, Refused::One)
 }
 
-pub(super) fn physical_address_many(address: &str) -> Result<Outcome> {
+pub(super) fn physical_address_many(address: &str) -> Result<Seen> {
     physical(address, Refused::Many)
 }
 
 /// A raw address, forced into the device: nothing is mapped there, so both transfers fault.
-fn raw(address: &str) -> Result<Outcome> {
+fn raw(address: &str) -> Result<Seen> {
     // Memory of the board `virt`, above everything that is mapped for the device.
     const RAW: u64 = 0x5000_0000;
     // SAFETY: the port on which this is used is a claim as well. The device is behind the IOMMU,
@@ -121,16 +121,16 @@ fn raw(address: &str) -> Result<Outcome> {
 }
 
 /// The same with the physical address of a huge page, whose bytes are looked at.
-fn physical(address: &str, refused: Refused) -> Result<Outcome> {
+fn physical(address: &str, refused: Refused) -> Result<Seen> {
     match HugeTlb::new(HugeTlb::PAGE_BYTES) {
         Ok(_) => forced(address, refused, &|| Region::new(HugeTlb::new(HugeTlb::PAGE_BYTES)?).map_err(Into::into), "hugetlb"),
-        Err(error) => Ok(Outcome::skipped(format!("no huge page with its address for this user: {error}"))),
+        Err(error) => Ok(Seen::skipped(format!("no huge page with its address for this user: {error}"))),
     }
 }
 
 /// Jobs with memory that the device does not reach, first to read and then to write, through a port
 /// that claims that it does; then a good job.
-fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region<B>>, what: &str) -> Result<Outcome> {
+fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region<B>>, what: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let own = Region::new(vfio.memory(raw_address::BYTES)?)?;
     // The own block under the claimed bus, so that one engine takes both: an address is an address.
@@ -154,7 +154,7 @@ fn forced<B: contigo::Backend>(address: &str, refused: Refused, memory: &dyn Fn(
         // SAFETY: as above.
         Some(log) => Engines::Seeing(Engine::new(unsafe { Edu::<_, WIDE, _>::watched(device, log)? })?),
     };
-    let (mut outcome, mut reports) = (Outcome::default(), Vec::new());
+    let (mut outcome, mut reports) = (Seen::default(), Vec::new());
     for writes in [false, true] {
         raw_buf.view_mut::<u8>()?.fill(CANARY);
         let operands = if writes {
@@ -236,19 +236,19 @@ fn run<'p, D: contigo::TypedDriver<2, Args = ()>>(engine: &mut Engine<D, 2>, ope
     })
 }
 
-pub(super) fn revoked_while_reading(address: &str) -> Result<Outcome> {
+pub(super) fn revoked_while_reading(address: &str) -> Result<Seen> {
     revoked(address, Refused::One, false)
 }
 
-pub(super) fn revoked_while_writing(address: &str) -> Result<Outcome> {
+pub(super) fn revoked_while_writing(address: &str) -> Result<Seen> {
     revoked(address, Refused::One, true)
 }
 
-pub(super) fn revoked_while_reading_many(address: &str) -> Result<Outcome> {
+pub(super) fn revoked_while_reading_many(address: &str) -> Result<Seen> {
     revoked(address, Refused::Many, false)
 }
 
-pub(super) fn revoked_while_writing_many(address: &str) -> Result<Outcome> {
+pub(super) fn revoked_while_writing_many(address: &str) -> Result<Seen> {
     revoked(address, Refused::Many, true)
 }
 
@@ -262,17 +262,17 @@ fn in_time<T>(mut test: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> 
     Ok(None)
 }
 
-fn too_late() -> Outcome {
-    Outcome::failed(format!("{TRIES} times the transfer was over before it could be stopped: this machine is too busy"))
+fn too_late() -> Seen {
+    Seen::failed(format!("{TRIES} times the transfer was over before it could be stopped: this machine is too busy"))
 }
 
-fn revoked(address: &str, refused: Refused, writes: bool) -> Result<Outcome> {
+fn revoked(address: &str, refused: Refused, writes: bool) -> Result<Seen> {
     Ok(in_time(|| revoked_once(address, refused, writes))?.unwrap_or_else(too_late))
 }
 
 /// Takes the block away that the device is about to write, or to read, while its transfer is under
 /// way; `None` if that was over.
-fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<Outcome>> {
+fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<Seen>> {
     let vfio = Vfio::open(address)?;
     let (source, target) = (Region::new(vfio.memory(4096)?)?, Region::new(vfio.memory(4096)?)?);
     let (mut from, mut to) = (source.carve(4096, Align::PAGE)?.into_buf(), target.carve(4096, Align::PAGE)?.into_buf());
@@ -297,7 +297,7 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     if late {
         return Ok(None);
     }
-    let mut outcome = Outcome { jobs: 1, ..Outcome::default() };
+    let mut outcome = Seen { jobs: 1, ..Seen::default() };
     // A read that was refused gives edu zeros (QEMU), and those it may write: never what it was not
     // allowed to read.
     let allowed = if writes { CANARY } else { 0 };
@@ -325,7 +325,7 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
 
 /// A job is forgotten, its engine and its device are closed: the transfer under way touches
 /// nothing.
-pub(super) fn closed_while_running(address: &str) -> Result<Outcome> {
+pub(super) fn closed_while_running(address: &str) -> Result<Seen> {
     let Some(changed) = in_time(|| forgotten(address))? else { return Ok(too_late()) };
     // And it opens again, in the same process.
     let vfio = Vfio::open(address)?;
@@ -336,7 +336,7 @@ pub(super) fn closed_while_running(address: &str) -> Result<Outcome> {
     let [_, to] = engine.start([from.to_device(..LEN), to.from_device(..LEN)], &())?.wait(LIMIT)?.buffers;
     let mismatches = to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x42).count() as u64;
     let detail = "nothing was written after the device was closed; it opened again, and the next job was right";
-    Ok(Outcome { jobs: 2, bytes: LEN as u64, mismatches, canary_hits: changed, ..Outcome::shown(detail) })
+    Ok(Seen { jobs: 2, bytes: LEN as u64, mismatches, canary_hits: changed, ..Seen::shown(detail) })
 }
 
 /// How many bytes of a forgotten job's destination changed; `None` if the transfer was over before

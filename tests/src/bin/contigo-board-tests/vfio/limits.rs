@@ -1,6 +1,6 @@
 //! Opening again and again, a second time at once, and more memory than is allowed.
 
-use super::{LEN, LIMIT, Outcome, WIDE, open_edu};
+use super::{LEN, LIMIT, Seen, WIDE, open_edu};
 use contigo::{
     Align, Engine, Error, Region, Result,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
@@ -12,9 +12,9 @@ use std::fs;
 /// How often everything is opened, used and dropped.
 const TIMES: u64 = 5;
 
-pub(super) fn opened_again(address: &str) -> Result<Outcome> {
+pub(super) fn opened_again(address: &str) -> Result<Seen> {
     let before = pinned();
-    let mut outcome = Outcome::default();
+    let mut outcome = Seen::default();
     let mut most = before.clone();
     for round in 0..TIMES {
         let vfio = Vfio::open(address)?;
@@ -45,10 +45,10 @@ fn pinned() -> String {
     format!("VmLck {} VmPin {}", value("VmLck:"), value("VmPin:"))
 }
 
-pub(super) fn limits(address: &str) -> Result<Outcome> {
+pub(super) fn limits(address: &str) -> Result<Seen> {
     const LIMIT_BYTES: u64 = 1 << 20;
     let mut seen = Vec::new();
-    let mut outcome = Outcome::default();
+    let mut outcome = Seen::default();
     let mut check = |what: &str, holds: bool, found: String| {
         outcome.failed |= !holds;
         seen.push(format!("{what}: {found}"));

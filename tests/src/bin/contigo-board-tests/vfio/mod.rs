@@ -15,7 +15,7 @@ mod limits;
 mod raw_address;
 mod row;
 
-pub(crate) use self::row::Outcome;
+pub(crate) use self::row::Seen;
 
 use contigo::{
     Error, Mmio as _, Result, Timeout,
@@ -39,7 +39,7 @@ const NARROW: u32 = 28;
 type VfioEdu<'v, const BITS: u32, W> = Edu<VfioDevice<'v>, BITS, W>;
 
 /// One test: its name, and what it does with the device at an address.
-pub(crate) type Test = (&'static str, fn(&str) -> Result<Outcome>);
+pub(crate) type Test = (&'static str, fn(&str) -> Result<Seen>);
 
 /// Every test, in the order in which they must run.
 pub(crate) const TESTS: [Test; 16] = [

@@ -2,7 +2,7 @@
 
 /// The outcome of a test.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct Seen {
     /// Jobs that ended as they should.
     pub(crate) jobs: u64,
     /// Bytes that were copied and compared.
@@ -19,7 +19,7 @@ pub(crate) struct Outcome {
     pub(crate) detail: String,
 }
 
-impl Outcome {
+impl Seen {
     /// The expected effect did not show.
     pub(crate) fn failed(detail: impl Into<String>) -> Self {
         Self { failed: true, detail: detail.into(), ..Self::default() }
