@@ -1,12 +1,13 @@
 //! Which rows there are on this machine.
 
 use crate::{
-    checks::{self, Check},
+    checks::Check,
     child, jobs,
     machine::{self, Engine, Memory},
     options::Options,
     row::{Name, Row, Status},
     setup::{Place, Reach},
+    vfio,
 };
 use contigo::Port;
 use contigo_boards::DmaKind;
@@ -155,7 +156,7 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
 fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let label = engine.label();
     if let Engine::EduVfio(device) = engine {
-        let tests = checks::VFIO.iter().enumerate();
+        let tests = vfio::TESTS.iter().enumerate();
         return tests
             .map(|(number, (name, _))| {
                 Planned::check(&format!("vfio-{name}"), "vfio", &label, What::Check(Check::Vfio(number, device.argument().to_owned())))

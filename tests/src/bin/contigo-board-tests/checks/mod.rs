@@ -11,9 +11,6 @@ mod stopped;
 mod timeout;
 mod unbound;
 mod unloaded;
-mod vfio;
-
-pub(crate) use vfio::TESTS as VFIO;
 
 use crate::{
     jobs::refused,
@@ -94,7 +91,7 @@ impl Check {
             Self::Fuzzed { guard, heap } => verdict(name, fuzz::fuzzed(guard, heap)),
             Self::Unbound { guard, heap } => verdict(name, unbound::unbound(guard, heap)),
             Self::Unloaded { guard, heap } => verdict(name, unloaded::unloaded(guard, heap)),
-            Self::Vfio(number, address) => vfio::row(name, *number, address),
+            Self::Vfio(number, address) => crate::vfio::row(name, *number, address),
         };
         Row { seconds: begun.elapsed().as_secs_f64(), ..row }
     }

@@ -15,7 +15,8 @@ mod limits;
 mod raw_address;
 mod row;
 
-pub(crate) use self::row::Seen;
+use self::row::Seen;
+use crate::row::{Name, Row, Status};
 
 use contigo::{
     Error, Mmio as _, Result, Timeout,
@@ -39,7 +40,7 @@ const NARROW: u32 = 28;
 type VfioEdu<'v, const BITS: u32, W> = Edu<VfioDevice<'v>, BITS, W>;
 
 /// One test: its name, and what it does with the device at an address.
-pub(crate) type Test = (&'static str, fn(&str) -> Result<Seen>);
+type Test = (&'static str, fn(&str) -> Result<Seen>);
 
 /// Every test, in the order in which they must run.
 pub(crate) const TESTS: [Test; 16] = [
@@ -62,6 +63,29 @@ pub(crate) const TESTS: [Test; 16] = [
     ("opened-again", limits::opened_again),
     ("limits", limits::limits),
 ];
+
+/// Test `number`, on the PCI function at `address`.
+pub(crate) fn row(name: &Name, number: usize, address: &str) -> Row {
+    let Some((_, test)) = TESTS.get(number) else { return Row::new(name, Status::Failed, "there is no such test") };
+    match test(address) {
+        Ok(outcome) => {
+            let wrong = outcome.failed || outcome.mismatches + outcome.canary_hits > 0;
+            let status = match (wrong, outcome.skipped) {
+                (true, _) => Status::Failed,
+                (false, true) => Status::Skipped,
+                (false, false) => Status::Passed,
+            };
+            Row {
+                jobs: outcome.jobs,
+                bytes: outcome.bytes,
+                mismatches: outcome.mismatches,
+                canary_hits: outcome.canary_hits,
+                ..Row::new(name, status, outcome.detail)
+            }
+        }
+        Err(error) => Row::new(name, Status::Failed, error.to_string()),
+    }
+}
 
 /// edu at rest: it cannot be reset, but a transfer ends, and with bus mastering off it ends without
 /// touching memory.

@@ -3,11 +3,7 @@
 //! script.
 #![allow(clippy::unwrap_used, clippy::explicit_write, reason = "a test that panics has failed, which is its purpose")]
 
-#[path = "lab/kernels.rs"]
 mod kernels;
-#[path = "lab/runs.rs"]
 mod runs;
-#[path = "lab/tools.rs"]
 mod tools;
-#[path = "lab/world.rs"]
 mod world;
