@@ -43,16 +43,30 @@ pub struct Board {
     pub manual: &'static str,
 }
 
+/// Every port that has a name here: of the boards' fabrics, and of the DMA engines of their SoCs. A
+/// port that several boards have comes several times.
+pub fn ports() -> impl Iterator<Item = &'static Port> {
+    let engines = SOCS.iter().flat_map(|soc| soc.engines).map(|engine| &engine.port);
+    ALL.iter().flat_map(|board| board.ports).chain(engines)
+}
+
+/// The port that is called `name`.
+///
+/// ```
+/// use contigo_boards::{port, zynq7000};
+/// assert_eq!((port("zynq-hp0"), port("zynq-hp9")), (Some(zynq7000::HP0), None));
+/// ```
+#[must_use]
+pub fn port(name: &str) -> Option<Port> {
+    ports().find(|port| port.name == name).copied()
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
 
     use super::*;
     use std::collections::BTreeSet;
-
-    fn ports() -> impl Iterator<Item = &'static Port> {
-        ALL.iter().flat_map(|board| board.ports)
-    }
 
     #[test]
     fn a_window_is_not_empty_and_lies_within_the_address_lines() {

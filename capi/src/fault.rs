@@ -173,7 +173,7 @@ impl fmt::Display for Misuse {
             Self::NoPort => {
                 write!(f, "no port is called that; there are cuda:0")?;
                 // Boards with one system on chip have the same ports.
-                let all = || contigo_boards::ALL.iter().flat_map(|board| board.ports);
+                let all = contigo_boards::ports;
                 let mut first = all().enumerate().filter(|(at, port)| all().position(|other| other.name == port.name) == Some(*at));
                 first.try_for_each(|(_, port)| write!(f, ", {}", port.name))
             }

@@ -3,11 +3,10 @@
 import contigo
 import numpy as np
 
-hp0 = ("zynq-hp0", 0, 32, False)                # a name for errors, offset, address bits, coherent
-device = contigo.Device("uio:copy@40000000", port=hp0)
+device = contigo.Device("uio:copy@40000000", port="zynq-hp0")   # a board's port, by its name
 region = device.memory("u-dma-buf:udmabuf0")
 copy = device.kernel("xcopy_hw.h",
-                     directions={"from": "to_device", "to": "from_device"},
+                     directions={"from": "reads", "to": "writes"},
                      lengths={"from": "n", "to": "n"})
 a, b = region.allocate(1000, "uint8"), region.allocate(1000, "uint8")
 np.asarray(a)[:] = 7

@@ -17,20 +17,21 @@ from .errors import (
     ArgumentError, BufferError, BusyError, ContigoError, DeviceError, ForkedError, MemoryError, NotFoundError, OSError, PermissionError,
     TimeoutError, UnsupportedError,
 )
+from . import _renamed
 from .device import Device, Registers
 from .kernel import Function, Kernel, KernelMap
 from .queues import Queue
 from .streams import Stream
 
 __all__ = [
-    "ArgumentError", "Buffer", "BufferError", "BusyError", "ContigoError", "Device", "DeviceError", "Done", "Engine", "ForkedError", "Function", "Handover", "Heap", "Imported", "Job",
-    "Kernel", "KernelMap", "MemoryError", "NotFoundError", "OSError", "Operand", "PermissionError",
-    "Pool", "Queue", "Region", "Registers", "Stream", "TimeoutError", "UnsupportedError", "View", "__version__", "allocate", "info", "inventory", "open_device", "open_memory",
+    "ArgumentError", "Buffer", "BufferError", "BusyError", "ContigoError", "Device", "DeviceError",
+    "Done", "Engine", "ForkedError", "Function", "Handover", "Imported", "Job", "Kernel",
+    "KernelMap", "MemoryError", "NotFoundError", "OSError", "Operand", "PermissionError", "Pool",
+    "Queue", "Region", "Registers", "Stream", "TimeoutError", "UnsupportedError", "View",
+    "__version__", "allocate", "inventory", "open_device", "open_memory",
 ]
 
 open_device = Device
-#: The name of 0.1, for this release.
-Heap = Region
 
 _default = None
 
@@ -39,10 +40,13 @@ def allocate(shape, dtype="uint32", *, memory=None, align=256, zeroed=True, heap
     """An array of `memory`: a Region, or its name, which is opened once and kept as the default.
 
     shape: a number or a tuple; dtype: a name or NumPy's type; align: bytes, a power of two.
-    Without `memory` it is the last one that was named here. `heap` is its name of 0.1, for this release.
+    Without `memory` it is the last one that was named here. `heap` is its name of 0.1, for this
+    release.
     """
     global _default
-    memory = heap if memory is None else memory
+    if heap is not None:
+        _renamed.renamed("allocate(heap=…)", "allocate(memory=…)")
+        memory = heap if memory is None else memory
     if isinstance(memory, str):
         if _default is None or _default.name != memory:
             _default = open_memory(memory)
@@ -57,6 +61,7 @@ def allocate(shape, dtype="uint32", *, memory=None, align=256, zeroed=True, heap
 
 def info():
     """What `inventory` lists, as 0.1 had it; for this release."""
+    _renamed.renamed("info()", "inventory()")
     here = [entry for entry in inventory() if entry["name"]]
 
     def named(what, kind):
@@ -65,3 +70,10 @@ def info():
     pages = sum(entry["size"] or 0 for entry in here if entry["kind"] == "hugetlb") >> 21
     found = {kind: named("memory", kind) for kind in ("u-dma-buf", "dma-heap")}
     return {"version": __version__, **found, "kernel ports": named("device", "guard"), "free huge pages": pages}
+
+
+def __getattr__(name):
+    if name == "Heap":
+        _renamed.renamed("contigo.Heap", "contigo.Region")
+        return Region
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

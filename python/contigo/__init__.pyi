@@ -1,5 +1,5 @@
 import os
-from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Mapping, Optional, Tuple, TypedDict, Union
+from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Literal, Mapping, Optional, Tuple, TypedDict, Union
 
 __version__: str
 Shape = Union[int, Tuple[int, ...]]
@@ -10,8 +10,11 @@ from .errors import (
     OSError as OSError, PermissionError as PermissionError, TimeoutError as TimeoutError, UnsupportedError as UnsupportedError,
 )
 
-#: How the accelerator reaches memory: name, offset added to addresses, address bits, and whether it sees the CPU's caches.
-_Port = Tuple[str, int, int, bool]
+#: A port: a board's by its name ("zynq-hp0"). Or four values: a name, the offset that the bus adds to
+#: addresses, the address bits, and whether the port sees the CPU's caches.
+_Port = Union[str, Tuple[str, int, int, bool]]
+#: The device does so; the words are always said from its side.
+_Direction = Literal["reads", "writes", "both"]
 
 class _Entry(TypedDict):
     """One memory or one device of this machine, or a kind of which it has none."""
@@ -25,8 +28,8 @@ class _Entry(TypedDict):
     note: Optional[str]
 
 class _Spec(TypedDict):
-    """What an operand of a job is: what the device does with it, and three sizes in bytes."""
-    direction: str
+    """An operand of a job: the device's use of it, and three sizes in bytes."""
+    direction: _Direction
     align: int
     min: int
     max: int
@@ -83,7 +86,7 @@ class Device:
         source: Union[KernelMap, str, os.PathLike[str], bytes],
         *,
         instance: str = "",
-        directions: Optional[Mapping[str, str]] = None,
+        directions: Optional[Mapping[str, _Direction]] = None,
         lengths: Optional[Mapping[str, str]] = None,
         pointers: Iterable[str] = (),
         scalars: Iterable[str] = (),
@@ -119,7 +122,7 @@ class Device:
         """Pulls a simulated device's reset line: all that stops one that is stuck. `FileNotFoundError` for a real one."""
     @property
     def simulated(self) -> Optional[dict[str, int]]:
-        """What its simulated board saw: accesses to bytes that were not handed over, missing syncs; None for a real device."""
+        """The counts of its simulated board: accesses to bytes that were not handed over, missing syncs; None for a real device."""
 
 class Operand:
     """A part of a buffer for a job: `buf.reads()`, `buf.writes()`, `buf.updates()`. All sizes are in bytes."""
@@ -130,7 +133,7 @@ class Operand:
     @property
     def nbytes(self) -> int: ...
     @property
-    def direction(self) -> str: ...
+    def direction(self) -> _Direction: ...
 
 class Done:
     """A job that ended well. Its buffers are the CPU's."""
@@ -186,7 +189,7 @@ class Engine:
 class KernelMap:
     """A kernel's arguments and registers, from JSON, HLS' `x<name>_hw.h`, or Vivado's `.hwh` with the `instance`'s name.
 
-    What the file does not say, by the arguments' names: `directions` ("to_device", "from_device", "both"), `lengths` in bytes ("4*n").
+    The program adds by the arguments' names: `directions` ("reads", "writes", "both"), `lengths` in bytes ("4*n").
     """
     name: str
     json: str
@@ -200,7 +203,7 @@ class KernelMap:
         source: Union[str, os.PathLike[str], bytes],
         *,
         instance: str = "",
-        directions: Optional[Mapping[str, str]] = None,
+        directions: Optional[Mapping[str, _Direction]] = None,
         lengths: Optional[Mapping[str, str]] = None,
         pointers: Iterable[str] = (),
         scalars: Iterable[str] = (),
@@ -293,7 +296,8 @@ class Stream:
 class Region:
     """DMA memory that was opened by its name. It stays open until the process ends.
 
-    `open_memory` and `Device.memory` make one. The class does too, as `Heap` did in 0.1, for this release.
+    `open_memory` and `Device.memory` make one. The class does too, as `Heap` did in 0.1, for this
+    release.
     """
     def __init__(
         self, name: str, bytes: Optional[int] = None, *, kernel_port: Optional[str] = None, port: Optional[_Port] = None
@@ -342,14 +346,20 @@ class Buffer:
     ) -> Any: ...
     def __dlpack_device__(self) -> Tuple[int, int]: ...
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any: ...
+    def give(self, *, reads: bool = True, writes: bool = True) -> Handover:
+        """To a device, which reads it, writes it, or both. The end of a `with` takes it back."""
+    def take_back(self) -> None:
+        """The device has stopped: the CPU has it again."""
     def to_device(self, direction: str = "both") -> Handover:
-        """`direction` is what the device does: "to_device" (it reads), "from_device" (it writes), "both"."""
+        """The name of 0.1 for `give`, for this release."""
     def reads(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand:
         """An operand that the device reads: `nbytes` from `offset`, all of them where nothing is said."""
     def writes(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand: ...
     def updates(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand: ...
-    def sync_to_device(self) -> None: ...
-    def sync_from_device(self) -> None: ...
+    def sync_to_device(self) -> None:
+        """PYNQ's name for `give()`."""
+    def sync_from_device(self) -> None:
+        """PYNQ's name for `take_back()`."""
     def freebuffer(self) -> None: ...
     def __len__(self) -> int: ...
 
@@ -367,7 +377,7 @@ class Imported:
     def shape(self) -> Tuple[int, ...]: ...
 
 class Handover:
-    """A buffer that is a device's until `end`, or until the `with` is left. `from_dlpack(handover)` is the device's view.
+    """A buffer that is a device's until `take_back`, or until the `with` is left. `from_dlpack(handover)` is the device's view.
 
     `address` and `nbytes` belong together, and are the device's only until then.
     """
@@ -384,17 +394,20 @@ class Handover:
         copy: Optional[bool] = None,
     ) -> Any: ...
     def __dlpack_device__(self) -> Tuple[int, int]: ...
-    def end(self) -> None: ...
+    def take_back(self) -> None: ...
+    def end(self) -> None:
+        """The name of 0.1 for `take_back`, for this release."""
     def __enter__(self) -> Handover: ...
     def __exit__(self, *exception: Any) -> bool: ...
 
+#: The name of 0.1, for this release.
 Heap = Region
 
 def open_memory(name: str, bytes: Optional[int] = None, *, port: Optional[_Port] = None) -> Region:
     """Memory by its name, 16 MiB where `bytes` are not given. A device that it belongs to is opened with it."""
 open_device = Device
 def inventory() -> list[_Entry]:
-    """What this machine has, and why it lacks the rest. `what` is "memory" or "device"; `state` "ready", "blocked", "absent"."""
+    """The memory and the devices of this machine, and why the rest is missing. `what` is "memory" or "device"; `state` "ready", "blocked", "absent"."""
 def allocate(
     shape: Shape,
     dtype: Any = "uint32",
@@ -404,4 +417,5 @@ def allocate(
     zeroed: bool = True,
     heap: Union[Region, str, None] = None,
 ) -> Buffer: ...
-def info() -> dict[str, Any]: ...
+def info() -> dict[str, Any]:
+    """The name of 0.1 for `inventory`, for this release."""

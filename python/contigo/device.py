@@ -107,7 +107,7 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
 
         `image` is PTX, a cubin or a fatbin, as bytes, and is loaded once; `entry` is the kernel's name
-        in it. `parameters` are the kernel's, in their order: {"from": "to_device", "to": "from_device",
+        in it. `parameters` are the kernel's, in their order: {"from": "reads", "to": "writes",
         "n": 32}: for a pointer what the kernel does with it, for a number its bits. `lengths` says how
         many bytes an operand has at least: {"to": "4*n"}. `timeout` is for one call, in seconds.
 

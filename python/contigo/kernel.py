@@ -6,14 +6,18 @@ from operator import index
 from . import _contigo
 
 
+#: A kernel reads or writes a pointer's bytes: by the words of its map.
+_DIRECTIONS = {"in": "reads", "out": "writes", "inout": "both"}
+
+
 class KernelMap:
-    """What a driver must know of a kernel: its pointers, its numbers, its results, and where each is.
+    """A kernel, as a driver must know it: its pointers, its numbers, its results, and where each is.
 
     `source` is a file's name, or its bytes: JSON, Vitis HLS' `x<name>_hw.h`, or Vivado's `.hwh` with
-    the `instance`'s name. What the file does not say is added by the arguments' names: `directions`
-    ("to_device", "from_device", "both"), `lengths` ("4*n": bytes, by numbers of the kernel), and which
-    are `pointers` or `scalars`. A pointer of which nothing is said is "both", in any length. `floats`
-    are the scalars that are C's `float` or `double`, which no file says; the others are integers.
+    the `instance`'s name. The program adds the rest by the arguments' names. `directions` says that
+    the kernel "reads", "writes", or does "both". `lengths` are bytes, by the kernel's numbers ("4*n").
+    `pointers` and `scalars` tell arguments apart that the file does not. A pointer of which nothing is said is "both", in any length. `floats`
+    are the scalars that are C's `float` or `double`, which no file says. The others are integers.
     """
 
     def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=()):
@@ -26,6 +30,8 @@ class KernelMap:
         told = json.loads(self.json)
         self.name, self.interrupt, self.results = told["name"], told["interrupt"], told["results"]
         self.pointers, self.scalars = told["pointers"], told["scalars"]
+        for each in self.pointers:
+            each["direction"] = _DIRECTIONS[each["direction"]]
         self.floats = frozenset(floats)
         none = self.floats - {each["name"] for each in self.scalars if each["bits"] in (32, 64)}
         if none:
@@ -75,7 +81,7 @@ class Kernel:
         return self.engine.start(operands, *words)
 
     def job(self, *args, **named):
-        """What these arguments are for an engine or a queue: the operands, and the words."""
+        """The operands and the words that these arguments are, for an engine or a queue."""
         if named or len(args) != len(self.map.arguments):
             args = self._in_order(args, named)
         words = []
@@ -99,7 +105,7 @@ class Kernel:
         return [given[name] for name in names]
 
     def returned(self, done):
-        """What the kernel returned at the end of this job."""
+        """The kernel's return value at the end of this job."""
         results = self.map.results
         if len(results) == 1 and results[0]["bits"] <= 32:
             return done.words[0] & (1 << results[0]["bits"]) - 1
@@ -139,7 +145,7 @@ class Function(Kernel):
 
 
 class _Signature:
-    """What `Kernel` must know of a function, by its parameters: a direction, or a number's bits."""
+    """A function, as `Kernel` must know it, by its parameters: a direction, or a number's bits."""
 
     results = ()
 

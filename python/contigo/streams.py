@@ -33,12 +33,12 @@ class Stream:
     def __init__(self, engine, pool, *words, timeout=1.0, operands=None):
         specs = engine.operands
         directions = [spec["direction"] for spec in specs]
-        if "from_device" not in directions or (operands is None and len(directions) > 1):
-            wanted = "say operands=lambda frame: […, frame, …]" if "from_device" in directions else "none of them is a frame"
+        if "writes" not in directions or (operands is None and len(directions) > 1):
+            wanted = "say operands=lambda frame: […, frame, …]" if "writes" in directions else "none of them is a frame"
             raise ValueError(f"a job of {engine.name} has the operands {directions}: {wanted}")
         self._engine, self._pool, self._words, self.timeout = engine, pool, words, timeout
         #: Which operand is the frame, how much of it the device takes, and the frame that somebody has.
-        self._index, self._out = directions.index("from_device"), None
+        self._index, self._out = directions.index("writes"), None
         self._most = most = specs[self._index]["max"]
         # It does not name the stream, which is gone with its last handle, and stops the device
         # then.

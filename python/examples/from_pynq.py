@@ -12,10 +12,11 @@ import numpy as np
 # %% [markdown]
 # ## Memory
 #
-# PYNQ takes memory from the one CMA area of its image, and devices from its overlay. Here both have names: memory "sim", or on a board
-# "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb"; a device "sim:zdma", or "uio:axi_dma@40400000", "guard:f8003000". `contigo.inventory()` lists
-# what a machine has. On a board `port=("hp0", 0, 32, False)` says how the device is wired: name, offset of its addresses, address bits, whether its
-# port sees the caches.
+# PYNQ takes memory from the one CMA area of its image, and devices from its overlay. Here both have
+# names: memory "sim", or on a board "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb"; a device
+# "sim:zdma", or "uio:axi_dma@40400000", "guard:f8003000". `contigo.inventory()` lists those of a
+# machine. On a board `port="zynq-hp0"` says how the device is wired. A board that `contigo boards`
+# does not know has a tuple: name, offset of its addresses, address bits, whether it sees the caches.
 
 # %%
 device = contigo.Device("sim:zdma")
@@ -42,7 +43,7 @@ assert (a.views, c.views) == (1, 0)
 # %% [markdown]
 # ## The bus address
 #
-# The number for a device's register, as in PYNQ. The device may use it between `to_device` and the end of that.
+# The number for a device's register, as in PYNQ. The device may use it from `give` to `take_back`.
 
 # %%
 print(f"a begins at {a.device_address:#x} on the bus")
@@ -51,7 +52,8 @@ assert a.device_address % 256 == 0
 # %% [markdown]
 # ## What goes wrong on a board, and is an exception here
 #
-# `view` is alive. What it wrote could lie in the cache while the device reads memory, and what it reads could be older than what a device wrote.
+# `view` is alive. Its writes could lie in the cache while the device reads memory, and its reads
+# could be older than the device's writes.
 
 # %%
 try:
@@ -67,11 +69,13 @@ del view
 # %% [markdown]
 # ## Hand over
 #
-# For an accelerator whose registers the program writes itself (PYNQ: `MMIO`, or `ip.write`; here `device["CTRL"] = 1`, `device.wait("ISR", …)`). Caches are cleaned at the beginning of the block where
-# the device does not see them; at its end the device must have stopped, and the buffer is the CPU's again.
+# For an accelerator whose registers the program writes itself (PYNQ: `MMIO`, or `ip.write`; here
+# `device["CTRL"] = 1`, `device.wait("ISR", …)`). `give` says what the device does, `reads=` and
+# `writes=`; caches are cleaned where the device does not see them. At the end of the block the
+# device must have stopped, and the buffer is the CPU's again.
 
 # %%
-with a.to_device("to_device") as handover:  # the device reads; "from_device": it writes; "both"
+with a.give(reads=True, writes=False) as handover:
     assert a.owner == "device" and handover.address == a.device_address
     # device[0x10] = handover.address; device.wait(0x00, DONE, DONE, timeout=1.0)
     try:
@@ -168,10 +172,10 @@ else:
 # | `allocate(shape, dtype)` | `region.allocate(shape, dtype)`, or `contigo.allocate(shape, dtype, memory="sim")` |
 # | `buf[...]` | `np.asarray(buf)[...]` |
 # | `buf.device_address`, `buf.physical_address` | `buf.device_address` |
-# | `buf.sync_to_device()`, `buf.flush()` | `with buf.to_device("to_device"):`, or `buf.sync_to_device()`; no array of it may be alive |
-# | `buf.sync_from_device()`, `buf.invalidate()` | the end of `with buf.to_device("from_device"):`, or `buf.sync_from_device()`; it was given before |
+# | `buf.sync_to_device()`, `buf.flush()` | `with buf.give():`, or `buf.sync_to_device()`; no array of it may be alive |
+# | `buf.sync_from_device()`, `buf.invalidate()` | the end of `with buf.give():`, `buf.take_back()`, or `buf.sync_from_device()`; it was given before |
 # | `buf.freebuffer()`, `buf.close()` | `buf.freebuffer()`; or nothing: it goes back when its last view and handle are gone |
-# | `buf.coherent` | the region's `port=(…, …, …, coherent)` |
+# | `buf.coherent` | the region's port says it: `port="zynq-acp"`, or `port=(…, …, …, coherent)` |
 # | `buf.cacheable` | always: caches are cleaned and invalidated for the device |
 # | `MMIO(addr, length)`, `ip.read`, `ip.write` | `device[0x10]`, `device["CTRL"]` with `Device(name, registers={"CTRL": 0})` |
 # | `dma.sendchannel.transfer(buf)`, `.wait()` | `device.driver(name).start([buf]).wait(timeout)`, for every driver |

@@ -7,7 +7,9 @@ use crate::{
     handover::Handover,
     inner::{Home, Inner},
     operand::Operand,
+    port::Wiring,
     region::Memory,
+    renamed::renamed,
 };
 use contigo::{
     Align, CpuBuf, Direction,
@@ -21,9 +23,7 @@ use pyo3::{
 use std::sync::Arc;
 
 pub(crate) fn no_port() -> PyErr {
-    refused(
-        "this region has no port: open it with port=(name, offset, address bits, coherent), as the accelerator's master is wired",
-    )
+    refused(format!("this region has no port: open it with the one that the accelerator's master is wired to, {}", Wiring::FORM))
 }
 
 /// An array in DMA memory: `numpy.asarray(buf)` and every framework's `from_dlpack(buf)` share its
@@ -101,7 +101,7 @@ impl Buffer {
     }
 
     /// The bus address of the first element, as the region's port sees it. A number: the device may
-    /// use it only between `to_device` and the end of that.
+    /// use it only from `give` to `take_back`.
     #[getter]
     fn device_address(&self) -> PyResult<u64> {
         self.inner.address()
@@ -168,12 +168,30 @@ impl Buffer {
         }
     }
 
-    /// Gives it to a device, for the length of a `with`: caches cleaned, and nobody looks.
-    /// `direction` is what the device does: "to_device" (it reads), "from_device" (it writes),
-    /// "both".
-    #[pyo3(signature = (direction="both"))]
-    fn to_device(&self, direction: &str) -> PyResult<Handover> {
+    /// Gives it to a device, which reads it, writes it, or both: caches are cleaned, and nobody
+    /// looks. The end of a `with` takes it back, or `take_back`.
+    #[pyo3(signature = (*, reads=true, writes=true))]
+    fn give(&self, reads: bool, writes: bool) -> PyResult<Handover> {
+        let direction = match (reads, writes) {
+            (true, true) => Direction::Bidirectional,
+            (true, false) => Direction::ToDevice,
+            (false, true) => Direction::FromDevice,
+            (false, false) => return Err(PyValueError::new_err("give(reads=False, writes=False): a device reads, or writes, or both")),
+        };
         Handover::begin(self, direction)
+    }
+
+    /// The device has stopped: the CPU has the buffer again, with what the device wrote. A buffer
+    /// that no device has is refused.
+    fn take_back(&self) -> PyResult<()> {
+        self.inner.take_back(None)
+    }
+
+    /// The name of 0.1 for `give`, for this release.
+    #[pyo3(signature = (direction="both"))]
+    fn to_device(&self, py: Python<'_>, direction: &str) -> PyResult<Handover> {
+        renamed(py, "to_device(direction)", "give(reads=…, writes=…)")?;
+        Handover::begin(self, crate::handover::direction(py, direction)?)
     }
 
     /// An operand of a job, which the device reads: `nbytes` bytes from `offset`, all of them where
@@ -217,13 +235,13 @@ impl Buffer {
         self.inner.let_go();
     }
 
-    /// PYNQ's name. Here it gives the buffer away: no array of it may be alive, and until
-    /// `sync_from_device` there is none to be had.
+    /// PYNQ's name for `give()`: no array of it may be alive, and until `sync_from_device` there is
+    /// none to be had.
     fn sync_to_device(&self) -> PyResult<()> {
         self.inner.give(Direction::Bidirectional).map(drop)
     }
 
-    /// PYNQ's name: the device has stopped, and the CPU has the buffer again.
+    /// PYNQ's name for `take_back`.
     fn sync_from_device(&self) -> PyResult<()> {
         self.inner.take_back(None)
     }

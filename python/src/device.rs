@@ -6,7 +6,8 @@ use crate::{
     error::{raised, raised_as, refused},
     mine::Mine,
     names,
-    region::{Region, Wiring, wired},
+    port::Wiring,
+    region::Region,
     shared::{Shared, limit},
 };
 use contigo::{
@@ -53,10 +54,10 @@ impl Opening {
 /// It is closed with its last handle. Once memory or a driver was opened from it, or a register was
 /// used, it stays open until the process ends, as the memory does.
 ///
-/// `port` is how it reaches memory, where no kernel says it: (name, offset, address bits,
-/// coherent). Whoever names it promises it. `window` is which registers: a PCI function's BAR. With
-/// `interrupt` the program's own waits and event loops use the device's interrupt; a driver always
-/// does, unless it is told otherwise.
+/// `port` is how it reaches memory, where no kernel says it: a board's by its name ("zynq-hp0"), or
+/// (name, offset, address bits, coherent). Whoever names it promises it. `window` is which
+/// registers: a PCI function's BAR. With `interrupt` the program's own waits and event loops use
+/// the device's interrupt; a driver always does, unless it is told otherwise.
 #[pyclass(frozen, subclass, module = "contigo")]
 pub(crate) struct Device {
     name: DeviceName,
@@ -85,9 +86,9 @@ impl Device {
     fn attached(&self, device: &'static OpenDevice, how: Attach) -> contigo::Result<AnyDevice<'static>> {
         const NOBODY: Port =
             Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
-        match &self.port {
+        match self.port {
             // SAFETY: the program named the port, and its documentation says that it promises it.
-            Some(port) => unsafe { device.attach_wired(wired(port), how) },
+            Some(Wiring(port)) => unsafe { device.attach_wired(port, how) },
             None if device.port().is_some() => device.attach(how),
             // SAFETY: the promise is about the device's accesses to memory through the port of what
             // is returned. Registers alone are used of it: `driver`, which would use the port, asks
@@ -122,7 +123,7 @@ impl Device {
     /// device's way to memory goes before both.
     #[pyo3(signature = (name, bytes=None, *, port=None))]
     fn memory(&self, name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
-        Region::open(name, Some(self.opening.get()?), bytes, port.or_else(|| self.port.clone()))
+        Region::open(name, Some(self.opening.get()?), bytes, port.or(self.port))
     }
 
     /// Opens the driver called `name` for this device, with settings of its own as keywords. Some
@@ -149,8 +150,7 @@ impl Device {
     ) -> PyResult<Engine> {
         let (row, opened) = (names::driver(name)?, self.opening.get()?.for_good());
         if self.port.is_none() && opened.port().is_none() {
-            let text =
-                format!("no kernel says how {} reaches memory: Device(name, port=(name, offset, address bits, coherent))", self.name);
+            let text = format!("no kernel says how {} reaches memory: open the device with {}", self.name, Wiring::FORM);
             return Err(refused(text));
         }
         let mut text = String::new();
@@ -166,7 +166,7 @@ impl Device {
         // The registers are the driver's now.
         self.registers.get()?.with(py, |registers| *registers = None);
         let (settings, how) = (Settings(names::kept(&text)), Attach { interrupt, ..self.how });
-        let port = self.port.as_ref().map(wired);
+        let port = self.port.map(|Wiring(port)| port);
         // SAFETY: the program promises that the device is this driver's (above), and how it is
         // wired. Nothing moves a device that is open for good.
         let taken = unsafe { Pin::static_ref(opened).take(row, settings, port, how) }.map_err(held)?;
@@ -187,6 +187,7 @@ impl Device {
     #[cfg(target_pointer_width = "64")]
     fn _function(
         &self,
+        py: Python<'_>,
         entry: &str,
         image: &[u8],
         parameters: Vec<crate::function::Given>,
@@ -195,7 +196,7 @@ impl Device {
         let gpu = self.opening.get()?.for_good().gpu();
         let gpu = gpu.ok_or_else(|| refused(format!("{} is no GPU: Device(\"cuda:0\")", self.name)))?;
         // SAFETY: the program promises it, where that documentation asks for it.
-        Engine::new(names::kept(entry), unsafe { crate::function::driver(gpu, image, entry, &parameters, &sizes)? })
+        Engine::new(names::kept(entry), unsafe { crate::function::driver(py, gpu, image, entry, &parameters, &sizes)? })
     }
 
     /// The register at `offset`, a multiple of 4 in bytes. The first use takes the device as a

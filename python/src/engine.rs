@@ -168,7 +168,7 @@ impl Engine {
         Ok(self.core.get()?.with(py, |jobs| jobs.as_ref().map_or(0, Jobs::in_flight)))
     }
 
-    /// What each operand of a job is: a dict with `direction` ("to_device", "from_device", "both"),
+    /// What each operand of a job is: a dict with `direction` ("reads", "writes", "both"),
     /// `align`, `min` and `max`, all three in bytes.
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {

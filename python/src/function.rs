@@ -32,6 +32,7 @@ pub(crate) type Size = (usize, u64, Vec<usize>);
 /// # Safety
 /// As [`Module::load`] and [`CudaFunction::new`].
 pub(crate) unsafe fn driver(
+    py: Python<'_>,
     gpu: &'static Gpu<'static>,
     image: &[u8],
     entry: &str,
@@ -41,7 +42,7 @@ pub(crate) unsafe fn driver(
     let parameter = |given: &Given| {
         Ok(match given {
             Given::Words(words) => Parameter::Words(*words),
-            Given::Direction(word) => Parameter::Operand(match crate::handover::direction(word)? {
+            Given::Direction(word) => Parameter::Operand(match crate::handover::direction(py, word)? {
                 contigo::Direction::ToDevice => OperandSpec::to_device(),
                 contigo::Direction::FromDevice => OperandSpec::from_device(),
                 contigo::Direction::Bidirectional => OperandSpec::in_out(),

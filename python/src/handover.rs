@@ -1,7 +1,7 @@
 //! A buffer that is a device's for a while: by a job of the runtime's engines, or by registers that
 //! the Python program writes.
 
-use crate::{buffer::Buffer, dtype::Dtype, export, inner::Inner};
+use crate::{buffer::Buffer, dtype::Dtype, export, inner::Inner, renamed::renamed};
 use contigo::{
     Direction,
     dlpack::{Shape, abi::device},
@@ -13,36 +13,40 @@ use pyo3::{
 };
 use std::sync::Arc;
 
-/// "to_device", "from_device", "both".
-pub(crate) fn direction(word: &str) -> PyResult<Direction> {
-    match word {
-        "to_device" => Ok(Direction::ToDevice),
-        "from_device" => Ok(Direction::FromDevice),
-        "both" => Ok(Direction::Bidirectional),
-        _ => Err(PyValueError::new_err(format!("direction {word:?}: write \"to_device\", \"from_device\" or \"both\""))),
+/// The device "reads", "writes", or does "both". The words of 0.1 stay for this release.
+pub(crate) fn direction(py: Python<'_>, text: &str) -> PyResult<Direction> {
+    let found = match text {
+        "reads" | "to_device" => Direction::ToDevice,
+        "writes" | "from_device" => Direction::FromDevice,
+        "both" => Direction::Bidirectional,
+        _ => return Err(PyValueError::new_err(format!("{text:?}: write \"reads\", \"writes\" or \"both\", as the device does"))),
+    };
+    if text != word(found) {
+        renamed(py, &format!("{text:?}"), &format!("{:?}", word(found)))?;
     }
+    Ok(found)
 }
 
-/// The same as words.
+/// The same as a word.
 pub(crate) const fn word(direction: Direction) -> &'static str {
     match direction {
-        Direction::ToDevice => "to_device",
-        Direction::FromDevice => "from_device",
+        Direction::ToDevice => "reads",
+        Direction::FromDevice => "writes",
         Direction::Bidirectional => "both",
     }
 }
 
-/// A buffer that is a device's: `with buf.to_device() as handover: ip.write(ADDR,
+/// A buffer that is a device's: `with buf.give() as handover: ip.write(ADDR,
 /// handover.address); ...`. At the end of the block it is the CPU's again, with what the device
 /// wrote.
 ///
-/// Whoever writes `address` into a device's registers promises that the device touches only these
-/// bytes, and has stopped when the block ends. A framework that works on the device itself takes
-/// the same view by `from_dlpack(handover)`; its stream is synchronised, and its tensors are
-/// gone, before the block ends.
+/// The program that writes `address` into a device's registers promises that the device touches
+/// only these bytes, and has stopped when the block ends. A framework that works on the device
+/// itself takes the same view by `from_dlpack(handover)`; its stream is synchronised, and its
+/// tensors are gone, before the block ends.
 ///
 /// A block that ends by an exception leaves the buffer the device's, because nobody has said that
-/// the device stopped: then `end()`, or the buffer's `sync_from_device()`, says it.
+/// the device stopped: then `take_back()` says it, this one's or the buffer's.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Handover {
     inner: Arc<Inner>,
@@ -55,10 +59,9 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    pub(crate) fn begin(buffer: &Buffer, word: &str) -> PyResult<Self> {
+    pub(crate) fn begin(buffer: &Buffer, direction: Direction) -> PyResult<Self> {
         let inner = Arc::clone(buffer.inner());
         let (shape, dtype) = buffer.layout();
-        let direction = direction(word)?;
         let (address, number) = inner.give(direction)?;
         Ok(Self { inner, address, number, read_only: direction == Direction::ToDevice, shape, dtype })
     }
@@ -127,8 +130,14 @@ impl Handover {
     }
 
     /// The device has stopped: the CPU's again. Refused while a framework has the device's view.
-    fn end(&self) -> PyResult<()> {
+    fn take_back(&self) -> PyResult<()> {
         self.inner.take_back(Some(self.number))
+    }
+
+    /// The name of 0.1 for `take_back`, for this release.
+    fn end(&self, py: Python<'_>) -> PyResult<()> {
+        renamed(py, "Handover.end()", "take_back()")?;
+        self.take_back()
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -139,7 +148,7 @@ impl Handover {
     fn __exit__(&self, exception: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let raised = exception.iter().next().is_some_and(|kind| !kind.is_none());
         if !raised && self.inner.is_out(self.number)? {
-            self.end()?;
+            self.take_back()?;
         }
         Ok(false)
     }

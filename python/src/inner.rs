@@ -197,7 +197,7 @@ impl Inner {
             }
             State::Device(..) => Err(PyBufferError::new_err(
                 "a device has this buffer: take it back first (end of the `with`; after an exception in it, when the device has stopped: \
-                 sync_from_device)",
+                 take_back)",
             )),
             State::Job => Err(in_a_job()),
             State::Gone => Err(freed()),
@@ -260,7 +260,7 @@ impl Inner {
         let port = self.memory.port.ok_or_else(no_port)?;
         // SAFETY: the device that the Python program drives is behind the region's port, touches
         // these bytes and no others, and has stopped before `take_back`: its programmer promises
-        // that by `to_device` and by the end of the hand-over. Nothing else drops the buffer: it is
+        // that by `give` and by the end of the hand-over. Nothing else drops the buffer: it is
         // forgotten (`Inner`'s `Drop`).
         #[allow(unsafe_code, reason = "see above")]
         // (An empty array has a byte of its own.)
@@ -309,8 +309,8 @@ impl Inner {
             other => {
                 *state = other;
                 Err(PyBufferError::new_err(
-                    "no device has this buffer: give it first (`with buf.to_device(\"from_device\")`, or sync_to_device), because lines \
-                     that the CPU has written could otherwise go over what the device writes",
+                    "no device has this buffer: give it first (`with buf.give(reads=False)`), because lines that the CPU has \
+                     written could otherwise go over what the device writes",
                 ))
             }
         }

@@ -10,6 +10,7 @@
 //!        │                            ├── handover.rs: a device's for a while, by the program's word
 //!        │                            └── operand.rs: a part of it, for a job
 //!        └── imported.rs: a framework's array that lies there
+//!   port.rs: how an accelerator reaches memory; renamed.rs: the names of 0.1
 //! ```
 //! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs,
 //! `contigo/streams.py` those over frames, `contigo/kernel.py` the call of a kernel: one of HLS,
@@ -36,7 +37,9 @@ mod mine;
 mod names;
 mod operand;
 mod pool;
+mod port;
 mod region;
+mod renamed;
 mod shared;
 
 use pyo3::prelude::*;

@@ -34,7 +34,7 @@ impl Operand {
         self.bytes.len()
     }
 
-    /// What the device does: "to_device" (it reads), "from_device" (it writes), "both".
+    /// "reads", "writes", "both": what the device does.
     #[getter]
     fn direction(&self) -> &'static str {
         word(self.direction)

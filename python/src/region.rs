@@ -9,9 +9,11 @@ use crate::{
     mine::Mine,
     names,
     pool::Pool,
+    port::Wiring,
+    renamed::renamed,
 };
 use contigo::{
-    Align, Bus, CpuBuf, Error, Port,
+    Align, CpuBuf, Error, Port,
     dlpack::abi::device,
     names::{AnyMemory, Inventory, MemoryName, OpenDevice},
     same_process,
@@ -24,15 +26,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a block, where nothing is said.
 const DEFAULT_BYTES: usize = 16 << 20;
-
-/// How an accelerator reaches memory, as Python says it: name, offset, address bits, coherent.
-pub(crate) type Wiring = (String, u64, u32, bool);
-
-/// The port that this names.
-pub(crate) fn wired((name, offset, addr_bits, coherent): &Wiring) -> Port {
-    let (name, window) = (names::kept(name), (0, u64::MAX));
-    Port { name, bus: Bus::Soc, offset: *offset, addr_bits: *addr_bits, window, coherent: *coherent }
-}
 
 /// What every buffer of a region knows of it.
 pub(crate) struct Memory {
@@ -56,7 +49,7 @@ impl Memory {
         };
         let region = opened.and_then(|memory| Ok(contigo::Region::new(memory)?));
         let region = region.map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error))))?;
-        let given = port.map(|wiring| device.map_or(wired(&wiring), |device| device.seen_through(wired(&wiring))));
+        let given = port.map(|Wiring(port)| device.map_or(port, |device| device.seen_through(port)));
         Ok(Box::leak(Box::new(Self {
             region,
             port: given.or_else(|| device.and_then(OpenDevice::port)),
@@ -127,7 +120,7 @@ fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
 /// DMA memory that was opened by its name. It stays open until the process ends.
 ///
 /// `open_memory` and `Device.memory` make one. The class itself does too, as `Heap` did in 0.1, for
-/// this release: there `kernel_port` is what a name has after `@guard:`.
+/// this release; its `kernel_port` stands after `@guard:` in a name now.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Region {
     memory: Mine<&'static Memory>,
@@ -158,8 +151,9 @@ impl Region {
 /// device's registers are used as well, it is `Device(name).memory(…)`.
 ///
 /// `bytes` is how much of it is opened, 16 MiB where nothing is said; of a block whose size is
-/// fixed it is the least. `port` is how the accelerator reaches it: (name, offset, address bits,
-/// coherent). Only what the kernel or a simulated board does not know of is taken from it.
+/// fixed it is the least. `port` is how the accelerator reaches it: "zynq-hp0", or (name, offset,
+/// address bits, coherent). Only what the kernel or a simulated board does not know is taken from
+/// it.
 #[pyfunction]
 #[pyo3(signature = (name, bytes=None, *, port=None))]
 pub(crate) fn open_memory(name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
@@ -170,11 +164,10 @@ pub(crate) fn open_memory(name: &str, bytes: Option<usize>, port: Option<Wiring>
 impl Region {
     #[new]
     #[pyo3(signature = (name, bytes=None, *, kernel_port=None, port=None))]
-    fn new(name: &str, bytes: Option<usize>, kernel_port: Option<&str>, port: Option<Wiring>) -> PyResult<Self> {
-        match kernel_port {
-            Some(guard) => Self::open(&format!("{name}@guard:{guard}"), None, bytes, port),
-            None => Self::open(name, None, bytes, port),
-        }
+    fn new(py: Python<'_>, name: &str, bytes: Option<usize>, kernel_port: Option<&str>, port: Option<Wiring>) -> PyResult<Self> {
+        let name = kernel_port.map_or(name.to_owned(), |guard| format!("{name}@guard:{guard}"));
+        renamed(py, "Heap(name), or Region(name),", &format!("open_memory({name:?})"))?;
+        Self::open(&name, None, bytes, port)
     }
 
     /// An array of this memory: `shape` is a number or a tuple, `dtype` a name ("float32") or

@@ -20,7 +20,6 @@ def every_kind_is_listed_or_missed():
     assert {("memory", "u-dma-buf"), ("memory", "dma-heap"), ("memory", "vfio"), ("device", "vfio"), ("device", "guard")} <= kinds, kinds
     names = [(entry["what"], entry["name"]) for entry in found if entry["state"] == "ready"]
     assert {("memory", "sim"), ("device", "sim:zdma"), ("device", "sim:board")} <= set(names), names
-    assert list(contigo.info()) == ["version", "u-dma-buf", "dma-heap", "kernel ports", "free huge pages"]
     return []
 
 
@@ -38,7 +37,6 @@ def a_name_that_is_none_is_told_what_there_is():
     for guard in [
         lambda: contigo.Device("guard:no-such-device"),
         lambda: contigo.open_memory("dma-heap:linux,cma@guard:no-such-device"),
-        lambda: contigo.Heap("dma-heap:linux,cma", kernel_port="no-such-device"),
     ]:
         refused(FileNotFoundError, guard, "kernel module contigo", has)
     for vfio in [contigo.Device, contigo.open_memory]:
@@ -67,19 +65,33 @@ def one_opening_serves_registers_and_memory():
     gc.collect()
     buf = one.allocate(16, "float32")
     np.asarray(buf)[:] = 1
-    with buf.to_device() as handover:
+    with buf.give() as handover:
         assert handover.address == buf.device_address
     return []
 
 
 def memory_has_a_size_and_a_way_to_its_device():
-    assert contigo.open_memory("sim").size == 16 << 20 == contigo.Heap("sim").size
-    assert contigo.Heap is contigo.Region and isinstance(contigo.open_memory("sim", 1 << 16), contigo.Heap)
+    assert contigo.open_memory("sim").size == 16 << 20
     # A simulated board puts a port that is given on its own bus.
     wired = contigo.open_memory("sim:3", 1 << 16, port=("narrow", 0, 64, True)).allocate(64, "uint8")
     own = contigo.open_memory("sim:3", 1 << 16).allocate(64, "uint8")
     assert wired.device_address == own.device_address
-    assert contigo.allocate(16, memory="sim:9").nbytes == 64 == contigo.allocate(16, heap="sim:9").nbytes
+    assert contigo.allocate(16, memory="sim:9").nbytes == 64
+    return []
+
+
+def a_port_has_a_name():
+    """Wherever a port is taken it is a board's, by its name, or four values."""
+    name, four = "zynq-hp0", ("mine", 0, 32, False)
+    for port in (name, four):
+        regions = [contigo.open_memory("sim", 1 << 16, port=port), contigo.Device("sim:zdma").memory("sim", 1 << 16, port=port)]
+        regions.append(contigo.Device("sim:zdma", port=port).memory("sim", 1 << 16))
+        for region in regions:
+            assert region.allocate(64, "uint8").device_address % 256 == 0
+    for open in (lambda port: contigo.open_memory("sim", port=port), lambda port: contigo.Device("sim:zdma", port=port)):
+        refused(ValueError, lambda: open("zynq-hp9"), "no board has a port \"zynq-hp9\"", "cyclone-v-acp", "zynqmp-hpc0")
+        for wrong in (7, ("hp0", 0, 32), ("hp0", "0", 32, False)):
+            refused(TypeError, lambda: open(wrong), 'port="zynq-hp0"', "(name, offset, address bits, coherent)")
     return []
 
 
@@ -117,10 +129,12 @@ def each_error_has_its_class():
     return []
 
 
-DOOR = [each_error_has_its_class, 
+DOOR = [
+    each_error_has_its_class,
     every_kind_is_listed_or_missed,
     a_name_that_is_none_is_told_what_there_is,
     one_opening_serves_registers_and_memory,
     memory_has_a_size_and_a_way_to_its_device,
+    a_port_has_a_name,
     huge_pages_open,
 ]

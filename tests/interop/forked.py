@@ -11,25 +11,25 @@ import numpy as np
 from common import refused
 
 
-def uses(heap, buf, handover, engine, imported, device, job, frames):
+def uses(region, buf, handover, engine, imported, device, job, frames):
     """Each thing that a child could do with what it finds."""
     queue = contigo.Queue(engine)
     return [
-        lambda: heap.allocate(16, "float32"),
-        lambda: heap.size,
-        heap.stats,
-        lambda: heap.from_dlpack(np.zeros(16, np.float32)),
+        lambda: region.allocate(16, "float32"),
+        lambda: region.size,
+        region.stats,
+        lambda: region.from_dlpack(np.zeros(16, np.float32)),
         lambda: buf.owner,
         lambda: buf.device_address,
         lambda: np.asarray(buf),
         lambda: np.from_dlpack(buf),
-        buf.to_device,
+        buf.give,
         buf.sync_to_device,
         buf.sync_from_device,
         buf.freebuffer,
         lambda: handover.address,
         handover.__dlpack__,
-        handover.end,
+        handover.take_back,
         lambda: handover.__exit__(None, None, None),
         lambda: imported.device_address,
         lambda: engine.start([buf, buf]),
@@ -69,10 +69,10 @@ COLLECTS = """
 import os, threading, time
 import contigo
 device = contigo.Device("sim:zdma")
-heap = device.memory("sim")
-bufs = [heap.allocate(1 << 20, "int8") for _ in range(2)]
-given, engine = heap.allocate(16, "int8"), device.driver("zdma")
-handover = given.to_device()
+region = device.memory("sim")
+bufs = [region.allocate(1 << 20, "int8") for _ in range(2)]
+given, engine = region.allocate(16, "int8"), device.driver("zdma")
+handover = given.give()
 done = threading.Event()
 
 def work():
@@ -88,7 +88,7 @@ if pid == 0:
 _, status = os.waitpid(pid, 0)
 done.set()
 thread.join()
-handover.end()
+handover.take_back()
 print(os.waitstatus_to_exitcode(status), given.owner)
 """
 
@@ -111,19 +111,19 @@ def in_a_child(things, queue):
 def a_child_of_fork_gets_nothing():
     assert issubclass(contigo.ForkedError, contigo.ContigoError)
     device = contigo.Device("sim:zdma@5")
-    heap, other = device.memory("sim"), contigo.Device("sim:zdma")
-    bufs = [heap.allocate(16, "int32") for _ in range(2)]
+    region, other = device.memory("sim"), contigo.Device("sim:zdma")
+    bufs = [region.allocate(16, "int32") for _ in range(2)]
     np.asarray(bufs[0])[:] = 2
-    given, view, frames = heap.allocate(16, "float32"), np.asarray(bufs[0]), heap.pool(16, "int32", 2)
-    engine, imported, handover = device.driver("zdma"), heap.from_dlpack(np.from_dlpack(heap.allocate(16, "float32"))), given.to_device()
+    given, view, frames = region.allocate(16, "float32"), np.asarray(bufs[0]), region.pool(16, "int32", 2)
+    engine, imported, handover = device.driver("zdma"), region.from_dlpack(np.from_dlpack(region.allocate(16, "float32"))), given.give()
     other.read32(0x11C)
-    flying = [heap.allocate(16, "int32") for _ in range(2)]
+    flying = [region.allocate(16, "int32") for _ in range(2)]
     job = engine.start(flying)
-    before, default = heap.stats(), contigo._default
+    before, default = region.stats(), contigo._default
     fork = multiprocessing.get_context("fork")
-    for buf in [bufs[0], heap.allocate(16, "float32")]:
+    for buf in [bufs[0], region.allocate(16, "float32")]:
         queue = fork.SimpleQueue()
-        child = fork.Process(target=in_a_child, args=([heap, buf, handover, engine, imported, other, job, frames], queue))
+        child = fork.Process(target=in_a_child, args=([region, buf, handover, engine, imported, other, job, frames], queue))
         child.start()
         said = queue.get()
         child.join(60)
@@ -133,9 +133,9 @@ def a_child_of_fork_gets_nothing():
 
     # The parent goes on.
     assert (given.owner, bufs[0].views, contigo._default) == ("device", 1, default)
-    handover.end()
+    handover.take_back()
     del view, buf
-    stats = heap.stats()
+    stats = region.stats()
     assert stats["carves"] == before["carves"] + 1, (before, stats)
     job.wait()
     assert [flew.owner for flew in flying] == ["cpu"] * 2

@@ -230,9 +230,9 @@ def what_is_refused_goes_back_to_the_pool():
         raise AssertionError("not refused")
 
     class Printer:
-        name, operands = "printer", [{"direction": "to_device"}]
+        name, operands = "printer", [{"direction": "reads"}]
 
-    refused(ValueError, lambda: contigo.Stream(Printer(), rig.frames), "['to_device']", "none of them is a frame")
+    refused(ValueError, lambda: contigo.Stream(Printer(), rig.frames), "['reads']", "none of them is a frame")
     rig.at_rest()
     # More than the device takes of a frame is not handed over: a descriptor has 26 bits of length.
     device = contigo.Device("sim:camera")

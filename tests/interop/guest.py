@@ -74,7 +74,7 @@ def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
 def handed_over(region):
     """The address of a buffer of it that was the device's in between."""
     buffer = region.allocate(4096, "uint8")
-    with buffer.to_device("to_device") as handover:
+    with buffer.give(writes=False) as handover:
         assert (handover.nbytes, buffer.owner) == (4096, "device"), (handover.nbytes, buffer.owner)
         address = handover.address
     assert buffer.owner == "cpu", buffer.owner

@@ -46,24 +46,24 @@ def inside(capsule):
 
 
 def a_device_s_view_is_what_was_handed_over():
-    heap = contigo.open_memory("sim")
-    buf, other = heap.allocate(25, "uint8"), heap.allocate(1, "uint8")
+    region = contigo.open_memory("sim")
+    buf, other = region.allocate(25, "uint8"), region.allocate(1, "uint8")
     # Neither has a part of the other's line: one is a device's while the CPU writes the other.
     assert abs(buf.device_address - other.device_address) >= 64
-    for word, written in (("to_device", 0), ("from_device", 64), ("both", 64)):
-        before = heap.stats()["bytes_synced_for_cpu"]
-        with buf.to_device(word) as handover:
+    for uses, written in (({"writes": False}, 0), ({"reads": False}, 64), ({}, 64)):
+        before = region.stats()["bytes_synced_for_cpu"]
+        with buf.give(**uses) as handover:
             assert (handover.address, handover.nbytes) == (buf.device_address, 25)
             np.asarray(other)[:] = 7
             capsule = handover.__dlpack__(max_version=(1, 0))
             seen = inside(capsule)
             assert (seen.tensor.data + seen.tensor.byte_offset, seen.tensor.shape[0]) == (handover.address, handover.nbytes)
             assert bool(seen.flags & READ_ONLY) == (written == 0)
-            refused(BufferError, handover.end, "1 view(s)")
+            refused(BufferError, handover.take_back, "1 view(s)")
             del seen, capsule
             if written == 0:
                 # The form before DLPack 1.0 cannot say that nothing may be written.
                 refused(BufferError, handover.__dlpack__)
-        assert heap.stats()["bytes_synced_for_cpu"] - before == written, "whole lines, of what may have been written"
+        assert region.stats()["bytes_synced_for_cpu"] - before == written, "whole lines, of what may have been written"
         assert np.asarray(other)[0] == 7
     return []

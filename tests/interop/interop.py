@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import contigo
@@ -23,9 +24,10 @@ from forked import a_child_of_fork_gets_nothing
 from handovers import a_device_s_view_is_what_was_handed_over
 from jobs import JOBS
 from kernels import KERNELS
+from renamed import RENAMED
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
-HEAP = contigo.open_memory("sim")
+REGION = contigo.open_memory("sim")
 
 
 def array(buf):
@@ -40,17 +42,17 @@ class Copies:
     """The runtime's own count of what it copied."""
 
     def __enter__(self):
-        self.before = HEAP.stats()["bytes_copied"]
+        self.before = REGION.stats()["bytes_copied"]
         return self
 
     def __exit__(self, *_):
-        self.bytes = HEAP.stats()["bytes_copied"] - self.before
+        self.bytes = REGION.stats()["bytes_copied"] - self.before
 
 
 def numpy_both_ways():
     rows = []
     for dtype in ["int8", "uint8", "int32", "float16", "float32", "float64", "complex64", "bool"]:
-        buf = HEAP.allocate((4, 16), dtype)
+        buf = REGION.allocate((4, 16), dtype)
         with Copies() as copies:
             mine, theirs = np.asarray(buf), np.from_dlpack(buf)
             theirs[2, 3] = 1
@@ -59,96 +61,95 @@ def numpy_both_ways():
             assert theirs[0].all()
         same = mine.ctypes.data == theirs.ctypes.data and mine.ctypes.data % 256 == 0
         rows.append(("NumPy", f"Contigo → {dtype}", 256, same, copies.bytes))
-    buf = HEAP.allocate(1024, "uint8")
+    buf = REGION.allocate(1024, "uint8")
     base = array(buf)
     for offset in [0, 4, 16, 32, 64, 100, 256]:
         part = base[offset : offset + 256].view(np.float32)
         with Copies() as copies:
-            found = HEAP.from_dlpack(part, "numpy")
+            found = REGION.from_dlpack(part, "numpy")
         same = found.device_address == buf.device_address + offset
         rows.append(("NumPy", f"→ Contigo, offset {offset}", offset & -offset or 256, same, copies.bytes))
-    found = HEAP.from_dlpack(base.reshape(32, 32)[::2, 1::3], "numpy")
+    found = REGION.from_dlpack(base.reshape(32, 32)[::2, 1::3], "numpy")
     assert found.nbytes == 15 * 2 * 32 + 10 * 3 + 1 and found.device_address == buf.device_address + 1
-    refused(BufferError, lambda: HEAP.from_dlpack(base.reshape(32, 32).T, "tvm"), "stride")
-    refused(contigo.ContigoError, lambda: HEAP.from_dlpack(np.zeros(16, np.float32)), "not in this region", "64 bytes")
+    refused(BufferError, lambda: REGION.from_dlpack(base.reshape(32, 32).T, "tvm"), "stride")
+    refused(contigo.ContigoError, lambda: REGION.from_dlpack(np.zeros(16, np.float32)), "not in this region", "64 bytes")
     return rows
 
 
 def a_view_blocks_the_device():
-    buf = HEAP.allocate(64, "float32")
+    buf = REGION.allocate(64, "float32")
     one = np.asarray(buf)
     two = np.from_dlpack(buf)
     said = refused(BufferError, buf.sync_to_device, "2 view(s)")
     assert "race the device" in said
     part = one[3:5]
     del one, two
-    refused(BufferError, lambda: buf.to_device(), "1 view(s)")
+    refused(BufferError, lambda: buf.give(), "1 view(s)")
     del part
-    with buf.to_device("from_device") as handover:
+    with buf.give(reads=False) as handover:
         assert handover.address == buf.device_address and buf.owner == "device"
         refused(BufferError, lambda: np.from_dlpack(buf), "a device has this buffer")
         refused(BufferError, lambda: np.asarray(buf), "a device has this buffer")
     refused(BufferError, buf.sync_from_device, "no device has this buffer")
-    refused(ValueError, lambda: buf.to_device("sideways"), "sideways")
     refused(BufferError, lambda: buf.__dlpack__(copy=True))
     refused(BufferError, lambda: buf.__dlpack__(stream=1))
     refused(BufferError, lambda: buf.__dlpack__(dl_device=(2, 0)))
     buf.freebuffer()
     refused(BufferError, lambda: np.asarray(buf), "freed")
     refused(BufferError, buf.freebuffer, "freed")
-    refused(MemoryError, lambda: HEAP.allocate(1 << 40, "uint8"), str(1 << 40))
-    refused(BufferError, lambda: HEAP.allocate((1 << 40, 1 << 40), "uint8"), "size")
-    refused(BufferError, lambda: HEAP.allocate((2, -1), "uint8"), "dimension")
-    refused(TypeError, lambda: HEAP.allocate(4, "object"), "object", "float32")
+    refused(MemoryError, lambda: REGION.allocate(1 << 40, "uint8"), str(1 << 40))
+    refused(BufferError, lambda: REGION.allocate((1 << 40, 1 << 40), "uint8"), "size")
+    refused(BufferError, lambda: REGION.allocate((2, -1), "uint8"), "dimension")
+    refused(TypeError, lambda: REGION.allocate(4, "object"), "object", "float32")
     return []
 
 
 def a_handover_is_the_device_s_until_its_own_end():
     """An old hand-over ends no other, and a block that an exception ends says nothing of the
     device."""
-    buf = HEAP.allocate(64, "uint8")
-    old = buf.to_device()
-    old.end()
-    with buf.to_device() as current:
-        refused(BufferError, old.end, "this hand-over has ended")
+    buf = REGION.allocate(64, "uint8")
+    old = buf.give()
+    old.take_back()
+    with buf.give() as current:
+        refused(BufferError, old.take_back, "this hand-over has ended")
         refused(BufferError, old.__dlpack__, "this hand-over has ended")
         with old:
             pass
         assert buf.owner == "device"
-        current.end()
+        current.take_back()
     assert buf.owner == "cpu"
     try:
-        with buf.to_device() as current:
+        with buf.give() as current:
             raise TimeoutError("the device does not answer")
     except TimeoutError:
         pass
     assert buf.owner == "device"
-    refused(BufferError, lambda: array(buf), "sync_from_device")
+    refused(BufferError, lambda: array(buf), "take_back")
     buf.sync_from_device()
-    refused(BufferError, current.end, "no device has this buffer")
+    refused(BufferError, current.take_back, "no device has this buffer")
     assert buf.owner == "cpu"
     return []
 
 
 def memory_comes_back():
     """Freed memory is used again: a loop of frames carves once."""
-    before = HEAP.stats()["carves"]
+    before = REGION.stats()["carves"]
     addresses = set()
     for _ in range(1000):
-        buf = HEAP.allocate((3, 32, 32), "float32")
+        buf = REGION.allocate((3, 32, 32), "float32")
         kept = np.asarray(buf)
         addresses.add(buf.device_address)
         del buf
         kept[0, 0, 0] = 1
         del kept
-    assert len(addresses) == 1 and HEAP.stats()["carves"] <= before + 1, (addresses, before, HEAP.stats())
+    assert len(addresses) == 1 and REGION.stats()["carves"] <= before + 1, (addresses, before, REGION.stats())
     return []
 
 
 def a_pool_s_arrays_come_and_go():
     """Equal arrays of the runtime's own pool: as many as there are, and each comes back when nobody
     looks at it."""
-    pool = HEAP.pool((3, 5), "float32", 3)
+    pool = REGION.pool((3, 5), "float32", 3)
     assert (len(pool), pool.free, pool.shape, pool.dtype) == (3, 3, (3, 5), "float32")
     frames = [pool.take() for _ in range(3)]
     addresses = [frame.device_address for frame in frames]
@@ -161,21 +162,21 @@ def a_pool_s_arrays_come_and_go():
     del seen
     again = pool.take()
     assert again.device_address == addresses[1] and array(again)[2, 4] == 2.5 and pool.free == 0
-    with again.to_device("from_device") as handover:
+    with again.give(reads=False) as handover:
         assert (handover.address, handover.nbytes) == (addresses[1], 60)
         refused(BufferError, again.freebuffer, "a device has this buffer")
     again.freebuffer()
     assert pool.free == 1
-    refused(ValueError, lambda: HEAP.pool(16, "uint8", 0), "1")
-    refused(ValueError, lambda: HEAP.pool(16, "uint8", 1025), "1024")
-    refused(MemoryError, lambda: HEAP.pool(1 << 30, "uint8", 1024))
+    refused(ValueError, lambda: REGION.pool(16, "uint8", 0), "1")
+    refused(ValueError, lambda: REGION.pool(16, "uint8", 1025), "1024")
+    refused(MemoryError, lambda: REGION.pool(1 << 30, "uint8", 1024))
     return []
 
 
 def deleters_on_other_threads():
     """Exports and releases from four threads, capsules that nobody takes among them. Nothing is
     lost and nothing is freed twice."""
-    buf = HEAP.allocate((4, 16), "float32")
+    buf = REGION.allocate((4, 16), "float32")
     rounds = 25_000
 
     def work(seed):
@@ -201,7 +202,7 @@ def deleters_on_other_threads():
 
 
 def cost_of_an_export():
-    buf = HEAP.allocate((1, 3, 224, 224), "float32")
+    buf = REGION.allocate((1, 3, 224, 224), "float32")
 
     def microseconds(call, count=20_000):
         best = float("inf")
@@ -245,15 +246,15 @@ def tvm_relax():
     machine = relax.VirtualMachine(tvm.compile(builder.get(), target="llvm"), tvm.cpu())
 
     rows = []
-    result = HEAP.allocate(shape, "float32")
-    base = HEAP.allocate(1024 + 4 * 256, "uint8")
+    result = REGION.allocate(shape, "float32")
+    base = REGION.allocate(1024 + 4 * 256, "uint8")
     bytes_of_base = array(base)
     for offset in [0, 16, 32, 64, 128, 192, 256, 512]:
         part = bytes_of_base[offset : offset + 1024].view(np.float32).reshape(shape)
         part[:] = np.arange(256).reshape(shape)
         align = offset & -offset or 256
         try:
-            HEAP.from_dlpack(part, "tvm")
+            REGION.from_dlpack(part, "tvm")
             allowed = True
         except BufferError:
             allowed = False
@@ -298,11 +299,11 @@ def onnx_runtime():
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     rows = []
-    x, y = HEAP.allocate(tuple(shape), "float32"), HEAP.allocate(tuple(shape), "float32")
+    x, y = REGION.allocate(tuple(shape), "float32"), REGION.allocate(tuple(shape), "float32")
     given, out = array(x), array(y)
     given[:] = np.linspace(-1, 1, 128).reshape(shape)
     for a in (given, out):
-        HEAP.from_dlpack(a, "onnxruntime")
+        REGION.from_dlpack(a, "onnxruntime")
     binding = session.io_binding()
     with Copies() as copies:
         binding.bind_input("x", "cpu", 0, np.float32, shape, given.ctypes.data)
@@ -331,11 +332,11 @@ def torch_both_ways():
     rows = []
     types = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 complex64 bool"
     for dtype in types.split():
-        buf = HEAP.allocate((4, 16), dtype)
+        buf = REGION.allocate((4, 16), dtype)
         with Copies() as copies:
             tensor = torch.from_dlpack(buf)
             assert tensor.dtype == getattr(torch, dtype) and tensor.shape == (4, 16), tensor
-            found = HEAP.from_dlpack(tensor, "dlpack")
+            found = REGION.from_dlpack(tensor, "dlpack")
         same = found.device_address == buf.device_address and found.nbytes == buf.nbytes and tensor.data_ptr() % 256 == 0
         if dtype != "bfloat16":
             # NumPy has none of these; that the address is the same was seen.
@@ -345,7 +346,7 @@ def torch_both_ways():
         rows.append(("PyTorch", f"Contigo → {dtype} → Contigo", 256, same, copies.bytes))
 
     shape = (16, 16)
-    result, base = HEAP.allocate(shape, "float32"), HEAP.allocate(1024 + 4 * 256, "uint8")
+    result, base = REGION.allocate(shape, "float32"), REGION.allocate(1024 + 4 * 256, "uint8")
     out, bytes_of_base = torch.from_dlpack(result), torch.from_dlpack(base)
     for offset in [0, 4, 16, 32, 64, 100, 128, 192, 256, 512]:
         part = bytes_of_base[offset : offset + 1024].view(torch.float32).view(shape)
@@ -353,23 +354,23 @@ def torch_both_ways():
         with Copies() as copies:
             part.copy_(torch.arange(256).view(shape))
             torch.add(torch.mul(part, 2), 1, out=out)
-            found = HEAP.from_dlpack(part, "any")
-        same = found.device_address == base.device_address + offset and found.offset - HEAP.from_dlpack(bytes_of_base).offset == offset
+            found = REGION.from_dlpack(part, "any")
+        same = found.device_address == base.device_address + offset and found.offset - REGION.from_dlpack(bytes_of_base).offset == offset
         same = same and part.data_ptr() == array(base).ctypes.data + offset and out.data_ptr() == array(result).ctypes.data
         numbers = np.arange(256, dtype=np.float32).reshape(shape)
         assert (array(base)[offset : offset + 1024].view(np.float32).reshape(shape) == numbers).all() and (array(result) == numbers * 2 + 1).all()
         for contract, least in [("tvm", 64), ("dlpack", 256)]:
             if align % least == 0:
-                assert HEAP.from_dlpack(part, contract).device_address == found.device_address
+                assert REGION.from_dlpack(part, contract).device_address == found.device_address
             else:
-                refused(BufferError, lambda: HEAP.from_dlpack(part, contract), f"a multiple of {least} ", "found")
+                refused(BufferError, lambda: REGION.from_dlpack(part, contract), f"a multiple of {least} ", "found")
         rows.append(("PyTorch", f"→ Contigo, offset {offset}", align, same, copies.bytes))
 
     # Lines before it that are taken put a buffer where only its own alignment is.
     taken = []
     for align in [64, 256]:
         for _ in range(8):
-            buf = HEAP.allocate(16, "float32", align=align)
+            buf = REGION.allocate(16, "float32", align=align)
             tensor = torch.from_dlpack(buf)
             taken.append(buf)
             if align == 256 or tensor.data_ptr() % 256 == 64:
@@ -380,11 +381,11 @@ def torch_both_ways():
         rows.append(("PyTorch", f"Contigo → allocated with align={align}", align, same, 0))
 
     square = bytes_of_base[:1024].view(32, 32)
-    found = HEAP.from_dlpack(square[::2, 1::3])
+    found = REGION.from_dlpack(square[::2, 1::3])
     assert found.nbytes == 15 * 2 * 32 + 10 * 3 + 1 and found.device_address == base.device_address + 1
-    refused(BufferError, lambda: HEAP.from_dlpack(square.T, "tvm"), "stride")
-    refused(contigo.ContigoError, lambda: HEAP.from_dlpack(torch.zeros(16)), "not in this region", "64 bytes")
-    refused(BufferError, lambda: HEAP.from_dlpack(torch.from_dlpack(result).requires_grad_()), "gradient")
+    refused(BufferError, lambda: REGION.from_dlpack(square.T, "tvm"), "stride")
+    refused(contigo.ContigoError, lambda: REGION.from_dlpack(torch.zeros(16)), "not in this region", "64 bytes")
+    refused(BufferError, lambda: REGION.from_dlpack(torch.from_dlpack(result).requires_grad_()), "gradient")
     refused(BufferError, lambda: torch.from_dlpack(result, copy=True), "never copied")
     return rows
 
@@ -393,9 +394,9 @@ def torch_lets_go_on_another_thread():
     """A tensor, and an array imported from one, dropped on threads that did not make them. The
     buffer is free when the last is gone."""
     torch = pytorch()
-    buf = HEAP.allocate((4, 16), "float32")
+    buf = REGION.allocate((4, 16), "float32")
     tensor = torch.from_dlpack(buf)
-    kept = [tensor, tensor[1:], HEAP.from_dlpack(tensor)]
+    kept = [tensor, tensor[1:], REGION.from_dlpack(tensor)]
     del tensor
     refused(BufferError, buf.sync_to_device, "1 view(s)", "race the device")
     # The first tensor goes, then what is a part of it, then what we imported: it is PyTorch that
@@ -410,7 +411,7 @@ def torch_lets_go_on_another_thread():
         for turn in range(2_000):
             tensor = torch.from_dlpack(buf)
             if (turn + seed) % 2:
-                HEAP.from_dlpack(tensor)
+                REGION.from_dlpack(tensor)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for thread in threads:
@@ -418,7 +419,7 @@ def torch_lets_go_on_another_thread():
     for thread in threads:
         thread.join()
     assert buf.views == 0, buf.views
-    with buf.to_device("from_device"):
+    with buf.give(reads=False):
         refused(BufferError, lambda: torch.from_dlpack(buf), "a device has this buffer")
     return []
 
@@ -465,6 +466,7 @@ TESTS = [
     a_pool_s_arrays_come_and_go,
     deleters_on_other_threads,
     *DOOR,
+    *RENAMED,
     *JOBS,
     *KERNELS,
     a_channel_that_fails_loses_nothing,
@@ -488,6 +490,8 @@ TESTS = [
 def main():
     as_json = "--json" in sys.argv[1:]
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    # Nothing here has a name of 0.1, except where it is tested.
+    warnings.filterwarnings("error", ".* is an old name", DeprecationWarning)
     tests = [test for test in TESTS if not words or any(word in test.__name__ for word in words)]
     table, failed, skipped = [], 0, 0
     for test in tests:

@@ -39,7 +39,7 @@ def a_job_copies_and_says_its_end():
     source, target = filled(region, range(64)), filled(region, [0] * 64)
     with device.driver("zdma") as engine:
         assert (engine.name, engine.depth, engine.in_flight) == ("zdma", 1, 0)
-        assert [operand["direction"] for operand in engine.operands] == ["to_device", "from_device"]
+        assert [operand["direction"] for operand in engine.operands] == ["reads", "writes"]
         job = engine.start([source, target])
         assert owners(source, target) == ["device"] * 2 and job.buffers[1] is target
         refused(BufferError, lambda: np.asarray(target), "in a job")
@@ -167,7 +167,7 @@ def registers_have_names():
     refused(ValueError, lambda: registers.__setitem__("SRC_SIZE", 1 << 32), "32 bits")
     refused((ValueError, OverflowError), lambda: device.write32(0x130, -1))
     source, target = filled(region, range(64)), filled(region, [0] * 64)
-    with source.to_device("to_device") as one, target.to_device("from_device") as other:
+    with source.give(writes=False) as one, target.give(reads=False) as other:
         device["CTRL0"] = 0
         registers["SRC"], registers["DST"] = one.address, other.address
         assert registers["SRC"] == one.address
@@ -308,7 +308,7 @@ def a_stream_s_loop_loses_nothing():
     device, region = copier()
     engine = device.driver("zdma")
     stream, frames, sources = streams(region, engine)
-    refused(ValueError, lambda: contigo.Stream(engine, frames), "to_device", "operands=")
+    refused(ValueError, lambda: contigo.Stream(engine, frames), "reads", "operands=")
     own = region.allocate((4, 64), "uint8")
     wrong = contigo.Stream(engine, frames, operands=lambda frame: [frame, own])
     refused(ValueError, lambda: next(iter(wrong)), "operand 1", "must be the frame")

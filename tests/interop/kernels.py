@@ -92,19 +92,19 @@ def a_kernel_s_jobs_follow_one_another():
 
 
 def maps_come_from_files():
-    header = contigo.KernelMap(FILES / "xfilter_hw.h", directions={"from_r": "to_device", "to_r": "from_device"}, lengths={"to_r": "2*n"})
+    header = contigo.KernelMap(FILES / "xfilter_hw.h", directions={"from_r": "reads", "to_r": "writes"}, lengths={"to_r": "2*n"})
     assert header.name == "FILTER" and header.arguments == ["from_r", "to_r", "n", "mode"], header
     assert [each["name"] for each in header.results] == ["ap_return", "peak"]
     assert header.registers["to_r"] == (0x24, 64) and header.registers["CTRL"] == (0, 32) and header.registers["mode"] == (0x38, 3)
-    assert [each["direction"] for each in header.pointers] == ["in", "out"]
+    assert [each["direction"] for each in header.pointers] == ["reads", "writes"]
     found = contigo.KernelMap((FILES / "system.hwh").read_bytes(), instance="filter_0")
     assert set(found.arguments) >= {"n"} and found.pointers, found
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         Path(file.name).write_bytes(SOURCE)
         assert contigo.KernelMap(file.name).json == contigo.KernelMap(SOURCE).json
     refused(ValueError, lambda: contigo.KernelMap(b"{"), "the kernel's map")
-    refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"m": "to_device"}), "m")
-    refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"to": "out"}), "from_device")
+    refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"m": "reads"}), "m")
+    refused(ValueError, lambda: contigo.KernelMap(SOURCE, directions={"to": "out"}), "writes")
     refused(ValueError, lambda: contigo.KernelMap(SOURCE, floats=["from"]), "from", "no float")
     refused(FileNotFoundError, lambda: contigo.KernelMap("no-such-kernel.json"))
     # A device takes its names.

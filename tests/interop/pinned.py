@@ -41,8 +41,8 @@ def flags(capsule):
     return ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value
 
 
-def the_cpu_s_view(heap):
-    buf = heap.allocate((4, 16), "float32")
+def the_cpu_s_view(region):
+    buf = region.allocate((4, 16), "float32")
     view = np.asarray(buf)
     view[:] = 3
     assert buf.__dlpack_device__() == (CUDA_HOST, 0)
@@ -52,22 +52,22 @@ def the_cpu_s_view(heap):
     assert str(pinned.device).startswith("cuda_host"), pinned.device
     on_cpu = tvm.runtime.from_dlpack(np.asarray(buf))
     assert str(on_cpu.device).startswith("cpu") and np.from_dlpack(on_cpu).ctypes.data == view.ctypes.data
-    assert heap.from_dlpack(view[1:], "any").device_address == buf.device_address + 64
-    refused("device type 1", lambda: heap.from_dlpack(buf, "tvm"))
+    assert region.from_dlpack(view[1:], "any").device_address == buf.device_address + 64
+    refused("device type 1", lambda: region.from_dlpack(buf, "tvm"))
 
 
-def the_gpu_s_view(heap):
-    buf = heap.allocate((4, 16), "float32")
-    with buf.to_device("both") as handover:
+def the_gpu_s_view(region):
+    buf = region.allocate((4, 16), "float32")
+    with buf.give() as handover:
         assert handover.address == buf.device_address
         assert handover.__dlpack_device__() == (CUDA, 0)
         capsule = handover.__dlpack__(stream=1)
         assert told(capsule) == (handover.address, CUDA, 0, 4), told(capsule)
-        refused("still has the device's view", handover.end)
+        refused("still has the device's view", handover.take_back)
         del capsule
         tensor = tvm.runtime.from_dlpack(handover)
         assert str(tensor.device).startswith("cuda") and tuple(tensor.shape) == (4, 16), tensor.device
-        refused("1 view(s): a framework still has the device's view", handover.end)
+        refused("1 view(s): a framework still has the device's view", handover.take_back)
         assert buf.owner == "device"
         del tensor
         refused("never copied", lambda: handover.__dlpack__(copy=True))
@@ -78,32 +78,32 @@ def the_gpu_s_view(heap):
     assert buf.owner == "cpu"
     refused("this hand-over has ended", handover.__dlpack__)
     # A framework may only read a buffer that a device only reads.
-    with buf.to_device("to_device") as handover:
+    with buf.give(writes=False) as handover:
         refused("for reading only", handover.__dlpack__)
         assert flags(handover.__dlpack__(max_version=(1, 0))) == READ_ONLY
-    with buf.to_device("from_device") as handover:
+    with buf.give(reads=False) as handover:
         assert flags(handover.__dlpack__(max_version=(1, 0))) == 0
 
 
 def another_device_s_view():
     buf = contigo.open_memory("sim", 1 << 16).allocate((8,), "uint8")
-    with buf.to_device() as handover:
+    with buf.give() as handover:
         assert handover.__dlpack_device__() == (EXT_DEV, 0)
         assert told(handover.__dlpack__()) == (buf.device_address, EXT_DEV, 0, 8)
         refused("no streams", lambda: handover.__dlpack__(stream=1))
 
 
-def products_on_the_gpu(device, heap):
+def products_on_the_gpu(device, region):
     """gemm8's kernel (examples/gemm8/kernels/gemm8.cu) by its parameters alone: the job layer knows
     no more of it."""
     image = (Path(__file__).parents[2] / "examples" / "gemm8" / "kernels" / "gemm8.ptx").read_bytes()
-    pointers = {"a": "to_device", "b": "to_device", "bias": "to_device", "c": "from_device"}
+    pointers = {"a": "reads", "b": "reads", "bias": "reads", "c": "writes"}
     lengths = {"a": "m*k", "b": "k*n", "bias": "4*n", "c": "m*n"}
     gemm8 = device.function(image, "gemm8", {**pointers, "m": 32, "n": 32, "k": 32, "flags": 32}, lengths=lengths)
     m, n, k = 8, 32, 48
     rng = np.random.default_rng(7)
     shapes = {"a": ((m, k), "int8"), "b": ((k, n), "int8"), "bias": ((n,), "int32"), "c": ((m, n), "int32")}
-    bufs = {name: heap.allocate(*shape) for name, shape in shapes.items()}
+    bufs = {name: region.allocate(*shape) for name, shape in shapes.items()}
     values = {name: rng.integers(-128, 128, shape).astype(dtype) for name, (shape, dtype) in shapes.items()}
     for name in ("a", "b", "bias"):
         np.asarray(bufs[name])[:] = values[name]
@@ -141,12 +141,12 @@ def products_on_the_gpu(device, heap):
 
 def main():
     device = contigo.Device("cuda")
-    heap = device.memory("cuda", 1 << 20)
-    products_on_the_gpu(device, heap)
+    region = device.memory("cuda", 1 << 20)
+    products_on_the_gpu(device, region)
     for test in (the_cpu_s_view, the_gpu_s_view):
-        test(heap)
+        test(region)
     another_device_s_view()
-    stats = heap.stats()
+    stats = region.stats()
     assert stats["bytes_copied"] == 0 and stats["syncs"] == 0, stats
     print("pinned")
 

@@ -10,7 +10,7 @@ use crate::{
     last_error::call,
     object::{
         SIMS, gpu,
-        port::{self, PORTS, find, keep},
+        port::{self, PORTS, keep},
     },
     status::contigo_status,
 };
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut conti
             let name = raw::text(name, "name")?;
             let found = match port::gpu(name) {
                 Some(ordinal) => gpu::port(ordinal)?,
-                None => find(name).ok_or(Misuse::NoPort)?,
+                None => contigo_boards::port(name).ok_or(Misuse::NoPort)?,
             };
             Ok(PORTS.insert(found)?)
         })

@@ -43,13 +43,6 @@ impl Name {
     }
 }
 
-/// The port of a known board that is called `name`.
-pub(crate) fn find(name: &str) -> Option<Port> {
-    let boards = contigo_boards::ALL.iter().flat_map(|board| board.ports.iter());
-    let engines = contigo_boards::SOCS.iter().flat_map(|soc| soc.engines.iter().map(|engine| &engine.port));
-    boards.chain(engines).find(|port| port.name == name).copied()
-}
-
 /// The GPU that `name` means: `cuda`, the first one, or `cuda:N`.
 pub(crate) fn gpu(name: &str) -> Option<u32> {
     match name.strip_prefix("cuda")? {
@@ -99,12 +92,5 @@ mod tests {
         for name in ["", "cud", "cuda:", "cuda:x", "cuda1", "cuda:+1", "cuda:-1", "cuda: 1", "cuda:4294967296", "CUDA"] {
             assert_eq!(gpu(name), None, "{name}");
         }
-    }
-
-    #[test]
-    fn the_boards_ports_are_found() {
-        assert_eq!(find("zynq-hp0"), Some(contigo_boards::zynq7000::HP0));
-        assert_eq!(find("zynq-dmac"), Some(contigo_boards::zynq7000::DMAC));
-        assert_eq!(find("none"), None);
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::{failure::Failure, output};
 use contigo::{
-    Error, Port,
+    Bus, Error, Port,
     names::{DeviceName, DriverRow, MemoryName, each_row, row},
 };
-use contigo_boards::{ALL, DmaEngine, SOCS};
+use contigo_boards::{DmaEngine, SOCS, ports};
 use contigo_testkit::uio::{FoundEngine, soc};
 use std::{fmt, str::FromStr};
 
@@ -173,9 +173,7 @@ fn boards_engine(addr: u64) -> Option<&'static DmaEngine> {
 }
 
 pub(crate) fn port_called(name: &str) -> Result<Port, Failure> {
-    let of_boards = ALL.iter().filter(|board| board.name != "sim").flat_map(|board| board.ports);
-    let of_engines = SOCS.iter().flat_map(|soc| soc.engines).map(|engine| &engine.port);
-    let mut ports: Vec<&Port> = of_boards.chain(of_engines).collect();
+    let mut ports: Vec<&Port> = ports().filter(|port| !matches!(port.bus, Bus::Sim(_))).collect();
     ports.sort_by_key(|port| port.name);
     ports.dedup_by_key(|port| port.name);
     let names = || ports.iter().map(|port| port.name).collect::<Vec<_>>().join(", ");
