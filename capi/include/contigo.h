@@ -13,16 +13,17 @@
  * refused; 0 is never a handle. An object belongs to the program from the call that made it until
  * the call that closes or releases it.
  *
- * What the device does. Every word about it is said from the device's side: CONTIGO_READS, the
- * device reads these bytes; CONTIGO_WRITES, it writes them; CONTIGO_READS | CONTIGO_WRITES, both.
+ * Directions. Every direction is said from the device's side: CONTIGO_READS, the device reads these
+ * bytes; CONTIGO_WRITES, it writes them; CONTIGO_READS | CONTIGO_WRITES, both.
  *
  * Errors. Every call that can fail returns a contigo_status: 0, or a negative code. A call that is
  * refused answers 0 where it would answer a value, and -1 for a descriptor. contigo_last_error has
  * the text with the numbers, for each thread.
  *
  * Threads. Any thread may use any handle. Many threads may use a region, a port or a pool at once.
- * One at a time uses a buffer, an engine or a job: the second is refused with CONTIGO_E_IN_CALL, and
- * nothing waits. A close while others are in a call is refused with CONTIGO_E_STILL_USED.
+ * One thread at a time uses a buffer, an engine or a job: a second one is refused with
+ * CONTIGO_E_IN_CALL, and nothing waits. A close while others are in a call is refused with
+ * CONTIGO_E_STILL_USED.
  *
  * Fork. A child of fork has no part in the objects of its parent: every call is refused with
  * CONTIGO_E_FORKED there, and touches nothing. The child calls exec, or fork comes before the first
@@ -58,12 +59,12 @@
 /// The device writes. Where it does not read too, bytes that the CPU wrote before may be lost.
 #define CONTIGO_WRITES 2
 
-/// The version of this header. It grows where a program that was compiled with an older header
-/// would not work any more, and with it the number in the shared library's name; new functions,
-/// codes and fields at the end of a structure do not change it.
+/// The version of this header, which is also the number in the shared library's name. It grows
+/// where a program that was compiled with an older header would not work any more. New functions
+/// and codes, and new fields at the end of a structure, do not change it.
 #define CONTIGO_ABI_VERSION 2
 
-/// It keeps what is written, and reading changes nothing.
+/// It keeps the bits that are written, and reading changes nothing.
 #define CONTIGO_READ_WRITE 0
 
 /// It is not written.
@@ -92,8 +93,8 @@
 /// fabric with room for as many cores.
 #define CONTIGO_MAX_ENGINES 32
 
-/// Jobs of one engine at once, with those whose end nobody took: what a descriptor ring of the
-/// fabric takes at once. A driver's own depth may be less.
+/// Jobs of one engine at once, with those whose end nobody took: as many as a descriptor ring of
+/// the fabric takes. A driver's own depth may be less.
 #define CONTIGO_MAX_JOBS 64
 
 /// Argument words of a job: 16 scalars of 64 bits, twice over.
@@ -109,7 +110,8 @@
 /// Guards at once: one for each engine at most.
 #define CONTIGO_MAX_GUARDS 32
 
-/// GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
+/// GPUs: NVIDIA's largest machines have 16. A GPU that was opened once stays open until the
+/// program ends.
 #define CONTIGO_MAX_GPUS 16
 
 /// Devices at once, opened by their names: one for each engine at most.
@@ -131,34 +133,35 @@
 /// contigo_last_error has the text with the numbers.
 typedef int32_t contigo_status;
 
-/// A buffer: some bytes of a region, which the CPU owns, or a device, never both. The CPU's can be
-/// mapped and has no bus address; a device's has a bus address and cannot be mapped. One thread at
-/// a time uses it; any thread may.
+/// A buffer: some bytes of a region. Either the CPU owns them or a device does, never both. While
+/// the CPU owns the buffer, it can be mapped and has no bus address. While a device owns it, it has
+/// a bus address and cannot be mapped. Any thread may use it, one thread at a time.
 typedef uint64_t contigo_buf;
 
-/// What a buffer is. Units: bytes.
+/// The state of a buffer: its size, its place and its owner. Units: bytes.
 typedef struct {
     /// sizeof(contigo_buf_info).
     size_t struct_size;
-    /// How many bytes it shows; while it is a device's, how many there are at addr.
+    /// How many bytes it shows; while a device owns it, how many there are at addr.
     size_t len_bytes;
-    /// Where the first of them is, from the beginning of the region; 0 while it is a device's.
+    /// Where the first of them is, from the beginning of the region; 0 while a device owns the
+    /// buffer.
     size_t offset_bytes;
-    /// The bus address of what the last hand-over named, through that port:
-    /// contigo_buf_give's bytes, or those that the last job used. 0 while the buffer is the
-    /// CPU's.
+    /// The bus address of the bytes that the last hand-over named, through the port of that
+    /// hand-over. contigo_buf_give is a hand-over, and so is a job. 0 while the CPU owns the
+    /// buffer.
     uint64_t addr;
-    /// 1 while it is a device's.
+    /// 1 while a device owns it.
     uint32_t device_owned;
     /// Always 0.
     uint32_t reserved;
 } contigo_buf_info;
 
-/// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it
-/// can be closed at any time.
+/// A port: one bus master's way to memory. It is a handful of numbers, and each object that uses it
+/// has a copy, so it can be closed at any time.
 typedef uint64_t contigo_port;
 
-/// What a device does with bytes, always from the device's side: CONTIGO_READS, CONTIGO_WRITES,
+/// How a device uses bytes, always said from the device's side: CONTIGO_READS, CONTIGO_WRITES,
 /// or both, joined by |.
 typedef uint32_t contigo_use;
 
@@ -171,7 +174,7 @@ typedef struct {
     contigo_use use;
     /// Always 0.
     uint32_t reserved;
-    /// Its bus address is a multiple of so many bytes, a power of two; 0: of 1.
+    /// Its bus address is a multiple of so many bytes, a power of two; 0: any address.
     size_t align_bytes;
     /// The fewest bytes; 0: 1.
     size_t min_bytes;
@@ -186,7 +189,7 @@ typedef struct {
     uint32_t words;
     /// Always 0.
     uint32_t reserved;
-    /// What that operand is.
+    /// That operand, as the kernel takes it. It is read where words is 0.
     contigo_operand_spec operand;
 } contigo_parameter;
 
@@ -209,21 +212,21 @@ typedef struct {
     size_t len_bytes;
 } contigo_dev_slice;
 
-/// What a device said at the end of a job.
+/// A device's report at the end of a job.
 typedef struct {
     /// sizeof(contigo_completion).
     size_t struct_size;
     /// How many bytes the device wrote, from the beginning of the operand that it writes.
     size_t bytes;
-    /// 0: it does not tell, and bytes is 0.
+    /// 0: the device does not tell how many, and bytes is 0.
     uint32_t has_bytes;
     /// The driver's number of the job's place: 0 to one less than its depth.
     uint32_t slot;
-    /// What the device's status says, as the driver's documentation has it.
+    /// The device's status, as the driver's documentation describes it.
     uint32_t status;
     /// 1: this job failed, and the others went on.
     uint32_t failed;
-    /// What else it says: a return value, a cycle count, a packet's user words.
+    /// Further results: a return value, a cycle count, a packet's user words.
     uint32_t words[4];
 } contigo_completion;
 
@@ -231,10 +234,10 @@ typedef struct {
 /// The library checks, cleans caches, keeps the buffers, and stops the device; the functions write
 /// and read registers (contigo_registers_..., or the program's own).
 ///
-/// They answer 0, or a number that the text of the refusal has. They are called one at a time, from
-/// whichever thread calls the engine, and must not unwind or jump out. **A function that calls its
-/// own engine is refused with CONTIGO_E_IN_CALL; one that never returns cannot be interrupted**,
-/// and holds the thread and the engine for ever.
+/// Each answers 0, or another number, which the text of the refusal then has. The library calls
+/// them one at a time, from the thread that calls the engine. They must not unwind or jump out.
+/// **A function that calls its own engine is refused with CONTIGO_E_IN_CALL. One that never
+/// returns cannot be interrupted**: it holds the thread and the engine for ever.
 typedef struct {
     /// sizeof(contigo_driver_ops).
     size_t struct_size;
@@ -248,29 +251,30 @@ typedef struct {
     uint32_t addr_bits;
     /// How many operands a job has: 1 to 16.
     uint32_t n_operands;
-    /// Each of them. They are copied.
+    /// The operands, in their order. They are copied.
     const contigo_operand_spec *operands;
-    /// Are these operands and argument words what the hardware takes? Starts nothing. NULL: always.
+    /// Answers 0 where the hardware takes these operands and argument words. Starts nothing. NULL:
+    /// the hardware takes all of them.
     contigo_status (*check)(void *context, const contigo_dev_slice *operands, size_t n, const uint32_t *args, size_t args_words);
     /// Gives the device one job, which check has passed, in a free slot; a stopped device starts.
-    /// On an error the device is stopped before anything is given back.
+    /// On an error the library stops the device before it gives anything back.
     contigo_status (*submit)(void *context,
                              uint32_t slot,
                              const contigo_dev_slice *operands,
                              size_t n,
                              const uint32_t *args,
                              size_t args_words);
-    /// Has a job ended? Looks once at least, and waits at most timeout_us. ended 1 and done
-    /// tell of one, and done.slot says which; each end is told once. An error: the channel cannot
-    /// go on, and is stopped.
+    /// Looks for a job that has ended: once at least, and for at most timeout_us. Where there is
+    /// one, it sets ended to 1, fills done, and says in done.slot which job it is. It tells
+    /// each end once. An error means that the channel cannot go on; the library then stops it.
     contigo_status (*poll)(void *context, uint32_t timeout_us, contigo_completion *done, uint32_t *ended);
-    /// Stops the device, in bounded time, whatever it was doing. After a 0 it touches no memory of
-    /// any job until the next submit, which names slot 0. Otherwise its buffers stay the
-    /// device's.
+    /// Stops the device in bounded time, at any moment of its work. After a 0 the device touches no
+    /// memory of any job until the next submit, which names slot 0. After any other answer the
+    /// device keeps the buffers.
     contigo_status (*stop)(void *context);
 } contigo_driver_ops;
 
-/// Which driver, and of what.
+/// Says which driver an engine has, and which device.
 typedef struct {
     /// sizeof(contigo_engine_options).
     size_t struct_size;
@@ -284,10 +288,10 @@ typedef struct {
     uint32_t window;
     /// 1: wait without the interrupt, by looking again and again.
     uint32_t polled;
-    /// Where memory of the driver's own is carved from, once; 0: none. contigo_inventory says which
-    /// drivers need it.
+    /// The region from which the driver's own memory is carved, once; 0: none. contigo_inventory
+    /// says which drivers need it.
     contigo_region region;
-    /// How much; 0: as much as the driver asks for, and a page at least.
+    /// The size of that memory; 0: as much as the driver asks for, and a page at least.
     size_t region_bytes;
     /// Settings that no register tells, name=number,name=number; NULL: none.
     const char *settings;
@@ -297,7 +301,7 @@ typedef struct {
     size_t map_bytes;
 } contigo_engine_options;
 
-/// What an engine's driver says of it, and what became of its jobs.
+/// The form of an engine's jobs, and counts of how they went.
 typedef struct {
     /// sizeof(contigo_engine_info).
     size_t struct_size;
@@ -305,9 +309,9 @@ typedef struct {
     uint32_t operands;
     /// How many jobs can be in flight.
     uint32_t depth;
-    /// How many are.
+    /// How many jobs are in flight.
     uint32_t in_flight;
-    /// How many have ended, and nobody has taken their end yet.
+    /// How many jobs have ended whose end nobody has taken yet.
     uint32_t ended;
     /// 1: jobs end in the order in which they were started.
     uint32_t in_order;
@@ -332,9 +336,9 @@ typedef struct {
 /// guard:DEVICE opens the device's registers too.
 typedef uint64_t contigo_guard;
 
-/// Which bytes of which buffer a job uses. The buffer is the CPU's, or a device's from an earlier
-/// job or contigo_buf_give; then the bytes count from the first that was handed over. The
-/// driver says what the device does with them.
+/// Which bytes of which buffer a job uses. The CPU owns the buffer, or a device does since an
+/// earlier job or contigo_buf_give; then the bytes count from the first that was handed over. The
+/// driver says whether the device reads or writes them.
 typedef struct {
     /// The buffer.
     contigo_buf buf;
@@ -351,7 +355,7 @@ typedef uint64_t contigo_job;
 /// contigo_engine_options, with the driver ap_ctrl.
 typedef uint64_t contigo_kernel;
 
-/// What a kernel takes.
+/// The operands and the words of a kernel's jobs, and the size of its registers.
 typedef struct {
     /// sizeof(contigo_kernel_info).
     size_t struct_size;
@@ -379,7 +383,7 @@ typedef struct {
     size_t struct_size;
     /// The name that errors print, 1 to CONTIGO_MAX_NAME_BYTES bytes. It is copied.
     const char *name;
-    /// What a master adds: bus address = physical address + offset.
+    /// The master adds it: bus address = physical address + offset.
     uint64_t offset;
     /// The first bus address that reaches memory.
     uint64_t window_first;
@@ -393,7 +397,7 @@ typedef struct {
     contigo_sim sim;
 } contigo_port_options;
 
-/// What a name does not say of memory. What is 0 has its default.
+/// The properties of memory that its name does not say. A field of 0 stands for its default.
 typedef struct {
     /// sizeof(contigo_region_options).
     size_t struct_size;
@@ -418,7 +422,7 @@ typedef struct {
     contigo_guard guard;
 } contigo_region_options;
 
-/// What a region is.
+/// A region's size, its cache line, and where it lies.
 typedef struct {
     /// sizeof(contigo_region_info).
     size_t struct_size;
@@ -426,13 +430,13 @@ typedef struct {
     size_t len_bytes;
     /// How many bytes can still be carved, before alignment.
     size_t free_bytes;
-    /// The cache line: what a pool's slots must be multiples of.
+    /// The size of a cache line. The size of a pool's slots must be a multiple of it.
     size_t line_bytes;
     /// Where the block lies, as the memory knows it; a port may add its offset.
     uint64_t base;
 } contigo_region_info;
 
-/// What a region has done since it was opened.
+/// Counts of a region's work since it was opened.
 typedef struct {
     /// sizeof(contigo_region_stats).
     size_t struct_size;
@@ -442,7 +446,7 @@ typedef struct {
     uint64_t bytes_synced_for_device;
     /// Bytes taken back for the CPU.
     uint64_t bytes_synced_for_cpu;
-    /// Bytes that contigo_buf_write copied: the only copy in this library.
+    /// Bytes that contigo_buf_write and contigo_buf_write_tensor copied.
     uint64_t bytes_copied;
     /// Pieces carved.
     uint64_t carves;
@@ -459,7 +463,8 @@ typedef struct {
     uint32_t access;
 } contigo_register;
 
-/// What a simulated board is made of. All zero but struct_size: nothing goes wrong, seed 0.
+/// The seed and the faults of a simulated board. Where all is zero except for struct_size,
+/// nothing goes wrong.
 ///
 /// Each fault strikes in so many of 1,000 jobs.
 typedef struct {
@@ -481,7 +486,7 @@ typedef struct {
     uint16_t stuck;
 } contigo_sim_options;
 
-/// What a buffer is lent as. Elements follow each other in C's order.
+/// The tensor as which a buffer is lent. Its elements follow each other in C's order.
 typedef struct {
     /// sizeof(contigo_tensor_options).
     size_t struct_size;
@@ -502,8 +507,8 @@ typedef struct {
     uint32_t keep_byte_offset;
     /// 1: the form before DLPack 1.0, a DLManagedTensor; 0: a DLManagedTensorVersioned.
     uint32_t legacy;
-    /// What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256
-    /// for dlpack.h; 0: nothing.
+    /// The alignment that the consumer demands of the first element's address: 64 for TVM and ONNX
+    /// Runtime, 256 for dlpack.h; 0: none.
     uint32_t align_bytes;
 } contigo_tensor_options;
 
@@ -787,62 +792,64 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-/// What the buffer is. CONTIGO_E_DEVICE_OWNED while a job has it.
+/// Fills info with the buffer's state. CONTIGO_E_DEVICE_OWNED while a job has the buffer.
 ///
 /// The caller promises:
 /// info points to a structure whose struct_size is set.
 contigo_status contigo_buf_get_info(contigo_buf buf, contigo_buf_info *info);
 
-/// A pointer to the bytes that the buffer shows, and their number. It is valid until
-/// contigo_buf_unmap; until then the buffer cannot be given away or released. access:
-/// CONTIGO_READ, and nothing may be written through the pointer, or CONTIGO_WRITE.
+/// Answers a pointer to the bytes that the buffer shows, and their number. The pointer is valid
+/// until contigo_buf_unmap; until then the buffer cannot be given away or released. access is
+/// CONTIGO_READ or CONTIGO_WRITE. With CONTIGO_READ nothing may be written through the
+/// pointer.
 ///
-/// CONTIGO_E_DEVICE_OWNED: a device has it. CONTIGO_E_MAPPED: it is mapped already, and one of
-/// the two wants to write.
+/// CONTIGO_E_DEVICE_OWNED: a device has the buffer. CONTIGO_E_MAPPED: it is mapped already, and
+/// one of the two wants to write.
 ///
 /// The caller promises:
 /// ptr and len_bytes are writable. len_bytes may be NULL.
 contigo_status contigo_buf_map(contigo_buf buf, uint32_t access, void **ptr, size_t *len_bytes);
 
-/// Gives one pointer up: it must not be used any more. CONTIGO_E_NOT_MAPPED where there is none.
+/// Gives one pointer up. The program must not use it any more. CONTIGO_E_NOT_MAPPED where there
+/// is none.
 contigo_status contigo_buf_unmap(contigo_buf buf);
 
-/// Copies len_bytes bytes to the beginning of what the buffer shows, and counts them: this
-/// library's only copy. Data that is still to be made is better made in place.
+/// Copies len_bytes bytes to the beginning of the bytes that the buffer shows, and counts them.
+/// Data that the program has still to make is better made in place.
 /// CONTIGO_E_SAME_BUFFER where from lies in the buffer itself.
 ///
 /// The caller promises:
 /// len_bytes bytes are readable at from.
 contigo_status contigo_buf_write(contigo_buf buf, const void *from, size_t len_bytes);
 
-/// Shows only len_bytes bytes from offset_bytes of what the buffer shows now. All of it stays
-/// taken.
+/// Shows only len_bytes bytes from offset_bytes of the bytes that the buffer shows now. All of
+/// the buffer stays taken.
 contigo_status contigo_buf_slice(contigo_buf buf, size_t offset_bytes, size_t len_bytes);
 
 /// Shows all of the buffer again: the reverse of contigo_buf_slice. Of a part
 /// (contigo_buf_split) it is all of that part.
 contigo_status contigo_buf_whole(contigo_buf buf);
 
-/// Cuts the buffer in two at byte at_bytes of what it shows: it keeps what is before, and rest
-/// is a buffer of its own with what is behind. One of them can be a device's while the other is the
-/// CPU's, and each is released by itself. What the buffer did not show goes with the side
-/// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are
-/// released.
+/// Cuts the buffer in two at byte at_bytes of the bytes that it shows. The buffer keeps the bytes
+/// before the cut, and rest is a new buffer with the bytes behind it. A device can own one of
+/// them while the CPU owns the other, and each is released by itself. Bytes that the buffer did not
+/// show go with the side on which they lie. A part can be cut again; a pool's slot is free again
+/// when all of its parts are released.
 ///
 /// Cut at a multiple of the region's line_bytes: a port that does not snoop cannot write to
 /// either side of a line that both share (CONTIGO_E_SHARED_LINE).
 ///
 /// CONTIGO_E_OUT_OF_RANGE: at_bytes is past the end. CONTIGO_E_DEVICE_OWNED,
-/// CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: it is out. CONTIGO_E_TABLE_FULL: there is no entry
-/// for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot has 256 parts at most. The buffer is as it
-/// was then.
+/// CONTIGO_E_MAPPED, CONTIGO_E_TENSOR_OUT: somebody else has the buffer, or it is mapped.
+/// CONTIGO_E_TABLE_FULL: there is no entry for rest. CONTIGO_E_TOO_MANY_PARTS: a pool's slot
+/// has 256 parts at most. A buffer whose cut is refused is as it was before.
 ///
 /// The caller promises:
 /// rest is writable.
 contigo_status contigo_buf_split(contigo_buf buf, size_t at_bytes, contigo_buf *rest);
 
-/// Where the first byte that the buffer shows is, from the beginning of the region.
-/// CONTIGO_E_DEVICE_OWNED while a device has it.
+/// Answers where the first byte that the buffer shows is, from the beginning of the region.
+/// CONTIGO_E_DEVICE_OWNED while a device has the buffer.
 ///
 /// The caller promises:
 /// offset_bytes is writable.
@@ -851,49 +858,52 @@ contigo_status contigo_buf_offset(contigo_buf buf, size_t *offset_bytes);
 /// Gives len_bytes bytes from offset_bytes of the buffer to a device that the program drives
 /// itself, behind port. The call checks that the device reaches them and does the cache
 /// maintenance that they need. It answers their bus address, for which addr may be NULL. use
-/// is what the device does: CONTIGO_READS, CONTIGO_WRITES, or CONTIGO_READS | CONTIGO_WRITES.
+/// says how the device uses the bytes: CONTIGO_READS, CONTIGO_WRITES, or
+/// CONTIGO_READS | CONTIGO_WRITES.
 ///
-/// The buffer must be the CPU's: CONTIGO_E_DEVICE_OWNED of one that a device has.
+/// The CPU must own the buffer: CONTIGO_E_DEVICE_OWNED where a device has it.
 /// CONTIGO_E_OUT_OF_RANGE; CONTIGO_E_BUFFER_SIZE for no bytes; CONTIGO_E_SHARED_LINE: the
-/// device writes a line whose rest is another buffer's; CONTIGO_E_WRONG_BUS;
+/// device writes a line whose rest belongs to another buffer; CONTIGO_E_WRONG_BUS;
 /// CONTIGO_E_UNREACHABLE; CONTIGO_E_CANNOT_SYNC. Nothing is handed over then. A device whose
 /// register for an address is narrower than its port wants a port of its own, with that register's
 /// addr_bits (contigo_port_define).
 ///
-/// From here on the buffer is the device's, until contigo_buf_take_back. It can be an operand of
-/// an engine's job. Before the program rings its device's doorbell it needs no barrier: this call
-/// ends with one.
+/// From here on the device owns the buffer, until contigo_buf_take_back. The buffer can be an
+/// operand of an engine's job. The program needs no barrier before it rings its device's doorbell:
+/// this call ends with one.
 ///
 /// The caller promises:
-/// addr is NULL or writable. Whichever device is told the address is behind port, touches these
+/// addr is NULL or writable. Each device that is told the address is behind port, touches these
 /// bytes only, and writes only where use says so. It has finished with them, its last write
 /// included, before the buffer is taken back, given to a job, or lent.
 contigo_status contigo_buf_give(contigo_buf buf, contigo_port port, size_t offset_bytes, size_t len_bytes, contigo_use use, uint64_t *addr);
 
-/// Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a
-/// port that snoops. The device must have finished with it, its last write included: only the
-/// program knows that of a device that it drives itself. CONTIGO_E_CPU_OWNED where it is the
-/// CPU's already, CONTIGO_E_DEVICE_OWNED while a job has it: wait for the job.
+/// Takes the buffer back for the CPU. The CPU sees the bytes that the device wrote after this, also
+/// behind a port that snoops. The device must have finished with the buffer, its last write
+/// included: only the program knows that of a device that it drives itself. CONTIGO_E_CPU_OWNED
+/// where the CPU owns the buffer already, CONTIGO_E_DEVICE_OWNED while a job has it: wait for the
+/// job.
 contigo_status contigo_buf_take_back(contigo_buf buf);
 
-/// Where the device finds it: the bus address and the number of bytes that the last hand-over
-/// named, through that port. A job on a part of the buffer makes this the part, so the two belong
-/// together. CONTIGO_E_CPU_OWNED while the buffer is the CPU's: it has no address then.
+/// Answers where the device finds the buffer: the bus address and the number of the bytes that the
+/// last hand-over named, through the port of that hand-over. A job on a part of the buffer makes
+/// this the part, so the two belong together. CONTIGO_E_CPU_OWNED while the CPU owns the buffer:
+/// it has no address then.
 ///
 /// The caller promises:
 /// addr and len_bytes are writable.
 contigo_status contigo_buf_dev_addr(contigo_buf buf, uint64_t *addr, size_t *len_bytes);
 
 /// Gives the buffer back: to its pool, or for good. The handle is stale from here on.
-/// CONTIGO_E_DEVICE_OWNED and CONTIGO_E_MAPPED: it is still out; CONTIGO_E_STALE: it was
-/// released before.
+/// CONTIGO_E_DEVICE_OWNED: a device still has it. CONTIGO_E_MAPPED: it is still mapped.
+/// CONTIGO_E_STALE: it was released before.
 contigo_status contigo_buf_release(contigo_buf buf);
 
-/// Loads PTX, or a whole cubin or fatbin, for the GPU whose port it is (contigo_port_find,
+/// Loads PTX, or a whole cubin or fatbin, for the GPU that port belongs to (contigo_port_find,
 /// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job.
 /// Close it with contigo_module_close.
 ///
-/// CONTIGO_E_NO_LIBRARY: there is no driver. CONTIGO_E_KIND: it is no GPU's port.
+/// CONTIGO_E_NO_LIBRARY: there is no driver. CONTIGO_E_KIND: the port belongs to no GPU.
 /// CONTIGO_E_CUDA: the driver refused the image.
 ///
 /// The caller promises:
@@ -907,13 +917,13 @@ contigo_status contigo_module_load(contigo_port port, const uint8_t *image, size
 /// y and z, bytes of shared memory; its scalars follow. Its operands are memory that CUDA pinned
 /// for this GPU (cuda:0). Close it with contigo_engine_close.
 ///
-/// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job
-/// takes too long or is cancelled, its end is waited for, five seconds at most.
+/// The engine has no interrupt: wait, or look again and again. A kernel cannot be stopped. Where a
+/// job takes too long or is cancelled, the library waits for its end, five seconds at most.
 ///
 /// The caller promises:
 /// entry is NUL-terminated; parameters points to n structures; engine is writable. The
-/// kernel has these parameters. It touches no bytes but the operands', and writes only those that
-/// say so, with whatever argument words the program passes.
+/// kernel has these parameters. With all argument words that the program passes, it touches no
+/// bytes except for the operands' bytes, and writes only the operands that say so.
 contigo_status contigo_engine_open_kernel(contigo_module module,
                                           const char *entry,
                                           const contigo_parameter *parameters,
@@ -946,11 +956,11 @@ contigo_status contigo_device_close(contigo_device device);
 /// name is NUL-terminated; region is writable.
 contigo_status contigo_device_memory(contigo_device device, const char *name, size_t len_bytes, contigo_region *region);
 
-/// The device's way to memory: port as the kernel describes this device, or, with a port of 0,
-/// what the kernel or the simulated board says alone (vfio:…, sim:…, cuda:…). Close seen
-/// with contigo_port_close.
+/// Answers the device's way to memory: port as the kernel describes this device. With a port of
+/// 0 the kernel or the simulated board must know it alone (vfio:…, sim:…, cuda:…). Close
+/// seen with contigo_port_close.
 ///
-/// CONTIGO_E_UNSUPPORTED: nobody says it; name the port.
+/// CONTIGO_E_UNSUPPORTED: neither of them knows it; name the port.
 ///
 /// The caller promises:
 /// seen is writable.
@@ -963,16 +973,19 @@ contigo_status contigo_device_reset(contigo_device device);
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
 ///
 /// The caller promises:
-/// The device was stopped or reset since anybody else drove it: the program's word.
+/// The device was stopped or reset since anybody else drove it. The library cannot check that.
 contigo_status contigo_device_enable_bus_master(contigo_device device);
 
-/// Lists memory and devices of this machine, and this library's drivers, a line each, and says why
-/// the rest is missing. A line has four fields with a tab between them: memory, device or
-/// driver; the name, or the kind where there is none; ready, blocked or absent; why, and
-/// what to do, or what a driver does. Files under /sys are read, and nothing is opened.
+/// Lists the memory and the devices of this machine, and the drivers of this library, one a line,
+/// and says why the rest is missing. It reads files under /sys and opens no device.
 ///
-/// Writes at most capacity_bytes with a NUL at the end into text, and into len_bytes how many
-/// bytes all of it has without the NUL; where that is capacity_bytes or more, it was cut.
+/// A line has four fields with a tab between them. The first is memory, device or driver. The
+/// second is the name, or the kind where there is no name. The third is ready, blocked or
+/// absent. The last says why, and what to do about it; of a driver it says what the driver does.
+///
+/// text gets at most capacity_bytes bytes, the NUL at the end included. len_bytes gets the
+/// length of the whole list without the NUL. Where that is capacity_bytes or more, the list in
+/// text was cut.
 ///
 /// The caller promises:
 /// text points to capacity_bytes writable bytes, or is NULL with a capacity of 0; len_bytes
@@ -984,70 +997,76 @@ contigo_status contigo_inventory(char *text, size_t capacity_bytes, size_t *len_
 ///
 /// The caller promises:
 /// ops points to an initialised structure, with n_operands structures at operands; engine
-/// is writable. The program's word: the device touches the bytes of jobs in flight, memory of its
-/// own, and nothing else, and writes only operands that say so; it reaches memory through port
-/// and no other way; nobody else drives it. Once poll told of a job's end, it touches none of its
-/// bytes, and where done has bytes, it wrote none behind them.
+/// is writable.
+///
+/// The library cannot check the rest. The device touches the bytes of jobs in flight, memory of its
+/// own, and nothing else, and it writes only operands that say so. It reaches memory through port
+/// and no other way, and nobody else drives it. Once poll has told of a job's end, the device
+/// touches none of that job's bytes. Where done has bytes, the device wrote none behind them.
 contigo_status contigo_engine_open_driver(const contigo_driver_ops *ops, void *context, contigo_port port, contigo_engine *engine);
 
-/// Opens an engine: checks that the device is one for this driver as far as its registers tell, and
-/// stops it, because a program that crashed may have left it running. Close it with
-/// contigo_engine_close. CONTIGO_E_NOT_FOUND: there is no such driver; the text lists them.
+/// Opens an engine. The call checks that the device is one for this driver, as far as its registers
+/// tell. It stops the device, because a program that crashed may have left it running. Close the
+/// engine with contigo_engine_close. CONTIGO_E_NOT_FOUND: there is no such driver; the text
+/// lists them.
 ///
 /// With the setting channel, engines share a device whose channels can have a driver each (a
-/// pl330): one engine a channel, all through one port and window, in whichever thread. Each is
-/// stopped and closed by itself. CONTIGO_E_HAS_DRIVER: an engine has the channel, or the whole
-/// device.
+/// pl330). There is one engine a channel, in any thread, and all use one port and one window.
+/// Each is stopped and closed by itself. CONTIGO_E_HAS_DRIVER: an engine has the channel, or the
+/// whole device.
 ///
 /// The caller promises:
 /// options points to an initialised structure whose texts are NULL or NUL-terminated; engine is
-/// writable. Of a real device it is the program's word that it is what the driver is for, as the
-/// settings and the map describe it; that nobody drives it but engines of this program; and that it
-/// reaches memory through port and no other way. With another driver or port it writes into other
-/// memory.
+/// writable.
+///
+/// Of a real device the library cannot check the rest. The driver is for this device, as the
+/// settings and the map describe it. Nobody drives the device, except for engines of this program.
+/// The device reaches memory through port and no other way. With another driver or port it
+/// writes into other memory.
 contigo_status contigo_engine_open(const contigo_engine_options *options, contigo_engine *engine);
 
-/// What its driver says of it, and what became of its jobs.
+/// Fills info with the form of the engine's jobs, and with counts of how they went.
 ///
 /// The caller promises:
 /// info points to a structure whose struct_size is set.
 contigo_status contigo_engine_get_info(contigo_engine engine, contigo_engine_info *info);
 
-/// What the driver says of operand number index of its jobs. CONTIGO_E_VALUE: there are fewer.
+/// Fills spec with the driver's description of operand number index of its jobs.
+/// CONTIGO_E_VALUE: there are fewer.
 ///
 /// The caller promises:
 /// spec is writable.
 contigo_status contigo_engine_get_operand(contigo_engine engine, uint32_t index, contigo_operand_spec *spec);
 
 /// Forgets an interrupt that came before, lets the next one come, and answers the descriptor that
-/// poll(2) finds readable then. It is the engine's, and open until the engine is closed: the
-/// program neither reads, writes nor closes it. -1 where it is refused.
+/// poll(2) finds readable then. The descriptor belongs to the engine and is open until the engine
+/// is closed: the program neither reads, writes nor closes it. -1 where the call is refused.
 ///
 /// In an event loop, in this order: this function; then contigo_queue_next or
 /// contigo_job_wait_for with a time of 0; and only where nothing has ended, poll(2), with a
 /// limit.
 ///
-/// CONTIGO_E_KIND: it has no interrupt that is a file; look again and again.
+/// CONTIGO_E_KIND: the device has no interrupt that is a file; look again and again.
 /// CONTIGO_E_UNSUPPORTED: the device's node has none; open the engine with polled.
 ///
 /// The caller promises:
 /// fd is writable.
 contigo_status contigo_engine_irq_arm(contigo_engine engine, int *fd);
 
-/// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, by
-/// whatever end, before the guard's memory goes. Do it before the first job. guard 0 is the guard
-/// of the engine's own device. Another guard writes the registers when it is closed, so it stays
-/// open until the engine is closed. CONTIGO_E_KIND: the engine was armed with another one.
+/// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, in any
+/// way, before the guard's memory goes. Do it before the first job. guard 0 is the guard of the
+/// engine's own device. Another guard writes the registers when it is closed, so it stays open
+/// until the engine is closed. CONTIGO_E_KIND: the engine was armed with another one.
 /// CONTIGO_E_UNSUPPORTED: the engine shares its device (setting channel), which one channel's
 /// program does not stop.
 ///
 /// The caller promises:
-/// The guard is of this engine's device, and its window number window the registers: the
-/// program's word.
+/// The guard belongs to this engine's device, and its window number window is the registers. The
+/// library cannot check that.
 contigo_status contigo_engine_arm(contigo_engine engine, contigo_guard guard, uint32_t window);
 
 /// Closes an engine. CONTIGO_E_HAS_JOB while it has jobs whose end nobody has taken;
-/// CONTIGO_E_WILL_NOT_STOP where its device does not stop: it stays open then.
+/// CONTIGO_E_WILL_NOT_STOP where its device does not stop: the engine stays open then.
 contigo_status contigo_engine_close(contigo_engine engine);
 
 /// Opens /dev/contigo/<name>, such as f8003000.dma-port. One program at a time has it. Close it
@@ -1065,20 +1084,20 @@ contigo_status contigo_guard_open(const char *name, contigo_guard *guard);
 /// seen is writable.
 contigo_status contigo_guard_see(contigo_guard guard, contigo_port port, contigo_port *seen);
 
-/// Closes a guard: the kernel runs the stop that contigo_engine_arm left there.
-/// CONTIGO_E_STILL_USED while it has regions, or engines that were armed with it: close them
-/// first.
+/// Closes a guard. The kernel then runs the stop that contigo_engine_arm left there.
+/// CONTIGO_E_STILL_USED while the guard has regions, or engines that were armed with it: close
+/// them first.
 contigo_status contigo_guard_close(contigo_guard guard);
 
 /// Gives the device one job more: n operands, as many as the driver's jobs have, and args_words
 /// argument words, which the driver's documentation names. Every check comes first, then the caches
 /// that these bytes need on this port, then the doorbell.
 ///
-/// The buffers are the device's until the job's end is taken, by one of the functions below. Where
-/// the job is refused, they stay as they were, and nothing was touched. CONTIGO_E_QUEUE_FULL: as
+/// The device owns the buffers until one of the functions below takes the job's end. Where the job
+/// is refused, the buffers stay as they were, and nothing was touched. CONTIGO_E_QUEUE_FULL: as
 /// many jobs are in flight as the device takes, or CONTIGO_MAX_JOBS with those that have ended.
-/// Where the device itself refused it, it was stopped, which ends the jobs before it.
-/// CONTIGO_E_WILL_NOT_STOP: then it could not be stopped, and job is a job under way.
+/// Where the device itself refused the job, the device was stopped, which ends the jobs before it.
+/// CONTIGO_E_WILL_NOT_STOP: it could not be stopped then, and job is a job under way.
 ///
 /// The caller promises:
 /// operands points to n structures, args to args_words words, or is NULL where that is 0;
@@ -1090,18 +1109,19 @@ contigo_status contigo_job_start(contigo_engine engine,
                                  size_t args_words,
                                  contigo_job *job);
 
-/// Waits for the end of the job, at most timeout_us microseconds, and takes it: the buffers are
-/// the CPU's, and what the device wrote is visible. The handle is stale then. Ends of other jobs
-/// that come meanwhile are kept for whoever takes them. completion is filled where the device
+/// Waits for the end of the job, at most timeout_us microseconds, and takes it. The CPU owns the
+/// buffers then, and sees the bytes that the device wrote. The handle is stale. Ends of other jobs
+/// that come meanwhile are kept until somebody takes them. completion is filled where the device
 /// told of the end; it may be NULL.
 ///
 /// CONTIGO_E_TIMEOUT, CONTIGO_E_FAULT, CONTIGO_E_SHORT_TRANSFER, CONTIGO_E_CANCELLED: the
-/// buffers are back all the same; one whose caches could not be maintained is still a device's, and
-/// contigo_buf_take_back tries again. After a timeout, and after a fault that is not this job's
-/// alone, the device was stopped, which ended every job of the engine. CONTIGO_E_WILL_NOT_STOP:
-/// it could not be stopped, and the job keeps its buffers: reset the device, then
-/// contigo_queue_stop. Another thread's call with the same engine is refused meanwhile
-/// (CONTIGO_E_IN_CALL).
+/// buffers are back all the same. A buffer whose caches could not be maintained still belongs to a
+/// device, and contigo_buf_take_back tries again.
+///
+/// After a timeout, and after a fault that is not of this job alone, the device was stopped, which
+/// ended every job of the engine. CONTIGO_E_WILL_NOT_STOP: it could not be stopped, and the job
+/// keeps its buffers: reset the device, then contigo_queue_stop. While this call waits, another
+/// thread's call with the same engine is refused (CONTIGO_E_IN_CALL).
 ///
 /// The caller promises:
 /// completion is NULL, or points to a structure whose struct_size is set.
@@ -1127,18 +1147,18 @@ contigo_status contigo_job_wait_for(contigo_job job, uint32_t timeout_us, uint32
 /// contigo_job_wait.
 contigo_status contigo_job_cancel(contigo_job job);
 
-/// Takes the end of whichever job of the engine ended first; waits at most timeout_us for one.
+/// Takes the end of the job that ended first on this engine; waits at most timeout_us for one.
 /// job is its handle, as contigo_job_start answered it, and stale now; 0: none has ended, and
-/// nothing was stopped. The buffers are the CPU's. An error with a job is that job's; the
+/// nothing was stopped. The CPU owns the buffers. An error with a job belongs to that job; the
 /// statuses are those of contigo_job_wait.
 ///
 /// The caller promises:
 /// job is writable; completion is NULL, or points to a structure whose struct_size is set.
 contigo_status contigo_queue_next(contigo_engine engine, uint32_t timeout_us, contigo_job *job, contigo_completion *completion);
 
-/// Stops the device, whatever it is doing, which ends every job of the engine: those that had not
-/// ended are CONTIGO_E_CANCELLED. Each end is still to be taken, and the engine takes new jobs.
-/// After CONTIGO_E_WILL_NOT_STOP reset the device from outside, and call it again.
+/// Stops the device at any moment of its work, which ends every job of the engine. Those that had
+/// not ended are CONTIGO_E_CANCELLED. Each end is still to be taken, and the engine takes new
+/// jobs. After CONTIGO_E_WILL_NOT_STOP reset the device from outside, and call this again.
 contigo_status contigo_queue_stop(contigo_engine engine);
 
 /// Reads a map: JSON, HLS's x<name>_hw.h, or Vivado's .hwh, which begin differently. The bytes
@@ -1148,7 +1168,7 @@ contigo_status contigo_queue_stop(contigo_engine engine);
 /// map points to map_bytes bytes; kernel is writable.
 contigo_status contigo_kernel_open(const uint8_t *map, size_t map_bytes, contigo_kernel *kernel);
 
-/// What it takes.
+/// Fills info from the map.
 ///
 /// The caller promises:
 /// info points to a structure whose struct_size is set.
@@ -1187,9 +1207,9 @@ const char *contigo_status_name(contigo_status status);
 /// The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that
 /// succeeds leaves it.
 ///
-/// Writes at most len bytes to buf, the NUL included, and cuts what does not fit. Returns the
-/// text's length without the NUL, so that contigo_last_error(NULL, 0) asks how long it is; 0:
-/// nothing was refused yet. 4,096 bytes hold every text; a longer one is cut.
+/// Writes at most len bytes to buf, the NUL included, and cuts a text that does not fit.
+/// Returns the text's length without the NUL, so that contigo_last_error(NULL, 0) asks how long
+/// it is; 0: nothing was refused yet. 4,096 bytes hold every text; a longer one is cut.
 ///
 /// The caller promises:
 /// buf is NULL, or len bytes are writable there.
@@ -1198,21 +1218,22 @@ size_t contigo_last_error(char *buf, size_t len);
 /// Carves slots buffers of slot_bytes each, 1 to CONTIGO_MAX_POOL_SLOTS. slot_bytes is a
 /// multiple of the region's cache line, so that no line has two owners. The first slot begins at a
 /// multiple of align_bytes, a power of two; 0: a cache line. Close it with contigo_pool_close;
-/// what was carved stays carved until the region is closed.
+/// the carved bytes stay carved until the region is closed.
 ///
 /// The caller promises:
 /// pool is writable.
 contigo_status contigo_pool_open(contigo_region region, size_t slot_bytes, size_t slots, size_t align_bytes, contigo_pool *pool);
 
-/// Takes a free slot: the CPU's, with what its last owner left in it. No system call, no
-/// allocation, any thread. Release it with contigo_buf_release. CONTIGO_E_NO_SLOTS where all
-/// are taken; CONTIGO_E_IN_CALL while another thread tries to close the pool.
+/// Takes a free slot, which the CPU owns. It holds the bytes that its last owner left in it. Any
+/// thread may take one, and the call makes no system call and no allocation. Release the slot with
+/// contigo_buf_release. CONTIGO_E_NO_SLOTS where all are taken; CONTIGO_E_IN_CALL while
+/// another thread tries to close the pool.
 ///
 /// The caller promises:
 /// buf is writable.
 contigo_status contigo_pool_take(contigo_pool pool, contigo_buf *buf);
 
-/// How many slots are free. Other threads may change that at once.
+/// Answers how many slots are free. Other threads may change that at once.
 ///
 /// The caller promises:
 /// free is writable.
@@ -1222,9 +1243,9 @@ contigo_status contigo_pool_free_slots(contigo_pool pool, size_t *free);
 contigo_status contigo_pool_close(contigo_pool pool);
 
 /// Carves one buffer of len_bytes, rounded up to whole cache lines, at a multiple of
-/// align_bytes for the CPU and for the device; 0: a cache line. For what a program plans once,
-/// such as weights. Release it with contigo_buf_release; its bytes stay carved until the region
-/// is closed.
+/// align_bytes for the CPU and for the device; 0: a cache line. It is for data that a program
+/// plans once, such as weights. Release it with contigo_buf_release; its bytes stay carved until
+/// the region is closed.
 ///
 /// The caller promises:
 /// buf is writable.
@@ -1234,17 +1255,17 @@ contigo_status contigo_carve(contigo_region region, size_t len_bytes, size_t ali
 /// cyclone-v-acp... (contigo boards lists them). Close it with contigo_port_close.
 /// CONTIGO_E_NOT_FOUND: no board has one.
 ///
-/// cuda:0, cuda:1... is a GPU's, and cuda the first one's: loads NVIDIA's driver and takes
-/// the GPU's primary context, the one of the CUDA runtime; both stay until the program ends.
-/// CONTIGO_E_NO_LIBRARY: there is no driver; CONTIGO_E_SETTING: it is too old;
-/// CONTIGO_E_CUDA: it refuses, as where there is no GPU; CONTIGO_E_ARGUMENT: there are fewer
-/// GPUs.
+/// cuda:0, cuda:1... are the ports of GPUs, and cuda is the port of the first one. Such a
+/// name loads NVIDIA's driver and takes the GPU's primary context, which the CUDA runtime uses too.
+/// Both stay until the program ends. CONTIGO_E_NO_LIBRARY: there is no driver.
+/// CONTIGO_E_SETTING: the driver is too old. CONTIGO_E_CUDA: the driver refuses, as where there
+/// is no GPU. CONTIGO_E_ARGUMENT: there are fewer GPUs.
 ///
 /// The caller promises:
 /// name is NUL-terminated; port is writable.
 contigo_status contigo_port_find(const char *name, contigo_port *port);
 
-/// A port of the program's own, by what the silicon's manual says. Close it with
+/// Makes a port of the program's own, with the numbers of the silicon's manual. Close it with
 /// contigo_port_close. CONTIGO_E_TABLE_FULL: CONTIGO_MAX_PORTS are open, or the program has
 /// used CONTIGO_MAX_PORT_NAMES different names so far, and this is a new one.
 ///
@@ -1252,7 +1273,7 @@ contigo_status contigo_port_find(const char *name, contigo_port *port);
 /// options points to an initialised structure with a NUL-terminated name; port is writable.
 contigo_status contigo_port_define(const contigo_port_options *options, contigo_port *port);
 
-/// Closes a port's handle. Whoever uses the port has a copy.
+/// Closes a port's handle. Each object that uses the port has a copy.
 contigo_status contigo_port_close(contigo_port port);
 
 /// Opens len_bytes of memory by its name: maps it, checks that it is contiguous, and cleans its
@@ -1264,19 +1285,20 @@ contigo_status contigo_port_close(contigo_port port);
 /// program that drives this device too opens it, and calls contigo_device_memory.
 /// contigo_region_open_with can ask more of the memory.
 ///
-/// CONTIGO_E_BAD_NAME: it is no name; the text says at which byte, and what to write. A name that
-/// is not there is answered with the names of this machine.
+/// CONTIGO_E_BAD_NAME: it is no name; the text says at which byte, and how to write it. Where the
+/// name is not there, the text lists the names of this machine.
 ///
 /// The caller promises:
 /// name is NUL-terminated; region is writable.
 contigo_status contigo_region_open(const char *name, size_t len_bytes, contigo_region *region);
 
-/// As contigo_region_open, with what only the program can say.
+/// As contigo_region_open, with properties that only the program can say.
 ///
 /// CONTIGO_E_VALUE: an option does not fit the name. CONTIGO_E_NEEDS_DEVICE: the memory belongs
 /// to another device or board. CONTIGO_E_MISALIGNED, CONTIGO_E_TOO_HIGH,
-/// CONTIGO_E_BLOCK_SIZE: the memory is not as was asked for. Of cuda as contigo_port_find
-/// says; and CONTIGO_E_CUDA with CUDA_ERROR_OUT_OF_MEMORY where no more can be pinned.
+/// CONTIGO_E_BLOCK_SIZE: the memory is not as the options ask. The refusals of cuda are those
+/// of contigo_port_find, and CONTIGO_E_CUDA with CUDA_ERROR_OUT_OF_MEMORY where no more can
+/// be pinned.
 ///
 /// The caller promises:
 /// name is NUL-terminated; options points to an initialised structure; region is writable.
@@ -1291,62 +1313,62 @@ contigo_status contigo_region_open(const char *name, size_t len_bytes, contigo_r
 contigo_status contigo_region_open_with(const char *name, const contigo_region_options *options, contigo_region *region);
 
 /// Closes a region and gives its memory back. CONTIGO_E_STILL_USED while a buffer, a pool or an
-/// engine has a piece of it; for ever, where a device would not stop: leak, never free, what a
-/// device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the GPU
-/// is doing; beside a kernel that does not end it stays pinned.
+/// engine has a piece of it. Where a device would not stop, this is so for ever: memory that a
+/// device may own is leaked and never freed. Memory that CUDA pinned goes back to the driver, which
+/// may wait for the GPU's work; beside a kernel that does not end it stays pinned.
 contigo_status contigo_region_close(contigo_region region);
 
-/// A descriptor of a dma-buf that holds the region's whole block, for another importer: a camera's or
-/// a display's driver (V4L2, DRM) then writes or reads the same bytes, with no copy. It is the
-/// program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
-/// is refused.
+/// Answers a descriptor of a dma-buf that holds the region's whole block, for another importer. The
+/// driver of a camera or a display (V4L2, DRM) then writes or reads the same bytes, with no copy.
+/// The program owns the descriptor and closes it; the pages live as long as their last descriptor.
+/// -1 where the call is refused.
 ///
 /// CONTIGO_E_UNSUPPORTED: this memory is no dma-buf (huge pages, the simulated board).
-/// CONTIGO_E_OS: what the kernel says; errno 25, the module u-dma-buf cannot export.
+/// CONTIGO_E_OS: the kernel refused. With errno 25 the module u-dma-buf cannot export.
 ///
 /// The caller promises:
 /// fd is writable.
 ///
-/// The program, for every importer: from the moment when one maps the block to the moment when it
-/// has unmapped it, no buffer of this region is mapped (contigo_buf_map), a job's, a device's
-/// (contigo_buf_give), or out as a tensor, because the importer reads, writes, and maintains
-/// the caches of all of it.
+/// An importer reads, writes, and maintains the caches of the whole block while it has the block
+/// mapped. As long as any importer has it mapped, the program uses no buffer of this region. None
+/// is mapped (contigo_buf_map), in a job, given to a device (contigo_buf_give), or out as a
+/// tensor.
 ///
-/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before
-/// contigo_region_close and before the program ends, because then another program may open the
+/// Of a u-dma-buf, every copy of the descriptor is closed, and every importer has let go, before
+/// contigo_region_close and before the program ends. After that another program may open the
 /// device.
 contigo_status contigo_region_export(contigo_region region, int *fd);
 
-/// What the region is.
+/// Fills info with the region's size, its cache line, and where it lies.
 ///
 /// The caller promises:
 /// info points to a structure whose struct_size is set.
 contigo_status contigo_region_get_info(contigo_region region, contigo_region_info *info);
 
-/// What the region has done so far. Any thread may ask at any time.
+/// Fills stats with counts of the region's work so far. Any thread may ask at any time.
 ///
 /// The caller promises:
 /// stats points to a structure whose struct_size is set.
 contigo_status contigo_region_get_stats(contigo_region region, contigo_region_stats *stats);
 
-/// The bus address through port of len_bytes bytes at ptr, any pointer into the region. It is a
-/// number, and gives no right to the bytes: who may touch them is still what the buffer's owner
-/// says. CONTIGO_E_NOT_OURS where not all of them are the region's.
+/// Answers the bus address through port of len_bytes bytes at ptr, any pointer into the
+/// region. The address is a number and gives no right to the bytes: the buffer's owner still says
+/// who may touch them. CONTIGO_E_NOT_OURS where not all of them lie in the region.
 ///
 /// The caller promises:
 /// addr is writable. ptr may be any number.
 contigo_status contigo_dev_addr_of(contigo_region region, contigo_port port, const void *ptr, size_t len_bytes, uint64_t *addr);
 
-/// Where the CPU finds the byte at bus address addr of port. The byte may be a device's at this
-/// moment: do not touch it then.
+/// Answers where the CPU finds the byte at bus address addr of port. A device may own the byte
+/// at this moment: do not touch it then.
 ///
 /// The caller promises:
 /// ptr is writable.
 contigo_status contigo_host_ptr_of(contigo_region region, contigo_port port, uint64_t addr, void **ptr);
 
-/// Takes the registers and the interrupt of a device, for a program that drives it itself: window
-/// number window, which for a PCI function is its BAR, and 0 for others; polled: 1, without the
-/// interrupt. One engine or one program has them at a time. Close them with
+/// Takes the registers and the interrupt of a device, for a program that drives it itself. window
+/// is the number of the window: a PCI function's BAR, and 0 for others. A polled of 1 leaves the
+/// interrupt out. One engine or one program has them at a time. Close them with
 /// contigo_registers_close.
 ///
 /// port is the device's way to memory where only the program knows it; 0 where the kernel says
@@ -1354,7 +1376,7 @@ contigo_status contigo_host_ptr_of(contigo_region region, contigo_port port, uin
 ///
 /// The caller promises:
 /// registers is writable. In this bitstream, on this board, the device reaches memory through
-/// port and no other way, and nobody else drives it: the program's word.
+/// port and no other way, and nobody else drives it. The library cannot check that.
 contigo_status contigo_device_attach(contigo_device device,
                                      contigo_port port,
                                      uint32_t window,
@@ -1370,8 +1392,8 @@ contigo_status contigo_registers_read(contigo_registers registers, contigo_regis
 /// Writes a register; outside of the window nothing happens. CONTIGO_E_KIND: it is read-only.
 ///
 /// The caller promises:
-/// The device touches only memory that was handed to it (contigo_buf_give, or a job),
-/// whatever it does with the value: an address and a doorbell make it read and write there.
+/// With this value the device touches only memory that was handed to it (contigo_buf_give, or a
+/// job). An address and a doorbell make it read and write there.
 contigo_status contigo_registers_write(contigo_registers registers, contigo_register reg, uint32_t value);
 
 /// Reads a register, and writes it with the bits mask as in value. CONTIGO_E_KIND: it is not
@@ -1382,10 +1404,11 @@ contigo_status contigo_registers_write(contigo_registers registers, contigo_regi
 contigo_status contigo_registers_modify(contigo_registers registers, contigo_register reg, uint32_t mask, uint32_t value);
 
 /// Waits until the bits mask of a register are value, at most timeout_us: by the interrupt
-/// where there is one, and by looking. seen, which may be NULL, gets what the register said last;
-/// of one that reading clears, all bits that any look saw, which are what is compared then.
+/// where there is one, and by looking. seen, which may be NULL, gets the last value of the
+/// register. Where reading clears the register, seen gets all bits that any look saw, and the
+/// call compares these bits.
 ///
-/// CONTIGO_E_TIMEOUT: they are not. Nothing was stopped.
+/// CONTIGO_E_TIMEOUT: the bits are not value yet. Nothing was stopped.
 ///
 /// The caller promises:
 /// seen is NULL or writable.
@@ -1418,16 +1441,16 @@ contigo_status contigo_sim_open(const contigo_sim_options *options, contigo_sim 
 /// Closes a simulated board. CONTIGO_E_STILL_USED while it has regions or devices.
 contigo_status contigo_sim_close(contigo_sim sim);
 
-/// A port of a simulated board: coherent 0, one that does not snoop the CPU's caches, as Zynq's
-/// HP0; 1, one that does, as its ACP. 32 address bits, no offset. Close it with
+/// Answers a port of a simulated board, with 32 address bits and no offset. With coherent 0 it
+/// does not snoop the CPU's caches, like Zynq's HP0; with 1 it does, like Zynq's ACP. Close it with
 /// contigo_port_close.
 ///
 /// The caller promises:
 /// port is writable.
 contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port *port);
 
-/// Puts a device on the board, as the model of what driver drives. It is at port 0, which does
-/// not snoop, where no other is named. Close it with contigo_device_close.
+/// Puts a device on the board: the model of the hardware that driver drives. Where no other port
+/// is named, the device is at port 0, which does not snoop. Close it with contigo_device_close.
 ///
 /// CONTIGO_E_NOT_FOUND: there is no such driver, or it has no model.
 ///
@@ -1435,18 +1458,20 @@ contigo_status contigo_sim_port(contigo_sim sim, uint32_t coherent, contigo_port
 /// driver is NUL-terminated; device is writable.
 contigo_status contigo_sim_device(contigo_sim sim, const char *driver, contigo_device *device);
 
-/// Lends the buffer to a framework: tensor is a DLManagedTensorVersioned *, or a
-/// DLManagedTensor * where options->legacy says so, for one consumer, which calls its deleter
-/// when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
-/// (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address
-/// (kDLExtDev), or the GPU's pointer with its number (kDLCUDA).
+/// Lends the buffer to a framework. tensor gets a DLManagedTensorVersioned *, or a
+/// DLManagedTensor * where options->legacy says so. The tensor is for one consumer, which calls
+/// its deleter when it is done, on any thread.
 ///
-/// Until the deleter was called and contigo_buf_unlend took it back, the buffer can be neither
-/// mapped, nor given to a device, nor released: CONTIGO_E_TENSOR_OUT. Of a device's buffer the
-/// tensor is what its last hand-over named, and no more. Where it is not read_only, its bytes
-/// count as written by a device, and CONTIGO_E_SHARED_LINE is possible. CONTIGO_E_MAPPED: it is
-/// mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are not what the options
-/// demand. CONTIGO_E_NO_SLOTS: CONTIGO_MAX_TENSORS are out.
+/// While the CPU owns the buffer, the tensor has the CPU's address: kDLCPU, or kDLCUDAHost for
+/// memory that CUDA pinned. While a device owns it, the tensor has the bus address (kDLExtDev), or
+/// the GPU's pointer with the GPU's number (kDLCUDA). It then has the bytes of the last hand-over
+/// and no more. Where it is not read_only, these bytes count as written by a device, and
+/// CONTIGO_E_SHARED_LINE is possible.
+///
+/// Until the deleter was called and contigo_buf_unlend took the buffer back, it can be neither
+/// mapped, nor given to a device, nor released: CONTIGO_E_TENSOR_OUT. CONTIGO_E_MAPPED: the
+/// buffer is mapped. CONTIGO_E_TENSOR: the elements do not fit in the buffer, or are not as the
+/// options demand. CONTIGO_E_NO_SLOTS: CONTIGO_MAX_TENSORS are out.
 ///
 /// The caller promises:
 /// options points to an initialised structure with ndim entries in its shape; tensor is
@@ -1457,9 +1482,10 @@ contigo_status contigo_buf_lend(contigo_buf buf, const contigo_tensor_options *o
 /// has not called the deleter. CONTIGO_E_CPU_OWNED, CONTIGO_E_DEVICE_OWNED: it was not lent.
 contigo_status contigo_buf_unlend(contigo_buf buf);
 
-/// Which bytes of region the tensor's elements are, whoever made it. tensor is a
-/// DLManagedTensorVersioned *, or where legacy is 1 a DLManagedTensor *; it stays the
-/// caller's. The bus address of its lowest element is contigo_dev_addr_of that byte.
+/// Finds out which bytes of region the elements of a tensor are. Anybody may have made the
+/// tensor, and it stays with the caller. tensor is a DLManagedTensorVersioned *, or where
+/// legacy is 1 a DLManagedTensor *. contigo_dev_addr_of answers the bus address of the lowest
+/// element.
 ///
 /// CONTIGO_E_NOT_OURS: they are elsewhere; contigo_buf_write_tensor copies them.
 /// CONTIGO_E_TENSOR: it is no tensor that the CPU can read, or not aligned to align_bytes (0:
@@ -1470,9 +1496,9 @@ contigo_status contigo_buf_unlend(contigo_buf buf);
 /// struct_size is set.
 contigo_status contigo_tensor_locate(contigo_region region, void *tensor, uint32_t legacy, uint32_t align_bytes, contigo_tensor_info *info);
 
-/// Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data
-/// that lies elsewhere. The tensor stays the caller's. CONTIGO_E_TENSOR: the CPU cannot read it,
-/// or its elements do not follow each other; CONTIGO_E_OUT_OF_RANGE: they do not fit;
+/// Copies a tensor's elements to the beginning of the bytes that the buffer shows, and counts them:
+/// for data that lies elsewhere. The tensor stays the caller's. CONTIGO_E_TENSOR: the CPU cannot
+/// read it, or its elements do not follow each other; CONTIGO_E_OUT_OF_RANGE: they do not fit;
 /// CONTIGO_E_NOT_OURS is never answered.
 ///
 /// The caller promises:
@@ -1486,7 +1512,7 @@ contigo_status contigo_buf_write_tensor(contigo_buf buf, void *tensor, uint32_t 
 
 #endif  /* CONTIGO_H */
 
-/* The names of 0.1 that mean the same: for this release, then they go. CHANGELOG.md lists the
+/* The names of 0.1 that mean the same. They stay for this release only. CHANGELOG.md lists the
  * others. With CONTIGO_NO_OLD_NAMES defined they are not there. */
 #if !defined(CONTIGO_NO_OLD_NAMES) && !defined(CONTIGO_OLD_NAMES)
 #define CONTIGO_OLD_NAMES

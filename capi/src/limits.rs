@@ -16,8 +16,8 @@ pub const CONTIGO_MAX_REGIONS: c_uint = 32;
 /// Engines at once, and as many maps and modules of kernels: a Zynq has eight PL330 channels and a
 /// fabric with room for as many cores.
 pub const CONTIGO_MAX_ENGINES: c_uint = 32;
-/// Jobs of one engine at once, with those whose end nobody took: what a descriptor ring of the
-/// fabric takes at once. A driver's own depth may be less.
+/// Jobs of one engine at once, with those whose end nobody took: as many as a descriptor ring of
+/// the fabric takes. A driver's own depth may be less.
 pub const CONTIGO_MAX_JOBS: c_uint = 64;
 /// Argument words of a job: 16 scalars of 64 bits, twice over.
 pub const CONTIGO_MAX_ARGS: c_uint = 64;
@@ -28,7 +28,8 @@ pub const CONTIGO_MAX_PORTS: c_uint = 64;
 pub const CONTIGO_MAX_PORT_NAMES: c_uint = 1024;
 /// Guards at once: one for each engine at most.
 pub const CONTIGO_MAX_GUARDS: c_uint = 32;
-/// GPUs: NVIDIA's largest machines have 16. What was opened of one stays until the program ends.
+/// GPUs: NVIDIA's largest machines have 16. A GPU that was opened once stays open until the
+/// program ends.
 pub const CONTIGO_MAX_GPUS: c_uint = 16;
 /// Devices at once, opened by their names: one for each engine at most.
 pub const CONTIGO_MAX_DEVICES: c_uint = 32;

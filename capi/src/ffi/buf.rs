@@ -17,9 +17,9 @@ use crate::{
 use contigo::{DevAddr, DevSlice, Direction};
 use core::{ffi::c_void, mem, ptr};
 
-/// A buffer: some bytes of a region, which the CPU owns, or a device, never both. The CPU's can be
-/// mapped and has no bus address; a device's has a bus address and cannot be mapped. One thread at
-/// a time uses it; any thread may.
+/// A buffer: some bytes of a region. Either the CPU owns them or a device does, never both. While
+/// the CPU owns the buffer, it can be mapped and has no bus address. While a device owns it, it has
+/// a bus address and cannot be mapped. Any thread may use it, one thread at a time.
 pub type contigo_buf = u64;
 
 /// For `contigo_buf_map`: to read. Several may read at once.
@@ -27,7 +27,7 @@ pub const CONTIGO_READ: u32 = 1;
 /// For `contigo_buf_map`: to read and write, alone.
 pub const CONTIGO_WRITE: u32 = 2;
 
-/// What a device does with bytes, always from the device's side: `CONTIGO_READS`, `CONTIGO_WRITES`,
+/// How a device uses bytes, always said from the device's side: `CONTIGO_READS`, `CONTIGO_WRITES`,
 /// or both, joined by `|`.
 pub type contigo_use = u32;
 /// The device reads.
@@ -37,21 +37,22 @@ pub const CONTIGO_WRITES: u32 = 2;
 /// Both.
 const BOTH: u32 = CONTIGO_READS | CONTIGO_WRITES;
 
-/// What a buffer is. Units: bytes.
+/// The state of a buffer: its size, its place and its owner. Units: bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_buf_info {
     /// `sizeof(contigo_buf_info)`.
     pub struct_size: usize,
-    /// How many bytes it shows; while it is a device's, how many there are at `addr`.
+    /// How many bytes it shows; while a device owns it, how many there are at `addr`.
     pub len_bytes: usize,
-    /// Where the first of them is, from the beginning of the region; 0 while it is a device's.
+    /// Where the first of them is, from the beginning of the region; 0 while a device owns the
+    /// buffer.
     pub offset_bytes: usize,
-    /// The bus address of what the last hand-over named, through that port:
-    /// `contigo_buf_give`'s bytes, or those that the last job used. 0 while the buffer is the
-    /// CPU's.
+    /// The bus address of the bytes that the last hand-over named, through the port of that
+    /// hand-over. `contigo_buf_give` is a hand-over, and so is a job. 0 while the CPU owns the
+    /// buffer.
     pub addr: u64,
-    /// 1 while it is a device's.
+    /// 1 while a device owns it.
     pub device_owned: u32,
     /// Always 0.
     pub reserved: u32,
@@ -63,7 +64,7 @@ unsafe impl Versioned for contigo_buf_info {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// What the buffer is. `CONTIGO_E_DEVICE_OWNED` while a job has it.
+/// Fills `info` with the buffer's state. `CONTIGO_E_DEVICE_OWNED` while a job has the buffer.
 ///
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.
@@ -86,12 +87,13 @@ pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut conti
     })
 }
 
-/// A pointer to the bytes that the buffer shows, and their number. It is valid until
-/// `contigo_buf_unmap`; until then the buffer cannot be given away or released. `access`:
-/// `CONTIGO_READ`, and nothing may be written through the pointer, or `CONTIGO_WRITE`.
+/// Answers a pointer to the bytes that the buffer shows, and their number. The pointer is valid
+/// until `contigo_buf_unmap`; until then the buffer cannot be given away or released. `access` is
+/// `CONTIGO_READ` or `CONTIGO_WRITE`. With `CONTIGO_READ` nothing may be written through the
+/// pointer.
 ///
-/// `CONTIGO_E_DEVICE_OWNED`: a device has it. `CONTIGO_E_MAPPED`: it is mapped already, and one of
-/// the two wants to write.
+/// `CONTIGO_E_DEVICE_OWNED`: a device has the buffer. `CONTIGO_E_MAPPED`: it is mapped already, and
+/// one of the two wants to write.
 ///
 /// # Safety
 /// `ptr` and `len_bytes` are writable. `len_bytes` may be NULL.
@@ -114,14 +116,15 @@ pub unsafe extern "C" fn contigo_buf_map(buf: contigo_buf, access: u32, ptr: *mu
     unsafe { raw::answer_or(ptr::null_mut(), ptr, "ptr", map) }
 }
 
-/// Gives one pointer up: it must not be used any more. `CONTIGO_E_NOT_MAPPED` where there is none.
+/// Gives one pointer up. The program must not use it any more. `CONTIGO_E_NOT_MAPPED` where there
+/// is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_unmap(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, |buf| Ok(buf.unmap()?)))
 }
 
-/// Copies `len_bytes` bytes to the beginning of what the buffer shows, and counts them: this
-/// library's only copy. Data that is still to be made is better made in place.
+/// Copies `len_bytes` bytes to the beginning of the bytes that the buffer shows, and counts them.
+/// Data that the program has still to make is better made in place.
 /// `CONTIGO_E_SAME_BUFFER` where `from` lies in the buffer itself.
 ///
 /// # Safety
@@ -138,8 +141,8 @@ pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void
     })
 }
 
-/// Shows only `len_bytes` bytes from `offset_bytes` of what the buffer shows now. All of it stays
-/// taken.
+/// Shows only `len_bytes` bytes from `offset_bytes` of the bytes that the buffer shows now. All of
+/// the buffer stays taken.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_slice(buf: contigo_buf, offset_bytes: usize, len_bytes: usize) -> contigo_status {
     call(|| with(buf, |buf| buf.slice(offset_bytes, len_bytes)))
@@ -152,19 +155,19 @@ pub extern "C" fn contigo_buf_whole(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, Buf::whole))
 }
 
-/// Cuts the buffer in two at byte `at_bytes` of what it shows: it keeps what is before, and `rest`
-/// is a buffer of its own with what is behind. One of them can be a device's while the other is the
-/// CPU's, and each is released by itself. What the buffer did not show goes with the side
-/// it lies on. A part can be cut again; a pool's slot is free again when all of its parts are
-/// released.
+/// Cuts the buffer in two at byte `at_bytes` of the bytes that it shows. The buffer keeps the bytes
+/// before the cut, and `rest` is a new buffer with the bytes behind it. A device can own one of
+/// them while the CPU owns the other, and each is released by itself. Bytes that the buffer did not
+/// show go with the side on which they lie. A part can be cut again; a pool's slot is free again
+/// when all of its parts are released.
 ///
 /// Cut at a multiple of the region's `line_bytes`: a port that does not snoop cannot write to
 /// either side of a line that both share (`CONTIGO_E_SHARED_LINE`).
 ///
 /// `CONTIGO_E_OUT_OF_RANGE`: `at_bytes` is past the end. `CONTIGO_E_DEVICE_OWNED`,
-/// `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: it is out. `CONTIGO_E_TABLE_FULL`: there is no entry
-/// for `rest`. `CONTIGO_E_TOO_MANY_PARTS`: a pool's slot has 256 parts at most. The buffer is as it
-/// was then.
+/// `CONTIGO_E_MAPPED`, `CONTIGO_E_TENSOR_OUT`: somebody else has the buffer, or it is mapped.
+/// `CONTIGO_E_TABLE_FULL`: there is no entry for `rest`. `CONTIGO_E_TOO_MANY_PARTS`: a pool's slot
+/// has 256 parts at most. A buffer whose cut is refused is as it was before.
 ///
 /// # Safety
 /// `rest` is writable.
@@ -174,8 +177,8 @@ pub unsafe extern "C" fn contigo_buf_split(buf: contigo_buf, at_bytes: usize, re
     unsafe { raw::answer(rest, "rest", || Buf::split(buf, at_bytes)) }
 }
 
-/// Where the first byte that the buffer shows is, from the beginning of the region.
-/// `CONTIGO_E_DEVICE_OWNED` while a device has it.
+/// Answers where the first byte that the buffer shows is, from the beginning of the region.
+/// `CONTIGO_E_DEVICE_OWNED` while a device has the buffer.
 ///
 /// # Safety
 /// `offset_bytes` is writable.
@@ -188,21 +191,22 @@ pub unsafe extern "C" fn contigo_buf_offset(buf: contigo_buf, offset_bytes: *mut
 /// Gives `len_bytes` bytes from `offset_bytes` of the buffer to a device that the program drives
 /// itself, behind `port`. The call checks that the device reaches them and does the cache
 /// maintenance that they need. It answers their bus address, for which `addr` may be NULL. `use`
-/// is what the device does: `CONTIGO_READS`, `CONTIGO_WRITES`, or `CONTIGO_READS | CONTIGO_WRITES`.
+/// says how the device uses the bytes: `CONTIGO_READS`, `CONTIGO_WRITES`, or
+/// `CONTIGO_READS | CONTIGO_WRITES`.
 ///
-/// The buffer must be the CPU's: `CONTIGO_E_DEVICE_OWNED` of one that a device has.
+/// The CPU must own the buffer: `CONTIGO_E_DEVICE_OWNED` where a device has it.
 /// `CONTIGO_E_OUT_OF_RANGE`; `CONTIGO_E_BUFFER_SIZE` for no bytes; `CONTIGO_E_SHARED_LINE`: the
-/// device writes a line whose rest is another buffer's; `CONTIGO_E_WRONG_BUS`;
+/// device writes a line whose rest belongs to another buffer; `CONTIGO_E_WRONG_BUS`;
 /// `CONTIGO_E_UNREACHABLE`; `CONTIGO_E_CANNOT_SYNC`. Nothing is handed over then. A device whose
 /// register for an address is narrower than its port wants a port of its own, with that register's
 /// `addr_bits` (`contigo_port_define`).
 ///
-/// From here on the buffer is the device's, until `contigo_buf_take_back`. It can be an operand of
-/// an engine's job. Before the program rings its device's doorbell it needs no barrier: this call
-/// ends with one.
+/// From here on the device owns the buffer, until `contigo_buf_take_back`. The buffer can be an
+/// operand of an engine's job. The program needs no barrier before it rings its device's doorbell:
+/// this call ends with one.
 ///
 /// # Safety
-/// `addr` is NULL or writable. Whichever device is told the address is behind `port`, touches these
+/// `addr` is NULL or writable. Each device that is told the address is behind `port`, touches these
 /// bytes only, and writes only where `use` says so. It has finished with them, its last write
 /// included, before the buffer is taken back, given to a job, or lent.
 #[unsafe(no_mangle)]
@@ -226,18 +230,20 @@ pub unsafe extern "C" fn contigo_buf_give(
     }
 }
 
-/// Takes the buffer back for the CPU: what the device wrote is visible after this, also behind a
-/// port that snoops. The device must have finished with it, its last write included: only the
-/// program knows that of a device that it drives itself. `CONTIGO_E_CPU_OWNED` where it is the
-/// CPU's already, `CONTIGO_E_DEVICE_OWNED` while a job has it: wait for the job.
+/// Takes the buffer back for the CPU. The CPU sees the bytes that the device wrote after this, also
+/// behind a port that snoops. The device must have finished with the buffer, its last write
+/// included: only the program knows that of a device that it drives itself. `CONTIGO_E_CPU_OWNED`
+/// where the CPU owns the buffer already, `CONTIGO_E_DEVICE_OWNED` while a job has it: wait for the
+/// job.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_take_back(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, Buf::take_back))
 }
 
-/// Where the device finds it: the bus address and the number of bytes that the last hand-over
-/// named, through that port. A job on a part of the buffer makes this the part, so the two belong
-/// together. `CONTIGO_E_CPU_OWNED` while the buffer is the CPU's: it has no address then.
+/// Answers where the device finds the buffer: the bus address and the number of the bytes that the
+/// last hand-over named, through the port of that hand-over. A job on a part of the buffer makes
+/// this the part, so the two belong together. `CONTIGO_E_CPU_OWNED` while the CPU owns the buffer:
+/// it has no address then.
 ///
 /// # Safety
 /// `addr` and `len_bytes` are writable.
@@ -262,8 +268,8 @@ pub unsafe extern "C" fn contigo_buf_dev_addr(buf: contigo_buf, addr: *mut u64, 
 }
 
 /// Gives the buffer back: to its pool, or for good. The handle is stale from here on.
-/// `CONTIGO_E_DEVICE_OWNED` and `CONTIGO_E_MAPPED`: it is still out; `CONTIGO_E_STALE`: it was
-/// released before.
+/// `CONTIGO_E_DEVICE_OWNED`: a device still has it. `CONTIGO_E_MAPPED`: it is still mapped.
+/// `CONTIGO_E_STALE`: it was released before.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_release(buf: contigo_buf) -> contigo_status {
     call(|| Buf::release(buf))

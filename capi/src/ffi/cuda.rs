@@ -32,15 +32,15 @@ pub struct contigo_parameter {
     pub words: u32,
     /// Always 0.
     pub reserved: u32,
-    /// What that operand is.
+    /// That operand, as the kernel takes it. It is read where `words` is 0.
     pub operand: contigo_operand_spec,
 }
 
-/// Loads PTX, or a whole cubin or fatbin, for the GPU whose `port` it is (`contigo_port_find`,
+/// Loads PTX, or a whole cubin or fatbin, for the GPU that `port` belongs to (`contigo_port_find`,
 /// "cuda:0"). NVIDIA's driver compiles and allocates as it pleases: do it before the first job.
 /// Close it with `contigo_module_close`.
 ///
-/// `CONTIGO_E_NO_LIBRARY`: there is no driver. `CONTIGO_E_KIND`: it is no GPU's port.
+/// `CONTIGO_E_NO_LIBRARY`: there is no driver. `CONTIGO_E_KIND`: the port belongs to no GPU.
 /// `CONTIGO_E_CUDA`: the driver refused the image.
 ///
 /// # Safety
@@ -63,13 +63,13 @@ pub unsafe extern "C" fn contigo_module_load(
 /// y and z, bytes of shared memory; its scalars follow. Its operands are memory that CUDA pinned
 /// for this GPU (`cuda:0`). Close it with `contigo_engine_close`.
 ///
-/// It has no interrupt: wait, or look again and again. A kernel cannot be stopped: where a job
-/// takes too long or is cancelled, its end is waited for, five seconds at most.
+/// The engine has no interrupt: wait, or look again and again. A kernel cannot be stopped. Where a
+/// job takes too long or is cancelled, the library waits for its end, five seconds at most.
 ///
 /// # Safety
 /// `entry` is NUL-terminated; `parameters` points to `n` structures; `engine` is writable. The
-/// kernel has these parameters. It touches no bytes but the operands', and writes only those that
-/// say so, with whatever argument words the program passes.
+/// kernel has these parameters. With all argument words that the program passes, it touches no
+/// bytes except for the operands' bytes, and writes only the operands that say so.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open_kernel(
     module: contigo_module,

@@ -74,11 +74,11 @@ pub unsafe extern "C" fn contigo_device_memory(
     }
 }
 
-/// The device's way to memory: `port` as the kernel describes this device, or, with a `port` of 0,
-/// what the kernel or the simulated board says alone (`vfio:…`, `sim:…`, `cuda:…`). Close `seen`
-/// with `contigo_port_close`.
+/// Answers the device's way to memory: `port` as the kernel describes this device. With a `port` of
+/// 0 the kernel or the simulated board must know it alone (`vfio:…`, `sim:…`, `cuda:…`). Close
+/// `seen` with `contigo_port_close`.
 ///
-/// `CONTIGO_E_UNSUPPORTED`: nobody says it; name the port.
+/// `CONTIGO_E_UNSUPPORTED`: neither of them knows it; name the port.
 ///
 /// # Safety
 /// `seen` is writable.
@@ -103,7 +103,7 @@ pub extern "C" fn contigo_device_reset(device: contigo_device) -> contigo_status
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
 ///
 /// # Safety
-/// The device was stopped or reset since anybody else drove it: the program's word.
+/// The device was stopped or reset since anybody else drove it. The library cannot check that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device) -> contigo_status {
     call(|| {
@@ -113,13 +113,16 @@ pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device
     })
 }
 
-/// Lists memory and devices of this machine, and this library's drivers, a line each, and says why
-/// the rest is missing. A line has four fields with a tab between them: `memory`, `device` or
-/// `driver`; the name, or the kind where there is none; `ready`, `blocked` or `absent`; why, and
-/// what to do, or what a driver does. Files under `/sys` are read, and nothing is opened.
+/// Lists the memory and the devices of this machine, and the drivers of this library, one a line,
+/// and says why the rest is missing. It reads files under `/sys` and opens no device.
 ///
-/// Writes at most `capacity_bytes` with a NUL at the end into `text`, and into `len_bytes` how many
-/// bytes all of it has without the NUL; where that is `capacity_bytes` or more, it was cut.
+/// A line has four fields with a tab between them. The first is `memory`, `device` or `driver`. The
+/// second is the name, or the kind where there is no name. The third is `ready`, `blocked` or
+/// `absent`. The last says why, and what to do about it; of a driver it says what the driver does.
+///
+/// `text` gets at most `capacity_bytes` bytes, the NUL at the end included. `len_bytes` gets the
+/// length of the whole list without the NUL. Where that is `capacity_bytes` or more, the list in
+/// `text` was cut.
 ///
 /// # Safety
 /// `text` points to `capacity_bytes` writable bytes, or is NULL with a capacity of 0; `len_bytes`

@@ -29,7 +29,7 @@ pub struct contigo_operand_spec {
     pub r#use: contigo_use,
     /// Always 0.
     pub reserved: u32,
-    /// Its bus address is a multiple of so many bytes, a power of two; 0: of 1.
+    /// Its bus address is a multiple of so many bytes, a power of two; 0: any address.
     pub align_bytes: usize,
     /// The fewest bytes; 0: 1.
     pub min_bytes: usize,
@@ -63,10 +63,10 @@ pub struct contigo_dev_slice {
 /// The library checks, cleans caches, keeps the buffers, and stops the device; the functions write
 /// and read registers (`contigo_registers_...`, or the program's own).
 ///
-/// They answer 0, or a number that the text of the refusal has. They are called one at a time, from
-/// whichever thread calls the engine, and must not unwind or jump out. **A function that calls its
-/// own engine is refused with `CONTIGO_E_IN_CALL`; one that never returns cannot be interrupted**,
-/// and holds the thread and the engine for ever.
+/// Each answers 0, or another number, which the text of the refusal then has. The library calls
+/// them one at a time, from the thread that calls the engine. They must not unwind or jump out.
+/// **A function that calls its own engine is refused with `CONTIGO_E_IN_CALL`. One that never
+/// returns cannot be interrupted**: it holds the thread and the engine for ever.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_driver_ops {
@@ -82,9 +82,10 @@ pub struct contigo_driver_ops {
     pub addr_bits: u32,
     /// How many operands a job has: 1 to 16.
     pub n_operands: u32,
-    /// Each of them. They are copied.
+    /// The operands, in their order. They are copied.
     pub operands: *const contigo_operand_spec,
-    /// Are these operands and argument words what the hardware takes? Starts nothing. NULL: always.
+    /// Answers 0 where the hardware takes these operands and argument words. Starts nothing. NULL:
+    /// the hardware takes all of them.
     pub check: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -95,7 +96,7 @@ pub struct contigo_driver_ops {
         ) -> contigo_status,
     >,
     /// Gives the device one job, which `check` has passed, in a free slot; a stopped device starts.
-    /// On an error the device is stopped before anything is given back.
+    /// On an error the library stops the device before it gives anything back.
     pub submit: Option<
         unsafe extern "C" fn(
             context: *mut c_void,
@@ -106,15 +107,15 @@ pub struct contigo_driver_ops {
             args_words: usize,
         ) -> contigo_status,
     >,
-    /// Has a job ended? Looks once at least, and waits at most `timeout_us`. `ended` 1 and `done`
-    /// tell of one, and `done.slot` says which; each end is told once. An error: the channel cannot
-    /// go on, and is stopped.
+    /// Looks for a job that has ended: once at least, and for at most `timeout_us`. Where there is
+    /// one, it sets `ended` to 1, fills `done`, and says in `done.slot` which job it is. It tells
+    /// each end once. An error means that the channel cannot go on; the library then stops it.
     pub poll: Option<
         unsafe extern "C" fn(context: *mut c_void, timeout_us: u32, done: *mut contigo_completion, ended: *mut u32) -> contigo_status,
     >,
-    /// Stops the device, in bounded time, whatever it was doing. After a 0 it touches no memory of
-    /// any job until the next `submit`, which names slot 0. Otherwise its buffers stay the
-    /// device's.
+    /// Stops the device in bounded time, at any moment of its work. After a 0 the device touches no
+    /// memory of any job until the next `submit`, which names slot 0. After any other answer the
+    /// device keeps the buffers.
     pub stop: Option<unsafe extern "C" fn(context: *mut c_void) -> contigo_status>,
 }
 
@@ -129,10 +130,12 @@ unsafe impl Versioned for contigo_driver_ops {
 ///
 /// # Safety
 /// `ops` points to an initialised structure, with `n_operands` structures at `operands`; `engine`
-/// is writable. The program's word: the device touches the bytes of jobs in flight, memory of its
-/// own, and nothing else, and writes only operands that say so; it reaches memory through `port`
-/// and no other way; nobody else drives it. Once `poll` told of a job's end, it touches none of its
-/// bytes, and where `done` has `bytes`, it wrote none behind them.
+/// is writable.
+///
+/// The library cannot check the rest. The device touches the bytes of jobs in flight, memory of its
+/// own, and nothing else, and it writes only operands that say so. It reaches memory through `port`
+/// and no other way, and nobody else drives it. Once `poll` has told of a job's end, the device
+/// touches none of that job's bytes. Where `done` has `bytes`, the device wrote none behind them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open_driver(
     ops: *const contigo_driver_ops,

@@ -25,7 +25,7 @@ use core::{
 /// An engine: one channel of one device, its driver, and its jobs in flight.
 pub type contigo_engine = u64;
 
-/// Which driver, and of what.
+/// Says which driver an engine has, and which device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_engine_options {
@@ -41,10 +41,10 @@ pub struct contigo_engine_options {
     pub window: u32,
     /// 1: wait without the interrupt, by looking again and again.
     pub polled: u32,
-    /// Where memory of the driver's own is carved from, once; 0: none. contigo_inventory says which
-    /// drivers need it.
+    /// The region from which the driver's own memory is carved, once; 0: none. `contigo_inventory`
+    /// says which drivers need it.
     pub region: contigo_region,
-    /// How much; 0: as much as the driver asks for, and a page at least.
+    /// The size of that memory; 0: as much as the driver asks for, and a page at least.
     pub region_bytes: usize,
     /// Settings that no register tells, `name=number,name=number`; NULL: none.
     pub settings: *const c_char,
@@ -60,7 +60,7 @@ unsafe impl Versioned for contigo_engine_options {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// What an engine's driver says of it, and what became of its jobs.
+/// The form of an engine's jobs, and counts of how they went.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_engine_info {
@@ -70,9 +70,9 @@ pub struct contigo_engine_info {
     pub operands: u32,
     /// How many jobs can be in flight.
     pub depth: u32,
-    /// How many are.
+    /// How many jobs are in flight.
     pub in_flight: u32,
-    /// How many have ended, and nobody has taken their end yet.
+    /// How many jobs have ended whose end nobody has taken yet.
     pub ended: u32,
     /// 1: jobs end in the order in which they were started.
     pub in_order: u32,
@@ -98,21 +98,24 @@ unsafe impl Versioned for contigo_engine_info {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// Opens an engine: checks that the device is one for this driver as far as its registers tell, and
-/// stops it, because a program that crashed may have left it running. Close it with
-/// `contigo_engine_close`. `CONTIGO_E_NOT_FOUND`: there is no such driver; the text lists them.
+/// Opens an engine. The call checks that the device is one for this driver, as far as its registers
+/// tell. It stops the device, because a program that crashed may have left it running. Close the
+/// engine with `contigo_engine_close`. `CONTIGO_E_NOT_FOUND`: there is no such driver; the text
+/// lists them.
 ///
 /// With the setting `channel`, engines share a device whose channels can have a driver each (a
-/// `pl330`): one engine a channel, all through one port and window, in whichever thread. Each is
-/// stopped and closed by itself. `CONTIGO_E_HAS_DRIVER`: an engine has the channel, or the whole
-/// device.
+/// `pl330`). There is one engine a channel, in any thread, and all use one port and one window.
+/// Each is stopped and closed by itself. `CONTIGO_E_HAS_DRIVER`: an engine has the channel, or the
+/// whole device.
 ///
 /// # Safety
 /// `options` points to an initialised structure whose texts are NULL or NUL-terminated; `engine` is
-/// writable. Of a real device it is the program's word that it is what the driver is for, as the
-/// settings and the map describe it; that nobody drives it but engines of this program; and that it
-/// reaches memory through `port` and no other way. With another driver or port it writes into other
-/// memory.
+/// writable.
+///
+/// Of a real device the library cannot check the rest. The driver is for this device, as the
+/// settings and the map describe it. Nobody drives the device, except for engines of this program.
+/// The device reaches memory through `port` and no other way. With another driver or port it
+/// writes into other memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
     // SAFETY: the caller's promise.
@@ -136,7 +139,7 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
     }
 }
 
-/// What its driver says of it, and what became of its jobs.
+/// Fills `info` with the form of the engine's jobs, and with counts of how they went.
 ///
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.
@@ -168,7 +171,8 @@ pub unsafe extern "C" fn contigo_engine_get_info(engine: contigo_engine, info: *
     })
 }
 
-/// What the driver says of operand number `index` of its jobs. `CONTIGO_E_VALUE`: there are fewer.
+/// Fills `spec` with the driver's description of operand number `index` of its jobs.
+/// `CONTIGO_E_VALUE`: there are fewer.
 ///
 /// # Safety
 /// `spec` is writable.
@@ -185,14 +189,14 @@ pub unsafe extern "C" fn contigo_engine_get_operand(engine: contigo_engine, inde
 }
 
 /// Forgets an interrupt that came before, lets the next one come, and answers the descriptor that
-/// poll(2) finds readable then. It is the engine's, and open until the engine is closed: the
-/// program neither reads, writes nor closes it. -1 where it is refused.
+/// poll(2) finds readable then. The descriptor belongs to the engine and is open until the engine
+/// is closed: the program neither reads, writes nor closes it. -1 where the call is refused.
 ///
 /// In an event loop, in this order: this function; then `contigo_queue_next` or
 /// `contigo_job_wait_for` with a time of 0; and only where nothing has ended, poll(2), with a
 /// limit.
 ///
-/// `CONTIGO_E_KIND`: it has no interrupt that is a file; look again and again.
+/// `CONTIGO_E_KIND`: the device has no interrupt that is a file; look again and again.
 /// `CONTIGO_E_UNSUPPORTED`: the device's node has none; open the engine with `polled`.
 ///
 /// # Safety
@@ -203,16 +207,16 @@ pub unsafe extern "C" fn contigo_engine_irq_arm(engine: contigo_engine, fd: *mut
     unsafe { raw::answer_or(-1, fd, "fd", || on(engine, |engine| engine.arm_irq())) }
 }
 
-/// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, by
-/// whatever end, before the guard's memory goes. Do it before the first job. `guard` 0 is the guard
-/// of the engine's own device. Another guard writes the registers when it is closed, so it stays
-/// open until the engine is closed. `CONTIGO_E_KIND`: the engine was armed with another one.
+/// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, in any
+/// way, before the guard's memory goes. Do it before the first job. `guard` 0 is the guard of the
+/// engine's own device. Another guard writes the registers when it is closed, so it stays open
+/// until the engine is closed. `CONTIGO_E_KIND`: the engine was armed with another one.
 /// `CONTIGO_E_UNSUPPORTED`: the engine shares its device (setting `channel`), which one channel's
 /// program does not stop.
 ///
 /// # Safety
-/// The guard is of this engine's device, and its window number `window` the registers: the
-/// program's word.
+/// The guard belongs to this engine's device, and its window number `window` is the registers. The
+/// library cannot check that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, guard: contigo_guard, window: u32) -> contigo_status {
     // SAFETY: the caller's promise.
@@ -220,7 +224,7 @@ pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, guard: conti
 }
 
 /// Closes an engine. `CONTIGO_E_HAS_JOB` while it has jobs whose end nobody has taken;
-/// `CONTIGO_E_WILL_NOT_STOP` where its device does not stop: it stays open then.
+/// `CONTIGO_E_WILL_NOT_STOP` where its device does not stop: the engine stays open then.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_engine_close(engine: contigo_engine) -> contigo_status {
     call(|| Engine::close(engine))

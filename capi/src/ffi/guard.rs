@@ -48,9 +48,9 @@ pub unsafe extern "C" fn contigo_guard_see(guard: contigo_guard, port: contigo_p
     unsafe { raw::answer(seen, "seen", || Ok(PORTS.insert(GUARDS.lease(guard)?.seen_through(get(port)?))?)) }
 }
 
-/// Closes a guard: the kernel runs the stop that `contigo_engine_arm` left there.
-/// `CONTIGO_E_STILL_USED` while it has regions, or engines that were armed with it: close them
-/// first.
+/// Closes a guard. The kernel then runs the stop that `contigo_engine_arm` left there.
+/// `CONTIGO_E_STILL_USED` while the guard has regions, or engines that were armed with it: close
+/// them first.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_guard_close(guard: contigo_guard) -> contigo_status {
     call(|| {

@@ -19,9 +19,9 @@ use core::{mem, slice};
 /// A job. Its handle is stale once its end was taken.
 pub type contigo_job = u64;
 
-/// Which bytes of which buffer a job uses. The buffer is the CPU's, or a device's from an earlier
-/// job or `contigo_buf_give`; then the bytes count from the first that was handed over. The
-/// driver says what the device does with them.
+/// Which bytes of which buffer a job uses. The CPU owns the buffer, or a device does since an
+/// earlier job or `contigo_buf_give`; then the bytes count from the first that was handed over. The
+/// driver says whether the device reads or writes them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_operand {
@@ -33,7 +33,7 @@ pub struct contigo_operand {
     pub len_bytes: usize,
 }
 
-/// What a device said at the end of a job.
+/// A device's report at the end of a job.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_completion {
@@ -41,15 +41,15 @@ pub struct contigo_completion {
     pub struct_size: usize,
     /// How many bytes the device wrote, from the beginning of the operand that it writes.
     pub bytes: usize,
-    /// 0: it does not tell, and `bytes` is 0.
+    /// 0: the device does not tell how many, and `bytes` is 0.
     pub has_bytes: u32,
     /// The driver's number of the job's place: 0 to one less than its depth.
     pub slot: u32,
-    /// What the device's status says, as the driver's documentation has it.
+    /// The device's status, as the driver's documentation describes it.
     pub status: u32,
     /// 1: this job failed, and the others went on.
     pub failed: u32,
-    /// What else it says: a return value, a cycle count, a packet's user words.
+    /// Further results: a return value, a cycle count, a packet's user words.
     pub words: [u32; 4],
 }
 
@@ -78,11 +78,11 @@ impl From<Completion> for contigo_completion {
 /// argument words, which the driver's documentation names. Every check comes first, then the caches
 /// that these bytes need on this port, then the doorbell.
 ///
-/// The buffers are the device's until the job's end is taken, by one of the functions below. Where
-/// the job is refused, they stay as they were, and nothing was touched. `CONTIGO_E_QUEUE_FULL`: as
+/// The device owns the buffers until one of the functions below takes the job's end. Where the job
+/// is refused, the buffers stay as they were, and nothing was touched. `CONTIGO_E_QUEUE_FULL`: as
 /// many jobs are in flight as the device takes, or `CONTIGO_MAX_JOBS` with those that have ended.
-/// Where the device itself refused it, it was stopped, which ends the jobs before it.
-/// `CONTIGO_E_WILL_NOT_STOP`: then it could not be stopped, and `job` is a job under way.
+/// Where the device itself refused the job, the device was stopped, which ends the jobs before it.
+/// `CONTIGO_E_WILL_NOT_STOP`: it could not be stopped then, and `job` is a job under way.
 ///
 /// # Safety
 /// `operands` points to `n` structures, `args` to `args_words` words, or is NULL where that is 0;
@@ -127,18 +127,19 @@ pub unsafe extern "C" fn contigo_job_start(
     status
 }
 
-/// Waits for the end of the job, at most `timeout_us` microseconds, and takes it: the buffers are
-/// the CPU's, and what the device wrote is visible. The handle is stale then. Ends of other jobs
-/// that come meanwhile are kept for whoever takes them. `completion` is filled where the device
+/// Waits for the end of the job, at most `timeout_us` microseconds, and takes it. The CPU owns the
+/// buffers then, and sees the bytes that the device wrote. The handle is stale. Ends of other jobs
+/// that come meanwhile are kept until somebody takes them. `completion` is filled where the device
 /// told of the end; it may be NULL.
 ///
 /// `CONTIGO_E_TIMEOUT`, `CONTIGO_E_FAULT`, `CONTIGO_E_SHORT_TRANSFER`, `CONTIGO_E_CANCELLED`: the
-/// buffers are back all the same; one whose caches could not be maintained is still a device's, and
-/// `contigo_buf_take_back` tries again. After a timeout, and after a fault that is not this job's
-/// alone, the device was stopped, which ended every job of the engine. `CONTIGO_E_WILL_NOT_STOP`:
-/// it could not be stopped, and the job keeps its buffers: reset the device, then
-/// `contigo_queue_stop`. Another thread's call with the same engine is refused meanwhile
-/// (`CONTIGO_E_IN_CALL`).
+/// buffers are back all the same. A buffer whose caches could not be maintained still belongs to a
+/// device, and `contigo_buf_take_back` tries again.
+///
+/// After a timeout, and after a fault that is not of this job alone, the device was stopped, which
+/// ended every job of the engine. `CONTIGO_E_WILL_NOT_STOP`: it could not be stopped, and the job
+/// keeps its buffers: reset the device, then `contigo_queue_stop`. While this call waits, another
+/// thread's call with the same engine is refused (`CONTIGO_E_IN_CALL`).
 ///
 /// # Safety
 /// `completion` is NULL, or points to a structure whose `struct_size` is set.
@@ -207,9 +208,9 @@ pub extern "C" fn contigo_job_cancel(job: contigo_job) -> contigo_status {
     })
 }
 
-/// Takes the end of whichever job of the engine ended first; waits at most `timeout_us` for one.
+/// Takes the end of the job that ended first on this engine; waits at most `timeout_us` for one.
 /// `job` is its handle, as `contigo_job_start` answered it, and stale now; 0: none has ended, and
-/// nothing was stopped. The buffers are the CPU's. An error with a `job` is that job's; the
+/// nothing was stopped. The CPU owns the buffers. An error with a `job` belongs to that job; the
 /// statuses are those of `contigo_job_wait`.
 ///
 /// # Safety
@@ -240,9 +241,9 @@ pub unsafe extern "C" fn contigo_queue_next(
     status
 }
 
-/// Stops the device, whatever it is doing, which ends every job of the engine: those that had not
-/// ended are `CONTIGO_E_CANCELLED`. Each end is still to be taken, and the engine takes new jobs.
-/// After `CONTIGO_E_WILL_NOT_STOP` reset the device from outside, and call it again.
+/// Stops the device at any moment of its work, which ends every job of the engine. Those that had
+/// not ended are `CONTIGO_E_CANCELLED`. Each end is still to be taken, and the engine takes new
+/// jobs. After `CONTIGO_E_WILL_NOT_STOP` reset the device from outside, and call this again.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_queue_stop(engine: contigo_engine) -> contigo_status {
     call(|| on(engine, crate::engine::Engine::stop))

@@ -16,7 +16,7 @@ use core::{ffi::c_char, mem};
 /// `contigo_engine_options`, with the driver `ap_ctrl`.
 pub type contigo_kernel = u64;
 
-/// What a kernel takes.
+/// The operands and the words of a kernel's jobs, and the size of its registers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_kernel_info {
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn contigo_kernel_open(map: *const u8, map_bytes: usize, k
     }
 }
 
-/// What it takes.
+/// Fills `info` from the map.
 ///
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.

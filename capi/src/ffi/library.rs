@@ -10,9 +10,9 @@ use core::{
     ptr,
 };
 
-/// The version of this header. It grows where a program that was compiled with an older header
-/// would not work any more, and with it the number in the shared library's name; new functions,
-/// codes and fields at the end of a structure do not change it.
+/// The version of this header, which is also the number in the shared library's name. It grows
+/// where a program that was compiled with an older header would not work any more. New functions
+/// and codes, and new fields at the end of a structure, do not change it.
 pub const CONTIGO_ABI_VERSION: c_uint = 2;
 
 /// The ABI version of the library that is linked. Compare it with `CONTIGO_ABI_VERSION` where the
@@ -38,9 +38,9 @@ pub extern "C" fn contigo_status_name(status: contigo_status) -> *const c_char {
 /// The text of this thread's last refusal, with its numbers, as UTF-8 with a NUL. A call that
 /// succeeds leaves it.
 ///
-/// Writes at most `len` bytes to `buf`, the NUL included, and cuts what does not fit. Returns the
-/// text's length without the NUL, so that `contigo_last_error(NULL, 0)` asks how long it is; 0:
-/// nothing was refused yet. 4,096 bytes hold every text; a longer one is cut.
+/// Writes at most `len` bytes to `buf`, the NUL included, and cuts a text that does not fit.
+/// Returns the text's length without the NUL, so that `contigo_last_error(NULL, 0)` asks how long
+/// it is; 0: nothing was refused yet. 4,096 bytes hold every text; a longer one is cut.
 ///
 /// # Safety
 /// `buf` is NULL, or `len` bytes are writable there.

@@ -16,7 +16,7 @@ pub type contigo_pool = u64;
 /// Carves `slots` buffers of `slot_bytes` each, 1 to `CONTIGO_MAX_POOL_SLOTS`. `slot_bytes` is a
 /// multiple of the region's cache line, so that no line has two owners. The first slot begins at a
 /// multiple of `align_bytes`, a power of two; 0: a cache line. Close it with `contigo_pool_close`;
-/// what was carved stays carved until the region is closed.
+/// the carved bytes stay carved until the region is closed.
 ///
 /// # Safety
 /// `pool` is writable.
@@ -32,9 +32,10 @@ pub unsafe extern "C" fn contigo_pool_open(
     unsafe { raw::answer(pool, "pool", || Pool::open(region, slot_bytes, slots, align(align_bytes)?)) }
 }
 
-/// Takes a free slot: the CPU's, with what its last owner left in it. No system call, no
-/// allocation, any thread. Release it with `contigo_buf_release`. `CONTIGO_E_NO_SLOTS` where all
-/// are taken; `CONTIGO_E_IN_CALL` while another thread tries to close the pool.
+/// Takes a free slot, which the CPU owns. It holds the bytes that its last owner left in it. Any
+/// thread may take one, and the call makes no system call and no allocation. Release the slot with
+/// `contigo_buf_release`. `CONTIGO_E_NO_SLOTS` where all are taken; `CONTIGO_E_IN_CALL` while
+/// another thread tries to close the pool.
 ///
 /// # Safety
 /// `buf` is writable.
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn contigo_pool_take(pool: contigo_pool, buf: *mut contigo
     unsafe { raw::answer(buf, "buf", || Pool::take(pool)) }
 }
 
-/// How many slots are free. Other threads may change that at once.
+/// Answers how many slots are free. Other threads may change that at once.
 ///
 /// # Safety
 /// `free` is writable.
@@ -61,9 +62,9 @@ pub extern "C" fn contigo_pool_close(pool: contigo_pool) -> contigo_status {
 }
 
 /// Carves one buffer of `len_bytes`, rounded up to whole cache lines, at a multiple of
-/// `align_bytes` for the CPU and for the device; 0: a cache line. For what a program plans once,
-/// such as weights. Release it with `contigo_buf_release`; its bytes stay carved until the region
-/// is closed.
+/// `align_bytes` for the CPU and for the device; 0: a cache line. It is for data that a program
+/// plans once, such as weights. Release it with `contigo_buf_release`; its bytes stay carved until
+/// the region is closed.
 ///
 /// # Safety
 /// `buf` is writable.

@@ -17,8 +17,8 @@ use crate::{
 use contigo::{Bus, Error, Port};
 use core::{ffi::c_char, mem};
 
-/// A port: one bus master's way to memory. A handful of numbers, which whoever uses it copies: it
-/// can be closed at any time.
+/// A port: one bus master's way to memory. It is a handful of numbers, and each object that uses it
+/// has a copy, so it can be closed at any time.
 pub type contigo_port = u64;
 
 /// A port of the program's own board.
@@ -29,7 +29,7 @@ pub struct contigo_port_options {
     pub struct_size: usize,
     /// The name that errors print, 1 to `CONTIGO_MAX_NAME_BYTES` bytes. It is copied.
     pub name: *const c_char,
-    /// What a master adds: bus address = physical address + `offset`.
+    /// The master adds it: bus address = physical address + `offset`.
     pub offset: u64,
     /// The first bus address that reaches memory.
     pub window_first: u64,
@@ -53,11 +53,11 @@ unsafe impl Versioned for contigo_port_options {
 /// `cyclone-v-acp`... (`contigo boards` lists them). Close it with `contigo_port_close`.
 /// `CONTIGO_E_NOT_FOUND`: no board has one.
 ///
-/// `cuda:0`, `cuda:1`... is a GPU's, and `cuda` the first one's: loads NVIDIA's driver and takes
-/// the GPU's primary context, the one of the CUDA runtime; both stay until the program ends.
-/// `CONTIGO_E_NO_LIBRARY`: there is no driver; `CONTIGO_E_SETTING`: it is too old;
-/// `CONTIGO_E_CUDA`: it refuses, as where there is no GPU; `CONTIGO_E_ARGUMENT`: there are fewer
-/// GPUs.
+/// `cuda:0`, `cuda:1`... are the ports of GPUs, and `cuda` is the port of the first one. Such a
+/// name loads NVIDIA's driver and takes the GPU's primary context, which the CUDA runtime uses too.
+/// Both stay until the program ends. `CONTIGO_E_NO_LIBRARY`: there is no driver.
+/// `CONTIGO_E_SETTING`: the driver is too old. `CONTIGO_E_CUDA`: the driver refuses, as where there
+/// is no GPU. `CONTIGO_E_ARGUMENT`: there are fewer GPUs.
 ///
 /// # Safety
 /// `name` is NUL-terminated; `port` is writable.
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut conti
     }
 }
 
-/// A port of the program's own, by what the silicon's manual says. Close it with
+/// Makes a port of the program's own, with the numbers of the silicon's manual. Close it with
 /// `contigo_port_close`. `CONTIGO_E_TABLE_FULL`: `CONTIGO_MAX_PORTS` are open, or the program has
 /// used `CONTIGO_MAX_PORT_NAMES` different names so far, and this is a new one.
 ///
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn contigo_port_define(options: *const contigo_port_option
     }
 }
 
-/// Closes a port's handle. Whoever uses the port has a copy.
+/// Closes a port's handle. Each object that uses the port has a copy.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_port_close(port: contigo_port) -> contigo_status {
     call(|| {

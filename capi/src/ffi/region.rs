@@ -27,7 +27,7 @@ use core::{
 /// when the program begins.
 pub type contigo_region = u64;
 
-/// What a name does not say of memory. What is 0 has its default.
+/// The properties of memory that its name does not say. A field of 0 stands for its default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_region_options {
@@ -60,7 +60,7 @@ unsafe impl Versioned for contigo_region_options {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// What a region is.
+/// A region's size, its cache line, and where it lies.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_region_info {
@@ -70,7 +70,7 @@ pub struct contigo_region_info {
     pub len_bytes: usize,
     /// How many bytes can still be carved, before alignment.
     pub free_bytes: usize,
-    /// The cache line: what a pool's slots must be multiples of.
+    /// The size of a cache line. The size of a pool's slots must be a multiple of it.
     pub line_bytes: usize,
     /// Where the block lies, as the memory knows it; a port may add its offset.
     pub base: u64,
@@ -82,7 +82,7 @@ unsafe impl Versioned for contigo_region_info {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// What a region has done since it was opened.
+/// Counts of a region's work since it was opened.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct contigo_region_stats {
@@ -94,7 +94,7 @@ pub struct contigo_region_stats {
     pub bytes_synced_for_device: u64,
     /// Bytes taken back for the CPU.
     pub bytes_synced_for_cpu: u64,
-    /// Bytes that `contigo_buf_write` copied: the only copy in this library.
+    /// Bytes that `contigo_buf_write` and `contigo_buf_write_tensor` copied.
     pub bytes_copied: u64,
     /// Pieces carved.
     pub carves: u64,
@@ -115,8 +115,8 @@ unsafe impl Versioned for contigo_region_stats {
 /// program that drives this device too opens it, and calls `contigo_device_memory`.
 /// `contigo_region_open_with` can ask more of the memory.
 ///
-/// `CONTIGO_E_BAD_NAME`: it is no name; the text says at which byte, and what to write. A name that
-/// is not there is answered with the names of this machine.
+/// `CONTIGO_E_BAD_NAME`: it is no name; the text says at which byte, and how to write it. Where the
+/// name is not there, the text lists the names of this machine.
 ///
 /// # Safety
 /// `name` is NUL-terminated; `region` is writable.
@@ -131,12 +131,13 @@ pub unsafe extern "C" fn contigo_region_open(name: *const c_char, len_bytes: usi
     }
 }
 
-/// As `contigo_region_open`, with what only the program can say.
+/// As `contigo_region_open`, with properties that only the program can say.
 ///
 /// `CONTIGO_E_VALUE`: an option does not fit the name. `CONTIGO_E_NEEDS_DEVICE`: the memory belongs
 /// to another device or board. `CONTIGO_E_MISALIGNED`, `CONTIGO_E_TOO_HIGH`,
-/// `CONTIGO_E_BLOCK_SIZE`: the memory is not as was asked for. Of `cuda` as `contigo_port_find`
-/// says; and `CONTIGO_E_CUDA` with `CUDA_ERROR_OUT_OF_MEMORY` where no more can be pinned.
+/// `CONTIGO_E_BLOCK_SIZE`: the memory is not as the options ask. The refusals of `cuda` are those
+/// of `contigo_port_find`, and `CONTIGO_E_CUDA` with `CUDA_ERROR_OUT_OF_MEMORY` where no more can
+/// be pinned.
 ///
 /// # Safety
 /// `name` is NUL-terminated; `options` points to an initialised structure; `region` is writable.
@@ -183,32 +184,32 @@ pub(super) unsafe fn open(name: &str, options: &contigo_region_options) -> Resul
 }
 
 /// Closes a region and gives its memory back. `CONTIGO_E_STILL_USED` while a buffer, a pool or an
-/// engine has a piece of it; for ever, where a device would not stop: leak, never free, what a
-/// device may own. Memory that CUDA pinned goes back to the driver, which may wait for what the GPU
-/// is doing; beside a kernel that does not end it stays pinned.
+/// engine has a piece of it. Where a device would not stop, this is so for ever: memory that a
+/// device may own is leaked and never freed. Memory that CUDA pinned goes back to the driver, which
+/// may wait for the GPU's work; beside a kernel that does not end it stays pinned.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_region_close(region: contigo_region) -> contigo_status {
     call(|| Region::close(region))
 }
 
-/// A descriptor of a dma-buf that holds the region's whole block, for another importer: a camera's or
-/// a display's driver (V4L2, DRM) then writes or reads the same bytes, with no copy. It is the
-/// program's, which closes it; the pages live as long as the last descriptor of them. -1 where it
-/// is refused.
+/// Answers a descriptor of a dma-buf that holds the region's whole block, for another importer. The
+/// driver of a camera or a display (V4L2, DRM) then writes or reads the same bytes, with no copy.
+/// The program owns the descriptor and closes it; the pages live as long as their last descriptor.
+/// -1 where the call is refused.
 ///
 /// `CONTIGO_E_UNSUPPORTED`: this memory is no dma-buf (huge pages, the simulated board).
-/// `CONTIGO_E_OS`: what the kernel says; errno 25, the module u-dma-buf cannot export.
+/// `CONTIGO_E_OS`: the kernel refused. With errno 25 the module u-dma-buf cannot export.
 ///
 /// # Safety
 /// `fd` is writable.
 ///
-/// The program, for every importer: from the moment when one maps the block to the moment when it
-/// has unmapped it, no buffer of this region is mapped (`contigo_buf_map`), a job's, a device's
-/// (`contigo_buf_give`), or out as a tensor, because the importer reads, writes, and maintains
-/// the caches of all of it.
+/// An importer reads, writes, and maintains the caches of the whole block while it has the block
+/// mapped. As long as any importer has it mapped, the program uses no buffer of this region. None
+/// is mapped (`contigo_buf_map`), in a job, given to a device (`contigo_buf_give`), or out as a
+/// tensor.
 ///
-/// Of a u-dma-buf, whoever has the descriptor: it is closed, and every importer has let go, before
-/// `contigo_region_close` and before the program ends, because then another program may open the
+/// Of a u-dma-buf, every copy of the descriptor is closed, and every importer has let go, before
+/// `contigo_region_close` and before the program ends. After that another program may open the
 /// device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_region_export(region: contigo_region, fd: *mut c_int) -> contigo_status {
@@ -216,7 +217,7 @@ pub unsafe extern "C" fn contigo_region_export(region: contigo_region, fd: *mut 
     unsafe { raw::answer_or(-1, fd, "fd", || REGIONS.lease(region)?.export()) }
 }
 
-/// What the region is.
+/// Fills `info` with the region's size, its cache line, and where it lies.
 ///
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.
@@ -237,7 +238,7 @@ pub unsafe extern "C" fn contigo_region_get_info(region: contigo_region, info: *
     })
 }
 
-/// What the region has done so far. Any thread may ask at any time.
+/// Fills `stats` with counts of the region's work so far. Any thread may ask at any time.
 ///
 /// # Safety
 /// `stats` points to a structure whose `struct_size` is set.
@@ -258,9 +259,9 @@ pub unsafe extern "C" fn contigo_region_get_stats(region: contigo_region, stats:
     })
 }
 
-/// The bus address through `port` of `len_bytes` bytes at `ptr`, any pointer into the region. It is a
-/// number, and gives no right to the bytes: who may touch them is still what the buffer's owner
-/// says. `CONTIGO_E_NOT_OURS` where not all of them are the region's.
+/// Answers the bus address through `port` of `len_bytes` bytes at `ptr`, any pointer into the
+/// region. The address is a number and gives no right to the bytes: the buffer's owner still says
+/// who may touch them. `CONTIGO_E_NOT_OURS` where not all of them lie in the region.
 ///
 /// # Safety
 /// `addr` is writable. `ptr` may be any number.
@@ -276,8 +277,8 @@ pub unsafe extern "C" fn contigo_dev_addr_of(
     unsafe { raw::answer(addr, "addr", || Ok(REGIONS.lease(region)?.memory().dev_addr_of(&get(port)?, ptr.cast(), len_bytes)?.0)) }
 }
 
-/// Where the CPU finds the byte at bus address `addr` of `port`. The byte may be a device's at this
-/// moment: do not touch it then.
+/// Answers where the CPU finds the byte at bus address `addr` of `port`. A device may own the byte
+/// at this moment: do not touch it then.
 ///
 /// # Safety
 /// `ptr` is writable.

@@ -19,7 +19,7 @@ use core::ffi::c_int;
 /// The registers and the interrupt of a device that a program drives itself.
 pub type contigo_registers = u64;
 
-/// It keeps what is written, and reading changes nothing.
+/// It keeps the bits that are written, and reading changes nothing.
 pub const CONTIGO_READ_WRITE: u32 = 0;
 /// It is not written.
 pub const CONTIGO_READ_ONLY: u32 = 1;
@@ -38,9 +38,9 @@ pub struct contigo_register {
     pub access: u32,
 }
 
-/// Takes the registers and the interrupt of a device, for a program that drives it itself: window
-/// number `window`, which for a PCI function is its BAR, and 0 for others; `polled`: 1, without the
-/// interrupt. One engine or one program has them at a time. Close them with
+/// Takes the registers and the interrupt of a device, for a program that drives it itself. `window`
+/// is the number of the window: a PCI function's BAR, and 0 for others. A `polled` of 1 leaves the
+/// interrupt out. One engine or one program has them at a time. Close them with
 /// `contigo_registers_close`.
 ///
 /// `port` is the device's way to memory where only the program knows it; 0 where the kernel says
@@ -48,7 +48,7 @@ pub struct contigo_register {
 ///
 /// # Safety
 /// `registers` is writable. In this bitstream, on this board, the device reaches memory through
-/// `port` and no other way, and nobody else drives it: the program's word.
+/// `port` and no other way, and nobody else drives it. The library cannot check that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_attach(
     device: contigo_device,
@@ -80,8 +80,8 @@ pub unsafe extern "C" fn contigo_registers_read(registers: contigo_registers, re
 /// Writes a register; outside of the window nothing happens. `CONTIGO_E_KIND`: it is read-only.
 ///
 /// # Safety
-/// The device touches only memory that was handed to it (`contigo_buf_give`, or a job),
-/// whatever it does with the value: an address and a doorbell make it read and write there.
+/// With this value the device touches only memory that was handed to it (`contigo_buf_give`, or a
+/// job). An address and a doorbell make it read and write there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, reg: contigo_register, value: u32) -> contigo_status {
     call(|| {
@@ -123,10 +123,11 @@ pub unsafe extern "C" fn contigo_registers_modify(
 }
 
 /// Waits until the bits `mask` of a register are `value`, at most `timeout_us`: by the interrupt
-/// where there is one, and by looking. `seen`, which may be NULL, gets what the register said last;
-/// of one that reading clears, all bits that any look saw, which are what is compared then.
+/// where there is one, and by looking. `seen`, which may be NULL, gets the last value of the
+/// register. Where reading clears the register, `seen` gets all bits that any look saw, and the
+/// call compares these bits.
 ///
-/// `CONTIGO_E_TIMEOUT`: they are not. Nothing was stopped.
+/// `CONTIGO_E_TIMEOUT`: the bits are not `value` yet. Nothing was stopped.
 ///
 /// # Safety
 /// `seen` is NULL or writable.

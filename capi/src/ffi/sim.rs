@@ -19,7 +19,8 @@ use core::{ffi::c_char, mem};
 /// left to chance.
 pub type contigo_sim = u64;
 
-/// What a simulated board is made of. All zero but `struct_size`: nothing goes wrong, seed 0.
+/// The seed and the faults of a simulated board. Where all is zero except for `struct_size`,
+/// nothing goes wrong.
 ///
 /// Each fault strikes in so many of 1,000 jobs.
 #[repr(C)]
@@ -74,8 +75,8 @@ pub extern "C" fn contigo_sim_close(sim: contigo_sim) -> contigo_status {
     })
 }
 
-/// A port of a simulated board: `coherent` 0, one that does not snoop the CPU's caches, as Zynq's
-/// HP0; 1, one that does, as its ACP. 32 address bits, no offset. Close it with
+/// Answers a port of a simulated board, with 32 address bits and no offset. With `coherent` 0 it
+/// does not snoop the CPU's caches, like Zynq's HP0; with 1 it does, like Zynq's ACP. Close it with
 /// `contigo_port_close`.
 ///
 /// # Safety
@@ -96,8 +97,8 @@ pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port:
     }
 }
 
-/// Puts a device on the board, as the model of what `driver` drives. It is at port 0, which does
-/// not snoop, where no other is named. Close it with `contigo_device_close`.
+/// Puts a device on the board: the model of the hardware that `driver` drives. Where no other port
+/// is named, the device is at port 0, which does not snoop. Close it with `contigo_device_close`.
 ///
 /// `CONTIGO_E_NOT_FOUND`: there is no such driver, or it has no model.
 ///

@@ -17,7 +17,7 @@ use crate::{
 use contigo::dlpack::{ByteOffset, Contract, DataType, Foreign, Imported, Shape, TensorSpec};
 use core::{ffi::c_void, mem, ptr};
 
-/// What a buffer is lent as. Elements follow each other in C's order.
+/// The tensor as which a buffer is lent. Its elements follow each other in C's order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_tensor_options {
@@ -40,8 +40,8 @@ pub struct contigo_tensor_options {
     pub keep_byte_offset: u32,
     /// 1: the form before DLPack 1.0, a `DLManagedTensor`; 0: a `DLManagedTensorVersioned`.
     pub legacy: u32,
-    /// What the consumer demands of the first element's address: 64 for TVM and ONNX Runtime, 256
-    /// for dlpack.h; 0: nothing.
+    /// The alignment that the consumer demands of the first element's address: 64 for TVM and ONNX
+    /// Runtime, 256 for dlpack.h; 0: none.
     pub align_bytes: u32,
 }
 
@@ -73,18 +73,20 @@ unsafe impl Versioned for contigo_tensor_info {
     const LEAST: usize = mem::size_of::<Self>();
 }
 
-/// Lends the buffer to a framework: `tensor` is a `DLManagedTensorVersioned *`, or a
-/// `DLManagedTensor *` where `options->legacy` says so, for one consumer, which calls its deleter
-/// when it is done, on whichever thread. The tensor of the CPU's buffer has the CPU's address
-/// (kDLCPU; kDLCUDAHost for memory that CUDA pinned), that of a device's the bus address
-/// (kDLExtDev), or the GPU's pointer with its number (kDLCUDA).
+/// Lends the buffer to a framework. `tensor` gets a `DLManagedTensorVersioned *`, or a
+/// `DLManagedTensor *` where `options->legacy` says so. The tensor is for one consumer, which calls
+/// its deleter when it is done, on any thread.
 ///
-/// Until the deleter was called and `contigo_buf_unlend` took it back, the buffer can be neither
-/// mapped, nor given to a device, nor released: `CONTIGO_E_TENSOR_OUT`. Of a device's buffer the
-/// tensor is what its last hand-over named, and no more. Where it is not `read_only`, its bytes
-/// count as written by a device, and `CONTIGO_E_SHARED_LINE` is possible. `CONTIGO_E_MAPPED`: it is
-/// mapped. `CONTIGO_E_TENSOR`: the elements do not fit in the buffer, or are not what the options
-/// demand. `CONTIGO_E_NO_SLOTS`: `CONTIGO_MAX_TENSORS` are out.
+/// While the CPU owns the buffer, the tensor has the CPU's address: kDLCPU, or kDLCUDAHost for
+/// memory that CUDA pinned. While a device owns it, the tensor has the bus address (kDLExtDev), or
+/// the GPU's pointer with the GPU's number (kDLCUDA). It then has the bytes of the last hand-over
+/// and no more. Where it is not `read_only`, these bytes count as written by a device, and
+/// `CONTIGO_E_SHARED_LINE` is possible.
+///
+/// Until the deleter was called and `contigo_buf_unlend` took the buffer back, it can be neither
+/// mapped, nor given to a device, nor released: `CONTIGO_E_TENSOR_OUT`. `CONTIGO_E_MAPPED`: the
+/// buffer is mapped. `CONTIGO_E_TENSOR`: the elements do not fit in the buffer, or are not as the
+/// options demand. `CONTIGO_E_NO_SLOTS`: `CONTIGO_MAX_TENSORS` are out.
 ///
 /// # Safety
 /// `options` points to an initialised structure with `ndim` entries in its shape; `tensor` is
@@ -111,9 +113,10 @@ pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
     call(|| with(buf, crate::object::buf::Buf::unlend))
 }
 
-/// Which bytes of `region` the tensor's elements are, whoever made it. `tensor` is a
-/// `DLManagedTensorVersioned *`, or where `legacy` is 1 a `DLManagedTensor *`; it stays the
-/// caller's. The bus address of its lowest element is `contigo_dev_addr_of` that byte.
+/// Finds out which bytes of `region` the elements of a tensor are. Anybody may have made the
+/// tensor, and it stays with the caller. `tensor` is a `DLManagedTensorVersioned *`, or where
+/// `legacy` is 1 a `DLManagedTensor *`. `contigo_dev_addr_of` answers the bus address of the lowest
+/// element.
 ///
 /// `CONTIGO_E_NOT_OURS`: they are elsewhere; `contigo_buf_write_tensor` copies them.
 /// `CONTIGO_E_TENSOR`: it is no tensor that the CPU can read, or not aligned to `align_bytes` (0:
@@ -159,9 +162,9 @@ pub unsafe extern "C" fn contigo_tensor_locate(
     })
 }
 
-/// Copies a tensor's elements to the beginning of what the buffer shows, and counts them: for data
-/// that lies elsewhere. The tensor stays the caller's. `CONTIGO_E_TENSOR`: the CPU cannot read it,
-/// or its elements do not follow each other; `CONTIGO_E_OUT_OF_RANGE`: they do not fit;
+/// Copies a tensor's elements to the beginning of the bytes that the buffer shows, and counts them:
+/// for data that lies elsewhere. The tensor stays the caller's. `CONTIGO_E_TENSOR`: the CPU cannot
+/// read it, or its elements do not follow each other; `CONTIGO_E_OUT_OF_RANGE`: they do not fit;
 /// `CONTIGO_E_NOT_OURS` is never answered.
 ///
 /// # Safety
