@@ -1,5 +1,5 @@
-//! Why a call was refused: what the runtime says, or what a C program did that Rust's types would
-//! not have let through.
+//! Why a call was refused: an error of the runtime, or a mistake of a C program that Rust's types
+//! would not have let through.
 
 use crate::handle::Kind;
 use contigo::{
@@ -14,22 +14,22 @@ use core::fmt;
 pub(crate) enum Fault {
     /// The runtime's refusal.
     Runtime(Error),
-    /// The runtime's refusal of a job: which operand it is about, and what came before a device
-    /// that would not stop.
+    /// The runtime's refusal of a job: which operand it is about, and the error that came before a
+    /// device that would not stop.
     Job { error: Error, cause: Error, operand: Option<usize> },
     /// A text is no name.
     Name(NameError),
-    /// Memory of this name was refused: what this machine has belongs to the answer.
+    /// Memory of this name was refused: the answer also lists the memory of this machine.
     Memory { name: MemoryName, error: Error },
     /// The same for a device.
     Device { name: DeviceName, error: Error },
     /// A file is no map of a kernel.
     Map(MapError),
-    /// What a program must not do.
+    /// A mistake of the program.
     Misuse(Misuse),
 }
 
-/// What a program must not do, with its numbers.
+/// A mistake of the program, with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misuse {
     /// A pointer that must not be null is.

@@ -11,8 +11,8 @@ pub(crate) const GENERATION_BITS: u32 = 48;
 pub(crate) const GENERATION_MAX: u64 = (1 << GENERATION_BITS) - 1;
 const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 
-/// What kind of object a handle is for. Its number is in the handle's highest four bits, so that
-/// small numbers are no handles.
+/// The kind of object that a handle is for. Its number is in the handle's highest four bits, so
+/// that small numbers are no handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Sim = 1,

@@ -41,11 +41,11 @@ impl fmt::Write for Text {
     }
 }
 
-/// Runs one call. What it refuses becomes its code and this thread's text; a panic ends here, and
+/// Runs one call. A refusal becomes the call's code and this thread's text; a panic ends here, and
 /// is an error code too.
 ///
-/// Every function of the header that can be refused is a call, and so none runs in a child of fork:
-/// the tables there are a copy, and what they say is the parent's.
+/// Every function of the header that can be refused is a call, and so none runs in a child of fork.
+/// The tables there are a copy, and their objects belong to the parent.
 #[inline]
 pub(crate) fn call(act: impl FnOnce() -> Result<(), Fault>) -> contigo_status {
     // A refusal is large, so it becomes its code before it is handed on.
@@ -78,7 +78,7 @@ fn record(fault: &Fault) {
     });
 }
 
-/// What `use_it` makes of the text.
+/// Hands the text to `use_it`, and answers its result.
 pub(crate) fn with_text<R>(use_it: impl FnOnce(&[u8]) -> R) -> Option<R> {
     LAST.try_with(|last| last.try_borrow().ok().and_then(|last| last.bytes.get(..last.len).map(use_it))).ok().flatten()
 }

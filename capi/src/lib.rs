@@ -1,6 +1,6 @@
-//! Contigo's C ABI: `include/contigo.h`, a static and a shared library. What Rust's types forbid is
-//! an error code here: a buffer that is used after it was given away, released twice, looked at
-//! while a device has it, or used by two threads at once.
+//! Contigo's C ABI: `include/contigo.h`, a static and a shared library. A mistake that Rust's types
+//! forbid is an error code here. So it is with a buffer that is used after it was given away,
+//! released twice, looked at while a device has it, or used by two threads at once.
 //!
 //! ```text
 //!   C program            ffi/                object/, engine/                the runtime
@@ -12,7 +12,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `handle.rs` | what a handle's bits mean |
+//! | `handle.rs` | the meaning of a handle's bits |
 //! | `table/` | fixed tables in statics: an entry never moves, and one atomic word says who uses it |
 //! | `object/` | simulated boards, GPUs, ports, guards, regions, pools, buffers |
 //! | `engine/` | devices, engines and their jobs |
@@ -25,8 +25,8 @@
 //! leases on it, and each thing that borrows from the region has a lease beside it, which is
 //! dropped after it. The entry is emptied only where its count is zero, by one compare and
 //! exchange. A pool's slot that is out has no lease: its bit keeps the pool (`object/pool.rs`), and
-//! the pool's lease keeps the region. So `'static` stands for "as long as the lease", and what a
-//! device may still write keeps its lease for ever.
+//! the pool's lease keeps the region. So `'static` stands for "as long as the lease", and memory
+//! that a device may still write keeps its lease for ever.
 //!
 //! Nothing allocates from the heap, nothing waits for another thread, and no panic leaves a
 //! function.

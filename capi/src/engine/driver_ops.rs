@@ -35,7 +35,7 @@ pub(crate) struct DriverOps {
 unsafe impl Send for DriverOps {}
 
 impl DriverOps {
-    /// What the C function answered, as the runtime's word.
+    /// The C function's answer, as the runtime's result.
     fn answered(&self, status: contigo_status, what: &'static str) -> Result<()> {
         match status {
             0 => Ok(()),

@@ -29,12 +29,12 @@ const fn job(engine: usize, at: usize, number: u64) -> u64 {
     Handle { index: engine * JOBS + at, generation: number }.raw(Kind::Job)
 }
 
-/// What became of a job that was asked for.
+/// The end of a job, as far as it came.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    /// Its end was taken: whatever the result says is about that job.
+    /// Its end was taken: the result is about that job.
     pub(crate) ended: bool,
-    /// What the device said, where it told of the end.
+    /// The device's report, where it told of the end.
     pub(crate) said: Option<Completion>,
 }
 

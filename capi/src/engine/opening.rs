@@ -13,7 +13,7 @@ use crate::{
 use contigo::{Align, AnyDriver, Error, Parts, Settings, drivers::ap_ctrl::describe, names};
 use core::ffi::CStr;
 
-/// What an engine is opened with.
+/// The options of an engine that is to be opened.
 pub(crate) struct Opening<'t> {
     /// The driver's name.
     pub(crate) driver: &'t str,
@@ -37,7 +37,8 @@ impl Engine {
     /// The device is what the driver is for, as its settings and its map describe it; only engines
     /// of this library drive it, and it is behind the port.
     pub(crate) unsafe fn open(opening: &Opening<'_>) -> Result<u64, Fault> {
-        // What borrows is declared after what it borrows from, and dropped before it.
+        // A value that borrows is declared after the value that it borrows from, and is dropped
+        // before it.
         let claimed = ENGINES.claim()?;
         let row = names::row(opening.driver).map_err(|_| Misuse::NoDriver)?;
         let held = Held::of(opening.device)?;
@@ -48,8 +49,8 @@ impl Engine {
         // A page at least: a driver of lists has room for as many jobs as it takes.
         let len_bytes = if opening.region_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { opening.region_bytes };
         let memory = match &region {
-            // SAFETY: the driver has it, and is dropped before the lease. What it leaks is
-            // forgotten for ever.
+            // SAFETY: the driver has it, and is dropped before the lease. Memory that the driver
+            // leaks is forgotten for ever.
             Some(region) if len_bytes > 0 => Some(unsafe { carve(region, len_bytes, Align::PAGE)? }.into_buf()),
             _ => None,
         };

@@ -173,7 +173,7 @@ impl Engine {
             Ok(None) => Ok(false),
             Err(failed) => {
                 self.drain(|_| Ended::Fault(failed.cause));
-                // What would not stop keeps its jobs.
+                // A device that would not stop keeps its jobs.
                 if self.queue.is_empty() { Ok(false) } else { Err(job_fault(&failed)) }
             }
         }

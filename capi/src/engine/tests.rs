@@ -27,7 +27,7 @@ const IDLE: u32 = 4;
 const MAP: &str = r#"{"name": "scan", "protocol": "ap_ctrl_chain", "interrupt": true, "window": 64,
     "pointers": [{"name": "to", "offset": "0x10", "direction": "out", "bytes": "64"}]}"#;
 
-/// What a call answers by its last argument.
+/// The value that a call answers by its last argument.
 fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) -> T {
     let mut value = T::default();
     assert_eq!(call(&raw mut value), CONTIGO_OK, "{:?}", crate::last_error::with_text(|text| String::from_utf8_lossy(text).into_owned()));
@@ -67,7 +67,7 @@ impl Fake {
         Self { engine: answer(|engine| unsafe { contigo_engine_open(&raw const options, engine) }), ..fake }
     }
 
-    /// What the device's register says.
+    /// Sets the device's register at `offset` to `word`.
     fn says(&self, offset: u64, word: u32) {
         let file = fs::File::options().write(true).open(self.tree.path("dev/uio0")).unwrap();
         file.write_all_at(&word.to_le_bytes(), offset).unwrap();

@@ -1,4 +1,4 @@
-//! What the jobs of one engine keep here: a hold on each buffer's entry, and how each job ended.
+//! Tickets of the jobs of one engine: a hold on each buffer's entry, and how each job ended.
 
 use super::MAX_OPERANDS;
 use crate::{

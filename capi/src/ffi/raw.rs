@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "what C hands over is read and written here, after the checks that are possible")]
+#![allow(unsafe_code, reason = "the values that C hands over are read and written here, after the checks that are possible")]
 //! Pointers from C: checked for NULL, read and written at any alignment, never kept.
 
 use crate::{
@@ -20,11 +20,11 @@ use core::{
 pub(super) unsafe trait Versioned: Copy {
     /// Its name in C.
     const NAME: &'static str;
-    /// What the first version of it had.
+    /// The size of its first version.
     const LEAST: usize;
 }
 
-/// The most that a structure of any version has: what is beyond is no structure of ours.
+/// The most that a structure of any version has: a larger one is none of ours.
 const STRUCT_MAX_BYTES: usize = 4096;
 
 /// Its size as the caller knows it.
@@ -44,8 +44,8 @@ unsafe fn struct_size<T: Versioned>(from: *const T) -> Result<usize, Misuse> {
     }
 }
 
-/// A structure of an older or newer caller: what an older one does not have is 0, what a newer one
-/// has must be 0.
+/// A structure of an older or newer caller. The fields that an older one lacks are 0, and the
+/// fields that a newer one adds must be 0.
 ///
 /// # Safety
 /// `from` is NULL, or points to as many bytes as its `struct_size` says, initialised.
@@ -76,8 +76,8 @@ pub(super) unsafe fn room<T: Versioned>(to: *const T) -> Result<(), Misuse> {
     if to.is_null() { Ok(()) } else { unsafe { struct_size(to) }.map(drop) }
 }
 
-/// Fills a structure as far as the caller knows it; `struct_size` stays. What a newer one has
-/// becomes 0.
+/// Fills a structure as far as the caller knows it; `struct_size` stays. The fields that a newer
+/// one adds become 0.
 ///
 /// # Safety
 /// `to` is NULL, or points to as many writable bytes as its `struct_size` says.

@@ -49,7 +49,7 @@ enum Home {
     Region(#[allow(dead_code, reason = "it keeps the region")] Lease<Region>),
 }
 
-/// What pointers into it the program has asked for, and not given up: what a borrow is in Rust.
+/// The pointers into it that the program has asked for and not given up: in Rust they are borrows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Views {
     Readers(u32),
@@ -60,7 +60,7 @@ impl Views {
     const NONE: Self = Self::Readers(0);
 }
 
-/// What a view is for.
+/// The use of a view.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
@@ -131,8 +131,8 @@ impl Buf {
         }
     }
 
-    /// What the CPU owns and nobody looks at, to be put somewhere else. The caller puts something
-    /// back.
+    /// Takes out a buffer that the CPU owns and nobody looks at, to be put somewhere else. The
+    /// caller puts something back.
     fn take_cpu(&mut self) -> Result<CpuBuf<'static>, Fault> {
         self.unmapped()?;
         match mem::replace(&mut self.held, Held::Away) {
@@ -145,8 +145,8 @@ impl Buf {
         }
     }
 
-    /// What `cpus` or `devs` makes of it, to go into a job: nobody looks at it, and it is there.
-    /// The caller puts something back.
+    /// Takes the buffer out for a job, and answers the result of `cpus` or `devs`. Refused where
+    /// somebody looks at the buffer, or it is not there. The caller puts something back.
     #[inline]
     pub(crate) fn leave<R>(
         &mut self,

@@ -108,7 +108,7 @@ impl Held {
     /// Its registers, behind `port`; 0: the kernel says how it reaches memory.
     ///
     /// # Safety
-    /// As `OpenDevice::attach_wired`. What is returned is gone before this value.
+    /// As `OpenDevice::attach_wired`. The returned device is gone before this value.
     pub(crate) unsafe fn attach(&self, port: u64, how: Attach) -> Result<AnyDevice<'static>, Fault> {
         // SAFETY: the caller's promise.
         let opened = unsafe { self.for_ever() };
@@ -152,7 +152,7 @@ impl Attached {
     pub(crate) unsafe fn open(device: u64, port: u64, how: Attach) -> Result<u64, Fault> {
         let mut claimed = REGISTERS.claim()?;
         let held = Held::of(device)?;
-        // SAFETY: the caller's promise; what holds the device is dropped after it.
+        // SAFETY: the caller's promise; `held`, which holds the device, is dropped after it.
         let device = unsafe { held.attach(port, how)? };
         claimed.locked.put(Self { device, _held: held });
         Ok(claimed.raw())

@@ -2,9 +2,9 @@
 //! GPUs: NVIDIA's driver, each GPU's context and its kernels, from their first use to the end of
 //! the program.
 //!
-//! They stay, because regions, engines and jobs of any thread stand on them, the context is TVM's
-//! and `PyTorch`'s too, and a kernel that does not end would keep it anyway. What is closed gives
-//! back its own: a region its pinned memory, an engine its stream.
+//! They stay for three reasons. Regions, engines and jobs of any thread stand on them; TVM and
+//! `PyTorch` use the context too; and a kernel that does not end would keep it anyway. An object
+//! that is closed gives back its own: a region its pinned memory, an engine its stream.
 //!
 //! No thread waits for another one's call of the driver: two that open the same at once both make
 //! it, and one of the two is given back.
@@ -32,7 +32,7 @@ impl Object for Module<'static> {
     const KIND: Kind = Kind::Module;
 }
 
-/// What keeps a module.
+/// Keeps a module.
 pub(crate) type ModuleLease = Lease<Module<'static>>;
 
 /// Parameters of one kernel at most.
@@ -42,7 +42,7 @@ pub(crate) const MAX_PARAMETERS: usize = Signature::MAX_PARAMETERS;
 static CUDA: OnceLock<Cuda> = OnceLock::new();
 /// GPUs, by their ordinals.
 static GPUS: [OnceLock<Gpu<'static>>; limits::GPUS] = [const { OnceLock::new() }; limits::GPUS];
-/// What `place` holds, made by `make` where it holds nothing yet.
+/// The value in `place`, made by `make` where there is none yet.
 fn kept<T>(place: &'static OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&'static T, Error> {
     if let Some(there) = place.get() {
         return Ok(there);
@@ -87,7 +87,7 @@ pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
     let Bus::Gpu(ordinal) = port.bus else { return Err(Misuse::NoGpu { is: port.name }.into()) };
     let mut claimed = MODULES.claim()?;
     let image = CStr::from_bytes_with_nul(image).map_or(Image::Binary(image), Image::Ptx);
-    // What the driver's compiler says is for whoever makes the image.
+    // The log of the driver's compiler is for the person who makes the image.
     // SAFETY: the caller's promise.
     claimed.locked.put(unsafe { Module::load(open(ordinal)?, image, &mut Log::new())? });
     Ok(claimed.raw())

@@ -1,4 +1,4 @@
-//! What the handles are for: each kind of object, and its table.
+//! The objects that handles are for: each kind, and its table.
 
 pub(crate) mod buf;
 pub(crate) mod device;

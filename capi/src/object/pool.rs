@@ -4,7 +4,7 @@
 //! A take or a release counts nothing at the pool beside the slot's bit, because the bit keeps the
 //! pool: `close` takes them all first. The bits are in statics, so a call that comes too late for
 //! its pool finds none there, or one of another pool, which it gives back. Each slot has its own
-//! entry in the table of buffers from the beginning; whoever has the bit fills it.
+//! entry in the table of buffers from the beginning, and the call that has the bit fills it.
 
 use super::{
     buf::{BUFS, Buf},

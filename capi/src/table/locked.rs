@@ -25,8 +25,8 @@ impl<T> Locked<T> {
     }
 
     pub(crate) fn value(&mut self) -> Option<&mut T> {
-        // SAFETY: the entry is in the state `CALL`, and this is the one `Locked` of it; `&mut self` makes
-        // the borrow exclusive. It is initialised where `full` says so.
+        // SAFETY: the entry is in the state `CALL`, and this is the one `Locked` of it; `&mut self`
+        // makes the borrow exclusive. It is initialised where `full` says so.
         self.full.then(|| unsafe { (*self.slot.value()).assume_init_mut() })
     }
 

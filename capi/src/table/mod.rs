@@ -16,9 +16,9 @@ use crate::{
     handle::{Handle, Kind},
 };
 
-/// What a table holds.
+/// An object of a table.
 pub(crate) trait Object: Sized + 'static {
-    /// What its handles are for.
+    /// The kind of its handles.
     const KIND: Kind;
 }
 

@@ -205,8 +205,8 @@ impl<T: Sync> Slot<T> {
     /// The value, without a lease.
     ///
     /// # Safety
-    /// Whoever takes the value away, or borrows it alone, waits for something that the caller has,
-    /// for as long as the borrow is used.
+    /// Every call that takes the value away, or borrows it alone, waits for something that the
+    /// caller has, for as long as the borrow is used.
     pub(crate) unsafe fn peek(&'static self, kind: Kind, generation: u64) -> Result<&'static T, Misuse> {
         // Acquire: whoever put the value there is done with it.
         state(self.word.load(Ordering::Acquire), kind, generation)?;
