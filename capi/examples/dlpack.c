@@ -1,10 +1,12 @@
-/* A frame loop with a framework in it: a device fills a buffer, a framework reads the same bytes as a DLPack tensor, the device gets it again.
+/* A frame loop with a framework in it: a device fills a buffer, a framework reads the same bytes as
+ * a DLPack tensor, and the device gets the buffer again.
  *
  *     cc -std=c11 dlpack.c $(pkg-config --cflags --libs contigo) -o dlpack && ./dlpack
  *
- * The framework here is three functions that know dlpack.h and nothing of Contigo. It makes a tensor of its own over one row of what it was
- * given, as a slice in a framework does, and contigo_tensor_locate finds out which bytes of the region, and which bus address, that row is.
- * While a tensor is out the device does not get the buffer. */
+ * The framework here is three functions that know dlpack.h and nothing of Contigo. It makes a
+ * tensor of its own over one row of the tensor that it was given, as a slice in a framework does.
+ * contigo_tensor_locate finds out which bytes of the region that row is, and contigo_dev_addr_of
+ * answers its bus address. While a tensor is out, the device does not get the buffer. */
 
 #include <contigo.h>
 #include <inttypes.h>
@@ -77,7 +79,8 @@ static int64_t framework_sum(const DLTensor *tensor)
     return sum;
 }
 
-/* The framework: one row of a tensor, with the shape in room and no copy. It has no deleter: it lives on the caller's stack. */
+/* The framework: one row of a tensor, with the shape in room and no copy. It has no deleter: it
+ * lives on the caller's stack. */
 static DLManagedTensorVersioned framework_row(const DLManagedTensorVersioned *managed, int64_t row, int64_t room[2])
 {
     DLManagedTensorVersioned part = {.version = managed->version, .flags = managed->flags, .dl_tensor = managed->dl_tensor};
@@ -132,7 +135,7 @@ int main(void)
         int64_t row_shape[2];
         uint64_t row_addr, device_addr;
 
-        /* The CPU's turn: what a camera would see. Then the device's: it fills C. */
+        /* The CPU's turn: it makes a camera's frame. Then the device's: it fills C. */
         int32_t *elements = map(a);
         for (int at = 0; at < M * N; at++)
             elements[at] = K * (frame + at / N) + at % N;
@@ -150,7 +153,8 @@ int main(void)
         DLManagedTensorVersioned row = framework_row(tensor, number, row_shape);
         const int64_t sum = framework_sum(&tensor->dl_tensor), row_sum = framework_sum(&row.dl_tensor);
 
-        /* Which bytes of the region is the framework's row? Its elements begin where its data pointer says. */
+        /* Which bytes of the region is the framework's row? Its elements begin where its data
+         * pointer says. */
         contigo_tensor_info found = {.struct_size = sizeof found};
         CHECK(contigo_tensor_locate(region, &row, 0, 64, &found));
         CHECK(contigo_dev_addr_of(region, port, row.dl_tensor.data, found.len_bytes, &row_addr));
@@ -168,7 +172,8 @@ int main(void)
         tensor->deleter(tensor);
         CHECK(contigo_buf_unlend(c));
 
-        /* The device's turn again: the row of C that the program means is where the framework's row was found. */
+        /* The device's turn again: the row of C that the program means is where the framework's row
+         * was found. */
         size_t offset;
         CHECK(contigo_buf_offset(c, &offset));
         wrong += found.offset_bytes != offset + (size_t)number * N * sizeof(int32_t);
@@ -187,7 +192,7 @@ int main(void)
     }
     printf("the device, meanwhile: %s: %s\n", contigo_status_name(refusal), text);
 
-    /* What lies elsewhere is not the region's. */
+    /* A tensor that lies elsewhere has no bytes of the region. */
     int32_t elsewhere[N] = {0};
     int64_t one_row[2] = {1, N}, strides[2] = {N, 1};
     DLManagedTensorVersioned foreign = {

@@ -1,8 +1,9 @@
-/* A frame loop: a pool of frames, a copy engine, and what a program does when something goes wrong.
+/* A frame loop: a pool of frames, a copy engine, and retries when something goes wrong.
  *
- * A camera's frame is written into a buffer, a copy engine moves it to another one (as a resizer or a filter would), and the CPU sums it up.
- * The simulated device fails now and then: it hangs, reports errors, or stops early. No frame is lost to that, and none leaks.
- * At the end the program does what it must not, to show that it is told so. */
+ * The program writes a camera's frame into a buffer. A copy engine moves it to another one, as a
+ * resizer or a filter would, and the CPU compares it. The simulated device fails now and then: it
+ * hangs, reports errors, or stops early. No frame is lost to that, and none leaks. At the end the
+ * program makes some mistakes, to show that each is refused. */
 
 #include <contigo.h>
 #include <inttypes.h>
@@ -27,7 +28,7 @@ static void check(contigo_status status, const char *what)
 }
 #define CHECK(call) check((call), #call)
 
-/* What a camera would do. */
+/* Fills a buffer, as a camera would. */
 static void fill(contigo_buf frame, unsigned number)
 {
     void *bytes;
@@ -38,7 +39,7 @@ static void fill(contigo_buf frame, unsigned number)
     CHECK(contigo_buf_unmap(frame));
 }
 
-/* How many bytes are not what the camera made. */
+/* How many bytes differ from the camera's frame. */
 static unsigned wrong_bytes(contigo_buf frame, unsigned number)
 {
     void *bytes;
@@ -51,7 +52,8 @@ static unsigned wrong_bytes(contigo_buf frame, unsigned number)
     return wrong;
 }
 
-/* One frame through the engine. A device that failed was stopped, and the frames are the CPU's again: try once more. */
+/* One frame through the engine. A device that failed was stopped, and the CPU owns the frames
+ * again: try once more. */
 static contigo_status copy(contigo_engine engine, contigo_buf from, contigo_buf to, unsigned *retries)
 {
     const contigo_operand operands[2] = {{.buf = from, .len_bytes = FRAME}, {.buf = to, .len_bytes = FRAME}};
@@ -68,7 +70,7 @@ static contigo_status copy(contigo_engine engine, contigo_buf from, contigo_buf 
     return status;
 }
 
-/* What must not be done, and what is said to it. */
+/* A program's mistakes, and the answer to each. */
 static unsigned misuse(contigo_pool pool, contigo_port port)
 {
     unsigned missed = 0;

@@ -1,9 +1,10 @@
-/* A frame loop on a Jetson, or beside a card: frames in memory that CUDA pins, gemm8 as a kernel on the GPU, and the same bytes as DLPack tensors.
+/* A frame loop on a Jetson, or beside a card: frames in memory that CUDA pins, gemm8 as a kernel on
+ * the GPU, and the same bytes as DLPack tensors.
  *
  *     cc -std=c11 jetson.c $(pkg-config --cflags --libs contigo) -o jetson && ./jetson gemm8.ptx
  *
- * gemm8.ptx is examples/gemm8/kernels/gemm8.ptx. Nothing of CUDA is needed to build it. Without NVIDIA's driver, or without a GPU, it says so and
- * ends well. */
+ * gemm8.ptx is examples/gemm8/kernels/gemm8.ptx. To build this program you need nothing of CUDA.
+ * Without NVIDIA's driver, or without a GPU, it says so and ends well. */
 
 #include <contigo.h>
 #include <inttypes.h>
@@ -49,7 +50,8 @@ static void *map(contigo_buf buf, uint32_t access)
     return bytes;
 }
 
-/* What a framework is told of a buffer: whose pointer it gets. It is done with it at once. */
+/* Lends a buffer to a framework, and prints whose pointer the framework gets. The framework is done
+ * with it at once. */
 static int32_t lend(contigo_buf buf, const char *whose)
 {
     static const int64_t shape[2] = {M, N};
@@ -111,7 +113,7 @@ int main(int argc, char **argv)
     CHECK(contigo_pool_take(pool, &bias));
     CHECK(contigo_pool_take(pool, &c));
 
-    /* What every frame is multiplied with: ones, and the column is added. */
+    /* Every frame is multiplied with ones, and the column's number is added. */
     memset(map(b, CONTIGO_WRITE), 1, K * N);
     int32_t *columns = map(bias, CONTIGO_WRITE);
     for (int column = 0; column < N; column++)
@@ -140,8 +142,9 @@ int main(int argc, char **argv)
         CHECK(contigo_buf_unmap(c));
     }
 
-    /* A framework gets the CPU's pointer of a buffer that is the CPU's, and the GPU's of one that is the GPU's: what a kernel of TVM or TensorRT reads next,
-     * with nothing between. */
+    /* A framework gets the CPU's pointer while the CPU owns the buffer, and the GPU's pointer while
+     * the GPU owns it. A kernel of TVM or TensorRT can read through that one next, with nothing
+     * between. */
     wrong += lend(c, "the CPU's buffer") != kDLCUDAHost;
     CHECK(contigo_job_start(engine, operands, 4, args, words, &job));
     CHECK(contigo_job_wait_device(job, TIMEOUT_US, NULL));

@@ -1,9 +1,10 @@
-/* A kernel that Vitis HLS made, by its map: open, set its scalars by their names, run, compare, close.
+/* A kernel that Vitis HLS made, by its map: open, set its scalars by their names, run, compare,
+ * close.
  *
  *     cc -std=c11 kernel.c $(pkg-config --cflags --libs contigo) -o kernel && ./kernel
  *
- * On a board three lines differ: the region's name, the device's name ("uio:copy@40000000"), and its port. The map is
- * what the tool wrote: x<name>_hw.h, the .hwh of the design, or JSON as here. */
+ * On a board three lines differ: the region's name, the device's name ("uio:copy@40000000"), and
+ * its port. The map is the tool's file: x<name>_hw.h, the .hwh of the design, or JSON as here. */
 
 #include <contigo.h>
 #include <inttypes.h>
@@ -12,7 +13,8 @@
 
 enum { BYTES = 1000, SLOT = 4096, JOBS = 8, TIMEOUT_US = 20 * 1000 };
 
-/* int copy(const char *from, char *to, unsigned n), which returns n: the kernel of the simulated board. */
+/* int copy(const char *from, char *to, unsigned n), which returns n: the kernel of the simulated
+ * board. */
 static const char MAP[] = "{\"name\": \"copy\", \"protocol\": \"ap_ctrl_chain\", \"interrupt\": true,"
                           " \"pointers\": [{\"name\": \"from\", \"offset\": \"0x18\", \"direction\": \"in\", \"bytes\": \"n\"},"
                           "                {\"name\": \"to\", \"offset\": \"0x24\", \"direction\": \"out\", \"bytes\": \"n\"}],"
@@ -57,7 +59,7 @@ int main(void)
                                       .map = (const uint8_t *)MAP, .map_bytes = sizeof MAP - 1};
     CHECK(contigo_engine_open(&options, &engine));
 
-    /* Which operand and which argument word a name is, the map says. */
+    /* The map says which operand or which argument word a name is. */
     CHECK(contigo_kernel_open((const uint8_t *)MAP, sizeof MAP - 1, &kernel));
     CHECK(contigo_kernel_operand(kernel, "from", &from));
     CHECK(contigo_kernel_operand(kernel, "to", &to));
@@ -81,7 +83,8 @@ int main(void)
             for (int at = 0; at < BYTES; at++)
                 bytes[at] = (unsigned char)(started + at);
             CHECK(contigo_buf_unmap(operands[from].buf));
-            /* The cache maintenance that these bytes need on this port is done here, and no other. */
+            /* This call does the cache maintenance that these bytes need on this port, and no
+             * other. */
             CHECK(contigo_job_start(engine, operands, 2, args, 1, &jobs[started]));
             taken[started][0] = operands[0];
             taken[started][1] = operands[1];

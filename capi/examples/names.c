@@ -1,7 +1,8 @@
-/* Memory and devices by their names: what this machine has, and one opening that serves registers and memory.
+/* Memory and devices by their names: a list of those of this machine, and one opening that serves
+ * registers and memory.
  *
  *   names                                       lists
- *   names MEMORY [DEVICE]                       opens memory, of a device where one is named, and uses it
+ *   names MEMORY [DEVICE]                       opens memory, of a device if named, and uses it
  *   names vfio:0000:00:01.0 vfio:0000:00:01.0   with the registers of the same opening
  */
 #include <contigo.h>
@@ -51,7 +52,8 @@ int main(int argc, char **argv)
     if (contigo_buf_unmap(buf) || contigo_buf_release(buf))
         return refused("the buffer");
     printf("%s: %zu bytes at 0x%llx\n", argv[1], info.len_bytes, (unsigned long long)info.base);
-    /* Only where the kernel says how the device reaches memory: elsewhere its port is the program's word. */
+    /* Only where the kernel says how the device reaches memory. Elsewhere the program names the
+     * port. */
     if (device && !contigo_device_attach(device, 0, 0, 1, &registers)) {
         if (contigo_registers_read(registers, first, &word) || contigo_registers_close(registers))
             return refused("the registers");

@@ -1,7 +1,8 @@
-/* A driver for a core of one's own, in C: four functions and a table. Ownership, caches, reach, time limits and recovery are
- * the library's, as for the drivers that it brings along.
+/* A driver for a core of one's own, in C: four functions and a table. The library handles
+ * ownership, caches, reach, time limits and recovery, as it does for its built-in drivers.
  *
- * The core copies: it has two addresses, a length, and HLS's control register. Here it is the simulated board's. */
+ * The core copies: it has two addresses, a length, and HLS's control register. Here it belongs to
+ * the simulated board. */
 
 #include <contigo.h>
 #include <stdio.h>
@@ -52,7 +53,7 @@ static contigo_status copier_submit(void *context, uint32_t slot, const contigo_
     return CONTIGO_OK;
 }
 
-/* Takes a job's end. The first look after it may still show the end of before, so it is this one. */
+/* Takes a job's end. The next look may still show that end, so it is done here. */
 static contigo_status go_on(const copier *core)
 {
     uint32_t before;

@@ -1,4 +1,4 @@
-//! What a call costs, beside the same thing in Rust: printed with `--release -- --nocapture`, and
+//! The cost of a call, beside the same thing in Rust: printed with `--release -- --nocapture`, and
 //! bounded only against disasters.
 #![allow(
     unsafe_code,

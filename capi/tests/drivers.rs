@@ -1,6 +1,6 @@
 //! Drivers by their names: an HLS kernel by its map, and a Rust driver that a program registers in
-//! its own libcontigo, which C opens as it opens a built-in one. (The program links the two crates;
-//! this test is such a program.)
+//! its own libcontigo. C opens that one as it opens a built-in one. (The program links the two
+//! crates; this test is such a program.)
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -55,7 +55,7 @@ unsafe impl<D: Device> Driver for Twice<D> {
 /// The device is a ZDMA channel, and nobody else drives it.
 unsafe fn open<'a>(parts: Parts<'a, '_, AnyDevice<'a>>) -> Result<AnyDriver<'a>> {
     parts.settings.number("burst", 1, 16)?;
-    assert_eq!(parts.memory.map(|memory| memory.len_bytes()), Some(4096), "what its row asks for");
+    assert_eq!(parts.memory.map(|memory| memory.len_bytes()), Some(4096), "as much as its row asks for");
     // SAFETY: the caller's promise.
     let channel: Zdma<'static, AnyDevice<'a>> = unsafe { Zdma::simple(parts.device)? };
     Ok(AnyDriver::new(Twice(channel, 0)))

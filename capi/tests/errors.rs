@@ -1,5 +1,5 @@
-//! What the runtime refuses, through the C functions: each of its refusals has a code of its own
-//! and its numbers in the text.
+//! The runtime's refusals, through the C functions: each has a code of its own, and its numbers in
+//! the text.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

@@ -22,7 +22,8 @@ const EXAMPLES: [(&str, &str); 6] = [
     ("names", "device\tsim:zdma\tready\t\n"),
     ("jetson", "no GPU here: CONTIGO_E_NO_LIBRARY: libcuda.so.1 cannot be loaded: "),
 ];
-/// What Rust's standard library asks of a static link: `rustc --print native-static-libs`.
+/// The libraries that Rust's standard library asks of a static link:
+/// `rustc --print native-static-libs`.
 const LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
 /// The C compiler for this program's processor.
@@ -72,7 +73,7 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
         return emulated::skipped(test, &format!("{} is not here", compiler()));
     }
     let folder = tempfile::tempdir().unwrap();
-    // Whatever driver is installed, this is found first.
+    // This is found before any driver that is installed.
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
     for (example, expected) in EXAMPLES {
         let program = compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));

@@ -166,7 +166,7 @@ fn a_child_is_refused_and_the_parent_goes_on() {
         delete(tensor);
         match statuses.iter().position(|status| *status != CONTIGO_E_FORKED) {
             Some(function) => i32::try_from(function).unwrap_or_default() + 1,
-            // What a refused call should have answered is 0, a descriptor -1.
+            // A refused call answers 0, or -1 for a descriptor.
             None => i32::from((out, len, fd) != (0, 0, -1)) * 100,
         }
     };

@@ -18,15 +18,15 @@ use core::{ffi::c_void, ptr};
 #[derive(Default)]
 struct Core {
     engine: contigo_engine,
-    /// What `poll` tells, in this order.
+    /// The ends that `poll` tells of, in this order.
     ends: Vec<contigo_completion>,
     submitted: Vec<(u32, usize, Vec<u32>)>,
-    /// What its functions answer.
+    /// The answers of its functions.
     check: contigo_status,
     submit: contigo_status,
     poll: contigo_status,
     stop: contigo_status,
-    /// What a call of its own engine was answered.
+    /// The answers to calls of its own engine.
     own: Vec<contigo_status>,
 }
 

@@ -1,5 +1,5 @@
-//! What Rust's types forbid, tried through the C functions: each is an error code with a text, and
-//! nothing is lost.
+//! Mistakes that Rust's types forbid, tried through the C functions. Each is an error code with a
+//! text, and nothing is lost.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

@@ -69,7 +69,7 @@ fn a_program_drives_a_device_itself() {
     assert_eq!((read(word), read(at(1 << 20, CONTIGO_READ_ONLY))), (0x1234_5678, u32::MAX));
     ok(unsafe { contigo_registers_modify(registers, word, 0xFFFF, 0x1_ABCD) });
     assert_eq!(read(word), 0x1234_ABCD);
-    // What an access of that kind would spoil is refused.
+    // An access that would spoil a register of its kind is refused.
     let write = |access| unsafe { contigo_registers_write(registers, at(0x128, access), 0) };
     refused(write(CONTIGO_READ_ONLY), CONTIGO_E_KIND, "the register at 0x128 is read-only");
     for access in [CONTIGO_READ_ONLY, CONTIGO_READ_CLEARS, CONTIGO_WRITE_1_CLEARS] {
@@ -154,7 +154,7 @@ fn the_inventory_is_lines_of_four_fields() {
         assert!(fields.iter().any(|fields| fields == &expected), "{lines}");
     }
     assert!(fields.iter().any(|fields| fields[..3] == ["driver", "zdma", "ready"] && fields[3].contains("copies")), "{lines}");
-    // What does not fit is cut, and says so.
+    // A list that does not fit is cut, and the length says so.
     let mut short = [0x7F_u8; 8];
     assert_eq!(answer(|len| unsafe { contigo_inventory(short.as_mut_ptr().cast(), 4, len) }), whole);
     assert_eq!(short, *b"mem\0\x7F\x7F\x7F\x7F");

@@ -78,7 +78,7 @@ fn an_answer_fills_what_the_caller_has() {
     let mut newer = Newer { known: contigo_region_info::default(), tail: [0xFF; 24] };
     newer.known.struct_size = size_of::<Newer<contigo_region_info>>();
     ok(unsafe { contigo_region_get_info(board.region, (&raw mut newer).cast()) });
-    assert_eq!((newer.known.len_bytes, newer.tail), (1 << 20, [0; 24]), "what is newer is 0");
+    assert_eq!((newer.known.len_bytes, newer.tail), (1 << 20, [0; 24]), "newer fields are 0");
     assert_eq!(newer.known.struct_size, size_of::<Newer<contigo_region_info>>(), "its size stays");
     board.close();
 }

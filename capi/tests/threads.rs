@@ -203,7 +203,7 @@ fn anything_at_once_on_the_same_handles() {
     let stop = AtomicBool::new(false);
     let (in_call, jobs) = (AtomicU64::new(0), AtomicU64::new(0));
     let job = AtomicU64::new(0);
-    /// What may be said to a call that comes at the wrong time.
+    /// The answers that a call may get at the wrong time.
     const LISTED: [contigo_status; 13] = [
         CONTIGO_OK,
         CONTIGO_E_IN_CALL,

@@ -1,4 +1,4 @@
-//! What a program does with buffers and jobs when it does everything right.
+//! A program's work with buffers and jobs when it does everything right.
 #![allow(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,

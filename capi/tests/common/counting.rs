@@ -29,7 +29,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What `act` answers, and how often it allocated.
+/// The answer of `act`, and how often it allocated.
 pub(crate) fn count<R>(act: impl FnOnce() -> R) -> (R, u64) {
     let before = ALLOCATIONS.get();
     let result = act();

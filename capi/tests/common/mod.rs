@@ -38,7 +38,7 @@ pub(crate) fn refused(status: contigo_status, code: contigo_status, word: &str) 
     assert!(text.contains(word), "{text}");
 }
 
-/// What a call answers by its last argument.
+/// The value that a call answers by its last argument.
 #[track_caller]
 pub(crate) fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) -> T {
     let mut value = T::default();
@@ -287,7 +287,7 @@ pub(crate) fn lend(buf: contigo_buf, options: &contigo_tensor_options) -> (conti
     (unsafe { contigo_buf_lend(buf, options, &mut tensor) }, tensor.cast())
 }
 
-/// What a consumer does when it is done.
+/// Calls the deleter, as a consumer does when it is done.
 pub(crate) fn delete(tensor: *mut DlManagedTensorVersioned) {
     unsafe { ((*tensor).deleter.unwrap())(tensor) }
 }

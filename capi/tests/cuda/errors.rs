@@ -1,11 +1,11 @@
-//! What the driver refuses, and what there is not: each has its code, and the CUDA code with its
-//! name in the text.
+//! Refusals of the driver, and things that are not there. Each has its code, and the text has the
+//! CUDA code with its name.
 
 use super::*;
 use contigo_testkit::nvidia::{self, NoNode};
 use fake_cuda::code;
 
-/// Whatever is asked for first is refused so.
+/// Everything that may be asked for first is refused so.
 #[track_caller]
 fn all_refused(code: contigo_status, word: &str) {
     refused(try_port("cuda").0, code, word);
@@ -39,7 +39,7 @@ fn a_driver_that_is_too_old() {
 fn no_gpu_and_then_there_is_one() {
     alone("errors::no_gpu_and_then_there_is_one", &Config::default().with_devices(0, Device::default()), |controls| {
         all_refused(CONTIGO_E_CUDA, "cuInit: CUDA_ERROR_NO_DEVICE (100)");
-        // What failed is not kept.
+        // A failure is not kept.
         controls.configure(&Config::default());
         close(gpu(0));
         clean(controls, 1);
@@ -114,7 +114,7 @@ fn memory_that_the_driver_does_not_give() {
         refused(try_pinned(0, &contigo_region_options { align_bytes: 1 << 63, ..good }), CONTIGO_E_ARGUMENT, "len_bytes");
         refused(try_pinned(0, &contigo_region_options { addr_bits: 32, ..good }), CONTIGO_E_TOO_HIGH, "32 address bits");
         refused(try_pinned(0, &contigo_region_options { write_combined: 2, ..good }), CONTIGO_E_VALUE, "write_combined cannot be 2");
-        assert_eq!(controls.counters().host_allocs, 0, "what was refused was given back");
+        assert_eq!(controls.counters().host_allocs, 0, "refused memory was given back");
         // A number that is no ordinal's never was a name.
         refused(try_region(c"cuda:4294967296", &good), CONTIGO_E_BAD_NAME, "cuda");
         clean(controls, 1);

@@ -22,7 +22,7 @@ fn a_program_s_own_kernel_is_launched_by_its_signature() {
             assert_eq!(bytes(operands[3].buf)[..64], [128, 0, 0, 0].repeat(16), "64 times 1 times 2");
             release_all(&operands);
         }
-        // What is no launch of it is refused before anything is touched.
+        // A job that is no launch of it is refused before anything is touched.
         let operands = gpu.operands();
         let short = unsafe { contigo_job_start(gpu.engine, operands.as_ptr(), 4, ARGS.as_ptr(), 10, &mut 0) };
         refused(short, CONTIGO_E_ARGUMENT, "10");

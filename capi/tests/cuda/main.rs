@@ -1,6 +1,6 @@
 //! Pinned memory and a GPU through the functions that C calls, on a driver that stands in for
-//! NVIDIA's (`tests/fake-cuda`) and is found as that one is, by its name. What is opened of a GPU
-//! stays until the program ends: each test is a process of its own.
+//! NVIDIA's (`tests/fake-cuda`) and is found as that one is, by its name. A GPU that was opened
+//! stays open until the program ends, so each test is a process of its own.
 #![cfg(all(feature = "cuda", target_pointer_width = "64"))]
 #![allow(
     unsafe_code,
@@ -57,7 +57,7 @@ fn is_alone(test: &str) -> bool {
     env::var_os(TEST).is_some_and(|name| name == test)
 }
 
-/// Runs the process of a test, which finds its driver in `folder`; and what it printed.
+/// Runs the process of a test, which finds its driver in `folder`, and answers its output.
 fn run(test: &str, folder: &Path) -> String {
     let mut command = emulated::command(env::current_exe().unwrap());
     let output = command.args(["--exact", test, "--nocapture"]).env(TEST, test).env("LD_LIBRARY_PATH", folder).output().unwrap();
@@ -176,8 +176,8 @@ fn close(gpu: OnGpu) {
     ok(contigo_port_close(gpu.port));
 }
 
-/// What was closed was given back, what stays of `gpus` GPUs is there once, and nothing was done
-/// that the driver had to refuse.
+/// All that was closed was given back, each of `gpus` GPUs keeps its context once, and the driver
+/// had to refuse nothing.
 fn clean(controls: &Controls, gpus: u64) {
     let counters = controls.counters();
     let closed = [counters.host_allocs, counters.streams, counters.events, counters.freed_under_a_kernel, counters.overruns];

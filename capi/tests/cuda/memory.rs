@@ -24,7 +24,7 @@ fn both_views_are_aligned_and_zeroed_and_their_addresses_are_the_driver_s() {
             let base = info(region).base;
             assert_eq!((info(region).len_bytes, info(region).line_bytes, base % align), (1 << 20, 64, 0));
             let buf = answer(|buf| unsafe { contigo_carve(region, SLOT, 0, buf) });
-            assert!(bytes(buf).iter().all(|byte| *byte == 0), "what the driver gives is garbage");
+            assert!(bytes(buf).iter().all(|byte| *byte == 0), "zeroes, though the driver gives garbage");
             let (status, host, len) = try_map(buf, CONTIGO_WRITE);
             ok(status);
             assert_eq!((len, host.addr() as u64 + OFFSET, host.addr() as u64 % align), (SLOT, base, 0));
@@ -82,7 +82,7 @@ fn write_combined_memory_is_for_who_asks_for_it() {
     });
 }
 
-/// What a tensor says of its memory: type and number of the device, and the pointer.
+/// A tensor's memory: type and number of the device, and the pointer.
 fn shown(tensor: *mut contigo::dlpack::abi::DlManagedTensorVersioned) -> (i32, i32, u64) {
     let tensor = unsafe { &(*tensor).tensor };
     assert_eq!(tensor.byte_offset, 0);
@@ -112,7 +112,7 @@ fn each_view_s_tensor_has_its_tag_its_pointer_and_its_gpu() {
             delete(tensor);
             ok(contigo_buf_unlend(c));
 
-            // What a kernel has written, and the CPU has not taken back.
+            // Bytes that a kernel has written, and that the CPU has not taken back.
             ok(wait_device(gpu.start(&operands), 1_000_000));
             let (status, tensor) = lend(c, &options(&[4, 4]));
             ok(status);

@@ -1,5 +1,4 @@
-//! What a program must not do with a GPU's memory and engine: each is a refusal, and nothing is
-//! lost.
+//! Mistakes of a program with a GPU's memory and engine: each is a refusal, and nothing is lost.
 
 use super::*;
 use core::ptr;
