@@ -1114,6 +1114,9 @@ contigo_status contigo_job_start(contigo_engine engine,
 /// that come meanwhile are kept until somebody takes them. completion is filled where the device
 /// told of the end; it may be NULL.
 ///
+/// timeout_us is an hour at most, here and wherever there is one: more is CONTIGO_E_ARGUMENT,
+/// and the job goes on.
+///
 /// CONTIGO_E_TIMEOUT, CONTIGO_E_FAULT, CONTIGO_E_SHORT_TRANSFER, CONTIGO_E_CANCELLED: the
 /// buffers are back all the same. A buffer whose caches could not be maintained still belongs to a
 /// device, and contigo_buf_take_back tries again.

@@ -12,7 +12,7 @@ mod common;
 
 use common::*;
 use contigo::{
-    Align, AnyDriver, Completion, DevSlice, Device, Driver, OperandSpec, Parts, Pool, Port, Queue, Region, Result, Timeout,
+    Align, AnyDriver, Completion, DevSlice, Device, Driver, OperandSpec, Parts, Pool, Port, Queue, Region, Result,
     dlpack::abi::DlManagedTensorVersioned,
     drivers::zdma::ZdmaModel,
     names::{AnyDevice, AnyMemory, DriverRow, register},
@@ -20,7 +20,7 @@ use contigo::{
 };
 use contigo_c::*;
 use core::ptr;
-use std::{collections::VecDeque, hint::black_box, time::Instant};
+use std::{collections::VecDeque, hint::black_box, time::Duration, time::Instant};
 
 /// Nanoseconds of one `act`: the least of 20 runs, which is the least disturbed.
 fn nanoseconds(what: &str, mut act: impl FnMut()) -> f64 {
@@ -63,7 +63,7 @@ unsafe impl Driver for Nothing {
         self.1.push_back(slot);
         Ok(())
     }
-    fn poll(&mut self, _: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, _: Duration) -> Result<Option<Completion>> {
         Ok(self.1.pop_front().map(Completion::of))
     }
     fn stop(&mut self) -> Result<()> {
@@ -106,7 +106,7 @@ fn jobs_cost_little_more_than_in_rust() {
     let mut buf = Some(region.carve(SLOT, Align::LINE).unwrap().into_buf());
     let in_rust = nanoseconds("for comparison, Rust's Queue: push, next", || {
         queue.push_words([buf.take().unwrap().in_out(..64)], &[]).unwrap();
-        let done = queue.next_words(Timeout::us(100)).unwrap().unwrap();
+        let done = queue.next_words(Duration::from_micros(100)).unwrap().unwrap();
         buf = done.buffers.into_iter().next().map(|buf| buf.into_cpu().unwrap());
     });
     println!("C's part: {:.1} ns of start and wait_device, {:.1} ns of start and next", in_c - in_rust, in_c_next - in_rust);

@@ -14,13 +14,14 @@ mod common;
 
 use common::*;
 use contigo::{
-    AnyDriver, Completion, DevSlice, Device, Driver, Error, Parts, Result, Timeout,
+    AnyDriver, Completion, DevSlice, Device, Driver, Error, Parts, Result,
     drivers::zdma::{Zdma, ZdmaModel},
     names::{AnyDevice, DriverRow, register},
     sim::AnyModel,
 };
 use contigo_c::*;
 use core::{ffi::CStr, ptr};
+use std::time::Duration;
 
 /// An argument at which its check panics.
 const PANICS: u32 = 13;
@@ -46,7 +47,7 @@ unsafe impl<D: Device> Driver for Twice<D> {
         self.1 = args[0] * 100;
         unsafe { self.0.submit(slot, operands, &[]) }
     }
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         Ok(self.0.poll(timeout)?.map(|done| Completion { words: [self.1, 0, 0, 0], ..done }))
     }
 }

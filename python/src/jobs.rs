@@ -6,12 +6,13 @@ use crate::{
     error::{raised, raised_as, refused},
     inner::Inner,
 };
-use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts, Timeout};
+use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts};
 use pyo3::{exceptions::PyBufferError, prelude::*};
 use std::{
     collections::VecDeque,
     ops::Range,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 /// Jobs in flight at most: a ring of 64 frames of 1 ms is 64 ms of Python's pauses.
@@ -185,7 +186,7 @@ impl Jobs {
 
     /// Has a job ended? It has its buffers and its end then. So have all others, where the device
     /// had to be stopped.
-    pub(crate) fn look(&mut self, timeout: Timeout) -> PyResult<bool> {
+    pub(crate) fn look(&mut self, timeout: Duration) -> PyResult<bool> {
         match self.landed(timeout) {
             Ok(ended) => Ok(ended),
             Err(failed) => {
@@ -205,7 +206,7 @@ impl Jobs {
     }
 
     /// Has a job ended? It has its buffers and its end then.
-    fn landed(&mut self, timeout: Timeout) -> Result<bool, Box<JobError<()>>> {
+    fn landed(&mut self, timeout: Duration) -> Result<bool, Box<JobError<()>>> {
         let (flying, mut kept) = (&self.flying, None);
         let each = |tag: usize, index, buf| kept = land(flying, tag, index, buf).err().or(kept);
         let Some((tag, completion)) = self.queue.next_each(timeout, each)? else { return Ok(false) };
@@ -261,7 +262,7 @@ impl Jobs {
         }
         // A fault that comes now leaves the rest to be taken back.
         for _ in 0..SLOTS {
-            if !matches!(self.landed(Timeout::NOW), Ok(true)) {
+            if !matches!(self.landed(Duration::ZERO), Ok(true)) {
                 break;
             }
         }

@@ -1,6 +1,5 @@
 //! What threads of Python share, and one of them waits on.
 
-use contigo::Timeout;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{
     sync::{
@@ -59,9 +58,9 @@ impl<T: Send> Shared<T> {
         &self,
         py: Python<'_>,
         timeout: Duration,
-        mut look: impl FnMut(&mut T, Timeout) -> PyResult<Option<R>> + Send,
+        mut look: impl FnMut(&mut T, Duration) -> PyResult<Option<R>> + Send,
     ) -> PyResult<Option<R>> {
-        let found = self.with(py, |value| look(value, Timeout::NOW))?;
+        let found = self.with(py, |value| look(value, Duration::ZERO))?;
         if found.is_some() || timeout.is_zero() {
             return Ok(found);
         }
@@ -73,8 +72,7 @@ impl<T: Send> Shared<T> {
                 if self.wanted.load(Ordering::Relaxed) > 0 {
                     thread::sleep(GIVES_WAY);
                 }
-                // At most 20,000.
-                look(&mut self.lock(), Timeout::us(slice.as_micros() as u32))
+                look(&mut self.lock(), slice)
             })?;
             if found.is_some() || left.is_zero() {
                 return Ok(found);

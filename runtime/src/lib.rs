@@ -39,7 +39,8 @@
 //! # From memory to a result
 //!
 //! ```
-//! use contigo::{Align, Engine, Pool, Region, Timeout};
+//! use contigo::{Align, Engine, Pool, Region};
+//! use core::time::Duration;
 //! use contigo::{drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
 //!
 //! let board = SimBoard::new(7);                           // or a real one: UDmaBuf::open("udmabuf0")?
@@ -52,7 +53,7 @@
 //! let mut input = frames.take()?;                         // one atomic: no system call, no heap
 //! input.view_at_mut::<i32>(..128)?.fill(2);
 //! let job = copy.start([input.to_device(..128), output.from_device(..128)], &())?;
-//! let [_, output] = job.wait(Timeout::ms(20))?.buffers;   // interrupt or poll, always bounded
+//! let [_, output] = job.wait(Duration::from_millis(20))?.buffers;   // interrupt or poll, always bounded
 //! assert_eq!(output.view_at::<i32>(..128)?, [2; 32]);
 //! # Ok::<(), contigo::Error>(())
 //! ```
@@ -146,7 +147,9 @@ pub use mem::{
 #[doc(hidden)]
 pub use mem::{RawPool, RawSlots};
 pub use trace::Stats;
-pub use types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, ErrorKind, ErrorRow, PhysAddr, Refused, Result, TensorRule, Timeout};
+pub use types::{
+    Align, BaseAddr, Bus, DevAddr, Direction, Error, ErrorKind, ErrorRow, MAX_TIMEOUT, PhysAddr, Refused, Result, TensorRule, timeout_us,
+};
 
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use linux::{

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, Engine, Pool, Region, Timeout,
+    Align, Engine, Pool, Region,
     drivers::zdma::{SimZdma, Zdma},
     sim::SimBoard,
 };
+use core::time::Duration;
 use std::sync::Mutex;
 
 static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -36,7 +37,7 @@ fn every_step_of_a_job_is_an_event() {
     let [mut from, _, _, to] = [(); 4].map(|()| pool.take().unwrap());
     from.copy_from_slice(&[1; 16]).unwrap();
     let job = engine.start([from.to_device(..16), to.from_device(..64)], &()).unwrap();
-    drop(job.wait(Timeout::ms(1)).unwrap());
+    drop(job.wait(Duration::from_millis(1)).unwrap());
 
     let heard = HEARD.lock().unwrap().join("\n");
     for event in [

@@ -32,7 +32,7 @@ mod measured {
         cuEventRecord, cuMemAlloc_v2, cuMemcpyAsync, cuStreamCreate, cuStreamSynchronize,
     };
     use contigo::{
-        Align, Backend, Engine, OperandSpec, Pool, Region, Timeout, TypedDriver,
+        Align, Backend, Engine, OperandSpec, Pool, Region, TypedDriver,
         cuda::{CopyingFunction, Cuda, CudaFunction, CudaHost, Gpu, Launch, Log, Parameter, Signature, code_name},
     };
     use contigo_gemm8::cuda::Gemm8Module;
@@ -40,10 +40,10 @@ mod measured {
         env,
         ffi::{c_int, c_void},
         fs, io, ptr,
-        time::Instant,
+        time::{Duration, Instant},
     };
 
-    const LIMIT: Timeout = Timeout::ms(10_000);
+    const LIMIT: Duration = Duration::from_secs(10);
     /// Some time for each figure, and some repetitions.
     const FIGURE_MS: u128 = 300;
     const LEAST: usize = 20;

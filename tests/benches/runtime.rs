@@ -6,7 +6,7 @@
 
 use contigo::{
     Align, AnyDriver, Arena, Backend, BaseAddr, Bus, Completion, CpuBuf, DevSlice, Direction, Driver, Engine, Error, LocalPool, Mapping,
-    OneThread, OperandSpec, PhysAddr, Pool, Port, Queue, Region, SyncScope, Timeout, TypedDriver,
+    OneThread, OperandSpec, PhysAddr, Pool, Port, Queue, Region, SyncScope, TypedDriver,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     sim::{Sim, SimBoard, SimSpec},
 };
@@ -18,6 +18,7 @@ use std::{
     ops::Range,
     ptr::NonNull,
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 const SLOT: usize = 4096;
@@ -154,7 +155,7 @@ unsafe impl<const N: usize> Driver for Instant<N> {
         black_box(buffers);
         Ok(())
     }
-    fn poll(&mut self, _timeout: Timeout) -> Result<Option<Completion>, Error> {
+    fn poll(&mut self, _timeout: Duration) -> Result<Option<Completion>, Error> {
         let slot = self.oldest;
         self.oldest = if slot + 1 == self.depth { 0 } else { slot + 1 };
         Ok(Some(Completion::of(slot)))
@@ -212,14 +213,14 @@ fn jobs(c: &mut Criterion) {
     let port = Port { name: "plain", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: true };
     let mut one = Engine::<Instant<1>, 1>::new(Instant::new(port, 1)).unwrap();
     c.bench_function("job with 1 operand: take, start, wait, drop", |b| {
-        b.iter(|| one.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Timeout::NOW).unwrap());
+        b.iter(|| one.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Duration::ZERO).unwrap());
     });
     let mut four = Engine::<Instant<4>, 4>::new(Instant::new(port, 1)).unwrap();
     let mut bufs = Some([(); 4].map(|()| pool.take().unwrap()));
     c.bench_function("job with 4 operands: start, wait", |b| {
         b.iter(|| {
             let operands = bufs.take().unwrap().map(|buf| buf.from_device(..));
-            bufs = Some(four.start(operands, &()).unwrap().wait(Timeout::NOW).unwrap().buffers);
+            bufs = Some(four.start(operands, &()).unwrap().wait(Duration::ZERO).unwrap().buffers);
         });
     });
     drop(bufs);
@@ -229,7 +230,7 @@ fn jobs(c: &mut Criterion) {
     }
     c.bench_function("queue, 8 in flight: next, push", |b| {
         b.iter(|| {
-            let [buf] = queue.next(Timeout::NOW).unwrap().unwrap().buffers;
+            let [buf] = queue.next(Duration::ZERO).unwrap().unwrap().buffers;
             queue.push([buf.from_device(..)], &()).unwrap()
         });
     });
@@ -240,7 +241,7 @@ fn jobs(c: &mut Criterion) {
     }
     c.bench_function("the same over AnyDriver, by words", |b| {
         b.iter(|| {
-            let done = queue.next_words(Timeout::NOW).unwrap().unwrap();
+            let done = queue.next_words(Duration::ZERO).unwrap().unwrap();
             let buf = done.buffers.into_iter().next().unwrap();
             queue.push_words([buf.from_device(..)], &[]).unwrap()
         });
@@ -257,7 +258,7 @@ fn jobs(c: &mut Criterion) {
             || [(); 4].map(|()| pool.take().unwrap()),
             |[a, b, bias, out]| {
                 let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), out.from_device(..64)];
-                gemm.start(operands, &args).unwrap().wait(Timeout::ms(1)).unwrap()
+                gemm.start(operands, &args).unwrap().wait(Duration::from_millis(1)).unwrap()
             },
             BatchSize::PerIteration,
         );

@@ -1,9 +1,10 @@
 // error: E0499
 use contigo::{
-    CpuBuf, Engine, Operand, Timeout,
+    CpuBuf, Engine, Operand,
     sim::SimWindow,
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model};
+use std::time::Duration;
 
 type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
 
@@ -11,7 +12,7 @@ type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
 fn two<'p>(engine: &mut GemmEngine<'_>, one: [Operand<'p>; 4], two: [Operand<'p>; 4], gemm: &Gemm) {
     let first = engine.start(one, gemm).unwrap();
     let second = engine.start(two, gemm).unwrap();
-    let _: [CpuBuf<'p>; 4] = first.wait(Timeout::NOW).unwrap().buffers;
+    let _: [CpuBuf<'p>; 4] = first.wait(Duration::ZERO).unwrap().buffers;
     drop(second);
 }
 

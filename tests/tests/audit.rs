@@ -8,7 +8,7 @@
 )]
 
 use contigo::{
-    Align, Arena, Backend, DriverBuf, Engine, Error, LocalPool, Pool, Region, Timeout,
+    Align, Arena, Backend, DriverBuf, Engine, Error, LocalPool, Pool, Region,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     sim::{Faults, SimBoard, SimConfig},
@@ -24,6 +24,7 @@ use std::{
     panic::Location,
     sync::{Arc, Barrier, Once},
     thread,
+    time::Duration,
 };
 
 /// An event on this thread: a beginning or a fact, and its line.
@@ -105,7 +106,7 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     let synced = [(0, 16), (256, 256), (512, 64), (768, 64)].map(|part| (for_device(part), line));
     assert_eq!(started[..4], synced);
     assert_eq!(started[4..], [(Event::Submit { port, job: 1 }, line)]);
-    let ([a, b, bias, c], ended) = facts(|| job.wait_device(Timeout::ms(1)).unwrap().buffers);
+    let ([a, b, bias, c], ended) = facts(|| job.wait_device(Duration::from_millis(1)).unwrap().buffers);
     assert_eq!(ended, [(Event::Complete { port, job: 1 }, Some(line!() - 1))]);
     let (c, seen) = facts(|| c.into_cpu().unwrap());
     assert_eq!(seen, [(for_cpu((768, 64)), Some(line!() - 1))]);
@@ -113,7 +114,7 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     // Chained on, and waited for by the CPU.
     let operands = [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)];
     let (job, _) = facts(|| engine.start(operands, &GEMM).unwrap());
-    let ([a, b, bias, c], ended) = facts(|| job.wait(Timeout::ms(1)).unwrap().buffers);
+    let ([a, b, bias, c], ended) = facts(|| job.wait(Duration::from_millis(1)).unwrap().buffers);
     let line = Some(line!() - 1);
     assert_eq!(ended, [(Event::Complete { port, job: 2 }, line), (for_cpu((768, 64)), line)]);
     let ((), released) = facts(|| [a, b, bias, c].into_iter().for_each(drop));
@@ -174,7 +175,7 @@ fn a_job_that_is_stopped_and_memory_that_is_lost_are_heard() {
     let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
     let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
     let job = engine.start(operands, &GEMM).unwrap();
-    let (failed, heard) = facts(|| job.wait(Timeout::us(100)).unwrap_err());
+    let (failed, heard) = facts(|| job.wait(Duration::from_micros(100)).unwrap_err());
     let (port, line) = (board.port().name, Some(line!() - 1));
     assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed:?}");
     assert_eq!(heard, [(Event::Stop { port, job: 1 }, line), (Event::Leak { len_bytes: 16 + 256 + 64 + 64 }, line)]);

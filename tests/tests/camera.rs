@@ -6,17 +6,17 @@
 mod states;
 
 use contigo::{
-    Align, CpuBuf, Driver as _, Engine, Error, LocalPool, Pool, Port, Queue, Region, Stream, Timeout,
+    Align, CpuBuf, Driver as _, Engine, Error, LocalPool, Pool, Port, Queue, Region, Stream,
     sim::{Sim, SimBoard, SimDevice, SimSpec, SimWindow},
 };
 use contigo_testkit::camera::{Camera, CameraConfig, CameraModel, manual, packet, regs};
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 const PACKETS: u32 = 2_000;
 const PACKET: usize = 4096;
 const WORK_US: u32 = 5;
 /// Longer than a packet takes, and a camera that is silent is silent then.
-const A_WHILE: Timeout = Timeout::us(100);
+const A_WHILE: Duration = Duration::from_micros(100);
 
 type Window<'d> = SimWindow<'d, CameraModel>;
 type CameraStream<'p, 'd> = Stream<'p, Camera<'p, Window<'d>>, &'p Pool<'p, 9>, 8>;
@@ -247,7 +247,7 @@ fn an_engine_over_a_ring_goes_round_it() {
     let driver = Camera::open_simulated(device.window().unwrap(), ring(&descriptors, 4), 4).unwrap();
     let mut engine = Engine::new(driver).unwrap();
     for number in 0..10 {
-        let done = engine.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Timeout::ms(1)).unwrap();
+        let done = engine.start([pool.take().unwrap().from_device(..)], &()).unwrap().wait(Duration::from_millis(1)).unwrap();
         let [frame] = done.buffers;
         assert_eq!(done.completion.slot, number % 4);
         assert!(packet::number(frame.view::<u8>().unwrap()).is_some());

@@ -7,13 +7,13 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, CpuBuf, DevBuf, Engine, Pool, Region, Timeout,
+    Align, CpuBuf, DevBuf, Engine, Pool, Region,
     sim::{SimBoard, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use contigo_testkit::emulated;
 use fastrand::Rng;
-use std::ops::Range;
+use std::{ops::Range, time::Duration};
 
 /// Each of them runs 12 hand-overs.
 const SEEDS: u64 = 2_000;
@@ -85,11 +85,11 @@ fn device_turn<'p>(rng: &mut Rng, engines: &mut Engines<'_>, pool: &'p Pool<'_, 
         let job = engine.start([other.to_device(..), b, bias, operand], &GEMM).unwrap();
         model.0[range.clone()].fill(None);
         model.0[range.start..range.start + STEP].fill(Some(value));
-        let [.., c] = job.wait_device(Timeout::ms(5)).unwrap().buffers;
+        let [.., c] = job.wait_device(Duration::from_millis(5)).unwrap().buffers;
         return Held::Dev(c, given);
     }
     let job = engine.start([operand, b, bias, other.from_device(..64)], &GEMM).unwrap();
-    let [a, _, _, c] = job.wait_device(Timeout::ms(5)).unwrap().buffers;
+    let [a, _, _, c] = job.wait_device(Duration::from_millis(5)).unwrap().buffers;
     model.check(&c.into_cpu().unwrap().view::<u8>().unwrap()[..STEP], range.start, "the device reads");
     Held::Dev(a, given)
 }

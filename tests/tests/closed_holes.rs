@@ -10,7 +10,7 @@
 
 use contigo::{
     Align, Backend, BaseAddr, Completion, DevSlice, Device, DmaHeap, Driver, Engine, Error, Mapping, Mmio, OperandSpec, PhysAddr, Pool,
-    Port, Region, Result, Spin, SyncScope, Timeout, TypedDriver, Wait, Wired,
+    Port, Region, Result, Spin, SyncScope, TypedDriver, Wait, Wired,
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
@@ -27,7 +27,7 @@ use std::{
 };
 
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: false, shift: 0 } };
-const LIMIT: Timeout = Timeout::ms(1);
+const LIMIT: Duration = Duration::from_millis(1);
 
 fn engine<'d>(device: &'d SimGemm8<'_>) -> Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4> {
     Engine::new(Gemm8::open_simulated(device.window().unwrap()).unwrap()).unwrap()
@@ -107,7 +107,7 @@ fn a_start_that_fails_late_gives_the_devices_side_back() {
             self.0.run_for(1000)?;
             Err(Error::Fault { device: "half", status: 1, what: "late" })
         }
-        fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+        fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
             self.1.poll(timeout)
         }
         fn stop(&mut self) -> Result<()> {
@@ -211,7 +211,7 @@ fn an_interrupt_that_fails_leaves_no_abort_behind() {
 #[test]
 fn all_ones_is_neither_done_nor_idle() {
     let mut driver = scripted(|| u32::MAX, |_| (), Spin);
-    assert_eq!(driver.poll(Timeout::us(50)), Ok(None));
+    assert_eq!(driver.poll(Duration::from_micros(50)), Ok(None));
     assert!(matches!(driver.stop(), Err(Error::WillNotStop { status: u32::MAX, .. })));
 }
 
@@ -285,7 +285,7 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
         unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<()> {
             Ok(())
         }
-        fn poll(&mut self, _: Timeout) -> Result<Option<Completion>> {
+        fn poll(&mut self, _: Duration) -> Result<Option<Completion>> {
             Ok(Some(Completion::of(0)))
         }
         fn stop(&mut self) -> Result<()> {

@@ -2,7 +2,7 @@
 #![allow(clippy::panic, reason = "this is how a test fails")]
 
 use contigo::{
-    Align, CpuBuf, DevAddr, Engine, Error, HugeTlb, Pool, Port, Region, Running, SyncScope, Timeout,
+    Align, CpuBuf, DevAddr, Engine, Error, HugeTlb, Pool, Port, Region, Running, SyncScope,
     names::{AnyMemory, MemoryName},
     sim::{SimBoard, SimSpec},
 };
@@ -22,6 +22,7 @@ use contigo_testkit::{
     fake_vfio::{Machine, Way},
 };
 use fastrand::Rng;
+use std::time::Duration;
 
 const HP: fn(&SimBoard) -> Port = SimBoard::port;
 const ACP: fn(&SimBoard) -> Port = SimBoard::coherent_port;
@@ -196,7 +197,7 @@ type XorJob<'e, 'h, 'p> = Running<'e, 'p, Xor<'h, Mutated<OnSim>, 2>, 2>;
 /// The job is done, but its output may not be visible yet. Then the device owns the buffers, and
 /// can be taken back again.
 fn wait_or_take_back<'p>(job: XorJob<'_, '_, 'p>, refusals: &mut u64) -> Verdict<[CpuBuf<'p>; 2]> {
-    match job.wait(Timeout::ms(20)) {
+    match job.wait(Duration::from_millis(20)) {
         Ok(done) => Ok(done.buffers),
         Err(failed) => {
             ensure!(failed.error == REFUSAL, "{failed}");

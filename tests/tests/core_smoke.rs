@@ -5,17 +5,17 @@
 
 use contigo::{
     Align, AnyThread, Arena, Attempt, BaseAddr, CpuBuf, DevAddr, Engine, Error, LocalPool, OneThread, PhysAddr, Pool, Port, Region,
-    Timeout,
     sim::{Faults, Sim, SimBoard, SimConfig, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
+use std::time::Duration;
 
 /// One row of 16 ones, a 16 x 16 matrix of twos, a bias of 100: every sum is 132.
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
 const SUM: i32 = 132;
 /// A slot that holds any operand of [`GEMM`].
 const SLOT: usize = 256;
-const LIMIT: Timeout = Timeout::ms(20);
+const LIMIT: Duration = Duration::from_millis(20);
 
 type GemmEngine<'d> = Engine<Gemm8<SimWindow<'d, Gemm8Model>>, 4>;
 

@@ -22,7 +22,7 @@ mod refused;
 mod tensors;
 
 use contigo::{
-    Align, Engine, Error, Pool, Refused, Region, TensorRule, Timeout,
+    Align, Engine, Error, Pool, Refused, Region, TensorRule,
     dlpack::{
         ByteOffset, Contract, DataType, Foreign, Imported, Place, Shape, TensorSpec, TensorTable,
         abi::{DlManagedTensorVersioned, IS_COPIED, READ_ONLY},
@@ -30,7 +30,7 @@ use contigo::{
     sim::{Sim, SimBoard},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
-use std::ptr::NonNull;
+use std::{ptr::NonNull, time::Duration};
 use tensors::Theirs;
 
 /// Memory that needs no kernel, so that Miri can run this; whole pages, four times, and room to
@@ -190,7 +190,7 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     let (c_at, line) = (c.offset_bytes(), region.line().bytes());
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
     let job = engine.start([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &args).unwrap();
-    let [_, _, _, c] = job.wait_device(Timeout::ms(20)).unwrap().buffers;
+    let [_, _, _, c] = job.wait_device(Duration::from_millis(20)).unwrap().buffers;
     let bus = board.port().dev_addr(region.base(), region.len_bytes()).unwrap().0 + c_at as u64;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16]).unwrap());
     let Err(Refused { error, returned: c }) = TENSORS.lend(c, &TensorSpec { contract: Contract::TVM, ..spec }) else { panic!("TVM") };

@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
 
 use contigo::{
-    Align, Attempt, Bus, Engine, Error, Mmio, Pool, Port, Region, Timeout,
+    Align, Attempt, Bus, Engine, Error, Mmio, Pool, Port, Region,
     sim::{SimBoard, SimDevice, SimSpec},
 };
 use contigo::{BaseAddr, PhysAddr};
 use contigo_testkit::edu::{Edu, EduModel, FaultWatch, IommuFault};
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
-const SECOND: Timeout = Timeout::ms(1_000);
+const SECOND: Duration = Duration::from_secs(1);
 
 fn rig(board: &SimBoard) -> Port {
     Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() }
@@ -60,16 +60,19 @@ fn a_copy_takes_two_transfers_and_each_its_100_ms() {
 
     // A limit that ends between the two, or in the first: stopped, and nothing is written
     // afterwards.
-    for limit_ms in [50, 150] {
+    for limit_us in [50_000, 150_000] {
         let mut to = pool.take().unwrap();
         to.view_mut::<u8>().unwrap().fill(0x77);
-        let failed = engine.start([pool.take().unwrap().to_device(..64), to.from_device(..64)], &()).unwrap().wait(Timeout::ms(limit_ms));
+        let failed = engine
+            .start([pool.take().unwrap().to_device(..64), to.from_device(..64)], &())
+            .unwrap()
+            .wait(Duration::from_micros(limit_us.into()));
         let failed = failed.unwrap_err();
-        assert_eq!(failed.error, Error::Timeout { timeout_us: limit_ms * 1_000 });
+        assert_eq!(failed.error, Error::Timeout { timeout_us: limit_us });
         let [_, to] = failed.buffers.unwrap();
         let before = to.into_cpu().unwrap().view_at::<u8>(..64).unwrap().to_vec();
         assert!(!engine.is_busy(), "it came to rest");
-        assert_eq!(before, [if limit_ms == 50 { 0x77 } else { 0 }; 64], "the transfer under way ran to its end, and no other began");
+        assert_eq!(before, [if limit_us == 50_000 { 0x77 } else { 0 }; 64], "the transfer under way ran to its end, and no other began");
     }
     assert!(
         engine.start([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &()).unwrap().wait(SECOND).is_ok()
@@ -122,7 +125,7 @@ fn one_that_will_not_end_keeps_its_buffers() {
     let device = SimDevice::with_model(&board, rig(&board), EduModel::<32>::stuck());
     let mut engine = Engine::new(Edu::open_simulated(device.window().unwrap()).unwrap()).unwrap();
     let job = engine.start([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &()).unwrap();
-    let failed = job.wait(Timeout::ms(300)).unwrap_err();
+    let failed = job.wait(Duration::from_millis(300)).unwrap_err();
     assert!(matches!(failed.error, Error::WillNotStop { device: "edu", .. }) && failed.buffers.is_none(), "{failed}");
     assert!(matches!(pool.take(), Err(Error::NoSlots { .. })), "leaked, not freed");
     device.reset().unwrap();

@@ -10,7 +10,7 @@
 
 use contigo::{
     Align, BaseAddr, Completion, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, Driver, DriverBuf, Engine, Error, OperandSpec, Port,
-    Refused, Region, Timeout, TypedDriver,
+    Refused, Region, TypedDriver,
     dlpack::{ByteOffset, DataType, Lent, Shape, TensorSpec, TensorTable},
     sim::{SimBoard, SimSpec},
 };
@@ -19,8 +19,9 @@ use contigo_testkit::conformance::{
     boards::{OnSim, read, write},
     xor::Xor,
 };
+use std::time::Duration;
 
-const LIMIT: Timeout = Timeout::ms(20);
+const LIMIT: Duration = Duration::from_millis(20);
 const BOTH: [fn(&SimBoard) -> Port; 2] = [SimBoard::port, SimBoard::coherent_port];
 
 fn bytes_of(len_bytes: usize, read_only: bool) -> TensorSpec {
@@ -347,7 +348,7 @@ unsafe impl Driver for Scripted {
     unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
         self.start
     }
-    fn poll(&mut self, _: Timeout) -> Result<Option<Completion>, Error> {
+    fn poll(&mut self, _: Duration) -> Result<Option<Completion>, Error> {
         self.poll
     }
     fn stop(&mut self) -> Result<(), Error> {

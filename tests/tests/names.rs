@@ -14,7 +14,7 @@ mod guards;
 mod inventory;
 
 use contigo::{
-    Align, Backend, Bus, CpuBuf, Device, Engine, Error, Mmio, PhysAddr, Port, Region, Timeout, Wait,
+    Align, Backend, Bus, CpuBuf, Device, Engine, Error, Mmio, PhysAddr, Port, Region, Wait,
     drivers::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
@@ -26,6 +26,7 @@ use std::{
     cell::OnceCell,
     fs,
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
@@ -160,7 +161,7 @@ fn a_pipe_in_a_tree_hangs_nobody() {
         if looked.is_finished() {
             return assert!(looked.join().is_ok_and(|(memories, devices)| memories > 6 && devices > 6));
         }
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
     panic!("it waits for a writer");
 }
@@ -201,9 +202,11 @@ fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
         let operands = [from.to_device(..), to.from_device(..)];
         let [_, to] = match opened.name().argument() {
             // SAFETY: the model is a PL330.
-            "pl330" => Engine::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? })?.start(operands, &())?.wait(Timeout::ms(20))?,
+            "pl330" => Engine::new(unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? })?
+                .start(operands, &())?
+                .wait(Duration::from_millis(20))?,
             // SAFETY: the model is a ZDMA.
-            _ => Engine::new(unsafe { Zdma::simple(attached)? })?.start(operands, &())?.wait(Timeout::ms(20))?,
+            _ => Engine::new(unsafe { Zdma::simple(attached)? })?.start(operands, &())?.wait(Duration::from_millis(20))?,
         }
         .buffers;
         assert_eq!(copied(&to), Ok(true), "{name} {text}");

@@ -26,12 +26,12 @@ mod opened;
 
 use contigo::{
     Align, Arena, Attempt, Backend, CpuBuf, DevBuf, Done, Engine, Error, JobError, LocalPool, OneThread, Pool, Port, Region, Result,
-    Timeout,
     sim::{Faults, SimBoard, SimConfig, SimWindow},
     trace::{self, Kind, Ledger},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use counting::{count, uncounted};
+use std::time::Duration;
 
 #[test]
 fn the_counter_counts() {
@@ -47,7 +47,7 @@ fn the_counter_counts() {
 
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: true, shift: 0 } };
 const SLOT: usize = 256;
-const LIMIT: Timeout = Timeout::us(500);
+const LIMIT: Duration = Duration::from_micros(500);
 const JOBS: usize = 1_000;
 
 /// Everything that goes wrong, and a device that sticks now and then.

@@ -14,7 +14,7 @@
 
 use contigo::{
     Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool, Port,
-    Queue, Region, Result, Spin, Stream, Timeout, Wired, forward,
+    Queue, Region, Result, Spin, Stream, Wired, forward,
     sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
@@ -35,11 +35,12 @@ use std::{
     io::{Read, Write},
     os::fd::{FromRawFd, IntoRawFd},
     ptr::NonNull,
+    time::Duration,
 };
 
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int8 { relu: true, shift: 0 } };
 const SLOT: usize = 256;
-const LIMIT: Timeout = Timeout::ms(1_000);
+const LIMIT: Duration = Duration::from_secs(1);
 const WARM_UP: u32 = 10;
 const JOBS: u32 = 1_000;
 

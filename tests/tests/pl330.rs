@@ -25,16 +25,16 @@ mod refused;
 use bent::Bent;
 use contigo::{
     Align, Attempt, BaseAddr, Completion, CpuBuf, DevAddr, DevSlice, Device, Done, Driver, Engine, Error, JobError, Mmio, PhysAddr, Pool,
-    Refused, Region, Result, Timeout, Wait,
+    Refused, Region, Result, Wait,
     drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
     sim::{Faults, Sim, SimBoard, SimConfig, SimCounts},
 };
 use contigo_testkit::emulated;
 use fastrand::Rng;
-use std::{cell::Cell, mem::forget};
+use std::{cell::Cell, mem::forget, time::Duration};
 
-const WAIT: Timeout = Timeout::ms(50);
+const WAIT: Duration = Duration::from_millis(50);
 const SLOT: usize = 8192;
 
 // ---- Programs of one's own, and what goes wrong in them.

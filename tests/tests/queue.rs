@@ -10,17 +10,18 @@
 
 #[path = "queue/faults.rs"]
 mod faults;
+#[path = "queue/limits.rs"]
+mod limits;
 #[path = "queue/slots.rs"]
 mod slots;
 #[path = "queue/stream.rs"]
 mod stream;
 
 use contigo::{
-    Align, Completion, CpuBuf, DevSlice, Done, Driver, Error, LocalPool, OneThread, OperandSpec, Port, Queue, Region, Result, Timeout,
-    TypedDriver,
+    Align, Completion, CpuBuf, DevSlice, Done, Driver, Error, LocalPool, OneThread, OperandSpec, Port, Queue, Region, Result, TypedDriver,
     sim::{Sim, SimBoard},
 };
-use std::{cell::RefCell, collections::VecDeque, rc::Rc};
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
 
 const SLOT: usize = 256;
 const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };
@@ -34,7 +35,7 @@ struct Script {
     stop: Option<Error>,
     panics_in: Option<&'static str>,
     slots: Vec<usize>,
-    timeouts: Vec<Timeout>,
+    timeouts: Vec<Duration>,
     stops: u32,
 }
 
@@ -49,6 +50,7 @@ impl Script {
 
 type Shared = Rc<RefCell<Script>>;
 
+#[derive(Debug)]
 struct Scripted {
     script: Shared,
     port: Port,
@@ -86,7 +88,7 @@ unsafe impl Driver for Scripted {
         script.panic_in("submit");
         script.submit.map_or(Ok(()), Err)
     }
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let mut script = self.script.borrow_mut();
         script.timeouts.push(timeout);
         script.panic_in("poll");

@@ -15,15 +15,14 @@ mod bell;
 mod channels;
 
 use contigo::{
-    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Result, Timeout, TypedDriver,
-    fixed,
+    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Result, TypedDriver, fixed,
     mmio::{ReadOnly, ReadWrite, Register},
     poll_every, poll_until,
     sim::{Model, SimBus, SimDevice, SimWindow},
 };
-use std::thread;
+use std::{thread, time::Duration};
 
-const WAIT: Timeout = Timeout::ms(50);
+const WAIT: Duration = Duration::from_millis(50);
 
 /// One channel's registers, in 16 bytes.
 const SRC: Register<ReadWrite> = Register::at(0x0);
@@ -151,7 +150,7 @@ unsafe impl<D: Device> Driver for Copier<'_, D> {
         }
         Ok(())
     }
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let (mut done, mut epoch) = (false, self.epoch);
         // Not at work: also what a reset leaves behind, so the epoch is read after it.
         poll_until(&self.channel, timeout, |channel| {
@@ -169,7 +168,7 @@ unsafe impl<D: Device> Driver for Copier<'_, D> {
         Ok(done.then_some(Completion::of(0)))
     }
     fn stop(&mut self) -> Result<()> {
-        let idle = poll_every(&self.channel, 50, Timeout::ms(10), |channel| STATUS.read(channel) & 1 == 0)?;
+        let idle = poll_every(&self.channel, 50, Duration::from_millis(10), |channel| STATUS.read(channel) & 1 == 0)?;
         // SAFETY: it moves no data.
         unsafe { STATUS.write(&self.channel, 2) };
         if idle { Ok(()) } else { Err(Error::WillNotStop { device: "twin", status: 1, waited_us: 10_000 }) }

@@ -7,7 +7,7 @@ use contigo_testkit::{
     emulated,
     fake_devices::{FakeDevices, as_nobody},
 };
-use std::{cell::Cell, fs, os::unix::fs::PermissionsExt};
+use std::{cell::Cell, fs, os::unix::fs::PermissionsExt, time::Duration};
 
 const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
 const IN_USE: Error = Error::InUse { errno: libc::EWOULDBLOCK };
@@ -237,7 +237,7 @@ fn looks_come_before_the_clock_where_the_clock_is_dear() {
     for (before, looks_needed, clock_calls) in [(100, 100, 0), (100, 101, 0), (100, 1, 0), (100, 102, 2), (0, 1, 0), (0, 2, 2)] {
         let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before };
         let mut looks = 0;
-        let done = contigo::poll_until(&irq, contigo::Timeout::ms(1), |_| {
+        let done = contigo::poll_until(&irq, Duration::from_millis(1), |_| {
             looks += 1;
             looks >= looks_needed
         });
@@ -249,15 +249,15 @@ fn looks_come_before_the_clock_where_the_clock_is_dear() {
     }
     // The limit begins after them: so many looks longer, and no more.
     let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
-    assert_eq!(contigo::poll_until(&irq, contigo::Timeout::us(10), |_| false), Ok(false));
+    assert_eq!(contigo::poll_until(&irq, Duration::from_micros(10), |_| false), Ok(false));
     assert_eq!((irq.asked.get(), irq.waits.get()), (11, 100 + 9), "1 us a call");
     // However many an interrupt asks for.
     let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: u32::MAX };
-    assert_eq!(contigo::poll_until(&irq, contigo::Timeout::us(1), |_| false), Ok(false));
+    assert_eq!(contigo::poll_until(&irq, Duration::from_micros(1), |_| false), Ok(false));
     assert_eq!((irq.asked.get(), irq.waits.get()), (2, 10_000));
     // One look is one look.
     let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 };
-    assert_eq!(contigo::poll_until(&irq, contigo::Timeout::NOW, |_| false), Ok(false));
+    assert_eq!(contigo::poll_until(&irq, Duration::ZERO, |_| false), Ok(false));
     assert_eq!((irq.asked.get(), irq.waits.get()), (0, 0));
     // A device passes on what its interrupt says.
     // SAFETY: no driver is made of it.

@@ -14,12 +14,13 @@ mod queue;
 mod registers;
 
 use contigo::{
-    CpuBuf, Engine, Timeout,
+    CpuBuf, Engine,
     drivers::zdma::{Zdma, ZdmaModel},
     sim::SimWindow,
 };
+use std::time::Duration;
 
-const LIMIT: Timeout = Timeout::ms(20);
+const LIMIT: Duration = Duration::from_millis(20);
 
 type ZdmaEngine<'p, 'd> = Engine<Zdma<'p, SimWindow<'d, ZdmaModel>>, 2>;
 

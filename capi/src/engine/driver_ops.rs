@@ -2,9 +2,10 @@
 //! A driver whose methods are C functions.
 
 use crate::{ffi::contigo_completion, ffi::contigo_dev_slice, status::contigo_status};
-use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, Timeout};
+use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result};
 use core::{ffi::c_void, mem};
 use heapless::Vec;
+use std::time::Duration;
 
 /// Operands of one job at most.
 pub(crate) const MAX_OPERANDS: usize = contigo::MAX_OPERANDS;
@@ -92,11 +93,12 @@ unsafe impl Driver for DriverOps {
         self.answered(status, "its driver's submit refused the job")
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let timeout_us = contigo::timeout_us(timeout)?;
         let mut done = contigo_completion { struct_size: mem::size_of::<contigo_completion>(), ..contigo_completion::default() };
         let mut ended = 0;
         // SAFETY: as in `check`.
-        let status = unsafe { (self.functions.poll)(self.context, timeout.as_us(), &raw mut done, &raw mut ended) };
+        let status = unsafe { (self.functions.poll)(self.context, timeout_us, &raw mut done, &raw mut ended) };
         self.answered(status, "its driver's poll says so")?;
         Ok((ended != 0).then(|| Completion {
             slot: done.slot as usize,

@@ -10,14 +10,15 @@ use crate::{
     handle::{GENERATION_MAX, Handle, INDEX_BITS, Kind},
     limits::{ENGINES as COUNT, JOBS},
 };
-use contigo::{Completion, Error, Timeout};
+use contigo::{Completion, Error};
+use std::time::Duration;
 
 const _: () = assert!(COUNT * JOBS <= 1 << INDEX_BITS, "a job's index is its engine's and its ticket's");
 
 /// How to end a job.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
-    pub(crate) timeout: Timeout,
+    pub(crate) timeout: Duration,
     /// Where the time is over: stop the device with a timeout (`Some(false)`), or because the
     /// program cancels the job (`Some(true)`); `None`: let the job go on.
     pub(crate) stop: Option<bool>,
@@ -55,6 +56,7 @@ pub(crate) fn start(engine: u64, parts: impl Parts, args: &[u32], handle: &mut u
 /// Ends a job, or leaves it as it is where it goes on.
 #[inline]
 pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Fault> {
+    let timeout_us = contigo::timeout_us(how.timeout)?;
     let Handle { index, generation } = Handle::of(raw, Kind::Job)?;
     let stale = Misuse::Stale { kind: Kind::Job };
     let mut locked = ENGINES.slot(index / JOBS).ok_or(stale)?.lock_whichever(Kind::Job)?;
@@ -66,7 +68,7 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
         match how.stop {
             None => return Ok(()),
             Some(true) => engine.stop_for(at, None)?,
-            Some(false) => engine.stop_for(at, Some(Error::Timeout { timeout_us: how.timeout.as_us() }))?,
+            Some(false) => engine.stop_for(at, Some(Error::Timeout { timeout_us }))?,
         }
     }
     taken(engine, at, how.to_cpu, outcome)
@@ -74,7 +76,8 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
 
 /// The next job that ended, in that order, with its handle; where none has, they go on.
 #[inline]
-pub(crate) fn next(engine: u64, timeout: Timeout, handle: &mut u64, outcome: &mut Outcome) -> Result<(), Fault> {
+pub(crate) fn next(engine: u64, timeout: Duration, handle: &mut u64, outcome: &mut Outcome) -> Result<(), Fault> {
+    contigo::timeout_us(timeout)?;
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut locked = slot.lock(Kind::Engine, generation)?;
     let engine = locked.value().ok_or(Misuse::Stale { kind: Kind::Engine })?;

@@ -18,7 +18,7 @@ use crate::{
     },
     table::{Claimed, JobHold, Lease, Object, Table},
 };
-use contigo::{AnyDriver, Direction, Driver, Error, JobError, Operand, Queue, QueueCounts, Timeout};
+use contigo::{AnyDriver, Direction, Driver, Error, JobError, Operand, Queue, QueueCounts};
 use core::{
     ffi::c_int,
     mem::{self, MaybeUninit},
@@ -26,7 +26,7 @@ use core::{
     sync::atomic::{AtomicU64, Ordering},
 };
 use heapless::Vec;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Engines.
 pub(crate) static ENGINES: Table<Engine, COUNT> = Table::new();
@@ -131,9 +131,9 @@ impl Engine {
     /// Waits for the end of a job, at most for `timeout`; `false`: it has not ended. Its buffers
     /// are the CPU's then where `to_cpu` says so. Ends of other jobs are kept.
     #[inline]
-    pub(super) fn wait(&mut self, at: usize, timeout: Timeout, to_cpu: bool) -> Result<bool, Fault> {
+    pub(super) fn wait(&mut self, at: usize, timeout: Duration, to_cpu: bool) -> Result<bool, Fault> {
         // With one job in flight no other's end can come before the time is over.
-        let started = (self.queue.len() > 1 && timeout != Timeout::NOW).then(Instant::now);
+        let started = (self.queue.len() > 1 && timeout != Duration::ZERO).then(Instant::now);
         let mut left = timeout;
         for _ in 0..=JOBS {
             if self.tickets.has_ended(at) {
@@ -143,8 +143,7 @@ impl Engine {
                 return Ok(false);
             }
             if let Some(started) = started {
-                let us = u32::try_from(started.elapsed().as_micros()).unwrap_or(u32::MAX);
-                left = Timeout::us(timeout.as_us().saturating_sub(us));
+                left = timeout.saturating_sub(started.elapsed());
             }
         }
         Ok(self.tickets.has_ended(at))
@@ -153,7 +152,7 @@ impl Engine {
     /// The first job that ended, or the next one to end, whose buffers are the CPU's then; `None`:
     /// none has.
     #[inline]
-    pub(super) fn first_ended(&mut self, timeout: Timeout) -> Result<Option<usize>, Fault> {
+    pub(super) fn first_ended(&mut self, timeout: Duration) -> Result<Option<usize>, Fault> {
         if self.tickets.first_ended().is_none() {
             self.look(timeout, |_| true)?;
         }
@@ -163,7 +162,7 @@ impl Engine {
     /// One look of the queue's: `true`, a job has ended, and its buffers are the CPU's where
     /// `to_cpu` says so of its ticket. A channel that fails ends all of its jobs.
     #[inline]
-    fn look(&mut self, timeout: Timeout, to_cpu: impl Fn(usize) -> bool) -> Result<bool, Fault> {
+    fn look(&mut self, timeout: Duration, to_cpu: impl Fn(usize) -> bool) -> Result<bool, Fault> {
         let Self { queue, tickets, .. } = self;
         match queue.next_each(timeout, |at, index, buf| tickets.put(at, index, buf, to_cpu(at))) {
             Ok(Some((at, completion))) => {
@@ -204,7 +203,7 @@ impl Engine {
             return;
         }
         for _ in 0..JOBS {
-            match queue.next_each(Timeout::NOW, |at, index, buf| tickets.put(at, index, buf, false)) {
+            match queue.next_each(Duration::ZERO, |at, index, buf| tickets.put(at, index, buf, false)) {
                 Ok(Some((at, completion))) => tickets.end(at, Ended::Told(completion)),
                 Ok(None) | Err(_) => break,
             }

@@ -13,8 +13,9 @@ use crate::{
     limits::MAX_ARGS,
     status::{CONTIGO_E_CANCELLED, contigo_status},
 };
-use contigo::{Completion, MAX_OPERANDS, Timeout};
+use contigo::{Completion, MAX_OPERANDS};
 use core::{mem, slice};
+use std::time::Duration;
 
 /// A job. Its handle is stale once its end was taken.
 pub type contigo_job = u64;
@@ -132,6 +133,9 @@ pub unsafe extern "C" fn contigo_job_start(
 /// that come meanwhile are kept until somebody takes them. `completion` is filled where the device
 /// told of the end; it may be NULL.
 ///
+/// `timeout_us` is an hour at most, here and wherever there is one: more is `CONTIGO_E_ARGUMENT`,
+/// and the job goes on.
+///
 /// `CONTIGO_E_TIMEOUT`, `CONTIGO_E_FAULT`, `CONTIGO_E_SHORT_TRANSFER`, `CONTIGO_E_CANCELLED`: the
 /// buffers are back all the same. A buffer whose caches could not be maintained still belongs to a
 /// device, and `contigo_buf_take_back` tries again.
@@ -145,7 +149,7 @@ pub unsafe extern "C" fn contigo_job_start(
 /// `completion` is NULL, or points to a structure whose `struct_size` is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_job_wait(job: contigo_job, timeout_us: u32, completion: *mut contigo_completion) -> contigo_status {
-    let how = Wait { timeout: Timeout::us(timeout_us), stop: Some(false), to_cpu: true };
+    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: Some(false), to_cpu: true };
     // SAFETY: the caller's promise.
     call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
 }
@@ -157,7 +161,7 @@ pub unsafe extern "C" fn contigo_job_wait(job: contigo_job, timeout_us: u32, com
 /// As `contigo_job_wait`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_job_wait_device(job: contigo_job, timeout_us: u32, completion: *mut contigo_completion) -> contigo_status {
-    let how = Wait { timeout: Timeout::us(timeout_us), stop: Some(false), to_cpu: false };
+    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: Some(false), to_cpu: false };
     // SAFETY: the caller's promise.
     call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
 }
@@ -175,7 +179,7 @@ pub unsafe extern "C" fn contigo_job_wait_for(
     done: *mut u32,
     completion: *mut contigo_completion,
 ) -> contigo_status {
-    let how = Wait { timeout: Timeout::us(timeout_us), stop: None, to_cpu: true };
+    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: None, to_cpu: true };
     let mut ended = 0;
     let status = call(|| {
         if done.is_null() {
@@ -199,7 +203,7 @@ pub unsafe extern "C" fn contigo_job_wait_for(
 /// `contigo_job_wait`.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_job_cancel(job: contigo_job) -> contigo_status {
-    let how = Wait { timeout: Timeout::NOW, stop: Some(true), to_cpu: true };
+    let how = Wait { timeout: Duration::ZERO, stop: Some(true), to_cpu: true };
     // SAFETY: NULL.
     call(|| match unsafe { end(job, how, core::ptr::null_mut(), &mut Outcome::default()) } {
         // That is what stopping it looks like.
@@ -230,7 +234,7 @@ pub unsafe extern "C" fn contigo_queue_next(
         // SAFETY: the caller's promise.
         unsafe { raw::room(completion)? };
         let mut outcome = Outcome::default();
-        let result = engine::next(engine, Timeout::us(timeout_us), &mut ended, &mut outcome);
+        let result = engine::next(engine, Duration::from_micros(timeout_us.into()), &mut ended, &mut outcome);
         // SAFETY: the caller's promise.
         unsafe { fill(&outcome, completion, result) }
     });

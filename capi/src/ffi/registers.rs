@@ -13,8 +13,9 @@ use crate::{
     object::device::{Attached, REGISTERS},
     status::contigo_status,
 };
-use contigo::{Error, Mmio, Timeout, Wait, names::Attach, poll_until};
+use contigo::{Error, Mmio, Wait, names::Attach, poll_until};
 use core::ffi::c_int;
+use std::time::Duration;
 
 /// The registers and the interrupt of a device that a program drives itself.
 pub type contigo_registers = u64;
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn contigo_registers_wait_until(
     let mut last = 0;
     let status = call(|| {
         on(registers, |attached| {
-            let met = poll_until(&attached.device, Timeout::us(timeout_us), |device| {
+            let met = poll_until(&attached.device, Duration::from_micros(timeout_us.into()), |device| {
                 let now = device.read32(reg.offset_bytes as usize);
                 last = if reg.access == CONTIGO_READ_CLEARS { last | now } else { now };
                 last & mask == value
@@ -162,7 +163,12 @@ pub unsafe extern "C" fn contigo_registers_wait_until(
 /// early: look at the device after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_registers_wait(registers: contigo_registers, timeout_us: u32) -> contigo_status {
-    call(|| on(registers, |attached| Ok(attached.device.wait_at_most(timeout_us)?)))
+    call(|| {
+        on(registers, |attached| {
+            let timeout_us = contigo::timeout_us(Duration::from_micros(timeout_us.into()))?;
+            Ok(attached.device.wait_at_most(timeout_us)?)
+        })
+    })
 }
 
 /// As `contigo_engine_irq_arm`: arm it, look at the device, and only then poll(2).

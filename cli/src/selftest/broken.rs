@@ -8,13 +8,14 @@ use super::{
 };
 use crate::failure::Failure;
 use contigo::{
-    Completion, DevSlice, Device, Driver, Engine, OperandSpec, Port, Region, Result, Timeout, TypedDriver,
+    Completion, DevSlice, Device, Driver, Engine, OperandSpec, Port, Region, Result, TypedDriver,
     drivers::zdma::{SimZdma, Zdma},
     fixed,
     names::NameError,
     sim::SimBoard,
 };
 use contigo_testkit::exercise::{Ground, Line};
+use std::time::Duration;
 
 /// An engine that leaves the last byte of every copy except for the shortest, from the tenth on. Or
 /// an engine whose driver asks the heap for something, in its tenth job.
@@ -58,7 +59,7 @@ unsafe impl<D: Device> Driver for Broken<Zdma<'_, D>> {
         // SAFETY: the caller's promise, for fewer bytes.
         unsafe { self.inner.submit(slot, &[from, *to], args) }
     }
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         self.inner.poll(timeout)
     }
     fn stop(&mut self) -> Result<()> {

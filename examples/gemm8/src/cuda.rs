@@ -20,7 +20,8 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 /// ([`Gemm8`](crate::Gemm8)). `F` is the kernel: [`CudaFunction`], or [`CopyingFunction`].
 ///
 /// ```no_run
-/// use contigo::{Align, Engine, Region, Timeout};
+/// use contigo::{Align, Engine, Region};
+/// use core::time::Duration;
 /// use contigo_gemm8::{Gemm, Output, cuda::Gemm8Module};
 /// use contigo::cuda::{Cuda, CudaHost, Gpu, Log};
 /// let cuda = Cuda::load()?;
@@ -31,7 +32,7 @@ pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../
 /// let [a, b, bias, c] = [4096, 4096, 256, 16384].map(|len| region.carve(len, Align::LINE));
 /// let operands = [a?.into_buf().to_device(..), b?.into_buf().to_device(..), bias?.into_buf().to_device(..), c?.into_buf().from_device(..)];
 /// let args = Gemm { m: 64, n: 64, k: 64, output: Output::Int32 { relu: false } };
-/// let [_, _, _, c] = engine.start(operands, &args)?.wait(Timeout::ms(100))?.buffers;
+/// let [_, _, _, c] = engine.start(operands, &args)?.wait(Duration::from_millis(100))?.buffers;
 /// println!("{:?}", c.view::<i32>()?);
 /// # Ok::<(), contigo::Error>(())
 /// ```

@@ -14,10 +14,11 @@
 
 use crate::regs;
 use contigo::{
-    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep, Timeout, TypedDriver,
+    Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep, TypedDriver,
     drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol},
     fixed,
 };
+use core::time::Duration;
 
 /// How long `stop` waits for the bursts under way to end. 16 of 256 bytes take 10 µs at the slowest
 /// port here (Zynq HP at 100 MHz, 0.4 GB/s). The limit is a thousand times that, for an
@@ -188,7 +189,7 @@ impl<D: Device> Gemm8<D> {
         // promises"; where `MAP` asks for less than C needs, `Gemm::check` asks for all. 4. The
         // caller's promise.
         let kernel = unsafe { ApCtrl::open(device, MAP)? };
-        let kernel = kernel.named("gemm8").stops_within(Timeout::us(STOP_US));
+        let kernel = kernel.named("gemm8").stops_within(Duration::from_micros(STOP_US.into()))?;
         Ok(Self { kernel, expected_bytes: 0, aborted: false })
     }
 
@@ -225,7 +226,7 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
     }
 
     /// Registers of a device are distrusted: they are compared, not used.
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let Some(end) = self.kernel.poll(timeout)? else { return Ok(None) };
         let [status, bytes_out, ..] = end.words;
         let done_bytes = u64::from(bytes_out);

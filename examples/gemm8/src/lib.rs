@@ -10,7 +10,8 @@
 //!
 //! ```
 //! # #[cfg(feature = "sim")] {
-//! use contigo::{Align, Engine, Pool, Region, Timeout, sim::SimBoard};
+//! use contigo::{Align, Engine, Pool, Region, sim::SimBoard};
+//! use core::time::Duration;
 //! use contigo_gemm8::{Gemm, Gemm8, Output, SimGemm8};
 //! let board = SimBoard::new(1);
 //! let region = Region::new(board.memory(64 * 1024)?)?;
@@ -24,7 +25,7 @@
 //! bias.view_mut::<i32>()?.fill(100);
 //! let gemm = Gemm { m: 1, n: 16, k: 32, output: Output::Int32 { relu: false } };
 //! let [a, b, bias] = [a.to_device(..32), b.to_device(..512), bias.to_device(..64)];
-//! let [_, _, _, c] = engine.start([a, b, bias, c.from_device(..64)], &gemm)?.wait(Timeout::ms(20))?.buffers;
+//! let [_, _, _, c] = engine.start([a, b, bias, c.from_device(..64)], &gemm)?.wait(Duration::from_millis(20))?.buffers;
 //! assert_eq!(c.view_at::<i32>(..64)?, [164; 16]); // 32 times 1 times 2, and the bias
 //! # }
 //! # Ok::<(), contigo::Error>(())

@@ -9,9 +9,9 @@ use super::{
 use crate::{
     job::{Completion, Driver, OperandSpec, TypedDriver},
     mem::{DevSlice, Port},
-    types::{Result, Timeout},
+    types::Result,
 };
-use core::{ffi::CStr, fmt};
+use core::{ffi::CStr, fmt, time::Duration};
 
 /// **Any kernel of any module as a [`Driver`]**, on a stream of its own: a launch is its doorbell,
 /// an event behind it says that it is finished. A [`Signature`] says what the kernel takes, so that
@@ -20,13 +20,15 @@ use core::{ffi::CStr, fmt};
 /// A [`Queue`](crate::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and they
 /// end in their order.
 ///
-/// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end, [`STOP_MS`](Self::STOP_MS)
-/// at most. A kernel that goes on, or a context that is lost (by a fault: code 700 to 799), is
-/// [`Error::WillNotStop`](crate::Error::WillNotStop). Then the jobs' buffers stay with the GPU for
-/// ever. To reset the context would free all its pinned memory, under whoever has a view of it.
+/// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end,
+/// [`STOP_LIMIT`](Self::STOP_LIMIT) at most. A kernel that goes on, or a context that is lost (by
+/// a fault: code 700 to 799), is [`Error::WillNotStop`](crate::Error::WillNotStop). Then the jobs'
+/// buffers stay with the GPU for ever. To reset the context would free all its pinned memory, under
+/// whoever has a view of it.
 ///
 /// ```no_run
-/// use contigo::{Align, OperandSpec, Pool, Queue, Region, Timeout};
+/// use contigo::{Align, OperandSpec, Pool, Queue, Region};
+/// use core::time::Duration;
 /// use contigo::cuda::{Cuda, CudaFunction, CudaHost, Gpu, Image, Launch, Log, Module, Parameter::{Operand, Words}, Signature};
 /// let cuda = Cuda::load()?;
 /// let gpu = Gpu::primary(&cuda, 0)?;
@@ -47,7 +49,7 @@ use core::{ffi::CStr, fmt};
 /// for _ in 0..8 {
 ///     queue.push([pool.take()?.to_device(..), pool.take()?.from_device(..)], &words)?;
 /// }
-/// while let Some(done) = queue.next(Timeout::ms(100))? {
+/// while let Some(done) = queue.next(Duration::from_millis(100))? {
 ///     println!("{:?}", done.buffers[1].view::<f32>()?);
 /// }
 /// # Ok::<(), contigo::Error>(())
@@ -63,7 +65,7 @@ impl<'m> CudaFunction<'m> {
     pub const DEPTH: usize = stream::DEPTH;
     /// How long a kernel is waited for where it should have been finished: longer than a display
     /// driver's watchdog allows one.
-    pub const STOP_MS: u32 = stream::STOP_MS;
+    pub const STOP_LIMIT: Duration = stream::STOP_LIMIT;
 
     /// The kernel called `entry` in `module`: its name there is mangled, unless it is `extern "C"`.
     ///
@@ -120,7 +122,7 @@ unsafe impl Driver for CudaFunction<'_> {
         self.stream.submit(slot, |stream, api| unsafe { stream.launch(api, &mut packed) })
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         Ok(self.stream.poll(timeout)?.map(Completion::of))
     }
 

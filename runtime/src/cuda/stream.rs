@@ -10,11 +10,12 @@ use super::{
 use crate::{
     hw::{Wait, wait::poll_until},
     linux::Spin,
-    types::{Error, Result, Timeout},
+    types::{Error, Result},
 };
 use core::{
     ffi::{CStr, c_void},
     ptr,
+    time::Duration,
 };
 use heapless::{Deque, Vec};
 
@@ -22,10 +23,10 @@ use heapless::{Deque, Vec};
 pub(super) const DEPTH: usize = 8;
 /// How long a kernel is waited for where it should have been finished: longer than a display
 /// driver's watchdog allows one.
-pub(super) const STOP_MS: u32 = 5_000;
+pub(super) const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// How long the end of a kernel is waited for that nobody waits for any more: a job that was
 /// forgotten may be about to end.
-const DROP_MS: u32 = 100;
+const DROP_LIMIT: Duration = Duration::from_millis(100);
 
 /// A function on a stream of its own, with an event for each slot. Launches in it run one after the
 /// other.
@@ -112,7 +113,7 @@ impl<'m> Stream<'m> {
     ///
     /// # Errors
     /// [`Error::Cuda`].
-    pub(super) fn poll(&mut self, timeout: Timeout) -> Result<Option<usize>> {
+    pub(super) fn poll(&mut self, timeout: Duration) -> Result<Option<usize>> {
         let Some((slot, event)) = self.in_flight.front().and_then(|slot| Some((*slot, *self.events.get(*slot)?))) else {
             return Ok(None);
         };
@@ -134,7 +135,7 @@ impl<'m> Stream<'m> {
     /// [`Error::WillNotStop`].
     pub(super) fn stop(&mut self, device: &'static str) -> Result<()> {
         let since_us = self.clock.now_us();
-        self.ended(Timeout::ms(STOP_MS)).map_err(|code| {
+        self.ended(STOP_LIMIT).map_err(|code| {
             let waited_us = u32::try_from(self.clock.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
             Error::WillNotStop { device, status: u32::try_from(code).unwrap_or(u32::MAX), waited_us }
         })?;
@@ -154,12 +155,12 @@ impl<'m> Stream<'m> {
 
     /// Is nothing in the stream?
     pub(super) fn is_idle(&mut self) -> bool {
-        self.ended(Timeout::ms(DROP_MS)).is_ok()
+        self.ended(DROP_LIMIT).is_ok()
     }
 
     /// Waits until the stream is empty, and keeps in mind where it is not. `Err` is the last
     /// answer.
-    fn ended(&mut self, timeout: Timeout) -> Result<(), CuResult> {
+    fn ended(&mut self, timeout: Duration) -> Result<(), CuResult> {
         let (gpu, stream, clock) = (self.module.gpu, self.stream, self.clock);
         let mut answer = NOT_READY;
         let waited = poll_until(&clock, timeout, |_| {

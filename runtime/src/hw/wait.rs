@@ -1,7 +1,8 @@
 //! How a driver waits between two looks at a status register: for an interrupt, for a pause, or in
 //! the simulator's virtual time.
 
-use crate::types::{Error, Timeout};
+use crate::types::{Error, timeout_us};
+use core::time::Duration;
 
 /// A clock, and perhaps an interrupt: all that a bounded wait for one device needs.
 ///
@@ -41,8 +42,8 @@ pub trait Wait {
 
 /// Looks at one wait, at most: 100 for each microsecond of its limit (a look across any bus takes
 /// more than 10 ns), and some for a limit of 0. It ends a wait whose clock stands still.
-const fn looks_at_most(timeout: Timeout) -> u64 {
-    1_000 + timeout.as_us() as u64 * 100
+const fn looks_at_most(timeout_us: u32) -> u64 {
+    1_000 + timeout_us as u64 * 100
 }
 
 /// Looks before the clock is asked, at most, so that no implementor hangs its user. About 2 ms
@@ -50,23 +51,26 @@ const fn looks_at_most(timeout: Timeout) -> u64 {
 const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 
 /// Looks until `done` says so, at most for `timeout`; `Ok(false)` when the time is over. The last
-/// look comes after the deadline, so that a completion whose interrupt was lost is found.
+/// look comes after the deadline, so that a completion whose interrupt was lost is found. A time
+/// limit of zero is one look without a system call.
 ///
 /// # Errors
-/// The error of the wait.
-pub fn poll_until<I: Wait>(device: &I, timeout: Timeout, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+/// [`Error::Argument`], before the first look: `timeout` is longer than an hour
+/// ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)). The error of the wait.
+pub fn poll_until<I: Wait>(device: &I, timeout: Duration, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
     poll_every(device, u32::MAX, timeout, done)
 }
 
 /// As [`poll_until`], with a look every `step_us` at least: for what no interrupt announces.
 ///
 /// # Errors
-/// The error of the wait.
-pub fn poll_every<I: Wait>(device: &I, step_us: u32, timeout: Timeout, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+/// As [`poll_until`].
+pub fn poll_every<I: Wait>(device: &I, step_us: u32, timeout: Duration, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+    let timeout_us = timeout_us(timeout)?;
     if done(device) {
         return Ok(true);
     }
-    if timeout == Timeout::NOW {
+    if timeout_us == 0 {
         return Ok(false);
     }
     for _ in 0..device.looks_before_clock().min(LOOKS_BEFORE_CLOCK_AT_MOST) {
@@ -75,8 +79,8 @@ pub fn poll_every<I: Wait>(device: &I, step_us: u32, timeout: Timeout, mut done:
             return Ok(true);
         }
     }
-    let deadline_us = device.now_us().saturating_add(u64::from(timeout.as_us()));
-    for _ in 0..looks_at_most(timeout) {
+    let deadline_us = device.now_us().saturating_add(u64::from(timeout_us));
+    for _ in 0..looks_at_most(timeout_us) {
         let left_us = deadline_us.saturating_sub(device.now_us());
         if left_us == 0 {
             break;

@@ -52,7 +52,8 @@ pub(super) const CHANNELS_MAX: usize = 32;
 ///    `wait` meanwhile.
 ///
 /// ```
-/// use contigo::{Core, Device, Error, Mmio, Timeout, mmio::{ReadWrite, Register}, poll_until};
+/// use contigo::{Core, Device, Error, Mmio, mmio::{ReadWrite, Register}, poll_until};
+/// use core::time::Duration;
 /// # #[cfg(feature = "sim")] {
 /// # use contigo::sim::{Model, SimBoard, SimBus, SimDevice};
 /// # /// Two channels of 0x10 bytes, and a reset at 0x20.

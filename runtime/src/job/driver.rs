@@ -4,8 +4,9 @@
 use super::{Completion, OperandSpec, StopProgram};
 use crate::{
     mem::{DevSlice, Port},
-    types::{Error, Result, Timeout},
+    types::{Error, Result},
 };
+use core::time::Duration;
 
 /// One channel of one device, as data and registers. This is all that a driver author writes.
 ///
@@ -21,7 +22,8 @@ use crate::{
 ///
 /// ```
 /// # #[cfg(all(feature = "sim", feature = "linux"))] {
-/// use contigo::{Align, Completion, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Region, Result, Timeout, TypedDriver, fixed, poll_until};
+/// use contigo::{Align, Completion, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Region, Result, TypedDriver, fixed, poll_until};
+/// use core::time::Duration;
 /// use contigo::mmio::{Pointer, ReadClears, ReadWrite, Register};
 /// use contigo::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
 ///
@@ -71,14 +73,14 @@ use crate::{
 ///         }
 ///         Ok(())
 ///     }
-///     fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+///     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
 ///         // All ones is what a device that is gone answers.
 ///         let done = poll_until(&self.0, timeout, |core| matches!(CTRL.read_and_clear(core), ctrl if ctrl & 2 != 0 && ctrl != u32::MAX))?;
 ///         Ok(done.then_some(Completion::of(0)))
 ///     }
 ///     fn stop(&mut self) -> Result<()> {
 ///         let mut status = 0; // this core cannot be aborted: wait for its end
-///         let idle = poll_until(&self.0, Timeout::ms(1), |core| {
+///         let idle = poll_until(&self.0, Duration::from_millis(1), |core| {
 ///             status = CTRL.read_and_clear(core);
 ///             status & 4 != 0 && status != u32::MAX
 ///         })?;
@@ -141,7 +143,7 @@ use crate::{
 /// let mut engine = Engine::new(Xor::open_simulated(core.window()?))?;
 /// let mut input = pool.take()?;
 /// input.view_mut::<u8>()?.fill(0x0F);
-/// let [_, output] = engine.start([input.to_device(..100), pool.take()?.from_device(..100)], &0xFF)?.wait(Timeout::ms(5))?.buffers;
+/// let [_, output] = engine.start([input.to_device(..100), pool.take()?.from_device(..100)], &0xFF)?.wait(Duration::from_millis(5))?.buffers;
 /// assert_eq!(output.view_at::<u8>(..100)?, [0xF0; 100]);
 /// # Ok(()) }
 /// # main().unwrap();
@@ -235,16 +237,16 @@ pub unsafe trait Driver {
     ///    and nobody holds a reference to them. Where neither happens, that is for ever.
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()>;
 
-    /// Has a job ended? Looks at least once, and waits at most for `timeout`.
-    /// [`Timeout::NOW`] makes no system call. `None`: no job has ended, and all of them go on.
+    /// Has a job ended? Looks at least once, and waits at most for `timeout`: an hour, or less. A
+    /// `timeout` of zero makes no system call. `None`: no job has ended, and all of them go on.
     ///
     /// With no job in flight the answer is `None`, at once or after the timeout.
     ///
     /// # Errors
     /// The channel as a whole cannot go on: [`Error::Fault`], or what the interrupt's file says.
     /// The caller stops the device then. A job that failed alone is a [`Completion`] whose `failed`
-    /// says why.
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>>;
+    /// says why. A longer `timeout` is [`Error::Argument`]; an engine or a queue refuses it first.
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>>;
 
     /// Stops the device, in bounded time, whatever it was doing.
     ///

@@ -22,7 +22,8 @@ use core::fmt;
 /// again; the buffers stay leaked.
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, Timeout, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
+/// use contigo::{Align, Engine, Pool, Region, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
+/// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = Pool::<2>::new(region.carve(2 * 1024, Align::LINE)?, 1024)?;
@@ -32,7 +33,7 @@ use core::fmt;
 /// let [mut from, to] = [pool.take()?, pool.take()?];
 /// from.view_mut::<u8>()?.fill(7);
 /// let job = engine.start([from.to_device(..100), to.from_device(..100)], &())?;
-/// let [_, to] = job.wait(Timeout::ms(20))?.buffers;
+/// let [_, to] = job.wait(Duration::from_millis(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..100)?, [7; 100]);
 /// # Ok::<(), contigo::Error>(())
 /// ```

@@ -12,6 +12,7 @@ use core::fmt;
 /// | `Engine`, after the doorbell | `None` | the device would not stop: they are leaked |
 /// | [`Queue`](crate::Queue) | there | this job was refused, or failed alone: the others go on |
 /// | `Queue` | `None` | the channel failed: the buffers are in the queue, to be taken back |
+/// | `Queue`, [`Error::Argument`] | `None` | the time limit is too long: all jobs go on |
 ///
 /// `?` turns it into its [`Error`] and drops the buffers, which returns them to their pools.
 pub struct JobError<B> {

@@ -4,8 +4,9 @@ use super::{Driver, OperandSpec};
 use crate::{
     mem::{DevSlice, Operand, Port},
     trace::Site,
-    types::{Error, Result, Timeout},
+    types::{Error, Result},
 };
+use core::time::Duration;
 use heapless::Vec;
 
 /// The most operands of a job: an `s_axilite` block of 4 KiB holds more pointers than that, and a
@@ -91,7 +92,7 @@ pub(super) fn received<T>(operands: &mut [Operand<'_, T>], bytes: usize) {
 /// (`Driver`, 12). Nobody asks for these any more. There are as many as slots at most.
 pub(super) fn forget_ends<D: Driver>(driver: &mut D) {
     for _ in 0..driver.depth() {
-        if !matches!(driver.poll(Timeout::NOW), Ok(Some(_))) {
+        if !matches!(driver.poll(Duration::ZERO), Ok(Some(_))) {
             return;
         }
     }

@@ -9,9 +9,9 @@ use super::{
 use crate::{
     mem::{CpuBuf, DevBuf, Operand, buf::AnyThread},
     trace::{self, Event, Site},
-    types::{Error, Timeout, barrier},
+    types::{Error, barrier, timeout_us},
 };
-use core::{fmt, marker::PhantomData, mem};
+use core::{fmt, marker::PhantomData, mem, time::Duration};
 
 /// A job under way: the device has its buffers, and nobody else.
 ///
@@ -62,15 +62,16 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     /// [`wait_for`](Self::wait_for) lets it go on.
     ///
     /// # Errors
-    /// [`Error::Timeout`], or what the device or the backend's sync says. The device has been
-    /// stopped, and the buffers are in the error, still on the device's side
-    /// ([`DevBuf::into_cpu`]); with [`Error::WillNotStop`] they are leaked.
+    /// [`Error::Timeout`], [`Error::Argument`] where `timeout` is longer than an hour
+    /// ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)) and nothing was waited for, or what the device or the
+    /// backend's sync says. The device has been stopped, and the buffers are in the error, still on
+    /// the device's side ([`DevBuf::into_cpu`]); with [`Error::WillNotStop`] they are leaked.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn wait(mut self, timeout: Timeout) -> Result<EndedOnCpu<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
+    pub fn wait(mut self, timeout: Duration) -> Result<EndedOnCpu<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
         match self.look(timeout, Site::here()) {
             Ok(Some(completion)) => self.reclaim(completion, Site::here()),
-            looked => Err(self.failed(looked.err().unwrap_or(Error::Timeout { timeout_us: timeout.as_us() }), Site::here())),
+            looked => Err(self.failed(looked.err().unwrap_or_else(|| late(timeout)), Site::here())),
         }
     }
 
@@ -81,10 +82,10 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     /// As [`wait`](Self::wait).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn wait_device(mut self, timeout: Timeout) -> Result<Ended<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
+    pub fn wait_device(mut self, timeout: Duration) -> Result<Ended<'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
         match self.look(timeout, Site::here()) {
             Ok(Some(completion)) => self.release(completion),
-            looked => Err(self.failed(looked.err().unwrap_or(Error::Timeout { timeout_us: timeout.as_us() }), Site::here())),
+            looked => Err(self.failed(looked.err().unwrap_or_else(|| late(timeout)), Site::here())),
         }
     }
 
@@ -95,7 +96,7 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     /// As [`wait`](Self::wait), except for [`Error::Timeout`].
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn wait_for(mut self, timeout: Timeout) -> Result<Attempt<'e, 'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
+    pub fn wait_for(mut self, timeout: Duration) -> Result<Attempt<'e, 'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
         match self.look(timeout, Site::here()) {
             Ok(Some(completion)) => self.reclaim(completion, Site::here()).map(Attempt::Done),
             Ok(None) => Ok(Attempt::Pending(self)),
@@ -110,7 +111,7 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     /// As [`wait_for`](Self::wait_for).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn wait_device_for(mut self, timeout: Timeout) -> Result<Attempt<'e, 'p, D, OPERANDS, T, DevBuf<'p, T>>, Failed<'p, OPERANDS, T>> {
+    pub fn wait_device_for(mut self, timeout: Duration) -> Result<Attempt<'e, 'p, D, OPERANDS, T, DevBuf<'p, T>>, Failed<'p, OPERANDS, T>> {
         match self.look(timeout, Site::here()) {
             Ok(Some(completion)) => self.release(completion).map(Attempt::Done),
             Ok(None) => Ok(Attempt::Pending(self)),
@@ -118,13 +119,13 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         }
     }
 
-    /// Looks once, without waiting and without a system call: `wait_for(Timeout::NOW)`.
+    /// Looks once, without waiting and without a system call: `wait_for(Duration::ZERO)`.
     ///
     /// # Errors
     /// As [`wait_for`](Self::wait_for).
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn try_wait(self) -> Result<Attempt<'e, 'p, D, OPERANDS, T>, Failed<'p, OPERANDS, T>> {
-        self.wait_for(Timeout::NOW)
+        self.wait_for(Duration::ZERO)
     }
 
     /// The driver, to read what it reports of a job under way.
@@ -135,7 +136,8 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
     /// One wait of the driver's. `None`: the job goes on. After a completion the device is finished
     /// (`Driver`, 2), and the buffers are still here; after an error the caller stops the device.
     #[inline]
-    fn look(&mut self, timeout: Timeout, site: Site) -> Result<Option<Completion>, Error> {
+    fn look(&mut self, timeout: Duration, site: Site) -> Result<Option<Completion>, Error> {
+        timeout_us(timeout)?;
         let engine = &mut *self.engine;
         let Some(completion) = engine.driver.poll(timeout)? else { return Ok(None) };
         completion.distrust(engine.driver.name(), completion.slot == engine.slot, engine.most_bytes)?;
@@ -218,6 +220,12 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
             }
         }
     }
+}
+
+/// A job that did not end within `timeout`, which `look` found short enough.
+#[cold]
+fn late(timeout: Duration) -> Error {
+    timeout_us(timeout).map_or_else(|error| error, |timeout_us| Error::Timeout { timeout_us })
 }
 
 impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Drop for Running<'_, '_, D, OPERANDS, T> {

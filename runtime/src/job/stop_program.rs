@@ -3,8 +3,9 @@
 
 use crate::{
     hw::{Mmio, Wait, wait::poll_every},
-    types::{Error, Timeout},
+    types::{Error, MAX_TIMEOUT},
 };
+use core::time::Duration;
 
 /// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`), and twice
 /// what a driver here needs.
@@ -134,10 +135,12 @@ impl StopProgram {
                 StopStep::PollUntil { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, true),
                 StopStep::PollWhile { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, false),
             };
+            // An hour is more than any kernel takes of a step.
+            let timeout = Duration::from_micros(timeout_us.into()).min(MAX_TIMEOUT);
             let (mut status, mut met) = (0, false);
             // An interrupt's file that fails only ends the waiting: what counts is what the
             // register says.
-            let _ = poll_every(device, step_us, Timeout::us(timeout_us), |device| {
+            let _ = poll_every(device, step_us, timeout, |device| {
                 status = device.read32(offset_bytes as usize);
                 met = (status & mask == value) == until;
                 met

@@ -5,9 +5,9 @@ use crate::{
     mem::{AnyThread, CpuBuf, DevBuf, LocalPool, OneThread, Pool},
     trace::Site,
     types::platform::forward_as_fd,
-    types::{Direction, Error, Refused, Result, Timeout},
+    types::{Direction, Error, Refused, Result, timeout_us},
 };
-use core::fmt;
+use core::{fmt, time::Duration};
 use heapless::Vec;
 
 /// The most argument words that a stream repeats for each frame.
@@ -62,13 +62,14 @@ impl<'p, const SLOTS: usize> Frames<'p> for &'p LocalPool<'_, SLOTS> {
 /// in one that has no lifetime.
 ///
 /// ```
-/// use contigo::{Frames, Result, Stream, Timeout, TypedDriver};
+/// use contigo::{Frames, Result, Stream, TypedDriver};
+/// use core::time::Duration;
 /// /// The mean of 1,000 frames' first bytes, of any camera.
 /// fn mean<'p, D: TypedDriver<1>, P: Frames<'p>>(camera: &mut Stream<'p, D, P, 8>) -> Result<u32> {
 ///     let (mut sum, mut frames) = (0, 0);
 ///     camera.start()?;
 ///     for _ in 0..10_000 {
-///         let Some(frame) = camera.next(Timeout::ms(100))? else { continue }; // late: it goes on
+///         let Some(frame) = camera.next(Duration::from_millis(100))? else { continue }; // late: it goes on
 ///         sum += frame.buf.view::<u8>()?.first().map_or(0, |&byte| u32::from(byte));
 ///         camera.give_back(frame.buf)?;
 ///         frames += 1;
@@ -124,10 +125,11 @@ impl<'p, D: TypedDriver<1>, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, 
     /// This frame failed alone ([`Error::Fault`]) and is counted, or its caches could not be
     /// maintained: the stream goes on. The channel failed: it is stopped
     /// ([`is_running`](Self::is_running)). [`Error::NoSlots`]: the device has no buffer and the
-    /// pool has none, so that nothing can come.
+    /// pool has none, so that nothing can come. [`Error::Argument`]: `timeout` is longer than an
+    /// hour ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)), and nothing was done.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn next(&mut self, timeout: Timeout) -> Result<Option<Frame<'p, D::Report, P::Thread>>> {
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<Frame<'p, D::Report, P::Thread>>> {
         Ok(self.next_words(timeout)?.map(|Frame { buf, completion, .. }| {
             let report = self.queue.driver().report(&completion);
             Frame { buf, report, completion }
@@ -189,7 +191,8 @@ impl<'p, D: Driver, P: Frames<'p>, const SLOTS: usize> Stream<'p, D, P, SLOTS> {
     /// As [`next`](Self::next).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn next_words(&mut self, timeout: Timeout) -> Result<Option<Frame<'p, (), P::Thread>>> {
+    pub fn next_words(&mut self, timeout: Duration) -> Result<Option<Frame<'p, (), P::Thread>>> {
+        timeout_us(timeout)?;
         if self.running {
             self.arm()?;
         }

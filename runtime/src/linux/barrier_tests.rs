@@ -13,10 +13,11 @@ use crate::{
     mem::{CpuBuf, DevSlice, DriverBuf, Port, Region},
     sim::SimBoard,
     types::{
-        Align, Direction, Error, Timeout,
+        Align, Direction, Error,
         barrier::count::{AT_THE_END, AT_THE_START, COMPLETIONS, DOORBELLS},
     },
 };
+use core::time::Duration;
 
 fn the_end_is_seen() {
     AT_THE_END.set(COMPLETIONS.get());
@@ -53,7 +54,7 @@ unsafe impl Driver for Scripted {
         AT_THE_START.set(DOORBELLS.get());
         self.start
     }
-    fn poll(&mut self, _: Timeout) -> Result<Option<Completion>, Error> {
+    fn poll(&mut self, _: Duration) -> Result<Option<Completion>, Error> {
         the_end_is_seen();
         self.poll
     }
@@ -84,12 +85,12 @@ fn failed<B>(failed: &JobError<B>) {
 
 /// By a job: what `submit` and `poll` answer, and how it ends.
 const JOBS: [Way; 9] = [
-    ("wait", Ok(()), ENDED, |job| drop(job.wait(Timeout::NOW).unwrap())),
-    ("wait_device", Ok(()), ENDED, |job| core::mem::forget(job.wait_device(Timeout::NOW).unwrap())),
+    ("wait", Ok(()), ENDED, |job| drop(job.wait(Duration::ZERO).unwrap())),
+    ("wait_device", Ok(()), ENDED, |job| core::mem::forget(job.wait_device(Duration::ZERO).unwrap())),
     ("try_wait", Ok(()), ENDED, |job| assert!(matches!(job.try_wait(), Ok(Attempt::Done(_))))),
-    ("wait_device_for", Ok(()), ENDED, |job| core::mem::forget(job.wait_device_for(Timeout::NOW).unwrap())),
-    ("a timeout", Ok(()), Ok(None), |job| core::mem::forget(job.wait(Timeout::NOW).inspect_err(failed).unwrap_err())),
-    ("a fault", Ok(()), Err(FAULT), |job| core::mem::forget(job.wait_device(Timeout::NOW).inspect_err(failed).unwrap_err())),
+    ("wait_device_for", Ok(()), ENDED, |job| core::mem::forget(job.wait_device_for(Duration::ZERO).unwrap())),
+    ("a timeout", Ok(()), Ok(None), |job| core::mem::forget(job.wait(Duration::ZERO).inspect_err(failed).unwrap_err())),
+    ("a fault", Ok(()), Err(FAULT), |job| core::mem::forget(job.wait_device(Duration::ZERO).inspect_err(failed).unwrap_err())),
     ("a fault that one look finds", Ok(()), Err(FAULT), |job| core::mem::forget(job.try_wait().inspect_err(failed).unwrap_err())),
     ("a job that is dropped", Ok(()), ENDED, |job| drop(job)),
     ("a start that fails", Err(FAULT), ENDED, |_| panic!("it fails")),
@@ -122,7 +123,7 @@ fn every_way_back_has_a_barrier() {
         passed("a device's buffer that is dropped");
         let mut queue: Queue<'_, _, 1> = Queue::new(Scripted { port, start: Ok(()), poll: ENDED }).unwrap();
         queue.push([buf().from_device(..)], &()).unwrap();
-        core::mem::forget(queue.next_device(Timeout::NOW).unwrap());
+        core::mem::forget(queue.next_device(Duration::ZERO).unwrap());
         passed("a queue's next");
         queue.push([buf().from_device(..)], &()).unwrap();
         queue.stop().unwrap();

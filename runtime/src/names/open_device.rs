@@ -29,13 +29,14 @@ use core::{
 ///
 /// ```
 /// use contigo::{Align, Engine, Region, drivers::zdma::Zdma, names::{Attach, DeviceName, MemoryName}};
+/// use core::time::Duration;
 /// let device = "sim:zdma@7".parse::<DeviceName>()?.open()?;
 /// let memory: MemoryName = "sim".parse()?;
 /// let region = Region::new(device.memory(&memory, 1 << 20)?)?;
 /// // SAFETY: the model is a ZDMA.
 /// let mut engine = Engine::new(unsafe { Zdma::simple(device.attach(Attach::default())?)? })?;
 /// let [from, to] = [region.carve(4096, Align::LINE)?.into_buf(), region.carve(4096, Align::LINE)?.into_buf()];
-/// let [_from, _to] = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(contigo::Timeout::ms(20))?.buffers;
+/// let [_from, _to] = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(Duration::from_millis(20))?.buffers;
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct OpenDevice {

@@ -118,7 +118,8 @@ impl OpenDevice {
     /// ([`Engine::arm`](crate::Engine::arm)).
     ///
     /// ```
-    /// use contigo::{Align, Parts, Queue, Region, Settings, Timeout, names::{Attach, DeviceName, row}};
+    /// use contigo::{Align, Parts, Queue, Region, Settings, names::{Attach, DeviceName, row}};
+    /// use core::time::Duration;
     /// let device = std::pin::pin!("sim:pl330".parse::<DeviceName>()?.open()?);
     /// let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?;
     /// let take = || Ok::<_, contigo::Error>(region.carve(4096, Align::LINE)?.into_buf());
@@ -136,7 +137,7 @@ impl OpenDevice {
     ///     queue.push_words([take()?.to_device(..), take()?.from_device(..)], &[])?;
     /// }
     /// first.stop()?;
-    /// assert!(second.next_words(Timeout::ms(20))?.is_some(), "it goes on");
+    /// assert!(second.next_words(Duration::from_millis(20))?.is_some(), "it goes on");
     /// # Ok::<(), contigo::Error>(())
     /// ```
     ///

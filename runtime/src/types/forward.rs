@@ -169,7 +169,7 @@ macro_rules! forward {
         }
     };
     (@ poll $to:tt) => {
-        fn poll(&mut self, timeout: $crate::Timeout) -> $crate::Result<Option<$crate::Completion>> {
+        fn poll(&mut self, timeout: ::core::time::Duration) -> $crate::Result<Option<$crate::Completion>> {
             $crate::forward!(@@@ self $to inner => inner.poll(timeout))
         }
     };

@@ -26,4 +26,4 @@ pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
 pub use error::{Error, ErrorKind, ErrorRow, Result};
 pub use refused::Refused;
 pub use tensor_rule::TensorRule;
-pub use timeout::Timeout;
+pub use timeout::{MAX_TIMEOUT, timeout_us};

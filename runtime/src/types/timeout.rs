@@ -1,30 +1,39 @@
 //! How long to wait: always bounded.
 
-/// A limit in microseconds, at most about 71 minutes. There is no "for ever": a device that hangs
-/// must not hang its user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Timeout(u32);
+use super::{Error, Result};
+use core::time::Duration;
 
-impl Timeout {
-    /// One look, no waiting.
-    pub const NOW: Self = Self(0);
+/// The longest time limit: an hour. There is no "for ever", because a device that hangs must not
+/// hang its user.
+pub const MAX_TIMEOUT: Duration = Duration::from_micros(MAX_TIMEOUT_US);
 
-    /// So many microseconds.
-    #[must_use]
-    pub const fn us(timeout_us: u32) -> Self {
-        Self(timeout_us)
+const MAX_TIMEOUT_US: u64 = 3_600_000_000;
+
+/// `timeout` in whole microseconds, rounded up. Every function with a time limit asks this first;
+/// so does a driver or a binding that passes the limit on as a number.
+///
+/// # Errors
+/// [`Error::Argument`]: it is longer than [`MAX_TIMEOUT`].
+///
+/// ```
+/// use core::time::Duration;
+/// assert_eq!(contigo::timeout_us(Duration::from_nanos(1)), Ok(1));
+/// assert_eq!(contigo::timeout_us(contigo::MAX_TIMEOUT), Ok(3_600_000_000));
+/// assert!(contigo::timeout_us(Duration::MAX).is_err());
+/// ```
+#[inline]
+pub const fn timeout_us(timeout: Duration) -> Result<u32> {
+    let (seconds, part_us) = (timeout.as_secs(), timeout.subsec_nanos().div_ceil(1_000));
+    if seconds < MAX_TIMEOUT.as_secs() || (seconds == MAX_TIMEOUT.as_secs() && part_us == 0) {
+        #[allow(clippy::cast_possible_truncation, reason = "3,600 seconds at most, in microseconds fewer than 2^32")]
+        Ok(seconds as u32 * 1_000_000 + part_us)
+    } else {
+        Err(too_long(seconds, part_us))
     }
+}
 
-    /// So many milliseconds; more than `u32::MAX` microseconds become that.
-    #[must_use]
-    pub const fn ms(timeout_ms: u32) -> Self {
-        Self(timeout_ms.saturating_mul(1_000))
-    }
-
-    /// The limit in microseconds.
-    #[must_use]
-    pub const fn as_us(self) -> u32 {
-        self.0
-    }
+#[cold]
+const fn too_long(seconds: u64, part_us: u32) -> Error {
+    let value = seconds.saturating_mul(1_000_000).saturating_add(part_us as u64);
+    Error::Argument { name: "time limit in microseconds", value, min: 0, max: MAX_TIMEOUT_US, multiple_of: 1 }
 }

@@ -3,11 +3,11 @@
 
 use super::{CameraModel, regs};
 use contigo::{
-    Completion, CpuBuf, DevSlice, Device, Driver, DriverBuf, Error, OperandSpec, Port, Result, StopProgram, StopStep, Timeout, TypedDriver,
-    fixed,
+    Completion, CpuBuf, DevSlice, Device, Driver, DriverBuf, Error, OperandSpec, Port, Result, StopProgram, StopStep, TypedDriver, fixed,
     sim::SimWindow,
     wait::{poll_every, poll_until},
 };
+use std::time::Duration;
 
 /// The bus address of a descriptor or a buffer has so many bits, as the core is built here.
 const ADDR_BITS: u32 = 32;
@@ -195,7 +195,7 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if self.in_flight == 0 {
             return Ok(None);
         }
@@ -248,14 +248,14 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
         // SAFETY: a channel that does not run starts nothing.
         unsafe { regs::DMACR.write(&self.device, 0) };
         // An interrupt's file that fails only ends the waiting; the reset's end counts.
-        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
+        let _ = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
             status = regs::DMASR.read(device);
             status & (regs::HALTED | regs::RESERVED) == regs::HALTED
         });
         // SAFETY: as above.
         unsafe { regs::DMACR.write(&self.device, regs::RESET) };
         let mut halted = false;
-        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
+        let _ = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
             status = regs::DMASR.read(device);
             halted = regs::CONTROL.read(device) & regs::RESET == 0 && status & (regs::HALTED | regs::RESERVED) == regs::HALTED;
             halted

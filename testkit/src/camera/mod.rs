@@ -17,7 +17,8 @@
 //! | `packet` | the bytes of a packet, so that a test knows them |
 //!
 //! ```
-//! use contigo::{Align, Pool, Region, Stream, Timeout, sim::{SimBoard, SimDevice}};
+//! use contigo::{Align, Pool, Region, Stream, sim::{SimBoard, SimDevice}};
+//! use core::time::Duration;
 //! use contigo_testkit::camera::{Camera, CameraConfig, CameraModel, packet};
 //! let board = SimBoard::new(1);
 //! let region = Region::new(board.memory(64 * 1024)?)?;
@@ -28,7 +29,7 @@
 //! let mut stream: Stream<'_, _, _, 8> = Stream::new(camera, &frames, &())?;
 //! stream.start()?;
 //! for number in 0..100 {
-//!     let frame = stream.next(Timeout::ms(1))?.ok_or(contigo::Error::Busy)?;
+//!     let frame = stream.next(Duration::from_millis(1))?.ok_or(contigo::Error::Busy)?;
 //!     assert!(packet::is(number, frame.buf.view::<u8>()?));
 //!     stream.give_back(frame.buf)?;
 //! }

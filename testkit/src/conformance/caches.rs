@@ -5,14 +5,14 @@ use super::{
     rig::{Rig, expect, expect_bytes, keyed, scribble},
 };
 use crate::ensure;
-use contigo::{Align, Error, Pool, Region, SyncScope, Timeout};
+use contigo::{Align, Error, Pool, Region, SyncScope};
 use fastrand::Rng;
-use std::ops::Range;
+use std::{ops::Range, time::Duration};
 
 /// Rounds for each check that is left to chance. On the simulated board a dirty line is evicted in
 /// every second case, a clean one in every eighth.
 const ROUNDS: usize = 64;
-const WAIT: Timeout = Timeout::ms(20);
+const WAIT: Duration = Duration::from_millis(20);
 
 /// The device reads the bytes that the CPU wrote.
 ///

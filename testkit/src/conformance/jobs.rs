@@ -7,11 +7,11 @@ use super::{
     xor::START_FAILED,
 };
 use crate::ensure;
-use contigo::{Align, Backend, DevBuf, Error, Pool, Region, SyncScope, Timeout};
+use contigo::{Align, Backend, DevBuf, Error, Pool, Region, SyncScope};
 use fastrand::Rng;
-use std::{mem, thread};
+use std::{mem, thread, time::Duration};
 
-const WAIT: Timeout = Timeout::ms(20);
+const WAIT: Duration = Duration::from_millis(20);
 
 /// Two inputs and an output, in their order.
 ///

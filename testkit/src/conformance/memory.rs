@@ -6,7 +6,8 @@ use super::{
     rig::{Rig, expect, scribble},
 };
 use crate::ensure;
-use contigo::{Align, Backend, BaseAddr, DevAddr, Error, Mapping, Region, SyncScope, Timeout};
+use contigo::{Align, Backend, BaseAddr, DevAddr, Error, Mapping, Region, SyncScope};
+use std::time::Duration;
 
 /// `mapping` says the same at every call, also after the backend was moved; both of its addresses
 /// are whole lines; two blocks share no byte.
@@ -80,10 +81,10 @@ pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict 
     let [first, mut input, output, copy] = rig.buffers()?;
     let before = first.view::<u8>()?.to_vec();
     scribble(&mut rng, &mut input)?;
-    let [_input, _output] = engine.start([input.to_device(..), output.from_device(..)], &1)?.wait(Timeout::ms(20))?.buffers;
+    let [_input, _output] = engine.start([input.to_device(..), output.from_device(..)], &1)?.wait(Duration::from_millis(20))?.buffers;
     expect("a buffer that nobody wrote", &first, &before)?;
     // The device, too, reads bytes that the CPU never wrote.
-    let [first, copy] = engine.start([first.to_device(..), copy.from_device(..)], &0)?.wait(Timeout::ms(20))?.buffers;
+    let [first, copy] = engine.start([first.to_device(..), copy.from_device(..)], &0)?.wait(Duration::from_millis(20))?.buffers;
     expect("the device's copy of a buffer that nobody wrote", &copy, &before)?;
     expect("the same buffer after the job", &first, &before)
 }
@@ -165,7 +166,7 @@ pub fn what_came_back_is_freed<H: Harness>(harness: &H) -> Verdict {
     let base = rig.regions().iter().map(|region| DevAddr(region.base().raw() + harness.port().offset)).collect::<Vec<_>>();
     let mut engine = rig.engine::<2>()?;
     let [input, output] = rig.buffers()?;
-    let [input, output] = engine.start([input.to_device(..), output.from_device(..)], &9)?.wait_device(Timeout::ms(20))?.buffers;
+    let [input, output] = engine.start([input.to_device(..), output.from_device(..)], &9)?.wait_device(Duration::from_millis(20))?.buffers;
     drop(input);
     drop(output);
     drop(rig);

@@ -3,7 +3,8 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 
 use super::Harness;
-use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, Timeout, TypedDriver, fixed};
+use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, TypedDriver, fixed};
+use std::time::Duration;
 
 /// With one operand it works in place, with two it copies, with three it mixes.
 #[derive(Debug)]
@@ -120,7 +121,7 @@ unsafe impl<H: Harness, const OPERANDS: usize> Driver for Xor<'_, H, OPERANDS> {
         Ok(())
     }
 
-    fn poll(&mut self, _timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, _timeout: Duration) -> Result<Option<Completion>> {
         let Some((operands, key)) = self.job.take() else { return Ok(None) };
         self.run(&operands, key).map(|()| Some(Completion::of(0)))
     }

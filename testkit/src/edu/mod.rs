@@ -25,9 +25,10 @@ pub use self::{
 };
 
 use contigo::{
-    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, Timeout, TypedDriver, fixed, poll_until,
-    wait::poll_every,
+    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, TypedDriver, fixed, poll_until,
+    timeout_us, wait::poll_every,
 };
+use std::time::Duration;
 
 /// How long `stop` waits: the 100 ms of one transfer, and as much again for an emulator on a busy
 /// machine, twice.
@@ -189,13 +190,13 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
-        let deadline_us = self.device.now_us().saturating_add(timeout.as_us().into());
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let limit_us = u64::from(timeout_us(timeout)?);
+        let deadline_us = self.device.now_us().saturating_add(limit_us);
         // Two transfers, so at most two rounds.
         for _ in 0..2 {
             let left_us = deadline_us.saturating_sub(self.device.now_us());
-            let left = Timeout::us(u32::try_from(left_us).unwrap_or(u32::MAX).min(timeout.as_us()));
-            if !poll_until(&self.device, left, is_idle)? {
+            if !poll_until(&self.device, Duration::from_micros(left_us.min(limit_us)), is_idle)? {
                 return Ok(None);
             }
             self.acknowledge();
@@ -221,7 +222,7 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
     fn stop(&mut self) -> Result<()> {
         self.leg = Leg::Idle;
         // An interrupt's file that fails only ends the waiting: what counts is RUN.
-        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(STOP_US), is_idle);
+        let _ = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), is_idle);
         if !is_idle(&self.device) {
             let status = regs::COMMAND.read(&self.device);
             return Err(Error::WillNotStop { device: "edu", status, waited_us: STOP_US });

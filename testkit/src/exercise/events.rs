@@ -1,6 +1,6 @@
 //! An interrupt that is waited for outside of the engine, as an event loop does.
 
-use contigo::{Error, Result, Timeout, names::AnyDevice};
+use contigo::{Error, Result, names::AnyDevice};
 use core::{
     fmt,
     sync::atomic::{AtomicU64, Ordering},
@@ -13,6 +13,7 @@ use std::{
     fs::File,
     io::{ErrorKind, Read, Write},
     os::fd::{AsFd, BorrowedFd},
+    time::Duration,
 };
 
 /// An interrupt line that a run waits for before it looks at the engine. An engine that is done at
@@ -29,7 +30,7 @@ pub trait Events: fmt::Debug {
     ///
     /// # Errors
     /// [`Error::Timeout`], or an error of the interrupt's file.
-    fn wait(&self, timeout: Timeout) -> Result<()>;
+    fn wait(&self, timeout: Duration) -> Result<()>;
 }
 
 /// The interrupt of a UIO device, by a second descriptor of its file.
@@ -81,11 +82,12 @@ impl Events for UioEvents {
         (&self.file).write_all(&1_u32.to_ne_bytes()).map_err(|error| os("write(/dev/uio)", &error))
     }
 
-    fn wait(&self, timeout: Timeout) -> Result<()> {
-        let limit = PollTimeout::try_from(timeout.as_us().div_ceil(1_000)).unwrap_or(PollTimeout::MAX);
+    fn wait(&self, timeout: Duration) -> Result<()> {
+        let timeout_us = contigo::timeout_us(timeout)?;
+        let limit = PollTimeout::try_from(timeout_us.div_ceil(1_000)).unwrap_or(PollTimeout::MAX);
         let mut files = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
         match poll(&mut files, limit) {
-            Ok(0) => Err(Error::Timeout { timeout_us: timeout.as_us() }),
+            Ok(0) => Err(Error::Timeout { timeout_us }),
             Ok(_) => {
                 self.came.fetch_add(self.take()?.into(), Ordering::Relaxed);
                 Ok(())
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
     use std::{io, os::unix::net::UnixStream};
 
-    const SHORT: Timeout = Timeout::ms(20);
+    const SHORT: Duration = Duration::from_millis(20);
 
     /// A socket stands for the UIO file: what is written on one end is read on the other.
     #[test]
@@ -118,7 +120,7 @@ mod tests {
         assert_eq!(events.arm(), Ok(()));
         kernel.read_exact(&mut unmasked)?;
         assert_eq!(u32::from_ne_bytes(unmasked), 1);
-        assert_eq!(events.wait(SHORT), Err(Error::Timeout { timeout_us: SHORT.as_us() }));
+        assert_eq!(events.wait(SHORT), Err(Error::Timeout { timeout_us: 20_000 }));
         kernel.write_all(&count(1))?;
         assert_eq!((events.wait(SHORT), events.came()), (Ok(()), 1));
 

@@ -7,10 +7,10 @@ use super::{
     places::{Blamed, Places, Way},
     tally::{Budget, Job, Mode, Stopped, Tally},
 };
-use contigo::{Attempt, CpuBuf, DevBuf, Direction, Engine, Error, Result, Running, Timeout, TypedDriver};
+use contigo::{Attempt, CpuBuf, DevBuf, Direction, Engine, Error, Result, Running, TypedDriver};
 use core::{hint, ops::Range};
 use fastrand::Rng;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Looks at one job, at most, when polled. A look takes from 100 ns (a register read across an
 /// SoC's interconnect) to 1 µs (in an emulator). The slowest engine here takes 200 ms for a copy
@@ -227,7 +227,7 @@ fn finish<'g, D>(mut running: Running<'_, 'g, D, 2>, mode: Mode<'_>, kept: bool)
 where
     D: TypedDriver<2, Args = ()>,
 {
-    let mut timeout = Timeout::NOW;
+    let mut timeout = Duration::ZERO;
     match mode {
         Mode::Waiting(limit) => timeout = limit,
         Mode::Events(events, limit) => {
@@ -237,7 +237,7 @@ where
         Mode::Polled => {
             for _ in 0..LOOKS_MAX {
                 running = if kept {
-                    match running.wait_device_for(Timeout::NOW)? {
+                    match running.wait_device_for(Duration::ZERO)? {
                         Attempt::Done(done) => return Ok(done.buffers.map(Ended::Dev)),
                         Attempt::Pending(running) => running,
                     }

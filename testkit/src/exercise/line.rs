@@ -1,12 +1,14 @@
 //! An engine's interrupt, as a run waits for it and counts it.
 
 use super::{Mode, UioEvents};
-use contigo::Timeout;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 /// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy
 /// machine.
-pub const JOB_TIMEOUT: Timeout = Timeout::ms(5_000);
+pub const JOB_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The facts about an engine's interrupt.
 #[derive(Clone, Copy, Debug)]

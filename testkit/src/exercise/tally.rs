@@ -1,9 +1,9 @@
 //! The jobs: requested, tried, and their results.
 
 use super::Events;
-use contigo::{Align, Error, Timeout};
+use contigo::{Align, Error};
 use core::{fmt, ops::Range};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How a run waits for the end of each job.
 #[derive(Clone, Copy, Debug)]
@@ -13,10 +13,10 @@ pub enum Mode<'m> {
     Polled,
     /// It waits as the engine's device does, by an interrupt or by its clock, at most so long for
     /// each job.
-    Waiting(Timeout),
+    Waiting(Duration),
     /// It waits for the interrupt first, and then as [`Waiting`](Self::Waiting), each at most so
     /// long.
-    Events(&'m dyn Events, Timeout),
+    Events(&'m dyn Events, Duration),
 }
 
 /// When a run ends.

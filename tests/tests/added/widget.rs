@@ -14,8 +14,9 @@ use crate::{
     },
     job::{Completion, Driver, OperandSpec, fixed},
     mem::{DevSlice, Port},
-    types::{Error, Result, Timeout},
+    types::{Error, Result},
 };
+use core::time::Duration;
 
 const SRC: Pointer = Pointer::at(0x00);
 const DST: Pointer = Pointer::at(0x08);
@@ -77,7 +78,7 @@ unsafe impl<D: Device> Driver for Widget<D> {
         }
         Ok(())
     }
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if !self.busy {
             return Ok(None);
         }
@@ -89,7 +90,7 @@ unsafe impl<D: Device> Driver for Widget<D> {
         // SAFETY: it starts nothing.
         unsafe { STOP.write(&self.device, 1) };
         let mut status = 0;
-        let idle = poll_every(&self.device, 10, Timeout::ms(10), |device| {
+        let idle = poll_every(&self.device, 10, Duration::from_millis(10), |device| {
             status = STATUS.read(device);
             is_idle(status)
         })?;

@@ -2,13 +2,14 @@
 #![allow(unsafe_code, reason = "a stop program is run on a device that its driver still has")]
 
 use contigo::{
-    Align, CpuBuf, Driver, Error, Mmio, OperandSpec, Pool, Queue, Region, Timeout, Wait,
+    Align, CpuBuf, Driver, Error, Mmio, OperandSpec, Pool, Queue, Region, Wait,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
     forward,
     sim::{Faults, SimBoard, SimConfig, SimWindow},
 };
+use std::time::Duration;
 
-const LIMIT: Timeout = Timeout::ms(20);
+const LIMIT: Duration = Duration::from_millis(20);
 const BYTES: usize = 4096;
 
 type CopyQueue<'p, 'd, const SLOTS: usize> = Queue<'p, ApCtrl<SimWindow<'d, ApCtrlModel>>, SLOTS, 2>;
@@ -79,7 +80,7 @@ fn the_kernel_has_taken_both() {
         );
         // The second waits until the kernel has taken the first; a look gives it.
         kernel.run_for(2).unwrap();
-        assert!(queue.next(Timeout::NOW).unwrap().is_none(), "the first is at work");
+        assert!(queue.next(Duration::ZERO).unwrap().is_none(), "the first is at work");
         kernel.run_for(2).unwrap();
         let ctrl = queue.driver().device().read32(regs::CTRL.offset());
         assert_eq!(ctrl & (regs::AP_START | regs::AP_DONE | regs::AP_IDLE), 0, "both were taken, and none has ended: {ctrl:#x}");
@@ -115,7 +116,7 @@ fn a_stop_lets_what_was_taken_end_and_gives_back_what_waits() {
             push(&mut queue, pool, 1);
             push(&mut queue, pool, 2);
             kernel.run_for(wait_us).unwrap();
-            let first = queue.next(Timeout::NOW).unwrap();
+            let first = queue.next(Duration::ZERO).unwrap();
             queue.stop().unwrap();
             assert!(regs::is_idle(queue.driver().device().read32(0)));
             let (mut told, mut back) = (0, 0);
@@ -147,7 +148,7 @@ fn the_stop_program_ends_both_jobs_with_nobody_to_see_their_ends() {
             push(&mut queue, pool, 1);
             push(&mut queue, pool, 2);
             kernel.run_for(wait_us).unwrap();
-            let _ = queue.next(Timeout::NOW).unwrap();
+            let _ = queue.next(Duration::ZERO).unwrap();
             let program = queue.driver().stop_program();
             // SAFETY: it is a stop program, whose steps start nothing.
             unsafe { program.run(&Shared(queue.driver().device()), 1) }.unwrap();
@@ -178,10 +179,10 @@ impl<D: Wait> Wait for Shared<'_, D> {
 #[test]
 fn a_hang_keeps_both_jobs_inside_until_a_reset() {
     with_copier(Faults { hang: 1000, ..Faults::NONE }, 5, |_, kernel, pool| {
-        let mut queue = CopyQueue::<2>::new(open(kernel).stops_within(Timeout::ms(1))).unwrap();
+        let mut queue = CopyQueue::<2>::new(open(kernel).stops_within(Duration::from_millis(1)).unwrap()).unwrap();
         push(&mut queue, pool, 1);
         push(&mut queue, pool, 2);
-        assert!(queue.next(Timeout::ms(1)).unwrap().is_none(), "nothing came, and nothing is stopped");
+        assert!(queue.next(Duration::from_millis(1)).unwrap().is_none(), "nothing came, and nothing is stopped");
         assert!(matches!(queue.stop().unwrap_err(), Error::WillNotStop { device: "ap_ctrl", waited_us: 1_000, .. }));
         assert!(queue.take_back().is_none() && queue.len() == 2);
         kernel.reset().unwrap();
@@ -221,7 +222,7 @@ fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
         push(&mut queue, &pool, round + 100);
         for byte in [round, round + 100] {
             let done = loop {
-                if let Some(done) = queue.next(Timeout::us(1)).unwrap() {
+                if let Some(done) = queue.next(Duration::from_micros(1)).unwrap() {
                     break done;
                 }
             };

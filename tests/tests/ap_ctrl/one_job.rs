@@ -3,12 +3,13 @@
 
 use super::SCALE;
 use contigo::{
-    Align, Device, Driver, Engine, Error, Mmio, OperandSpec, Pool, Region, Timeout,
+    Align, Device, Driver, Engine, Error, MAX_TIMEOUT, Mmio, OperandSpec, Pool, Region,
     drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelFn, KernelMap, Protocol, SimApCtrl, regs},
     sim::{BusError, Faults, SimBoard, SimConfig, SimDevice},
 };
+use std::time::Duration;
 
-const LIMIT: Timeout = Timeout::ms(20);
+const LIMIT: Duration = Duration::from_millis(20);
 
 /// The kernel's sum, which it returns.
 fn scale(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
@@ -125,11 +126,12 @@ fn the_interrupt_ends_a_wait_and_is_taken_back() {
 fn a_kernel_that_hangs_or_runs_wild_keeps_its_buffers_until_it_is_reset() {
     for faults in [Faults { hang: 1000, ..Faults::NONE }, Faults { stuck: 1000, ..Faults::NONE }] {
         with_kernel(faults, 5, |board, kernel, pool| {
-            let driver = ApCtrl::open_simulated(kernel.window().unwrap()).unwrap().named("scale").stops_within(Timeout::ms(3));
+            let driver =
+                ApCtrl::open_simulated(kernel.window().unwrap()).unwrap().named("scale").stops_within(Duration::from_millis(3)).unwrap();
             let mut engine = Engine::new(driver).unwrap();
             let job = engine.start([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]);
             let before_ns = board.now_ns();
-            let failed = job.unwrap().wait(Timeout::ms(1)).unwrap_err();
+            let failed = job.unwrap().wait(Duration::from_millis(1)).unwrap_err();
             assert!(matches!(failed.error, Error::WillNotStop { device: "scale", waited_us: 3_000, .. }), "{}", failed.error);
             assert_eq!((failed.cause, failed.buffers.is_none()), (Error::Timeout { timeout_us: 1_000 }, true));
             assert!((4_000_000..4_500_000).contains(&(board.now_ns() - before_ns)), "both limits, and not more");
@@ -139,6 +141,17 @@ fn a_kernel_that_hangs_or_runs_wild_keeps_its_buffers_until_it_is_reset() {
             assert!(!engine.is_busy());
         });
     }
+}
+
+#[test]
+fn stopping_waits_no_longer_than_an_hour() {
+    with_kernel(Faults::NONE, 7, |_, kernel, _| {
+        let open = || ApCtrl::open_simulated(kernel.window().unwrap()).unwrap();
+        assert!(open().stops_within(MAX_TIMEOUT).is_ok());
+        let refused = open().stops_within(MAX_TIMEOUT + Duration::from_nanos(1)).map(drop);
+        let max = 3_600_000_000;
+        assert_eq!(refused, Err(Error::Argument { name: "time limit in microseconds", value: max + 1, min: 0, max, multiple_of: 1 }));
+    });
 }
 
 #[test]
@@ -156,7 +169,7 @@ fn what_ends_while_it_is_stopped_is_told_once() {
         queue.stop().unwrap();
         drop(queue.take_back().unwrap());
         queue.push_words(operands(), &[3, 5, 1, 0]).unwrap();
-        assert!(queue.next(Timeout::NOW).unwrap().is_none(), "it has hardly begun");
+        assert!(queue.next(Duration::ZERO).unwrap().is_none(), "it has hardly begun");
         assert!(queue.next(LIMIT).unwrap().is_some());
     });
 }
@@ -218,6 +231,6 @@ fn a_chain_behind_a_map_that_says_hs_is_told_at_the_first_job() {
     // SAFETY: the model is that kernel, except for its protocol, which is the test.
     let mut engine = Engine::<_, 2>::new(unsafe { ApCtrl::open(kernel.window().unwrap(), map) }.unwrap()).unwrap();
     let [from, to] = [(); 2].map(|()| region.carve(64, Align::LINE).unwrap().into_buf());
-    let failed = engine.start([from.to_device(..), to.from_device(..)], &[64]).unwrap().wait(Timeout::ms(20)).unwrap_err();
+    let failed = engine.start([from.to_device(..), to.from_device(..)], &[64]).unwrap().wait(Duration::from_millis(20)).unwrap_err();
     assert!(failed.buffers.is_some() && failed.to_string().contains("its map says ap_ctrl_hs"), "{failed}");
 }

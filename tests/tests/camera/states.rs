@@ -2,10 +2,11 @@
 
 use super::{A_WHILE, CameraQueue, CameraStream, PACKET, camera, ring};
 use contigo::{
-    Align, Error, Pool, Queue, Region, Stream, Timeout,
+    Align, Error, Pool, Queue, Region, Stream,
     sim::{Faults, SimBoard, SimConfig},
 };
 use contigo_testkit::camera::{Camera, CameraConfig, CameraModel, packet};
+use std::time::Duration;
 
 /// A board, its memories, and a camera with eight places.
 macro_rules! rig {
@@ -56,13 +57,13 @@ fn full_late_stopped_drained_and_taken_back() {
     rig!(CameraConfig::default() => board, device, pool, driver);
     let mut queue: CameraQueue<'_, '_> = Queue::new(driver).unwrap();
     let now_ns = board.now_ns();
-    assert!(queue.next(Timeout::ms(10)).unwrap().is_none() && board.now_ns() == now_ns, "nothing is in flight: it does not wait");
+    assert!(queue.next(Duration::from_millis(10)).unwrap().is_none() && board.now_ns() == now_ns, "nothing is in flight: it does not wait");
     for slot in 0..8 {
         assert_eq!(queue.push([pool.take().unwrap().from_device(..)], &()).unwrap(), slot);
     }
     let refused = queue.push([pool.take().unwrap().from_device(..)], &()).unwrap_err();
     assert_eq!((refused.error, refused.buffers.map(|[operand]| operand.into_buf().is_ok())), (Error::QueueFull { depth: 8 }, Some(true)));
-    assert!(queue.next(Timeout::us(2)).unwrap().is_none(), "late is no failure");
+    assert!(queue.next(Duration::from_micros(2)).unwrap().is_none(), "late is no failure");
     assert_eq!((queue.len(), queue.take_back().is_none(), queue.counts().stopped), (8, true, 0));
 
     device.run_for(35).unwrap();
@@ -165,7 +166,7 @@ fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
                 }
                 continue;
             }
-            match stream.next(Timeout::us(50)) {
+            match stream.next(Duration::from_micros(50)) {
                 Ok(Some(frame)) => {
                     let seen = frame.buf.view::<u8>().unwrap();
                     let number = packet::number(seen).unwrap();
@@ -181,7 +182,7 @@ fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
             if idle == 5 && !all_sent() {
                 idle = 0;
                 let _ = stream.stop();
-                while let Ok(Some(frame)) = stream.next(Timeout::NOW) {
+                while let Ok(Some(frame)) = stream.next(Duration::ZERO) {
                     let seen = frame.buf.view::<u8>().unwrap();
                     let number = packet::number(seen).unwrap();
                     assert!(number >= expected && packet::is(number, seen), "seed {seed}: packet {number} after {expected}");

@@ -2,12 +2,13 @@
 
 use super::{block, clean, clean_but_for, code, driver, jobs::loaded};
 use contigo::{
-    Align, AnyDriver, Driver, Engine, Error, Operand, OperandSpec, Pool, Queue, Region, Timeout,
+    Align, AnyDriver, Driver, Engine, Error, Operand, OperandSpec, Pool, Queue, Region,
     cuda::{CudaFunction, Gpu, Launch, Parameter, Signature},
 };
 use fake_cuda::{Config, Controls, Function, code as answers};
+use std::time::Duration;
 
-const LIMIT: Timeout = Timeout::ms(1_000);
+const LIMIT: Duration = Duration::from_secs(1);
 const DEPTH: usize = CudaFunction::DEPTH;
 const SLOT: usize = 256;
 

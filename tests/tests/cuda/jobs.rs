@@ -2,7 +2,7 @@
 
 use super::{block, clean, clean_but_for, code, driver};
 use contigo::{
-    Align, Attempt, CpuBuf, Driver, Engine, Error, OperandSpec, Pool, Region, Timeout,
+    Align, Attempt, CpuBuf, Driver, Engine, Error, OperandSpec, Pool, Region,
     cuda::{Cuda, CudaFunction, Gpu, Image, Log, Module, Parameter, Signature},
     sim::SimBoard,
 };
@@ -10,11 +10,11 @@ use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
 use contigo_gemm8::{Gemm, Output, SimGemm8, requantize};
 use fake_cuda::{Config, Function, LateError, code as answers};
 use fastrand::Rng;
-use std::{thread, time::Instant};
+use std::{thread, time::Duration, time::Instant};
 
 type GpuEngine<'m> = Engine<Gemm8Kernel<CudaFunction<'m>>, 4>;
 
-pub(crate) const LIMIT: Timeout = Timeout::ms(1_000);
+pub(crate) const LIMIT: Duration = Duration::from_secs(1);
 pub(crate) const GEMM: Gemm = Gemm { m: 3, n: 32, k: 48, output: Output::Int8 { relu: true, shift: 5 } };
 
 fn engine<'m>(module: &'m Gemm8Module<'m>) -> GpuEngine<'m> {
@@ -115,7 +115,7 @@ fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
 #[test]
 fn a_job_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
     let ((), controls) = with_engine(&Config { kernel_us: 20_000, ..Config::default() }, |engine, pool| {
-        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Timeout::us(100)).unwrap_err();
+        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Duration::from_micros(100)).unwrap_err();
         assert_eq!(failed.error, Error::Timeout { timeout_us: 100 });
         drop(failed.buffers.expect("the kernel ended while it was being stopped"));
         assert_eq!((pool.taken(), engine.is_busy(), engine.jobs().stopped), (0, false, 1));
@@ -132,7 +132,7 @@ fn a_kernel_that_never_ends_keeps_its_buffers_its_module_and_its_context() {
     let since = Instant::now();
     let ((), controls) = with_engine(&Config { hang_launch: 2, ..Config::default() }, |engine, pool| {
         drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
-        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Timeout::ms(10)).unwrap_err();
+        let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Duration::from_millis(10)).unwrap_err();
         assert!(matches!(failed.error, Error::WillNotStop { device: "gemm8 (CUDA)", status: 600, .. }), "{failed:?}");
         assert!(matches!(failed.cause, Error::Timeout { .. }) && failed.buffers.is_none(), "{failed:?}");
         assert_eq!((pool.taken(), engine.is_busy()), (4, true));
@@ -267,7 +267,7 @@ fn beside_a_kernel_that_hangs_nothing_waits_for_it() {
         [Function::cuMemFreeHost, Function::cuMemFree_v2, Function::cuModuleUnload].map(|function| counters.calls(function))
     };
     let before = waiting(&controls);
-    drop(engine.start(operands(&pool), &GEMM).unwrap().wait(Timeout::ms(1)).unwrap_err());
+    drop(engine.start(operands(&pool), &GEMM).unwrap().wait(Duration::from_millis(1)).unwrap_err());
     drop(block(&gpu).unwrap());
     drop(module.copying([64; 4]).unwrap());
     drop(loaded(&gpu));

@@ -3,13 +3,14 @@
 
 use super::{block, clean, driver};
 use contigo::{
-    Align, Engine, Region, Timeout,
+    Align, Engine, Region,
     cuda::{Gpu, Log},
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable, abi},
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output};
 use fake_cuda::{Config, Device};
+use std::time::Duration;
 
 static TENSORS: TensorTable<4> = TensorTable::new();
 
@@ -41,7 +42,7 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
     let args = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
     let [a, b, bias] = [(); 3].map(|()| region.carve(256, Align::LINE).unwrap().into_buf());
     let operands = [a.to_device(..), b.to_device(..), bias.to_device(..64), buf.from_device(..1024)];
-    let [.., c] = engine.start(operands, &args).unwrap().wait_device(Timeout::ms(100)).unwrap().buffers;
+    let [.., c] = engine.start(operands, &args).unwrap().wait_device(Duration::from_millis(100)).unwrap().buffers;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16, 16]).unwrap());
     let mut lent = TENSORS.lend(c, &spec).unwrap();
     let tensor = lent.tensor().unwrap();

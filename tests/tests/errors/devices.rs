@@ -6,7 +6,7 @@ use super::{
     jobs::{GEMM, GemmEngine, SLOT, engine, operands, refusal},
 };
 use contigo::{
-    Align, DevBuf, Error, JobError, MmioWindow, Pool, Port, Region, Settings, Spin, Timeout, Wired,
+    Align, DevBuf, Error, JobError, MmioWindow, Pool, Port, Region, Settings, Spin, Wired,
     drivers::ap_ctrl::describe,
     sim::{Faults, Model, SimBoard, SimBus, SimConfig, SimDevice},
 };
@@ -41,7 +41,7 @@ fn failure(faults: Faults) -> Error {
     let device = SimGemm8::new(&board, board.port());
     let mut engine = engine(&device);
     let job = engine.start(operands([(); 4].map(|()| pool.take().unwrap())), &GEMM).unwrap();
-    let JobError { error, cause, buffers, .. } = job.wait(Timeout::ms(2)).unwrap_err();
+    let JobError { error, cause, buffers, .. } = job.wait(Duration::from_millis(2)).unwrap_err();
     assert_eq!((cause, pool.taken()), (error, 4));
     drop(buffers.unwrap().map(DevBuf::into_cpu));
     assert_eq!((pool.taken(), engine.is_busy(), engine.jobs().stopped), (0, false, 1));
@@ -74,7 +74,7 @@ pub(super) fn that_will_not_stop() -> Vec<Error> {
     let (mut stuck, mut good, mut provoked) = (0, 0, Vec::new());
     while stuck < 4 || good < 4 {
         let take = || [(); 4].map(|()| pool.take().unwrap());
-        match engine.start(operands(take()), &GEMM).unwrap().wait(Timeout::ms(2)) {
+        match engine.start(operands(take()), &GEMM).unwrap().wait(Duration::from_millis(2)) {
             Ok(_buffers) => good += 1,
             Err(failed) => {
                 stuck += 1;
@@ -192,7 +192,7 @@ fn a_lock_that_somebody_keeps(port: Port) -> Error {
         let (error, buffers) = refusal(&mut engine, operands([(); 4].map(|()| pool.take().unwrap())), &GEMM);
         drop(keeper);
         assert!(matches!(error, Error::Contended { tries: 1000.. }), "{error}");
-        let _ = engine.start(operands(buffers), &GEMM).unwrap().wait(Timeout::ms(20)).unwrap();
+        let _ = engine.start(operands(buffers), &GEMM).unwrap().wait(Duration::from_millis(20)).unwrap();
         assert_eq!(pool.taken(), 0);
         error
     })

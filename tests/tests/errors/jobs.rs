@@ -3,11 +3,12 @@
 
 use super::Watched;
 use contigo::{
-    Align, BaseAddr, CpuBuf, Direction, Engine, Error, Operand, PhysAddr, Pool, Port, Region, SyncScope, Timeout,
+    Align, BaseAddr, CpuBuf, Direction, Engine, Error, Operand, PhysAddr, Pool, Port, Region, SyncScope,
     sim::{SimBoard, SimSpec, SimWindow},
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 pub(super) const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
 pub(super) const SLOT: usize = 256;
@@ -57,7 +58,7 @@ fn job_on(spec: SimSpec, port: fn(&SimBoard) -> Port) -> Option<Error> {
     c.view_mut::<u8>().unwrap().fill(0x5A);
     let error = match engine.start(operands([a, b, bias, c]), &GEMM) {
         Ok(job) => {
-            let _ = job.wait(Timeout::ms(20)).unwrap();
+            let _ = job.wait(Duration::from_millis(20)).unwrap();
             None
         }
         Err(failed) => {
@@ -210,7 +211,7 @@ pub(super) fn operands_refused() -> Vec<Error> {
     let (busy, buffers) = refusal(&mut engine, operands(take()), &GEMM);
     assert_eq!((busy, pool.taken()), (Error::Busy, 8));
     engine.recover().unwrap();
-    let _ = engine.start(operands(buffers), &GEMM).unwrap().wait(Timeout::ms(20)).unwrap();
+    let _ = engine.start(operands(buffers), &GEMM).unwrap().wait(Duration::from_millis(20)).unwrap();
     assert_eq!(pool.taken(), 4, "a forgotten buffer stays leaked");
     provoked.push(busy);
     provoked

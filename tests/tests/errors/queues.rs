@@ -1,6 +1,7 @@
 //! Queues: jobs that are refused for want of a place, and devices that tell what cannot be.
 
-use contigo::{Align, Completion, DevSlice, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result, Timeout, sim::SimBoard};
+use contigo::{Align, Completion, DevSlice, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result, sim::SimBoard};
+use std::time::Duration;
 
 const SLOT: usize = 64;
 
@@ -38,7 +39,7 @@ unsafe impl Driver for Scripted {
     unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<()> {
         Ok(())
     }
-    fn poll(&mut self, _: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, _: Duration) -> Result<Option<Completion>> {
         self.poll
     }
     fn stop(&mut self) -> Result<()> {
@@ -85,7 +86,7 @@ pub(super) fn that_refuse() -> Vec<Error> {
     ] {
         let mut queue = queue(poll);
         queue.push_words(output(SLOT), &[]).unwrap();
-        let failed = queue.next_words(Timeout::NOW).unwrap_err();
+        let failed = queue.next_words(Duration::ZERO).unwrap_err();
         assert_eq!((failed.error, failed.buffers.is_some(), queue.is_stopped()), (expected, false, true));
         assert_eq!(queue.take_back().map(|job| job.slot), Some(0));
         assert_eq!(pool.taken(), 0);

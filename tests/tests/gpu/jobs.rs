@@ -7,16 +7,16 @@ use super::{
     say,
 };
 use contigo::{
-    Align, Engine, Error, Pool, Region, Timeout, TypedDriver,
+    Align, Engine, Error, Pool, Region, TypedDriver,
     cuda::{CudaHost, Gpu, Log},
 };
 use contigo_gemm8::cuda::Gemm8Module;
 use contigo_gemm8::{Gemm, Output, requantize};
 use contigo_testkit::emulated::skipped;
 use fastrand::Rng;
-use std::{env, fs, thread};
+use std::{env, fs, thread, time::Duration};
 
-const LIMIT: Timeout = Timeout::ms(10_000);
+const LIMIT: Duration = Duration::from_secs(10);
 /// The largest operand of [`products`], and room for four of them.
 const OPERAND_BYTES: usize = 16_384;
 const POOL_BYTES: usize = 4 * OPERAND_BYTES;

@@ -18,6 +18,7 @@ use contigo_testkit::{
     fake_guard::{Event, FakeGuard, GuardConfig},
 };
 use nix::libc;
+use std::time::Duration;
 
 fn armed(kernel: &FakeGuard, arm: impl FnOnce(&Guard) -> Result<(), Error>) -> Vec<Step> {
     let guard = kernel.open_guard().unwrap();
@@ -175,7 +176,7 @@ fn zdmas_program_waits_for_the_copy() {
     assert_ne!(zdma::CTRL2.read(&window) & zdma::ENABLE, 0, "it runs");
     assert_eq!(run(&window), Ok(()));
     assert_eq!((zdma::CTRL2.read(&window) & zdma::ENABLE, zdma::STATUS.read(&window) & zdma::STATE), (0, 0), "it was waited for");
-    drop(job.wait(contigo::Timeout::ms(10)).unwrap());
+    drop(job.wait(Duration::from_millis(10)).unwrap());
 }
 
 #[test]

@@ -7,13 +7,13 @@ use crate::{
     oracle::{Attempted, refusal},
     reference,
 };
-use contigo::{Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Done, Engine, Error, JobError, OneThread, Running, Timeout, sim::SimWindow};
+use contigo::{Attempt, CpuBuf, DevAddr, DevBuf, DevSlice, Done, Engine, Error, JobError, OneThread, Running, sim::SimWindow};
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, SimGemm8};
 use contigo_testkit::{
     conformance::{Failure, Verdict},
     ensure,
 };
-use std::mem;
+use std::{mem, time::Duration};
 
 type Driver<'d> = Gemm8<SimWindow<'d, Gemm8Model>>;
 type Job<'e, 'd, 'p> = Running<'e, 'p, Driver<'d>, 4, OneThread>;
@@ -98,7 +98,7 @@ impl<'p> Machine<'p> {
 
     /// Ends a job in one of the ways there are.
     fn end_job<'e, 'd>(&mut self, job: Job<'e, 'd, 'p>, device: &SimGemm8<'_>) -> Verdict<Ended<'p>> {
-        const ENOUGH: Timeout = Timeout::ms(20);
+        const ENOUGH: Duration = Duration::from_millis(20);
         let way = self.rng.u8(..20);
         self.note(|| format!("end the job, way {way}"));
         Ok(match way {
@@ -111,9 +111,9 @@ impl<'p> Machine<'p> {
                 Ended::Dropped
             }
             3..=6 => on_device(job.wait_device(ENOUGH)),
-            7 => on_device(job.wait_device(Timeout::NOW)),
+            7 => on_device(job.wait_device(Duration::ZERO)),
             8..=10 => return self.try_often(job, device),
-            11 => on_cpu(job.wait(Timeout::us(self.rng.u32(..3)))),
+            11 => on_cpu(job.wait(Duration::from_micros(self.rng.u32(..3).into()))),
             _ => match job.wait(ENOUGH) {
                 Err(failed) if failed.error == (Error::Timeout { timeout_us: 20_000 }) && self.faults.hang == 0 => {
                     return Err(Failure::Wrong("a job that does not hang did not end in time".into()));

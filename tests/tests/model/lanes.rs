@@ -6,7 +6,7 @@ use crate::{
     oracle,
 };
 use contigo::{
-    CpuBuf, DevBuf, Direction, Error, JobError, OneThread, Operand, Pool, Queue, Timeout,
+    CpuBuf, DevBuf, Direction, Error, JobError, OneThread, Operand, Pool, Queue,
     sim::{SimDevice, SimWindow},
 };
 use contigo_testkit::{
@@ -14,7 +14,7 @@ use contigo_testkit::{
     conformance::{Failure, Verdict},
     ensure,
 };
-use std::{collections::VecDeque, mem};
+use std::{collections::VecDeque, mem, time::Duration};
 
 pub(crate) const DEPTH: usize = 3;
 /// The longest packet of the camera.
@@ -172,7 +172,7 @@ impl<'p> Machine<'p> {
     }
 
     fn next(&mut self, lane: &mut Lane<'_, 'p>, queue: &mut Jobs<'_, 'p>) -> Verdict {
-        let timeout = [Timeout::NOW, Timeout::us(self.rng.u32(..8)), Timeout::us(50)][self.rng.usize(..3)];
+        let timeout = [Duration::ZERO, Duration::from_micros(self.rng.u32(..8).into()), Duration::from_micros(50)][self.rng.usize(..3)];
         if self.rng.u8(..4) == 0 {
             return match queue.next_device(timeout) {
                 Ok(Some(done)) => {

@@ -1,9 +1,9 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise, which these drivers break where a test asks for it")]
 //! A driver around another: it tells ends out of order where it is asked to, or breaks one rule.
 
-use contigo::{Completion, DevSlice, Driver, OperandSpec, Port, Result, StopProgram, Timeout, TypedDriver};
+use contigo::{Completion, DevSlice, Driver, OperandSpec, Port, Result, StopProgram, TypedDriver};
 use fastrand::Rng;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 /// Which rule of `Driver`'s is broken, now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,12 +83,12 @@ impl<D: Driver> Liar<D> {
     }
 
     /// The next end of `inner`, with the caller's slot.
-    fn ended(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn ended(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let Some(ended) = self.inner.poll(timeout)? else { return Ok(None) };
         Ok(self.slots.pop_front().map(|slot| Completion { slot, ..ended }))
     }
 
-    fn honest(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn honest(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let in_turn = self.in_order && self.lie != Lie::OutOfOrder;
         if in_turn && self.held.is_empty() {
             return self.ended(timeout);
@@ -97,11 +97,11 @@ impl<D: Driver> Liar<D> {
             return Ok(Some(self.held.remove(0)));
         }
         // As many as have ended, and any one of them.
-        let timeout = if self.held.is_empty() { timeout } else { Timeout::NOW };
+        let timeout = if self.held.is_empty() { timeout } else { Duration::ZERO };
         match self.ended(timeout) {
             Ok(Some(ended)) => {
                 self.held.push(ended);
-                while let Ok(Some(more)) = self.ended(Timeout::NOW) {
+                while let Ok(Some(more)) = self.ended(Duration::ZERO) {
                     self.held.push(more);
                 }
             }
@@ -156,7 +156,7 @@ unsafe impl<D: Driver> Driver for Liar<D> {
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let early = !self.stopped && self.lies(Lie::TooEarly) || self.stopped && self.lies(Lie::AfterStop);
         if early && let Some(slot) = self.slots.pop_front() {
             return Ok(Some(Completion::of(slot).with_bytes(64)));

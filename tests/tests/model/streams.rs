@@ -6,7 +6,7 @@ use crate::{
     machine::{Plan, Tally},
 };
 use contigo::{
-    Align, CpuBuf, Error, Pool, Region, Stream, Timeout,
+    Align, CpuBuf, Error, Pool, Region, Stream,
     sim::{SimBoard, SimConfig, SimDevice, SimSpec, SimWindow},
 };
 use contigo_testkit::{
@@ -15,7 +15,7 @@ use contigo_testkit::{
     ensure,
 };
 use fastrand::Rng;
-use std::mem;
+use std::{mem, time::Duration};
 
 const SLOTS: usize = 6;
 const PLACES: usize = 4;
@@ -128,7 +128,7 @@ impl World<'_, '_> {
     }
 
     fn next(&mut self) -> Verdict {
-        let timeout = [Timeout::NOW, Timeout::us(self.rng.u32(..8)), Timeout::us(30)][self.rng.usize(..3)];
+        let timeout = [Duration::ZERO, Duration::from_micros(self.rng.u32(..8).into()), Duration::from_micros(30)][self.rng.usize(..3)];
         let ran = self.stream.is_running();
         match self.stream.next(timeout) {
             Ok(Some(frame)) => {

@@ -2,15 +2,15 @@
 
 use super::{GEMM, JOBS, SLOT, counting::count};
 use contigo::{
-    Align, Engine, Error, Pool, Region, Timeout,
+    Align, Engine, Error, Pool, Region,
     cuda::{Cuda, CudaHost, Gpu, Log},
 };
 use contigo_gemm8::cuda::Gemm8Module;
-use std::{ffi::CString, os::unix::ffi::OsStrExt};
+use std::{ffi::CString, os::unix::ffi::OsStrExt, time::Duration};
 
 /// The driver that stands in has a thread, which a machine that is at work elsewhere lets wait: no
 /// time is measured here.
-const LIMIT: Timeout = Timeout::ms(5_000);
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// From the driver's loading on: what the driver itself asks for is its own.
 #[test]

@@ -2,12 +2,12 @@
 
 use super::{JOBS, LIMIT, SLOT, board, counting::count};
 use contigo::{
-    Align, Error, Pool, Port, Queue, Region, Stream, Timeout,
+    Align, Error, Pool, Port, Queue, Region, Stream,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     sim::{Faults, SimBoard, SimConfig, SimDevice},
 };
 use contigo_testkit::camera::{Camera, CameraConfig, CameraModel};
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 #[test]
 fn none_on_two_threads_that_share_a_pool() {
@@ -117,7 +117,7 @@ fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
                 queue.push([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[64]).unwrap();
             }
             for _ in 0..2 {
-                assert!(queue.next(Timeout::ms(1)).unwrap().is_some());
+                assert!(queue.next(Duration::from_millis(1)).unwrap().is_some());
             }
         }
     });

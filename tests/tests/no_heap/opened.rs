@@ -2,12 +2,12 @@
 
 use super::{SLOT, counting::count};
 use contigo::{
-    Align, Engine, Error, Region, Timeout,
+    Align, Engine, Error, Region,
     drivers::zdma::Zdma,
     names::{Attach, DeviceName, Inventory, MemoryName},
 };
 use contigo_testkit::fake_devices::FakeDevices;
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 #[test]
 fn devices_are_found_and_opened_without_it() {
@@ -49,7 +49,7 @@ fn names_are_read_opened_and_listed_without_it() {
         // SAFETY: the model is a ZDMA.
         let mut engine = Engine::new(unsafe { Zdma::simple(attached)? })?;
         let [from, to] = [region.carve(SLOT, Align::LINE)?.into_buf(), region.carve(SLOT, Align::LINE)?.into_buf()];
-        let _both = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(Timeout::ms(20))?;
+        let _both = engine.start([from.to_device(..), to.from_device(..)], &())?.wait(Duration::from_millis(20))?;
         drop(device);
         Ok::<_, Error>((refused, listed.0 > 500))
     });

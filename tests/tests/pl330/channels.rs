@@ -2,7 +2,7 @@
 
 use super::{Memory, SLOT, WAIT, WAIT_FOR_EVER, scribble};
 use contigo::{
-    Align, CpuBuf, Device, Driver, Engine, Error, Mmio, Pool, Queue, Refused, Result, Timeout, Wait,
+    Align, CpuBuf, Device, Driver, Engine, Error, Mmio, Pool, Queue, Refused, Result, Wait,
     drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, Pl330Spec, SimPl330, regs},
     forward,
     sim::{Faults, SimBoard, SimConfig},
@@ -13,6 +13,7 @@ use std::{
     array,
     sync::atomic::{AtomicU32, Ordering},
     thread,
+    time::Duration,
 };
 
 const CHANNELS: usize = 8;
@@ -210,9 +211,9 @@ fn opening_stops_every_channel() {
     drop(window);
     let controller = Controller::open_simulated(device.window().unwrap()).unwrap();
     let mut driver = controller.channel(config(2), programs.take().unwrap()).unwrap();
-    assert_eq!(driver.poll(Timeout::us(100)), Ok(None), "an event of long ago is no end");
+    assert_eq!(driver.poll(Duration::from_micros(100)), Ok(None), "an event of long ago is no end");
     controller.reset(|| Ok(())).unwrap();
-    assert_eq!(driver.poll(Timeout::us(100)), Ok(None), "a reset ends no job where there is none");
+    assert_eq!(driver.poll(Duration::from_micros(100)), Ok(None), "a reset ends no job where there is none");
     copies(driver, &data, 2);
 }
 
@@ -295,7 +296,7 @@ fn a_fault_of_the_manager_is_that_of_the_channel_that_did_not_start() {
 #[test]
 fn a_stuck_channel_keeps_what_is_its_own_until_a_reset_which_ends_its_siblings_jobs() {
     /// Long enough for a copy, also a late one.
-    const SHORT: Timeout = Timeout::ms(2);
+    const SHORT: Duration = Duration::from_millis(2);
     for seed in 0..100 {
         let board = SimBoard::with(SimConfig { seed, faults: Faults { stuck: 300, ..Faults::NONE } });
         let memory = Memory::on(&board);
@@ -371,7 +372,7 @@ fn whatever_goes_wrong_on_eight_channels_no_byte_is_touched_that_was_not_given()
                     queue.push(operands, &()).unwrap();
                     *pushed = Some(bytes);
                 }
-                Some(bytes) => match queue.next(Timeout::us(rng.u32(..100))) {
+                Some(bytes) => match queue.next(Duration::from_micros(rng.u32(..100).into())) {
                     Ok(Some(done)) => {
                         assert!(arrived(&done.buffers[1], bytes));
                         *pushed = None;

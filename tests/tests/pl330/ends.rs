@@ -24,7 +24,7 @@ fn an_event_between_two_reads_is_not_the_end() {
     unsafe { driver.run_program(&[&[0x34, 0], &WAIT_FOR_EVER[..]].concat()).unwrap() };
     slow.set(true);
     for _ in 0..3 {
-        assert_eq!(driver.poll(Timeout::NOW), Ok(None), "it runs for ever");
+        assert_eq!(driver.poll(Duration::ZERO), Ok(None), "it runs for ever");
     }
     slow.set(false);
     driver.stop().unwrap();
@@ -48,7 +48,7 @@ fn faults_strike_often_and_every_job_ends_well_or_with_its_error() {
             let (from, to, len) = copy(&mut rng, 1000);
             let range = to..to + len;
             let running = engine.start([source.to_device(from..from + len), target.from_device(range.clone())], &()).unwrap();
-            let target = match running.wait(Timeout::ms(5)) {
+            let target = match running.wait(Duration::from_millis(5)) {
                 Ok(Done { buffers: [_, target], .. }) => {
                     expected[range.clone()].copy_from_slice(&bytes[from..from + len]);
                     good += 1;
@@ -90,7 +90,7 @@ fn a_job_that_hangs_times_out_and_the_next_one_works() {
     let mut last_hung = false;
     for _ in 0..200 {
         let (from, to) = (data.take().unwrap(), data.take().unwrap());
-        match engine.start([from.to_device(..700), to.from_device(1..701)], &()).unwrap().wait(Timeout::ms(3)) {
+        match engine.start([from.to_device(..700), to.from_device(1..701)], &()).unwrap().wait(Duration::from_millis(3)) {
             Ok(_) => {
                 after_one += u32::from(last_hung);
                 last_hung = false;
@@ -117,7 +117,7 @@ fn a_stuck_controller_leaks_what_it_may_write_and_works_after_a_reset() {
     while stuck < 8 || good < 8 {
         let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(7);
-        match engine.start([from.to_device(..900), to.from_device(..900)], &()).unwrap().wait(Timeout::ms(3)) {
+        match engine.start([from.to_device(..900), to.from_device(..900)], &()).unwrap().wait(Duration::from_millis(3)) {
             Ok(Done { buffers: [_, to], .. }) => {
                 assert_eq!(to.view_at::<u8>(..900).unwrap(), [7; 900]);
                 good += 1;
@@ -154,7 +154,7 @@ fn a_driver_gives_its_program_back_only_if_its_controller_stopped() {
     let mut driver = open();
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&WAIT_FOR_EVER).unwrap() };
-    assert_eq!(driver.poll(Timeout::us(100)), Ok(None));
+    assert_eq!(driver.poll(Duration::from_micros(100)), Ok(None));
     drop(driver);
     assert_eq!(programs.taken(), 0);
 
@@ -175,7 +175,7 @@ fn a_program_that_waits_for_ever_is_killed_by_whoever_comes_next() {
     let mut crashed = open_with(crashed, programs.take().unwrap(), Pl330Config { channel: 2, event: 7 }).unwrap();
     // SAFETY: it touches no memory.
     unsafe { crashed.run_program(&WAIT_FOR_EVER).unwrap() };
-    assert_eq!(crashed.poll(Timeout::us(100)), Ok(None));
+    assert_eq!(crashed.poll(Duration::from_micros(100)), Ok(None));
     // Its process dies: nothing that it does reaches the controller any more.
     gone.set(true);
     drop(crashed);

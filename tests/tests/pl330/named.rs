@@ -2,7 +2,7 @@
 
 use super::WAIT;
 use contigo::{
-    Align, AnyCore, AnyDriver, Channels, Driver, Error, Parts, Queue, Region, Result, Settings, StopProgram, Timeout,
+    Align, AnyCore, AnyDriver, Channels, Driver, Error, Parts, Queue, Region, Result, Settings, StopProgram,
     names::{AnyDevice, AnyMemory, Attach, DeviceName, DriverRow, OpenDevice, row},
 };
 use std::{
@@ -13,6 +13,7 @@ use std::{
         atomic::{AtomicU32, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 const POLLED: Attach = Attach { window: 0, interrupt: false };
@@ -84,7 +85,7 @@ fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
     // A device that was taken, and not opened, is given back like a driver.
     // SAFETY: nothing is driven.
     let taken = unsafe { device.as_ref().take(row("pl330").unwrap(), Settings("channel=4"), None, POLLED) }.unwrap();
-    assert_eq!(driver("channel=3").unwrap().poll(Timeout::NOW), Ok(None));
+    assert_eq!(driver("channel=3").unwrap().poll(Duration::ZERO), Ok(None));
     drop(taken);
 }
 

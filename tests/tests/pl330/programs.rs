@@ -24,7 +24,7 @@ fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) 
     // SAFETY: these programs stay inside the slots of `data`, of which nobody has taken one, or
     // outside all memory.
     unsafe { driver.run_program(&code).unwrap() };
-    let outcome = driver.poll(Timeout::ms(200));
+    let outcome = driver.poll(Duration::from_millis(200));
     let took_us = board.now_ns() / 1_000 - before_us;
     if outcome.is_err() {
         assert!(took_us < 2_500, "a fault is found soon, not when the time is over: {took_us} us");
@@ -132,7 +132,7 @@ fn a_program_that_does_not_fit_or_comes_too_early_is_refused() {
     assert_eq!(driver.poll(WAIT), Ok(None), "its event was taken back");
     // SAFETY: as above.
     unsafe { driver.run_program(&WAIT_FOR_EVER).unwrap() };
-    assert_eq!(driver.poll(Timeout::us(50)), Ok(None));
+    assert_eq!(driver.poll(Duration::from_micros(50)), Ok(None));
     // SAFETY: as above.
     assert_eq!(unsafe { driver.run_program(&code) }, Err(Error::Busy));
     driver.stop().unwrap();

@@ -86,10 +86,15 @@ fn what_cannot_be_copied_is_refused_before_anything_is_touched() {
     assert_eq!(engine.jobs().started, 0);
     assert_eq!(to.view_at::<u8>(..64).unwrap(), [0; 64]);
     // The most, and more at addresses that agree in more bits.
-    let [from, to] = engine.start([from.to_device(1..=most), to.from_device(..most)], &()).unwrap().wait(Timeout::ms(500)).unwrap().buffers;
+    let [from, to] =
+        engine.start([from.to_device(1..=most), to.from_device(..most)], &()).unwrap().wait(Duration::from_millis(500)).unwrap().buffers;
     assert!(to.view_at::<u8>(..most).unwrap().iter().all(|&byte| byte == 3));
-    let [_, to] =
-        engine.start([from.to_device(..most + 999), to.from_device(..most + 999)], &()).unwrap().wait(Timeout::ms(500)).unwrap().buffers;
+    let [_, to] = engine
+        .start([from.to_device(..most + 999), to.from_device(..most + 999)], &())
+        .unwrap()
+        .wait(Duration::from_millis(500))
+        .unwrap()
+        .buffers;
     assert!(to.view_at::<u8>(..most + 999).unwrap().iter().all(|&byte| byte == 3));
 
     // The numbers that only a direct call can bring, past the engine's own checks.

@@ -1,8 +1,9 @@
 //! Drivers that lie, panic, refuse and fail: no buffer is lost, and the device is stopped.
 
 use super::{FAULT, Jobs, Rig, SLOT, STUCK, at, taken_back};
-use contigo::{Attempt, Completion, Engine, Error, Queue, Result, Timeout};
+use contigo::{Attempt, Completion, Engine, Error, Queue, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 #[test]
 fn a_completion_that_lies_stops_the_device_and_loses_no_buffer() {
@@ -26,9 +27,9 @@ fn a_completion_that_lies_stops_the_device_and_loses_no_buffer() {
         let good = polls.len() - 1;
         script.borrow_mut().polls.extend(polls);
         for _ in 0..good {
-            drop(queue.next(Timeout::NOW).unwrap().unwrap());
+            drop(queue.next(Duration::ZERO).unwrap().unwrap());
         }
-        let failed = queue.next(Timeout::NOW).unwrap_err();
+        let failed = queue.next(Duration::ZERO).unwrap_err();
         let device = "scripted";
         let expected = match most_bytes {
             0 => Error::NoSuchJob { device, slot },
@@ -47,12 +48,12 @@ fn a_job_that_fails_alone_gives_its_buffer_back_and_the_others_go_on() {
     let (mut queue, script) = rig.queue(4, true);
     let lie = rig.push(&mut queue, 2);
     script.borrow_mut().polls.extend([Ok(Some(Completion { status: 1, failed: Some("asked for"), ..Completion::of(0) })), Ok(None)]);
-    let failed = queue.next(Timeout::NOW).unwrap_err();
+    let failed = queue.next(Duration::ZERO).unwrap_err();
     let mut buffers = failed.buffers.unwrap();
     assert_eq!((failed.error, buffers.pop().unwrap().into_cpu().unwrap().offset_bytes()), (FAULT, lie[0]));
-    assert!(queue.next(Timeout::NOW).unwrap().is_none() && !queue.is_stopped());
+    assert!(queue.next(Duration::ZERO).unwrap().is_none() && !queue.is_stopped());
     script.borrow_mut().polls.push_back(Ok(Some(Completion::of(1))));
-    assert_eq!(at(&queue.next(Timeout::NOW).unwrap().unwrap()), lie[1]);
+    assert_eq!(at(&queue.next(Duration::ZERO).unwrap().unwrap()), lie[1]);
     let counts = queue.counts();
     assert_eq!([counts.pushed, counts.completed, counts.failed, counts.stopped], [2, 1, 1, 0]);
 }
@@ -66,7 +67,7 @@ fn a_driver_that_panics_keeps_its_slot_and_the_queue_takes_no_job_before_a_stop(
         script.borrow_mut().panics_in = Some(place);
         let panicked = catch_unwind(AssertUnwindSafe(|| match place {
             "submit" => drop(rig.push(&mut queue, 1)),
-            "poll" => drop(queue.next(Timeout::NOW)),
+            "poll" => drop(queue.next(Duration::ZERO)),
             _ => drop(queue.stop()),
         }));
         let inside = if place == "submit" { 3 } else { 2 };
@@ -122,10 +123,10 @@ fn a_fault_with_a_device_that_will_not_stop_says_both() {
     rig.push(&mut queue, 2);
     script.borrow_mut().polls.extend([Err(FAULT), Ok(Some(Completion::of(0)))]);
     script.borrow_mut().stop = Some(STUCK);
-    let failed = queue.next(Timeout::NOW).unwrap_err();
+    let failed = queue.next(Duration::ZERO).unwrap_err();
     assert_eq!((failed.error, failed.cause, queue.take_back().is_none()), (STUCK, FAULT, true));
     // A job that ends all the same comes out.
-    assert!(queue.next(Timeout::NOW).unwrap().is_some());
+    assert!(queue.next(Duration::ZERO).unwrap().is_some());
     drop(queue);
     assert_eq!(rig.pool.taken(), 1, "the other is leaked");
 }
@@ -150,7 +151,7 @@ fn an_end_of_before_a_stop_is_no_later_jobs() {
     queue.stop().unwrap();
     script.borrow_mut().polls.extend([0, 1].map(|slot| Ok(Some(Completion::of(slot)))));
     assert_eq!(queue.take_back().unwrap().slot, 0, "also where the driver knows that it had ended");
-    assert_eq!(queue.next_words(Timeout::NOW).unwrap().unwrap().completion.slot, 1);
+    assert_eq!(queue.next_words(Duration::ZERO).unwrap().unwrap().completion.slot, 1);
     script.borrow_mut().polls.push_back(Ok(Some(Completion::of(1))));
     assert_eq!(queue.push([rig.pool.take().unwrap().from_device(..)], &()).unwrap(), 0);
 }

@@ -1,8 +1,9 @@
 //! A queue's slots and words: which job ended, and what its driver was given.
 
 use super::{Rig, SLOT, Scripted, at, taken_back};
-use contigo::{Completion, DevSlice, Driver, Engine, Error, OneThread, Queue, Result, Stream, Timeout, TypedDriver};
+use contigo::{Completion, DevSlice, Driver, Engine, Error, OneThread, Queue, Result, Stream, TypedDriver};
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 #[test]
 fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
@@ -11,15 +12,15 @@ fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
     assert_eq!((queue.depth(), rig.push(&mut queue, 3).len(), queue.is_full()), (3, 3, true));
     for slot in 0..7 {
         script.borrow_mut().polls.push_back(Ok(Some(Completion::of(slot % 3))));
-        drop(queue.next(Timeout::us(9)).unwrap().unwrap());
+        drop(queue.next(Duration::from_micros(9)).unwrap().unwrap());
         rig.push(&mut queue, 1);
     }
-    assert_eq!(script.borrow().timeouts[1..], [Timeout::us(9); 7], "the first look is at ends of before the queue");
+    assert_eq!(script.borrow().timeouts[1..], [Duration::from_micros(9); 7], "the first look is at ends of before the queue");
     assert_eq!(script.borrow().slots, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(queue.counts().ran_dry, 0);
     // A circle that is stopped in its middle: nobody waits for it, and the oldest comes back first.
     queue.stop().unwrap();
-    assert!(queue.next(Timeout::ms(1)).unwrap().is_none() && script.borrow().timeouts.ends_with(&[Timeout::NOW]));
+    assert!(queue.next(Duration::from_millis(1)).unwrap().is_none() && script.borrow().timeouts.ends_with(&[Duration::ZERO]));
     assert_eq!(queue.take_back().unwrap().slot, 1);
     assert_eq!([queue.take_back().unwrap().slot, queue.take_back().unwrap().slot], [2, 0]);
     rig.push(&mut queue, 1);
@@ -34,7 +35,7 @@ fn jobs_that_end_out_of_order_are_found_by_their_slot() {
     assert_eq!((queue.depth(), queue.is_full()), (4, true), "as many as the queue has places");
     for slot in [2, 0, 3] {
         script.borrow_mut().polls.push_back(Ok(Some(Completion { status: 70, ..Completion::of(slot).with_bytes(10) })));
-        let done = queue.next(Timeout::NOW).unwrap().unwrap();
+        let done = queue.next(Duration::ZERO).unwrap().unwrap();
         assert_eq!((at(&done), done.report), (lie[slot], 70), "slot {slot}");
     }
     // The free slots are used again, and what is taken back is in the order of the pushes.
@@ -54,15 +55,15 @@ fn a_queue_says_how_often_it_saw_the_device_without_a_job() {
     for slot in 0..3 {
         rig.push(&mut queue, 1);
         end(slot);
-        drop(queue.next(Timeout::NOW).unwrap().unwrap());
+        drop(queue.next(Duration::ZERO).unwrap().unwrap());
     }
     assert_eq!(queue.counts().ran_dry, 3, "each ended before the next one came");
     rig.push(&mut queue, 2);
     end(3);
-    drop(queue.next(Timeout::NOW).unwrap().unwrap());
+    drop(queue.next(Duration::ZERO).unwrap().unwrap());
     queue.stop().unwrap();
     end(0);
-    drop(queue.next(Timeout::NOW).unwrap().unwrap());
+    drop(queue.next(Duration::ZERO).unwrap().unwrap());
     assert_eq!((queue.counts().ran_dry, queue.is_empty()), (3, true), "a stop's doing is no loss");
 }
 
@@ -80,7 +81,7 @@ fn a_driver_without_types_is_driven_by_words() {
     let mut stream: Stream<'_, _, _, 4> = Stream::with_words(dynamic, rig.pool, &[]).unwrap();
     assert_eq!(stream.start(), Ok(2));
     script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0).with_bytes(100))));
-    let frame = stream.next_words(Timeout::NOW).unwrap().unwrap();
+    let frame = stream.next_words(Duration::ZERO).unwrap().unwrap();
     assert_eq!((frame.buf.len_bytes(), frame.buf.whole().len_bytes()), (100, SLOT));
 }
 

@@ -1,6 +1,6 @@
 //! The shared interrupt in real time, on a device that has nothing else.
 
-use contigo::{Core, CoreChannel, Device, Mmio, Port, Result, Timeout, Wait, forward, poll_until, sim::SimBoard};
+use contigo::{Core, CoreChannel, Device, Mmio, Port, Result, Wait, forward, poll_until, sim::SimBoard};
 use std::{
     sync::{
         Condvar, Mutex,
@@ -68,7 +68,7 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
         for (channel, ended) in channels.iter().zip(ended) {
             scope.spawn(move || {
                 let done = |_: &CoreChannel<'_, _>| ended.load(Ordering::SeqCst) == 1;
-                assert_eq!(poll_until(channel, Timeout::us(LONG_US), done), Ok(true));
+                assert_eq!(poll_until(channel, Duration::from_micros(LONG_US.into()), done), Ok(true));
             });
         }
         while bell.inside.load(Ordering::SeqCst) == 0 {
@@ -82,24 +82,24 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
     assert!(begin.elapsed() < Duration::from_secs(30), "nobody waited to the end: {:?}", begin.elapsed());
     // With nobody else there, a wait ends on time.
     let begin = Instant::now();
-    assert_eq!(poll_until(&channels[0], Timeout::ms(20), |_| false), Ok(false));
+    assert_eq!(poll_until(&channels[0], Duration::from_millis(20), |_| false), Ok(false));
     assert!((Duration::from_millis(20)..Duration::from_secs(10)).contains(&begin.elapsed()));
     // So it does while a sibling has the interrupt for longer.
     ended[1].store(0, Ordering::SeqCst);
     thread::scope(|scope| {
         let done = |_: &CoreChannel<'_, _>| ended[1].load(Ordering::SeqCst) == 1;
-        let long = scope.spawn(move || poll_until(&channels[1], Timeout::us(LONG_US), done));
+        let long = scope.spawn(move || poll_until(&channels[1], Duration::from_micros(LONG_US.into()), done));
         while bell.inside.load(Ordering::SeqCst) == 0 {
             thread::yield_now();
         }
         let begin = Instant::now();
-        assert_eq!(poll_until(&channels[0], Timeout::ms(20), |_| false), Ok(false));
+        assert_eq!(poll_until(&channels[0], Duration::from_millis(20), |_| false), Ok(false));
         assert!((Duration::from_millis(20)..Duration::from_secs(10)).contains(&begin.elapsed()));
         // A reset wakes who sleeps beside the interrupt.
         let beside = scope.spawn(|| {
             let begin = Instant::now();
             let epoch = channels[2].reset_epoch();
-            assert_eq!(poll_until(&channels[2], Timeout::us(LONG_US), |channel| channel.reset_epoch() != epoch), Ok(true));
+            assert_eq!(poll_until(&channels[2], Duration::from_micros(LONG_US.into()), |channel| channel.reset_epoch() != epoch), Ok(true));
             begin.elapsed()
         });
         thread::sleep(Duration::from_millis(20));

@@ -2,11 +2,11 @@
 
 use super::{RESET, STATUS, Twin, WAIT, WRONG, copies, core, on};
 use contigo::{
-    Align, Device, Engine, Error, Mmio, Pool, Queue, Region, Timeout,
+    Align, Device, Engine, Error, Mmio, Pool, Queue, Region,
     sim::{SimBoard, SimDevice},
 };
 use contigo_testkit::emulated;
-use std::{sync::Barrier, thread};
+use std::{sync::Barrier, thread, time::Duration};
 
 #[test]
 fn a_channel_is_claimed_once_and_given_back() {
@@ -69,7 +69,7 @@ fn a_siblings_reset_ends_a_job_and_says_so() {
     let buffers = || (pool.take().unwrap(), pool.take().unwrap());
     let (from, to) = buffers();
     queue.push([from.to_device(..100), to.from_device(..100)], &()).unwrap();
-    assert!(queue.next(Timeout::NOW).unwrap().is_none());
+    assert!(queue.next(Duration::ZERO).unwrap().is_none());
     // The sibling's trouble, whatever it was.
     let reset = core.reset(|whole| {
         // SAFETY: RESET moves no data.

@@ -3,10 +3,11 @@
 
 use super::{MODES, Mode, ZdmaEngine, carve};
 use contigo::{
-    Align, CpuBuf, Engine, Error, JobError, Mmio, Pool, Region, Timeout,
+    Align, CpuBuf, Engine, Error, JobError, Mmio, Pool, Region,
     drivers::zdma::{SimZdma, Zdma, regs},
     sim::{Faults, Sim, SimBoard, SimConfig},
 };
+use std::time::Duration;
 
 const LEN: usize = 8192;
 const STUCK: Faults = Faults { stuck: 1000, ..Faults::NONE };
@@ -34,7 +35,7 @@ fn a_channel_that_hangs_is_stopped_and_works_again() {
         let (mut good, mut hung) = (0, 0);
         for round in 0..40_u8 {
             buffers[0].view_mut::<u8>().unwrap().fill(round);
-            buffers = match start(&mut engine, buffers).wait(Timeout::ms(2)) {
+            buffers = match start(&mut engine, buffers).wait(Duration::from_millis(2)) {
                 Ok(done) => {
                     good += 1;
                     assert_eq!(done.buffers[1].view::<u8>().unwrap(), [round; LEN]);
@@ -61,7 +62,7 @@ fn a_job_that_is_given_up_early_is_stopped_before_its_buffers_come_back() {
     from.view_mut::<u8>().unwrap().fill(1);
     for _ in 0..40 {
         to.view_mut::<u8>().unwrap().fill(0xC0);
-        let failed = start(&mut engine, [from, to]).wait(Timeout::us(1)).unwrap_err();
+        let failed = start(&mut engine, [from, to]).wait(Duration::from_micros(1)).unwrap_err();
         assert_eq!(failed.error, Error::Timeout { timeout_us: 1 });
         [from, to] = failed.buffers.unwrap().map(|buf| buf.into_cpu().unwrap());
         let before = to.view::<u8>().unwrap().to_vec();
@@ -79,7 +80,7 @@ fn a_stuck_channel_leaks_everything_until_it_is_reset() {
         let pool = Pool::<4>::new(region.carve(4 * LEN, Align::LINE).unwrap(), LEN).unwrap();
         let channel = SimZdma::new(&board, board.port());
         let mut engine = Engine::new(mode.open(channel.window().unwrap(), carve!(region))).unwrap();
-        let failed = start(&mut engine, [pool.take().unwrap(), pool.take().unwrap()]).wait(Timeout::ms(2)).unwrap_err();
+        let failed = start(&mut engine, [pool.take().unwrap(), pool.take().unwrap()]).wait(Duration::from_millis(2)).unwrap_err();
         // 10 ms, 81 µs for 8 KiB at 100 bytes a microsecond, and 10 ms after EN was cleared.
         assert_eq!(failed.error, Error::WillNotStop { device: "zdma", status: regs::STATE_BUSY, waited_us: 20_081 });
         assert_eq!((failed.cause, failed.buffers.is_none()), (Error::Timeout { timeout_us: 2000 }, true));
@@ -153,6 +154,6 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     drop(lent);
     let mut from = carve!(region)(LEN);
     from.view_mut::<u8>().unwrap().fill(3);
-    let [_from, to] = start(&mut engine, [from, carve!(region)(LEN)]).wait(Timeout::ms(2)).unwrap().buffers;
+    let [_from, to] = start(&mut engine, [from, carve!(region)(LEN)]).wait(Duration::from_millis(2)).unwrap().buffers;
     assert_eq!(to.view::<u8>().unwrap(), [3; LEN]);
 }

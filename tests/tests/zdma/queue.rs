@@ -3,13 +3,13 @@
 
 use super::{LIMIT, Mode, carve, failures::Hole};
 use contigo::{
-    Align, CpuBuf, Error, Operand, Pool, Queue, QueueCounts, Region, Timeout,
+    Align, CpuBuf, Error, Operand, Pool, Queue, QueueCounts, Region,
     drivers::zdma::{SimZdma, Zdma, ZdmaModel, regs},
     sim::{Faults, SimBoard, SimConfig, SimWindow},
 };
 use contigo_testkit::emulated;
 use fastrand::Rng;
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 const SLOT: usize = 8192;
 const DEPTH: usize = 8;
@@ -88,7 +88,7 @@ fn ten_thousand_copies_keep_their_order() {
                 }
             }
             for _ in 0..rng.usize(..2 * DEPTH) {
-                match queue.next(if rng.bool() { Timeout::NOW } else { LIMIT }).unwrap() {
+                match queue.next(if rng.bool() { Duration::ZERO } else { LIMIT }).unwrap() {
                     Some(done) => assert!(holds(&done.buffers[1], &pushed.pop_front().unwrap())),
                     None => break,
                 }
@@ -212,7 +212,7 @@ fn whatever_goes_wrong_no_byte_is_touched_that_was_not_given() {
                     queue.push(operands, &()).unwrap();
                     pushed.push_back(bytes);
                 }
-                _ => match queue.next(Timeout::us(rng.u32(..50))) {
+                _ => match queue.next(Duration::from_micros(rng.u32(..50).into())) {
                     Ok(Some(done)) => assert!(holds(&done.buffers[1], &pushed.pop_front().unwrap()), "seed {seed}"),
                     Ok(None) if !queue.is_stopped() => {}
                     _ => {

@@ -184,7 +184,7 @@ fn a_list_in_memory_and_where_it_begins() {
 fn what_a_channel_says_is_compared() {
     let (done, wrong, busy) = (regs::INT_DONE, regs::STATE_FAILED, regs::STATE_BUSY);
     let fault = |status, what: &'static str| Error::Fault { device: "zdma", status, what };
-    let timeout = Error::Timeout { timeout_us: LIMIT.as_us() };
+    let timeout = Error::Timeout { timeout_us: 20_000 };
     let will_not_stop = |status| Error::WillNotStop { device: "zdma", status, waited_us: 20_001 };
     // The values of ISR, STATUS and TOTAL_BYTE, the job's answer, and the error of stopping where
     // it fails.

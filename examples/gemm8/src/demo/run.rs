@@ -6,9 +6,8 @@ use super::{
     network::{self, HIDDEN, INPUTS, LAYER1, LAYER2, Layer, SCORES},
 };
 use crate::{Gemm, Gemm8, SimGemm8};
-use contigo::{
-    Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, Timeout, TypedDriver, sim::SimBoard,
-};
+use contigo::{Align, Backend, BaseAddr, CpuBuf, Engine, JobCounts, Operand, Pool, Port, Region, Stats, TypedDriver, sim::SimBoard};
+use core::time::Duration;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     time::Instant,
@@ -26,7 +25,7 @@ const SLOT_BYTES: usize = if PIXELS > SCORE_BYTES { PIXELS } else { SCORE_BYTES 
 /// to 4,352.
 pub const REGION_BYTES: usize = 8 * 1024;
 /// Virtual time that one job may take: a job here takes some microseconds.
-const JOB_TIMEOUT: Timeout = Timeout::ms(100);
+const JOB_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// One image's work, prepared before anything is measured.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +102,7 @@ pub fn stream_on_gpu<B: Backend>(
     done: &AtomicUsize,
 ) -> Result<Measured, DemoError> {
     /// Real time; the first launch may compile.
-    const LIMIT: Timeout = Timeout::ms(10_000);
+    const LIMIT: Duration = Duration::from_secs(10);
     let measured = classify(memory, Engine::new(kernel)?, LIMIT, tasks, outcomes, done)?;
     Ok(Measured { engine: "gemm8 as a CUDA kernel", ..measured })
 }
@@ -112,7 +111,7 @@ pub fn stream_on_gpu<B: Backend>(
 fn classify<B: Backend, D: TypedDriver<4, Args = Gemm>>(
     memory: B,
     mut engine: Engine<D, 4>,
-    timeout: Timeout,
+    timeout: Duration,
     tasks: &[Task],
     outcomes: &mut [Outcome],
     done: &AtomicUsize,

@@ -7,11 +7,12 @@ mod jobs;
 
 use self::jobs::{GRIDS, Job, Product, border_jobs, byte_jobs, longest_jobs, outputs, random_jobs, run};
 use contigo::{
-    Align, Engine, Region, Timeout,
+    Align, Engine, Region,
     sim::{SimBoard, SimSpec},
 };
 use contigo_gemm8::{Gemm, Gemm8, SimGemm8};
 use contigo_testkit::emulated;
+use core::time::Duration;
 use fastrand::Rng;
 use std::{path::Path, process::Command};
 
@@ -49,7 +50,7 @@ fn simulated_jobs() -> Vec<Job> {
         }
         let [a, b, bias, c] = bufs;
         let operands = [a.to_device(..lens[0]), b.to_device(..lens[1]), bias.to_device(..lens[2]), c.from_device(..lens[3])];
-        bufs = engine.start(operands, &args).unwrap().wait(Timeout::ms(100)).unwrap().buffers;
+        bufs = engine.start(operands, &args).unwrap().wait(Duration::from_millis(100)).unwrap().buffers;
         let c: &[u8] = bufs[3].view_at(..lens[3]).unwrap();
         jobs.push(product.job_with(c.to_vec(), output, GRIDS[rng.usize(..GRIDS.len())]));
     }

@@ -7,8 +7,9 @@ use crate::sim::AnyModel;
 use crate::{
     hw::Device,
     job::{AnyDriver, Parts},
-    types::{Error, Result, Timeout},
+    types::{Error, MAX_TIMEOUT, Result, timeout_us},
 };
+use core::time::Duration;
 
 pub(crate) const NAME: &str = "ap_ctrl";
 pub(crate) const HELP: &str =
@@ -28,10 +29,8 @@ pub(crate) unsafe fn open<'a, D: Device + Send + 'a>(parts: Parts<'a, '_, D>) ->
         parts.map.ok_or(Error::Unsupported { what: "ap_ctrl needs the map of its kernel", fix: "give its JSON, x<name>_hw.h or .hwh" })?;
     // SAFETY: the caller's promise.
     let driver = unsafe { ApCtrl::open(parts.device, describe::any(map, "")?.build()?)? };
-    let stop_us = parts.settings.number("stop_us", 1, u32::MAX.into())?;
-    let stop_us = stop_us.and_then(|stop_us| u32::try_from(stop_us).ok());
-    Ok(AnyDriver::new(match stop_us {
-        Some(stop_us) => driver.stops_within(Timeout::us(stop_us)),
+    Ok(AnyDriver::new(match parts.settings.number("stop_us", 1, timeout_us(MAX_TIMEOUT)?.into())? {
+        Some(stop_us) => driver.stops_within(Duration::from_micros(stop_us))?,
         None => driver,
     }))
 }

@@ -12,12 +12,13 @@ use crate::{
     hw::Device,
     job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, TypedDriver, fixed},
     mem::{CpuBuf, DevSlice, Port},
-    types::{Error, Refused, Result, Timeout, platform::forward_as_fd},
+    types::{Error, Refused, Result, platform::forward_as_fd},
 };
 use core::{
     fmt,
     mem::ManuallyDrop,
     sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
 
 /// One controller, whose channels have a driver each: up to eight copies at once, in one thread or
@@ -32,7 +33,8 @@ use core::{
 /// millisecond at the latest.
 ///
 /// ```
-/// use contigo::{Align, Pool, Queue, Region, Timeout, drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Config, SimPl330}, sim::SimBoard};
+/// use contigo::{Align, Pool, Queue, Region, drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Config, SimPl330}, sim::SimBoard};
+/// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let programs = Pool::<2>::new(region.carve(2 * PROGRAM_BYTES, Align::LINE)?, PROGRAM_BYTES)?;
@@ -46,7 +48,7 @@ use core::{
 /// for queue in [&mut first, &mut second] {
 ///     queue.push([pool.take()?.to_device(..4000), pool.take()?.from_device(..4000)], &())?;
 /// }
-/// assert!(first.next(Timeout::ms(20))?.is_some() && second.next(Timeout::ms(20))?.is_some());
+/// assert!(first.next(Duration::from_millis(20))?.is_some() && second.next(Duration::from_millis(20))?.is_some());
 /// # Ok::<(), contigo::Error>(())
 /// ```
 #[derive(Debug)]
@@ -209,7 +211,7 @@ unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
         unsafe { self.go() }
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         self.thread.poll(&*self.device, timeout)
     }
 

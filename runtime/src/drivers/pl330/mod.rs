@@ -57,9 +57,9 @@ use crate::{
     job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver, fixed},
     mem::{CpuBuf, DevSlice, Port},
     types::platform::forward_as_fd,
-    types::{Refused, Result, Timeout},
+    types::{Refused, Result},
 };
-use core::fmt;
+use core::{fmt, time::Duration};
 
 /// How many bytes of memory a driver needs for its program, whatever it copies.
 pub const PROGRAM_BYTES: usize = microcode::PROGRAM_BYTES;
@@ -84,7 +84,8 @@ pub struct Pl330Config {
 /// The driver of one controller.
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, Timeout, drivers::{pl330::{PROGRAM_BYTES, Pl330, SimPl330}}, sim::SimBoard};
+/// use contigo::{Align, Engine, Pool, Region, drivers::{pl330::{PROGRAM_BYTES, Pl330, SimPl330}}, sim::SimBoard};
+/// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let program = region.carve(PROGRAM_BYTES, Align::LINE)?.into_buf();
@@ -95,7 +96,7 @@ pub struct Pl330Config {
 /// let mut from = pool.take()?;
 /// from.view_mut::<u8>()?.fill(7);
 /// let job = copier.start([from.to_device(3..1003), pool.take()?.from_device(..1000)], &())?;
-/// let [_, to] = job.wait(Timeout::ms(20))?.buffers;
+/// let [_, to] = job.wait(Duration::from_millis(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
 /// # Ok::<(), contigo::Error>(())
 /// ```
@@ -223,7 +224,7 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
         unsafe { self.thread.go(&self.device, 0) }
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         self.thread.poll(&self.device, timeout)
     }
 

@@ -4,9 +4,9 @@
 use super::{fault, regs};
 use crate::{
     hw::{Device, Mmio, wait::poll_every},
-    types::{Error, Result, Timeout},
+    types::{Error, Result},
 };
-use core::ops::Range;
+use core::{ops::Range, time::Duration};
 
 /// How long stopping waits for the transfers under way to end. Transfers of 256 bytes take 2 µs at
 /// the slowest memory here. This is five thousand times that, for an interconnect that others
@@ -99,7 +99,7 @@ impl Stopping {
         let mut stopped = false;
         // An interrupt's file that fails only ends the waiting: what counts is what the registers
         // say.
-        let _ = poll_every(device, STOP_STEP_US, Timeout::us(STOP_US), |device| {
+        let _ = poll_every(device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
             match self.next(device) {
                 Next::Stopped => stopped = true,
                 Next::Wait => {}

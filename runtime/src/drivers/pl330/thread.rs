@@ -12,9 +12,9 @@ use crate::{
     hw::{Device, wait::poll_every},
     job::{Completion, StopStep, fixed},
     mem::{CpuBuf, DevSlice, DriverBuf, Port},
-    types::{Align, Error, Refused, Result, Timeout},
+    types::{Align, Error, Refused, Result},
 };
-use core::mem::ManuallyDrop;
+use core::{mem::ManuallyDrop, time::Duration};
 
 /// How long the debug interface may be busy with one instruction. Linux waits as long
 /// (`_until_dmac_idle`).
@@ -138,7 +138,7 @@ impl<'p> Thread<'p> {
     /// over. The debug interface and INTEN are this caller's alone until it returns.
     pub(super) unsafe fn go(&mut self, device: &impl Device, others: u32) -> Result<()> {
         let mut status = 0;
-        let idle = poll_every(device, DEBUG_STEP_US, Timeout::us(DEBUG_US), |device| {
+        let idle = poll_every(device, DEBUG_STEP_US, Duration::from_micros(DEBUG_US.into()), |device| {
             status = regs::DBGSTATUS.read(device);
             status & regs::DBG_BUSY == 0
         })?;
@@ -166,7 +166,7 @@ impl<'p> Thread<'p> {
     }
 
     /// As [`Driver::poll`](crate::Driver::poll).
-    pub(super) fn poll(&mut self, device: &impl Device, timeout: Timeout) -> Result<Option<Completion>> {
+    pub(super) fn poll(&mut self, device: &impl Device, timeout: Duration) -> Result<Option<Completion>> {
         let (mut found, mut reset, event_bit) = (Look::Running, false, self.event_bit());
         let Some(channel) = self.registers() else { return Ok(None) };
         poll_every(device, FAULT_STEP_US, timeout, |device| {

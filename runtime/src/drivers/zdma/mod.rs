@@ -63,8 +63,9 @@ use crate::{
     job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, fixed},
     mem::{CpuBuf, DevBuf, DevSlice, DriverBuf, Port},
     types::platform::forward_as_fd,
-    types::{Error, Refused, Result, Timeout},
+    types::{Error, Refused, Result},
 };
+use core::time::Duration;
 use jobs::Jobs;
 use list::{PAIR_BYTES, PAIRS_MIN};
 use setup::is_zdma;
@@ -73,7 +74,8 @@ use setup::is_zdma;
 /// are none.
 ///
 /// ```
-/// use contigo::{Align, Engine, Pool, Region, Timeout, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard};
+/// use contigo::{Align, Engine, Pool, Region, drivers::{zdma::{SimZdma, Zdma}}, sim::SimBoard};
+/// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(256 * 1024)?)?;
 /// let descriptors = region.carve(4096, Align::PAGE)?.into_buf();
@@ -83,7 +85,7 @@ use setup::is_zdma;
 ///
 /// let (mut from, to) = (pool.take()?, pool.take()?);
 /// from.view_mut::<u8>()?.fill(7);
-/// let [_from, to] = engine.start([from.to_device(3..10_000), to.from_device(..)], &())?.wait(Timeout::ms(20))?.buffers;
+/// let [_from, to] = engine.start([from.to_device(3..10_000), to.from_device(..)], &())?.wait(Duration::from_millis(20))?.buffers;
 /// assert_eq!(to.view_at::<u8>(..9_997)?, [7; 9_997]);
 /// # Ok::<(), contigo::Error>(())
 /// ```
@@ -202,7 +204,7 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
         self.launch()
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if let Some(slot) = self.jobs.tell() {
             return Ok(Some(Completion::of(slot)));
         }
@@ -221,7 +223,7 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
     /// Jobs of a list that had ended before are told still.
     fn stop(&mut self) -> Result<()> {
         // An interrupt's file that fails: the channel is stopped all the same.
-        let _ = self.list_ended(Timeout::NOW);
+        let _ = self.list_ended(Duration::ZERO);
         self.halt()?;
         self.jobs.stopped();
         self.stopped = true;

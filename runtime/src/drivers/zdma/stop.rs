@@ -6,8 +6,9 @@ use super::{Zdma, regs};
 use crate::{
     hw::{Device, wait::poll_every},
     job::{StopProgram, StopStep},
-    types::{Error, Result, Timeout},
+    types::{Error, Result},
 };
+use core::time::Duration;
 
 /// How long stopping waits for a channel's end, beside its copy, and once more after EN was
 /// cleared. The channels' common buffer holds 4 KiB, which take 5 µs at 1 GB/s. This is more than a
@@ -62,7 +63,7 @@ impl<D: Device> Zdma<'_, D> {
     fn not_idle(&mut self, limit_us: u32) -> Option<u32> {
         let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
         // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
-        let _ = poll_every(&self.device, STOP_STEP_US, Timeout::us(limit_us), |device| {
+        let _ = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(limit_us.into()), |device| {
             status = regs::STATUS.read(device);
             idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
             idle_looks >= IDLE_LOOKS

@@ -5,13 +5,14 @@
 use super::{Zdma, jobs::Launch, regs};
 use crate::{
     hw::{Device, wait::poll_until},
-    types::{DevAddr, Error, Result, Timeout},
+    types::{DevAddr, Error, Result},
 };
+use core::time::Duration;
 
 impl<D: Device> Zdma<'_, D> {
     /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or
     /// it goes on.
-    pub(super) fn list_ended(&mut self, timeout: Timeout) -> Result<bool> {
+    pub(super) fn list_ended(&mut self, timeout: Duration) -> Result<bool> {
         if !self.jobs.are_running() {
             return Ok(false);
         }

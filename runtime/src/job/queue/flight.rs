@@ -9,9 +9,9 @@ use crate::{
     },
     mem::{DevBuf, DevSlice, Operand},
     trace::{self, Event, Site},
-    types::{Error, Result, Timeout, barrier},
+    types::{Error, Result, barrier, timeout_us},
 };
-use core::{array, ptr};
+use core::{array, ptr, time::Duration};
 use heapless::Vec;
 
 /// The buffers of one job, on the device's side.
@@ -45,7 +45,7 @@ pub(super) enum State {
 impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
     /// The next job that ended well, and the place where its operands still are.
     #[inline]
-    pub(super) fn well(&mut self, timeout: Timeout, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
+    pub(super) fn well(&mut self, timeout: Duration, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
         match self.ended(timeout, site)? {
             Some((place, Completion { failed: Some(what), status, .. })) => {
                 Err(self.alone(place, Error::Fault { device: self.driver.name(), status, what }))
@@ -65,7 +65,10 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
 
     /// The next job's end, and the place where its operands still are.
     #[inline]
-    pub(super) fn ended(&mut self, timeout: Timeout, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
+    pub(super) fn ended(&mut self, timeout: Duration, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
+        if let Err(error) = timeout_us(timeout) {
+            return Err(JobError::leaked(error, error));
+        }
         if self.len == 0 {
             return Ok(None);
         }
@@ -103,12 +106,12 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// One wait of the driver's. After a stop, one look, and the ends of jobs that were taken back
     /// are passed over: there are as many as slots at most.
     #[inline]
-    pub(super) fn look(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    pub(super) fn look(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if self.state != State::Stopped {
             return self.driver.poll(timeout);
         }
         for _ in 0..=self.slots {
-            match self.driver.poll(Timeout::NOW)? {
+            match self.driver.poll(Duration::ZERO)? {
                 Some(end) if !self.places.iter().flatten().any(|job| job.slot == end.slot) => {}
                 ended => return Ok(ended),
             }

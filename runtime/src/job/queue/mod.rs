@@ -15,11 +15,12 @@ use crate::{
     mem::{AnyThread, CpuBuf, DevBuf, Operand, Port},
     trace::{self, Event, Site},
     types::platform::forward_as_fd,
-    types::{Error, Refused, Result, Timeout, barrier},
+    types::{Error, Refused, Result, barrier},
 };
 use core::{
     fmt,
     mem::{ManuallyDrop, MaybeUninit},
+    time::Duration,
 };
 use flight::{Buffers, InFlight, Look, State, buffers};
 
@@ -43,7 +44,8 @@ use flight::{Buffers, InFlight, Look, State, buffers};
 /// buffers back, or leaks them where it does not stop. Forgetting it leaks them.
 ///
 /// ```
-/// use contigo::{Align, Pool, Queue, Region, Timeout, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
+/// use contigo::{Align, Pool, Queue, Region, drivers::zdma::{SimZdma, Zdma}, sim::SimBoard};
+/// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE)?, 1024)?;
@@ -57,7 +59,7 @@ use flight::{Buffers, InFlight, Look, State, buffers};
 /// let mut looks = 0;
 /// let done = loop {
 ///     looks += 1;
-///     match queue.next(Timeout::ms(1))? {
+///     match queue.next(Duration::from_millis(1))? {
 ///         Some(done) => break done,
 ///         None if looks < 20 => {} // nothing came, and nothing was stopped
 ///         None => return Err(contigo::Error::Timeout { timeout_us: 20_000 }),
@@ -115,9 +117,11 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
     ///   maintained. The others go on.
     /// - No buffers: the channel failed and was stopped; the jobs are inside, to be taken back.
     ///   With [`Error::WillNotStop`] it was not stopped.
+    /// - [`Error::Argument`] without buffers: `timeout` is longer than an hour
+    ///   ([`MAX_TIMEOUT`](crate::MAX_TIMEOUT)). Nothing was looked at, and all jobs go on.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn next(&mut self, timeout: Timeout) -> Look<'p, Done<[CpuBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
+    pub fn next(&mut self, timeout: Duration) -> Look<'p, Done<[CpuBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
         let Some((place, completion)) = self.well(timeout, Site::here())? else { return Ok(None) };
         let mut operands = self.places.get(place).into_iter().flatten().flat_map(|job| &job.operands);
         if let Err(error) = operands.try_for_each(|operand| operand.given().sync_for_cpu(Site::here())) {
@@ -133,7 +137,7 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
     /// As [`next`](Self::next).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn next_device(&mut self, timeout: Timeout) -> Look<'p, Done<[DevBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
+    pub fn next_device(&mut self, timeout: Duration) -> Look<'p, Done<[DevBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
         let Some((place, completion)) = self.well(timeout, Site::here())? else { return Ok(None) };
         self.done(place, Operand::into_dev, completion)
     }
@@ -300,7 +304,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     }
 
     /// Readies the interrupt for an event loop: [`Driver::arm_irq`]. Then look
-    /// ([`next`](Self::next) with [`Timeout::NOW`]), and only then sleep.
+    /// ([`next`](Self::next) with [`Duration::ZERO`]), and only then sleep.
     ///
     /// # Errors
     /// The error of the interrupt's file.

@@ -9,8 +9,9 @@ use crate::{
     job::{Completion, Done, Driver, JobError, prepare::Slices},
     mem::{DevBuf, Operand},
     trace::Site,
-    types::{Result, Timeout},
+    types::Result,
 };
+use core::time::Duration;
 use heapless::Vec;
 
 impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
@@ -58,7 +59,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// As [`next`](Self::next).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn next_words(&mut self, timeout: Timeout) -> Look<'p, Done<Buffers<'p, T, OPERANDS>>, T, OPERANDS> {
+    pub fn next_words(&mut self, timeout: Duration) -> Look<'p, Done<Buffers<'p, T, OPERANDS>>, T, OPERANDS> {
         let Some((place, completion)) = self.well(timeout, Site::here())? else { return Ok(None) };
         let mut buffers = Vec::new();
         // There is room for each.
@@ -76,7 +77,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next_each(
         &mut self,
-        timeout: Timeout,
+        timeout: Duration,
         each: impl FnMut(usize, usize, DevBuf<'p, T>),
     ) -> Result<Option<(usize, Completion)>, JobError<()>> {
         match self.ended(timeout, Site::here()) {

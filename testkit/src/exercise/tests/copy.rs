@@ -3,13 +3,13 @@
 //! wrong with it.
 
 use contigo::{
-    Backend, Completion, DevAddr, DevSlice, Device, Direction, Driver, Error, OperandSpec, Port, Result, Timeout, TypedDriver, fixed,
-    forward,
+    Backend, Completion, DevAddr, DevSlice, Device, Direction, Driver, Error, OperandSpec, Port, Result, TypedDriver, fixed, forward,
     mmio::{Pointer, ReadClears, ReadWrite, Register},
     poll_until,
     sim::{Model, SimBus},
 };
 use core::ops::Range;
+use std::time::Duration;
 
 const CTRL: Register<ReadClears> = Register::at(0x00);
 const FROM: Pointer = Pointer::at(0x10);
@@ -84,14 +84,14 @@ unsafe impl<D: Device> Driver for Copy<D> {
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let is_done = |device: &D| matches!(CTRL.read_and_clear(device), ctrl if ctrl & DONE != 0 && ctrl != u32::MAX);
         Ok(poll_until(&self.device, timeout, is_done)?.then_some(Completion::of(0)))
     }
 
     fn stop(&mut self) -> Result<()> {
         let mut status = 0;
-        let idle = poll_until(&self.device, Timeout::ms(100), |device| {
+        let idle = poll_until(&self.device, Duration::from_millis(100), |device| {
             status = CTRL.read_and_clear(device);
             status & IDLE != 0 && status != u32::MAX
         })?;

@@ -6,14 +6,14 @@ mod copy;
 
 use super::*;
 use contigo::{
-    Engine, Error, Region, Timeout,
+    Engine, Error, Region,
     sim::{SimBoard, SimDevice},
 };
 use copy::{Bug, Copy, CopyModel, Forgetful};
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::string::ToString;
+use std::{string::ToString, time::Duration};
 
-const WAITING: Mode<'_> = Mode::Waiting(Timeout::ms(10));
+const WAITING: Mode<'_> = Mode::Waiting(Duration::from_millis(10));
 
 /// Some jobs on a simulated engine.
 #[derive(Clone, Copy)]

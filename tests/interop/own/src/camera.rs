@@ -15,13 +15,14 @@
 //! | `too_long_at` | this end says a byte more than the largest buffer has |
 
 use contigo::{
-    AnyDriver, Completion, DevSlice, Driver, Error, Parts, Result, Settings, Timeout,
+    AnyDriver, Completion, DevSlice, Driver, Error, Parts, Result, Settings,
     names::{AnyDevice, DriverRow},
     sim::{AnyModel, Model, SimBus},
 };
 use contigo_testkit::camera::{Camera, CameraConfig, CameraModel, regs};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// A descriptor has a line of 64 bytes.
 const LINE: usize = 64;
@@ -117,7 +118,7 @@ unsafe impl Driver for Lying<'_> {
         if this == self.refuses_at { Err(refusal) } else { Ok(()) }
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if let Some(end) = self.held.take() {
             return Ok(Some(end));
         }

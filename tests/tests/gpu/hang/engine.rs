@@ -3,7 +3,7 @@
 use super::{BEGUN, ENDED, Flag, SOON, Word, forbidden, module, say, shared, spin};
 use crate::{alone, cuda, raw::Raw};
 use contigo::{
-    Align, Attempt, CpuBuf, Engine, Error, Region, Timeout,
+    Align, Attempt, CpuBuf, Engine, Error, Region,
     cuda::{CudaFunction, CudaHost, Gpu, Log},
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
@@ -23,14 +23,14 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// The kernel is ended by then: a call that waits for it comes back, and is found by its time.
 /// Twice what the test itself takes.
 const PATIENCE: Duration = Duration::from_secs(30);
-const LIMIT: Timeout = Timeout::ms(100);
+const LIMIT: Duration = Duration::from_millis(100);
 
 /// One job of another engine.
 fn gemm(engine: &mut Engine<Gemm8Kernel<CudaFunction<'_>>, 4>, region: &Region<CudaHost<'_>>) -> bool {
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
     let [a, b, bias, c] = [16, 256, 64, 64].map(|len_bytes| region.carve(len_bytes, Align::LINE).unwrap().into_buf());
     let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)];
-    engine.start(operands, &args).unwrap().wait(Timeout::ms(1_000)).is_ok()
+    engine.start(operands, &args).unwrap().wait(Duration::from_secs(1)).is_ok()
 }
 
 /// The kernel's operand, and the word in it, which stays where the buffer is leaked.
@@ -72,7 +72,7 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
     flag.end();
     let (mut dropped, mut kept) = (engine(), engine());
     let (buf, word) = output(region);
-    drop(dropped.start([buf.from_device(..)], &args).unwrap().wait(Timeout::ms(5_000)).unwrap());
+    drop(dropped.start([buf.from_device(..)], &args).unwrap().wait(Duration::from_secs(5)).unwrap());
     assert!(word.becomes(ENDED));
     let gemm8: &'static Gemm8Module<'static> = Box::leak(Box::new(Gemm8Module::load(gpu, &mut Log::new()).unwrap()));
     let (mut other, idle) = (Engine::new(gemm8.kernel().unwrap()).unwrap(), Engine::new(gemm8.kernel().unwrap()).unwrap());
@@ -95,12 +95,12 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
     assert!(word.becomes(BEGUN), "the kernel did not begin");
     let Attempt::Pending(job) = timed("Running::try_wait", || job.try_wait().unwrap()) else { panic!("it ended") };
     // It times out, is waited for as it is stopped, and then keeps its buffer.
-    let (since, most) = (Instant::now(), Duration::from_millis((CudaFunction::STOP_MS).into()) + AT_ONCE + AT_ONCE);
+    let (since, most) = (Instant::now(), CudaFunction::STOP_LIMIT + AT_ONCE + AT_ONCE);
     let failed = job.wait(LIMIT).unwrap_err();
     say(&format!("  {:<48} {:>10} us", "Running::wait, 100 ms, and 5 s for its end", since.elapsed().as_micros()));
     assert!(since.elapsed() < most, "{:?}", since.elapsed());
     assert!(matches!(failed.error, Error::WillNotStop { device: "spin", status: 600, .. }), "{failed:?}");
-    assert_eq!(failed.cause, Error::Timeout { timeout_us: LIMIT.as_us() });
+    assert_eq!(failed.cause, Error::Timeout { timeout_us: 100_000 });
     assert!(failed.buffers.is_none() && dropped.is_busy(), "{failed:?}");
     let (buf, _) = output(region);
     assert_eq!(dropped.start([buf.from_device(..)], &args).unwrap_err().error, Error::Busy);
@@ -124,7 +124,7 @@ fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
     assert!(word.becomes(ENDED) && word_of_kept.becomes(ENDED), "the flag is up, and the kernels go on");
     kept.recover().unwrap();
     let (buf, _) = output(region);
-    drop(kept.start([buf.from_device(..)], &args).unwrap().wait(Timeout::ms(5_000)).unwrap());
+    drop(kept.start([buf.from_device(..)], &args).unwrap().wait(Duration::from_secs(5)).unwrap());
     let since = Instant::now();
     assert_eq!(raw.synchronize(), 0);
     assert!(since.elapsed() < SOON);

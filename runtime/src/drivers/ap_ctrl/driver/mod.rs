@@ -17,8 +17,9 @@ use crate::{
     job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, TypedDriver},
     mem::{DevSlice, Port},
     types::platform::forward_as_fd,
-    types::{DevAddr, Error, Result, Timeout},
+    types::{DevAddr, Error, Result, timeout_us},
 };
+use core::time::Duration;
 use handshake::{release, results, start};
 use heapless::{Deque, Vec};
 
@@ -29,7 +30,8 @@ const CHAIN: usize = 2;
 ///
 /// ```
 /// # #[cfg(feature = "sim")] {
-/// use contigo::{Align, Engine, OperandSpec, Pool, Region, Timeout, sim::SimBoard};
+/// use contigo::{Align, Engine, OperandSpec, Pool, Region, sim::SimBoard};
+/// use core::time::Duration;
 /// use contigo::drivers::ap_ctrl::{ApCtrl, ApCtrlModel, KernelCall, KernelMap, Protocol, SimApCtrl};
 ///
 /// /// `int invert(const char *from, char *to, int n)`: it returns how many bytes it wrote.
@@ -56,7 +58,7 @@ const CHAIN: usize = 2;
 /// let mut engine = Engine::new(ApCtrl::open_simulated(kernel.window()?)?)?;
 /// let mut from = pool.take()?;
 /// from.view_mut::<u8>()?.fill(1);
-/// let done = engine.start([from.to_device(..100), pool.take()?.from_device(..100)], &[100])?.wait(Timeout::ms(20))?;
+/// let done = engine.start([from.to_device(..100), pool.take()?.from_device(..100)], &[100])?.wait(Duration::from_millis(20))?;
 /// assert_eq!(done.buffers[1].view_at::<u8>(..100)?, [!1; 100]);
 /// assert_eq!(done.report[0], 100); // what the kernel returned
 /// # }
@@ -119,9 +121,11 @@ impl<D: Device> ApCtrl<D> {
 
     /// The same; stopping waits at most so long for the end of the jobs under way. Half a second
     /// where nothing is said. The longest job of the kernel belongs here.
-    #[must_use]
-    pub fn stops_within(self, limit: Timeout) -> Self {
-        Self { stop_us: limit.as_us(), ..self }
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: `limit` is longer than an hour.
+    pub fn stops_within(self, limit: Duration) -> Result<Self> {
+        Ok(Self { stop_us: timeout_us(limit)?, ..self })
     }
 
     /// The map.
@@ -206,7 +210,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Timeout) -> Result<Option<Completion>> {
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if let Some(ended) = self.ended.pop_front() {
             return Ok(Some(ended));
         }

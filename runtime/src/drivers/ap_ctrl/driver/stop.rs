@@ -10,8 +10,9 @@ use super::{
 use crate::{
     hw::{Device, wait::poll_every},
     job::{Completion, StopProgram, StopStep},
-    types::{Error, Result, Timeout},
+    types::{Error, Result},
 };
+use core::time::Duration;
 use heapless::Vec;
 
 /// How long stopping waits for the end of the jobs under way, unless the program says. 200 MB take
@@ -31,7 +32,7 @@ impl<D: Device> ApCtrl<D> {
         let (mut status, mut idle) = (0, false);
         let Self { device, map, slots, ended, .. } = self;
         // An interrupt's file that fails only ends the waiting: what counts is what CTRL says.
-        let _ = poll_every(&*device, STOP_STEP_US, Timeout::us(self.stop_us), |device| {
+        let _ = poll_every(&*device, STOP_STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
             status = regs::CTRL.read_and_clear(device);
             if regs::is_done(status) {
                 let words = results(device, map);

@@ -9,8 +9,9 @@ use super::{
     ensure, ok,
 };
 use crate::setup::Bench;
-use contigo::{Backend, Device, Driver, Engine, Error, Region, Result, Timeout, TypedDriver, drivers::pl330::Pl330};
+use contigo::{Backend, Device, Driver, Engine, Error, Region, Result, TypedDriver, drivers::pl330::Pl330};
 use contigo_testkit::exercise::Line;
+use std::time::Duration;
 
 /// Arm DDI 0424C, chapter 4: no instruction begins with this byte.
 const UNDEFINED: u8 = 0x5F;
@@ -51,7 +52,7 @@ impl Bench for Trial {
 fn fault<D: Device>(driver: &mut Pl330<'_, D>) -> Verdict {
     // SAFETY: an instruction that is none touches nothing.
     ok(unsafe { driver.run_program(&[UNDEFINED]) })?;
-    match driver.poll(Timeout::ms(1_000)) {
+    match driver.poll(Duration::from_secs(1)) {
         Err(error @ Error::Fault { device: "pl330", .. }) => {
             ok(driver.stop())?;
             Ok(error.to_string())
@@ -63,7 +64,7 @@ fn fault<D: Device>(driver: &mut Pl330<'_, D>) -> Verdict {
 fn killed<D: Device>(driver: &mut Pl330<'_, D>) -> Verdict {
     // SAFETY: it waits, and touches nothing.
     ok(unsafe { driver.run_program(&WAIT_FOR_NOBODY) })?;
-    let ended = driver.poll(Timeout::ms(50));
+    let ended = driver.poll(Duration::from_millis(50));
     ensure(ended == Ok(None), format!("it ended as: {ended:?}"))?;
     ok(driver.stop())?;
     Ok("it ran for 50 ms and was killed".into())

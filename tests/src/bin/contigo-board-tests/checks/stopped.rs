@@ -9,7 +9,7 @@ use crate::{
     setup::{Bench, Place},
 };
 use contigo::{
-    Backend, Device, Driver, Region, Result, Timeout, TypedDriver,
+    Backend, Device, Driver, Region, Result, TypedDriver,
     drivers::pl330::{Pl330, regs},
     names::Attach,
 };
@@ -34,7 +34,7 @@ impl Bench for Endless {
         driver.stop()?;
         // SAFETY: it waits, and touches nothing.
         unsafe { driver.run_program(&WAIT_FOR_NOBODY)? };
-        if driver.poll(Timeout::ms(20))?.is_some() {
+        if driver.poll(Duration::from_millis(20))?.is_some() {
             return Ok(Err(Wrong::Failed("it was over too soon".into())));
         }
         let _ = self.0.write_all(&[1]);

@@ -6,7 +6,7 @@ use super::{
     ensure, ok,
 };
 use crate::setup::Bench;
-use contigo::{Backend, Engine, Error, Region, Timeout, TypedDriver};
+use contigo::{Backend, Engine, Error, Region, TypedDriver};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use contigo_testkit::exercise::{Line, refresh};
 use std::{thread::sleep, time::Duration};
@@ -27,12 +27,15 @@ impl Bench for Timeouts {
         ok(from.view_mut::<u8>())?.fill(0x44);
         ok(to.view_mut::<u8>())?.fill(0xBB);
         let len = if self.slow { TRANSFER_BYTES as usize } else { SLOT };
-        let limit = if self.slow { Timeout::ms(1) } else { Timeout::NOW };
+        let limit = if self.slow { Duration::from_millis(1) } else { Duration::ZERO };
         let failed = match ok(engine.start([from.to_device(..len), to.from_device(..len)], &()))?.wait(limit) {
             Ok(_) => return Err(Wrong::Skipped("this engine was done at the first look".into())),
             Err(failed) => failed,
         };
-        ensure(failed.error == Error::Timeout { timeout_us: limit.as_us() }, format!("it ended as: {failed}"))?;
+        ensure(
+            contigo::timeout_us(limit).is_ok_and(|timeout_us| failed.error == Error::Timeout { timeout_us }),
+            format!("it ended as: {failed}"),
+        )?;
         ensure(!engine.is_busy() && engine.jobs().stopped == 1, "the engine was not stopped")?;
         let [from, to] = failed.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
         let (from, to) = (ok(from.into_cpu())?, ok(to.into_cpu())?);

@@ -19,14 +19,15 @@ use self::row::Seen;
 use crate::row::{Name, Row, Status};
 
 use contigo::{
-    Error, Mmio as _, Result, Timeout,
+    Error, Mmio as _, Result,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     wait::poll_every,
 };
 use contigo_testkit::edu::{Edu, FaultLog, FaultWatch, regs};
+use std::time::Duration;
 
 /// Enough for two transfers of 100 ms on a busy emulator.
-const LIMIT: Timeout = Timeout::ms(2_000);
+const LIMIT: Duration = Duration::from_secs(2);
 
 /// The longest copy.
 const LEN: usize = regs::TRANSFER_BYTES as usize;
@@ -91,7 +92,7 @@ pub(crate) fn row(name: &Name, number: usize, address: &str) -> Row {
 /// touching memory.
 fn quiesce(device: &mut VfioDevice<'_>) -> Result<()> {
     let idle = |device: &VfioDevice<'_>| regs::COMMAND.read(device) & regs::RUN == 0;
-    if poll_every(device, 1_000, Timeout::ms(400), idle)? {
+    if poll_every(device, 1_000, Duration::from_millis(400), idle)? {
         return Ok(());
     }
     Err(Error::WillNotStop { device: "edu", status: regs::COMMAND.read(device), waited_us: 400_000 })
