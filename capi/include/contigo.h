@@ -558,10 +558,10 @@ typedef struct {
 /// The buffer is not mapped.
 #define CONTIGO_E_NOT_MAPPED -9
 
-/// The buffer is a device's. Wait for its job, or take it back with contigo_buf_to_cpu.
+/// The buffer is a device's. Wait for its job, or take it back with contigo_buf_take_back.
 #define CONTIGO_E_DEVICE_OWNED -10
 
-/// The buffer is the CPU's, and has no bus address. Hand it over with contigo_buf_to_device.
+/// The buffer is the CPU's, and has no bus address. Hand it over with contigo_buf_give.
 #define CONTIGO_E_CPU_OWNED -11
 
 /// A structure's struct_size cannot be, or it has something set that this library does not know.

@@ -53,7 +53,7 @@ fn text(output: &Output) -> String {
 fn compile(folder: &Path, example: &str, more: &[&str]) -> Result<PathBuf, String> {
     let program = folder.join(example);
     let output = Command::new(compiler())
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1"])
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-DCONTIGO_NO_OLD_NAMES", "-g", "-O1"])
         .args(more)
         .arg("-I")
         .arg(Path::new(CRATE).join("include"))
@@ -187,7 +187,7 @@ fn they_run_with_what_is_installed() {
     for (example, _) in EXAMPLES {
         let program = folder.path().join(example);
         let compiled = Command::new("cc")
-            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"])
+            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-DCONTIGO_NO_OLD_NAMES"])
             .arg(Path::new(CRATE).join("examples").join(format!("{example}.c")))
             .args(flags.split_whitespace())
             .arg("-o")

@@ -10,8 +10,8 @@ int main(void)
     contigo_region region;
     contigo_module module;
     contigo_engine engine;
-    contigo_parameter parameters[4] = {{.operand = {.direction = CONTIGO_TO_DEVICE}},
-        {.operand = {.direction = CONTIGO_FROM_DEVICE}}, {.words = 1}, {.words = 1}};
+    contigo_parameter parameters[4] = {{.operand = {.use = CONTIGO_READS}},
+        {.operand = {.use = CONTIGO_WRITES}}, {.words = 1}, {.words = 1}};
 
     contigo_port_find("cuda:0", &port);                             /* loads NVIDIA's driver */
     contigo_region_open("cuda:0", 16 << 20, &region);

@@ -5,7 +5,7 @@ use super::queue::{ENGINES, Engine, Parents};
 use crate::{
     fault::{Fault, Misuse},
     object::{
-        device::Held,
+        device::UsedDevice,
         gpu::{self, Parameter},
         region::{REGIONS, carve},
     },
@@ -14,7 +14,7 @@ use contigo::{Align, AnyDriver, Error, Parts, Settings, drivers::ap_ctrl::descri
 use core::ffi::CStr;
 
 /// The options of an engine that is to be opened.
-pub(crate) struct Opening<'t> {
+pub(crate) struct EngineOptions<'t> {
     /// The driver's name.
     pub(crate) driver: &'t str,
     /// The device, and how it is attached.
@@ -36,27 +36,27 @@ impl Engine {
     /// # Safety
     /// The device is what the driver is for, as its settings and its map describe it; only engines
     /// of this library drive it, and it is behind the port.
-    pub(crate) unsafe fn open(opening: &Opening<'_>) -> Result<u64, Fault> {
+    pub(crate) unsafe fn open(options: &EngineOptions<'_>) -> Result<u64, Fault> {
         // A value that borrows is declared after the value that it borrows from, and is dropped
         // before it.
         let claimed = ENGINES.claim()?;
-        let row = names::row(opening.driver).map_err(|_| Misuse::NoDriver)?;
-        let held = Held::of(opening.device)?;
-        let region = (opening.region != 0).then(|| REGIONS.lease(opening.region)).transpose()?;
-        let settings = Settings(opening.settings);
+        let row = names::row(options.driver).map_err(|_| Misuse::NoDriver)?;
+        let held = UsedDevice::of(options.device)?;
+        let region = (options.region != 0).then(|| REGIONS.lease(options.region)).transpose()?;
+        let settings = Settings(options.settings);
         // SAFETY: the caller's promise; the engine is dropped before what holds the device.
-        let taken = unsafe { held.take(row, settings, opening.port, opening.attach)? };
+        let taken = unsafe { held.take(row, settings, options.port, options.attach)? };
         // A page at least: a driver of lists has room for as many jobs as it takes.
-        let len_bytes = if opening.region_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { opening.region_bytes };
+        let len_bytes = if options.region_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { options.region_bytes };
         let memory = match &region {
             // SAFETY: the driver has it, and is dropped before the lease. Memory that the driver
             // leaks is forgotten for ever.
             Some(region) if len_bytes > 0 => Some(unsafe { carve(region, len_bytes, Align::PAGE)? }.into_buf()),
             _ => None,
         };
-        let parts = Parts { device: (), memory, settings, map: opening.map };
+        let parts = Parts { device: (), memory, settings, map: options.map };
         // SAFETY: the caller's promise.
-        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, opening.map))?;
+        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, options.map))?;
         Self::put(claimed, driver, Parents { device: Some(held), _region: region, ..Parents::default() })
     }
 

@@ -12,7 +12,7 @@ use crate::{
     object::{
         GUARDS, Guard,
         buf::{BUFS, Buf},
-        device::Held,
+        device::UsedDevice,
         gpu::ModuleLease,
         region::Region,
     },
@@ -50,7 +50,7 @@ pub(crate) struct Engine {
 /// The objects that a driver borrows from.
 #[derive(Default)]
 pub(super) struct Parents {
-    pub(super) device: Option<Held>,
+    pub(super) device: Option<UsedDevice>,
     pub(super) _module: Option<ModuleLease>,
     pub(super) _region: Option<Lease<Region>>,
 }
@@ -98,8 +98,8 @@ impl Engine {
             number
         });
         // Before the doorbell: whatever happens then, the job is known.
-        let mut leaving = Leaving { tickets, at, operands: Vec::new() };
-        let Leaving { tickets, operands, .. } = &mut leaving;
+        let mut submission = Submission { tickets, at, operands: Vec::new() };
+        let Submission { tickets, operands, .. } = &mut submission;
         let holds = tickets.open(at, started).ok_or(Misuse::Stale { kind: Kind::Engine })?;
         for (index, (part, spec)) in parts.clone().zip(specs).enumerate() {
             if let Err(fault) = hold(&part, spec.direction, holds, operands) {
@@ -112,13 +112,13 @@ impl Engine {
         match queue.push_list(operands, args, at) {
             Ok(_) => {
                 // They are in the queue, and none is left to drop.
-                mem::forget(leaving);
+                mem::forget(submission);
                 Ok(())
             }
             Err(refused) => {
                 if refused.buffers.is_some() {
                     tickets.refuse(at, operands);
-                    drop(leaving);
+                    drop(submission);
                     *job = None;
                     // Where the device itself refused it, it was stopped.
                     self.drain(|_| Ended::Cancelled);
@@ -277,13 +277,13 @@ impl Engine {
 }
 
 /// The operands of a job on their way into the queue.
-struct Leaving<'t> {
+struct Submission<'t> {
     tickets: &'t mut Tickets,
     at: usize,
     operands: Vec<Operand<'static>, MAX_OPERANDS>,
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for Submission<'_> {
     /// Those that are still here when the driver's check panics go back into their entries. Once
     /// the doorbell may have been rung they are in the queue, and none is here.
     fn drop(&mut self) {

@@ -4,7 +4,7 @@ use super::MAX_OPERANDS;
 use crate::{
     fault::Fault,
     limits::JOBS,
-    object::buf::{Buf, Held},
+    object::buf::{Buf, Owner},
     table::JobHold,
 };
 use contigo::{Completion, DevBuf, Error, Operand};
@@ -103,10 +103,10 @@ impl Tickets {
     pub(super) fn put(&mut self, at: usize, index: usize, buf: DevBuf<'static>, to_cpu: bool) {
         match self.tickets.get_mut(at).and_then(|ticket| ticket.holds.get_mut(index)) {
             Some(hold) if to_cpu => {
-                let held = buf.into_cpu().map_or_else(|refused| Held::Dev(refused.returned), Held::Cpu);
+                let held = buf.into_cpu().map_or_else(|refused| Owner::Dev(refused.returned), Owner::Cpu);
                 hold.value().put(held);
             }
-            Some(hold) => hold.value().put(Held::Dev(buf)),
+            Some(hold) => hold.value().put(Owner::Dev(buf)),
             // Every job in the queue has its ticket. Leak, never free.
             None => mem::forget(buf),
         }
@@ -159,7 +159,7 @@ impl Tickets {
     pub(super) fn refuse(&mut self, at: usize, operands: &mut Vec<Operand<'static>, MAX_OPERANDS>) {
         let Some(ticket) = self.tickets.get_mut(at) else { return };
         for (mut hold, operand) in ticket.holds.drain(..).zip(operands.drain(..)) {
-            hold.value().put(operand.into_buf().map_or_else(Held::Dev, Held::Cpu));
+            hold.value().put(operand.into_buf().map_or_else(Owner::Dev, Owner::Cpu));
             hold.back();
         }
         ticket.number = 0;

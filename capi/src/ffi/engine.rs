@@ -10,7 +10,7 @@ use super::{
     region::contigo_region,
 };
 use crate::{
-    engine::{ENGINES, Engine, Opening},
+    engine::{ENGINES, Engine, EngineOptions},
     fault::{Fault, Misuse},
     handle::Kind,
     last_error::call,
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_opti
                 raw::read(options)?;
             let window = u8::try_from(window)
                 .map_err(|_| Fault::from(Misuse::Value { what: "contigo_engine_options.window", value: window.into() }))?;
-            Engine::open(&Opening {
+            Engine::open(&EngineOptions {
                 driver: raw::text(driver, "contigo_engine_options.driver")?,
                 device,
                 port,

@@ -13,7 +13,7 @@ use crate::{
     last_error::call,
     object::{
         port::get,
-        region::{REGIONS, Region, What},
+        region::{REGIONS, Region, RegionOptions},
     },
     status::contigo_status,
 };
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn contigo_region_open_with(
 /// As `contigo_region_open_with`.
 pub(super) unsafe fn open(name: &str, options: &contigo_region_options) -> Result<u64, Fault> {
     let contigo_region_options { len_bytes, align_bytes, addr_bits, device, sim, guard, .. } = *options;
-    let what = What {
+    let options = RegionOptions {
         name: name.parse()?,
         len_bytes,
         device: (device != 0).then_some(device),
@@ -180,7 +180,7 @@ pub(super) unsafe fn open(name: &str, options: &contigo_region_options) -> Resul
         needs.addr_bits = addr_bits;
     }
     // SAFETY: the caller's promise.
-    unsafe { Region::open(&what, needs) }
+    unsafe { Region::open(&options, needs) }
 }
 
 /// Closes a region and gives its memory back. `CONTIGO_E_STILL_USED` while a buffer, a pool or an

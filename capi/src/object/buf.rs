@@ -2,7 +2,7 @@
 //! Buffers: who owns the bytes, who looks at them, and where they go when they are released.
 
 use super::{
-    pool::Home as PoolHome,
+    pool::PoolSlot,
     region::{REGIONS, Region, carve},
 };
 use crate::{
@@ -23,15 +23,15 @@ impl Object for Buf {
 
 /// One buffer.
 pub(crate) struct Buf {
-    pub(super) held: Held,
+    pub(super) owner: Owner,
     views: Views,
-    /// INVARIANT: `held` borrows from what this keeps: the region, or the slot and with it the
+    /// INVARIANT: `owner` borrows from what this keeps: the region, or the slot and with it the
     /// pool. It is dropped after it.
-    home: Home,
+    origin: Origin,
 }
 
 /// Who has the bytes.
-pub(crate) enum Held {
+pub(crate) enum Owner {
     Cpu(CpuBuf<'static>),
     Dev(DevBuf<'static>),
     /// A framework has its tensor, or had it.
@@ -39,13 +39,13 @@ pub(crate) enum Held {
     /// The same of a device's.
     LentDev(Lent<DevBuf<'static>>),
     /// A job has them; or a call, and it puts them back before it ends.
-    Away,
+    InUse,
 }
 
 /// Where a buffer goes when it is released.
-enum Home {
+enum Origin {
     /// A slot, or a part of one.
-    Pool(PoolHome),
+    Pool(PoolSlot),
     Region(#[allow(dead_code, reason = "it keeps the region")] Lease<Region>),
 }
 
@@ -69,8 +69,8 @@ pub(crate) enum Access {
 
 impl Buf {
     /// A pool's slot that is out now.
-    pub(super) const fn of_pool(buf: CpuBuf<'static>, home: PoolHome) -> Self {
-        Self { held: Held::Cpu(buf), views: Views::NONE, home: Home::Pool(home) }
+    pub(super) const fn of_pool(buf: CpuBuf<'static>, slot: PoolSlot) -> Self {
+        Self { owner: Owner::Cpu(buf), views: Views::NONE, origin: Origin::Pool(slot) }
     }
 
     /// Carves one buffer.
@@ -80,7 +80,7 @@ impl Buf {
         // SAFETY: the buffer is beside the lease; `release` drops it first.
         let buf = unsafe { carve(&region, len_bytes, align)? }.into_buf();
         let raw = claimed.raw();
-        claimed.locked.put(Self { held: Held::Cpu(buf), views: Views::NONE, home: Home::Region(region) });
+        claimed.locked.put(Self { owner: Owner::Cpu(buf), views: Views::NONE, origin: Origin::Region(region) });
         Ok(raw)
     }
 
@@ -91,18 +91,18 @@ impl Buf {
         let Some(buf) = locked.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
         buf.unmapped()?;
         buf.cpu()?;
-        match buf.home {
-            Home::Pool(home) => {
-                if home.has_entry {
+        match buf.origin {
+            Origin::Pool(slot) => {
+                if slot.has_entry {
                     locked.keep();
                 } else {
                     locked.forget();
                 }
                 // SAFETY: the buffer is forgotten, so that its handle of the slot is counted here
                 // alone. The pool may go away at once.
-                unsafe { home.gone() };
+                unsafe { slot.gone() };
             }
-            Home::Region(_) => locked.clear(),
+            Origin::Region(_) => locked.clear(),
         }
         Ok(())
     }
@@ -114,18 +114,18 @@ impl Buf {
         let Some(buf) = locked.value() else { return Err(Misuse::Stale { kind: Kind::Buf }.into()) };
         // Before anything is cut: a full table leaves the buffer as it is.
         let mut rest = BUFS.claim()?;
-        let home = match &buf.home {
-            Home::Pool(home) => Home::Pool(home.of_rest()),
-            Home::Region(region) => Home::Region(region.again(Kind::Region)?),
+        let origin = match &buf.origin {
+            Origin::Pool(slot) => Origin::Pool(slot.of_rest()),
+            Origin::Region(region) => Origin::Region(region.again(Kind::Region)?),
         };
         match buf.take_cpu()?.split_at(at_bytes) {
             Ok((before, behind)) => {
-                buf.held = Held::Cpu(before);
-                rest.locked.put(Self { held: Held::Cpu(behind), views: Views::NONE, home });
+                buf.owner = Owner::Cpu(before);
+                rest.locked.put(Self { owner: Owner::Cpu(behind), views: Views::NONE, origin });
                 Ok(rest.raw())
             }
             Err(refused) => {
-                buf.held = Held::Cpu(refused.returned);
+                buf.owner = Owner::Cpu(refused.returned);
                 Err(refused.error.into())
             }
         }
@@ -135,11 +135,11 @@ impl Buf {
     /// caller puts something back.
     fn take_cpu(&mut self) -> Result<CpuBuf<'static>, Fault> {
         self.unmapped()?;
-        match mem::replace(&mut self.held, Held::Away) {
-            Held::Cpu(buf) => Ok(buf),
+        match mem::replace(&mut self.owner, Owner::InUse) {
+            Owner::Cpu(buf) => Ok(buf),
             other => {
                 let refusal = other.not_the_cpus();
-                self.held = other;
+                self.owner = other;
                 Err(refusal)
             }
         }
@@ -153,22 +153,22 @@ impl Buf {
         cpus: impl FnOnce(CpuBuf<'static>) -> R,
         devs: impl FnOnce(DevBuf<'static>) -> R,
     ) -> Result<R, Fault> {
-        match self.held {
-            Held::Cpu(_) | Held::Dev(_) => self.unmapped()?,
+        match self.owner {
+            Owner::Cpu(_) | Owner::Dev(_) => self.unmapped()?,
             ref other => return Err(other.not_the_cpus()),
         }
-        match mem::replace(&mut self.held, Held::Away) {
-            Held::Cpu(buf) => Ok(cpus(buf)),
-            Held::Dev(buf) => Ok(devs(buf)),
-            Held::LentCpu(_) | Held::LentDev(_) | Held::Away => Err(Misuse::DeviceOwned.into()),
+        match mem::replace(&mut self.owner, Owner::InUse) {
+            Owner::Cpu(buf) => Ok(cpus(buf)),
+            Owner::Dev(buf) => Ok(devs(buf)),
+            Owner::LentCpu(_) | Owner::LentDev(_) | Owner::InUse => Err(Misuse::DeviceOwned.into()),
         }
     }
 
     /// What comes back.
     #[inline]
-    pub(crate) fn put(&mut self, held: Held) {
-        let before = mem::replace(&mut self.held, held);
-        if matches!(before, Held::Away) {
+    pub(crate) fn put(&mut self, owner: Owner) {
+        let before = mem::replace(&mut self.owner, owner);
+        if matches!(before, Owner::InUse) {
             // Nothing is there to drop, and no look at it is needed.
             mem::forget(before);
         }
@@ -183,23 +183,23 @@ impl Buf {
     }
 
     pub(crate) fn cpu(&self) -> Result<&CpuBuf<'static>, Fault> {
-        match &self.held {
-            Held::Cpu(buf) => Ok(buf),
+        match &self.owner {
+            Owner::Cpu(buf) => Ok(buf),
             other => Err(other.not_the_cpus()),
         }
     }
 
     pub(super) fn cpu_mut(&mut self) -> Result<&mut CpuBuf<'static>, Fault> {
-        match &mut self.held {
-            Held::Cpu(buf) => Ok(buf),
+        match &mut self.owner {
+            Owner::Cpu(buf) => Ok(buf),
             other => Err(other.not_the_cpus()),
         }
     }
 
     pub(crate) fn dev(&self) -> Result<&DevBuf<'static>, Fault> {
-        match &self.held {
-            Held::Dev(buf) => Ok(buf),
-            Held::Cpu(_) => Err(Misuse::CpuOwned.into()),
+        match &self.owner {
+            Owner::Dev(buf) => Ok(buf),
+            Owner::Cpu(_) => Err(Misuse::CpuOwned.into()),
             other => Err(other.not_the_cpus()),
         }
     }
@@ -259,17 +259,17 @@ impl Buf {
 
     /// Shows only a part of what it shows now.
     pub(crate) fn slice(&mut self, offset_bytes: usize, len_bytes: usize) -> Result<(), Fault> {
-        let (held, refusal) = match self.take_cpu()?.slice(offset_bytes..offset_bytes.saturating_add(len_bytes)) {
+        let (owner, refusal) = match self.take_cpu()?.slice(offset_bytes..offset_bytes.saturating_add(len_bytes)) {
             Ok(part) => (part, Ok(())),
             Err(refused) => (refused.returned, Err(refused.error.into())),
         };
-        self.held = Held::Cpu(held);
+        self.owner = Owner::Cpu(owner);
         refusal
     }
 
     /// Shows all of it again.
     pub(crate) fn whole(&mut self) -> Result<(), Fault> {
-        self.held = Held::Cpu(self.take_cpu()?.whole());
+        self.owner = Owner::Cpu(self.take_cpu()?.whole());
         Ok(())
     }
 
@@ -291,11 +291,11 @@ impl Buf {
         match unsafe { self.take_cpu()?.hand_over(port, 64, range, direction) } {
             Ok(buf) => {
                 let addr = buf.slice().addr.0;
-                self.held = Held::Dev(buf);
+                self.owner = Owner::Dev(buf);
                 Ok(addr)
             }
             Err(refused) => {
-                self.held = Held::Cpu(refused.returned);
+                self.owner = Owner::Cpu(refused.returned);
                 Err(refused.error.into())
             }
         }
@@ -304,33 +304,33 @@ impl Buf {
     /// Makes it the CPU's again, where it is a device's.
     #[inline]
     pub(crate) fn back_to_cpu(&mut self) -> Result<(), Fault> {
-        if matches!(self.held, Held::Cpu(_)) { Ok(()) } else { self.take_back() }
+        if matches!(self.owner, Owner::Cpu(_)) { Ok(()) } else { self.take_back() }
     }
 
     /// Makes a device's the CPU's again.
     pub(crate) fn take_back(&mut self) -> Result<(), Fault> {
-        let (held, result) = match mem::replace(&mut self.held, Held::Away) {
-            Held::Dev(buf) => match buf.into_cpu() {
-                Ok(buf) => (Held::Cpu(buf), Ok(())),
-                Err(refused) => (Held::Dev(refused.returned), Err(refused.error.into())),
+        let (owner, result) = match mem::replace(&mut self.owner, Owner::InUse) {
+            Owner::Dev(buf) => match buf.into_cpu() {
+                Ok(buf) => (Owner::Cpu(buf), Ok(())),
+                Err(refused) => (Owner::Dev(refused.returned), Err(refused.error.into())),
             },
-            Held::Cpu(buf) => (Held::Cpu(buf), Err(Misuse::CpuOwned.into())),
+            Owner::Cpu(buf) => (Owner::Cpu(buf), Err(Misuse::CpuOwned.into())),
             other => {
                 let refusal = other.not_the_cpus();
                 (other, Err(refusal))
             }
         };
-        self.held = held;
+        self.owner = owner;
         result
     }
 }
 
-impl Held {
+impl Owner {
     /// Why the CPU does not have it.
     pub(super) fn not_the_cpus(&self) -> Fault {
         match self {
             Self::LentCpu(_) | Self::LentDev(_) => Error::TensorOut.into(),
-            Self::Cpu(_) | Self::Dev(_) | Self::Away => Misuse::DeviceOwned.into(),
+            Self::Cpu(_) | Self::Dev(_) | Self::InUse => Misuse::DeviceOwned.into(),
         }
     }
 }

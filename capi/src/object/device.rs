@@ -32,7 +32,7 @@ impl Object for Attached {
 pub(crate) struct Attached {
     pub(crate) device: AnyDevice<'static>,
     /// INVARIANT: `device` borrows from it.
-    _held: Held,
+    _held: UsedDevice,
 }
 
 /// A device, and the board of the program's that it is on. The fields are dropped in this order.
@@ -78,7 +78,7 @@ pub(crate) fn open(name: DeviceName) -> Result<u64, Fault> {
 
 /// A device that is used: the program's, or one that was opened for this use alone and is closed
 /// after it. Dropped in this order.
-pub(crate) struct Held {
+pub(crate) struct UsedDevice {
     lease: Lease<Opened>,
     _owned: Option<Owned>,
 }
@@ -86,7 +86,7 @@ pub(crate) struct Held {
 /// A device of which no program has the handle.
 struct Owned(u64);
 
-impl Held {
+impl UsedDevice {
     /// The program's.
     pub(crate) fn of(device: u64) -> Result<Self, Fault> {
         Ok(Self { lease: DEVICES.lease(device)?, _owned: None })
@@ -151,7 +151,7 @@ impl Attached {
     /// As `OpenDevice::attach_wired`.
     pub(crate) unsafe fn open(device: u64, port: u64, how: Attach) -> Result<u64, Fault> {
         let mut claimed = REGISTERS.claim()?;
-        let held = Held::of(device)?;
+        let held = UsedDevice::of(device)?;
         // SAFETY: the caller's promise; `held`, which holds the device, is dropped after it.
         let device = unsafe { held.attach(port, how)? };
         claimed.locked.put(Self { device, _held: held });

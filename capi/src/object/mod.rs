@@ -4,10 +4,10 @@ pub(crate) mod buf;
 pub(crate) mod device;
 #[cfg_attr(not(all(feature = "cuda", target_pointer_width = "64")), path = "no_gpu.rs")]
 pub(crate) mod gpu;
-mod lent;
 pub(crate) mod pool;
 pub(crate) mod port;
 pub(crate) mod region;
+mod tensor;
 
 use crate::{
     handle::Kind,

@@ -47,15 +47,15 @@ struct Entries {
 
 /// The slot, or the part of one, that a buffer is.
 #[derive(Clone, Copy)]
-pub(super) struct Home {
+pub(super) struct PoolSlot {
     slots: &'static Slots,
     slot: u32,
     /// Is it in the slot's own entry?
     pub(super) has_entry: bool,
 }
 
-impl Home {
-    /// The home of what is cut off.
+impl PoolSlot {
+    /// The slot of the part that is cut off.
     pub(super) const fn of_rest(self) -> Self {
         Self { has_entry: false, ..self }
     }
@@ -64,7 +64,7 @@ impl Home {
     /// closed.
     ///
     /// # Safety
-    /// The buffer with this home was forgotten, and its entry is kept, or another's.
+    /// The buffer in this slot was forgotten, and its entry is kept, or another's.
     pub(super) unsafe fn gone(self) {
         // SAFETY: the caller's promise.
         unsafe { self.slots.gone(self.slot) }
@@ -145,7 +145,7 @@ impl Pool {
         pool.look(Kind::Pool, generation)?;
         let Some(slot) = slots.claim() else { return Err(Error::NoSlots { slots: POOLS.lease(raw)?.pool.slots() }.into()) };
         #[allow(clippy::cast_possible_truncation, reason = "below POOL_SLOTS")]
-        let home = Home { slots, slot: slot as u32, has_entry: true };
+        let place = PoolSlot { slots, slot: slot as u32, has_entry: true };
         // SAFETY: `close` drops a pool, or borrows it alone, only after it has every slot, and this
         // call has one. The slot's bit was set when this pool was already live, or one after it,
         // which the generation tells.
@@ -153,7 +153,7 @@ impl Pool {
             Ok(pool) => pool,
             Err(stale) => {
                 // SAFETY: the slot is this call's, and no buffer was made.
-                unsafe { home.gone() };
+                unsafe { place.gone() };
                 return Err(stale.into());
             }
         };
@@ -162,7 +162,7 @@ impl Pool {
         let buf = unsafe { pool.pool.buf(slot) };
         // SAFETY: `release` keeps the entry before it gives the bit, which this call has, and which
         // is acquired.
-        match BUFS.slot(index).map(|entry| unsafe { entry.fill(Buf::of_pool(buf, home)) }) {
+        match BUFS.slot(index).map(|entry| unsafe { entry.fill(Buf::of_pool(buf, place)) }) {
             Some(Ok(generation)) => Ok(Handle { index, generation }.raw(Kind::Buf)),
             // The entry is used up, and the slot stays taken with it.
             used_up => {

@@ -4,7 +4,7 @@
 )]
 //! Regions: blocks of DMA memory, and the objects that they borrow from.
 
-use super::{GUARDS, Guard, SIMS, device::Held, gpu};
+use super::{GUARDS, Guard, SIMS, device::UsedDevice, gpu};
 use crate::{
     fault::{Fault, Misuse},
     handle::Kind,
@@ -41,11 +41,11 @@ enum Parent {
     None,
     Sim(#[allow(dead_code, reason = "it keeps the board")] Lease<SimBoard>),
     Guard(#[allow(dead_code, reason = "it keeps the guard")] Lease<Guard>),
-    Device(#[allow(dead_code, reason = "it keeps the device")] Held),
+    Device(#[allow(dead_code, reason = "it keeps the device")] UsedDevice),
 }
 
 /// Which memory: its name, and what the name does not say.
-pub(crate) struct What {
+pub(crate) struct RegionOptions {
     pub(crate) name: MemoryName,
     pub(crate) len_bytes: usize,
     /// The program's own device, simulated board or guard.
@@ -58,7 +58,7 @@ pub(crate) struct What {
     pub(crate) write_combined: bool,
 }
 
-impl What {
+impl RegionOptions {
     /// Refuses an option that does not fit the name, or another option.
     fn fits(&self) -> Result<(), Misuse> {
         const SIM: &str = "contigo_region_options.sim (for sim, without device and guard)";
@@ -84,12 +84,12 @@ impl What {
         let refused = |error| Fault::Memory { name: self.name, error };
         let (name, len_bytes) = (self.name.argument(), self.len_bytes);
         // SAFETY: the caller's promise.
-        let of = |held: Held| match unsafe { held.for_ever() }.memory(&self.name, len_bytes) {
+        let of = |held: UsedDevice| match unsafe { held.for_ever() }.memory(&self.name, len_bytes) {
             Ok(memory) => Ok((memory, Parent::Device(held))),
             Err(error) => Err(refused(error)),
         };
         match *self {
-            Self { device: Some(device), .. } => of(Held::of(device)?),
+            Self { device: Some(device), .. } => of(UsedDevice::of(device)?),
             Self { sim: Some(sim), .. } => {
                 let board = SIMS.lease(sim)?;
                 if !name.is_empty() && name.parse() != Ok(board.seed()) {
@@ -114,7 +114,7 @@ impl What {
             }
             _ => match self.name.device() {
                 // It is opened for this region alone, and closed with it.
-                Some(owner) => of(Held::open(owner)?),
+                Some(owner) => of(UsedDevice::open(owner)?),
                 None => Ok((self.name.open(len_bytes).map_err(refused)?, Parent::None)),
             },
         }
@@ -126,12 +126,12 @@ impl Region {
     ///
     /// # Safety
     /// As `contigo_region_open_with`.
-    pub(crate) unsafe fn open(what: &What, needs: Requirements) -> Result<u64, Fault> {
-        what.fits()?;
+    pub(crate) unsafe fn open(options: &RegionOptions, needs: Requirements) -> Result<u64, Fault> {
+        options.fits()?;
         // Before anything else: a full table opens no device.
         let mut claimed = REGIONS.claim()?;
         // SAFETY: the caller's promise; `memory` is before `_parent`.
-        let (memory, parent) = unsafe { what.open(needs.align)? };
+        let (memory, parent) = unsafe { options.open(needs.align)? };
         let memory = contigo::Region::with(memory, needs)?;
         claimed.locked.put(Self { memory, _parent: parent });
         Ok(claimed.raw())

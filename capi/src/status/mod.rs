@@ -37,9 +37,9 @@ pub const CONTIGO_E_TABLE_FULL: contigo_status = -7;
 pub const CONTIGO_E_MAPPED: contigo_status = -8;
 /// The buffer is not mapped.
 pub const CONTIGO_E_NOT_MAPPED: contigo_status = -9;
-/// The buffer is a device's. Wait for its job, or take it back with `contigo_buf_to_cpu`.
+/// The buffer is a device's. Wait for its job, or take it back with `contigo_buf_take_back`.
 pub const CONTIGO_E_DEVICE_OWNED: contigo_status = -10;
-/// The buffer is the CPU's, and has no bus address. Hand it over with `contigo_buf_to_device`.
+/// The buffer is the CPU's, and has no bus address. Hand it over with `contigo_buf_give`.
 pub const CONTIGO_E_CPU_OWNED: contigo_status = -11;
 /// A structure's `struct_size` cannot be, or it has something set that this library does not know.
 pub const CONTIGO_E_STRUCT: contigo_status = -13;

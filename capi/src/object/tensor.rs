@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a framework's elements are copied, by the caller's word")]
 //! Buffers that frameworks have as tensors.
 
-use super::buf::{Buf, Held};
+use super::buf::{Buf, Owner};
 use crate::{
     fault::{Fault, Misuse},
     limits,
@@ -16,27 +16,27 @@ impl Buf {
     /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out.
     pub(crate) fn lend(&mut self, spec: &TensorSpec, legacy: bool) -> Result<*mut c_void, Fault> {
         self.unmapped()?;
-        let (held, tensor) = match mem::replace(&mut self.held, Held::Away) {
-            Held::Cpu(buf) => lend(buf, spec, legacy, Held::LentCpu, Held::Cpu),
-            Held::Dev(buf) => lend(buf, spec, legacy, Held::LentDev, Held::Dev),
+        let (owner, tensor) = match mem::replace(&mut self.owner, Owner::InUse) {
+            Owner::Cpu(buf) => lend(buf, spec, legacy, Owner::LentCpu, Owner::Cpu),
+            Owner::Dev(buf) => lend(buf, spec, legacy, Owner::LentDev, Owner::Dev),
             other => {
                 let refusal = other.not_the_cpus();
                 (other, Err(refusal))
             }
         };
-        self.held = held;
+        self.owner = owner;
         tensor
     }
 
     /// Takes a lent buffer back.
     pub(crate) fn unlend(&mut self) -> Result<(), Fault> {
-        let (held, result) = match mem::replace(&mut self.held, Held::Away) {
-            Held::LentCpu(lent) => back(lent, Held::LentCpu, Held::Cpu),
-            Held::LentDev(lent) => back(lent, Held::LentDev, Held::Dev),
-            Held::Cpu(buf) => (Held::Cpu(buf), Err(Misuse::CpuOwned.into())),
+        let (owner, result) = match mem::replace(&mut self.owner, Owner::InUse) {
+            Owner::LentCpu(lent) => back(lent, Owner::LentCpu, Owner::Cpu),
+            Owner::LentDev(lent) => back(lent, Owner::LentDev, Owner::Dev),
+            Owner::Cpu(buf) => (Owner::Cpu(buf), Err(Misuse::CpuOwned.into())),
             other => (other, Err(Misuse::DeviceOwned.into())),
         };
-        self.held = held;
+        self.owner = owner;
         result
     }
 
@@ -56,9 +56,9 @@ fn lend<B: Lendable>(
     buf: B,
     spec: &TensorSpec,
     legacy: bool,
-    lent_as: fn(Lent<B>) -> Held,
-    kept_as: fn(B) -> Held,
-) -> (Held, Result<*mut c_void, Fault>) {
+    lent_as: fn(Lent<B>) -> Owner,
+    kept_as: fn(B) -> Owner,
+) -> (Owner, Result<*mut c_void, Fault>) {
     let mut lent = match TENSORS.lend(buf, spec) {
         Ok(lent) => lent,
         Err(refused) => return (kept_as(refused.returned), Err(refused.error.into())),
@@ -73,7 +73,7 @@ fn lend<B: Lendable>(
 }
 
 /// Takes `lent` back, or keeps it lent.
-fn back<B: Lendable>(lent: Lent<B>, lent_as: fn(Lent<B>) -> Held, kept_as: fn(B) -> Held) -> (Held, Result<(), Fault>) {
+fn back<B: Lendable>(lent: Lent<B>, lent_as: fn(Lent<B>) -> Owner, kept_as: fn(B) -> Owner) -> (Owner, Result<(), Fault>) {
     match lent.take_back() {
         Ok(buf) => (kept_as(buf), Ok(())),
         Err(refused) => (lent_as(refused.returned), Err(refused.error.into())),
