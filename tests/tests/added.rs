@@ -223,7 +223,7 @@ fn python(copy: &Copied) -> Result<(), &'static str> {
     }
     fs::copy(copy.target().join("debug/lib_contigo.so"), package.join("_contigo.abi3.so")).unwrap();
     let said = runs(copy.command("python3").args(["-c", PYTHON]).env("PYTHONPATH", copy.target().join("python")));
-    assert!(said.contains("contigo.Region('acme:x', 1048576) acme:y: no such memory of Acme"), "{said}");
+    assert!(said.contains("contigo.Region('acme:x', 1048576) acme:y: there is no such memory of Acme"), "{said}");
     assert!(said.contains("the widget copied 100 bytes"), "{said}");
     Ok(())
 }

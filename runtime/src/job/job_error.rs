@@ -48,6 +48,14 @@ impl<B> From<JobError<B>> for Error {
     }
 }
 
+/// The error; the buffers are dropped, which returns them to their pools.
+#[cfg(feature = "std")]
+impl<B> From<JobError<B>> for crate::types::IoError {
+    fn from(failed: JobError<B>) -> Self {
+        failed.error.into()
+    }
+}
+
 impl<B> fmt::Debug for JobError<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobError")

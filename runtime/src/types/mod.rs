@@ -23,6 +23,8 @@ mod tensor_rule;
 pub(crate) mod timeout;
 
 pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
+#[cfg(feature = "std")]
+pub(crate) use error::IoError;
 pub use error::{Error, ErrorKind, ErrorRow, Result};
 pub use refused::Refused;
 pub use tensor_rule::TensorRule;

@@ -2,6 +2,7 @@
 //! because such an error takes the heap.
 
 use super::Error;
+use crate::types::Refused;
 use std::io;
 
 extern crate std;
@@ -11,7 +12,8 @@ extern crate std;
 ///
 /// ```
 /// fn read() -> std::io::Result<()> {
-///     let region = contigo::Region::new(contigo::sim::SimBoard::new(1).memory(4096)?)?;
+///     let board = contigo::sim::SimBoard::new(1);
+///     let region = contigo::Region::new(board.memory(4096)?)?;
 ///     region.carve(8192, contigo::Align::LINE)?;
 ///     Ok(())
 /// }
@@ -24,3 +26,13 @@ impl From<Error> for io::Error {
         Self::new(Self::from_raw_os_error(error.errno()).kind(), error)
     }
 }
+
+/// The error; what came back is dropped, which returns a buffer to its pool.
+impl<T> From<Refused<T>> for io::Error {
+    fn from(refused: Refused<T>) -> Self {
+        refused.error.into()
+    }
+}
+
+/// For the wings above, which do not name std.
+pub(crate) type IoError = io::Error;

@@ -11,6 +11,8 @@ mod table;
 mod rows;
 mod words;
 
+#[cfg(feature = "std")]
+pub(crate) use io::IoError;
 pub use kind::{ErrorKind, ErrorRow};
 pub use rows::Error;
 
