@@ -48,7 +48,7 @@ impl<B> From<JobError<B>> for Error {
     }
 }
 
-/// The error; the buffers are dropped, which returns them to their pools.
+/// It keeps the error, and drops the buffers, which returns them to their pools.
 #[cfg(feature = "std")]
 impl<B> From<JobError<B>> for crate::types::IoError {
     fn from(failed: JobError<B>) -> Self {

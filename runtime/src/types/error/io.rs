@@ -27,7 +27,7 @@ impl From<Error> for io::Error {
     }
 }
 
-/// The error; what came back is dropped, which returns a buffer to its pool.
+/// It keeps the error, and drops the value that came back. So a buffer returns to its pool.
 impl<T> From<Refused<T>> for io::Error {
     fn from(refused: Refused<T>) -> Self {
         refused.error.into()
