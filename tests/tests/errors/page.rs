@@ -13,9 +13,18 @@ numbers, and how to go on. A program asks for the class.
 | C | a status below 0 | the status (`CONTIGO_E_…`) | `contigo_last_error()`, as text |
 | Python | an exception, always a `contigo.ContigoError` | its type; `kind`, `errno`, `code` | its text |
 
-In Rust, `std::io::Error` is made of an error by `?`, with the feature `std`. `JobError` and
-`Refused` give the buffers back, and have the error as their `source()`. In Python, each class is
-also the built-in one of its name: `except TimeoutError` catches `contigo.TimeoutError`.
+In Rust, `?` makes a `std::io::Error` of each of these, with the feature `std`. `JobError` and
+`Refused` give the buffers back (`error.buffers`, `refused.returned`), and have the error as their
+`source()`.
+
+In Python, `except contigo.ContigoError` catches all of them. Each class is also the built-in class
+of its meaning, where Python has one, so `except TimeoutError` catches `contigo.TimeoutError`, and
+`except FileNotFoundError` a `contigo.NotFoundError`. Python's side refuses some values by itself,
+with a `ValueError` or a `TypeError` that is no `ContigoError`.
+
+In C, the codes from -1 to -18 are mistakes that Rust's compiler refuses, such as a buffer that is
+used after it was given. `CONTIGO_E_CANCELLED` (-157) is a job that a stop ended, and
+`CONTIGO_E_OTHER` (-999) an error that is newer than the library. `contigo.h` describes them.
 
 This page is made from `runtime/src/types/error/rows.rs` by `tests/tests/errors.rs`.
 ";

@@ -269,7 +269,7 @@ Memory {
         /// The line.
         line_bytes: usize,
     } "the device would write bytes {start}..{end}, which share a {line_bytes}-byte cache line with \
-       another buffer: cut buffers at multiples of the line";
+       another buffer: cut buffers at multiples of the line, and give whole lines";
 
     /// An operand is too small for the job.
     BufferSize(-120 BUFFER_SIZE Buffer EINVAL) {
