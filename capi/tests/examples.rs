@@ -5,6 +5,7 @@
 
 use contigo_testkit::emulated;
 use std::{
+    collections::BTreeSet,
     env,
     ffi::OsString,
     fs,
@@ -15,13 +16,17 @@ use std::{
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 /// Each example, and what it says where all is well: without NVIDIA's driver.
 const EXAMPLES: [(&str, &str); 6] = [
-    ("kernel", "8 jobs of 1000 bytes, 2 at once, 0 wrong"),
-    ("own_driver", "1000 packets, 0 wrong bytes, 1000 calls of its own engine refused"),
-    ("frames", "0 misuses were missed"),
-    ("dlpack", "8 frames, 0 wrong, bytes copied: 0"),
-    ("names", "device\tsim:zdma\tready\t\n"),
-    ("jetson", "no GPU here: CONTIGO_E_NO_LIBRARY: libcuda.so.1 cannot be loaded: "),
+    ("examples/kernel", "8 jobs of 1000 bytes, 2 at once, 0 wrong"),
+    ("examples/own_driver", "1000 packets, 0 wrong bytes, 1000 calls of its own engine refused"),
+    ("examples/frames", "0 misuses were missed"),
+    ("examples/dlpack", "8 frames, 0 wrong, bytes copied: 0"),
+    ("examples/names", "device\tsim:zdma\tready\t\n"),
+    ("examples/jetson", "no GPU here: CONTIGO_E_NO_LIBRARY: libcuda.so.1 cannot be loaded: "),
 ];
+/// Programs that documents quote.
+const QUOTED: [(&str, &str); 2] = [("../docs/examples/first", "first: 1000 bytes are right"), ("../docs/examples/jobs", "jobs: 0 wrong")];
+/// The same, which want a board or a GPU: they are compiled.
+const NOT_RUN: [&str; 3] = ["../docs/examples/board", "../docs/examples/capi", "../docs/examples/gpu"];
 /// The libraries that Rust's standard library asks of a static link:
 /// `rustc --print native-static-libs`.
 const LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
@@ -51,13 +56,13 @@ fn text(output: &Output) -> String {
 
 /// Compiles one example as a user would, warnings being errors.
 fn compile(folder: &Path, example: &str, more: &[&str]) -> Result<PathBuf, String> {
-    let program = folder.join(example);
+    let program = folder.join(Path::new(example).file_name().unwrap());
     let output = Command::new(compiler())
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-DCONTIGO_NO_OLD_NAMES", "-g", "-O1"])
         .args(more)
         .arg("-I")
         .arg(Path::new(CRATE).join("include"))
-        .arg(Path::new(CRATE).join("examples").join(format!("{example}.c")))
+        .arg(Path::new(CRATE).join(format!("{example}.c")))
         .arg(library())
         .args(LIBRARIES)
         .arg("-o")
@@ -75,7 +80,7 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     // This is found before any driver that is installed.
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
-    for (example, expected) in EXAMPLES {
+    for (example, expected) in EXAMPLES.into_iter().chain(QUOTED) {
         let program = compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));
         let mut command = match before.split_first() {
             Some((tool, arguments)) => {
@@ -97,6 +102,23 @@ fn they_run() {
     run("examples::they_run", &[], &[]);
 }
 
+/// Each program that documents quote is listed here.
+#[test]
+fn documents_quote_what_compiles() {
+    const TEST: &str = "examples::documents_quote_what_compiles";
+    if !exists(compiler()) {
+        return emulated::skipped(TEST, &format!("{} is not here", compiler()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for example in NOT_RUN {
+        compile(folder.path(), example, &[]).unwrap_or_else(|why| panic!("{example}: {why}"));
+    }
+    let listed = QUOTED.map(|(example, _)| example).into_iter().chain(NOT_RUN).map(|example| format!("{example}.c"));
+    let listed: BTreeSet<_> = listed.map(|path| Path::new(CRATE).join(path)).collect();
+    let there = fs::read_dir(Path::new(CRATE).join("../docs/examples")).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(there.filter(|path| path.extension().is_some_and(|extension| extension == "c")).collect::<BTreeSet<_>>(), listed);
+}
+
 /// With a driver that stands in for NVIDIA's.
 #[test]
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
@@ -106,7 +128,7 @@ fn a_gpu_has_the_frames() {
     }
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(fake_cuda::library(), folder.path().join("libcuda.so.1")).unwrap();
-    let program = compile(folder.path(), "jetson", &[]).unwrap_or_else(|why| panic!("{why}"));
+    let program = compile(folder.path(), "examples/jetson", &[]).unwrap_or_else(|why| panic!("{why}"));
     let ptx = Path::new(CRATE).join("../examples/gemm8/kernels/gemm8.ptx");
     let output = emulated::command(&program).arg(ptx).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
     let said = text(&output);
@@ -126,7 +148,7 @@ fn they_run_under_the_address_sanitizer() {
         return emulated::skipped(TEST, &why);
     }
     let folder = tempfile::tempdir().unwrap();
-    if let Err(why) = compile(folder.path(), "kernel", &SANITIZE) {
+    if let Err(why) = compile(folder.path(), "examples/kernel", &SANITIZE) {
         return emulated::skipped(TEST, why.lines().nth(1).unwrap_or("it does not link"));
     }
     run(TEST, &SANITIZE, &[]);
@@ -185,10 +207,10 @@ fn they_run_with_what_is_installed() {
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
     let libraries = env::join_paths([prefix.join("lib"), folder.path().to_path_buf()]).unwrap();
     for (example, _) in EXAMPLES {
-        let program = folder.path().join(example);
+        let program = folder.path().join(Path::new(example).file_name().unwrap());
         let compiled = Command::new("cc")
             .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-DCONTIGO_NO_OLD_NAMES"])
-            .arg(Path::new(CRATE).join("examples").join(format!("{example}.c")))
+            .arg(Path::new(CRATE).join(format!("{example}.c")))
             .args(flags.split_whitespace())
             .arg("-o")
             .arg(&program)

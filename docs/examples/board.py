@@ -12,4 +12,5 @@ a, b = region.allocate(1000, "uint8"), region.allocate(1000, "uint8")
 np.asarray(a)[:] = 7
 print(copy(a, b, 1000))
 
+copy.close()
 slow = device.kernel("xcopy_hw.h", stop_us=2_000_000)   # its longest job takes two seconds

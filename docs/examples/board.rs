@@ -10,7 +10,7 @@ use core::time::Duration;
 
 const HEADER: &[u8] = include_bytes!("xcopy_hw.h");
 
-pub fn on_hp0() -> Result<()> {
+pub(crate) fn on_hp0() -> Result<()> {
     use contigo::Direction::{FromDevice, ToDevice};
     let map = describe::any(HEADER, "")?;
     let map = map.direction("from", ToDevice).length("from", "n");
@@ -24,7 +24,7 @@ pub fn on_hp0() -> Result<()> {
     Ok(())
 }
 
-pub fn with_a_longer_stop() -> Result<()> {
+pub(crate) fn with_a_longer_stop() -> Result<()> {
     let map = describe::any(HEADER, "")?.build()?;
     let device = "uio:copy@40000000".parse::<DeviceName>()?.open()?;
     // SAFETY: as above.
@@ -35,7 +35,7 @@ pub fn with_a_longer_stop() -> Result<()> {
     Ok(())
 }
 
-pub fn guarded() -> Result<()> {
+pub(crate) fn guarded() -> Result<()> {
     let map = describe::any(HEADER, "")?.build()?;
     let device = "guard:40000000".parse::<DeviceName>()?.open()?;
     // SAFETY: as above.

@@ -3,7 +3,7 @@
 import contigo
 import numpy as np
 
-device = contigo.Device("sim:ap_ctrl")          # "uio:copy@40000000", port=("hp0", 0, 32, False)
+device = contigo.Device("sim:ap_ctrl")          # "uio:copy@40000000", port="zynq-hp0"
 region = device.memory("sim")                   # "u-dma-buf:udmabuf0"
 copy = device.kernel("copy.json")               # or xcopy_hw.h, or Vivado's .hwh
 a, b = region.allocate(1000, "uint8"), region.allocate(1000, "uint8")

@@ -9,9 +9,8 @@ use core::time::Duration;
 
 const MAP: &[u8] = include_bytes!("copy.json");
 
-pub fn run() -> Result<()> {
-    #[rustfmt::skip]
-    {
+#[rustfmt::skip]
+pub(crate) fn run() -> Result<()> {
     let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;          // "uio:copy@40000000"
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "u-dma-buf:udmabuf0"
     let pool = Pool::<8>::new(region.carve(8 * 4096, Align::LINE)?, 4096)?;
@@ -23,6 +22,5 @@ pub fn run() -> Result<()> {
     let job = copy.start([from.to_device(..1000), to.from_device(..1000)], &[1000])?;
     let [_, to] = job.wait(Duration::from_millis(20))?.buffers; // bounded; caches are done
     assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
-    }
     Ok(())
 }

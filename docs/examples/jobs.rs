@@ -7,7 +7,7 @@ use contigo::{
 };
 use core::time::Duration;
 
-pub fn run() -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let device = "sim:zdma".parse::<DeviceName>()?.open()?;
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?;
     let pool = Pool::<8>::new(region.carve(8 * 1024, Align::LINE)?, 1024)?;
@@ -22,7 +22,7 @@ pub fn run() -> Result<()> {
     device.reset_simulated()?;
     copy.recover()?;
     let driver = copy.into_driver();
-    let mut queue: Queue<'_, _, 8, 2> = Queue::new(driver)?;    // 8 places, 2 operands a job
+    let mut queue: Queue<'_, _, 8, 2> = Queue::new(driver)?; // 8 places, 2 operands a job
     while !queue.is_full() {
         queue.push([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &())?;
     }

@@ -6,13 +6,11 @@ use contigo::{
 };
 use core::cell::OnceCell;
 
-pub fn run() -> Result<()> {
-    #[rustfmt::skip]
-    {
+#[rustfmt::skip]
+pub(crate) fn run() -> Result<()> {
     let device = "sim:zdma@7".parse::<DeviceName>()?.open()?;
     let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?;    // of a device
     let alone = OnceCell::new();                                            // its owner, if any
     let region = Region::new("sim:8".parse::<MemoryName>()?.open_in(&alone, 1 << 20)?)?;
-    }
     Ok(())
 }

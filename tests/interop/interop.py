@@ -19,6 +19,7 @@ from pathlib import Path
 import contigo
 import numpy as np
 from common import Skipped, by_own_build, refused
+from documents import programs_of_documents_run
 from door import DOOR
 from forked import a_child_of_fork_gets_nothing
 from handovers import a_device_s_view_is_what_was_handed_over
@@ -482,6 +483,7 @@ TESTS = [
     digits_by_an_accelerator_and_pytorch,
     memory_that_cuda_pinned,
     examples_run,
+    programs_of_documents_run,
     a_wheel_for_a_board,
     a_board_runs_the_examples,
 ]

@@ -6,10 +6,9 @@ use contigo::{
 };
 use contigo_gemm8::cuda::Gemm8Module;
 
-pub fn on_a_gpu() -> Result<()> {
+#[rustfmt::skip]
+pub(crate) fn on_a_gpu() -> Result<()> {
     let mut log = Log::new();
-    #[rustfmt::skip]
-    {
     let cuda = Cuda::load()?;                       // NVIDIA's driver
     let gpu = Gpu::primary(&cuda, 0)?;              // the context of the CUDA runtime
     let region = Region::new(CudaHost::allocate(&gpu, 16 << 20, Align::DLPACK)?)?;
@@ -17,6 +16,5 @@ pub fn on_a_gpu() -> Result<()> {
     let mut gemm = Engine::new(module.kernel()?)?;  // jobs, buffers and errors as ever
     gemm.recover()?;
     drop(region);
-    }
     Ok(())
 }

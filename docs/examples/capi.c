@@ -1,0 +1,36 @@
+/* capi/README.md, and a driver of the program's own: compiled, and not run. */
+
+#include <contigo.h>
+
+enum { FRAME = 4096 };
+static const unsigned char xcopy_hw_h[1];
+
+int main(void)
+{
+    contigo_device device;
+    contigo_region region;
+    contigo_pool frames;
+    contigo_port port;
+    contigo_engine engine;
+    contigo_buf input = 0;
+    contigo_job job;
+    contigo_operand operands[2] = {{.len_bytes = FRAME}, {.len_bytes = FRAME}};
+    uint32_t args[1] = {FRAME};
+    void *bytes;
+    size_t len;
+
+    contigo_device_open("uio:copy@40000000", &device);              /* or guard:…, vfio:…, sim:ap_ctrl */
+    contigo_device_memory(device, "u-dma-buf:udmabuf0", 0, &region);
+    contigo_pool_open(region, FRAME, 8, 256, &frames);
+    contigo_port_find("zynq-hp0", &port);
+    contigo_engine_options options = {.struct_size = sizeof options, .driver = "ap_ctrl", .device = device,
+                                      .port = port, .map = xcopy_hw_h, .map_bytes = sizeof xcopy_hw_h};
+    contigo_engine_open(&options, &engine);
+
+    contigo_pool_take(frames, &input);                              /* no system call, no heap */
+    contigo_buf_map(input, CONTIGO_WRITE, &bytes, &len);            /* the CPU's: pointers, no bus address */
+    contigo_buf_unmap(input);                                       /* while it is mapped, nobody else gets it */
+    contigo_job_start(engine, operands, 2, args, 1, &job);          /* the device's: reach checked, caches cleaned */
+    contigo_job_wait(job, 20 * 1000, NULL);                         /* bounded; then the CPU sees what was written */
+    return 0;
+}

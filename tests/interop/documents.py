@@ -1,0 +1,45 @@
+"""The programs that documents quote run: `docs/examples/*.py`."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import contigo
+from common import ROOT
+
+PROGRAMS = ROOT / "docs" / "examples"
+#: Of a program for a board, the names of the simulated one.
+SIMULATED = {'"uio:copy@40000000"': '"sim:ap_ctrl"', '"u-dma-buf:udmabuf0"': '"sim"'}
+#: They want a GPU, or what a program has of its own.
+COMPILED = {"gpu.py", "package.py"}
+
+
+def names_exist(program, source):
+    """Each `contigo.NAME` is one."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "contigo":
+            assert hasattr(contigo, node.attr), f"{program}: there is no contigo.{node.attr}"
+
+
+def programs_of_documents_run():
+    """Beside the files that they open, under the names of a simulated board."""
+    programs = sorted(PROGRAMS.glob("*.py"))
+    assert len(programs) > 3, programs
+    with tempfile.TemporaryDirectory() as folder:
+        for beside in PROGRAMS.iterdir():
+            shutil.copy(beside, folder)
+        for program in programs:
+            source = program.read_text(encoding="utf-8")
+            names_exist(program.name, source)
+            if program.name in COMPILED:
+                continue
+            for real, simulated in SIMULATED.items():
+                source = source.replace(real, simulated)
+            Path(folder, program.name).write_text(source, encoding="utf-8")
+            ran = subprocess.run([sys.executable, program.name], cwd=folder, capture_output=True, text=True, timeout=120, env=os.environ)
+            assert ran.returncode == 0, f"{program.name}: {ran.stderr or ran.stdout}"
+    return []

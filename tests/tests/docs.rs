@@ -1,0 +1,42 @@
+//! The documents are true as far as a program can tell: links, code, commands and names.
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+
+#[path = "docs/blocks.rs"]
+mod blocks;
+#[path = "docs/commands.rs"]
+mod commands;
+#[path = "docs/links.rs"]
+mod links;
+#[path = "docs/markdown.rs"]
+mod markdown;
+#[path = "docs/names.rs"]
+mod names;
+
+// The programs that pages quote.
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/board.rs"]
+mod board;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/first.rs"]
+mod first;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/frameworks.rs"]
+mod frameworks;
+#[cfg(target_pointer_width = "64")]
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/gpu.rs"]
+mod gpu;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/jobs.rs"]
+mod jobs;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../docs/examples/memories.rs"]
+mod memories;
+
+#[test]
+fn the_programs_run() -> contigo::Result<()> {
+    first::run()?;
+    memories::run()?;
+    jobs::run()?;
+    frameworks::run()
+}
