@@ -1,15 +1,9 @@
-#![allow(unsafe_code, reason = "a core of any type lies in a fixed place, and is found by what its type left behind")]
+#![allow(unsafe_code, reason = "a core of any type is put in its place, and opening a channel is the program's promise")]
 //! A device whose channels have a driver each, of any type as one type.
 
-use super::{AnyDriver, Parts};
+use super::{AnyDriver, Parts, in_place::InPlace};
 use crate::types::Result;
-use core::{
-    cell::UnsafeCell,
-    fmt,
-    marker::PhantomData,
-    mem::{self, MaybeUninit},
-    ptr,
-};
+use core::fmt;
 
 /// A device that several drivers share, one a channel: a [`Core`](crate::Core), and what its
 /// drivers know of each other. [`AnyCore`] is what a row of the registry makes of it.
@@ -32,23 +26,9 @@ pub trait Channels: Send + Sync {
     fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()>;
 }
 
-/// Where the core lies. It changes through shared references: so the place is a cell.
-#[repr(C, align(16))]
-struct Place(UnsafeCell<Bytes>);
-
-type Bytes = [MaybeUninit<u8>; AnyCore::MAX_BYTES];
-
-/// Finds the core in its place.
-type Find<'a> = unsafe fn(*mut Bytes) -> *mut (dyn Channels + 'a);
-
 /// **A core of any type, which it owns**, in a place of fixed size, as
 /// [`AnyDriver`](crate::AnyDriver) has one. It stays where it is while drivers borrow it.
-pub struct AnyCore<'a> {
-    place: Place,
-    find: Find<'a>,
-    /// It owns what `find` finds.
-    owns: PhantomData<&'a mut dyn Channels>,
-}
+pub struct AnyCore<'a>(InPlace<dyn Channels + 'a, { AnyCore::MAX_BYTES }>);
 
 impl<'a> AnyCore<'a> {
     /// The largest core: a PL330's, over a device of any kind, and as much again.
@@ -58,40 +38,16 @@ impl<'a> AnyCore<'a> {
     /// refused by the compiler.
     #[must_use]
     pub fn new<C: Channels + 'a>(core: C) -> Self {
-        const { assert!(mem::size_of::<C>() <= Self::MAX_BYTES, "AnyCore::MAX_BYTES is the largest core") };
-        const { assert!(mem::align_of::<C>() <= mem::align_of::<Place>(), "16 is the largest alignment") };
-        let place = Place(UnsafeCell::new([MaybeUninit::uninit(); Self::MAX_BYTES]));
-        // SAFETY: the place is large enough and aligned for a `C`, and holds nothing yet.
-        unsafe { place.0.get().cast::<C>().write(core) };
-        Self { place, find: find::<'a, C>, owns: PhantomData }
+        // SAFETY: it casts to `C`, and that becomes what a `C` is.
+        Self(unsafe { InPlace::new::<C>(core, |place| place.cast::<C>()) })
     }
 
     /// The core.
     #[must_use]
     pub fn get(&self) -> &(dyn Channels + 'a) {
-        // SAFETY: `new` put a core there, `find` is of its type, and it moves with its place. It is
-        // borrowed as `self` is.
-        unsafe { &*(self.find)(self.place.0.get()) }
+        self.0.get()
     }
 }
-
-/// # Safety
-/// `place` holds a `C`. (It is called for nothing else, and only makes a pointer.)
-unsafe fn find<'a, C: Channels + 'a>(place: *mut Bytes) -> *mut (dyn Channels + 'a) {
-    place.cast::<C>()
-}
-
-impl Drop for AnyCore<'_> {
-    fn drop(&mut self) {
-        // SAFETY: `drop` runs once, and the core is not used after it.
-        unsafe { ptr::drop_in_place((self.find)(self.place.0.get())) }
-    }
-}
-
-// SAFETY: what is in the place is `Send` (`Channels`), and nothing else is here.
-unsafe impl Send for AnyCore<'_> {}
-// SAFETY: it is `Sync` too, and a shared reference gives only a shared reference to it.
-unsafe impl Sync for AnyCore<'_> {}
 
 impl fmt::Debug for AnyCore<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

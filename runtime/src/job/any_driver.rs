@@ -1,26 +1,10 @@
-#![allow(unsafe_code, reason = "a driver of any type lies in a fixed place, and is found by what its type left behind")]
+#![allow(unsafe_code, reason = "a driver of any type is put in its place, and passes its promises on")]
 //! A driver of any type as one type.
 
-use super::{Driver, StopProgram};
+use super::{Driver, StopProgram, in_place::InPlace};
 #[cfg(all(feature = "linux", target_os = "linux"))]
 use crate::types::{Error, Result};
-use core::{
-    cell::UnsafeCell,
-    fmt,
-    marker::PhantomData,
-    mem::{self, MaybeUninit},
-    ptr,
-};
-
-/// Where the driver lies. A driver may have cells, which change through a shared reference: so the
-/// place is one.
-#[repr(C, align(16))]
-struct Place(UnsafeCell<Bytes>);
-
-type Bytes = [MaybeUninit<u8>; AnyDriver::MAX_BYTES];
-
-/// Finds the driver in its place.
-type Find<'a> = unsafe fn(*mut Bytes) -> *mut (dyn Driver + Send + 'a);
+use core::fmt;
 
 /// **A driver of any type, which it owns**, in a place of fixed size: so that C, Python and the
 /// tool have one type for all drivers, with no heap.
@@ -36,10 +20,7 @@ type Find<'a> = unsafe fn(*mut Bytes) -> *mut (dyn Driver + Send + 'a);
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct AnyDriver<'a> {
-    place: Place,
-    find: Find<'a>,
-    /// It owns what `find` finds.
-    owns: PhantomData<&'a mut (dyn Driver + Send)>,
+    driver: InPlace<dyn Driver + Send + 'a, { AnyDriver::MAX_BYTES }>,
     /// INVARIANT: dropped after the driver, which borrows from what it keeps.
     seat: Option<Seat<'a>>,
 }
@@ -75,12 +56,8 @@ impl<'a> AnyDriver<'a> {
     /// refused by the compiler.
     #[must_use]
     pub fn new<D: Driver + Send + 'a>(driver: D) -> Self {
-        const { assert!(mem::size_of::<D>() <= Self::MAX_BYTES, "AnyDriver::MAX_BYTES is the largest driver") };
-        const { assert!(mem::align_of::<D>() <= mem::align_of::<Place>(), "16 is the largest alignment") };
-        let place = Place(UnsafeCell::new([MaybeUninit::uninit(); Self::MAX_BYTES]));
-        // SAFETY: the place is large enough and aligned for a `D`, and holds nothing yet.
-        unsafe { place.0.get().cast::<D>().write(driver) };
-        Self { place, find: find::<'a, D>, owns: PhantomData, seat: None }
+        // SAFETY: it casts to `D`, and that becomes what a `D` is.
+        Self { driver: unsafe { InPlace::new::<D>(driver, |place| place.cast::<D>()) }, seat: None }
     }
 
     /// The same driver, whose end gives `seat` back. It is one of several on one device.
@@ -100,44 +77,17 @@ impl<'a> AnyDriver<'a> {
         self.seat = Some(seat);
         Ok(self)
     }
-
-    fn driver(&self) -> &(dyn Driver + Send + 'a) {
-        // SAFETY: `new` put a driver there, `find` is of its type, and it moves with its place. It
-        // is borrowed as `self` is.
-        unsafe { &*(self.find)(self.place.0.get()) }
-    }
-
-    fn driver_mut(&mut self) -> &mut (dyn Driver + Send + 'a) {
-        // SAFETY: as in `driver`.
-        unsafe { &mut *(self.find)(self.place.0.get()) }
-    }
 }
-
-/// # Safety
-/// `place` holds a `D`. (It is called for nothing else, and only makes a pointer.)
-unsafe fn find<'a, D: Driver + Send + 'a>(place: *mut Bytes) -> *mut (dyn Driver + Send + 'a) {
-    place.cast::<D>()
-}
-
-impl Drop for AnyDriver<'_> {
-    fn drop(&mut self) {
-        // SAFETY: `drop` runs once, and the driver is not used after it.
-        unsafe { ptr::drop_in_place((self.find)(self.place.0.get())) }
-    }
-}
-
-// SAFETY: what is in the place is `Send` (`new`), and a seat is a reference to what is `Sync`.
-unsafe impl Send for AnyDriver<'_> {}
 
 // SAFETY: every method is the driver's own, which stays in its place.
 unsafe impl Driver for AnyDriver<'_> {
-    crate::types::forward::forward!(|this| *this.driver() => name, port, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
-    crate::types::forward::forward!(|this| *this.driver_mut() => submit, poll, stop);
+    crate::types::forward::forward!(|this| *this.driver.get() => name, port, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
+    crate::types::forward::forward!(|this| *this.driver.get_mut() => submit, poll, stop);
 
     /// None of a driver that shares its device: the kernel runs one program for a device, and this
     /// driver's leaves the siblings at work.
     fn stop_program(&self) -> StopProgram {
-        if self.seat.is_some() { StopProgram::default() } else { self.driver().stop_program() }
+        if self.seat.is_some() { StopProgram::default() } else { self.driver.get().stop_program() }
     }
 }
 

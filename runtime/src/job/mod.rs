@@ -27,6 +27,7 @@ mod core;
 mod done;
 mod driver;
 mod engine;
+mod in_place;
 mod job_error;
 mod job_place;
 mod operand_spec;
