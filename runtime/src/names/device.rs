@@ -37,22 +37,10 @@ pub struct DeviceName {
 }
 
 impl DeviceName {
-    /// The kind: what stands before the first colon.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        self.row.kind
-    }
-
     /// The text after it; of a simulated device its model alone, without the seed.
     #[must_use]
     pub fn argument(&self) -> &str {
         self.parsed.argument()
-    }
-
-    /// One sentence about devices of this kind.
-    #[must_use]
-    pub const fn help(&self) -> &'static str {
-        self.row.help
     }
 
     /// Opens it, once: registers, interrupt and memory come from what is returned.

@@ -34,22 +34,10 @@ pub struct MemoryName {
 }
 
 impl MemoryName {
-    /// The kind: what stands before the first colon.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        self.row.kind
-    }
-
     /// The text after it, without the device; `""` where there is none.
     #[must_use]
     pub fn argument(&self) -> &str {
         self.parsed.argument()
-    }
-
-    /// One sentence about memory of this kind.
-    #[must_use]
-    pub const fn help(&self) -> &'static str {
-        self.row.help
     }
 
     /// The device that it belongs to, from which it is opened; `None` for memory that is opened

@@ -1,8 +1,22 @@
 //! The part that names of memory and of devices share: each is a text, read by a table.
 
-/// `FromStr` of a name by its table of kinds, and its text for everything else.
+/// `FromStr` of a name by its table of kinds, its row there, and its text for everything else.
 macro_rules! is_text {
     ($name:ident, $rows:ident, $form:expr) => {
+        impl $name {
+            /// The kind: what stands before the first colon.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                self.row.kind
+            }
+
+            /// One sentence about its kind.
+            #[must_use]
+            pub const fn help(&self) -> &'static str {
+                self.row.help
+            }
+        }
+
         impl core::str::FromStr for $name {
             type Err = super::NameError;
 

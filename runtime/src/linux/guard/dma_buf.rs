@@ -15,7 +15,7 @@ use crate::{
     types::platform::{AsRawFd as _, BorrowedFd},
     types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr},
 };
-use core::{fmt, ops::Range, ptr::NonNull, sync::atomic::Ordering};
+use core::{fmt, ops::Range, sync::atomic::Ordering};
 use memmap2::MmapRaw;
 use nix::errno::Errno;
 
@@ -140,8 +140,7 @@ unsafe impl Backend for DmaBuf<'_> {
     fn mapping(&self) -> Mapping {
         let coherent = self.guard.is_coherent();
         Mapping {
-            // SAFETY: `map` checked that the mapping is not at address 0, and it is never remapped.
-            cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
+            cpu: mapped::start(&self.map),
             len_bytes: self.map.len(),
             base: if self.guard.bus() == Bus::Soc { BaseAddr::Phys(PhysAddr(self.addr)) } else { BaseAddr::Dev(DevAddr(self.addr)) },
             bus: self.guard.bus(),

@@ -13,7 +13,7 @@ use crate::{
     mem::region::state::contiguous,
     types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr},
 };
-use core::{ops::Range, ptr::NonNull};
+use core::ops::Range;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::errno::Errno;
 
@@ -213,8 +213,7 @@ unsafe impl Backend for HugeTlb {
 
     fn mapping(&self) -> Mapping {
         Mapping {
-            // SAFETY: `new` checked that the mapping is not at address 0, and it is never remapped.
-            cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
+            cpu: map::start(&self.map),
             len_bytes: self.map.len(),
             base: BaseAddr::Phys(self.base),
             bus: Bus::Soc,

@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "a mapping that was made here is not at address 0")]
 //! Mappings of memory and registers that are real: all of them are made here, except for CUDA's. A
 //! child of fork(2) gets none, once the function that makes one has returned.
 
@@ -31,6 +32,12 @@ fn unforked(map: MmapRaw, call: &'static str) -> Result<MmapRaw, Error> {
     NonNull::new(map.as_mut_ptr()).ok_or(os(call, None))?;
     map.advise(Advice::DontFork).map_err(|error| os("madvise(MADV_DONTFORK)", error.raw_os_error()))?;
     Ok(map)
+}
+
+/// The first byte of a mapping that was made here.
+pub(crate) fn start(map: &MmapRaw) -> NonNull<u8> {
+    // SAFETY: `unforked` has refused a mapping at address 0, and a mapping stays where it is.
+    unsafe { NonNull::new_unchecked(map.as_mut_ptr()) }
 }
 
 fn os(call: &'static str, errno: Option<i32>) -> Error {

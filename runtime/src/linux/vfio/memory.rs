@@ -8,7 +8,7 @@ use crate::{
     trace::{self, Event, Site},
     types::{BaseAddr, DevAddr, Direction, Error, Refused, lock},
 };
-use core::{fmt, mem::ManuallyDrop, ops::Range, ptr::NonNull};
+use core::{fmt, mem::ManuallyDrop, ops::Range};
 use memmap2::{MmapOptions, MmapRaw};
 
 /// One block of this process's memory that a device behind an IOMMU reaches at one run of I/O
@@ -152,8 +152,7 @@ unsafe impl Backend for VfioMemory<'_> {
 
     fn mapping(&self) -> Mapping {
         Mapping {
-            // SAFETY: `new` checked that the mapping is not at address 0, and it is never remapped.
-            cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
+            cpu: map::start(&self.map),
             len_bytes: self.map.len(),
             base: BaseAddr::Dev(DevAddr(self.iova)),
             bus: self.vfio.port_bus(),

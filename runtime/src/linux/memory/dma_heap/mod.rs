@@ -44,7 +44,7 @@ use crate::{
     },
     mem::backend::{Backend, Mapping, Segment, SyncScope},
 };
-use core::{ops::Range, ptr::NonNull};
+use core::ops::Range;
 use memmap2::MmapRaw;
 
 /// The advice where pagemap has no address for a dma-buf.
@@ -233,9 +233,7 @@ unsafe impl Backend for DmaHeap {
 
     fn mapping(&self) -> Mapping {
         Mapping {
-            // SAFETY: `asking` checked that the mapping is not at address 0, and it is never
-            // remapped.
-            cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
+            cpu: map::start(&self.map),
             len_bytes: self.map.len(),
             base: BaseAddr::Phys(self.base),
             bus: Bus::Soc,

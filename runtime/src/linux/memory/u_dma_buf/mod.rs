@@ -47,7 +47,7 @@ use crate::{
     mem::{Backend, Mapping, SyncScope},
     types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, lock},
 };
-use core::{ops::Range, ptr::NonNull};
+use core::ops::Range;
 use memmap2::MmapRaw;
 use nix::libc::{EWOULDBLOCK, O_RDWR};
 use spin::Mutex;
@@ -286,9 +286,7 @@ unsafe impl Backend for UDmaBuf {
 
     fn mapping(&self) -> Mapping {
         Mapping {
-            // SAFETY: the kernel never maps at address 0 for a process that did not ask for it
-            // (MAP_FIXED).
-            cpu: unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) },
+            cpu: map::start(&self.map),
             len_bytes: self.map.len(),
             base: self.base,
             bus: Bus::Soc,
