@@ -11,6 +11,7 @@
 //! | [`interrupt`] | Ctrl-C ends the programs that were started, and temporary files go |
 //! | [`packages`] | which Debian package has a program |
 //! | [`progress`] | a line that moves on a terminal, plain lines elsewhere |
+//! | [`table`] | tables on a terminal |
 //! | [`targets`] | the processors of the boards |
 //! | [`toolchain`] | the Rust that builds for them |
 
@@ -23,5 +24,6 @@ pub mod interrupt;
 pub mod packages;
 mod pdeathsig;
 pub mod progress;
+pub mod table;
 pub mod targets;
 pub mod toolchain;

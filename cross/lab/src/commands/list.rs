@@ -4,10 +4,9 @@ use super::print;
 use crate::{
     board::{Board, Origin},
     kernel::Kernel,
-    report,
 };
 use clap::Args;
-use contigo_cross::{cache_dir::CacheDir, failure::Result};
+use contigo_cross::{cache_dir::CacheDir, failure::Result, table};
 use serde::Serialize;
 use std::{path::Path, process::ExitCode};
 
@@ -40,7 +39,7 @@ pub(crate) fn list(boards: &Path, options: &Options) -> Result<ExitCode> {
         print(serde_json::to_string_pretty(&lines)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = report::new_table(&["board", "what it is", "QEMU's machine", "cpu", "kernel", "in the cache", "engines", "memory"]);
+    let mut table = table::new(&["board", "what it is", "QEMU's machine", "cpu", "kernel", "in the cache", "engines", "memory"]);
     for line in lines {
         table.add_row([
             line.board.to_owned(),

@@ -1,9 +1,9 @@
 //! `cargo lab setup`.
 
 use super::print;
-use crate::{cpu::Cpu, kernel, report};
+use crate::{cpu::Cpu, kernel};
 use clap::Args;
-use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result, packages};
+use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result, packages, table};
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
 /// For about 500 MB of packages on a slow line.
@@ -36,7 +36,7 @@ pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
     if !options.print && !missing.is_empty() && nix::unistd::geteuid().is_root() && packages::find("apt-get").is_some() {
         install(&missing)?;
     }
-    let mut table = report::new_table(&["program", "what for", "where"]);
+    let mut table = table::new(&["program", "what for", "where"]);
     for (tool, purpose) in tools() {
         let place =
             packages::find(&tool).map_or_else(|| format!("missing: package {}", packages::of(&tool)), |path| path.display().to_string());

@@ -6,4 +6,3 @@ mod table;
 
 pub(crate) use row::{Kind, Row, Status};
 pub(crate) use summary::Summary;
-pub(crate) use table::new as new_table;

@@ -1,8 +1,7 @@
 //! One table for all boards.
 
 use super::{Kind, Row, Status};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
-use console::Term;
+use comfy_table::{CellAlignment, Table};
 use std::collections::BTreeSet;
 
 const HEADER: [&str; 11] =
@@ -10,24 +9,12 @@ const HEADER: [&str; 11] =
 /// The columns from here on are numbers, up to the last, which is the result.
 const FIRST_NUMBER: usize = 5;
 
-/// An empty table, as wide as the terminal where there is one, and as wide as it needs to be
-/// elsewhere.
-pub(crate) fn new(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-    let terminal = Term::stdout();
-    if let Some((_, columns)) = terminal.is_term().then(|| terminal.size_checked()).flatten() {
-        table.set_width(columns);
-    }
-    table
-}
-
 /// One line for each (board, memory, engine, mode) that ran jobs, with the sums of all users;
 /// `None` where none did.
 pub(crate) fn rows(rows: &[Row]) -> Option<Table> {
     let mut header = HEADER.to_vec();
     header.push("result");
-    let mut table = new(&header);
+    let mut table = contigo_cross::table::new(&header);
     for column in FIRST_NUMBER..HEADER.len() {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -13,6 +13,7 @@ use contigo_cross::{
     cache_dir::CacheDir,
     command::Tool,
     failure::{Failure, Result},
+    table,
     targets::{self, Target},
     toolchain::{self, Variables},
 };
@@ -77,7 +78,7 @@ pub(crate) fn build(options: &Options) -> Result<()> {
     if options.json {
         return output::json(&built);
     }
-    let mut table = output::table(&["binary", "target", "size", "C library"]);
+    let mut table = table::new(&["binary", "target", "size", "C library"]);
     for Built { binary, target, r#static, size_bytes, glibc, .. } in built {
         let shown = binary.strip_prefix(&workspace.root).unwrap_or(&binary).display().to_string();
         table.add_row([shown, target.to_owned(), output::size(size_bytes), library(r#static, glibc.as_ref())]);

@@ -5,7 +5,7 @@ use crate::{
     output,
 };
 use clap::Args;
-use contigo_cross::failure::Result;
+use contigo_cross::{failure::Result, table};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -55,7 +55,7 @@ pub(crate) fn check(options: &Options) -> Result<()> {
     if options.json {
         output::json(&entries)?;
     } else {
-        let mut table = output::table(&["program", "processor", "C library"]);
+        let mut table = table::new(&["program", "processor", "C library"]);
         for entry in &entries {
             table.add_row([entry.program.display().to_string(), entry.processor.clone(), library(entry.r#static, entry.glibc.as_ref())]);
         }

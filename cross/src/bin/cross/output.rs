@@ -1,8 +1,6 @@
 //! Standard output: a table, or one JSON value. A reader that has gone (`cargo cross build | head
 //! -1`) is no failure.
 
-use comfy_table::{ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
-use console::Term;
 use contigo_cross::failure::Result;
 use serde::Serialize;
 use std::{
@@ -22,18 +20,6 @@ pub(crate) fn text(text: impl Display) -> Result<()> {
 /// Prints one value, indented, and nothing else.
 pub(crate) fn json(value: &impl Serialize) -> Result<()> {
     text(serde_json::to_string_pretty(value)?)
-}
-
-/// An empty table, as wide as the terminal where there is one, and as wide as it needs to be
-/// elsewhere.
-pub(crate) fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-    let terminal = Term::stdout();
-    if let Some((_, columns)) = terminal.is_term().then(|| terminal.size_checked()).flatten() {
-        table.set_width(columns);
-    }
-    table
 }
 
 /// A size as people say it.

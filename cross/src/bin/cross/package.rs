@@ -13,6 +13,7 @@ use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
     failure::{Failure, Result},
+    table,
     targets::{self, Target},
 };
 use serde::Serialize;
@@ -79,7 +80,7 @@ pub(crate) fn package(options: &Options) -> Result<()> {
     if options.json {
         return output::json(&entries);
     }
-    let mut table = output::table(&["package", "boards", "size", "SHA-256"]);
+    let mut table = table::new(&["package", "boards", "size", "SHA-256"]);
     for Entry { package, boards, size_bytes, sha256, .. } in entries {
         let shown = package.strip_prefix(&workspace.root).unwrap_or(&package).display().to_string();
         table.add_row([shown, boards.join(", "), output::size(size_bytes), sha256]);

@@ -9,6 +9,7 @@ use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
     failure::{Failure, Result},
+    table,
 };
 use serde::Serialize;
 
@@ -70,7 +71,7 @@ pub(crate) fn setup(options: &Options) -> Result<()> {
     if options.json {
         output::json(&report)?;
     } else {
-        let mut table = output::table(&["part", "state", "what"]);
+        let mut table = table::new(&["part", "state", "what"]);
         for Part { part, state, detail } in &report {
             let state = match state {
                 State::Ready => "ready",
