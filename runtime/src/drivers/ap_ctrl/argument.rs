@@ -26,24 +26,6 @@ pub struct Scalar {
 impl Pointer {
     pub(super) const FILLER: Self = Self { name: Name::NONE, offset: 0, bits: 64, length: Length::NONE };
 
-    /// Its name.
-    #[must_use]
-    pub const fn name(&self) -> &Name {
-        &self.name
-    }
-
-    /// Where its low word is, in bytes from the window's first.
-    #[must_use]
-    pub const fn offset(&self) -> usize {
-        self.offset as usize
-    }
-
-    /// How many bits of a bus address it holds: 32 or 64.
-    #[must_use]
-    pub const fn bits(&self) -> u32 {
-        self.bits
-    }
-
     /// The rule for its operand's length.
     #[must_use]
     pub const fn length(&self) -> &Length {
@@ -54,33 +36,10 @@ impl Pointer {
     pub(super) const fn registers(&self) -> Registers {
         Registers::at(self.offset())
     }
-
-    /// Its register, where it has 32 bits.
-    pub(super) const fn register(&self) -> Register<ReadWrite> {
-        Register::at(self.offset())
-    }
 }
 
 impl Scalar {
     pub(super) const FILLER: Self = Self { name: Name::NONE, offset: 0, bits: 32 };
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(&self) -> &Name {
-        &self.name
-    }
-
-    /// Where its low word is, in bytes from the window's first.
-    #[must_use]
-    pub const fn offset(&self) -> usize {
-        self.offset as usize
-    }
-
-    /// How many bits it has: 1 to 64.
-    #[must_use]
-    pub const fn bits(&self) -> u32 {
-        self.bits
-    }
 
     /// How many argument words it takes, and how many registers: 1, or 2 with the low one first.
     #[must_use]
@@ -88,13 +47,41 @@ impl Scalar {
         if self.bits > 32 { 2 } else { 1 }
     }
 
-    /// Its first register.
-    pub(super) const fn register(&self) -> Register<ReadWrite> {
-        Register::at(self.offset())
-    }
-
     /// Its second register, where it has one.
     pub(super) const fn high_register(&self) -> Option<Register<ReadWrite>> {
         if self.bits > 32 { Some(Register::at(self.offset() + 4)) } else { None }
     }
 }
+
+/// The place of an argument among the registers.
+macro_rules! placed {
+    ($argument:ident, $bits:literal) => {
+        impl $argument {
+            /// Its name.
+            #[must_use]
+            pub const fn name(&self) -> &Name {
+                &self.name
+            }
+
+            /// Where its low word is, in bytes from the window's first.
+            #[must_use]
+            pub const fn offset(&self) -> usize {
+                self.offset as usize
+            }
+
+            #[doc = $bits]
+            #[must_use]
+            pub const fn bits(&self) -> u32 {
+                self.bits
+            }
+
+            /// Its first register, and its only one where it has 32 bits or fewer.
+            pub(super) const fn register(&self) -> Register<ReadWrite> {
+                Register::at(self.offset())
+            }
+        }
+    };
+}
+
+placed!(Pointer, "How many bits of a bus address it holds: 32 or 64.");
+placed!(Scalar, "How many bits it has: 1 to 64.");
