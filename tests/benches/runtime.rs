@@ -167,13 +167,7 @@ unsafe impl<const N: usize> Driver for Instant<N> {
 }
 
 impl<const N: usize> TypedDriver<N> for Instant<N> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    contigo::no_report!();
 }
 
 /// Memory that no simulated board counts the accesses to, as on a board that is real.

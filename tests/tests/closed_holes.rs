@@ -115,13 +115,7 @@ fn a_start_that_fails_late_gives_the_devices_side_back() {
         }
     }
     impl TypedDriver<4> for HalfStart<'_> {
-        type Args = Gemm;
-        type Words = [u32; 4];
-        type Report = ();
-        fn words(args: &Gemm) -> [u32; 4] {
-            args.words()
-        }
-        fn report(&self, _: &Completion) {}
+        contigo::no_report!(Gemm, 4);
     }
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
@@ -293,13 +287,7 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
         }
     }
     impl TypedDriver<2> for Idle {
-        type Args = ();
-        type Words = [u32; 0];
-        type Report = ();
-        fn words((): &()) -> [u32; 0] {
-            []
-        }
-        fn report(&self, _: &Completion) {}
+        contigo::no_report!();
     }
     let board = SimBoard::new(1);
     // Two syncs are the region's first touch, the third is the first output's.

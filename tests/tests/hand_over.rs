@@ -357,13 +357,7 @@ unsafe impl Driver for Scripted {
 }
 
 impl TypedDriver<1> for Scripted {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    contigo::no_report!();
 }
 
 /// A device that goes on after its job is seen at once, not when the buffer goes back to the CPU.

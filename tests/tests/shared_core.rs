@@ -176,13 +176,7 @@ unsafe impl<D: Device> Driver for Copier<'_, D> {
 }
 
 impl<D: Device> TypedDriver<2> for Copier<'_, D> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    contigo::no_report!();
 }
 
 /// A core over the model's window.

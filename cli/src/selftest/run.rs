@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{failure::Failure, memory};
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Completion, Driver, Engine, Error, Parts, Port, Region, Settings, TypedDriver, forward,
+    Align, AnyDriver, Backend, BaseAddr, Driver, Engine, Error, Parts, Port, Region, Settings, TypedDriver, forward,
     names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
     sim::OnBoard,
 };
@@ -119,13 +119,7 @@ unsafe impl Driver for Copier<'_> {
 }
 
 impl TypedDriver<2> for Copier<'_> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    contigo::no_report!();
 }
 
 /// Every mode, one after the other, on the same slots.

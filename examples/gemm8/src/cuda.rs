@@ -3,7 +3,7 @@
 
 use crate::{Gemm, driver::OPERANDS, regs};
 use contigo::{
-    Completion, DevSlice, Driver, Result, TypedDriver,
+    DevSlice, Driver, Result, TypedDriver,
     cuda::{CopyingFunction, CudaFunction, Gpu, Image, Launch, Log, Module, Parameter, Signature, Words},
     fixed, forward,
 };
@@ -122,13 +122,7 @@ unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
 }
 
 impl<F: Driver> TypedDriver<4> for Gemm8Kernel<F> {
-    type Args = Gemm;
-    type Words = [u32; 4];
-    type Report = ();
-    fn words(args: &Gemm) -> [u32; 4] {
-        args.words()
-    }
-    fn report(&self, _: &Completion) {}
+    contigo::no_report!(Gemm, 4);
 }
 
 impl Gemm8Kernel<CopyingFunction<'_>> {

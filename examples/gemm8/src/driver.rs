@@ -258,13 +258,7 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
 }
 
 impl<D: Device> TypedDriver<4> for Gemm8<D> {
-    type Args = Gemm;
-    type Words = [u32; 4];
-    type Report = ();
-    fn words(args: &Gemm) -> [u32; 4] {
-        args.words()
-    }
-    fn report(&self, _: &Completion) {}
+    contigo::no_report!(Gemm, 4);
 }
 
 fn argument(name: &'static str, value: u32, min: u32, max: u32, multiple_of: u32) -> Result<()> {

@@ -8,7 +8,7 @@ use super::{
     signature::{Words, collected},
 };
 use crate::{
-    job::{Completion, Driver, MAX_OPERANDS, TypedDriver},
+    job::{Driver, MAX_OPERANDS, TypedDriver},
     mem::DevSlice,
     trace::{self, Event, Site},
     types::{Error, Result},
@@ -132,13 +132,7 @@ unsafe impl Driver for CopyingFunction<'_> {
 
 /// The argument words as they are.
 impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CopyingFunction<'_> {
-    type Args = [u32];
-    type Words = Words;
-    type Report = ();
-    fn words(words: &[u32]) -> Words {
-        collected(words.iter())
-    }
-    fn report(&self, _: &Completion) {}
+    crate::no_report!(@ [u32], Words, |words| collected(words.iter()));
 }
 
 impl Drop for CopyingFunction<'_> {

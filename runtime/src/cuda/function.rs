@@ -133,13 +133,7 @@ unsafe impl Driver for CudaFunction<'_> {
 
 /// The argument words as they are.
 impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CudaFunction<'_> {
-    type Args = [u32];
-    type Words = Words;
-    type Report = ();
-    fn words(words: &[u32]) -> Words {
-        collected(words.iter())
-    }
-    fn report(&self, _: &Completion) {}
+    crate::no_report!(@ [u32], Words, |words| collected(words.iter()));
 }
 
 impl fmt::Debug for CudaFunction<'_> {

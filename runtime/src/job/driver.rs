@@ -315,3 +315,44 @@ pub fn fixed<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
 unsafe impl<D: Driver + ?Sized> Driver for &mut D {
     crate::types::forward::forward!(|this| **this => name, port, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
 }
+
+/// The items of a [`TypedDriver`] whose device reports nothing: for jobs without arguments, or with
+/// arguments of a type that has `words`, so many of them.
+///
+/// ```
+/// use contigo::{Completion, Driver, TypedDriver, forward, no_report};
+/// struct Key(u8);
+/// impl Key {
+///     fn words(&self) -> [u32; 1] {
+///         [self.0.into()]
+///     }
+/// }
+/// struct Copy<D>(D);
+/// struct Xor<D>(D);
+/// # unsafe impl<D: Driver> Driver for Copy<D> { forward!(|this| this.0 => name, port, addr_bits, operands, check, submit, poll, stop); }
+/// # unsafe impl<D: Driver> Driver for Xor<D> { forward!(|this| this.0 => name, port, addr_bits, operands, check, submit, poll, stop); }
+/// impl<D: Driver> TypedDriver<2> for Copy<D> {
+///     no_report!();
+/// }
+/// impl<D: Driver> TypedDriver<2> for Xor<D> {
+///     no_report!(Key, 1);
+/// }
+/// ```
+#[macro_export]
+macro_rules! no_report {
+    () => {
+        $crate::no_report!(@ (), [u32; 0], |_args| []);
+    };
+    ($args:ty, $words:literal) => {
+        $crate::no_report!(@ $args, [u32; $words], |args| args.words());
+    };
+    (@ $args:ty, $words:ty, |$given:ident| $made:expr) => {
+        type Args = $args;
+        type Words = $words;
+        type Report = ();
+        fn words($given: &$args) -> $words {
+            $made
+        }
+        fn report(&self, _: &$crate::Completion) {}
+    };
+}

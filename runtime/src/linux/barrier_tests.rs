@@ -65,13 +65,7 @@ unsafe impl Driver for Scripted {
 }
 
 impl TypedDriver<1> for Scripted {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    crate::no_report!();
 }
 
 const ENDED: Result<Option<Completion>, Error> = Ok(Some(Completion::of(0)));

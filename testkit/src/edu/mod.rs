@@ -239,11 +239,5 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
 }
 
 impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> TypedDriver<2> for Edu<D, ADDR_BITS, W> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    contigo::no_report!();
 }

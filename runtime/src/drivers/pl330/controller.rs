@@ -2,17 +2,17 @@
 //! One controller whose channels have a driver each.
 
 use super::{
-    ADDR_BITS, Pl330Config, fault,
+    Pl330Config,
     found::Found,
     regs,
     stopping::{Stopping, kill},
     thread::Thread,
 };
 use crate::{
-    hw::Device,
-    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, TypedDriver, fixed},
-    mem::{CpuBuf, DevSlice, Port},
-    types::{Error, Refused, Result, platform::forward_as_fd},
+    hw::{Device, Wait as _},
+    job::{Completion, Core, CoreChannel, Driver, StopProgram, TypedDriver},
+    mem::{CpuBuf, DevSlice},
+    types::{Error, Refused, Result, forward::forward, platform::forward_as_fd},
 };
 use core::{
     fmt,
@@ -182,25 +182,11 @@ impl<D: Device> Pl330Channel<'_, '_, D> {
 // it, and `Core` gives each channel to one driver. 7. The steps kill this channel, and the last one
 // is what `stop` believes.
 unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
-    fn name(&self) -> &'static str {
-        fault::DEVICE
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn addr_bits(&self) -> u32 {
-        ADDR_BITS
-    }
-
-    fn operands(&self) -> &[OperandSpec] {
-        super::OPERANDS
-    }
+    forward!(|this| this.thread => name, addr_bits, operands);
+    forward!(|this| *this.device => port, arm_irq);
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let [] = fixed(args)?;
-        self.thread.check(self.device.port(), operands)
+        self.thread.check(self.device.port(), operands, args)
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
@@ -236,21 +222,10 @@ unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
     fn stop_program(&self) -> StopProgram {
         StopProgram::new(&self.thread.stop_steps()).unwrap_or_default()
     }
-
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        use crate::hw::Wait;
-        self.device.arm_irq()
-    }
 }
 
 impl<D: Device> TypedDriver<2> for Pl330Channel<'_, '_, D> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    crate::no_report!();
 }
 
 forward_as_fd!({'c, 'p, D: Device} Pl330Channel<'c, 'p, D>, device: D);

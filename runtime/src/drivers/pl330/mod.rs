@@ -54,20 +54,14 @@ use self::{
 };
 use crate::{
     hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, TypedDriver, fixed},
-    mem::{CpuBuf, DevSlice, Port},
-    types::platform::forward_as_fd,
-    types::{Refused, Result},
+    job::{Completion, Driver, StopProgram, StopStep, TypedDriver},
+    mem::{CpuBuf, DevSlice},
+    types::{Refused, Result, forward::forward, platform::forward_as_fd},
 };
 use core::{fmt, time::Duration};
 
 /// How many bytes of memory a driver needs for its program, whatever it copies.
 pub const PROGRAM_BYTES: usize = microcode::PROGRAM_BYTES;
-
-/// The controller's address registers.
-const ADDR_BITS: u32 = 32;
-/// A copy's: from, to.
-const OPERANDS: &[OperandSpec] = &[OperandSpec::to_device(), OperandSpec::from_device()];
 
 /// Which of the controller's resources a driver uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,25 +189,11 @@ forward_as_fd!({'p, D: Device} Pl330<'p, D>, device: D);
 //    is set before DMAGO is given. 7. The program's only instruction is DMAKILL, and its last polls
 //    are what `stop` believes: Stopped, of every channel.
 unsafe impl<D: Device> Driver for Pl330<'_, D> {
-    fn name(&self) -> &'static str {
-        fault::DEVICE
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn addr_bits(&self) -> u32 {
-        ADDR_BITS
-    }
-
-    fn operands(&self) -> &[OperandSpec] {
-        OPERANDS
-    }
+    forward!(|this| this.thread => name, addr_bits, operands);
+    forward!(|this| this.device => port, arm_irq);
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let [] = fixed(args)?;
-        self.thread.check(self.device.port(), operands)
+        self.thread.check(self.device.port(), operands, args)
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
@@ -238,10 +218,6 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
         Ok(())
     }
 
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
-    }
-
     /// Kills this driver's channel. No other channel runs, or the program says so: a driver of
     /// another channel has not armed.
     fn stop_program(&self) -> StopProgram {
@@ -252,13 +228,7 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
 }
 
 impl<D: Device> TypedDriver<2> for Pl330<'_, D> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    crate::no_report!();
 }
 
 impl<D: Device> Drop for Pl330<'_, D> {

@@ -3,14 +3,14 @@
 //! is a whole controller, or a channel of a core.
 
 use super::{
-    ADDR_BITS, PROGRAM_BYTES, Pl330Config, fault,
+    PROGRAM_BYTES, Pl330Config, fault,
     microcode::{self, BLOCKS_MAX, Core},
     regs,
     stopping::{DMAKILL, Look, STOP_US, debug_instruction},
 };
 use crate::{
     hw::{Device, wait::poll_every},
-    job::{Completion, StopStep, fixed},
+    job::{Completion, OperandSpec, StopStep, fixed},
     mem::{CpuBuf, DevSlice, DriverBuf, Port},
     types::{Align, Error, Refused, Result},
 };
@@ -24,6 +24,9 @@ const DEBUG_STEP_US: u32 = 1;
 /// The longest time between two looks at a job. A fault raises the line `irq_abort` and not the
 /// event's, and uio delivers one line of a device only: so a fault is found after this time.
 const FAULT_STEP_US: u32 = 1_000;
+
+/// The controller's address registers.
+const ADDR_BITS: u32 = 32;
 
 /// DMAGO, byte 0 (Arm DDI 0424C, 4.3.5); bit 1 makes the channel Non-secure.
 const DMAGO: u32 = 0xA0;
@@ -56,6 +59,19 @@ impl<'p> Thread<'p> {
         Ok(Self { program, core, config, unsettled: false, epoch: 0 })
     }
 
+    pub(super) const fn name(&self) -> &'static str {
+        fault::DEVICE
+    }
+
+    pub(super) const fn addr_bits(&self) -> u32 {
+        ADDR_BITS
+    }
+
+    /// Those of a copy: from, to.
+    pub(super) const fn operands(&self) -> &'static [OperandSpec] {
+        const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
+    }
+
     /// Its registers. `Found::core` has checked that there are some.
     pub(super) fn registers(&self) -> Option<&'static regs::Channel> {
         regs::CHANNELS.get(usize::from(self.config.channel))
@@ -77,8 +93,8 @@ impl<'p> Thread<'p> {
     }
 
     /// As [`Driver::check`](crate::Driver::check).
-    pub(super) fn check(&self, port: &Port, operands: &[DevSlice]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+    pub(super) fn check(&self, port: &Port, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        let ([from, to], []) = (fixed(operands)?, fixed(args)?);
         let need_bytes = from.len_bytes as u64;
         if (to.len_bytes as u64) < need_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });

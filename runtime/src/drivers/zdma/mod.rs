@@ -240,13 +240,7 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
 }
 
 impl<D: Device> TypedDriver<2> for Zdma<'_, D> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    crate::no_report!();
 }
 
 forward_as_fd!({'p, D: Device} Zdma<'p, D>, device: D);

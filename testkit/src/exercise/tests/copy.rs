@@ -100,13 +100,7 @@ unsafe impl<D: Device> Driver for Copy<D> {
 }
 
 impl<D: Device> TypedDriver<2> for Copy<D> {
-    type Args = ();
-    type Words = [u32; 0];
-    type Report = ();
-    fn words((): &()) -> [u32; 0] {
-        []
-    }
-    fn report(&self, _: &Completion) {}
+    contigo::no_report!();
 }
 
 /// Memory whose hand-over to the CPU throws no line away where it is one of a job's: only whole
