@@ -8,10 +8,10 @@
  * contigo_tensor_locate finds out which bytes of the region that row is, and contigo_dev_addr_of
  * answers its bus address. While a tensor is out, the device does not get the buffer. */
 
+#include "check.h"
 #include <contigo.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* dlpack.h 1.1, as a framework brings it along. */
@@ -44,22 +44,6 @@ typedef struct DLManagedTensorVersioned {
 
 enum { M = 4, N = 16, K = 64, FRAME_BYTES = M * N * 4, SLOT = 4096, SLOTS = 4, FRAMES = 8, TIMEOUT_US = 20 * 1000 };
 
-static void say(const char *what, contigo_status status)
-{
-    char text[1024];
-    contigo_last_error(text, sizeof text);
-    printf("%s: %s: %s\n", what, contigo_status_name(status), text);
-}
-
-static void check(contigo_status status, const char *what)
-{
-    if (status != CONTIGO_OK) {
-        say(what, status);
-        exit(EXIT_FAILURE);
-    }
-}
-#define CHECK(call) check((call), #call)
-
 /* The framework: int32, two dimensions, the CPU's. Its strides count elements. */
 static int framework_takes(const DLManagedTensorVersioned *managed)
 {
@@ -89,14 +73,6 @@ static DLManagedTensorVersioned framework_row(const DLManagedTensorVersioned *ma
     part.dl_tensor.shape = room;
     part.dl_tensor.data = (int32_t *)part.dl_tensor.data + row * part.dl_tensor.strides[0];
     return part;
-}
-
-/* A buffer's bytes, to write. The device cannot have them before contigo_buf_unmap. */
-static void *map(contigo_buf buf)
-{
-    void *bytes = NULL;
-    CHECK(contigo_buf_map(buf, CONTIGO_WRITE, &bytes, NULL));
-    return bytes;
 }
 
 int main(void)
@@ -136,7 +112,7 @@ int main(void)
         uint64_t row_addr, device_addr;
 
         /* The CPU's turn: it makes a camera's frame. Then the device's: it fills C. */
-        int32_t *elements = map(a);
+        int32_t *elements = map(a, CONTIGO_WRITE);
         for (int at = 0; at < M * N; at++)
             elements[at] = K * (frame + at / N) + at % N;
         CHECK(contigo_buf_unmap(a));
@@ -201,7 +177,7 @@ int main(void)
     };
     contigo_tensor_info nowhere = {.struct_size = sizeof nowhere};
     contigo_status status = contigo_tensor_locate(region, &foreign, 0, 0, &nowhere);
-    say("a tensor of the program's stack", status);
+    say(stdout, "a tensor of the program's stack", status);
     wrong += status != CONTIGO_E_NOT_OURS;
 
     contigo_region_stats stats = {.struct_size = sizeof stats};

@@ -5,28 +5,13 @@
  * hangs, reports errors, or stops early. No frame is lost to that, and none leaks. At the end the
  * program makes some mistakes, to show that each is refused. */
 
+#include "check.h"
 #include <contigo.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { FRAME = 4096, FRAMES = 200, SLOTS = 4, TIMEOUT_US = 1000 };
-
-static void say(const char *what, contigo_status status)
-{
-    char text[1024];
-    contigo_last_error(text, sizeof text);
-    printf("%s: %s: %s\n", what, contigo_status_name(status), text);
-}
-
-static void check(contigo_status status, const char *what)
-{
-    if (status != CONTIGO_OK) {
-        say(what, status);
-        exit(EXIT_FAILURE);
-    }
-}
-#define CHECK(call) check((call), #call)
 
 /* Fills a buffer, as a camera would. */
 static void fill(contigo_buf frame, unsigned number)
@@ -79,7 +64,7 @@ static unsigned misuse(contigo_pool pool, contigo_port port)
     uint64_t addr;
     size_t len;
     contigo_status status;
-#define REFUSED(call, expected) (status = (call), missed += status != (expected), say(#call, status))
+#define REFUSED(call, expected) (status = (call), missed += status != (expected), say(stdout, #call, status))
 
     CHECK(contigo_pool_take(pool, &frame));
     REFUSED(contigo_buf_dev_addr(frame, &addr, &len), CONTIGO_E_CPU_OWNED);

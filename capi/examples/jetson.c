@@ -6,10 +6,10 @@
  * gemm8.ptx is examples/gemm8/kernels/gemm8.ptx. To build this program you need nothing of CUDA.
  * Without NVIDIA's driver, or without a GPU, it says so and ends well. */
 
+#include "check.h"
 #include <contigo.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* dlpack.h 1.1, as a framework brings it along: as much of it as is printed here. */
@@ -30,25 +30,6 @@ typedef struct DLManagedTensorVersioned {
 } DLManagedTensorVersioned;
 
 enum { M = 4, N = 16, K = 64, SLOT = 4096, SLOTS = 4, FRAMES = 4, TIMEOUT_US = 1000 * 1000 };
-
-static void check(contigo_status status, const char *what)
-{
-    if (status != CONTIGO_OK) {
-        char text[1024];
-        contigo_last_error(text, sizeof text);
-        fprintf(stderr, "%s: %s: %s\n", what, contigo_status_name(status), text);
-        exit(EXIT_FAILURE);
-    }
-}
-#define CHECK(call) check((call), #call)
-
-/* A buffer's bytes. The GPU cannot have them before contigo_buf_unmap. */
-static void *map(contigo_buf buf, uint32_t access)
-{
-    void *bytes = NULL;
-    CHECK(contigo_buf_map(buf, access, &bytes, NULL));
-    return bytes;
-}
 
 /* Lends a buffer to a framework, and prints whose pointer the framework gets. The framework is done
  * with it at once. */

@@ -6,10 +6,10 @@
  * On a board three lines differ: the region's name, the device's name ("uio:copy@40000000"), and
  * its port. The map is the tool's file: x<name>_hw.h, the .hwh of the design, or JSON as here. */
 
+#include "check.h"
 #include <contigo.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { BYTES = 1000, SLOT = 4096, JOBS = 8, TIMEOUT_US = 20 * 1000 };
 
@@ -20,26 +20,6 @@ static const char MAP[] = "{\"name\": \"copy\", \"protocol\": \"ap_ctrl_chain\",
                           "                {\"name\": \"to\", \"offset\": \"0x24\", \"direction\": \"out\", \"bytes\": \"n\"}],"
                           " \"scalars\": [{\"name\": \"n\", \"offset\": \"0x30\"}],"
                           " \"results\": [{\"name\": \"ap_return\", \"offset\": \"0x10\"}]}";
-
-/* Ends the program with the text of the refusal. */
-static void check(contigo_status status, const char *what)
-{
-    if (status != CONTIGO_OK) {
-        char text[1024];
-        contigo_last_error(text, sizeof text);
-        fprintf(stderr, "%s: %s: %s\n", what, contigo_status_name(status), text);
-        exit(EXIT_FAILURE);
-    }
-}
-#define CHECK(call) check((call), #call)
-
-/* A buffer's bytes. The device cannot have them before contigo_buf_unmap. */
-static void *map(contigo_buf buf, uint32_t access)
-{
-    void *bytes = NULL;
-    CHECK(contigo_buf_map(buf, access, &bytes, NULL));
-    return bytes;
-}
 
 int main(void)
 {

@@ -4,9 +4,9 @@
  * The core copies: it has two addresses, a length, and HLS's control register. Here it belongs to
  * the simulated board. */
 
+#include "check.h"
 #include <contigo.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PACKET = 256, PACKETS = 1000, SLOTS = 4, TIMEOUT_US = 10 * 1000 };
@@ -88,17 +88,6 @@ static contigo_status copier_stop(void *context)
     core->is_busy = status == CONTIGO_OK ? 0 : core->is_busy;
     return status;
 }
-
-static void check(contigo_status status, const char *what)
-{
-    if (status != CONTIGO_OK) {
-        char text[1024];
-        contigo_last_error(text, sizeof text);
-        fprintf(stderr, "%s: %s: %s\n", what, contigo_status_name(status), text);
-        exit(EXIT_FAILURE);
-    }
-}
-#define CHECK(call) check((call), #call)
 
 int main(void)
 {
