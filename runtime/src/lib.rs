@@ -138,7 +138,7 @@ pub use hw::{Device, Mmio, MmioWindow, Wait, Wired, mmio, poll_every, poll_until
 pub use job::{
     AnyCore, AnyDriver, Attempt, Cancelled, Channels, Completion, Core, CoreChannel, CoreLock, Done, Driver, Engine, Frame, Frames,
     JobCounts, JobError, MAX_OPERANDS, OperandSpec, Parts, Queue, QueueCounts, Running, Settings, StopProgram, StopStep, Stream,
-    TypedDriver, fixed,
+    TypedDriver, exactly,
 };
 pub use mem::{
     AnyThread, Arena, Backend, Carve, CpuBuf, DevBuf, DevSlice, DriverBuf, Holder, LocalPool, Mapping, OneThread, Operand, Pool, Port,

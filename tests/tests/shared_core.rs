@@ -15,7 +15,7 @@ mod bell;
 mod channels;
 
 use contigo::{
-    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Result, TypedDriver, fixed,
+    Completion, Core, CoreChannel, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Result, TypedDriver, exactly,
     mmio::{ReadOnly, ReadWrite, Register},
     poll_every, poll_until,
     sim::{Model, SimBus, SimDevice, SimWindow},
@@ -131,12 +131,12 @@ unsafe impl<D: Device> Driver for Copier<'_, D> {
         const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
     }
     fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         assert_eq!(from.len_bytes, to.len_bytes);
         Ok(())
     }
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         self.epoch = self.channel.reset_epoch();
         // SAFETY: both operands were handed over.
         unsafe {

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use contigo::{
     Completion, DevSlice, Device, Driver, Engine, OperandSpec, Port, Region, Result, TypedDriver,
     drivers::zdma::{SimZdma, Zdma},
-    fixed,
+    exactly,
     names::NameError,
     sim::SimBoard,
 };
@@ -49,7 +49,7 @@ unsafe impl<D: Device> Driver for Broken<Zdma<'_, D>> {
         self.inner.check(operands, args)
     }
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         self.jobs += 1;
         if self.jobs == 10 && self.how == How::Allocates {
             drop(std::hint::black_box(Box::new(self.jobs)));

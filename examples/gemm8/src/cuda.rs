@@ -5,7 +5,7 @@ use crate::{Gemm, driver::OPERANDS, regs};
 use contigo::{
     DevSlice, Driver, Result, TypedDriver,
     cuda::{CopyingFunction, CudaFunction, Gpu, Image, Launch, Log, Module, Parameter, Signature, Words},
-    fixed, forward,
+    exactly, forward,
 };
 use core::ffi::CStr;
 
@@ -96,7 +96,7 @@ fn launched(words: &[u32]) -> Result<Words> {
     const RELU: u32 = 1;
     const INT8: u32 = 2;
     const SHIFT_AT: u32 = 8;
-    let [m, n, k, mode] = *fixed(words)?;
+    let [m, n, k, mode] = *exactly(words)?;
     let relu = if mode & regs::MODE_RELU == 0 { 0 } else { RELU };
     let flags = relu | if mode & regs::MODE_RAW == 0 { INT8 | (mode & regs::MODE_SHIFT) << SHIFT_AT } else { 0 };
     let blocks = (u64::from(m) * u64::from(n)).div_ceil(THREADS.into()).clamp(1, MAX_BLOCKS);
@@ -112,7 +112,7 @@ unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         self.0.check(operands, &launched(words)?)?;
-        Gemm::from_words(fixed(words)?).check(fixed(operands)?)
+        Gemm::from_words(exactly(words)?).check(exactly(operands)?)
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {

@@ -16,7 +16,7 @@ use crate::regs;
 use contigo::{
     Align, Completion, DevSlice, Device, Driver, Error, OperandSpec, Result, StopProgram, StopStep, TypedDriver,
     drivers::ap_ctrl::{ApCtrl, KernelMap, Protocol},
-    fixed,
+    exactly,
 };
 use core::time::Duration;
 
@@ -214,11 +214,11 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
     contigo::forward!(|this| this.kernel => name, port, addr_bits, operands, arm_irq);
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        Gemm::from_words(fixed(words)?).check(fixed(operands)?)
+        Gemm::from_words(exactly(words)?).check(exactly(operands)?)
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        let [_, _, _, c_bytes] = Gemm::from_words(fixed(words)?).operand_bytes();
+        let [_, _, _, c_bytes] = Gemm::from_words(exactly(words)?).operand_bytes();
         self.expected_bytes = c_bytes;
         self.aborted = false;
         // SAFETY: the caller's promise; operands that `Gemm::check` lets pass suit `MAP`'s rules.

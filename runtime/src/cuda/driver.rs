@@ -46,8 +46,8 @@ impl Cuda {
         const UPDATE: &str = "update NVIDIA's driver, which lacks this function";
         // SAFETY: the caller's promise.
         let library = unsafe { open(file) }.map_err(|fix| Error::NoLibrary { name: "libcuda.so.1", fix })?;
-        let look = Look(&library);
-        let api = api!(|names: &[&'static CStr]| look.up(names).ok_or(Error::Unsupported { what: first(names), fix: UPDATE }));
+        let symbols = Symbols(&library);
+        let api = api!(|names: &[&'static CStr]| symbols.find(names).ok_or(Error::Unsupported { what: first(names), fix: UPDATE }));
         core::mem::forget(library);
         let mut version: c_int = 0;
         // SAFETY: the pointer is a reference; allowed before `cuInit`.
@@ -100,11 +100,11 @@ unsafe fn open(_file: &CStr) -> Result<Library, &'static str> {
 }
 
 /// A library's functions, by name.
-struct Look<'l>(&'l Library);
+struct Symbols<'l>(&'l Library);
 
-impl Look<'_> {
+impl Symbols<'_> {
     /// The first of `names` that is there. `F` is the function's type, by `abi.rs`.
-    fn up<F: Copy>(&self, names: &[&'static CStr]) -> Option<F> {
+    fn find<F: Copy>(&self, names: &[&'static CStr]) -> Option<F> {
         // SAFETY: `F` is that function's type in `cuda.h`, which `functions!` repeats, and the
         // library is never unloaded.
         names.iter().find_map(|name| unsafe { self.0.get::<F>(*name) }.ok().map(|symbol| *symbol))

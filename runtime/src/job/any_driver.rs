@@ -21,30 +21,30 @@ use core::fmt;
 /// ```
 pub struct AnyDriver<'a> {
     driver: InPlace<dyn Driver + Send + 'a, { AnyDriver::MAX_BYTES }>,
-    /// INVARIANT: dropped after the driver, which borrows from what it keeps.
-    seat: Option<Seat<'a>>,
+    /// INVARIANT: dropped after the driver, which borrows from the core that it keeps.
+    core: Option<KeepAlive<'a>>,
 }
 
-/// Something that counts the drivers which stand on it.
-pub(crate) trait Counted: Sync {
+/// A shared core that counts its drivers.
+pub(crate) trait DriverCount: Sync {
     /// One driver less.
-    fn leave(&self);
+    fn one_less(&self);
 }
 
-/// One driver's place in a count, until it is dropped.
-pub(crate) struct Seat<'a>(&'a dyn Counted);
+/// Keeps a shared core for one driver, until it is dropped.
+pub(crate) struct KeepAlive<'a>(&'a dyn DriverCount);
 
-impl<'a> Seat<'a> {
-    /// `counted` has counted one driver more.
+impl<'a> KeepAlive<'a> {
+    /// `core` has counted one driver more.
     #[cfg(all(feature = "linux", target_os = "linux"))]
-    pub(crate) const fn new(counted: &'a dyn Counted) -> Self {
-        Self(counted)
+    pub(crate) const fn new(core: &'a dyn DriverCount) -> Self {
+        Self(core)
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for KeepAlive<'_> {
     fn drop(&mut self) {
-        self.0.leave();
+        self.0.one_less();
     }
 }
 
@@ -57,24 +57,24 @@ impl<'a> AnyDriver<'a> {
     #[must_use]
     pub fn new<D: Driver + Send + 'a>(driver: D) -> Self {
         // SAFETY: it casts to `D`, and that becomes what a `D` is.
-        Self { driver: unsafe { InPlace::new::<D>(driver, |place| place.cast::<D>()) }, seat: None }
+        Self { driver: unsafe { InPlace::new::<D>(driver, |place| place.cast::<D>()) }, core: None }
     }
 
-    /// The same driver, whose end gives `seat` back. It is one of several on one device.
+    /// The same driver, which keeps `core` until its end. It is one of several on one device.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]: it has a seat. A second one in its place would end the first, whose
-    /// core the driver borrows from.
+    /// [`Error::Unsupported`]: it keeps a core already, and borrows from that one. The second in its
+    /// place would let go of the first.
     #[cfg(all(feature = "linux", target_os = "linux"))]
-    pub(crate) fn seated(mut self, seat: Seat<'a>) -> Result<Self> {
+    pub(crate) fn keeping(mut self, core: KeepAlive<'a>) -> Result<Self> {
         const FIX: &str = "open the device that has the channel";
-        if self.seat.is_some() {
-            // Before the new seat, on whose core it stands too.
+        if self.core.is_some() {
+            // The driver first: it borrows from the new core too.
             drop(self);
-            drop(seat);
+            drop(core);
             return Err(Error::Unsupported { what: "the core opened a channel of another device", fix: FIX });
         }
-        self.seat = Some(seat);
+        self.core = Some(core);
         Ok(self)
     }
 }
@@ -87,7 +87,7 @@ unsafe impl Driver for AnyDriver<'_> {
     /// None of a driver that shares its device: the kernel runs one program for a device, and this
     /// driver's leaves the siblings at work.
     fn stop_program(&self) -> StopProgram {
-        if self.seat.is_some() { StopProgram::default() } else { self.driver.get().stop_program() }
+        if self.core.is_some() { StopProgram::default() } else { self.driver.get().stop_program() }
     }
 }
 

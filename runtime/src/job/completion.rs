@@ -35,9 +35,9 @@ impl Completion {
         Self { bytes: Some(bytes), ..self }
     }
 
-    /// Does it say what cannot be? `most_bytes`: what the device was allowed to write.
+    /// Refuses what cannot be. `most_bytes`: what the device was allowed to write.
     #[inline]
-    pub(super) const fn distrust(&self, device: &'static str, expected: bool, most_bytes: usize) -> Result<(), Error> {
+    pub(super) const fn verify(&self, device: &'static str, expected: bool, most_bytes: usize) -> Result<(), Error> {
         let bytes = match self.bytes {
             Some(bytes) => bytes,
             None => 0,

@@ -154,7 +154,7 @@ impl<D: Device> Core<D> {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         barrier::before_doorbell();
         // Dropped in any case, before the lock: siblings hear of a reset that panicked too.
-        let _ends = Ends(self);
+        let _ends = ResetEnds(self);
         act(locked.device)
     }
 
@@ -186,9 +186,9 @@ impl<D> Core<D> {
 }
 
 /// The end of a reset.
-struct Ends<'c, D>(&'c Core<D>);
+struct ResetEnds<'c, D>(&'c Core<D>);
 
-impl<D> Drop for Ends<'_, D> {
+impl<D> Drop for ResetEnds<'_, D> {
     fn drop(&mut self) {
         barrier::before_doorbell();
         self.0.epoch.fetch_add(1, Ordering::AcqRel);

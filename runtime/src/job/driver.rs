@@ -22,7 +22,7 @@ use core::time::Duration;
 ///
 /// ```
 /// # #[cfg(all(feature = "sim", feature = "linux"))] {
-/// use contigo::{Align, Completion, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Region, Result, TypedDriver, fixed, poll_until};
+/// use contigo::{Align, Completion, DevAddr, DevSlice, Device, Driver, Engine, Error, OperandSpec, Pool, Port, Region, Result, TypedDriver, exactly, poll_until};
 /// use core::time::Duration;
 /// use contigo::mmio::{Pointer, ReadClears, ReadWrite, Register};
 /// use contigo::sim::{Model, SimBoard, SimBus, SimDevice, SimWindow};
@@ -57,12 +57,12 @@ use core::time::Duration;
 ///     fn addr_bits(&self) -> u32 { 64 }
 ///     fn operands(&self) -> &[OperandSpec] { const { &[OperandSpec::to_device(), OperandSpec::from_device()] } }
 ///     fn check(&self, operands: &[DevSlice], _key: &[u32]) -> Result<()> {
-///         let [from, to] = fixed(operands)?;
+///         let [from, to] = exactly(operands)?;
 ///         let (need_bytes, have_bytes) = (from.len_bytes as u64, to.len_bytes);
 ///         if to.len_bytes < from.len_bytes { Err(Error::BufferSize { index: 1, need_bytes, have_bytes }) } else { Ok(()) }
 ///     }
 ///     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], key: &[u32]) -> Result<()> {
-///         let ([from, to], [key]) = (fixed(operands)?, fixed(key)?);
+///         let ([from, to], [key]) = (exactly(operands)?, exactly(key)?);
 ///         // SAFETY: both operands were handed over, and `check` found the second large enough.
 ///         unsafe {
 ///             SRC.write(&self.0, from.addr);
@@ -295,12 +295,13 @@ pub trait TypedDriver<const OPERANDS: usize>: Driver {
     fn report(&self, completion: &Completion) -> Self::Report;
 }
 
-/// Operands, or argument words, as an array: `let [from, to] = fixed(operands)?;`.
+/// Operands, or argument words, as an array of exactly so many:
+/// `let [from, to] = exactly(operands)?;`.
 ///
 /// # Errors
 /// [`Error::Argument`]: there are more or fewer.
 #[inline]
-pub fn fixed<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
+pub fn exactly<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
     let (value, n) = (given.len() as u64, N as u64);
     given.try_into().map_err(|_| Error::Argument {
         name: "the count of operands, or of argument words,",

@@ -4,7 +4,7 @@
 use super::{
     Done, Driver, JobError, Running, TypedDriver,
     job_place::JobPlace,
-    prepare::{About, Slices, forget_ends, prepare, tell_given},
+    prepare::{OperandError, Slices, forget_ends, prepare, tell_given},
 };
 use crate::{
     mem::{Operand, Port},
@@ -171,7 +171,7 @@ impl<D: TypedDriver<OPERANDS>, const OPERANDS: usize> Engine<D, OPERANDS> {
         slices: &mut Slices<OPERANDS>,
         args: &[u32],
         site: Site,
-    ) -> Result<usize, About> {
+    ) -> Result<usize, OperandError> {
         if self.busy {
             return Err((None, Error::Busy));
         }

@@ -42,11 +42,11 @@ pub use self::core::{Core, CoreLock};
 pub use any_core::{AnyCore, Channels};
 pub use any_driver::AnyDriver;
 #[cfg(all(feature = "linux", target_os = "linux"))]
-pub(crate) use any_driver::{Counted, Seat};
+pub(crate) use any_driver::{DriverCount, KeepAlive};
 pub use channel::CoreChannel;
 pub use completion::Completion;
 pub use done::Done;
-pub use driver::{Driver, TypedDriver, fixed};
+pub use driver::{Driver, TypedDriver, exactly};
 pub use engine::{Engine, JobCounts};
 pub use job_error::JobError;
 pub use operand_spec::OperandSpec;

@@ -14,7 +14,7 @@ use heapless::Vec;
 pub const MAX_OPERANDS: usize = 16;
 
 /// A refusal, and the operand that it is about.
-pub(super) type About = (Option<usize>, Error);
+pub(super) type OperandError = (Option<usize>, Error);
 
 /// Where the device finds the operands of a job.
 pub(super) type Slices<const OPERANDS: usize> = Vec<DevSlice, OPERANDS>;
@@ -30,7 +30,7 @@ pub(super) fn prepare<D: Driver, const OPERANDS: usize, T>(
     slices: &mut Slices<OPERANDS>,
     args: &[u32],
     site: Site,
-) -> Result<usize, About> {
+) -> Result<usize, OperandError> {
     let (specs, addr_bits) = (driver.operands(), driver.addr_bits());
     if specs.len() != operands.len() {
         let (value, n) = (operands.len() as u64, specs.len() as u64);

@@ -140,7 +140,7 @@ impl<'e, 'p, D: TypedDriver<OPERANDS>, const OPERANDS: usize, T> Running<'e, 'p,
         timeout_us(timeout)?;
         let engine = &mut *self.engine;
         let Some(completion) = engine.driver.poll(timeout)? else { return Ok(None) };
-        completion.distrust(engine.driver.name(), completion.slot == engine.slot, engine.most_bytes)?;
+        completion.verify(engine.driver.name(), completion.slot == engine.slot, engine.most_bytes)?;
         if let Some(what) = completion.failed {
             return Err(Error::Fault { device: engine.driver.name(), status: completion.status, what });
         }

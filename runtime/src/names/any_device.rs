@@ -24,7 +24,7 @@ use core::{
 /// may have the device, and its [`Engine::new`](crate::Engine::new) stops what the last one left
 /// running. Where it is forgotten, nobody may.
 pub struct AnyDevice<'o> {
-    registered: Registered<'o>,
+    attachment: Attachment<'o>,
     port: Port,
     /// Where interrupts are counted, where somebody wants that.
     interrupts: Option<&'o AtomicU64>,
@@ -33,7 +33,7 @@ pub struct AnyDevice<'o> {
 }
 
 /// Registers of whatever kind.
-pub(super) enum Registered<'o> {
+pub(super) enum Attachment<'o> {
     /// A mapping that the opening owns; with no interrupt the driver looks again and again.
     Plain {
         registers: &'o Registers,
@@ -55,8 +55,8 @@ impl Drop for Attached<'_> {
 
 impl<'o> AnyDevice<'o> {
     /// `attached` was set for it.
-    pub(super) const fn new(registered: Registered<'o>, port: Port, attached: &'o AtomicBool) -> Self {
-        Self { registered, port, interrupts: None, _attached: Some(Attached(attached)) }
+    pub(super) const fn new(attachment: Attachment<'o>, port: Port, attached: &'o AtomicBool) -> Self {
+        Self { attachment, port, interrupts: None, _attached: Some(Attached(attached)) }
     }
 
     /// A device of which a program has only registers
@@ -66,7 +66,7 @@ impl<'o> AnyDevice<'o> {
     /// As [`Wired::new`](crate::Wired::new); and nobody else drives these registers while it lives.
     #[must_use]
     pub const unsafe fn of_registers(registers: &'o Registers, port: Port) -> Self {
-        Self { registered: Registered::Plain { registers, irq: None }, port, interrupts: None, _attached: None }
+        Self { attachment: Attachment::Plain { registers, irq: None }, port, interrupts: None, _attached: None }
     }
 
     /// Counts interrupts in `interrupts` from now on: each wait that was over before its time. A
@@ -78,20 +78,20 @@ impl<'o> AnyDevice<'o> {
     /// Has it an interrupt to wait for? A simulated one has.
     #[must_use]
     pub const fn has_interrupt(&self) -> bool {
-        !matches!(&self.registered, Registered::Plain { irq: None, .. })
+        !matches!(&self.attachment, Attachment::Plain { irq: None, .. })
     }
 
     /// The file of its interrupt, to wait for beside others, as [`UioIrq`] and
     /// [`VfioDevice::raw_fd`] say; `None` where it has none.
     #[must_use]
     pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
-        match &self.registered {
-            Registered::Plain { irq, .. } => irq.as_ref().map(AsFd::as_fd),
+        match &self.attachment {
+            Attachment::Plain { irq, .. } => irq.as_ref().map(AsFd::as_fd),
             // SAFETY: it is open as long as the device, which is borrowed as long as what is
             // returned.
-            Registered::Vfio(device) => device.raw_fd().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }),
+            Attachment::Vfio(device) => device.raw_fd().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }),
             #[cfg(feature = "sim")]
-            Registered::Simulated(_) => None,
+            Attachment::Simulated(_) => None,
         }
     }
 
@@ -101,8 +101,8 @@ impl<'o> AnyDevice<'o> {
     /// # Errors
     /// As [`UioIrq::try_clone`].
     pub fn uio_irq(&self) -> Result<Option<UioIrq>, Error> {
-        match &self.registered {
-            Registered::Plain { irq: Some(irq), .. } => irq.try_clone().map(Some),
+        match &self.attachment {
+            Attachment::Plain { irq: Some(irq), .. } => irq.try_clone().map(Some),
             _ => Ok(None),
         }
     }
@@ -112,21 +112,21 @@ impl<'o> AnyDevice<'o> {
 // them to one value at a time, and the opening holds the lock that keeps other programs away.
 unsafe impl Mmio for AnyDevice<'_> {
     fn len_bytes(&self) -> usize {
-        match &self.registered {
-            Registered::Plain { registers, .. } => registers.len_bytes(),
-            Registered::Vfio(device) => device.len_bytes(),
+        match &self.attachment {
+            Attachment::Plain { registers, .. } => registers.len_bytes(),
+            Attachment::Vfio(device) => device.len_bytes(),
             #[cfg(feature = "sim")]
-            Registered::Simulated(device) => device.len_bytes(),
+            Attachment::Simulated(device) => device.len_bytes(),
         }
     }
 
     #[inline]
     fn read32(&self, offset: usize) -> u32 {
-        match &self.registered {
-            Registered::Plain { registers, .. } => registers.read32(offset),
-            Registered::Vfio(device) => device.read32(offset),
+        match &self.attachment {
+            Attachment::Plain { registers, .. } => registers.read32(offset),
+            Attachment::Vfio(device) => device.read32(offset),
             #[cfg(feature = "sim")]
-            Registered::Simulated(device) => device.read32(offset),
+            Attachment::Simulated(device) => device.read32(offset),
         }
     }
 
@@ -134,11 +134,11 @@ unsafe impl Mmio for AnyDevice<'_> {
     unsafe fn write32(&self, offset: usize, value: u32) {
         // SAFETY: the caller's promise.
         unsafe {
-            match &self.registered {
-                Registered::Plain { registers, .. } => registers.write32(offset, value),
-                Registered::Vfio(device) => device.write32(offset, value),
+            match &self.attachment {
+                Attachment::Plain { registers, .. } => registers.write32(offset, value),
+                Attachment::Vfio(device) => device.write32(offset, value),
                 #[cfg(feature = "sim")]
-                Registered::Simulated(device) => device.write32(offset, value),
+                Attachment::Simulated(device) => device.write32(offset, value),
             }
         }
     }
@@ -146,21 +146,21 @@ unsafe impl Mmio for AnyDevice<'_> {
 
 impl Wait for AnyDevice<'_> {
     fn now_us(&self) -> u64 {
-        match &self.registered {
+        match &self.attachment {
             #[cfg(feature = "sim")]
-            Registered::Simulated(device) => device.now_us(),
+            Attachment::Simulated(device) => device.now_us(),
             _ => Spin.now_us(),
         }
     }
 
     fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
         let end_us = self.interrupts.map(|_| self.now_us().saturating_add(u64::from(timeout_us)));
-        let waited = match &self.registered {
-            Registered::Plain { irq: Some(irq), .. } => irq.wait_at_most(timeout_us),
-            Registered::Plain { irq: None, .. } => Spin.wait_at_most(timeout_us),
-            Registered::Vfio(device) => device.wait_at_most(timeout_us),
+        let waited = match &self.attachment {
+            Attachment::Plain { irq: Some(irq), .. } => irq.wait_at_most(timeout_us),
+            Attachment::Plain { irq: None, .. } => Spin.wait_at_most(timeout_us),
+            Attachment::Vfio(device) => device.wait_at_most(timeout_us),
             #[cfg(feature = "sim")]
-            Registered::Simulated(device) => device.wait_at_most(timeout_us),
+            Attachment::Simulated(device) => device.wait_at_most(timeout_us),
         };
         if let (Some(interrupts), Some(end_us)) = (self.interrupts, end_us)
             && self.now_us() < end_us
@@ -171,17 +171,17 @@ impl Wait for AnyDevice<'_> {
     }
 
     fn arm_irq(&self) -> Result<Option<i32>, Error> {
-        match &self.registered {
-            Registered::Plain { irq: Some(irq), .. } => irq.arm_irq(),
-            Registered::Vfio(device) => device.arm_irq(),
+        match &self.attachment {
+            Attachment::Plain { irq: Some(irq), .. } => irq.arm_irq(),
+            Attachment::Vfio(device) => device.arm_irq(),
             _ => Ok(None),
         }
     }
 
     fn looks_before_clock(&self) -> u32 {
-        match &self.registered {
-            Registered::Plain { irq: None, .. } => Spin.looks_before_clock(),
-            Registered::Vfio(device) => device.looks_before_clock(),
+        match &self.attachment {
+            Attachment::Plain { irq: None, .. } => Spin.looks_before_clock(),
+            Attachment::Vfio(device) => device.looks_before_clock(),
             _ => 0,
         }
     }

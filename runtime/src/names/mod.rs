@@ -21,7 +21,6 @@
 
 mod any_device;
 mod any_memory;
-mod beside;
 mod device;
 mod error;
 mod files;
@@ -30,6 +29,7 @@ mod found;
 mod gpu;
 mod grammar;
 mod inventory;
+mod kernel_registers;
 mod memory;
 mod name;
 mod open_device;

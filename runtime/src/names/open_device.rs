@@ -5,12 +5,12 @@
 use super::text::Text;
 use super::{
     DeviceName, MemoryName,
-    any_device::{AnyDevice, Registered},
+    any_device::{AnyDevice, Attachment},
     any_memory::AnyMemory,
-    beside::Beside,
     files::Files,
     grammar::is_pci,
-    shared::Shared,
+    kernel_registers::KernelRegisters,
+    shared::SharedCore,
 };
 use crate::{
     linux::guard::Guard,
@@ -43,16 +43,16 @@ pub struct OpenDevice {
     name: DeviceName,
     /// INVARIANT: what several drivers share borrows from `attached` and `what`, and is dropped
     /// before them.
-    pub(super) shared: Shared,
+    pub(super) shared: SharedCore,
     /// A driver has the registers.
     attached: AtomicBool,
-    what: What,
+    opened: Opened,
 }
 
 #[allow(clippy::large_enum_variant, reason = "there is no heap to put the large one on, and a program opens a handful of devices")]
-enum What {
+enum Opened {
     /// Registers that a program's word wires: a UIO device's, or a PCI function's.
-    Plain(Beside),
+    Plain(KernelRegisters),
     /// A device that the kernel module guards, and its registers, once they were asked for.
     Guarded(Guarded),
     Vfio(Vfio),
@@ -68,7 +68,7 @@ struct Guarded {
     device: heapless::String<64>,
     /// Where its registers are looked for.
     files: Files<'static>,
-    beside: spin::Once<Beside>,
+    registers: spin::Once<KernelRegisters>,
 }
 
 /// How a driver takes a device.
@@ -89,17 +89,17 @@ impl Default for Attach {
 }
 
 impl OpenDevice {
-    fn new(name: &DeviceName, what: What) -> Self {
-        Self { name: *name, shared: Shared::new(), attached: AtomicBool::new(false), what }
+    fn new(name: &DeviceName, opened: Opened) -> Self {
+        Self { name: *name, shared: SharedCore::new(), attached: AtomicBool::new(false), opened }
     }
 
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn uio(name: &DeviceName, root: &str) -> Result<Self, Error> {
-        Ok(Self::new(name, What::Plain(Beside::uio(name, root)?)))
+        Ok(Self::new(name, Opened::Plain(KernelRegisters::uio(name, root)?)))
     }
 
     pub(super) fn pci(name: &DeviceName, root: &str) -> Result<Self, Error> {
-        Ok(Self::new(name, What::Plain(Beside::pci(name.argument(), root)?)))
+        Ok(Self::new(name, Opened::Plain(KernelRegisters::pci(name.argument(), root)?)))
     }
 
     pub(super) fn guarded(name: &DeviceName, _root: &str) -> Result<Self, Error> {
@@ -111,19 +111,19 @@ impl OpenDevice {
         files: Files<'static>,
         open: impl FnOnce(&str) -> Result<Guard, Error>,
     ) -> Result<Self, Error> {
-        let device = super::beside::guard_called(name.argument(), files)?;
+        let device = super::kernel_registers::guard_called(name.argument(), files)?;
         let guard = open(&device)?;
-        Ok(Self::new(name, What::Guarded(Guarded { guard, device, files, beside: spin::Once::new() })))
+        Ok(Self::new(name, Opened::Guarded(Guarded { guard, device, files, registers: spin::Once::new() })))
     }
 
     pub(super) fn behind_iommu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        Ok(Self::new(name, What::Vfio(Vfio::open(name.argument())?)))
+        Ok(Self::new(name, Opened::Vfio(Vfio::open(name.argument())?)))
     }
 
     #[cfg(feature = "sim")]
     pub(super) fn simulated(name: &DeviceName, _root: &str) -> Result<Self, Error> {
         let (board, models) = super::simulated::open(name)?;
-        Ok(Self::new(name, What::Simulated(board, models)))
+        Ok(Self::new(name, Opened::Simulated(board, models)))
     }
 
     /// The model of `driver`'s core, on a board of the program's: with faults, and beside other
@@ -136,8 +136,8 @@ impl OpenDevice {
         let model = super::simulated::model(driver)?;
         let long = Error::BadName { len_bytes: driver.len(), max_bytes: Text::MAX_BYTES };
         let name = Text::join(&["sim:", driver]).ok_or(long)?;
-        let what = What::Simulated(super::simulated::Board::Shared(board), Some(spin::Mutex::new(model)));
-        Ok(Self::new(&name.as_str().parse()?, what))
+        let opened = Opened::Simulated(super::simulated::Board::Shared(board), Some(spin::Mutex::new(model)));
+        Ok(Self::new(&name.as_str().parse()?, opened))
     }
 
     /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck. A
@@ -147,8 +147,8 @@ impl OpenDevice {
     /// [`Error::Unsupported`]: it is no simulated device. [`Error::Contended`].
     #[cfg(feature = "sim")]
     pub fn reset_simulated(&self) -> Result<(), Error> {
-        match &self.what {
-            What::Simulated(_, models) => self.shared.reset(&mut || super::simulated::reset(models)),
+        match &self.opened {
+            Opened::Simulated(_, models) => self.shared.reset(&mut || super::simulated::reset(models)),
             _ => {
                 Err(Error::Unsupported { what: "this device is real, and has no reset line here", fix: "use VFIO's reset, or the board's" })
             }
@@ -157,7 +157,7 @@ impl OpenDevice {
 
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     pub(super) fn cuda(name: &DeviceName, _root: &str) -> Result<Self, Error> {
-        Ok(Self::new(name, What::Gpu(super::gpu::open(name.number().unwrap_or(0))?)))
+        Ok(Self::new(name, Opened::Gpu(super::gpu::open(name.number().unwrap_or(0))?)))
     }
 
     /// The name that it was opened by.
@@ -170,13 +170,13 @@ impl OpenDevice {
     /// which only the board's manual does.
     #[must_use]
     pub fn port(&self) -> Option<Port> {
-        match &self.what {
-            What::Plain(_) | What::Guarded(_) => None,
-            What::Vfio(vfio) => Some(vfio.port()),
+        match &self.opened {
+            Opened::Plain(_) | Opened::Guarded(_) => None,
+            Opened::Vfio(vfio) => Some(vfio.port()),
             #[cfg(feature = "sim")]
-            What::Simulated(board, _) => Some(board.get().port()),
+            Opened::Simulated(board, _) => Some(board.get().port()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-            What::Gpu(gpu) => Some(gpu.port()),
+            Opened::Gpu(gpu) => Some(gpu.port()),
         }
     }
 
@@ -184,10 +184,10 @@ impl OpenDevice {
     /// guards it, VFIO's own, or as it is, on the board's bus where that is simulated.
     #[must_use]
     pub fn seen_through(&self, port: Port) -> Port {
-        match &self.what {
-            What::Guarded(guarded) => guarded.guard.seen_through(port),
+        match &self.opened {
+            Opened::Guarded(guarded) => guarded.guard.seen_through(port),
             #[cfg(feature = "sim")]
-            What::Simulated(board, _) => Port { bus: board.get().bus(), ..port },
+            Opened::Simulated(board, _) => Port { bus: board.get().bus(), ..port },
             _ => self.port().unwrap_or(port),
         }
     }
@@ -196,9 +196,9 @@ impl OpenDevice {
     /// module guards but for PCI functions.
     #[must_use]
     pub fn addr(&self) -> Option<PhysAddr> {
-        match &self.what {
-            What::Plain(registers) => registers.addr(),
-            What::Guarded(guarded) => super::beside::first_register(&guarded.device).map(PhysAddr),
+        match &self.opened {
+            Opened::Plain(registers) => registers.addr(),
+            Opened::Guarded(guarded) => super::kernel_registers::first_register(&guarded.device).map(PhysAddr),
             _ => None,
         }
     }
@@ -223,12 +223,12 @@ impl OpenDevice {
         if owner.kind() != self.name.kind() {
             return false;
         }
-        match &self.what {
+        match &self.opened {
             #[cfg(feature = "sim")]
-            What::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.get().seed()),
+            Opened::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.get().seed()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-            What::Gpu(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
-            What::Guarded(Guarded { device, .. }) => super::beside::is_called(device, owner.argument()),
+            Opened::Gpu(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
+            Opened::Guarded(Guarded { device, .. }) => super::kernel_registers::is_called(device, owner.argument()),
             _ => owner.argument() == self.name.argument(),
         }
     }
@@ -276,18 +276,18 @@ impl OpenDevice {
         if self.attached.swap(true, Ordering::Acquire) {
             return Err(Error::HasDriver);
         }
-        let made = self.registered(port, how);
-        let registered = made.inspect_err(|_| self.attached.store(false, Ordering::Release))?;
-        Ok(AnyDevice::new(registered, port, &self.attached))
+        let made = self.attachment(port, how);
+        let attachment = made.inspect_err(|_| self.attached.store(false, Ordering::Release))?;
+        Ok(AnyDevice::new(attachment, port, &self.attached))
     }
 
     #[cfg_attr(feature = "audit", track_caller)]
-    fn registered(&self, port: Port, how: Attach) -> Result<Registered<'_>, Error> {
+    fn attachment(&self, port: Port, how: Attach) -> Result<Attachment<'_>, Error> {
         const POLL: Error =
             Error::Unsupported { what: "the kernel module contigo has no interrupt of a PCI function", fix: "attach it without, and poll" };
-        match &self.what {
-            What::Plain(registers) => registers.registered(&port, how, false),
-            What::Guarded(Guarded { guard, device, files, beside }) => {
+        match &self.opened {
+            Opened::Plain(registers) => registers.attachment(&port, how, false),
+            Opened::Guarded(Guarded { guard, device, files, registers }) => {
                 if is_pci(device) {
                     if how.interrupt {
                         return Err(POLL);
@@ -295,24 +295,24 @@ impl OpenDevice {
                     // As `pci:` finds it: what the last driver did not stop reaches nothing.
                     guard.disable_bus_master()?;
                 }
-                let beside = match beside.get() {
-                    Some(beside) => beside,
+                let registers = match registers.get() {
+                    Some(registers) => registers,
                     // Only here, with `attached` held.
                     None => {
-                        let found = Beside::of_guard(device, *files)?;
-                        beside.call_once(|| found)
+                        let found = KernelRegisters::of_guard(device, *files)?;
+                        registers.call_once(|| found)
                     }
                 };
-                beside.registered(&port, how, true)
+                registers.attachment(&port, how, true)
             }
-            What::Vfio(vfio) => {
+            Opened::Vfio(vfio) => {
                 let interrupt = if how.interrupt { Interrupt::Any } else { Interrupt::Polled };
-                Ok(Registered::Vfio(VfioDevice::open(vfio, how.window, interrupt)?))
+                Ok(Attachment::Vfio(VfioDevice::open(vfio, how.window, interrupt)?))
             }
             #[cfg(feature = "sim")]
-            What::Simulated(board, models) => Ok(Registered::Simulated(super::simulated::attach(board, models, port)?)),
+            Opened::Simulated(board, models) => Ok(Attachment::Simulated(super::simulated::attach(board, models, port)?)),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-            What::Gpu(_) => Err(Error::Unsupported { what: "a GPU has no window of registers", fix: "launch a kernel on it" }),
+            Opened::Gpu(_) => Err(Error::Unsupported { what: "a GPU has no window of registers", fix: "launch a kernel on it" }),
         }
     }
 
@@ -327,10 +327,10 @@ impl OpenDevice {
     /// # Safety
     /// As [`BusMaster::enable`](crate::BusMaster::enable).
     pub unsafe fn enable_bus_master(&self) -> Result<(), Error> {
-        match &self.what {
+        match &self.opened {
             // SAFETY: the caller's promise.
-            What::Plain(registers) => unsafe { registers.enable_bus_master() },
-            What::Guarded(Guarded { guard, device, .. }) if is_pci(device) => {
+            Opened::Plain(registers) => unsafe { registers.enable_bus_master() },
+            Opened::Guarded(Guarded { guard, device, .. }) if is_pci(device) => {
                 // SAFETY: the caller's promise.
                 unsafe { guard.enable_bus_master() }
             }
@@ -341,8 +341,8 @@ impl OpenDevice {
     /// Its guard, to leave with the kernel what stops it ([`Engine::arm`](crate::Engine::arm)).
     #[must_use]
     pub const fn guard(&self) -> Option<&Guard> {
-        match &self.what {
-            What::Guarded(guarded) => Some(&guarded.guard),
+        match &self.opened {
+            Opened::Guarded(guarded) => Some(&guarded.guard),
             _ => None,
         }
     }
@@ -350,8 +350,8 @@ impl OpenDevice {
     /// Its address space behind the IOMMU, to reset it, or to cut it off from memory.
     #[must_use]
     pub const fn vfio(&self) -> Option<&Vfio> {
-        match &self.what {
-            What::Vfio(vfio) => Some(vfio),
+        match &self.opened {
+            Opened::Vfio(vfio) => Some(vfio),
             _ => None,
         }
     }
@@ -360,8 +360,8 @@ impl OpenDevice {
     #[cfg(feature = "sim")]
     #[must_use]
     pub const fn board(&self) -> Option<&crate::sim::SimBoard> {
-        match &self.what {
-            What::Simulated(board, _) => Some(board.get()),
+        match &self.opened {
+            Opened::Simulated(board, _) => Some(board.get()),
             _ => None,
         }
     }
@@ -370,8 +370,8 @@ impl OpenDevice {
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     #[must_use]
     pub const fn gpu(&self) -> Option<&crate::cuda::Gpu<'static>> {
-        match &self.what {
-            What::Gpu(gpu) => Some(gpu),
+        match &self.opened {
+            Opened::Gpu(gpu) => Some(gpu),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use super::{AnyDevice, Attach, DriverRow, OpenDevice};
 use crate::{
-    job::{AnyCore, AnyDriver, Counted, Parts, Seat, Settings},
+    job::{AnyCore, AnyDriver, DriverCount, KeepAlive, Parts, Settings},
     mem::Port,
     types::{Error, Result, lock},
 };
@@ -16,23 +16,23 @@ use core::{
 };
 use spin::Mutex;
 
-/// How many drivers stand on one core at most, with those that were forgotten: 32 channels, and as
+/// How many drivers one core has at most, with those that were forgotten: 32 channels, and as
 /// many threads as open one that is not free. The count never comes round to 0.
 const DRIVERS_MAX: u32 = 1 << 16;
 
 /// The part of a device that several drivers share. The first of them makes it, and the last one's
 /// end closes it.
-pub(super) struct Shared {
+pub(super) struct SharedCore {
     /// INVARIANT: while `drivers` is not 0 it is what they borrow from, and changes only inside.
-    core: Mutex<Option<Opened>>,
-    /// How many stand on the core: more only under the lock, and `DRIVERS_MAX` at most.
+    core: Mutex<Option<OpenedCore>>,
+    /// How many drivers the core has: more only under the lock, and `DRIVERS_MAX` at most.
     drivers: AtomicU32,
     /// The core borrows from the opening around this value.
     _pinned: PhantomPinned,
 }
 
 /// A core, and how its device was attached.
-struct Opened {
+struct OpenedCore {
     /// The lifetime is that of the opening, which a type in itself cannot name.
     core: ManuallyDrop<AnyCore<'static>>,
     /// Its row's name.
@@ -41,12 +41,12 @@ struct Opened {
     how: Attach,
 }
 
-impl Shared {
+impl SharedCore {
     pub(super) const fn new() -> Self {
         Self { core: Mutex::new(None), drivers: AtomicU32::new(0), _pinned: PhantomPinned }
     }
 
-    /// Closes a core that nobody stands on, so that a driver may have the device to itself.
+    /// Closes a core without drivers, so that a driver may have the device to itself.
     pub(super) fn close_idle(&self) {
         // Where another thread has the lock it opens a driver, or closes the core itself.
         let Ok(mut core) = lock::acquire(&self.core) else { return };
@@ -68,15 +68,15 @@ impl Shared {
     }
 }
 
-impl Counted for Shared {
-    fn leave(&self) {
+impl DriverCount for SharedCore {
+    fn one_less(&self) {
         if self.drivers.fetch_sub(1, Ordering::Release) == 1 {
             self.close_idle();
         }
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedCore {
     /// The core of a driver that was forgotten is never dropped.
     fn drop(&mut self) {
         self.close_idle();
@@ -87,24 +87,24 @@ impl Drop for Shared {
 #[must_use = "the device is given back when this is dropped"]
 pub struct Taken<'o> {
     row: &'static DriverRow,
-    what: What<'o>,
+    share: Share<'o>,
 }
 
 #[allow(clippy::large_enum_variant, reason = "it is used at once")]
-enum What<'o> {
-    Alone(AnyDevice<'o>),
-    /// The seat is dropped last.
-    Channel(Stood<'o>, Seat<'o>),
+enum Share<'o> {
+    Whole(AnyDevice<'o>),
+    /// The core is let go last.
+    Channel(CoreRef<'o>, KeepAlive<'o>),
 }
 
-/// The core, which the seat beside it keeps. It is no reference: that would count as used until the
-/// function ends which takes both, and the last seat's end closes the core before.
-struct Stood<'o>(NonNull<AnyCore<'o>>);
+/// The core, which the `KeepAlive` beside it keeps. It is no reference. A reference would count as
+/// used until the function ends that takes both, and the last `KeepAlive` closes the core before.
+struct CoreRef<'o>(NonNull<AnyCore<'o>>);
 
 // SAFETY: it gives only a shared reference to the core, which is `Sync`.
-unsafe impl Send for Stood<'_> {}
+unsafe impl Send for CoreRef<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Stood<'_> {}
+unsafe impl Sync for CoreRef<'_> {}
 
 impl OpenDevice {
     /// Takes the device for the driver of `row`, through `port`; `None`: the kernel or the
@@ -168,7 +168,7 @@ impl OpenDevice {
                 Some(port) => unsafe { this.attach_wired(port, how)? },
                 None => this.attach(how)?,
             };
-            return Ok(Taken { row, what: What::Alone(device) });
+            return Ok(Taken { row, share: Share::Whole(device) });
         };
         let port = port.map_or_else(|| this.port(), |port| Some(this.seen_through(port)));
         this.shared.close_idle();
@@ -181,19 +181,19 @@ impl OpenDevice {
             // SAFETY: only the lifetime changes. The core borrows from the opening, which is
             // pinned: it stays where it is until it is dropped, and drops the core before.
             let core = unsafe { mem::transmute::<AnyCore<'o>, AnyCore<'static>>(core) };
-            *held = Some(Opened { core: ManuallyDrop::new(core), driver: row.name, port, how });
+            *held = Some(OpenedCore { core: ManuallyDrop::new(core), driver: row.name, port, how });
         }
-        let same = |opened: &&Opened| (opened.driver, opened.port, opened.how) == (row.name, port, how);
+        let same = |opened: &&OpenedCore| (opened.driver, opened.port, opened.how) == (row.name, port, how);
         let opened = held.as_ref().filter(same).ok_or(Error::HasDriver)?;
         // Where each was forgotten, the device stays theirs.
         if this.shared.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
             return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
         }
         // Its lifetime is again the opening's, which it borrows from.
-        let core = Stood(NonNull::from(&*opened.core).cast::<AnyCore<'o>>());
+        let core = CoreRef(NonNull::from(&*opened.core).cast::<AnyCore<'o>>());
         this.shared.drivers.fetch_add(1, Ordering::Relaxed);
         drop(held);
-        Ok(Taken { row, what: What::Channel(core, Seat::new(&this.shared)) })
+        Ok(Taken { row, share: Share::Channel(core, KeepAlive::new(&this.shared)) })
     }
 }
 
@@ -208,10 +208,10 @@ impl<'o> Taken<'o> {
     /// As [`DriverRow::open`], and with the settings that the device was taken with.
     pub unsafe fn open(self, parts: Parts<'o, '_, ()>) -> Result<AnyDriver<'o>> {
         let Parts { memory, settings, map, .. } = parts;
-        match self.what {
+        match self.share {
             // SAFETY: the caller's promise.
-            What::Alone(device) => unsafe { (self.row.open)(Parts { device, memory, settings, map }) },
-            What::Channel(core, seat) => {
+            Share::Whole(device) => unsafe { (self.row.open)(Parts { device, memory, settings, map }) },
+            Share::Channel(core, keep) => {
                 // SAFETY: 1. The core is in its place, in the pinned opening, as long as it is
                 // counted, and `take` counted it under the lock. `Taken`, like the driver, drops
                 // the count last. Where they are forgotten the count stays, and with it the core.
@@ -219,7 +219,7 @@ impl<'o> Taken<'o> {
                 let core: &'o AnyCore<'o> = unsafe { core.0.as_ref() };
                 // SAFETY: the caller's promise.
                 let driver = unsafe { core.get().open(Parts { device: (), memory, settings, map })? };
-                driver.seated(seat)
+                driver.keeping(keep)
             }
         }
     }
@@ -227,7 +227,7 @@ impl<'o> Taken<'o> {
 
 impl core::fmt::Debug for Taken<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let shared = matches!(self.what, What::Channel(..));
+        let shared = matches!(self.share, Share::Channel(..));
         f.debug_struct("Taken").field("row", self.row).field("shared", &shared).finish()
     }
 }

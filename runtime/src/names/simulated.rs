@@ -65,14 +65,14 @@ pub(super) fn model(driver: &str) -> Result<AnyModel, Error> {
 }
 
 /// A model that its opening lends to one driver, and whose reset line the opening keeps.
-pub(super) struct Lent<'o> {
+pub(super) struct LentModel<'o> {
     model: &'o Mutex<AnyModel>,
     window_bytes: usize,
     /// A write got lost: it answers nothing more before the next driver has it.
     gone: bool,
 }
 
-impl Lent<'_> {
+impl LentModel<'_> {
     fn with<R>(&mut self, act: impl FnOnce(&mut AnyModel) -> R) -> Option<R> {
         match lock::acquire(self.model) {
             Ok(mut model) if !self.gone => Some(act(&mut model)),
@@ -82,7 +82,7 @@ impl Lent<'_> {
 }
 
 // SAFETY: every method is the model's own, or does nothing.
-unsafe impl Model for Lent<'_> {
+unsafe impl Model for LentModel<'_> {
     const WINDOW_BYTES: usize = AnyModel::WINDOW_BYTES;
 
     fn window_bytes(&self) -> usize {
@@ -107,14 +107,14 @@ unsafe impl Model for Lent<'_> {
 }
 
 /// A device of a simulated board, which nobody else has.
-pub(super) type Simulated<'o> = SimDevice<'o, Lent<'o>>;
+pub(super) type Simulated<'o> = SimDevice<'o, LentModel<'o>>;
 
 /// The device, as after power-on, behind `port`.
 pub(super) fn attach<'o>(board: &'o Board, models: &'o Models, port: Port) -> Result<Simulated<'o>, Error> {
     let model = models.as_ref().ok_or(NO_DEVICE)?;
     reset(models)?;
     let window_bytes = lock::acquire(model)?.window_bytes();
-    Ok(SimDevice::with_model(board.get(), port, Lent { model, window_bytes, gone: false }))
+    Ok(SimDevice::with_model(board.get(), port, LentModel { model, window_bytes, gone: false }))
 }
 
 /// Pulls the reset line.

@@ -3,7 +3,7 @@
 
 use super::{CameraModel, regs};
 use contigo::{
-    Completion, CpuBuf, DevSlice, Device, Driver, DriverBuf, Error, OperandSpec, Port, Result, StopProgram, StopStep, TypedDriver, fixed,
+    Completion, CpuBuf, DevSlice, Device, Driver, DriverBuf, Error, OperandSpec, Port, Result, StopProgram, StopStep, TypedDriver, exactly,
     sim::SimWindow,
     wait::{poll_every, poll_until},
 };
@@ -169,7 +169,7 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [packet] = fixed(operands)?;
+        let [packet] = exactly(operands)?;
         let (at, next, runs) = (self.addr(slot), self.addr(self.after(slot)), self.runs);
         let Some(ring) = &mut self.ring else { return Err(Error::Busy) };
         let len_bytes = u32::try_from(packet.len_bytes).unwrap_or(u32::MAX);

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 
 use super::Harness;
-use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, TypedDriver, fixed};
+use contigo::{Completion, DevSlice, Driver, Error, OperandSpec, Port, Result, TypedDriver, exactly};
 use std::time::Duration;
 
 /// With one operand it works in place, with two it copies, with three it mixes.
@@ -112,7 +112,7 @@ unsafe impl<H: Harness, const OPERANDS: usize> Driver for Xor<'_, H, OPERANDS> {
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], key: &[u32]) -> Result<()> {
-        let [key] = *fixed(key)?;
+        let [key] = *exactly(key)?;
         if self.start_fails {
             self.run(operands, key)?;
             return Err(START_FAILED);

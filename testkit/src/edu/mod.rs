@@ -25,7 +25,7 @@ pub use self::{
 };
 
 use contigo::{
-    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, TypedDriver, fixed, poll_until,
+    Completion, DevSlice, Device, Driver, Error, OperandSpec, Port, Result, StopProgram, StopStep, TypedDriver, exactly, poll_until,
     timeout_us, wait::poll_every,
 };
 use std::time::Duration;
@@ -169,7 +169,7 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
     }
 
     fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         let (need_bytes, max) = (from.len_bytes as u64, u64::from(regs::TRANSFER_BYTES));
         if need_bytes > max {
             return Err(Error::Argument { name: "the length of a copy", value: need_bytes, min: 1, max, multiple_of: 1 });
@@ -181,7 +181,7 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         self.watch.forget()?;
         let count = low(from.len_bytes as u64);
         self.leg = Leg::In { to: DevSlice { len_bytes: from.len_bytes, ..*to } };

@@ -12,7 +12,7 @@ use crate::{
         wait::{poll_every, poll_until},
         mmio::{Pointer, ReadOnly, ReadWrite, Register},
     },
-    job::{Completion, Driver, OperandSpec, fixed},
+    job::{Completion, Driver, OperandSpec, exactly},
     mem::{DevSlice, Port},
     types::{Error, Result},
 };
@@ -63,12 +63,12 @@ unsafe impl<D: Device> Driver for Widget<D> {
         const { &[OperandSpec::to_device().at_most(LEN_MAX), OperandSpec::from_device()] }
     }
     fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         let need_bytes = from.len_bytes as u64;
         if to.len_bytes < from.len_bytes { Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes }) } else { Ok(()) }
     }
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         self.busy = true;
         // SAFETY: both operands were handed over, and `check` found the second large enough.
         unsafe {

@@ -129,7 +129,7 @@ unsafe fn elsewhere<'a>(_: AnyDevice<'a>) -> Result<AnyCore<'a>> {
 
 static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another device", nothing).settings(&["channel"]).shared(elsewhere);
 
-/// The driver of the other device's channel kept the seat of this one alone. So the other device's
+/// The driver of the other device's channel kept the core of this one alone. So the other device's
 /// core was closed under its driver, and the next driver had the same registers.
 #[test]
 fn a_core_that_opens_another_devices_channel_is_refused_and_closes_neither() {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     hw::{Device, wait::poll_every},
-    job::{Completion, OperandSpec, StopStep, fixed},
+    job::{Completion, OperandSpec, StopStep, exactly},
     mem::{CpuBuf, DevSlice, DriverBuf, Port},
     types::{Align, Error, Refused, Result},
 };
@@ -94,7 +94,7 @@ impl<'p> Thread<'p> {
 
     /// As [`Driver::check`](crate::Driver::check).
     pub(super) fn check(&self, port: &Port, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let ([from, to], []) = (fixed(operands)?, fixed(args)?);
+        let ([from, to], []) = (exactly(operands)?, exactly(args)?);
         let need_bytes = from.len_bytes as u64;
         if (to.len_bytes as u64) < need_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
@@ -112,7 +112,7 @@ impl<'p> Thread<'p> {
     /// # Safety
     /// The channel is stopped.
     pub(super) unsafe fn load_copy(&mut self, port: &Port, operands: &[DevSlice]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         let [from_addr, to_addr] = [addr32(port, from.addr.0, from.len_bytes)?, addr32(port, to.addr.0, to.len_bytes)?];
         let len_bytes = addr32(port, from.len_bytes as u64, from.len_bytes)?;
         let program = microcode::copy(&self.core, from_addr, to_addr, len_bytes)?;

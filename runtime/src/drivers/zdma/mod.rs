@@ -60,7 +60,7 @@ mod walk;
 pub use self::model::{SimZdma, ZdmaModel};
 use crate::{
     hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, fixed},
+    job::{Completion, Driver, OperandSpec, StopProgram, TypedDriver, exactly},
     mem::{CpuBuf, DevBuf, DevSlice, DriverBuf, Port},
     types::platform::forward_as_fd,
     types::{Error, Refused, Result},
@@ -183,8 +183,8 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
     }
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let [] = fixed(args)?;
-        let [from, to] = fixed(operands)?;
+        let [] = exactly(args)?;
+        let [from, to] = exactly(operands)?;
         let (value, max) = (from.len_bytes as u64, self.jobs.longest());
         if to.len_bytes < from.len_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes });
@@ -196,7 +196,7 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         if core::mem::take(&mut self.stopped) {
             self.jobs.begin_anew();
         }

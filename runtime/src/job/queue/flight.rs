@@ -5,7 +5,7 @@ use super::Queue;
 use crate::{
     job::{
         Completion, Driver, JobError,
-        prepare::{About, Slices, at_rest, forget_ends, prepare, received, tell_given},
+        prepare::{OperandError, Slices, at_rest, forget_ends, prepare, received, tell_given},
     },
     mem::{DevBuf, DevSlice, Operand},
     trace::{self, Event, Site},
@@ -45,10 +45,10 @@ pub(super) enum State {
 impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, SLOTS, OPERANDS, T> {
     /// The next job that ended well, and the place where its operands still are.
     #[inline]
-    pub(super) fn well(&mut self, timeout: Duration, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
+    pub(super) fn ended_well(&mut self, timeout: Duration, site: Site) -> Look<'p, (usize, Completion), T, OPERANDS> {
         match self.ended(timeout, site)? {
             Some((place, Completion { failed: Some(what), status, .. })) => {
-                Err(self.alone(place, Error::Fault { device: self.driver.name(), status, what }))
+                Err(self.failed_alone(place, Error::Fault { device: self.driver.name(), status, what }))
             }
             ended => Ok(ended),
         }
@@ -56,7 +56,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
 
     /// One job's error, with its buffers out of their place.
     #[cold]
-    pub(super) fn alone(&mut self, place: usize, error: Error) -> JobError<Buffers<'p, T, OPERANDS>> {
+    pub(super) fn failed_alone(&mut self, place: usize, error: Error) -> JobError<Buffers<'p, T, OPERANDS>> {
         let mut buffers = Vec::new();
         // There is room for each.
         let tag = self.hand_out(place, |_, _, buf| drop(buffers.push(buf)));
@@ -75,13 +75,13 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         let completion = match self.look(timeout) {
             Ok(Some(completion)) => completion,
             Ok(None) => return Ok(None),
-            Err(error) => return Err(self.fault(error, site)),
+            Err(error) => return Err(self.channel_failed(error, site)),
         };
         let place = if self.in_order { self.oldest } else { completion.slot };
         let job = self.places.get_mut(place).and_then(Option::as_mut).filter(|job| job.slot == completion.slot);
         let most_bytes = job.as_ref().map(|job| job.most_bytes);
-        if let Err(error) = completion.distrust(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0)) {
-            return Err(self.fault(error, site));
+        if let Err(error) = completion.verify(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0)) {
+            return Err(self.channel_failed(error, site));
         }
         barrier::after_completion();
         let Some(InFlight { operands, .. }) = job else { return Ok(None) };
@@ -134,7 +134,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             // Nothing is left to drop.
             ptr::from_mut(there).write(None);
         }
-        self.is_out(place);
+        self.came_out(place);
         Some(tag)
     }
 
@@ -154,12 +154,12 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
             array::from_fn(|index| each(first.add(index).read()))
         };
         *there = None;
-        self.is_out(place);
+        self.came_out(place);
         Some(taken)
     }
 
     /// The place of the oldest job that a stopped device has not ended.
-    pub(super) fn to_take_back(&self) -> Option<usize> {
+    pub(super) fn oldest_to_take_back(&self) -> Option<usize> {
         if self.state != State::Stopped {
             return None;
         }
@@ -176,7 +176,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         slices: &mut Slices<OPERANDS>,
         args: &[u32],
         site: Site,
-    ) -> Result<usize, About> {
+    ) -> Result<usize, OperandError> {
         if self.state != State::AtWork {
             return Err((None, Error::QueueStopped { in_flight: self.len }));
         }
@@ -266,17 +266,17 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
 
     /// The job at `place` came out.
     #[inline]
-    pub(super) fn is_out(&mut self, place: usize) {
+    pub(super) fn came_out(&mut self, place: usize) {
         self.len -= 1;
         if place == self.oldest {
             self.oldest = if place + 1 >= SLOTS { 0 } else { place + 1 };
         }
-        self.begin_anew();
+        self.begin_anew_if_empty();
     }
 
     /// A stopped queue that is empty starts from slot 0 (`Driver`, 12).
     #[inline]
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn begin_anew_if_empty(&mut self) {
         if self.state == State::Stopped && self.len == 0 {
             forget_ends(&mut self.driver);
             // Nobody's bytes are looked at before the last of these looks.
@@ -287,7 +287,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
 
     /// The channel cannot go on: it is stopped, and the jobs stay inside.
     #[cold]
-    pub(super) fn fault(&mut self, cause: Error, site: Site) -> JobError<Buffers<'p, T, OPERANDS>> {
+    pub(super) fn channel_failed(&mut self, cause: Error, site: Site) -> JobError<Buffers<'p, T, OPERANDS>> {
         let stopped = if self.state == State::Stopped { Ok(()) } else { self.stop() };
         trace::happened(Event::Stop { port: self.port.name, job: self.counts.pushed }, site);
         JobError::leaked(stopped.err().unwrap_or(cause), cause)

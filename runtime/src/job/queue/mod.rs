@@ -122,10 +122,10 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next(&mut self, timeout: Duration) -> Look<'p, Done<[CpuBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
-        let Some((place, completion)) = self.well(timeout, Site::here())? else { return Ok(None) };
+        let Some((place, completion)) = self.ended_well(timeout, Site::here())? else { return Ok(None) };
         let mut operands = self.places.get(place).into_iter().flatten().flat_map(|job| &job.operands);
         if let Err(error) = operands.try_for_each(|operand| operand.given().sync_for_cpu(Site::here())) {
-            return Err(self.alone(place, error));
+            return Err(self.failed_alone(place, error));
         }
         self.done(place, Operand::into_cpu, completion)
     }
@@ -138,7 +138,7 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next_device(&mut self, timeout: Duration) -> Look<'p, Done<[DevBuf<'p, T>; OPERANDS], D::Report>, T, OPERANDS> {
-        let Some((place, completion)) = self.well(timeout, Site::here())? else { return Ok(None) };
+        let Some((place, completion)) = self.ended_well(timeout, Site::here())? else { return Ok(None) };
         self.done(place, Operand::into_dev, completion)
     }
 
@@ -153,7 +153,7 @@ impl<'p, D: TypedDriver<OPERANDS>, const SLOTS: usize, const OPERANDS: usize, T>
         match self.take_out(place, each) {
             Some(buffers) => Ok(Some(Done { buffers, report: self.driver.report(&completion), completion })),
             // `prepare` compared their count with the driver's, which never changes.
-            None => Err(self.alone(place, Error::Busy)),
+            None => Err(self.failed_alone(place, Error::Busy)),
         }
     }
 }
@@ -225,16 +225,16 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
         if self.port.is_simulated() {
             self.places.iter().flatten().for_each(|job| at_rest(&job.operands));
         }
-        self.begin_anew();
+        self.begin_anew_if_empty();
         Ok(())
     }
 
     /// The oldest job that a stopped device has not ended, with its buffers still on the device's
     /// side. `None`: there is none, or the device is at work.
     pub fn take_back(&mut self) -> Option<Cancelled<Buffers<'p, T, OPERANDS>>> {
-        let place = self.to_take_back()?;
+        let place = self.oldest_to_take_back()?;
         let InFlight { operands, slot, .. } = self.places.get_mut(place).and_then(Option::take)?;
-        self.is_out(place);
+        self.came_out(place);
         self.counts.cancelled += 1;
         Some(Cancelled { slot, buffers: buffers(operands) })
     }

@@ -60,7 +60,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next_words(&mut self, timeout: Duration) -> Look<'p, Done<Buffers<'p, T, OPERANDS>>, T, OPERANDS> {
-        let Some((place, completion)) = self.well(timeout, Site::here())? else { return Ok(None) };
+        let Some((place, completion)) = self.ended_well(timeout, Site::here())? else { return Ok(None) };
         let mut buffers = Vec::new();
         // There is room for each.
         let tag = self.hand_out(place, |_, _, buf| drop(buffers.push(buf)));
@@ -90,7 +90,7 @@ impl<'p, D: Driver, const SLOTS: usize, const OPERANDS: usize, T> Queue<'p, D, S
     /// As [`take_back`](Self::take_back), and each buffer goes from its place to `each`. The answer
     /// is the job's tag.
     pub fn take_back_each(&mut self, each: impl FnMut(usize, usize, DevBuf<'p, T>)) -> Option<usize> {
-        let place = self.to_take_back()?;
+        let place = self.oldest_to_take_back()?;
         self.counts.cancelled += 1;
         self.hand_out(place, each)
     }

@@ -3,7 +3,7 @@
 //! wrong with it.
 
 use contigo::{
-    Backend, Completion, DevAddr, DevSlice, Device, Direction, Driver, Error, OperandSpec, Port, Result, TypedDriver, fixed, forward,
+    Backend, Completion, DevAddr, DevSlice, Device, Direction, Driver, Error, OperandSpec, Port, Result, TypedDriver, exactly, forward,
     mmio::{Pointer, ReadClears, ReadWrite, Register},
     poll_until,
     sim::{Model, SimBus},
@@ -65,7 +65,7 @@ unsafe impl<D: Device> Driver for Copy<D> {
     }
 
     fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         if to.len_bytes < from.len_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes: from.len_bytes as u64, have_bytes: to.len_bytes });
         }
@@ -73,7 +73,7 @@ unsafe impl<D: Device> Driver for Copy<D> {
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let [from, to] = fixed(operands)?;
+        let [from, to] = exactly(operands)?;
         // SAFETY: both operands were handed over, and `check` found the second large enough.
         unsafe {
             FROM.write(&self.device, from.addr);

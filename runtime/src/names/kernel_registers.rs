@@ -2,7 +2,7 @@
 //! The registers that the kernel gives to user space: a UIO device's, a PCI function's, or those
 //! beside a guard.
 
-use super::{DeviceName, any_device::Registered, files::Files, found, grammar::is_pci, open_device::Attach};
+use super::{DeviceName, any_device::Attachment, files::Files, found, grammar::is_pci, open_device::Attach};
 use crate::{
     linux::device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
     mem::Port,
@@ -11,7 +11,7 @@ use crate::{
 use spin::{Mutex, Once};
 
 /// Registers, and the interrupt that comes with them.
-pub(super) enum Beside {
+pub(super) enum KernelRegisters {
     Uio(Registers, UioIrq, PhysAddr),
     Pci {
         function: Mutex<PciFunction>,
@@ -21,7 +21,7 @@ pub(super) enum Beside {
     },
 }
 
-impl Beside {
+impl KernelRegisters {
     /// The UIO device that `name` names, by its number or as [`Uio::find`] finds it.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn uio(name: &DeviceName, root: &str) -> Result<Self, Error> {
@@ -85,14 +85,14 @@ impl Beside {
 
     /// Its registers and its interrupt, for a driver that is the only one.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn registered(&self, port: &Port, how: Attach, guarded: bool) -> Result<Registered<'_>, Error> {
+    pub(super) fn attachment(&self, port: &Port, how: Attach, guarded: bool) -> Result<Attachment<'_>, Error> {
         match self {
             Self::Uio(..) if how.window > 0 => {
                 Err(Error::Argument { name: "window", value: how.window.into(), min: 0, max: 0, multiple_of: 1 })
             }
             Self::Uio(registers, irq, _) => {
                 let irq = how.interrupt.then(|| irq.try_clone()).transpose()?;
-                Ok(Registered::Plain { registers, irq })
+                Ok(Attachment::Plain { registers, irq })
             }
             Self::Pci { function, bar, .. } => {
                 let function = lock::acquire(function)?;
@@ -113,7 +113,7 @@ impl Beside {
                     return Err(Error::Argument { name: "window", value, min: max, max, multiple_of: 1 });
                 }
                 let irq = how.interrupt.then(|| function.uio_irq()).transpose()?;
-                Ok(Registered::Plain { registers, irq })
+                Ok(Attachment::Plain { registers, irq })
             }
         }
     }
