@@ -85,7 +85,7 @@ pub(crate) struct Options {
     jobs: Option<u64>,
 
     /// How the engine reaches memory, where this board is not one that Contigo knows: a name from
-    /// contigo boards
+    /// contigo boards; refused for a simulated engine, which knows it
     #[arg(long, value_name = "PORT")]
     port: Option<String>,
 
@@ -123,6 +123,10 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     port.as_deref().map(engine::port_called).transpose()?;
     let asked = Asked { driver, device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };
     let (engine, memory) = together(&asked, memory)?;
+    if let (Some(name), None) = (port, engine.port) {
+        let text = format!("--port {name} is for an engine whose way to memory nobody else says; leave it out for this one: {engine}");
+        return Err(Failure::Usage(text));
+    }
     let task = Task {
         seed: options.seed,
         jobs: options.jobs.unwrap_or(JOBS_MAX),
