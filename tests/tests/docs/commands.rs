@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Programs of the system.
-const SYSTEM: [&str; 36] = [
+const SYSTEM: [&str; 37] = [
     "cat",
     "cc",
     "cd",
@@ -44,6 +44,7 @@ const SYSTEM: [&str; 36] = [
     "usermod",
     "sudo",
     "apt-get",
+    "./contigo-board-tests",
     "./kernel",
     "contigo-gpu/run",
 ];
