@@ -64,3 +64,5 @@ impl<T: ?Sized, const BYTES: usize> Drop for InPlace<T, BYTES> {
 unsafe impl<T: ?Sized + Send, const BYTES: usize> Send for InPlace<T, BYTES> {}
 // SAFETY: a shared reference to it gives only a shared reference to the `T`.
 unsafe impl<T: ?Sized + Sync, const BYTES: usize> Sync for InPlace<T, BYTES> {}
+// The value moves with its place, and nobody pins it there.
+impl<T: ?Sized, const BYTES: usize> Unpin for InPlace<T, BYTES> {}
