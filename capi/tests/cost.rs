@@ -134,18 +134,7 @@ fn calls_are_cheap() {
         ok(contigo_buf_take_back(buf));
     });
     let shape = [1_i64, 3, 16, 16];
-    let options = contigo_tensor_options {
-        struct_size: size_of::<contigo_tensor_options>(),
-        shape: shape.as_ptr(),
-        ndim: 4,
-        dtype_code: 2,
-        dtype_bits: 32,
-        reserved: 0,
-        read_only: 0,
-        keep_byte_offset: 0,
-        legacy: 0,
-        align_bytes: 64,
-    };
+    let options = options(&shape);
     let lend = nanoseconds("contigo_buf_lend, the tensor's deleter, contigo_buf_unlend", || {
         let mut tensor = core::ptr::null_mut();
         ok(unsafe { contigo_buf_lend(buf, &options, &mut tensor) });

@@ -9,6 +9,7 @@
 //! | `camera` | a driver of a descriptor ring with several jobs in flight, and its model | `camera` |
 //! | `edu` | a driver of a device that only emulators have, and its model | `edu` |
 //! | `fuzz_dlpack` | the import of tensors, as a fuzzer drives it | `fakes` |
+//! | `scripted` | a device that touches nothing, and gives the answers of a test | `fakes` |
 //! | `nvidia` | NVIDIA's headers and drivers, for machines without a GPU | `fakes` |
 //! | `copied` | a copy of this tree, in which a test does what a page says | `fakes` |
 //! | `emulated`, `direct`, `mapped` | how a test runs under an emulator, and its questions to the system | `fakes` |
@@ -43,5 +44,7 @@ pub mod fuzz_dlpack;
 pub mod mapped;
 #[cfg(feature = "fakes")]
 pub mod nvidia;
+#[cfg(feature = "fakes")]
+pub mod scripted;
 #[cfg(feature = "exercise")]
 pub mod uio;

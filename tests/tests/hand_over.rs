@@ -9,15 +9,18 @@
 )]
 
 use contigo::{
-    Align, BaseAddr, Completion, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, Driver, DriverBuf, Engine, Error, OperandSpec, Port,
-    Refused, Region, TypedDriver,
+    Align, BaseAddr, Completion, CpuBuf, DevAddr, DevBuf, DevSlice, Direction, DriverBuf, Engine, Error, OperandSpec, Port, Refused,
+    Region,
     dlpack::{ByteOffset, DataType, Lent, Shape, TensorSpec, TensorTable},
     sim::{SimBoard, SimSpec},
 };
-use contigo_testkit::conformance::{
-    Harness,
-    boards::{OnSim, read, write},
-    xor::Xor,
+use contigo_testkit::{
+    conformance::{
+        Harness,
+        boards::{OnSim, read, write},
+        xor::Xor,
+    },
+    scripted::Scripted,
 };
 use std::time::Duration;
 
@@ -321,45 +324,6 @@ fn an_engine_that_overruns_or_stops_too_late_is_seen() {
     }
 }
 
-/// A device that touches nothing, and answers what the test says.
-struct Scripted {
-    port: Port,
-    start: Result<(), Error>,
-    poll: Result<Option<Completion>, Error>,
-}
-
-// SAFETY: it touches no memory.
-unsafe impl Driver for Scripted {
-    fn name(&self) -> &'static str {
-        "scripted"
-    }
-    fn addr_bits(&self) -> u32 {
-        64
-    }
-    fn operands(&self) -> &[OperandSpec] {
-        const { &[OperandSpec::in_out()] }
-    }
-    fn port(&self) -> &Port {
-        &self.port
-    }
-    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
-        Ok(())
-    }
-    unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<(), Error> {
-        self.start
-    }
-    fn poll(&mut self, _: Duration) -> Result<Option<Completion>, Error> {
-        self.poll
-    }
-    fn stop(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-impl TypedDriver<1> for Scripted {
-    contigo::no_report!();
-}
-
 /// A device that goes on after its job is seen at once, not when the buffer goes back to the CPU.
 #[test]
 fn whichever_way_a_job_ends_its_bytes_are_no_devices_any_more() {
@@ -375,7 +339,7 @@ fn whichever_way_a_job_ends_its_bytes_are_no_devices_any_more() {
             write(&board, port, addr, &[1; 64]).unwrap();
             board.counts().unowned_accesses
         };
-        let mut engine = Engine::<_, 1>::new(Scripted { port, start, poll }).unwrap();
+        let mut engine = Engine::<_, 1>::new(Scripted { start, poll, ..Scripted::new(port, OperandSpec::in_out()) }).unwrap();
         let ended = match engine.start([buf.in_out(..)], &()) {
             Ok(job) => {
                 assert_eq!(unowned(), 0, "it runs");

@@ -9,6 +9,32 @@ use contigo::{
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// The methods of a harness whose bus master is a simulated board's.
+macro_rules! by_board {
+    (|$this:ident| $board:expr) => {
+        fn port(&self) -> Port {
+            self.port
+        }
+        fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+            let $this = self;
+            read($board?, self.port, addr, bytes)
+        }
+        fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
+            let $this = self;
+            write($board?, self.port, addr, bytes)
+        }
+        fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
+            let $this = self;
+            transfer($board?, self.port, addr, Transfer::Probe(bytes))
+        }
+        fn unowned_accesses(&self) -> u64 {
+            let $this = self;
+            let board: Result<&SimBoard, BusError> = $board;
+            board.map_or(0, |board| board.counts().unowned_accesses)
+        }
+    };
+}
+
 /// The simulated board's own memory: two memories a block, or snooped through a coherent port.
 #[derive(Debug)]
 pub struct OnSim {
@@ -38,21 +64,7 @@ impl Harness for OnSim {
     fn open(&self, len_bytes: usize) -> Result<Sim<'_>, Failure> {
         Ok(self.board.memory_with(SimSpec { len_bytes, ..self.spec })?)
     }
-    fn port(&self) -> Port {
-        self.port
-    }
-    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        read(&self.board, self.port, addr, bytes)
-    }
-    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
-        write(&self.board, self.port, addr, bytes)
-    }
-    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        transfer(&self.board, self.port, addr, Transfer::Probe(bytes))
-    }
-    fn unowned_accesses(&self) -> u64 {
-        self.board.counts().unowned_accesses
-    }
+    by_board!(|this| Ok(&this.board));
 }
 
 /// Memory that one device's opening serves, by names.
@@ -85,21 +97,7 @@ impl Harness for OnName {
     fn open(&self, len_bytes: usize) -> Result<AnyMemory<'_>, Failure> {
         Ok(self.device.memory(&self.name, len_bytes)?)
     }
-    fn port(&self) -> Port {
-        self.port
-    }
-    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        read(self.board()?, self.port, addr, bytes)
-    }
-    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
-        write(self.board()?, self.port, addr, bytes)
-    }
-    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        transfer(self.board()?, self.port, addr, Transfer::Probe(bytes))
-    }
-    fn unowned_accesses(&self) -> u64 {
-        self.device.board().map_or(0, |board| board.counts().unowned_accesses)
-    }
+    by_board!(|this| this.board());
 }
 
 /// Memory that is real, under a simulated master that sees what the CPU sees.
@@ -147,21 +145,7 @@ impl<F: Open> Harness for OnMemory<F> {
     fn open(&self, len_bytes: usize) -> Result<Self::Backend<'_>, Failure> {
         Ok(OnBoard::new(&self.board, self.open.open(len_bytes)?)?)
     }
-    fn port(&self) -> Port {
-        self.port
-    }
-    fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        read(&self.board, self.port, addr, bytes)
-    }
-    fn device_write(&self, addr: DevAddr, bytes: &[u8]) -> Result<(), BusError> {
-        write(&self.board, self.port, addr, bytes)
-    }
-    fn probe(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
-        transfer(&self.board, self.port, addr, Transfer::Probe(bytes))
-    }
-    fn unowned_accesses(&self) -> u64 {
-        self.board.counts().unowned_accesses
-    }
+    by_board!(|this| Ok(&this.board));
 }
 
 /// Memory that is not coherent, on another board's bus. The engine of that board is a program on

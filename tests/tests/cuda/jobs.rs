@@ -3,12 +3,12 @@
 use super::{block, clean, clean_but_for, code, driver};
 use contigo::{
     Align, Attempt, CpuBuf, Driver, Engine, Error, OperandSpec, Pool, Region,
-    cuda::{Cuda, CudaFunction, Gpu, Image, Log, Module, Parameter, Signature},
+    cuda::{CudaFunction, Gpu, Image, Log, Module, Parameter, Signature},
     sim::SimBoard,
 };
 use contigo_gemm8::cuda::{Gemm8Kernel, Gemm8Module};
 use contigo_gemm8::{Gemm, Output, SimGemm8, requantize};
-use fake_cuda::{Config, Function, LateError, code as answers};
+use fake_cuda::{Config, Controls, Function, LateError, code as answers};
 use fastrand::Rng;
 use std::{thread, time::Duration, time::Instant};
 
@@ -78,24 +78,28 @@ pub(crate) fn operands<'p, const N: usize>(pool: &'p Pool<'_, N>) -> [contigo::O
     [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)]
 }
 
-/// Runs `act` with an engine and a pool on a driver like `config`; they are dropped before the
-/// counters are read.
-fn with_engine<T>(config: &Config, act: impl FnOnce(&mut GpuEngine<'_>, &Pool<'_, 8>) -> T) -> (T, fake_cuda::Controls) {
+/// Runs `act` with a GPU, gemm8's module and a pool on a driver like `config`; they are dropped
+/// before the counters are read.
+fn with_gpu(config: &Config, act: impl FnOnce(&Gpu<'_>, &Gemm8Module<'_>, &Pool<'_, 8>, &Controls)) -> Controls {
     let (controls, cuda) = driver(config);
-    let done = {
+    {
         let gpu = Gpu::primary(&cuda, 0).unwrap();
         let module = loaded(&gpu);
         let region = Region::new(block(&gpu).unwrap()).unwrap();
         let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
-        let mut engine = engine(&module);
-        act(&mut engine, &pool)
-    };
-    (done, controls)
+        act(&gpu, &module, &pool, &controls);
+    }
+    controls
+}
+
+/// The same with an engine.
+fn with_engine(config: &Config, act: impl FnOnce(&mut GpuEngine<'_>, &Pool<'_, 8>)) -> Controls {
+    with_gpu(config, |_, module, pool, _| act(&mut engine(module), pool))
 }
 
 #[test]
 fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
-    let ((), controls) = with_engine(&Config { kernel_polls: 5, ..Config::default() }, |engine, pool| {
+    let controls = with_engine(&Config { kernel_polls: 5, ..Config::default() }, |engine, pool| {
         let mut job = engine.start(operands(pool), &GEMM).unwrap();
         let mut looks = 0;
         let [.., c] = loop {
@@ -114,7 +118,7 @@ fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
 
 #[test]
 fn a_job_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
-    let ((), controls) = with_engine(&Config { kernel_us: 20_000, ..Config::default() }, |engine, pool| {
+    let controls = with_engine(&Config { kernel_us: 20_000, ..Config::default() }, |engine, pool| {
         let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Duration::from_micros(100)).unwrap_err();
         assert_eq!(failed.error, Error::Timeout { timeout_us: 100 });
         drop(failed.buffers.expect("the kernel ended while it was being stopped"));
@@ -130,7 +134,7 @@ fn a_job_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
 #[test]
 fn a_kernel_that_never_ends_keeps_its_buffers_its_module_and_its_context() {
     let since = Instant::now();
-    let ((), controls) = with_engine(&Config { hang_launch: 2, ..Config::default() }, |engine, pool| {
+    let controls = with_engine(&Config { hang_launch: 2, ..Config::default() }, |engine, pool| {
         drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
         let failed = engine.start(operands(pool), &GEMM).unwrap().wait(Duration::from_millis(10)).unwrap_err();
         assert!(matches!(failed.error, Error::WillNotStop { device: "gemm8 (CUDA)", status: 600, .. }), "{failed:?}");
@@ -150,7 +154,7 @@ fn a_kernel_that_never_ends_keeps_its_buffers_its_module_and_its_context() {
 fn a_fault_comes_late_is_named_and_loses_the_context() {
     for (after_calls, faulty) in [(0, 1), (1, 1), (3, 1), (0, 2)] {
         let late_error = LateError { launch: faulty, code: answers::ILLEGAL_ADDRESS, after_calls };
-        let ((), controls) = with_engine(&Config { late_error, ..Config::default() }, |engine, pool| {
+        let controls = with_engine(&Config { late_error, ..Config::default() }, |engine, pool| {
             for _ in 1..faulty {
                 drop(engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap());
             }
@@ -219,7 +223,7 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
     let fpga_pool = Pool::<4>::new(fpga_region.carve(4 * 4096, Align::LINE).unwrap(), 4096).unwrap();
     let core = SimGemm8::new(&board, board.port());
     let mut fpga = Engine::new(contigo_gemm8::Gemm8::open_simulated(core.window().unwrap()).unwrap()).unwrap();
-    let ((), controls) = with_engine(&Config::default(), |gpu, pool| {
+    let controls = with_engine(&Config::default(), |gpu, pool| {
         let refused = fpga.start(operands(pool), &GEMM).unwrap_err();
         assert_eq!((refused.error, refused.operand), (Error::WrongBus { port: "sim-hp0", memory: contigo::Bus::Gpu(0) }, Some(0)));
         drop(refused);
@@ -234,19 +238,14 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
 /// Objects that are forgotten under a kernel that runs stay: module, stream, memory, context.
 #[test]
 fn a_forgotten_engine_keeps_what_its_kernel_uses() {
-    let (controls, cuda) = driver(&Config { hang_launch: 1, ..Config::default() });
-    {
-        let gpu = Gpu::primary(&cuda, 0).unwrap();
-        let module = loaded(&gpu);
-        let region = Region::new(block(&gpu).unwrap()).unwrap();
-        let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
-        let mut engine = engine(&module);
-        std::mem::forget(engine.start(operands(&pool), &GEMM).unwrap());
+    let controls = with_gpu(&Config { hang_launch: 1, ..Config::default() }, |gpu, module, pool, _| {
+        let mut engine = engine(module);
+        std::mem::forget(engine.start(operands(pool), &GEMM).unwrap());
         std::mem::forget(engine);
         let copying = Engine::new(module.copying([4096; 4]).unwrap()).unwrap();
         std::mem::forget(copying);
         assert!(gpu.is_in_use());
-    }
+    });
     let counters = controls.counters();
     assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
     assert_eq!((counters.modules, counters.streams, counters.device_allocs, counters.retained_contexts), (1, 2, 4, 1), "{counters:?}");
@@ -256,22 +255,19 @@ fn a_forgotten_engine_keeps_what_its_kernel_uses() {
 /// nothing is given back any more.
 #[test]
 fn beside_a_kernel_that_hangs_nothing_waits_for_it() {
-    let (controls, cuda) = driver(&Config { hang_launch: 1, ..Config::default() });
-    let gpu = Gpu::primary(&cuda, 0).unwrap();
-    let module = loaded(&gpu);
-    let region = Region::new(block(&gpu).unwrap()).unwrap();
-    let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
-    let mut engine = engine(&module);
-    let waiting = |controls: &fake_cuda::Controls| {
-        let counters = controls.counters();
-        [Function::cuMemFreeHost, Function::cuMemFree_v2, Function::cuModuleUnload].map(|function| counters.calls(function))
-    };
-    let before = waiting(&controls);
-    drop(engine.start(operands(&pool), &GEMM).unwrap().wait(Duration::from_millis(1)).unwrap_err());
-    drop(block(&gpu).unwrap());
-    drop(module.copying([64; 4]).unwrap());
-    drop(loaded(&gpu));
-    assert_eq!(waiting(&controls), before);
+    with_gpu(&Config { hang_launch: 1, ..Config::default() }, |gpu, module, pool, controls| {
+        let mut engine = engine(module);
+        let waiting = || {
+            let counters = controls.counters();
+            [Function::cuMemFreeHost, Function::cuMemFree_v2, Function::cuModuleUnload].map(|function| counters.calls(function))
+        };
+        let before = waiting();
+        drop(engine.start(operands(pool), &GEMM).unwrap().wait(Duration::from_millis(1)).unwrap_err());
+        drop(block(gpu).unwrap());
+        drop(module.copying([64; 4]).unwrap());
+        drop(loaded(gpu));
+        assert_eq!(waiting(), before);
+    });
 }
 
 #[test]
@@ -279,7 +275,7 @@ fn a_call_that_is_forbidden_for_a_moment_loses_nothing() {
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: another thread captures a graph.
     const CAPTURING: i32 = 900;
     let config = Config::default().failing(Function::cuEventQuery, 1, CAPTURING).failing(Function::cuStreamQuery, 2, CAPTURING);
-    let ((), controls) = with_engine(&config, |engine, pool| {
+    let controls = with_engine(&config, |engine, pool| {
         let failed = engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap_err();
         assert_eq!(code(failed.error), ("cuEventQuery", CAPTURING));
         drop(failed.buffers.expect("the stream was seen empty in the end"));
@@ -290,7 +286,7 @@ fn a_call_that_is_forbidden_for_a_moment_loses_nothing() {
 
 #[test]
 fn operands_and_arguments_are_checked_as_the_fpga_s_are() {
-    let ((), controls) = with_engine(&Config::default(), |engine, pool| {
+    let controls = with_engine(&Config::default(), |engine, pool| {
         let refused = engine.start(operands(pool), &Gemm { n: 17, ..GEMM }).unwrap_err();
         assert!(matches!(refused.error, Error::Argument { name: "n", value: 17, .. }), "{refused:?}");
         drop(refused);
@@ -303,16 +299,10 @@ fn operands_and_arguments_are_checked_as_the_fpga_s_are() {
 
 #[test]
 fn engines_work_on_other_threads_each_with_a_stream_of_its_own() {
-    let (controls, cuda) = driver(&Config::default());
-    {
-        let gpu = Gpu::primary(&cuda, 0).unwrap();
-        let module = loaded(&gpu);
-        let region = Region::new(block(&gpu).unwrap()).unwrap();
-        let pool = Pool::<8>::new(region.carve(8 * 4096, Align::DLPACK).unwrap(), 4096).unwrap();
+    let controls = with_gpu(&Config::default(), |_, module, pool, _| {
         thread::scope(|scope| {
             for _ in 0..2 {
-                let mut engine = engine(&module);
-                let pool = &pool;
+                let mut engine = engine(module);
                 scope.spawn(move || {
                     for _ in 0..100 {
                         let [a, ..]: [CpuBuf<'_>; 4] = engine.start(operands(pool), &GEMM).unwrap().wait(LIMIT).unwrap().buffers;
@@ -322,7 +312,6 @@ fn engines_work_on_other_threads_each_with_a_stream_of_its_own() {
             }
         });
         assert_eq!(pool.taken(), 0);
-    }
+    });
     clean(&controls);
-    let _: &Cuda = &cuda;
 }

@@ -2,11 +2,18 @@
 
 use super::{data, delete, memory, spec};
 use contigo::{
-    Align, Error, Pool, Refused, Region,
-    dlpack::{Lent, TensorTable},
-    sim::SimBoard,
+    Align, CpuBuf, Error, Pool, Refused, Region,
+    dlpack::{Lent, TensorTable, abi::DlManagedTensorVersioned},
+    sim::{Sim, SimBoard},
 };
 use std::ptr::NonNull;
+
+/// A page of `region` that is lent, and its tensor.
+fn page<'r>(table: &'static TensorTable<1>, region: &'r Region<Sim<'_>>) -> (Lent<CpuBuf<'r>>, NonNull<DlManagedTensorVersioned>) {
+    let mut lent = table.lend(region.carve(4096, Align::LINE).unwrap().into_buf(), &spec(&[4])).unwrap();
+    let tensor = lent.tensor().unwrap();
+    (lent, tensor)
+}
 
 #[test]
 fn no_more_tensors_than_slots() {
@@ -50,8 +57,7 @@ fn a_deleter_called_twice_is_counted_and_changes_nothing() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut lent = TENSORS.lend(region.carve(4096, Align::LINE).unwrap().into_buf(), &spec(&[4])).unwrap();
-    let tensor = lent.tensor().unwrap();
+    let (mut lent, tensor) = page(&TENSORS, &region);
     delete(tensor);
     delete(tensor);
     assert_eq!((TENSORS.misuses(), lent.is_out()), (1, false));
@@ -106,8 +112,7 @@ fn a_deleter_called_twice_races_with_no_later_loan() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
-    let mut lent = TENSORS.lend(region.carve(4096, Align::LINE).unwrap().into_buf(), &spec(&[4])).unwrap();
-    let tensor = lent.tensor().unwrap();
+    let (lent, tensor) = page(&TENSORS, &region);
     delete(tensor);
     let mut buf = lent.take_back().unwrap();
     let tensor = tensor.as_ptr().expose_provenance();

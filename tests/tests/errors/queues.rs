@@ -1,6 +1,7 @@
 //! Queues: jobs that are refused for want of a place, and devices that tell what cannot be.
 
-use contigo::{Align, Completion, DevSlice, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result, sim::SimBoard};
+use contigo::{Align, Completion, Error, OperandSpec, Pool, Queue, Region, sim::SimBoard};
+use contigo_testkit::scripted::Scripted;
 use std::time::Duration;
 
 const SLOT: usize = 64;
@@ -10,43 +11,6 @@ fn queues_that_refuse() {
     that_refuse();
 }
 
-/// A device that touches nothing, and answers what the test says.
-struct Scripted {
-    port: Port,
-    poll: Result<Option<Completion>>,
-}
-
-// SAFETY: it touches no memory.
-unsafe impl Driver for Scripted {
-    fn name(&self) -> &'static str {
-        "scripted"
-    }
-    fn port(&self) -> &Port {
-        &self.port
-    }
-    fn addr_bits(&self) -> u32 {
-        64
-    }
-    fn operands(&self) -> &[OperandSpec] {
-        const { &[OperandSpec::from_device().at_most(SLOT)] }
-    }
-    fn depth(&self) -> usize {
-        2
-    }
-    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<()> {
-        Ok(())
-    }
-    unsafe fn submit(&mut self, _: usize, _: &[DevSlice], _: &[u32]) -> Result<()> {
-        Ok(())
-    }
-    fn poll(&mut self, _: Duration) -> Result<Option<Completion>> {
-        self.poll
-    }
-    fn stop(&mut self) -> Result<()> {
-        Ok(())
-    }
-}
-
 /// Every refusal leaves its buffers with the caller or in the queue, and dropping both empties the
 /// pool's count.
 pub(super) fn that_refuse() -> Vec<Error> {
@@ -54,7 +18,8 @@ pub(super) fn that_refuse() -> Vec<Error> {
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     let pool = Pool::<4>::new(region.carve(8 * SLOT, Align::LINE).unwrap(), 2 * SLOT).unwrap();
     let output = |len| [pool.take().unwrap().from_device(..len)];
-    let queue = |poll| Queue::<_, 8, 1>::new(Scripted { port: board.port(), poll }).unwrap();
+    let operand = OperandSpec::from_device().at_most(SLOT);
+    let queue = |poll| Queue::<_, 8, 1>::new(Scripted { depth: 2, poll, ..Scripted::new(board.port(), operand) }).unwrap();
 
     let mut idle = queue(Ok(None));
     let long = idle.push_words(output(SLOT + 1), &[]).unwrap_err();

@@ -11,7 +11,7 @@ use crate::{
 };
 use crate::{
     mem::region::state::contiguous,
-    types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr},
+    types::{Align, Direction, Error, PhysAddr},
 };
 use core::ops::Range;
 use memmap2::{MmapOptions, MmapRaw};
@@ -212,14 +212,7 @@ unsafe impl Backend for HugeTlb {
     }
 
     fn mapping(&self) -> Mapping {
-        Mapping {
-            cpu: map::start(&self.map),
-            len_bytes: self.map.len(),
-            base: BaseAddr::Phys(self.base),
-            bus: Bus::Soc,
-            scope: self.scope,
-            coherent: cache::COHERENT,
-        }
+        cache::mapping(&self.map, self.base, self.scope)
     }
 
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {

@@ -18,8 +18,9 @@
     allow(unsafe_code, reason = "dc cvac, dc civac, dsb and mrs ctr_el0 are instructions that no safe function has")
 )]
 
-use crate::mem::backend::SyncScope;
-use crate::types::{Align, Direction, Error};
+use super::map;
+use crate::mem::backend::{Mapping, SyncScope};
+use crate::types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr};
 use core::ops::Range;
 use memmap2::MmapRaw;
 
@@ -55,6 +56,11 @@ pub(crate) fn granule() -> Align {
 /// The memory's coherency, as far as it is known without asking a kernel driver. On a PC all memory
 /// is coherent. On ARM that is a property of the port, and nothing is known of the memory.
 pub(crate) const COHERENT: Option<bool> = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { Some(true) } else { None };
+
+/// Memory by its physical address, whose caches this file maintains where somebody has to.
+pub(crate) fn mapping(map: &MmapRaw, base: PhysAddr, scope: SyncScope) -> Mapping {
+    Mapping { cpu: map::start(map), len_bytes: map.len(), base: BaseAddr::Phys(base), bus: Bus::Soc, scope, coherent: COHERENT }
+}
 
 /// Hands bytes `range` of `map` to a device that does not snoop: cleans the lines to the point of
 /// coherency.

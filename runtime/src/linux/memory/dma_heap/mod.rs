@@ -33,7 +33,7 @@ use crate::linux::os::seam::Test;
 use crate::{
     linux::guard::{DmaBuf, Guard},
     linux::{Export, ExportedFd},
-    types::{BaseAddr, Bus, Direction, Error, PhysAddr},
+    types::{Direction, Error, PhysAddr},
 };
 use crate::{
     linux::os::{
@@ -232,14 +232,7 @@ unsafe impl Backend for DmaHeap {
     }
 
     fn mapping(&self) -> Mapping {
-        Mapping {
-            cpu: map::start(&self.map),
-            len_bytes: self.map.len(),
-            base: BaseAddr::Phys(self.base),
-            bus: Bus::Soc,
-            scope: self.scope,
-            coherent: cache::COHERENT,
-        }
+        cache::mapping(&self.map, self.base, self.scope)
     }
 
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
