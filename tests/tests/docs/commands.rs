@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Programs of the system.
-const SYSTEM: [&str; 37] = [
+const SYSTEM: [&str; 36] = [
     "cat",
     "cc",
     "cd",
@@ -44,7 +44,6 @@ const SYSTEM: [&str; 37] = [
     "usermod",
     "sudo",
     "apt-get",
-    "./contigo-board-tests",
     "./kernel",
     "contigo-gpu/run",
 ];
