@@ -2,13 +2,13 @@
 
 import contigo, numpy as np
 
-device = contigo.Device("uio:dma@40400000", port="zynq-hp0")      # names of `contigo info`, `contigo boards`
+device = contigo.Device("uio:copy@40000000", port="zynq-hp0")     # names of `contigo info`, `contigo boards`
 region = device.memory("u-dma-buf:udmabuf0")
 x, y = region.allocate((1080, 1920), "uint8"), region.allocate((1080, 1920), "uint8")
 np.asarray(x)[:] = image                          # the same memory
 
-with device.driver("zdma") as engine:             # by the name that C and Rust use
-    engine.start([x, y]).wait(timeout=0.1)        # seconds; then the device is stopped, and x and y are back
+with device.kernel("xcopy_hw.h", directions={"from": "reads", "to": "writes"}, timeout=0.1) as copy:
+    copy(x, y, x.nbytes)                          # 0.1 s; then the device is stopped, and x and y are back
 show(np.asarray(y))
 
 with x.give() as handover:                        # no array of it is alive
