@@ -60,7 +60,7 @@ def allocate(shape, dtype="uint32", *, memory=None, align=256, zeroed=True, heap
 
 
 def info():
-    """What `inventory` lists, as 0.1 had it; for this release."""
+    """The list of `inventory`, as 0.1 had it; for this release."""
     _renamed.renamed("info()", "inventory()")
     here = [entry for entry in inventory() if entry["name"]]
 

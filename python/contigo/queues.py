@@ -142,7 +142,7 @@ class Queue:
 
     @property
     def counts(self):
-        """What became of the jobs: `Engine.counts`."""
+        """The counts of the jobs: `Engine.counts`."""
         return self._engine.counts
 
     def __len__(self):

@@ -88,7 +88,7 @@ impl Buffer {
         PyTuple::new(py, self.shape.dims())
     }
 
-    /// What an element is: "float32".
+    /// The type of an element: "float32".
     #[getter]
     fn dtype(&self) -> &'static str {
         self.dtype.name

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "what a child of fork has of its parent is not dropped there")]
-//! What belongs to the process that made it. A child of fork finds it too, and neither uses nor
-//! drops it.
+//! A value that belongs to the process that made it. A child of fork finds it too, and neither uses
+//! nor drops it.
 
 use crate::error::raised;
 use contigo::same_process;

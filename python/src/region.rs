@@ -27,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes of a block, where nothing is said.
 const DEFAULT_BYTES: usize = 16 << 20;
 
-/// What every buffer of a region knows of it.
+/// The part of a region that each of its buffers knows.
 pub(crate) struct Memory {
     pub(crate) region: contigo::Region<AnyMemory<'static>>,
     pub(crate) port: Option<Port>,
@@ -94,7 +94,7 @@ impl Memory {
         if buf.len_bytes() == need {
             return Ok(buf);
         }
-        // What is not needed stays free. A buffer that cannot be cut any further is given whole.
+        // The rest stays free. A buffer that cannot be cut any further is given whole.
         Ok(match buf.split_at(need) {
             Ok((buf, rest)) => {
                 free.push(rest);

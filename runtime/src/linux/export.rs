@@ -38,9 +38,9 @@ impl<B: Export> Region<B> {
     /// display's driver writes or reads it without a copy.
     ///
     /// # Safety
-    /// - From the moment when an importer maps the block until it has unmapped it, nobody has a
-    ///   view of any byte of it, and no engine has a job in it. The importer reads, writes, and
-    ///   maintains the caches of all of it, carves of others included.
+    /// - While an importer has the block mapped, nobody has a view of any byte of it, and no engine
+    ///   has a job in it. The importer reads, writes, and maintains the caches of all of it, carves
+    ///   of others included.
     /// - Of u-dma-buf: the importers have let go of it before this region is dropped, because then
     ///   another program may open the device.
     ///
