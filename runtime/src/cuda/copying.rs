@@ -132,7 +132,7 @@ unsafe impl Driver for CopyingFunction<'_> {
 
 /// The argument words as they are.
 impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CopyingFunction<'_> {
-    crate::no_report!(@ [u32], Words, |words| collected(words.iter()));
+    crate::job::no_report!(@ [u32], Words, |words| collected(words.iter()));
 }
 
 impl Drop for CopyingFunction<'_> {

@@ -133,7 +133,7 @@ unsafe impl Driver for CudaFunction<'_> {
 
 /// The argument words as they are.
 impl<const OPERANDS: usize> TypedDriver<OPERANDS> for CudaFunction<'_> {
-    crate::no_report!(@ [u32], Words, |words| collected(words.iter()));
+    crate::job::no_report!(@ [u32], Words, |words| collected(words.iter()));
 }
 
 impl fmt::Debug for CudaFunction<'_> {

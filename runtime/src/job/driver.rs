@@ -357,3 +357,4 @@ macro_rules! no_report {
         fn report(&self, _: &$crate::Completion) {}
     };
 }
+pub(crate) use no_report;

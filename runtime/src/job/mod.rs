@@ -46,6 +46,7 @@ pub(crate) use any_driver::{DriverCount, KeepAlive};
 pub use channel::CoreChannel;
 pub use completion::Completion;
 pub use done::Done;
+pub(crate) use driver::no_report;
 pub use driver::{Driver, TypedDriver, exactly};
 pub use engine::{Engine, JobCounts};
 pub use job_error::JobError;

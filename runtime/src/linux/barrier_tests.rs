@@ -65,7 +65,7 @@ unsafe impl Driver for Scripted {
 }
 
 impl TypedDriver<1> for Scripted {
-    crate::no_report!();
+    crate::job::no_report!();
 }
 
 const ENDED: Result<Option<Completion>, Error> = Ok(Some(Completion::of(0)));

@@ -225,7 +225,7 @@ unsafe impl<D: Device> Driver for Pl330Channel<'_, '_, D> {
 }
 
 impl<D: Device> TypedDriver<2> for Pl330Channel<'_, '_, D> {
-    crate::no_report!();
+    crate::job::no_report!();
 }
 
 forward_as_fd!({'c, 'p, D: Device} Pl330Channel<'c, 'p, D>, device: D);

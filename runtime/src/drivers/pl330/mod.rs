@@ -228,7 +228,7 @@ unsafe impl<D: Device> Driver for Pl330<'_, D> {
 }
 
 impl<D: Device> TypedDriver<2> for Pl330<'_, D> {
-    crate::no_report!();
+    crate::job::no_report!();
 }
 
 impl<D: Device> Drop for Pl330<'_, D> {

@@ -240,7 +240,7 @@ unsafe impl<D: Device> Driver for Zdma<'_, D> {
 }
 
 impl<D: Device> TypedDriver<2> for Zdma<'_, D> {
-    crate::no_report!();
+    crate::job::no_report!();
 }
 
 forward_as_fd!({'p, D: Device} Zdma<'p, D>, device: D);
