@@ -1,8 +1,8 @@
 #![allow(unsafe_code, reason = "a core of any type is put in its place, and opening a channel is the program's promise")]
 //! A device whose channels have a driver each, of any type as one type.
 
-use super::{AnyDriver, Parts, in_place::InPlace};
-use crate::types::Result;
+use super::{AnyDriver, Parts};
+use crate::types::{Result, in_place::InPlace};
 use core::fmt;
 
 /// A device that several drivers share, one a channel: a [`Core`](crate::Core), and what its

@@ -1,7 +1,8 @@
 #![allow(unsafe_code, reason = "a driver of any type is put in its place, and passes its promises on")]
 //! A driver of any type as one type.
 
-use super::{Driver, StopProgram, in_place::InPlace};
+use super::{Driver, StopProgram};
+use crate::types::in_place::InPlace;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 use crate::types::{Error, Result};
 use core::fmt;

@@ -27,7 +27,6 @@ mod core;
 mod done;
 mod driver;
 mod engine;
-mod in_place;
 mod job_error;
 mod job_place;
 mod operand_spec;

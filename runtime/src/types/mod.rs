@@ -12,6 +12,7 @@ pub(crate) mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod error;
 pub(crate) mod forward;
+pub(crate) mod in_place;
 #[allow(dead_code, reason = "the simulated board and Linux lock; a runtime with neither does not")]
 pub(crate) mod lock;
 #[cfg_attr(all(feature = "linux", target_os = "linux"), path = "platform/linux.rs")]

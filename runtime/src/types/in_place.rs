@@ -14,7 +14,7 @@ use core::{
 struct Place<const BYTES: usize>(UnsafeCell<[MaybeUninit<u8>; BYTES]>);
 
 /// A value behind the trait object `T`, in a place of `BYTES` bytes, which it owns.
-pub(super) struct InPlace<T: ?Sized, const BYTES: usize> {
+pub(crate) struct InPlace<T: ?Sized, const BYTES: usize> {
     place: Place<BYTES>,
     /// The pointer to the place as one to the value.
     find: fn(*mut ()) -> *mut T,
@@ -28,7 +28,7 @@ impl<T: ?Sized, const BYTES: usize> InPlace<T, BYTES> {
     ///
     /// # Safety
     /// `find` returns the pointer that it is given, as one to `V` and then to `T`.
-    pub(super) unsafe fn new<V>(value: V, find: fn(*mut ()) -> *mut T) -> Self {
+    pub(crate) unsafe fn new<V>(value: V, find: fn(*mut ()) -> *mut T) -> Self {
         const { assert!(mem::size_of::<V>() <= BYTES, "MAX_BYTES is the largest one that fits") };
         const { assert!(mem::align_of::<V>() <= mem::align_of::<Place<BYTES>>(), "16 is the largest alignment") };
         let place = Place(UnsafeCell::new([MaybeUninit::uninit(); BYTES]));
@@ -41,13 +41,13 @@ impl<T: ?Sized, const BYTES: usize> InPlace<T, BYTES> {
         (self.find)(self.place.0.get().cast())
     }
 
-    pub(super) fn get(&self) -> &T {
+    pub(crate) fn get(&self) -> &T {
         // SAFETY: `new` put a value there, `find` is of its type, and it moves with its place. It
         // is borrowed as `self` is.
         unsafe { &*self.pointer() }
     }
 
-    pub(super) fn get_mut(&mut self) -> &mut T {
+    pub(crate) fn get_mut(&mut self) -> &mut T {
         // SAFETY: as in `get`.
         unsafe { &mut *self.pointer() }
     }
@@ -60,9 +60,76 @@ impl<T: ?Sized, const BYTES: usize> Drop for InPlace<T, BYTES> {
     }
 }
 
+/// A pin of it pins no `T`: `get_mut` gives each out, and a move of the place moves it.
+impl<T: ?Sized, const BYTES: usize> Unpin for InPlace<T, BYTES> {}
+
 // SAFETY: it owns a `T` and nothing else; `find` is a function.
 unsafe impl<T: ?Sized + Send, const BYTES: usize> Send for InPlace<T, BYTES> {}
 // SAFETY: a shared reference to it gives only a shared reference to the `T`.
 unsafe impl<T: ?Sized + Sync, const BYTES: usize> Sync for InPlace<T, BYTES> {}
-// The value moves with its place, and nobody pins it there.
-impl<T: ?Sized, const BYTES: usize> Unpin for InPlace<T, BYTES> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    trait Counts {
+        fn count(&self) -> u32;
+        fn add(&mut self, more: u32);
+    }
+
+    /// Aligned as nothing may be more, with a cell, and noisy where it ends.
+    #[repr(align(16))]
+    struct Noisy<'a> {
+        looks: Cell<u32>,
+        ends: &'a Cell<u32>,
+        panics: bool,
+    }
+
+    impl Counts for Noisy<'_> {
+        fn count(&self) -> u32 {
+            self.looks.set(self.looks.get() + 1);
+            self.looks.get()
+        }
+        fn add(&mut self, more: u32) {
+            *self.looks.get_mut() += more;
+        }
+    }
+
+    impl Drop for Noisy<'_> {
+        fn drop(&mut self) {
+            self.ends.set(self.ends.get() + 1);
+            assert!(!self.panics, "asked for");
+        }
+    }
+
+    fn placed<'a>(ends: &'a Cell<u32>, panics: bool) -> InPlace<dyn Counts + 'a, 64> {
+        let noisy = Noisy { looks: Cell::new(0), ends, panics };
+        // SAFETY: it casts to `Noisy`, and that becomes what a `Noisy` is.
+        unsafe { InPlace::new::<Noisy<'_>>(noisy, |place| place.cast::<Noisy<'_>>()) }
+    }
+
+    #[test]
+    fn a_value_moves_with_its_place_and_ends_once() {
+        const fn unpinned<T: Unpin>(_: &T) {}
+        let ends = Cell::new(0);
+        let mut value = placed(&ends, false);
+        assert_eq!(value.get().count(), 1);
+        value.get_mut().add(10);
+        let moved = [value];
+        let [value] = &moved;
+        unpinned(value);
+        assert_eq!((value.get().count(), value.get().count(), ends.get()), (12, 13, 0));
+        drop(moved);
+        assert_eq!(ends.get(), 1);
+    }
+
+    #[test]
+    fn an_end_that_panics_is_an_end() {
+        let ends = Cell::new(0);
+        let value = placed(&ends, true);
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(value))).is_err());
+        assert_eq!(ends.get(), 1);
+    }
+}
