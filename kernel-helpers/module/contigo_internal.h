@@ -7,7 +7,8 @@
  *	contigo_port.c		a device bound to us, and the platform's way to it
  *	contigo_pci.c		PCI's way
  *	contigo_file.c		an open port: the ioctls, and how it ends
- *	contigo_import.c	dma-bufs: attached, mapped, synchronised, kept
+ *	contigo_mapping.c	one dma-buf: attached, mapped, synchronised
+ *	contigo_import.c	a file's dma-bufs by their handles; those that are kept
  *	contigo_program.c	what stops the device
  *
  * The order of ownership is port, file, import. One mutex, the port's, guards
@@ -84,6 +85,45 @@ struct contigo_port {
 };
 
 /**
+ * struct contigo_piece - an entry of the mapped list
+ * @offset_bytes: where in the buffer it begins
+ * @addr: its bus address
+ * @len_bytes: not 0
+ *
+ * Not joined with a neighbour whose address follows: the DMA API synchronises
+ * within what it mapped as one.
+ */
+struct contigo_piece {
+	u64 offset_bytes;
+	dma_addr_t addr;
+	size_t len_bytes;
+};
+
+/**
+ * struct contigo_mapping - a dma-buf mapped for a port's device
+ * @node: in the list of what is kept
+ * @handles: how many name it; the file's imports and, if it is kept, the kernel's
+ * @dmabuf: a reference
+ * @attachment: static; it holds no pointer to this module
+ * @sgt: mapped, DMA_BIDIRECTIONAL; NULL where it is kept of a port that is gone, and was unmapped
+ * @len_bytes: the buffer's; the pieces cover exactly this much
+ * @segments: pieces, where those whose addresses follow each other count once
+ * @pieces: how many
+ * @piece: in the order of the buffer
+ */
+struct contigo_mapping {
+	struct list_head node;
+	u32 handles;
+	struct dma_buf *dmabuf;
+	struct dma_buf_attachment *attachment;
+	struct sg_table *sgt;
+	u64 len_bytes;
+	u32 segments;
+	u32 pieces;
+	struct contigo_piece piece[];
+};
+
+/**
  * struct contigo_stop - a program whose steps were checked
  */
 struct contigo_stop {
@@ -147,6 +187,14 @@ static inline bool contigo_pci_is_gone(const struct pci_dev *pdev)
 /* contigo_file.c */
 extern const struct file_operations contigo_fops;
 void contigo_file_end(struct contigo_file *file);
+
+/* contigo_mapping.c: all with the port's lock held */
+struct contigo_mapping *contigo_mapping_new(struct contigo_port *port, struct dma_buf *dmabuf);
+void contigo_mapping_put(struct contigo_mapping *mapping);
+bool contigo_mapping_in_reach(struct contigo_port *port, const struct contigo_mapping *mapping);
+bool contigo_mapping_is_cached(struct contigo_port *port, const struct contigo_mapping *mapping);
+int contigo_mapping_sync(struct contigo_port *port, const struct contigo_mapping *mapping,
+			 u64 offset_bytes, u64 len_bytes, u32 direction);
 
 /* contigo_import.c: all with the port's lock held */
 int contigo_import(struct contigo_file *file, struct dma_buf *dmabuf, struct contigo_import *arg);
