@@ -11,6 +11,8 @@
 
 #[path = "pl330/bent.rs"]
 mod bent;
+#[path = "pl330/channel_faults.rs"]
+mod channel_faults;
 #[path = "pl330/channels.rs"]
 mod channels;
 #[path = "pl330/ends.rs"]
