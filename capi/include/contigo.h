@@ -967,7 +967,7 @@ contigo_status contigo_device_memory(contigo_device device, const char *name, si
 contigo_status contigo_device_port(contigo_device device, contigo_port port, contigo_port *seen);
 
 /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
-/// CONTIGO_E_NOT_FOUND for a real device, whose reset is the board's business.
+/// CONTIGO_E_UNSUPPORTED for a real device, whose reset is the board's business.
 contigo_status contigo_device_reset(contigo_device device);
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
@@ -1535,6 +1535,8 @@ contigo_status contigo_buf_write_tensor(contigo_buf buf, void *tensor, uint32_t 
 #define CONTIGO_TO_DEVICE CONTIGO_READS
 #define CONTIGO_FROM_DEVICE CONTIGO_WRITES
 #define CONTIGO_IN_OUT (CONTIGO_READS | CONTIGO_WRITES)
+#define CONTIGO_E_UNSUITABLE CONTIGO_E_SETTING
+#define CONTIGO_E_ATTRIBUTE_NONSENSE CONTIGO_E_UNEXPECTED
 #define CONTIGO_MAX_HEAPS CONTIGO_MAX_REGIONS
 #define CONTIGO_MAX_KERNEL_PORTS CONTIGO_MAX_GUARDS
 #endif

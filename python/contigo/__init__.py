@@ -23,12 +23,13 @@ from .kernel import Function, Kernel, KernelMap
 from .queues import Queue
 from .streams import Stream
 
+# Not those whose names are Python's: `from contigo import *` leaves the built-in ones alone.
 __all__ = [
-    "ArgumentError", "Buffer", "BufferError", "BusyError", "ContigoError", "Device", "DeviceError",
-    "Done", "Engine", "ForkedError", "Function", "Handover", "Imported", "Job", "Kernel",
-    "KernelMap", "MemoryError", "NotFoundError", "OSError", "Operand", "PermissionError", "Pool",
-    "Queue", "Region", "Registers", "Stream", "TimeoutError", "UnsupportedError", "View",
-    "__version__", "allocate", "inventory", "open_device", "open_memory",
+    "ArgumentError", "Buffer", "BusyError", "ContigoError", "Device", "DeviceError", "Done",
+    "Engine", "ForkedError", "Function", "Handover", "Imported", "Job", "Kernel", "KernelMap",
+    "NotFoundError", "Operand", "Pool", "Queue", "Region", "Registers", "Stream",
+    "UnsupportedError", "View", "__version__", "allocate", "inventory", "open_device",
+    "open_memory",
 ]
 
 open_device = Device
@@ -54,7 +55,7 @@ def allocate(shape, dtype="uint32", *, memory=None, align=256, zeroed=True, heap
     elif memory is None:
         if _default is None:
             here = [entry["name"] for entry in inventory() if entry["what"] == "memory" and entry["state"] == "ready"]
-            raise ContigoError(f"which memory? memory=\"sim\", or one that this machine has: {', '.join(here)}")
+            raise ArgumentError(f"which memory? memory=\"sim\", or one that this machine has: {', '.join(here)}")
         memory = _default
     return memory.allocate(shape, dtype, align=align, zeroed=zeroed)
 

@@ -1,10 +1,11 @@
 """The names of 0.1, for this release."""
 
+import os
 import sys
 import warnings
 from pathlib import Path
 
-_HERE = str(Path(__file__).parent)
+_HERE = str(Path(__file__).parent) + os.sep
 
 
 def renamed(old, new):

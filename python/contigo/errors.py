@@ -14,8 +14,7 @@ class ContigoError(RuntimeError):
     code = ""
     #: Where the cause lies: "request", "memory", "port", "device" or "system"; or "".
     kind = ""
-    #: The number of errno(3), or the nearest; 0 where Python's side refused.
-    errno = 0
+    #: `errno` is the number of errno(3), or the nearest; 0 or None where Python's side refused.
 
 
 class ArgumentError(ContigoError, ValueError):
@@ -60,3 +59,8 @@ class OSError(ContigoError, builtins.OSError):
 
 class ForkedError(ContigoError):
     """This process is a child of fork: the memory and the devices are its parent's."""
+
+
+# Those that are an OSError have Python's own `errno`.
+for _one in (ArgumentError, BufferError, MemoryError, UnsupportedError, BusyError, DeviceError, ForkedError):
+    _one.errno = 0

@@ -2,7 +2,7 @@
 
 use crate::{
     dtype::Dtype,
-    error::{raised, refused},
+    error::{of_class, raised, refused},
     export::{self, Counted},
     handover::Handover,
     inner::{Home, Inner},
@@ -16,7 +16,7 @@ use contigo::{
     dlpack::{Shape, abi::DlDevice},
 };
 use pyo3::{
-    exceptions::{PyBufferError, PyValueError},
+    exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyTuple},
 };
@@ -131,13 +131,13 @@ impl Buffer {
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
         if stream.is_some_and(|stream| !stream.is_none()) {
-            return Err(PyBufferError::new_err("this memory is the CPU's: stream must be None"));
+            return Err(of_class("Buffer", "this memory is the CPU's: stream must be None"));
         }
         if dl_device.is_some_and(|device| device != self.__dlpack_device__()) {
-            return Err(PyBufferError::new_err("this memory is the CPU's, and is copied to no other device: see __dlpack_device__"));
+            return Err(of_class("Buffer", "this memory is the CPU's, and is copied to no other device: see __dlpack_device__"));
         }
         if copy == Some(true) {
-            return Err(PyBufferError::new_err("this is never copied: copy the array that you made of it"));
+            return Err(of_class("Buffer", "this is never copied: copy the array that you made of it"));
         }
         let at = (self.inner.ptr().cast(), DlDevice { device_type: self.inner.device_type(), device_id: 0 });
         export::capsule(py, self.inner.view()?, at, &self.shape, self.dtype, export::Form::of(max_version))

@@ -3,7 +3,7 @@
 
 use crate::{
     engine::Engine,
-    error::{raised, raised_as, refused},
+    error::{of_class, raised, raised_as, refused},
     mine::Mine,
     names,
     port::Wiring,
@@ -16,11 +16,7 @@ use contigo::{
     names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
     poll_until, same_process,
 };
-use pyo3::{
-    exceptions::{PyTimeoutError, PyValueError},
-    prelude::*,
-    types::PyDict,
-};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use std::{
     fmt::Write,
     os::fd::AsRawFd,
@@ -241,9 +237,10 @@ impl Device {
         })?;
         match found {
             Some(()) => Ok(last),
-            None => Err(PyTimeoutError::new_err(format!(
-                "the register at {offset:#x} is {last:#010x} after {timeout} s, and not {value:#x} in the bits of {mask:#x}"
-            ))),
+            None => Err(of_class(
+                "Timeout",
+                format!("the register at {offset:#x} is {last:#010x} after {timeout} s, and not {value:#x} in the bits of {mask:#x}"),
+            )),
         }
     }
 

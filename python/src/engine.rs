@@ -2,7 +2,7 @@
 
 use crate::{
     buffer::Buffer,
-    error::{raised, refused},
+    error::{of_class, raised, refused},
     handover::word,
     jobs::{End, Jobs, Record},
     mine::Mine,
@@ -11,7 +11,7 @@ use crate::{
 };
 use contigo::{AnyDriver, Completion, OperandSpec};
 use pyo3::{
-    exceptions::{PyTimeoutError, PyValueError},
+    exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyList, PyTuple},
 };
@@ -264,7 +264,7 @@ impl Job {
         }
         match (ended?, self.record.end()) {
             (false, Some(End::Cancelled) | None) => {
-                Err(PyTimeoutError::new_err(format!("the job did not end within {timeout} s; the device was stopped")))
+                Err(of_class("Timeout", format!("the job did not end within {timeout} s; the device was stopped")))
             }
             _ => self.result(py)?.ok_or_else(|| refused("the job has not ended")),
         }

@@ -2,12 +2,12 @@
 //! DLPack's capsules: a buffer's tensor for any number of consumers, each with a structure of its
 //! own, which keeps the buffer.
 
-use crate::{dtype::Dtype, inner::Inner};
+use crate::{dtype::Dtype, error::of_class, inner::Inner};
 use contigo::dlpack::{
     Shape,
     abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},
 };
-use pyo3::{exceptions::PyBufferError, ffi, prelude::*};
+use pyo3::{ffi, prelude::*};
 use std::{
     ffi::{CStr, c_void},
     sync::Arc,
@@ -61,7 +61,7 @@ impl Form {
     /// The same for one that may not write, which only the newer form can say.
     pub(crate) fn read_only(self) -> PyResult<Self> {
         if !self.versioned {
-            return Err(PyBufferError::new_err("this is for reading only, which a consumer older than DLPack 1.0 would not know"));
+            return Err(of_class("Buffer", "this is for reading only, which a consumer older than DLPack 1.0 would not know"));
         }
         Ok(Self { read_only: true, ..self })
     }

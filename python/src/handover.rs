@@ -1,16 +1,12 @@
 //! A buffer that is a device's for a while: by a job of the runtime's engines, or by registers that
 //! the Python program writes.
 
-use crate::{buffer::Buffer, dtype::Dtype, export, inner::Inner, renamed::renamed};
+use crate::{buffer::Buffer, dtype::Dtype, error::of_class, export, inner::Inner, renamed::renamed};
 use contigo::{
     Direction,
     dlpack::{Shape, abi::device},
 };
-use pyo3::{
-    exceptions::{PyBufferError, PyValueError},
-    prelude::*,
-    types::PyTuple,
-};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
 use std::sync::Arc;
 
 /// The device "reads", "writes", or does "both". The words of 0.1 stay for this release.
@@ -98,25 +94,22 @@ impl Handover {
         let device = self.inner.device();
         match stream {
             Some(_) if device.device_type != device::CUDA => {
-                return Err(PyBufferError::new_err("this device has no streams: stream must be None"));
+                return Err(of_class("Buffer", "this device has no streams: stream must be None"));
             }
             // 0 is ambiguous: the array API's standard.
             Some(stream) if stream == 0 || stream < -1 => {
-                return Err(PyBufferError::new_err(format!("stream {stream} is none of CUDA's: -1, 1, 2, or a stream's handle")));
+                return Err(of_class("Buffer", format!("stream {stream} is none of CUDA's: -1, 1, 2, or a stream's handle")));
             }
             _ => {}
         }
         if dl_device.is_some_and(|wanted| wanted != self.__dlpack_device__()) {
-            return Err(PyBufferError::new_err("this is the device's view, and is copied to no other: see __dlpack_device__"));
+            return Err(of_class("Buffer", "this is the device's view, and is copied to no other: see __dlpack_device__"));
         }
         if copy == Some(true) {
-            return Err(PyBufferError::new_err("this is never copied: copy the tensor that you made of it"));
+            return Err(of_class("Buffer", "this is never copied: copy the tensor that you made of it"));
         }
         let data = std::ptr::without_provenance_mut(usize::try_from(self.address).map_err(|_| {
-            PyBufferError::new_err(format!(
-                "DLPack has the device's addresses in this processor's pointers, which {:#x} is not",
-                self.address
-            ))
+            of_class("Buffer", format!("DLPack has the device's addresses in this processor's pointers, which {:#x} is not", self.address))
         })?);
         let form = export::Form::of(max_version);
         let form = if self.read_only { form.read_only()? } else { form };

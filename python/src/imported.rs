@@ -1,10 +1,14 @@
 #![allow(unsafe_code, reason = "capsules of other frameworks")]
 //! Another framework's array whose memory is a region's.
 
-use crate::{error::raised, mine::Mine, region::Memory};
+use crate::{
+    error::{of_class, raised},
+    mine::Mine,
+    region::Memory,
+};
 use contigo::dlpack::{Contract, Foreign, Imported as Runtimes};
 use pyo3::{
-    exceptions::{PyBufferError, PyTypeError, PyValueError},
+    exceptions::{PyTypeError, PyValueError},
     ffi,
     prelude::*,
     types::{PyDict, PyTuple},
@@ -67,7 +71,7 @@ fn foreign(array: &Bound<'_, PyAny>) -> PyResult<Foreign> {
         // SAFETY: as above.
         return unsafe { Foreign::from_legacy(tensor.cast()) }.map_err(raised);
     }
-    Err(PyBufferError::new_err("what __dlpack__ returned is no capsule with a tensor"))
+    Err(of_class("Buffer", "what __dlpack__ returned is no capsule with a tensor"))
 }
 
 #[pymethods]

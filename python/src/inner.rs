@@ -2,7 +2,7 @@
 
 use crate::{
     buffer::no_port,
-    error::{raised, refused},
+    error::{of_class, raised, refused},
     export::Counted,
     mine::Mine,
     region::Memory,
@@ -11,7 +11,7 @@ use contigo::{
     Bus, CpuBuf, DevBuf, Direction,
     dlpack::abi::{DlDevice, device},
 };
-use pyo3::{exceptions::PyBufferError, prelude::*};
+use pyo3::prelude::*;
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -64,14 +64,15 @@ enum State {
 static HANDOVERS: AtomicU64 = AtomicU64::new(0);
 
 fn freed() -> PyErr {
-    PyBufferError::new_err(
+    of_class(
+        "Buffer",
         "this buffer was freed: by freebuffer(), or as a stream's frame, which is the pool's again when the next one is asked for or the loop \
          ends; an array of it that is kept keeps it",
     )
 }
 
 fn in_a_job() -> PyErr {
-    PyBufferError::new_err("this buffer is in a job: it is the CPU's again when the job has ended, or the device was stopped")
+    of_class("Buffer", "this buffer is in a job: it is the CPU's again when the job has ended, or the device was stopped")
 }
 
 impl Inner {
@@ -178,7 +179,7 @@ impl Inner {
                 self.views.fetch_add(1, Ordering::Relaxed);
                 Ok(Counted::new(Arc::clone(self)))
             }
-            _ => Err(PyBufferError::new_err("this hand-over has ended")),
+            _ => Err(of_class("Buffer", "this hand-over has ended")),
         }
     }
 
@@ -195,7 +196,8 @@ impl Inner {
                 self.views.fetch_add(1, Ordering::Relaxed);
                 Ok(Counted::new(Arc::clone(self)))
             }
-            State::Device(..) => Err(PyBufferError::new_err(
+            State::Device(..) => Err(of_class(
+                "Buffer",
                 "a device has this buffer: take it back first (end of the `with`; after an exception in it, when the device has stopped: \
                  take_back)",
             )),
@@ -222,13 +224,16 @@ impl Inner {
             State::Cpu(buf) => {
                 *state = State::Cpu(buf);
                 let arrays = if views == 1 { "an array (NumPy's, or another framework's by DLPack) is" } else { "arrays are" };
-                Err(PyBufferError::new_err(format!(
-                    "{views} view(s): {arrays} still looking at this buffer, and would race the device; delete them first (`del a`)"
-                )))
+                Err(of_class(
+                    "Buffer",
+                    format!(
+                        "{views} view(s): {arrays} still looking at this buffer, and would race the device; delete them first (`del a`)"
+                    ),
+                ))
             }
             other @ State::Device(..) => {
                 *state = other;
-                Err(PyBufferError::new_err("a device has this buffer already"))
+                Err(of_class("Buffer", "a device has this buffer already"))
             }
             other @ State::Job => {
                 *state = other;
@@ -284,13 +289,16 @@ impl Inner {
         match std::mem::replace(&mut *state, State::Gone) {
             State::Device(buf, handover) if by.is_some_and(|by| by != handover) => {
                 *state = State::Device(buf, handover);
-                Err(PyBufferError::new_err("this hand-over has ended, and the buffer is a device's by another"))
+                Err(of_class("Buffer", "this hand-over has ended, and the buffer is a device's by another"))
             }
             State::Device(buf, handover) if views > 0 => {
                 *state = State::Device(buf, handover);
-                Err(PyBufferError::new_err(format!(
-                    "{views} view(s): a framework still has the device's view of this buffer; synchronise its stream and delete its tensors first"
-                )))
+                Err(of_class(
+                    "Buffer",
+                    format!(
+                        "{views} view(s): a framework still has the device's view of this buffer; synchronise its stream and delete its tensors first"
+                    ),
+                ))
             }
             State::Device(buf, handover) => match buf.into_cpu() {
                 Ok(buf) => {
@@ -308,7 +316,8 @@ impl Inner {
             }
             other => {
                 *state = other;
-                Err(PyBufferError::new_err(
+                Err(of_class(
+                    "Buffer",
                     "no device has this buffer: give it first (`with buf.give(reads=False)`), because lines that the CPU has \
                      written could otherwise go over what the device writes",
                 ))

@@ -3,11 +3,11 @@
 
 use crate::{
     buffer::Buffer,
-    error::{raised, raised_as, refused},
+    error::{of_class, raised, raised_as, refused},
     inner::Inner,
 };
 use contigo::{AnyDriver, Completion, CpuBuf, DevBuf, Direction, Driver, Error, JobError, OperandSpec, QueueCounts};
-use pyo3::{exceptions::PyBufferError, prelude::*};
+use pyo3::prelude::*;
 use std::{
     collections::VecDeque,
     ops::Range,
@@ -141,7 +141,7 @@ impl Jobs {
     /// Takes all buffers, or none, and gives the device a job.
     pub(crate) fn push(&mut self, given: Vec<Given>, words: &[u32], queued: bool) -> PyResult<Arc<Record>> {
         if given.len() > contigo::MAX_OPERANDS {
-            return Err(PyBufferError::new_err(format!("{} operands: a job has {} at most", given.len(), contigo::MAX_OPERANDS)));
+            return Err(of_class("Buffer", format!("{} operands: a job has {} at most", given.len(), contigo::MAX_OPERANDS)));
         }
         let bufs = taken(&given)?;
         let operands = bufs.into_iter().zip(&given).map(|(buf, (_, bytes, direction))| match direction {
@@ -300,7 +300,7 @@ fn taken(given: &[Given]) -> PyResult<Vec<CpuBuf<'static>>> {
             Err(error) => {
                 given.iter().zip(taken).for_each(|((buffer, ..), buf)| buffer.get().inner().put(buf));
                 let twice = given.iter().take(index).any(|(other, ..)| Arc::ptr_eq(other.get().inner(), buffer.get().inner()));
-                return Err(if twice { PyBufferError::new_err("one buffer as two operands of a job: each takes its own") } else { error });
+                return Err(if twice { of_class("Buffer", "one buffer as two operands of a job: each takes its own") } else { error });
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Names of memory and of devices, and what this machine has of both.
 
-use contigo::names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, each_row, row};
+use crate::error::raised_as;
+use contigo::names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, NameError, each_row, row};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
@@ -14,12 +15,12 @@ use std::{
 /// Reads a name of memory; what is none is answered with what to write, and with what this machine
 /// has.
 pub(crate) fn memory(text: &str) -> PyResult<MemoryName> {
-    text.parse().map_err(|error| PyValueError::new_err(format!("{text}: {error}; {}", Inventory::here().memory_answer())))
+    text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().memory_answer())))
 }
 
 /// The same for a device.
 pub(crate) fn device(text: &str) -> PyResult<DeviceName> {
-    text.parse().map_err(|error| PyValueError::new_err(format!("{text}: {error}; {}", Inventory::here().device_answer())))
+    text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().device_answer())))
 }
 
 /// `text` for good; the same text once.

@@ -1,5 +1,6 @@
 //! What threads of Python share, and one of them waits on.
 
+use crate::error::raised;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{
     sync::{
@@ -83,8 +84,10 @@ impl<T: Send> Shared<T> {
     }
 }
 
-/// A limit in seconds, as Python says it: 0 is one look.
+/// A limit in seconds, as Python says it: 0 is one look, and an hour is the most.
 pub(crate) fn limit(timeout_s: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(timeout_s)
-        .map_err(|_| PyValueError::new_err(format!("timeout={timeout_s}: seconds, 0 or more, and not for ever")))
+    let limit = Duration::try_from_secs_f64(timeout_s)
+        .map_err(|_| PyValueError::new_err(format!("timeout={timeout_s}: seconds, 0 or more, and not for ever")))?;
+    contigo::timeout_us(limit).map_err(raised)?;
+    Ok(limit)
 }

@@ -126,6 +126,17 @@ def each_error_has_its_class():
         assert str(error).startswith("no 1048576 contiguous bytes"), error
     else:
         raise AssertionError("it was allocated")
+    # Python's own side answers in the same classes, and leaves the built-in ones alone.
+    refused(contigo.ArgumentError, lambda: contigo.open_memory("zz:"), "at byte 0")
+    a = region.allocate(64, "uint8")
+    with a.give():
+        refused(contigo.BufferError, lambda: a.give().__enter__(), "already")
+    engine = contigo.Device("sim:zdma@41").driver("zdma")
+    refused(contigo.ArgumentError, lambda: engine.next(3601), "3600000000")
+    assert contigo.OSError(5, "x").errno == 5 and contigo.BufferError("x").errno == 0
+    everything = {}
+    exec("from contigo import *", everything)
+    assert not {"OSError", "TimeoutError", "MemoryError", "PermissionError", "BufferError"} & set(everything)
     return []
 
 

@@ -94,7 +94,7 @@ pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: conti
 }
 
 /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
-/// `CONTIGO_E_NOT_FOUND` for a real device, whose reset is the board's business.
+/// `CONTIGO_E_UNSUPPORTED` for a real device, whose reset is the board's business.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_device_reset(device: contigo_device) -> contigo_status {
     call(|| Ok(DEVICES.lease(device)?.reset_simulated()?))

@@ -69,7 +69,7 @@ pub(crate) struct Options {
     driver: Option<DriverName>,
 
     /// The name of 0.1 for both, for this release.
-    #[arg(long, hide = true, value_name = "ENGINE", conflicts_with_all = ["driver", "device"])]
+    #[arg(long, hide = true, value_name = "ENGINE", conflicts_with = "driver")]
     engine: Option<OldEngine>,
 
     /// Decides every job; the same seed gives the same jobs
@@ -116,7 +116,10 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     let Options { port, lab_port, dev_mem, .. } = options;
     let memory = options.old.given().or(options.memory);
     let (driver, device) = match &options.engine {
-        Some(engine) => engine.given(),
+        Some(engine) => match (engine.given(), options.device) {
+            ((_, Some(_)), Some(_)) => return Err(Failure::Usage("--engine names a device, and --device another: leave one out".into())),
+            ((driver, named), given) => (driver, named.or(given)),
+        },
         None => (options.driver.map(|DriverName(row)| row), options.device),
     };
     // A wrong name is refused, also where the engine turns out to know its port.

@@ -42,8 +42,9 @@ pub struct DriverRow {
     pub help: &'static str,
     /// The `compatible` of its node in the device tree, for a program that looks for the device.
     pub compatible: &'static [&'static str],
-    /// The names of its settings. Others are refused before the device is touched.
-    pub settings: &'static [&'static str],
+    /// The names of its settings: others are refused before the device is touched. `None`: its
+    /// driver looks at them itself.
+    pub settings: Option<&'static [&'static str]>,
     /// How many bytes of memory the driver itself needs; 0: none.
     pub memory_bytes: usize,
     /// Do its jobs copy operand 0 to operand 1, without arguments? Then `contigo selftest` proves
@@ -82,7 +83,7 @@ impl DriverRow {
             name,
             help,
             compatible: &[],
-            settings: &[],
+            settings: None,
             memory_bytes: 0,
             copies: false,
             open,
@@ -98,10 +99,11 @@ impl DriverRow {
         Self { compatible, ..self }
     }
 
-    /// The same, of a driver that has these settings.
+    /// The same, of a driver that has these settings and no others. One that shares its device
+    /// lists `channel` too.
     #[must_use]
     pub const fn settings(self, settings: &'static [&'static str]) -> Self {
-        Self { settings, ..self }
+        Self { settings: Some(settings), ..self }
     }
 
     /// The same, of a driver that needs `memory_bytes` bytes of its own.
@@ -148,7 +150,7 @@ macro_rules! built_in {
             name: drivers::$folder::row::NAME,
             help: drivers::$folder::row::HELP,
             compatible: drivers::$folder::row::COMPATIBLE,
-            settings: drivers::$folder::row::SETTINGS,
+            settings: Some(drivers::$folder::row::SETTINGS),
             memory_bytes: drivers::$folder::row::MEMORY_BYTES,
             copies: drivers::$folder::row::COPIES,
             // SAFETY: `DriverRow::open`'s caller promises the same.

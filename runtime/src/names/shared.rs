@@ -160,8 +160,8 @@ impl OpenDevice {
         how: Attach,
     ) -> Result<Taken<'o>> {
         let this = self.get_ref();
-        settings.only(row.settings)?;
-        let channel = settings.number("channel", 0, u64::MAX)?;
+        row.settings.map_or(Ok(()), |known| settings.only(known))?;
+        let channel = settings.number("channel", 0, u8::MAX.into())?;
         let Some(open_core) = row.core.filter(|_| channel.is_some()) else {
             let device = match port {
                 // SAFETY: the caller's promise.

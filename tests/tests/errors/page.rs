@@ -19,8 +19,8 @@ In Rust, `?` makes a `std::io::Error` of each of these, with the feature `std`. 
 
 In Python, `except contigo.ContigoError` catches all of them. Each class is also the built-in class
 of its meaning, where Python has one, so `except TimeoutError` catches `contigo.TimeoutError`, and
-`except FileNotFoundError` a `contigo.NotFoundError`. Python's side refuses some values by itself,
-with a `ValueError` or a `TypeError` that is no `ContigoError`.
+`except FileNotFoundError` a `contigo.NotFoundError`. Python's side refuses a value of a wrong type
+or shape by itself, with a `TypeError` or a `ValueError` that is no `ContigoError`.
 
 In C, the codes from -1 to -18 are mistakes that Rust's compiler refuses, such as a buffer that is
 used after it was given. `CONTIGO_E_CANCELLED` (-157) is a job that a stop ended, and

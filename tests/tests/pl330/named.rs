@@ -168,6 +168,19 @@ fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
     assert!(take().is_ok(), "it has room for one more");
 }
 
+/// A row's function alone refuses a misspelt setting, as `take` does before it touches the device.
+#[test]
+fn a_setting_that_it_does_not_know_is_told_with_those_that_it_knows() {
+    let device = pin!(open("sim:pl330@8"));
+    let unknown = Error::UnknownSetting { place: 2, known: &["channel", "event"] };
+    let settings = Settings("event=1, chanel=3");
+    // SAFETY: nothing drives it.
+    let open = |device| unsafe { (row("pl330").unwrap().open)(Parts { device, memory: None, settings, map: None }) };
+    assert_eq!(open(device.attach(POLLED).unwrap()).map(drop), Err(unknown));
+    // SAFETY: nothing drives it.
+    assert_eq!(unsafe { device.as_ref().take(row("pl330").unwrap(), settings, None, POLLED) }.map(drop), Err(unknown));
+}
+
 /// A channel that was taken had a reference to the core. The reference counted as used until the
 /// end of the function that closed the core: undefined, as Miri says.
 #[test]

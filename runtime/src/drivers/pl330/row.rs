@@ -59,6 +59,7 @@ impl<D: Device + Send + Sync> Channels for Controller<D> {
 /// Channel, event and program. A channel has the event of its own number, unless the settings say
 /// another.
 fn said<'a>(parts: Parts<'a, '_, ()>) -> Result<(Pl330Config, CpuBuf<'a>)> {
+    parts.settings.only(SETTINGS)?;
     // At most 31, so that it fits.
     let small = |value: Option<u64>| value.and_then(|value| u8::try_from(value).ok());
     let channel = small(parts.settings.number("channel", 0, regs::CHANNELS_MAX as u64 - 1)?).unwrap_or(0);
