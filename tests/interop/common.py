@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,3 +34,14 @@ def by_own_build(program, *words):
     ran = subprocess.run([sys.executable, Path(__file__).with_name(program), *words], capture_output=True, text=True, timeout=120, env=env)
     assert ran.returncode == 0, ran.stderr or ran.stdout
     return ran.stdout
+
+
+def microseconds(call, count=20_000):
+    """How long a call takes, at best."""
+    best = float("inf")
+    for _ in range(5):
+        begun = time.perf_counter()
+        for _ in range(count):
+            call()
+        best = min(best, (time.perf_counter() - begun) / count * 1e6)
+    return best
