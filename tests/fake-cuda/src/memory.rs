@@ -38,8 +38,6 @@ pub(crate) struct HostBlock {
     pub(crate) device_base: u64,
     pub(crate) flags: u32,
     pub(crate) context: Handle,
-    /// Which block it is, of all that there were.
-    pub(crate) id: u64,
     /// Of allocations; registered memory belongs to the caller.
     mapping: Option<Mapping>,
 }
@@ -48,7 +46,6 @@ pub(crate) struct HostBlock {
 pub(crate) struct DeviceBlock {
     pub(crate) bytes: Vec<u8>,
     pub(crate) context: Handle,
-    pub(crate) id: u64,
 }
 
 /// Pages of this process.
@@ -80,7 +77,6 @@ pub(crate) struct Memory {
     host: BTreeMap<usize, HostBlock>,
     device: BTreeMap<u64, DeviceBlock>,
     device_next: u64,
-    next_id: u64,
     freed: VecDeque<Mapping>,
 }
 
@@ -117,7 +113,7 @@ fn readable(base: usize, len: usize) -> bool {
 
 impl Memory {
     pub(crate) const fn new() -> Self {
-        Self { host: BTreeMap::new(), device: BTreeMap::new(), device_next: DEVICE_BASE, next_id: 0, freed: VecDeque::new() }
+        Self { host: BTreeMap::new(), device: BTreeMap::new(), device_next: DEVICE_BASE, freed: VecDeque::new() }
     }
 
     pub(crate) const fn device_next(&self) -> u64 {
@@ -149,11 +145,6 @@ impl Memory {
         self.device.values().filter(|block| contexts(block.context)).map(|block| block.bytes.len() as u64).sum()
     }
 
-    const fn new_id(&mut self) -> u64 {
-        self.next_id += 1;
-        self.next_id
-    }
-
     /// Pins `len` new bytes at an odd multiple of `align`.
     pub(crate) fn allocate(&mut self, len: usize, align: usize, offset: u64, flags: u32, context: Handle) -> Answer<usize> {
         let page = page_bytes();
@@ -166,9 +157,8 @@ impl Memory {
             ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(mapping.base), FENCE, whole);
             ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(base), HOST_GARBAGE, len);
         }
-        let id = self.new_id();
         let device_base = (base as u64).wrapping_add(offset);
-        self.host.insert(base, HostBlock { base, len, device_base, flags, context, id, mapping: Some(mapping) });
+        self.host.insert(base, HostBlock { base, len, device_base, flags, context, mapping: Some(mapping) });
         Ok(base)
     }
 
@@ -183,9 +173,8 @@ impl Memory {
         if !readable(base, len) {
             return Err(code::INVALID_VALUE);
         }
-        let id = self.new_id();
         let device_base = (base as u64).wrapping_add(offset);
-        self.host.insert(base, HostBlock { base, len, device_base, flags, context, id, mapping: None });
+        self.host.insert(base, HostBlock { base, len, device_base, flags, context, mapping: None });
         Ok(())
     }
 
@@ -226,8 +215,7 @@ impl Memory {
         let base = self.device_next.next_multiple_of(2 * DEVICE_ALIGN) + DEVICE_ALIGN;
         // Nothing is behind a block.
         self.device_next = base + len as u64 + 0x10000;
-        let id = self.new_id();
-        self.device.insert(base, DeviceBlock { bytes, context, id });
+        self.device.insert(base, DeviceBlock { bytes, context });
         Ok(base)
     }
 

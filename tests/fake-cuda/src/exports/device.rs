@@ -13,20 +13,8 @@ use std::{
 
 /// `CUdevice_attribute`.
 mod attribute {
-    pub(super) const MAX_THREADS_PER_BLOCK: u32 = 1;
-    pub(super) const MAX_BLOCK_DIM_X: u32 = 2;
-    pub(super) const MAX_BLOCK_DIM_Y: u32 = 3;
-    pub(super) const MAX_BLOCK_DIM_Z: u32 = 4;
-    pub(super) const MAX_GRID_DIM_X: u32 = 5;
-    pub(super) const MAX_GRID_DIM_Y: u32 = 6;
-    pub(super) const MAX_GRID_DIM_Z: u32 = 7;
-    pub(super) const MAX_SHARED_MEMORY_PER_BLOCK: u32 = 8;
-    pub(super) const WARP_SIZE: u32 = 10;
-    pub(super) const MULTIPROCESSOR_COUNT: u32 = 16;
     pub(super) const INTEGRATED: u32 = 18;
     pub(super) const CAN_MAP_HOST_MEMORY: u32 = 19;
-    pub(super) const CONCURRENT_KERNELS: u32 = 31;
-    pub(super) const PCI_BUS_ID: u32 = 33;
     pub(super) const UNIFIED_ADDRESSING: u32 = 41;
     pub(super) const COMPUTE_CAPABILITY_MAJOR: u32 = 75;
     pub(super) const COMPUTE_CAPABILITY_MINOR: u32 = 76;
@@ -84,21 +72,9 @@ unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, device: c_in
 #[unsafe(no_mangle)]
 extern "C" fn cuDeviceGetAttribute(value: Out<'_, c_int>, attribute: u32, device: c_int) -> Code {
     call(Function::cuDeviceGetAttribute, Needs::Init, |state, _| {
-        let (index, own) = state.device(device)?;
-        let [block_x, block_y, block_z] = BLOCK_MAX.map(u32::cast_signed);
-        let [grid_x, grid_y, grid_z] = GRID_MAX.map(u32::cast_signed);
+        let (_, own) = state.device(device)?;
         let answer = match attribute {
-            attribute::MAX_THREADS_PER_BLOCK => THREADS_MAX.cast_signed(),
-            attribute::MAX_BLOCK_DIM_X => block_x,
-            attribute::MAX_BLOCK_DIM_Y => block_y,
-            attribute::MAX_BLOCK_DIM_Z => block_z,
-            attribute::MAX_GRID_DIM_X => grid_x,
-            attribute::MAX_GRID_DIM_Y => grid_y,
-            attribute::MAX_GRID_DIM_Z => grid_z,
-            attribute::MAX_SHARED_MEMORY_PER_BLOCK => SHARED_BYTES_MAX.cast_signed(),
-            attribute::WARP_SIZE => 32,
-            attribute::MULTIPROCESSOR_COUNT => 16,
-            attribute::CONCURRENT_KERNELS | attribute::UNIFIED_ADDRESSING => 1,
+            attribute::UNIFIED_ADDRESSING => 1,
             attribute::INTEGRATED => own.integrated.into(),
             attribute::CAN_MAP_HOST_MEMORY => own.can_map_host_memory.into(),
             attribute::COMPUTE_CAPABILITY_MAJOR => own.major,
@@ -106,9 +82,8 @@ extern "C" fn cuDeviceGetAttribute(value: Out<'_, c_int>, attribute: u32, device
             attribute::HOST_NATIVE_ATOMIC_SUPPORTED => own.host_native_atomic_supported.into(),
             attribute::CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM => own.can_use_host_pointer_for_registered_mem.into(),
             attribute::HOST_REGISTER_SUPPORTED => own.host_register_supported.into(),
-            attribute::PCI_BUS_ID => i32::try_from(index).unwrap_or(0) + 1,
             0 | attribute::END.. => return Err(code::INVALID_VALUE),
-            // COMPUTE_MODE, PCI_DEVICE_ID and PCI_DOMAIN_ID are 0, and so is what it does not have.
+            // Others that there are: it has none of them.
             _ => 0,
         };
         put(value, answer)

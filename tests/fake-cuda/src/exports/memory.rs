@@ -94,65 +94,48 @@ extern "C" fn cuMemHostGetFlags(flags: Out<'_, u32>, p: *mut c_void) -> Code {
     })
 }
 
-/// The answer of `cuPointerGetAttribute`, in the width that is written.
-enum Attribute {
-    Pointer(usize),
-    Address(u64),
-    Word(u32),
+/// The attributes that are known of a pointer (`CUpointer_attribute`).
+mod pointer {
+    pub(super) const MEMORY_TYPE: u32 = 2;
+    pub(super) const DEVICE_POINTER: u32 = 3;
+    pub(super) const HOST_POINTER: u32 = 4;
 }
 
-/// `CUpointer_attribute` of the block that a device address, or the CPU address of pinned memory,
-/// is in. `None` for an address that is in no block, `Some(Err)` for an attribute that is none.
-fn attribute(state: &State, attribute: u32, addr: u64) -> Option<Answer<Attribute>> {
+/// One of them, of the block that a device address, or the CPU address of pinned memory, is in.
+/// `None` where there is no block, or it has none.
+fn attribute(state: &State, attribute: u32, addr: u64) -> Option<u64> {
     let found = state.memory.find_any(addr)?;
-    let (context, id) = match found {
-        Found::Host(block) => (block.context, block.id),
-        Found::Device(_, block) => (block.context, block.id),
-    };
-    let (device_base, len) = match found {
-        Found::Host(block) => (block.device_base, block.len),
-        Found::Device(base, block) => (base, block.bytes.len()),
-    };
-    let mapped = matches!(found, Found::Device(..)) || matches!(found, Found::Host(block) if block.flags & DEVICEMAP != 0);
+    let (device_base, len) = found.range();
     // The address may be the CPU's.
-    let host_base = match found {
-        Found::Host(block) => Some(block.base),
+    let host = match found {
+        Found::Host(block) => Some(block),
         Found::Device(..) => None,
     };
-    let offset = host_base.filter(|base| addr.wrapping_sub(device_base) >= len as u64 && addr >= *base as u64);
-    let offset = offset.map_or(addr.wrapping_sub(device_base), |base| addr - base as u64);
-    Some(Ok(match attribute {
-        1 => Attribute::Pointer(context),
-        2 => Attribute::Word(if host_base.is_some() { 1 } else { 2 }),
-        3 if mapped => Attribute::Address(device_base + offset),
-        4 => match host_base {
-            Some(base) => Attribute::Pointer(base + usize::try_from(offset).unwrap_or(0)),
-            None => return Some(Err(code::INVALID_VALUE)),
-        },
-        7 => Attribute::Address(id),
-        // SYNC_MEMOPS, IS_MANAGED.
-        6 | 8 => Attribute::Word(0),
-        9 => Attribute::Word(u32::try_from(state.contexts.get(context)?.device).unwrap_or(0)),
-        11 => Attribute::Address(device_base),
-        12 => Attribute::Pointer(len),
-        13 => Attribute::Word(mapped.into()),
-        _ => return Some(Err(code::INVALID_VALUE)),
-    }))
+    let by_host = host.filter(|block| addr.wrapping_sub(device_base) >= len && addr >= block.base as u64);
+    let offset = by_host.map_or(addr.wrapping_sub(device_base), |block| addr - block.base as u64);
+    match attribute {
+        pointer::MEMORY_TYPE => Some(if host.is_some() { 1 } else { 2 }),
+        pointer::DEVICE_POINTER => host.is_none_or(|block| block.flags & DEVICEMAP != 0).then_some(device_base + offset),
+        pointer::HOST_POINTER => host.map(|block| block.base as u64 + offset),
+        _ => None,
+    }
 }
 
+/// Writes an attribute in its width.
+///
 /// # Safety
 ///
-/// `data` is NULL or has room for what the attribute is.
-unsafe fn write(data: *mut c_void, value: &Attribute) -> Answer {
+/// `data` is NULL or has room for the attribute.
+#[allow(clippy::cast_possible_truncation, reason = "a type of memory is 1 or 2")]
+unsafe fn write(data: *mut c_void, which: u32, value: u64) -> Answer {
     if data.is_null() {
         return Err(code::INVALID_VALUE);
     }
     // SAFETY: the caller's promise.
     unsafe {
-        match *value {
-            Attribute::Pointer(value) => data.cast::<usize>().write_unaligned(value),
-            Attribute::Address(value) => data.cast::<u64>().write_unaligned(value),
-            Attribute::Word(value) => data.cast::<u32>().write_unaligned(value),
+        match which {
+            pointer::MEMORY_TYPE => data.cast::<u32>().write_unaligned(value as u32),
+            _ => data.cast::<u64>().write_unaligned(value),
         }
     }
     Ok(())
@@ -166,15 +149,14 @@ unsafe fn write(data: *mut c_void, value: &Attribute) -> Answer {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, which: u32, addr: u64) -> Code {
     call(Function::cuPointerGetAttribute, Needs::Init, |state, _| {
-        let value = attribute(state, which, addr).ok_or(code::INVALID_VALUE)??;
+        let value = attribute(state, which, addr).ok_or(code::INVALID_VALUE)?;
         // SAFETY: the caller's promise.
-        unsafe { write(data, &value) }
+        unsafe { write(data, which, value) }
     })
 }
 
 /// `CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
-/// void **data, CUdeviceptr ptr)`: what an address does not have is 0, and its device ordinal -2;
-/// that is no error.
+/// void **data, CUdeviceptr ptr)`: an attribute that an address does not have is 0, and no error.
 ///
 /// # Safety
 ///
@@ -188,16 +170,11 @@ unsafe extern "C" fn cuPointerGetAttributes(count: u32, which: *const u32, data:
         for index in 0..count as usize {
             // SAFETY: the caller's promise.
             let (which, data) = unsafe { (which.add(index).read(), data.add(index).read()) };
-            let none = match which {
-                1 | 4 | 12 => Attribute::Pointer(0),
-                3 | 7 | 11 => Attribute::Address(0),
-                2 | 6 | 8 | 13 => Attribute::Word(0),
-                9 => Attribute::Word((-2_i32).cast_unsigned()),
-                _ => return Err(code::INVALID_VALUE),
-            };
-            let value = attribute(state, which, addr).and_then(Result::ok).unwrap_or(none);
+            if ![pointer::MEMORY_TYPE, pointer::DEVICE_POINTER, pointer::HOST_POINTER].contains(&which) {
+                return Err(code::INVALID_VALUE);
+            }
             // SAFETY: the caller's promise.
-            unsafe { write(data, &value)? };
+            unsafe { write(data, which, attribute(state, which, addr).unwrap_or(0))? };
         }
         Ok(())
     })
