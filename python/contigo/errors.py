@@ -37,7 +37,7 @@ class BusyError(ContigoError):
     """A job, a driver or another program has it now."""
 
 
-class TimeoutError(ContigoError, builtins.TimeoutError):
+class TimeoutError(builtins.TimeoutError, ContigoError):
     """The job did not end in time. The device was stopped, and the buffers are back."""
 
 
@@ -45,15 +45,15 @@ class DeviceError(ContigoError):
     """The device reports a fault, is another one, or will not stop."""
 
 
-class PermissionError(ContigoError, builtins.PermissionError):
+class PermissionError(builtins.PermissionError, ContigoError):
     """The kernel does not let this program do it; the text says what to change."""
 
 
-class NotFoundError(ContigoError, builtins.FileNotFoundError):
+class NotFoundError(builtins.FileNotFoundError, ContigoError):
     """No device, file or library is called that."""
 
 
-class OSError(ContigoError, builtins.OSError):
+class OSError(builtins.OSError, ContigoError):
     """A system call failed, or the machine is not set up for this."""
 
 
