@@ -11,10 +11,24 @@ pub(crate) const GENERATION_BITS: u32 = 48;
 pub(crate) const GENERATION_MAX: u64 = (1 << GENERATION_BITS) - 1;
 const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 
-/// The kind of object that a handle is for. Its number is in the handle's highest four bits, so
-/// that small numbers are no handles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+macro_rules! kinds {
+    ($($kind:ident = $number:literal,)*) => {
+        /// The kind of object that a handle is for. Its number is in the handle's highest four
+        /// bits, so that small numbers are no handles.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Kind {
+            $($kind = $number,)*
+            /// No program has a handle to one.
+            PortName = 9,
+        }
+
+        impl Kind {
+            const ALL: &[Self] = &[$(Self::$kind,)*];
+        }
+    };
+}
+
+kinds! {
     Sim = 1,
     Port = 2,
     Guard = 3,
@@ -27,25 +41,6 @@ pub(crate) enum Kind {
     Registers = 11,
     Kernel = 12,
     Module = 13,
-    /// No program has a handle to one.
-    PortName = 9,
-}
-
-impl Kind {
-    const ALL: [Self; 12] = [
-        Self::Sim,
-        Self::Port,
-        Self::Guard,
-        Self::Region,
-        Self::Pool,
-        Self::Buf,
-        Self::Engine,
-        Self::Job,
-        Self::Device,
-        Self::Registers,
-        Self::Kernel,
-        Self::Module,
-    ];
 }
 
 impl fmt::Display for Kind {
@@ -95,7 +90,7 @@ impl Handle {
     /// Why it is none of those.
     #[cold]
     fn not(raw: u64, expected: Kind) -> Misuse {
-        match Kind::ALL.into_iter().find(|&kind| kind as u64 == raw >> KIND_SHIFT) {
+        match Kind::ALL.iter().copied().find(|&kind| kind as u64 == raw >> KIND_SHIFT) {
             Some(found) => Misuse::WrongKind { expected, found },
             None => Misuse::NoHandle { raw, expected },
         }

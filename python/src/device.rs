@@ -269,14 +269,8 @@ impl Device {
     #[getter]
     fn simulated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(board) = self.opening.get()?.device.board() else { return Ok(None) };
-        let (counts, dict) = (board.counts(), PyDict::new(py));
-        dict.set_item("stray_accesses", counts.stray_accesses)?;
-        dict.set_item("unowned_accesses", counts.unowned_accesses)?;
-        dict.set_item("evictions", counts.evictions)?;
-        dict.set_item("lost_writes", counts.lost_writes)?;
-        dict.set_item("bytes_read", counts.bytes_read)?;
-        dict.set_item("bytes_written", counts.bytes_written)?;
-        Ok(Some(dict))
+        let counts = board.counts();
+        Ok(Some(crate::shared::fields!(py, counts => stray_accesses, unowned_accesses, evictions, lost_writes, bytes_read, bytes_written)))
     }
 
     /// How many bytes its registers have.

@@ -189,14 +189,7 @@ impl Engine {
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.counts()))?;
-        let dict = PyDict::new(py);
-        dict.set_item("pushed", counts.pushed)?;
-        dict.set_item("completed", counts.completed)?;
-        dict.set_item("failed", counts.failed)?;
-        dict.set_item("cancelled", counts.cancelled)?;
-        dict.set_item("stopped", counts.stopped)?;
-        dict.set_item("ran_dry", counts.ran_dry)?;
-        Ok(dict)
+        Ok(crate::shared::fields!(py, counts => pushed, completed, failed, cancelled, stopped, ran_dry))
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {

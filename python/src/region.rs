@@ -210,13 +210,7 @@ impl Region {
     /// kind.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.memory.get()?.region.stats();
-        let dict = PyDict::new(py);
-        dict.set_item("bytes_copied", stats.bytes_copied)?;
-        dict.set_item("bytes_synced_for_device", stats.bytes_synced_for_device)?;
-        dict.set_item("bytes_synced_for_cpu", stats.bytes_synced_for_cpu)?;
-        dict.set_item("syncs", stats.syncs)?;
-        dict.set_item("carves", stats.carves)?;
-        Ok(dict)
+        Ok(crate::shared::fields!(py, stats => bytes_copied, bytes_synced_for_device, bytes_synced_for_cpu, syncs, carves))
     }
 
     fn __repr__(&self) -> String {

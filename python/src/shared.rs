@@ -91,3 +91,13 @@ pub(crate) fn limit(timeout_s: f64) -> PyResult<Duration> {
     contigo::timeout_us(limit).map_err(raised)?;
     Ok(limit)
 }
+
+/// A dict of fields, by their names.
+macro_rules! fields {
+    ($py:expr, $of:expr => $($field:ident),+) => {{
+        let dict = pyo3::types::PyDict::new($py);
+        $(dict.set_item(stringify!($field), $of.$field)?;)+
+        dict
+    }};
+}
+pub(crate) use fields;

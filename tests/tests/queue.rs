@@ -18,9 +18,11 @@ mod slots;
 mod stream;
 
 use contigo::{
-    Align, Completion, CpuBuf, DevSlice, Done, Driver, Error, LocalPool, OneThread, OperandSpec, Port, Queue, Region, Result, TypedDriver,
+    Align, Completion, CpuBuf, DevSlice, Done, Driver, Error, LocalPool, OneThread, OperandSpec, Queue, Region, Result, TypedDriver,
+    forward,
     sim::{Sim, SimBoard},
 };
+use contigo_testkit::scripted;
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
 
 const SLOT: usize = 256;
@@ -53,34 +55,15 @@ type Shared = Rc<RefCell<Script>>;
 #[derive(Debug)]
 struct Scripted {
     script: Shared,
-    port: Port,
-    depth: usize,
+    device: scripted::Scripted,
     in_order: bool,
-    operand: [OperandSpec; 1],
 }
 
 // SAFETY: it touches no memory and has no device.
 unsafe impl Driver for Scripted {
-    fn name(&self) -> &'static str {
-        "scripted"
-    }
-    fn port(&self) -> &Port {
-        &self.port
-    }
-    fn addr_bits(&self) -> u32 {
-        64
-    }
-    fn operands(&self) -> &[OperandSpec] {
-        &self.operand
-    }
-    fn depth(&self) -> usize {
-        self.depth
-    }
+    forward!(|this| this.device => name, port, addr_bits, operands, depth, check);
     fn in_order(&self) -> bool {
         self.in_order
-    }
-    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<()> {
-        Ok(())
     }
     unsafe fn submit(&mut self, slot: usize, _: &[DevSlice], _: &[u32]) -> Result<()> {
         let mut script = self.script.borrow_mut();
@@ -131,8 +114,8 @@ impl Rig {
     }
 
     fn driver(&self, depth: usize, in_order: bool) -> (Scripted, Shared) {
-        let (script, operand) = (Shared::default(), [OperandSpec::from_device()]);
-        (Scripted { script: Rc::clone(&script), port: self.board.port(), depth, in_order, operand }, script)
+        let (script, device) = (Shared::default(), scripted::Scripted::new(self.board.port(), OperandSpec::from_device()));
+        (Scripted { script: Rc::clone(&script), device: scripted::Scripted { depth, ..device }, in_order }, script)
     }
 
     fn queue(&self, depth: usize, in_order: bool) -> (Jobs<'static>, Shared) {

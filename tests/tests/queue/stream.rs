@@ -1,14 +1,14 @@
 //! A stream over the same driver: why it cannot begin, and why it cannot go on.
 
-use super::{FAULT, Rig, SLOT, Scripted};
+use super::{FAULT, Rig, SLOT};
 use contigo::{Completion, Direction, Error, OperandSpec, Stream};
 use std::time::Duration;
 
 #[test]
 fn a_stream_says_why_it_cannot_begin_or_go_on() {
     let rig = Rig::new();
-    let (driver, _) = rig.driver(4, true);
-    let driver = Scripted { operand: [OperandSpec::to_device()], ..driver };
+    let (mut driver, _) = rig.driver(4, true);
+    driver.device.operand = [OperandSpec::to_device()];
     let refused = Stream::<_, _, 4>::new(driver, rig.pool, &()).unwrap_err();
     assert_eq!(refused.error, Error::WrongDirection { index: 0, expected: Direction::FromDevice });
     let (driver, script) = rig.driver(4, true);
@@ -16,7 +16,8 @@ fn a_stream_says_why_it_cannot_begin_or_go_on() {
     assert!(matches!(refused.error, Error::Argument { value: 17, max: 16, .. }));
 
     // As much of each buffer as the device takes.
-    let driver = Scripted { operand: [OperandSpec::from_device().at_most(SLOT - 1)], ..refused.returned };
+    let mut driver = refused.returned;
+    driver.device.operand = [OperandSpec::from_device().at_most(SLOT - 1)];
     let mut stream: Stream<'_, _, _, 4> = Stream::new(driver, rig.pool, &()).unwrap();
     let all: Vec<_> = (0..8).map(|_| rig.pool.take().unwrap()).collect();
     assert_eq!((stream.start(), stream.is_running()), (Err(Error::NoSlots { slots: 8 }), false));
