@@ -75,16 +75,7 @@ pub unsafe trait GuardKernel: Send + Sync {
     }
 }
 
-/// Who is asked: the running kernel; in a test, whatever stands in its place.
-#[cfg(not(feature = "testkit"))]
-pub(super) type Kernel = RealGuard;
-#[cfg(feature = "testkit")]
-pub(super) type Kernel = crate::linux::os::seam::Asked<dyn GuardKernel>;
-
-#[cfg(not(feature = "testkit"))]
-pub(super) const RUNNING: Kernel = RealGuard;
-#[cfg(feature = "testkit")]
-pub(super) const RUNNING: Kernel = Kernel::Running(&RealGuard);
+crate::linux::os::asked!(RealGuard as GuardKernel);
 
 /// The running kernel, with the module `contigo`.
 #[derive(Debug)]

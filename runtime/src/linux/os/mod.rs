@@ -1,5 +1,6 @@
 //! The floor of system calls: files, folders, mappings, caches.
 
+mod asked;
 pub(crate) mod cache;
 pub(crate) mod dir;
 mod exported;
@@ -15,3 +16,5 @@ pub(crate) mod sysfs;
 pub(crate) mod text;
 
 pub use self::{exported::ExportedFd, process::same_process, spin::Spin};
+
+pub(crate) use asked::asked;

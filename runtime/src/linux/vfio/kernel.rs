@@ -137,16 +137,7 @@ pub unsafe trait VfioKernel: Send + Sync {
     fn pin_limit_bytes(&self) -> Option<u64>;
 }
 
-/// Who is asked: the running kernel; in a test, whatever stands in its place.
-#[cfg(not(feature = "testkit"))]
-pub(super) type Kernel = RealVfio;
-#[cfg(feature = "testkit")]
-pub(super) type Kernel = crate::linux::os::seam::Asked<dyn VfioKernel>;
-
-#[cfg(not(feature = "testkit"))]
-pub(super) const RUNNING: Kernel = RealVfio;
-#[cfg(feature = "testkit")]
-pub(super) const RUNNING: Kernel = Kernel::Running(&RealVfio);
+crate::linux::os::asked!(RealVfio as VfioKernel);
 
 /// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. It stays here: a request says how much
 /// memory it is, and where.

@@ -75,16 +75,7 @@ pub unsafe trait HeapKernel: Send + Sync {
     fn pagemap(&self, first_page: u64, entries: &mut [u64]) -> Result<(), Error>;
 }
 
-/// Who is asked: the running kernel; in a test, whatever stands in its place.
-#[cfg(not(feature = "testkit"))]
-pub(super) type Kernel = RealHeap;
-#[cfg(feature = "testkit")]
-pub(super) type Kernel = crate::linux::os::seam::Asked<dyn HeapKernel>;
-
-#[cfg(not(feature = "testkit"))]
-pub(super) const RUNNING: Kernel = RealHeap;
-#[cfg(feature = "testkit")]
-pub(super) const RUNNING: Kernel = Kernel::Running(&RealHeap);
+crate::linux::os::asked!(RealHeap as HeapKernel);
 
 /// The running kernel: `/dev/dma_heap/`, DMA_HEAP_IOCTL_ALLOC and `/proc/self/pagemap`.
 ///

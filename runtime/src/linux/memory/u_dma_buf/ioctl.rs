@@ -147,16 +147,7 @@ pub trait UDmaBufIoctl: Send + Sync {
     }
 }
 
-/// Who is asked: the module itself; in a test, whatever stands in its place.
-#[cfg(not(feature = "testkit"))]
-pub(super) type Kernel = RealIoctl;
-#[cfg(feature = "testkit")]
-pub(super) type Kernel = crate::linux::os::seam::Asked<dyn UDmaBufIoctl>;
-
-#[cfg(not(feature = "testkit"))]
-pub(super) const RUNNING: Kernel = RealIoctl;
-#[cfg(feature = "testkit")]
-pub(super) const RUNNING: Kernel = Kernel::Running(&RealIoctl);
+crate::linux::os::asked!(RealIoctl as UDmaBufIoctl);
 
 /// The module itself.
 #[derive(Clone, Copy, Debug, Default)]
