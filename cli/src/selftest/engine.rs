@@ -204,6 +204,10 @@ pub(crate) fn driver_name(text: &str) -> Result<DriverName, String> {
 }
 
 impl OldEngine {
+    pub(crate) const fn names_a_device(&self) -> bool {
+        self.device.is_some()
+    }
+
     /// The driver and the device that it names, and on standard error how to write them now.
     pub(crate) fn given(&self) -> (Option<&'static DriverRow>, Option<DeviceName>) {
         let driver = self.driver.name;

@@ -116,10 +116,13 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     let Options { port, lab_port, dev_mem, .. } = options;
     let memory = options.old.given().or(options.memory);
     let (driver, device) = match &options.engine {
-        Some(engine) => match (engine.given(), options.device) {
-            ((_, Some(_)), Some(_)) => return Err(Failure::Usage("--engine names a device, and --device another: leave one out".into())),
-            ((driver, named), given) => (driver, named.or(given)),
-        },
+        Some(engine) if engine.names_a_device() && options.device.is_some() => {
+            return Err(Failure::Usage("--engine names a device, and --device another: leave one out".into()));
+        }
+        Some(engine) => {
+            let (driver, named) = engine.given();
+            (driver, named.or(options.device))
+        }
         None => (options.driver.map(|DriverName(row)| row), options.device),
     };
     // A wrong name is refused, also where the engine turns out to know its port.

@@ -21,7 +21,6 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
         (&["selftest", "--driver", "sim-pl330"], "there are pl330, zdma"),
         (&["selftest", "--engine", "gpu"], "write --driver DRIVER (pl330, zdma) and --device NAME"),
         (&["selftest", "--engine", "pl330@"], "and --device NAME"),
-        (&["selftest", "--engine", "pl330@x", "--device", "sim:pl330"], "--engine names a device, and --device another"),
         (&["demo", "--heap", "sim", "--memory", "sim"], "cannot be used with"),
         (&["selftest", "--dev-mem", "f8003000"], "write an address as 0xf8003000"),
         (&["selftest", "--seconds", "0"], "1..=86400"),
