@@ -10,8 +10,8 @@ from .errors import (
     OSError as OSError, PermissionError as PermissionError, TimeoutError as TimeoutError, UnsupportedError as UnsupportedError,
 )
 
-#: A port: a board's by its name ("zynq-hp0"). Or four values: a name, the offset that the bus adds to
-#: addresses, the address bits, and whether the port sees the CPU's caches.
+#: A port: a board's by its name ("zynq-hp0"). Or four values: a name, the offset that the bus adds
+#: to addresses, the address bits, and whether the port sees the CPU's caches.
 _Port = Union[str, Tuple[str, int, int, bool]]
 #: The device does so; the words are always said from its side.
 _Direction = Literal["reads", "writes", "both"]
@@ -47,11 +47,14 @@ class Registers:
     def __contains__(self, name: object) -> bool: ...
 
 class Device:
-    """A device, opened once, by its name: `memory` for it, its registers, its interrupt, and a driver.
+    """A device, opened once, by its name: its memory, registers and interrupt, and a driver.
 
-    It is closed with its last handle; once memory or a driver was opened from it, or a register was used, when the process ends.
-    `port`: how it reaches memory, where no kernel says it. `window`: which registers, a PCI function's BAR. `interrupt`: the program's
-    own waits use it. `registers`: names, as {name: offset} or {name: (offset, bits)}.
+    It is closed with its last handle. Once memory or a driver was opened from it, or a register was
+    used, it stays open until the process ends.
+
+    `port`: how it reaches memory, where no kernel says it. `window`: which registers, a PCI
+    function's BAR. `interrupt`: the program's own waits use it. `registers`: names, as
+    {name: offset} or {name: (offset, bits)}.
     """
     registers: Registers
     def __init__(
@@ -80,7 +83,10 @@ class Device:
         interrupt: bool = True,
         **settings: int,
     ) -> Engine:
-        """The program promises that the device is the one that this driver is for, and that nobody else drives it."""
+        """A driver for it.
+
+        The program promises that the driver is for this device, and that nobody else drives it.
+        """
     def kernel(
         self,
         source: Union[KernelMap, str, os.PathLike[str], bytes],
@@ -95,7 +101,10 @@ class Device:
         interrupt: bool = True,
         **settings: int,
     ) -> Kernel:
-        """The HLS kernel that this device is. The program promises that the map is its own. `timeout`: seconds for one call."""
+        """The HLS kernel that this device is. `timeout`: seconds for one call.
+
+        The program promises that the map is the kernel's own.
+        """
     def function(
         self,
         image: bytes,
@@ -105,27 +114,49 @@ class Device:
         lengths: Optional[Mapping[str, str]] = None,
         timeout: float = 1.0,
     ) -> Function:
-        """A kernel of a GPU. The program promises that these are its parameters. `timeout`: seconds for one call."""
+        """A kernel of a GPU. `timeout`: seconds for one call.
+
+        The program promises that these are the kernel's parameters.
+        """
     def read32(self, offset: int) -> int: ...
     def write32(self, offset: int, value: int) -> None:
-        """The program promises that the device touches only bytes that were handed to it, and has stopped before they are taken back."""
+        """Writes the register at `offset`.
+
+        The program promises that the device touches only bytes that were handed to it, and has
+        stopped before they are taken back.
+        """
     def wait32(self, offset: int, value: int, mask: int = 0xFFFFFFFF, *, timeout: float = 1.0) -> int:
-        """Until the bits of `mask` are `value`, `timeout` seconds at most; the whole register. `TimeoutError` says what it was."""
+        """Waits until the bits of `mask` are `value`, `timeout` seconds at most.
+
+        Returns the whole register. `TimeoutError` says what it was at the end.
+        """
     def wait(self, at: Union[int, str], value: int, mask: int = 0xFFFFFFFF, *, timeout: float = 1.0) -> int:
         """`wait32`, by an offset or a name."""
     def __getitem__(self, at: Union[int, str]) -> int: ...
     def __setitem__(self, at: Union[int, str], value: int) -> None: ...
     def arm(self) -> Optional[int]:
-        """Lets the next interrupt come: the file descriptor that is readable then; None where there is none."""
+        """Lets the next interrupt come.
+
+        Returns the file descriptor that is readable then; None where there is no interrupt.
+        """
     def fileno(self) -> int: ...
     def reset(self) -> None:
-        """Pulls a simulated device's reset line: all that stops one that is stuck. `FileNotFoundError` for a real one."""
+        """Pulls a simulated device's reset line. Nothing else stops one that is stuck.
+
+        A real device has none: `FileNotFoundError`.
+        """
     @property
     def simulated(self) -> Optional[dict[str, int]]:
-        """The counts of its simulated board: accesses to bytes that were not handed over, missing syncs; None for a real device."""
+        """The counts of its simulated board; None for a real device.
+
+        They count accesses to bytes that were not handed over, missing syncs, and more.
+        """
 
 class Operand:
-    """A part of a buffer for a job: `buf.reads()`, `buf.writes()`, `buf.updates()`. All sizes are in bytes."""
+    """A part of a buffer for a job: `buf.reads()`, `buf.writes()`, `buf.updates()`.
+
+    All sizes are in bytes.
+    """
     @property
     def buffer(self) -> Buffer: ...
     @property
@@ -148,9 +179,15 @@ class Done:
     def words(self) -> Tuple[int, int, int, int]: ...
 
 class Job:
-    """A job that a device was given. Its buffers are the device's until it ended, or the device was stopped."""
+    """A job that a device was given.
+
+    Its buffers are the device's until the job ended, or the device was stopped.
+    """
     def wait(self, timeout: float = 1.0) -> Done:
-        """At most `timeout` seconds; after that the device is stopped, with all jobs of its engine: `TimeoutError`."""
+        """Waits for its end, `timeout` seconds at most.
+
+        After that the device is stopped, with all jobs of its engine: `TimeoutError`.
+        """
     def wait_for(self, timeout: float = 0.0) -> Optional[Done]:
         """At most `timeout` seconds: None where it goes on."""
     def done(self) -> bool: ...
@@ -160,18 +197,28 @@ class Job:
     def buffers(self) -> list[Buffer]: ...
 
 class Engine:
-    """A driver of a device. `close()`, the end of a `with`, and the end of its last handle stop the device."""
+    """A driver of a device.
+
+    `close()`, the end of a `with`, and the end of its last handle stop the device.
+    """
     def start(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job:
         """A job: its operands, as many as the driver has, and its argument words of 32 bits."""
     def push(self, operands: Iterable[Union[Buffer, Operand]], *words: int) -> Job:
         """The same for whoever calls `next`."""
     def next(self, timeout: float = 1.0) -> Optional[Done]:
-        """The next pushed job that ended; None where none did in `timeout` seconds. Nothing is stopped."""
+        """The next pushed job that ended; None where none did in `timeout` seconds.
+
+        Nothing is stopped.
+        """
     def stop(self) -> None: ...
     def take_back(self) -> list[Job]:
         """The pushed jobs that had not ended when the device was stopped."""
     def arm(self) -> Optional[int]:
-        """Readies the interrupt: the file descriptor that is readable when a job ends; None where there is none."""
+        """Readies the interrupt.
+
+        Returns the file descriptor that is readable when a job ends; None where there is no
+        interrupt.
+        """
     def close(self) -> None: ...
     @property
     def name(self) -> str: ...
@@ -187,9 +234,11 @@ class Engine:
     def __exit__(self, *exception: Any) -> bool: ...
 
 class KernelMap:
-    """A kernel's arguments and registers, from JSON, HLS' `x<name>_hw.h`, or Vivado's `.hwh` with the `instance`'s name.
+    """A kernel's arguments and registers.
 
-    The program adds by the arguments' names: `directions` ("reads", "writes", "both"), `lengths` in bytes ("4*n").
+    They are from JSON, HLS' `x<name>_hw.h`, or Vivado's `.hwh` with the `instance`'s name. The
+    program adds the rest by the arguments' names: `directions` ("reads", "writes", "both"), and
+    `lengths` in bytes ("4*n").
     """
     name: str
     json: str
@@ -214,7 +263,10 @@ class KernelMap:
     def registers(self) -> dict[str, Tuple[int, int]]: ...
 
 class Kernel:
-    """An HLS kernel, called like the C function that it was made of: `kernel(a, b, out, n=1024)`."""
+    """An HLS kernel, called like the C function that it was made of.
+
+    Such as `kernel(a, b, out, n=1024)`.
+    """
     engine: Engine
     map: KernelMap
     timeout: float
@@ -231,7 +283,10 @@ class Kernel:
     def __exit__(self, *exception: Any) -> bool: ...
 
 class Function(Kernel):
-    """A kernel of a GPU: `scale(a, out, 1000, 0.5, grid=4, block=256)`. `grid` and `block`: one number, or three."""
+    """A kernel of a GPU: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
+
+    `grid` and `block`: one number, or three.
+    """
     def job(  # type: ignore[override]
         self,
         *args: Union[Buffer, Operand, float],
@@ -242,7 +297,9 @@ class Function(Kernel):
     ) -> Tuple[list[Union[Buffer, Operand]], list[int]]: ...
 
 class Queue:
-    """Several jobs in flight: `for done in queue`, `async for done in queue`. A loop that is left before its end stops the device.
+    """Several jobs in flight: `for done in queue`, `async for done in queue`.
+
+    A loop that is left before its end stops the device.
 
     `timeout`: seconds in which a job of those in flight ends, or the loop raises `TimeoutError`.
     """
@@ -263,11 +320,14 @@ class Queue:
     def __exit__(self, *exception: Any) -> bool: ...
 
 class Stream:
-    """Frames of exactly the bytes received: `for frame in stream`, `async for`. A frame is yours until the next one is asked for, or the loop ends.
+    """Frames of exactly the bytes received: `for frame in stream`, `async for`.
 
-    However a loop is left, the device is stopped, and all buffers are the pool's: keep an array of a frame (`np.asarray(frame)`) before that.
-    `timeout`: seconds for one frame. `next` looks outside of a loop, and stops nothing. `operands` makes a job's operands of a frame; the one
-    that the device writes is the frame.
+    A frame is yours until the next one is asked for, or the loop ends. However a loop is left, the
+    device is stopped, and all buffers are the pool's: keep an array of a frame
+    (`np.asarray(frame)`) before that.
+
+    `timeout`: seconds for one frame. `next` looks outside of a loop, and stops nothing. `operands`
+    makes a job's operands of a frame; the one that the device writes is the frame.
     """
     timeout: float
     def __init__(
@@ -279,9 +339,15 @@ class Stream:
         operands: Optional[Callable[[Buffer], Iterable[Union[Buffer, Operand]]]] = None,
     ) -> None: ...
     def start(self) -> int:
-        """Gives the device as many frames as it takes and the pool has; how many it has then. After a stop or a fault it begins anew."""
+        """Gives the device as many frames as it takes and the pool has.
+
+        Returns how many it has then. After a stop or a fault it begins anew.
+        """
     def next(self, timeout: Optional[float] = None) -> Optional[Buffer]:
-        """The oldest frame that arrived; None where none did in `timeout` seconds. Nothing is stopped, and nothing is started."""
+        """The oldest frame that arrived; None where none did in `timeout` seconds.
+
+        Nothing is stopped, and nothing is started.
+        """
     def stop(self) -> None: ...
     @property
     def is_running(self) -> bool:
@@ -353,7 +419,8 @@ class Buffer:
     def to_device(self, direction: str = "both") -> Handover:
         """The name of 0.1 for `give`, for this release."""
     def reads(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand:
-        """An operand that the device reads: `nbytes` from `offset`, all of them where nothing is said."""
+        """An operand that the device reads: `nbytes` from `offset`; all of them where none is said.
+        """
     def writes(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand: ...
     def updates(self, nbytes: Optional[int] = None, *, offset: int = 0) -> Operand: ...
     def sync_to_device(self) -> None:
@@ -377,8 +444,9 @@ class Imported:
     def shape(self) -> Tuple[int, ...]: ...
 
 class Handover:
-    """A buffer that is a device's until `take_back`, or until the `with` is left. `from_dlpack(handover)` is the device's view.
+    """A buffer that is a device's until `take_back`, or until the `with` is left.
 
+    `from_dlpack(handover)` is the device's view.
     `address` and `nbytes` belong together, and are the device's only until then.
     """
     @property
@@ -404,10 +472,16 @@ class Handover:
 Heap = Region
 
 def open_memory(name: str, bytes: Optional[int] = None, *, port: Optional[_Port] = None) -> Region:
-    """Memory by its name, 16 MiB where `bytes` are not given. A device that it belongs to is opened with it."""
+    """Memory by its name, 16 MiB where `bytes` are not given.
+
+    A device that it belongs to is opened with it.
+    """
 open_device = Device
 def inventory() -> list[_Entry]:
-    """The memory and the devices of this machine, and why the rest is missing. `what` is "memory" or "device"; `state` "ready", "blocked", "absent"."""
+    """The memory and the devices of this machine, and why the rest is missing.
+
+    In an entry, `what` is "memory" or "device"; `state` is "ready", "blocked" or "absent".
+    """
 def allocate(
     shape: Shape,
     dtype: Any = "uint32",

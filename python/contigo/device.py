@@ -91,9 +91,9 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         """The HLS kernel that this device is, called like a function: `kernel(a, b, out, n=1024)`.
 
         `source` and what the file does not say are a `KernelMap`'s, or one of these. `timeout` is
-        for one call, in seconds. After that the kernel is stopped: it cannot be aborted, so that the
-        end of its job is waited for, half a second at most, or `stop_us=` microseconds: the longest
-        job of the kernel belongs there. A kernel that has not ended then keeps its buffers.
+        for one call, in seconds. After that the kernel is stopped. It cannot be aborted, so that
+        the end of its job is waited for, half a second at most, or `stop_us=` microseconds. The
+        longest job of the kernel belongs there. A kernel that has not ended then keeps its buffers.
 
         The program promises that the map is this kernel's, and that the kernel stays inside the
         buffers that it is given. No register can prove that.
@@ -106,10 +106,11 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
     def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):
         """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
 
-        `image` is PTX, a cubin or a fatbin, as bytes, and is loaded once; `entry` is the kernel's name
-        in it. `parameters` are the kernel's, in their order: {"from": "reads", "to": "writes",
-        "n": 32}: for a pointer what the kernel does with it, for a number its bits. `lengths` says how
-        many bytes an operand has at least: {"to": "4*n"}. `timeout` is for one call, in seconds.
+        `image` is PTX, a cubin or a fatbin, as bytes, and is loaded once; `entry` is the kernel's
+        name in it. `parameters` are the kernel's, in their order: {"from": "reads", "to": "writes",
+        "n": 32}. For a pointer the value is what the kernel does with it, for a number its bits.
+        `lengths` says how many bytes an operand has at least: {"to": "4*n"}. `timeout` is for one
+        call, in seconds.
 
         The program promises that these are the kernel's parameters, and that it stays inside the
         buffers that it is given, launched as each call says. Nothing can prove that.

@@ -11,13 +11,14 @@ _DIRECTIONS = {"in": "reads", "out": "writes", "inout": "both"}
 
 
 class KernelMap:
-    """A kernel, as a driver must know it: its pointers, its numbers, its results, and where each is.
+    """A kernel, as a driver must know it: its pointers, numbers and results, and where each is.
 
-    `source` is a file's name, or its bytes: JSON, Vitis HLS' `x<name>_hw.h`, or Vivado's `.hwh` with
-    the `instance`'s name. The program adds the rest by the arguments' names. `directions` says that
-    the kernel "reads", "writes", or does "both". `lengths` are bytes, by the kernel's numbers ("4*n").
-    `pointers` and `scalars` tell arguments apart that the file does not. A pointer of which nothing is said is "both", in any length. `floats`
-    are the scalars that are C's `float` or `double`, which no file says. The others are integers.
+    `source` is a file's name, or its bytes: JSON, Vitis HLS' `x<name>_hw.h`, or Vivado's `.hwh`
+    with the `instance`'s name. The program adds the rest by the arguments' names. `directions` says
+    that the kernel "reads", "writes", or does "both". `lengths` are bytes, by the kernel's numbers
+    ("4*n"). `pointers` and `scalars` tell arguments apart that the file does not. A pointer of
+    which nothing is said is "both", in any length. `floats` are the scalars that are C's `float` or
+    `double`, which no file says. The others are integers.
     """
 
     def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=()):
@@ -59,10 +60,11 @@ class KernelMap:
 class Kernel:
     """An HLS kernel, called like the C function that it was made of: `kernel(a, b, out, n=1024)`.
 
-    `device.kernel(…)` makes one. Pointers are buffers of DMA memory, or parts of them (`a.reads(100)`);
-    numbers are integers, except for those that the map's `floats` name. A call waits `timeout`
-    seconds at most, and returns what the kernel returned: a number without sign, None, or a dict
-    where it has several results. `start` does not wait: for `Job`, and for `contigo.Queue`.
+    `device.kernel(…)` makes one. Pointers are buffers of DMA memory, or parts of them
+    (`a.reads(100)`); numbers are integers, except for those that the map's `floats` name. A call
+    waits `timeout` seconds at most, and returns what the kernel returned: a number without sign,
+    None, or a dict where it has several results. `start` does not wait: for `Job`, and for
+    `contigo.Queue`.
     """
 
     def __init__(self, engine, map, timeout=1.0):
@@ -133,10 +135,11 @@ class Kernel:
 
 
 class Function(Kernel):
-    """A kernel of a GPU: `scale(a, out, 1000, 0.5, grid=4, block=256)`. `device.function(…)` makes one.
+    """A kernel of a GPU: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
 
-    As a `Kernel` it is called with buffers and numbers. `grid` is how many blocks there are and `block`
-    how many threads a block has: a number, or one for x, y and z; `shared_bytes` is a block's memory.
+    `device.function(…)` makes one. As a `Kernel` it is called with buffers and numbers. `grid` is
+    how many blocks there are and `block` how many threads a block has: a number, or one for x, y
+    and z. `shared_bytes` is a block's memory.
     """
 
     def job(self, *args, grid, block=256, shared_bytes=0, **named):
@@ -153,8 +156,9 @@ class _Signature:
         self.name, self.arguments = name, list(parameters)
         self.pointers = [{"name": each} for each, what in parameters.items() if isinstance(what, str)]
         self.scalars = [{"name": each, "bits": what} for each, what in parameters.items() if not isinstance(what, str)]
-        #: As the runtime has them: a direction or a count of words; operand, bytes of an element, and which numbers count them.
+        #: As the runtime has them: a direction or a count of words.
         self.given = [what if isinstance(what, str) else (what + 31) // 32 for what in parameters.values()]
+        #: Likewise: operand, bytes of an element, and which numbers count the elements.
         self.sizes = [self._size(each, rule) for each, rule in sizes.items()]
 
     @staticmethod
@@ -181,7 +185,10 @@ def _xyz(size):
 
 
 def _words(name, value, bits, is_float=None):
-    """A number in the registers of one argument, the low word first. `is_float` None: as the number is."""
+    """A number in the registers of one argument, the low word first.
+
+    `is_float` None: as the number is.
+    """
     if not is_float and type(value) is int and bits <= 32 and value >> bits == 0:
         return [value]
     try:

@@ -6,13 +6,16 @@ from .errors import ForkedError, TimeoutError
 
 # asyncio is imported where it runs: Debian's smallest Python has none.
 
-#: Between two looks of an event loop at a device that has no interrupt: seconds. A short job has ended
-#: before: so long it looks again whenever the other tasks have had their turn.
+#: Between two looks of an event loop at a device that has no interrupt: seconds. A short job has
+#: ended before: so long it looks again whenever the other tasks have had their turn.
 LOOKS_EVERY_S = 0.001
 
 
 async def _next(engine, timeout):
-    """`engine.next`, for an event loop: it sleeps until the interrupt's file is readable, or looks again and again."""
+    """`engine.next`, for an event loop.
+
+    It sleeps until the interrupt's file is readable, or looks again and again.
+    """
     from asyncio import sleep
 
     began = monotonic()
@@ -45,7 +48,7 @@ async def _readable(fd, timeout):
 
 
 class _Loop:
-    """One `for`, or `async for`. Whoever leaves it before its end, by whatever way, stops the device."""
+    """One `for`, or `async for`. Leaving it before its end, in any way, stops the device."""
 
     def __init__(self, of):
         self._of, self._first = of, True
@@ -111,9 +114,9 @@ class Queue:
             queue.push(…)                       # as long as there is work
 
     A loop ends when no job is in flight, and raises `TimeoutError` where none ends in `timeout`
-    seconds. Whoever leaves it before that - by an exception, `break` or `return` - stops the
-    device: the buffers of all jobs are the CPU's, and `take_back` has the jobs that had not ended.
-    `next` looks outside of a loop, and stops nothing.
+    seconds. A loop that is left before that, by an exception, `break` or `return`, stops the
+    device. The buffers of all jobs are the CPU's then, and `take_back` has the jobs that had not
+    ended. `next` looks outside of a loop, and stops nothing.
     """
 
     def __init__(self, engine, *, timeout=1.0):
@@ -124,15 +127,24 @@ class Queue:
         return self._engine.push(operands, *words)
 
     def next(self, timeout=None):
-        """The next job that ended, waiting `timeout` seconds at most; None where none has. Nothing is stopped."""
+        """The next job that ended, waiting `timeout` seconds at most; None where none has.
+
+        Nothing is stopped.
+        """
         return self._engine.next(self.timeout if timeout is None else timeout)
 
     def stop(self):
-        """Stops the device. Jobs that had ended still come from `next`, the others from `take_back`."""
+        """Stops the device.
+
+        Jobs that had ended still come from `next`, the others from `take_back`.
+        """
         self._engine.stop()
 
     def take_back(self):
-        """The jobs that had not ended when the device was stopped, the oldest first. Their buffers are the CPU's."""
+        """The jobs that had not ended when the device was stopped, the oldest first.
+
+        Their buffers are the CPU's.
+        """
         return self._engine.take_back()
 
     @property

@@ -1,4 +1,7 @@
-"""Frames of a device that writes one after the other: a queue over a pool. The rules are those of runtime/src/job/stream.rs."""
+"""Frames of a device that writes one after the other: a queue over a pool.
+
+The rules are those of runtime/src/job/stream.rs.
+"""
 
 from .errors import ContigoError, ForkedError, MemoryError, TimeoutError
 from .queues import _Loop
@@ -12,9 +15,10 @@ class Stream:
             show(np.asarray(frame))
 
     A frame is an array of exactly the bytes received. Whole, it has the pool's shape; otherwise one
-    dimension. It is yours until the next one is asked for, or the loop ends: then its buffer goes to
-    the device again, or to the pool. An array of it that is kept (`np.asarray(frame)`) keeps the buffer too, and the device
-    gets another one of the pool, as long as there are some. `start()` gives it one at once.
+    dimension. It is yours until the next one is asked for, or the loop ends: then its buffer goes
+    to the device again, or to the pool. An array of it that is kept (`np.asarray(frame)`) keeps the
+    buffer too, and the device gets another one of the pool, as long as there are some. `start()`
+    gives it one at once.
 
     `timeout` is for one frame, in seconds. A loop ends when the stream is stopped in it. However it
     is left, the device is stopped, and all buffers are the pool's. `next` looks outside of a loop,
@@ -27,7 +31,8 @@ class Stream:
     writes; `words` are the job's argument words.
     """
 
-    #: The engine's count of stops when this was started, by which it runs; None: nothing of it is left.
+    #: The engine's count of stops when this was started, by which it runs. None: nothing of it is
+    #: left.
     _begun = None
 
     def __init__(self, engine, pool, *words, timeout=1.0, operands=None):
@@ -37,8 +42,9 @@ class Stream:
             wanted = "say operands=lambda frame: […, frame, …]" if "writes" in directions else "none of them is a frame"
             raise ValueError(f"a job of {engine.name} has the operands {directions}: {wanted}")
         self._engine, self._pool, self._words, self.timeout = engine, pool, words, timeout
-        #: Which operand is the frame, how much of it the device takes, and the frame that somebody has.
+        #: Which operand is the frame, and the frame that somebody has.
         self._index, self._out = directions.index("writes"), None
+        #: How much of a frame the device takes.
         self._most = most = specs[self._index]["max"]
         # It does not name the stream, which is gone with its last handle, and stops the device
         # then.
@@ -57,7 +63,7 @@ class Stream:
         try:
             return self._arm()
         except BaseException:
-            self._begun = -1  # what it has given the device is to be stopped
+            self._begun = -1  # the frames that the device has already are to be stopped
             raise
 
     def next(self, timeout=None):
@@ -74,7 +80,10 @@ class Stream:
             raise
 
     def stop(self):
-        """Stops the device. All buffers are the pool's, except for those of which arrays are kept."""
+        """Stops the device.
+
+        All buffers are the pool's, except for those of which arrays are kept.
+        """
         self._give_back()
         self._engine.stop()
         # Ends that nobody took are lost, as those that come later are.
@@ -88,7 +97,10 @@ class Stream:
 
     @property
     def counts(self):
-        """What became of the frames: `Engine.counts`; `ran_dry` is how often the device had none to write."""
+        """The counts of the frames: `Engine.counts`.
+
+        `ran_dry` is how often the device had none to write.
+        """
         return self._engine.counts
 
     def __iter__(self):
@@ -171,6 +183,9 @@ class Stream:
 
 
 def _let_go(error):
-    """The buffers of a frame that failed alone are the pool's, however long somebody keeps the exception."""
+    """Gives the buffers of a frame that failed alone back to the pool.
+
+    They are the pool's, however long somebody keeps the exception.
+    """
     if getattr(error, "job", None) is not None:
         del error.job

@@ -1,9 +1,10 @@
 # %% [markdown]
 # # From `pynq.allocate` to Contigo
 #
-# The same memory for NumPy, TVM and an accelerator, as with PYNQ; what is new is that a buffer belongs to the CPU or to a device, never to both.
-# It runs on any Linux machine: the board and its DMA engine are simulated. VS Code, Spyder and Jupytext read the cells; `python from_pynq.py`
-# runs them all, and each checks what it says.
+# The same memory for NumPy, TVM and an accelerator, as with PYNQ. This is new: a buffer belongs to
+# the CPU or to a device, never to both. It runs on any Linux machine: the board and its DMA engine
+# are simulated. VS Code, Spyder and Jupytext read the cells; `python from_pynq.py` runs them all,
+# and each checks what it says.
 
 # %%
 import contigo
@@ -16,7 +17,8 @@ import numpy as np
 # names: memory "sim", or on a board "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb"; a device
 # "sim:zdma", or "uio:axi_dma@40400000", "guard:f8003000". `contigo.inventory()` lists those of a
 # machine. On a board `port="zynq-hp0"` says how the device is wired. A board that `contigo boards`
-# does not know has a tuple: name, offset of its addresses, address bits, whether it sees the caches.
+# does not know has a tuple: name, offset of its addresses, address bits, whether it sees the
+# caches.
 
 # %%
 device = contigo.Device("sim:zdma")
@@ -29,7 +31,8 @@ assert a.shape == (4, 16) and a.nbytes == 256
 # %% [markdown]
 # ## NumPy
 #
-# A PYNQ buffer is an array. Here an array of the buffer is made where it is needed, shares its elements, and goes before a device gets the buffer.
+# A PYNQ buffer is an array. Here an array of the buffer is made where it is needed, shares its
+# elements, and goes before a device gets the buffer.
 
 # %%
 view = np.asarray(a)
@@ -89,8 +92,9 @@ assert a.owner == "cpu"
 # %% [markdown]
 # ## A job
 #
-# PYNQ has a class for each core that it knows: `dma.sendchannel.transfer(buf)`, `wait()`. Here a driver has a name, on every device, and jobs: it hands
-# the buffers over and takes them back. "zdma" copies its first operand to its second.
+# PYNQ has a class for each core that it knows: `dma.sendchannel.transfer(buf)`, `wait()`. Here a
+# driver has a name, on every device, and jobs: it hands the buffers over and takes them back.
+# "zdma" copies its first operand to its second.
 
 # %%
 before = region.stats()
@@ -119,8 +123,9 @@ del kept
 # %% [markdown]
 # ## Many jobs
 #
-# A queue has as many in flight as the device takes; `for`, or `async for`, brings their ends. Whoever leaves the loop, by an exception too, leaves no
-# device running and loses no buffer. A `contigo.Stream` does the same for frames of a pool, such as a camera's.
+# A queue has as many in flight as the device takes; `for`, or `async for`, brings their ends. A
+# loop that is left, by an exception too, leaves no device running and loses no buffer. A
+# `contigo.Stream` does the same for frames of a pool, such as a camera's.
 
 # %%
 queue, left = contigo.Queue(engine), 3
@@ -136,8 +141,9 @@ engine.close()
 # %% [markdown]
 # ## DLPack
 #
-# What has `from_dlpack` shares the elements: NumPy, TVM, PyTorch, JAX. The other way, `region.from_dlpack` finds the bus address of a framework's
-# array that lies in the region, a part of one too; an array that lies elsewhere is refused, never copied.
+# A framework that has `from_dlpack` shares the elements: NumPy, TVM, PyTorch, JAX. The other way,
+# `region.from_dlpack` finds the bus address of a framework's array that lies in the region, a part
+# of one too. An array that lies elsewhere is refused, never copied.
 
 # %%
 shared = np.from_dlpack(c)

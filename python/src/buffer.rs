@@ -213,8 +213,9 @@ impl Buffer {
         Self::operand(slf, nbytes, offset, Direction::Bidirectional)
     }
 
-    /// The first `nbytes` of it as an array: of its shape where that is all of it, otherwise of one
-    /// dimension, of its type where they are whole elements, and of bytes where they are not.
+    /// The first `nbytes` of it as an array. Where that is all of it, the array has its shape;
+    /// otherwise one dimension. The elements are of its type where `nbytes` are whole elements, and
+    /// bytes where they are not.
     fn _first(&self, nbytes: usize) -> PyResult<Self> {
         self.inner.here()?;
         let inner = Arc::clone(&self.inner);

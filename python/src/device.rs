@@ -51,7 +51,7 @@ impl Opening {
 /// used, it stays open until the process ends, as the memory does.
 ///
 /// `port` is how it reaches memory, where no kernel says it: a board's by its name ("zynq-hp0"), or
-/// (name, offset, address bits, coherent). Whoever names it promises it. `window` is which
+/// (name, offset, address bits, coherent). The program that names it promises it. `window` is which
 /// registers: a PCI function's BAR. With `interrupt` the program's own waits and event loops use
 /// the device's interrupt; a driver always does, unless it is told otherwise.
 #[pyclass(frozen, subclass, module = "contigo")]
@@ -65,7 +65,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// What `act` does with the registers. The first use takes them as a driver does.
+    /// Lets `act` use the registers. The first use takes them as a driver does.
     fn with<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut AnyDevice<'static>) -> PyResult<R> + Send) -> PyResult<R> {
         let opening = self.opening.get()?;
         self.registers.get()?.with(py, |registers| act(self.taken(opening, registers)?))
@@ -94,7 +94,7 @@ impl Device {
     }
 }
 
-/// What a driver has is nobody else's.
+/// The error. Where a driver has the device, it also says how to get it back.
 fn held(error: Error) -> PyErr {
     match error {
         Error::HasDriver => raised_as(error, format!("{error} (close() gives it back)")),
@@ -115,8 +115,8 @@ impl Device {
 
     /// Memory for this device: its own ("vfio:0000:01:00.0"), a dma-heap's block, through its guard
     /// where that is what was opened, or memory that belongs to no device. `bytes` and `port` as
-    /// `open_memory` has them; without `port` it is the device's. What the kernel knows of the
-    /// device's way to memory goes before both.
+    /// `open_memory` has them; without `port` it is the device's. Where the kernel knows the
+    /// device's way to memory, that goes before both.
     #[pyo3(signature = (name, bytes=None, *, port=None))]
     fn memory(&self, name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
         Region::open(name, Some(self.opening.get()?), bytes, port.or(self.port))
@@ -197,7 +197,7 @@ impl Device {
 
     /// The register at `offset`, a multiple of 4 in bytes. The first use takes the device as a
     /// driver does: what is behind an IOMMU is reset, and a simulated one begins as after power-on.
-    /// What the kernel cannot reset is read as it is, and may not master the bus.
+    /// A device that the kernel cannot reset is read as it is, and may not master the bus.
     fn read32(&self, py: Python<'_>, offset: usize) -> PyResult<u32> {
         let opening = self.opening.get()?;
         if let Some(vfio) = opening.device.vfio().filter(|vfio| !vfio.can_reset()) {
@@ -210,7 +210,7 @@ impl Device {
     ///
     /// Nothing can check it: a value can start a device that writes anywhere it reaches. The
     /// program promises that the device touches only bytes that were handed to it
-    /// (`buf.to_device()`), and that it has stopped before they are taken back.
+    /// (`buf.give()`), and that it has stopped before they are taken back.
     fn write32(&self, py: Python<'_>, offset: usize, value: u32) -> PyResult<()> {
         self.with(py, |device| {
             inside(device, offset)?;
@@ -263,9 +263,9 @@ impl Device {
         self.opening.get()?.device.reset_simulated().map_err(raised)
     }
 
-    /// What its simulated board saw of all its devices, as a dict: `stray_accesses` where no memory
-    /// is, `unowned_accesses` to bytes that were not handed over, `evictions` and `lost_writes`,
-    /// which are missing syncs, `bytes_read`, `bytes_written`. None: the device is real.
+    /// The counts of its simulated board, for all its devices, as a dict: `stray_accesses` where no
+    /// memory is, `unowned_accesses` to bytes that were not handed over, `bytes_read` and
+    /// `bytes_written`. `evictions` and `lost_writes` are missing syncs. None: the device is real.
     #[getter]
     fn simulated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(board) = self.opening.get()?.device.board() else { return Ok(None) };

@@ -168,7 +168,7 @@ impl Engine {
         Ok(self.core.get()?.with(py, |jobs| jobs.as_ref().map_or(0, Jobs::in_flight)))
     }
 
-    /// What each operand of a job is: a dict with `direction` ("reads", "writes", "both"),
+    /// The operands of a job, a dict for each: `direction` ("reads", "writes", "both"), and
     /// `align`, `min` and `max`, all three in bytes.
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -184,8 +184,8 @@ impl Engine {
         Ok(list)
     }
 
-    /// What became of the jobs: `pushed`, `completed`, `failed` (alone), `cancelled`; `stopped`,
-    /// how often the device was; `ran_dry`, how often it was left without a job.
+    /// The counts of the jobs: `pushed`, `completed`, `failed` (alone), `cancelled`; and of the
+    /// device: `stopped`, how often it was; `ran_dry`, how often it was left without a job.
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.counts()))?;
@@ -230,7 +230,7 @@ impl Job {
         Ok(self.record.end().is_some())
     }
 
-    /// What it ended with, where it did.
+    /// Its end, where it has ended.
     fn result(&self, py: Python<'_>) -> PyResult<Option<Done>> {
         if self.record.is_kept() {
             self.core.get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.seen(&self.record)));
@@ -318,13 +318,13 @@ impl Done {
         self.completion.bytes
     }
 
-    /// What the device's status says of this job, as the driver's documentation has it.
+    /// The device's status of this job, as the driver's documentation has it.
     #[getter]
     fn status(&self) -> u32 {
         self.completion.status
     }
 
-    /// What else it says, four words: a kernel's return value, a packet's user words.
+    /// The rest that the device says, four words: a kernel's return value, a packet's user words.
     #[getter]
     fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.completion.words)

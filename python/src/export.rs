@@ -44,7 +44,7 @@ impl Drop for Counted {
     }
 }
 
-/// What the consumer takes, and may do.
+/// The form that the consumer takes, and whether it may write.
 #[derive(Clone, Copy)]
 pub(crate) struct Form {
     /// The form of DLPack 1.0.

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "what a kernel of a GPU takes is the program's word, which its documentation asks for")]
+#![allow(unsafe_code, reason = "the parameters of a GPU's kernel are the program's word, which its documentation asks for")]
 //! Kernels of a GPU, from an image: PTX, a cubin or a fatbin.
 
 use crate::{

@@ -79,9 +79,9 @@ impl Handover {
         self.inner.len_bytes()
     }
 
-    /// A capsule with the device's view: on a GPU a tensor of the GPU's, `kDLCUDA`, at the pointer
-    /// that the GPU has for this memory; on another bus `kDLExtDev`, at the bus address. Nothing is
-    /// queued for it, so that the consumer's `stream` has nothing to wait for.
+    /// A capsule with the device's view. On a GPU it is a tensor of the GPU's, `kDLCUDA`, at the
+    /// pointer that the GPU has for this memory. On another bus it is `kDLExtDev`, at the bus
+    /// address. Nothing is queued for it, so that the consumer's `stream` has nothing to wait for.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__(
         &self,

@@ -71,7 +71,7 @@ fn foreign(array: &Bound<'_, PyAny>) -> PyResult<Foreign> {
         // SAFETY: as above.
         return unsafe { Foreign::from_legacy(tensor.cast()) }.map_err(raised);
     }
-    Err(of_class("Buffer", "what __dlpack__ returned is no capsule with a tensor"))
+    Err(of_class("Buffer", "__dlpack__ returned no capsule with a tensor"))
 }
 
 #[pymethods]

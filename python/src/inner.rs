@@ -17,7 +17,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
-/// What all handles of an array share: the memory goes back when the last of them is gone.
+/// The part that all handles of an array share. The memory goes back when the last of them is gone.
 pub(crate) struct Inner {
     memory: &'static Memory,
     home: Home,
@@ -28,7 +28,7 @@ pub(crate) struct Inner {
     let_go: AtomicBool,
     ptr: *mut u8,
     len_bytes: usize,
-    /// What a device has to know; by the region's port.
+    /// The address for a device, by the region's port.
     address: Option<u64>,
 }
 
@@ -66,8 +66,8 @@ static HANDOVERS: AtomicU64 = AtomicU64::new(0);
 fn freed() -> PyErr {
     of_class(
         "Buffer",
-        "this buffer was freed: by freebuffer(), or as a stream's frame, which is the pool's again when the next one is asked for or the loop \
-         ends; an array of it that is kept keeps it",
+        "this buffer was freed, by freebuffer(), or as a stream's frame; such a frame is the pool's again when the next one is asked for or \
+         the loop ends. An array of it that is kept keeps it",
     )
 }
 
@@ -123,7 +123,7 @@ impl Inner {
         self.views.load(Ordering::Relaxed)
     }
 
-    /// What a device has to know; by the region's port.
+    /// The address for a device, by the region's port.
     pub(crate) fn address(&self) -> PyResult<u64> {
         self.here()?;
         self.memory.port.ok_or_else(no_port)?;
@@ -264,7 +264,7 @@ impl Inner {
     pub(crate) fn give(&self, direction: Direction) -> PyResult<(u64, u64)> {
         let port = self.memory.port.ok_or_else(no_port)?;
         // SAFETY: the device that the Python program drives is behind the region's port, touches
-        // these bytes and no others, and has stopped before `take_back`: its programmer promises
+        // these bytes and no others, and has stopped before `take_back`. Its programmer promises
         // that by `give` and by the end of the hand-over. Nothing else drops the buffer: it is
         // forgotten (`Inner`'s `Drop`).
         #[allow(unsafe_code, reason = "see above")]

@@ -192,7 +192,7 @@ impl Jobs {
             Err(failed) => {
                 let (text, queued) = (failed.to_string(), self.flying.iter().flatten().any(|record| record.queued));
                 self.after_a_stop(|| End::Failed(failed.cause, text.clone()));
-                // It would not stop. Whatever ended all the same has come out.
+                // It would not stop. The jobs that ended all the same have come out.
                 if self.queue.is_stopped() {
                     return Err(raised_as(failed.error, text));
                 }

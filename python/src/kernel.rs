@@ -1,4 +1,4 @@
-//! What a kernel's own files say of it.
+//! The map of a kernel, from its own files.
 
 use crate::handover::direction;
 use contigo::drivers::ap_ctrl::describe;

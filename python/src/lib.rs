@@ -13,12 +13,12 @@
 //!   port.rs: how an accelerator reaches memory; renamed.rs: the names of 0.1
 //! ```
 //! `contigo/device.py` has names for registers, `contigo/queues.py` the loops over jobs,
-//! `contigo/streams.py` those over frames, `contigo/kernel.py` the call of a kernel: one of HLS,
-//! whose map `kernel.rs` reads, or a GPU's (`function.rs`).
+//! `contigo/streams.py` those over frames. `contigo/kernel.py` has the call of a kernel: one of
+//! HLS, whose map `kernel.rs` reads, or a GPU's (`function.rs`).
 //!
-//! Python has a heap and objects live as long as somebody looks at them; so what Rust's types say
-//! at compile time is checked here when it is called, and memory that was once opened stays open
-//! until the process ends. A child of fork has no part in it: mine.rs.
+//! Python has a heap and objects live as long as somebody looks at them. So the rules that Rust's
+//! types keep at compile time are checked here at each call, and memory that was once opened stays
+//! open until the process ends. A child of fork has no part in it: mine.rs.
 
 mod buffer;
 mod device;

@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "what a child of fork has of its parent is not dropped there")]
+#![allow(unsafe_code, reason = "the values that a child of fork has of its parent are not dropped there")]
 //! A value that belongs to the process that made it. A child of fork finds it too, and neither uses
 //! nor drops it.
 

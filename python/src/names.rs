@@ -12,7 +12,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Reads a name of memory; what is none is answered with what to write, and with what this machine
+/// Reads a name of memory. Another text is answered with what to write, and with what this machine
 /// has.
 pub(crate) fn memory(text: &str) -> PyResult<MemoryName> {
     text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().memory_answer())))
@@ -25,7 +25,7 @@ pub(crate) fn device(text: &str) -> PyResult<DeviceName> {
 
 /// `text` for good; the same text once.
 pub(crate) fn kept(text: &str) -> &'static str {
-    // What was a text is one.
+    // The bytes were a text, and are the same.
     std::str::from_utf8(kept_bytes(text.as_bytes())).unwrap_or_default()
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn kept_bytes(bytes: &[u8]) -> &'static [u8] {
     new
 }
 
-/// The driver called `name`; what is none is answered with those that there are.
+/// The driver called `name`. Another name is answered with those that there are.
 pub(crate) fn driver(name: &str) -> PyResult<&'static DriverRow> {
     row(name).map_err(|_| {
         let mut known = Vec::new();
@@ -50,8 +50,8 @@ pub(crate) fn driver(name: &str) -> PyResult<&'static DriverRow> {
     })
 }
 
-/// What this machine has, and why it lacks the rest: a dict for each memory and each device, and
-/// for each kind of which there is none. Files are read, and nothing is opened.
+/// The memory and the devices of this machine, and why the rest is missing: a dict for each of
+/// them, and for each kind of which there is none. Files are read, and nothing is opened.
 ///
 /// - `what`: "memory", for `open_memory`, or "device", for `Device`
 /// - `kind`, and `name`: what opens it; None where there is none of its kind

@@ -45,7 +45,7 @@ impl Operand {
     }
 }
 
-/// What a job is given as operand number `index` of `specs`: a buffer, or a part of one.
+/// Reads the operand number `index` of `specs` that a job is given: a buffer, or a part of one.
 pub(crate) fn given(object: &Bound<'_, PyAny>, index: usize, specs: &[OperandSpec]) -> PyResult<(Py<Buffer>, Range<usize>, Direction)> {
     if let Ok(buffer) = object.cast::<Buffer>() {
         // One operand too many is refused with all of them.

@@ -206,8 +206,8 @@ impl Region {
         Ok(self.memory.get()?.region.len_bytes())
     }
 
-    /// What was done in it so far: bytes copied by the runtime, bytes synchronised, calls of either
-    /// kind.
+    /// The counts of the work in it so far: bytes copied by the runtime, bytes synchronised, calls
+    /// of either kind.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.memory.get()?.region.stats();
         Ok(crate::shared::fields!(py, stats => bytes_copied, bytes_synced_for_device, bytes_synced_for_cpu, syncs, carves))

@@ -1,4 +1,4 @@
-//! What threads of Python share, and one of them waits on.
+//! A value that threads of Python share, and that one of them waits on.
 
 use crate::error::raised;
 use pyo3::{exceptions::PyValueError, prelude::*};
@@ -36,7 +36,7 @@ impl<T: Send> Shared<T> {
         value
     }
 
-    /// What `act` makes of it: something short, which calls nothing of Python's.
+    /// Lets `act` use it, for something short, which calls nothing of Python's.
     pub(crate) fn with<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
         match self.value.try_lock() {
             Ok(mut value) => act(&mut value),
@@ -54,7 +54,7 @@ impl<T: Send> Shared<T> {
     /// simulated device's own time counts too, where it goes faster than the clock.
     ///
     /// # Errors
-    /// What `look` says, or Python's signals: KeyboardInterrupt.
+    /// Those of `look`, or of Python's signals: KeyboardInterrupt.
     pub(crate) fn wait<R: Send>(
         &self,
         py: Python<'_>,
