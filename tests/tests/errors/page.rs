@@ -13,7 +13,8 @@ numbers, and how to go on. A program asks for the class.
 | C | a status below 0 | the status (`CONTIGO_E_…`) | `contigo_last_error()`, as text |
 | Python | an exception, always a `contigo.ContigoError` | its type; `kind`, `errno`, `code` | its text |
 
-In Rust, `?` makes a `std::io::Error` of each of these, with the feature `std`. `JobError` and
+In Rust, `?` makes a `std::io::Error` of each of these, of a `JobError` and of a `Refused`, with the
+feature `std`. Its `kind()` is that of the errno, so a timeout is `ErrorKind::TimedOut`. `JobError` and
 `Refused` give the buffers back (`error.buffers`, `refused.returned`), and have the error as their
 `source()`.
 

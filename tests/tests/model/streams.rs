@@ -217,11 +217,13 @@ impl World<'_, '_> {
 
     fn start(&mut self) -> Verdict {
         let ran = self.stream.is_running();
+        // Before the device has its first buffer: it may fill that one while the others are armed.
+        let written = self.device.model(CameraModel::counts)?.written;
         match self.stream.start() {
             Ok(armed) => {
                 ensure!(armed == self.stream.queue().len() && armed > 0, "{armed} armed");
                 if !ran {
-                    self.untold = self.device.model(CameraModel::counts)?.written - self.told;
+                    self.untold = written - self.told;
                 }
                 self.drained = false;
                 self.tally("armed");
