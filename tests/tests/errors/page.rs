@@ -14,9 +14,9 @@ numbers, and how to go on. A program asks for the class.
 | Python | an exception, always a `contigo.ContigoError` | its type; `kind`, `errno`, `code` | its text |
 
 In Rust, `?` makes a `std::io::Error` of each of these, of a `JobError` and of a `Refused`, with the
-feature `std`. Its `kind()` is that of the errno, so a timeout is `ErrorKind::TimedOut`. `JobError` and
-`Refused` give the buffers back (`error.buffers`, `refused.returned`), and have the error as their
-`source()`.
+feature `std`. Its `kind()` is that of the errno, so a timeout is `ErrorKind::TimedOut`. A
+`JobError` and a `Refused` give the buffers back (`error.buffers`, `refused.returned`), and have the
+error as their `source()`.
 
 In Python, `except contigo.ContigoError` catches all of them. Each class is also the built-in class
 of its meaning, where Python has one, so `except TimeoutError` catches `contigo.TimeoutError`, and
