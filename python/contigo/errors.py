@@ -38,7 +38,7 @@ class BusyError(ContigoError):
 
 
 class TimeoutError(builtins.TimeoutError, ContigoError):
-    """The job did not end in time. The device was stopped, and the buffers are back."""
+    """A job did not end in time, and was stopped; or a register did not change in time."""
 
 
 class DeviceError(ContigoError):

@@ -24,7 +24,7 @@ pub(crate) fn raised_as(error: Error, text: String) -> PyErr {
         (class, _) => class,
     };
     let make = |py: Python<'_>| {
-        let class = py.import("contigo.errors")?.getattr(format!("{class}Error"))?;
+        let class = class_of(py, class)?;
         // A failed call has its errno where Python looks for it.
         let exception = if error.row().class == "OS" { class.call1((error.errno(), text))? } else { class.call1((text,))? };
         exception.setattr("code", error.row().name)?;
@@ -42,7 +42,10 @@ pub(crate) fn refused(text: impl Into<String>) -> PyErr {
 
 /// The same, of a class of `contigo/errors.py`.
 pub(crate) fn of_class(class: &str, text: impl Into<String>) -> PyErr {
-    let make =
-        |py: Python<'_>| Ok(PyErr::from_value(py.import("contigo.errors")?.getattr(format!("{class}Error"))?.call1((text.into(),))?));
+    let make = |py: Python<'_>| Ok(PyErr::from_value(class_of(py, class)?.call1((text.into(),))?));
     Python::attach(|py| make(py).unwrap_or_else(|failed: PyErr| failed))
+}
+
+fn class_of<'py>(py: Python<'py>, class: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("contigo.errors")?.getattr(format!("{class}Error"))
 }
