@@ -2,22 +2,47 @@
 /*
  * The contract between the kernel module contigo and user space.
  *
- * A "port" is one device that masters memory, bound to the module: a platform device with
- * compatible = "contigo,dma-port", or a PCI function by driver_override. Each is one character
- * device, /dev/contigo/<device's name>, which one process at a time may open (EBUSY). A file
- * imports dma-bufs for its device, says their bus addresses, synchronises ranges of them, and may
- * be armed with a program that stops the device.
+ * A "guard" is the kernel's node of one device that masters memory. Each is one
+ * character device, /dev/contigo/<device's name>, which one process at a time
+ * may open (EBUSY). It serves all that a user-space driver needs of the device:
  *
- * When the last descriptor of the file is closed, by whatever end of the process, the program is
- * run. Then bus mastering is turned off (PCI). Only then are the imports unmapped and their buffers
- * dropped. Where the program does not find the device stopped, they are kept for ever, and the
- * kernel's log says so. The same happens when the device is unbound and before another kernel
- * begins (kexec).
+ *	registers	mmap(), by the offsets that CONTIGO_GET_INFO tells
+ *	interrupts	read(), poll(), or an eventfd for each; masked when taken
+ *	memory		dma-bufs: imported, their bus addresses, ranged syncs
+ *	the end		a program that stops the device, its reset lines, and
+ *			memory that is held until the device has stopped
  *
- * All structures have one layout on 32 and 64 bits. Padding and unknown flags must be zero
- * (EINVAL). Errors common to all calls: EFAULT, a pointer is bad; ENOTTY, no such call; ENODEV, the
- * device was unbound. EINTR: a signal came while waiting for the file's lock, before anything was
- * done (a handler with SA_RESTART is not noticed).
+ * While the file is open the device is awake: its clocks run, its power domains
+ * are on, its reset lines are released. Opening resets a device that has a
+ * reset.
+ *
+ * Where nothing confines the device (no IOMMU; one that invalidates lazily; a
+ * group of several devices) who drives it reaches all memory. Opening then asks
+ * for CAP_SYS_RAWIO (EPERM), unless the administrator loaded the module with
+ * unprivileged=1; a kernel that is locked down refuses (EPERM); and the kernel
+ * is tainted ("U").
+ *
+ * The end. When the last descriptor and the last mapping of the file are gone,
+ * by whatever end of the process: registers are revoked, interrupts are off,
+ * the program is run, bus mastering is turned off (PCI), the device is reset if
+ * it can be. If the program found the device stopped or there was a reset, the
+ * imports are unmapped, their buffers dropped, and the clocks turned off. If
+ * neither, the buffers are kept, and the kernel's log says so. They are given
+ * back when the same program, or a reset, stops the device later; opening the
+ * device tries that first.
+ *
+ * The same end comes to a file whose device is taken from it: by unbinding, by
+ * a reset through sysfs, by system sleep, before another kernel begins (kexec).
+ * From then on every call answers ENODEV, poll() says POLLHUP, and the mapped
+ * registers are a page of ones that belongs to this file: a write to it is read
+ * back, and reaches no device. System sleep is refused (EBUSY) while a device
+ * is open that cannot be stopped.
+ *
+ * All structures have one layout on 32 and 64 bits. Padding and unknown flags
+ * must be zero (EINVAL). Errors common to all calls: EFAULT, a pointer is bad;
+ * ENOTTY, no such call; ENODEV, the device was taken from this file. EINTR: a
+ * signal came while waiting for the file's lock, before anything was done (a
+ * handler with SA_RESTART is not noticed).
  */
 #ifndef _UAPI_CONTIGO_H
 #define _UAPI_CONTIGO_H
@@ -26,41 +51,82 @@
 #include <linux/types.h>
 
 /*
- * Compare with struct contigo_info.abi; it changes with the meaning of what is here, not with
- * additions.
+ * Compare with struct contigo_info.abi; it changes with the meaning of what is
+ * here, not with additions.
  */
-#define CONTIGO_ABI			1
+#define CONTIGO_ABI			2
 
 /* Limits. Each is a table in the kernel that a user fills. */
-#define CONTIGO_MAX_IMPORTS		256	/* buffers of one file */
+#define CONTIGO_MAX_IMPORTS		256	/* of one file, with what is kept for its device */
 #define CONTIGO_MAX_RANGES		1024	/* ranges in one sync */
 #define CONTIGO_MAX_STEPS		32	/* steps of a program */
 #define CONTIGO_MAX_WINDOWS		6	/* reg entries, or BARs */
+#define CONTIGO_MAX_INTERRUPTS		16	/* of one device */
 #define CONTIGO_MAX_POLL_US		1000000	/* all polls of a program together */
+#define CONTIGO_MAX_WAIT_US		10000000	/* for the writers of a buffer */
+
+/* struct contigo_window.flags */
+#define CONTIGO_WINDOW_MMAP		(1 << 0)	/* it can be mapped */
+
+/**
+ * struct contigo_window - one window of registers: a reg entry, or a BAR
+ * @len_bytes: 0 where there is none, or no memory
+ * @mmap_offset: the offset for mmap(), a multiple of the page
+ * @in_page_bytes: how far into that page the first register is
+ * @flags: CONTIGO_WINDOW_*; without CONTIGO_WINDOW_MMAP only a program reaches
+ *	it, because another device has registers in the same pages, or because
+ *	it holds an MSI-X table
+ *
+ * mmap() takes PROT_READ and PROT_WRITE, MAP_SHARED, and all or part of the
+ * pages from @mmap_offset to the window's end. Errors of mmap(): EINVAL, no
+ * such window, outside it, or private; EACCES, no CONTIGO_WINDOW_MMAP; EPERM,
+ * executable. A child of fork() does not have the mapping.
+ */
+struct contigo_window {
+	__aligned_u64 len_bytes;
+	__aligned_u64 mmap_offset;
+	__u32 in_page_bytes;
+	__u32 flags;
+};
 
 /* struct contigo_info.flags */
 #define CONTIGO_INFO_COHERENT		(1 << 0)	/* the device snoops: a sync moves nothing */
-#define CONTIGO_INFO_IOMMU		(1 << 1)	/* an IOMMU translates: addresses are not physical */
+#define CONTIGO_INFO_IOMMU		(1 << 1)	/* an IOMMU translates */
 #define CONTIGO_INFO_PCI		(1 << 2)
 #define CONTIGO_INFO_ARMED		(1 << 3)	/* this file has a program */
-#define CONTIGO_INFO_TRANSLATED		(1 << 4)	/* dma-ranges or an IOMMU: bus addresses are not physical ones */
+#define CONTIGO_INFO_TRANSLATED		(1 << 4)	/* bus addresses are not physical ones */
+#define CONTIGO_INFO_RESET		(1 << 5)	/* the kernel can reset the device */
+#define CONTIGO_INFO_STRICT		(1 << 6)	/* the IOMMU forgets an address at once */
+#define CONTIGO_INFO_ALONE		(1 << 7)	/* no other device is in its IOMMU group */
+#define CONTIGO_INFO_CONFINED		(1 << 8)	/* all three: it reaches what was imported */
 
 /**
- * struct contigo_info - CONTIGO_GET_INFO: what the port is
+ * struct contigo_info - CONTIGO_GET_INFO: what the guard is
+ * @argsz: in: the length of the caller's structure, 32 at least; out: of the kernel's. The
+ *	shorter one is written.
  * @abi: CONTIGO_ABI of the module
  * @flags: CONTIGO_INFO_*
  * @dma_bits: address lines that the kernel assumes (CONTIGO_SET_DMA_BITS)
  * @imports: buffers that this file holds
+ * @kept: buffers that are kept for this device, because it has not stopped
+ * @interrupts: how many the device has
+ * @granule_bytes: what a sync rounds to, the largest line of the caches (dma_get_cache_alignment())
  * @dma_limit: the highest bus address that the interconnect carries (dma-ranges), or all ones
- * @window_len_bytes: how long each register window is; 0 where there is none, or no memory
+ * @kept_bytes: how long the kept buffers are
+ * @window: the device's registers
  */
 struct contigo_info {
+	__u32 argsz;
 	__u32 abi;
 	__u32 flags;
 	__u32 dma_bits;
 	__u32 imports;
+	__u32 kept;
+	__u32 interrupts;
+	__u32 granule_bytes;
 	__aligned_u64 dma_limit;
-	__aligned_u64 window_len_bytes[CONTIGO_MAX_WINDOWS];
+	__aligned_u64 kept_bytes;
+	struct contigo_window window[CONTIGO_MAX_WINDOWS];
 };
 
 /**
@@ -78,24 +144,41 @@ struct contigo_dma_bits {
 
 /* struct contigo_import.flags */
 #define CONTIGO_IMPORT_CONTIGUOUS	(1 << 0)	/* in: one run of bus addresses, or ERANGE */
+#define CONTIGO_IMPORT_READ_ONLY	(1 << 1)	/* in: the device only reads it */
+#define CONTIGO_IMPORT_WAIT		(1 << 2)	/* in: wait for the buffer's writers first */
 
 /**
- * struct contigo_import - CONTIGO_IMPORT: a dma-buf, mapped for the device in both directions
+ * struct contigo_import - CONTIGO_IMPORT: a dma-buf, mapped for the device
  * @fd: in: the dma-buf
  * @flags: in: CONTIGO_IMPORT_*
  * @handle: out: names it in this file
  * @segments: out: of how many runs of bus addresses it consists
  * @addr: out: the bus address of its first byte
  * @len_bytes: out: how long it is
+ * @wait_us: in: with CONTIGO_IMPORT_WAIT at most so long, 1 to CONTIGO_MAX_WAIT_US; else 0
+ * @reserved: 0
  *
- * The caches are clean when it returns, except for a buffer that this file has imported before.
+ * Mapped in both directions, or with CONTIGO_IMPORT_READ_ONLY for reading: an IOMMU keeps the
+ * device to that, without one nothing does. A dma-buf that was opened for reading alone is imported
+ * for reading alone (EACCES without the flag).
+ *
+ * Fences. The kernel's own work on the buffer (a move, a clear) is waited for always, the writers
+ * that are at work on it now (a GPU, a camera) with CONTIGO_IMPORT_WAIT only; a signal ends the
+ * wait (EINTR), and so does the time (ETIMEDOUT). Writers that begin later are not waited for: poll
+ * the dma-buf (POLLIN: nobody writes it), or DMA_BUF_IOCTL_EXPORT_SYNC_FILE. The device's own work
+ * is no fence that others could wait for.
+ *
+ * Caches. They are clean when it returns, except for a buffer that this file has imported before, or
+ * that is kept for the device. Whoever else holds the dma-buf may call DMA_BUF_IOCTL_SYNC, which
+ * cleans or invalidates all of it, for every importer: so nobody else may hold it in use.
+ *
  * EBADF: @fd is no descriptor. EINVAL: it is no dma-buf; unknown flags. ERANGE: it must be
  * contiguous and is not, or the device does not reach it. Also ERANGE: the device reaches it only
  * through a bounce buffer where it is coherent, or the exporter's list is shorter than its buffer
  * (nothing is kept). EOPNOTSUPP: the device does not snoop, and the memory is of a pool that the
  * kernel does not map (no-map): nobody can maintain its caches. EFAULT: where @handle cannot be
- * written, the import stays until the file goes. ENOSPC: the file has CONTIGO_MAX_IMPORTS. ENOMEM;
- * also where an IOMMU's addresses are used up. Else the exporter's error.
+ * written, the import stays until the file goes. ENOSPC: CONTIGO_MAX_IMPORTS are held or kept.
+ * ENOMEM; also where an IOMMU's addresses are used up. Else the exporter's error.
  */
 struct contigo_import {
 	__s32 fd;
@@ -104,10 +187,14 @@ struct contigo_import {
 	__u32 segments;
 	__aligned_u64 addr;
 	__aligned_u64 len_bytes;
+	__u32 wait_us;
+	__u32 reserved;
 };
 
 /**
  * struct contigo_segment - one run of bus addresses of an import, as the device sees them in order
+ * @addr: of its first byte
+ * @len_bytes: not 0
  */
 struct contigo_segment {
 	__aligned_u64 addr;
@@ -117,18 +204,16 @@ struct contigo_segment {
 /**
  * struct contigo_segments - CONTIGO_GET_SEGMENTS: where the parts of an import are
  * @handle: in
- * @first: in: the number of the first one asked for
- * @count: in: room at @ptr; out: how many were written, 0 where @first is past the last
- * @reserved: 0
- * @ptr: in: struct contigo_segment[@count]
+ * @count: in: room at @ptr; out: how many were written, 0 where @offset_bytes is past the end
+ * @offset_bytes: in: where in the import the first run begins that is asked for
+ * @ptr: in: struct contigo_segment[@count]; the first one begins at @offset_bytes
  *
  * ENOENT: no such import. E2BIG: @count is above CONTIGO_MAX_RANGES.
  */
 struct contigo_segments {
 	__u32 handle;
-	__u32 first;
 	__u32 count;
-	__u32 reserved;
+	__aligned_u64 offset_bytes;
 	__aligned_u64 ptr;
 };
 
@@ -147,8 +232,8 @@ struct contigo_release {
 };
 
 /* struct contigo_range.flags: exactly one of them */
-#define CONTIGO_SYNC_FOR_CPU		(1 << 0)	/* invalidate: the CPU reads what the device wrote */
-#define CONTIGO_SYNC_FOR_DEVICE		(1 << 1)	/* clean: the device reads what the CPU wrote */
+#define CONTIGO_SYNC_FOR_CPU		(1 << 0)	/* invalidate: the device wrote, the CPU reads */
+#define CONTIGO_SYNC_FOR_DEVICE		(1 << 1)	/* clean: the CPU wrote, the device reads */
 
 /**
  * struct contigo_range - what to synchronise
@@ -181,18 +266,21 @@ struct contigo_sync {
 };
 
 /* struct contigo_step.kind */
-#define CONTIGO_STEP_WRITE		1	/* register = (register & ~mask) | value; with all of mask set it is not read */
+#define CONTIGO_STEP_WRITE		1	/* register = (register & ~mask) | value */
 #define CONTIGO_STEP_POLL		2	/* until (register & mask) == value */
-#define CONTIGO_STEP_POLL_NOT		3	/* until (register & mask) != value; a program ends at a poll that is not met */
+#define CONTIGO_STEP_POLL_NOT		3	/* until (register & mask) != value */
+#define CONTIGO_STEP_ELSE		4	/* only if a poll above was not met: go on from here */
 
 /**
  * struct contigo_step - one step of a program, on one 32-bit register
  * @kind: CONTIGO_STEP_*
  * @window: which reg entry or BAR
  * @offset_bytes: from the window's first byte; a multiple of 4
- * @mask: the bits that count; not 0
+ * @mask: the bits that count; not 0. WRITE with all of them does not read the register
  * @value: within @mask
  * @timeout_us: POLL, POLL_NOT: at most so long; WRITE: 0
+ *
+ * ELSE has zeros everywhere else.
  */
 struct contigo_step {
 	__u32 kind;
@@ -210,10 +298,14 @@ struct contigo_step {
  * @reserved: 0
  * @ptr: in: struct contigo_step[@count]
  *
+ * The steps are run in order. The first ELSE that is reached ends the program: the device has
+ * stopped. At a poll that is not met the program goes on after the next ELSE; with no ELSE below it
+ * the device has not stopped.
+ *
  * All steps are checked before the program takes the place of the one before. E2BIG: too many.
  * EINVAL: an unknown kind, bits of @value outside @mask, a timeout where none belongs, polls of
- * more than CONTIGO_MAX_POLL_US together. ENXIO: no such window, or the register is outside it or
- * unaligned.
+ * more than CONTIGO_MAX_POLL_US together, an ELSE that is first, last, or beside another. ENXIO: no
+ * such window, or the register is outside it, unaligned, or of an MSI-X table.
  */
 struct contigo_program {
 	__u32 count;
@@ -227,6 +319,9 @@ struct contigo_program {
  * @on: in: 0 or 1
  * @reserved: 0
  *
+ * Off is a pause: the function goes on where it was when it is on again. So a function that cannot
+ * be reset may master the bus only after a program has stopped it: turning it on for the first time
+ * runs the one that is armed. EBUSY: none is. ETIMEDOUT: it did not find the function stopped.
  * EOPNOTSUPP: a platform device, which always may. EINVAL: @on is neither.
  */
 struct contigo_bus_master {
@@ -234,14 +329,50 @@ struct contigo_bus_master {
 	__u32 reserved;
 };
 
+/**
+ * struct contigo_unmask - CONTIGO_UNMASK: let interrupts come again
+ * @interrupts: in: a bit for each
+ * @reserved: 0
+ *
+ * An interrupt is masked when the file is opened, and when it has come. read() of 4 bytes says
+ * which came since the last one, a bit for each; it blocks, or answers EAGAIN with O_NONBLOCK, and
+ * EINVAL for less than 4 bytes. poll() says POLLIN where read() would not block. An edge that comes
+ * while its interrupt is masked is seen when it is unmasked. EINVAL: a bit that is no interrupt of
+ * the device.
+ */
+struct contigo_unmask {
+	__u32 interrupts;
+	__u32 reserved;
+};
+
+/**
+ * struct contigo_eventfd - CONTIGO_SET_EVENTFD: where an interrupt is signalled, beside read()
+ * @interrupt: in: its number
+ * @fd: in: an eventfd, or -1 for none
+ *
+ * EINVAL: no such interrupt, or @fd is no eventfd. EBADF: @fd is no descriptor.
+ */
+struct contigo_eventfd {
+	__u32 interrupt;
+	__s32 fd;
+};
+
+/*
+ * CONTIGO_RESET: the device is as after power-on, and has let go of all memory. What was kept for
+ * it is given back. EOPNOTSUPP: the kernel has no way to reset it. Else the reset driver's error.
+ */
+
 #define CONTIGO_IOC			0xC1
-#define CONTIGO_GET_INFO		_IOR(CONTIGO_IOC, 0x40, struct contigo_info)
-#define CONTIGO_SET_DMA_BITS		_IOW(CONTIGO_IOC, 0x41, struct contigo_dma_bits)
-#define CONTIGO_IMPORT			_IOWR(CONTIGO_IOC, 0x42, struct contigo_import)
-#define CONTIGO_GET_SEGMENTS		_IOWR(CONTIGO_IOC, 0x43, struct contigo_segments)
-#define CONTIGO_RELEASE			_IOW(CONTIGO_IOC, 0x44, struct contigo_release)
-#define CONTIGO_SYNC			_IOW(CONTIGO_IOC, 0x45, struct contigo_sync)
-#define CONTIGO_ARM			_IOW(CONTIGO_IOC, 0x46, struct contigo_program)
-#define CONTIGO_SET_BUS_MASTER		_IOW(CONTIGO_IOC, 0x47, struct contigo_bus_master)
+#define CONTIGO_GET_INFO		_IO(CONTIGO_IOC, 0x50)
+#define CONTIGO_SET_DMA_BITS		_IOW(CONTIGO_IOC, 0x51, struct contigo_dma_bits)
+#define CONTIGO_IMPORT			_IOWR(CONTIGO_IOC, 0x52, struct contigo_import)
+#define CONTIGO_GET_SEGMENTS		_IOWR(CONTIGO_IOC, 0x53, struct contigo_segments)
+#define CONTIGO_RELEASE			_IOW(CONTIGO_IOC, 0x54, struct contigo_release)
+#define CONTIGO_SYNC			_IOW(CONTIGO_IOC, 0x55, struct contigo_sync)
+#define CONTIGO_ARM			_IOW(CONTIGO_IOC, 0x56, struct contigo_program)
+#define CONTIGO_SET_BUS_MASTER		_IOW(CONTIGO_IOC, 0x57, struct contigo_bus_master)
+#define CONTIGO_UNMASK			_IOW(CONTIGO_IOC, 0x58, struct contigo_unmask)
+#define CONTIGO_SET_EVENTFD		_IOW(CONTIGO_IOC, 0x59, struct contigo_eventfd)
+#define CONTIGO_RESET			_IO(CONTIGO_IOC, 0x5A)
 
 #endif /* _UAPI_CONTIGO_H */
