@@ -90,7 +90,7 @@ struct contigo_window {
 };
 
 /* struct contigo_info.flags */
-#define CONTIGO_INFO_COHERENT		(1 << 0)	/* the device snoops: a sync moves nothing */
+#define CONTIGO_INFO_COHERENT		(1 << 0)	/* it snoops: a sync moves nothing */
 #define CONTIGO_INFO_IOMMU		(1 << 1)	/* an IOMMU translates */
 #define CONTIGO_INFO_PCI		(1 << 2)
 #define CONTIGO_INFO_ARMED		(1 << 3)	/* this file has a program */
@@ -98,7 +98,7 @@ struct contigo_window {
 #define CONTIGO_INFO_RESET		(1 << 5)	/* the kernel can reset the device */
 #define CONTIGO_INFO_STRICT		(1 << 6)	/* the IOMMU forgets an address at once */
 #define CONTIGO_INFO_ALONE		(1 << 7)	/* no other device is in its IOMMU group */
-#define CONTIGO_INFO_CONFINED		(1 << 8)	/* all three: it reaches what was imported */
+#define CONTIGO_INFO_CONFINED		(1 << 8)	/* all three: it reaches imports only */
 
 /**
  * struct contigo_info - CONTIGO_GET_INFO: what the guard is
@@ -143,9 +143,9 @@ struct contigo_dma_bits {
 };
 
 /* struct contigo_import.flags */
-#define CONTIGO_IMPORT_CONTIGUOUS	(1 << 0)	/* in: one run of bus addresses, or ERANGE */
+#define CONTIGO_IMPORT_CONTIGUOUS	(1 << 0)	/* in: one run of addresses, or ERANGE */
 #define CONTIGO_IMPORT_READ_ONLY	(1 << 1)	/* in: the device only reads it */
-#define CONTIGO_IMPORT_WAIT		(1 << 2)	/* in: wait for the buffer's writers first */
+#define CONTIGO_IMPORT_WAIT		(1 << 2)	/* in: wait for its writers first */
 
 /**
  * struct contigo_import - CONTIGO_IMPORT: a dma-buf, mapped for the device
@@ -168,8 +168,8 @@ struct contigo_dma_bits {
  * the dma-buf (POLLIN: nobody writes it), or DMA_BUF_IOCTL_EXPORT_SYNC_FILE. The device's own work
  * is no fence that others could wait for.
  *
- * Caches. They are clean when it returns, except for a buffer that this file has imported before, or
- * that is kept for the device. Whoever else holds the dma-buf may call DMA_BUF_IOCTL_SYNC, which
+ * Caches. They are clean when it returns, except for a buffer that this file has imported before,
+ * or that is kept for the device. Whoever else holds the dma-buf may call DMA_BUF_IOCTL_SYNC, which
  * cleans or invalidates all of it, for every importer: so nobody else may hold it in use.
  *
  * EBADF: @fd is no descriptor. EINVAL: it is no dma-buf; unknown flags. ERANGE: it must be
@@ -232,8 +232,8 @@ struct contigo_release {
 };
 
 /* struct contigo_range.flags: exactly one of them */
-#define CONTIGO_SYNC_FOR_CPU		(1 << 0)	/* invalidate: the device wrote, the CPU reads */
-#define CONTIGO_SYNC_FOR_DEVICE		(1 << 1)	/* clean: the CPU wrote, the device reads */
+#define CONTIGO_SYNC_FOR_CPU		(1 << 0)	/* invalidate: the device wrote */
+#define CONTIGO_SYNC_FOR_DEVICE		(1 << 1)	/* clean: the CPU wrote */
 
 /**
  * struct contigo_range - what to synchronise
@@ -269,7 +269,7 @@ struct contigo_sync {
 #define CONTIGO_STEP_WRITE		1	/* register = (register & ~mask) | value */
 #define CONTIGO_STEP_POLL		2	/* until (register & mask) == value */
 #define CONTIGO_STEP_POLL_NOT		3	/* until (register & mask) != value */
-#define CONTIGO_STEP_ELSE		4	/* only if a poll above was not met: go on from here */
+#define CONTIGO_STEP_ELSE		4	/* where a poll above was not met */
 
 /**
  * struct contigo_step - one step of a program, on one 32-bit register
