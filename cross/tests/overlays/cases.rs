@@ -7,7 +7,8 @@ pub(crate) struct Example {
     pub(crate) overlay: &'static str,
     /// The content of a tree then: node, property, value as dtc prints it.
     pub(crate) has: &'static [[&'static str; 3]],
-    /// Of its ports, those whose master does not snoop: nothing above them may say that it does.
+    /// Of its engines, those whose master does not snoop: neither they nor what is above them may say
+    /// that it does.
     pub(crate) not_coherent: &'static [&'static str],
 }
 
@@ -15,14 +16,18 @@ pub(crate) const EXAMPLES: &[Example] = &[
     Example {
         board: "pynq-z2",
         overlay: "zynq-7000-gemm8",
-        has: &[["/dma-port@40000000", "reg", "<0x40000000 0x1000>"], ["/axi/gemm8@40000000", "interrupts", "<0x0 0x1d 0x4>"]],
-        not_coherent: &["/dma-port@40000000"],
+        has: &[
+            ["/axi/gemm8@40000000", "compatible", "\"contigo,engine\""],
+            ["/axi/gemm8@40000000", "reg", "<0x40000000 0x1000>"],
+            ["/axi/gemm8@40000000", "interrupts", "<0x0 0x1d 0x4>"],
+        ],
+        not_coherent: &["/axi/gemm8@40000000"],
     },
     Example {
         board: "pynq-z2",
         overlay: "zynq-7000-gemm8-acp",
         has: &[
-            ["/dma-port@40000000", "dma-coherent", ""],
+            ["/axi/gemm8@40000000", "dma-coherent", ""],
             ["/axi/gemm8@40000000", "interrupts", "<0x0 0x1d 0x4>"],
             ["/udmabuf-acp", "dma-coherent", ""],
         ],
@@ -31,8 +36,8 @@ pub(crate) const EXAMPLES: &[Example] = &[
     Example {
         board: "de10-nano",
         overlay: "cyclone-v-gemm8",
-        has: &[["/dma-port@ff200000", "reg", "<0xff200000 0x1000>"], ["/soc/gemm8@ff200000", "interrupts", "<0x0 0x28 0x4>"]],
-        not_coherent: &["/dma-port@ff200000"],
+        has: &[["/soc/gemm8@ff200000", "reg", "<0xff200000 0x1000>"], ["/soc/gemm8@ff200000", "interrupts", "<0x0 0x28 0x4>"]],
+        not_coherent: &["/soc/gemm8@ff200000"],
     },
     Example {
         board: "de10-nano",
@@ -42,8 +47,8 @@ pub(crate) const EXAMPLES: &[Example] = &[
             ["/acp-masters", "ranges", ""],
             ["/acp-masters", "dma-coherent", ""],
             ["/acp-masters", "compatible", "\"simple-bus\""],
-            ["/acp-masters/dma-port@ff200000", "reg", "<0xff200000 0x1000>"],
-            ["/gemm8@ff200000", "interrupts", "<0x0 0x28 0x4>"],
+            ["/acp-masters/gemm8@ff200000", "reg", "<0xff200000 0x1000>"],
+            ["/acp-masters/gemm8@ff200000", "interrupts", "<0x0 0x28 0x4>"],
             ["/udmabuf-acp", "dma-coherent", ""],
         ],
         not_coherent: &[],
@@ -51,14 +56,14 @@ pub(crate) const EXAMPLES: &[Example] = &[
     Example {
         board: "kv260",
         overlay: "zynqmp-gemm8",
-        has: &[["/dma-port@a0000000", "reg", "<0x0 0xa0000000 0x0 0x1000>"], ["/axi/gemm8@a0000000", "interrupts", "<0x0 0x59 0x4>"]],
-        not_coherent: &["/dma-port@a0000000"],
+        has: &[["/axi/gemm8@a0000000", "reg", "<0x0 0xa0000000 0x0 0x1000>"], ["/axi/gemm8@a0000000", "interrupts", "<0x0 0x59 0x4>"]],
+        not_coherent: &["/axi/gemm8@a0000000"],
     },
     Example {
         board: "kv260",
         overlay: "zynqmp-gemm8-hpc0",
         has: &[
-            ["/dma-port@a0000000", "dma-coherent", ""],
+            ["/axi/gemm8@a0000000", "dma-coherent", ""],
             ["/axi/gemm8@a0000000", "interrupts", "<0x0 0x59 0x4>"],
             ["/udmabuf-hpc", "dma-coherent", ""],
         ],
@@ -80,11 +85,13 @@ pub(crate) const BROKEN: &[(&str, &str, &str, &str, &str)] = &[
         "interrupts of /axi/gemm8@40000000",
     ),
     ("zynq-7000-gemm8", "zynq-7000-gemm8", "interrupt-parent = <&intc>", "interrupt-parent = <&clkc>", "Warning"),
-    ("zynq-7000-gemm8", "zynq-7000-gemm8", "generic-uio", "generic-uoi", "no generic-uio node"),
-    ("zynq-7000-gemm8", "zynq-7000-gemm8", "dma-port@40000000", "gemm8@40000000", "there is no /dma-port@40000000"),
-    ("zynq-7000-gemm8", "zynq-7000-gemm8", "dma-port@40000000 {", "dma-port@40001000 {", "there is no /dma-port@40000000"),
-    ("zynq-7000-gemm8", "zynq-7000-gemm8", "&{/} {", "&amba {", "Warning|there is no /dma-port@40000000"),
-    ("zynq-7000-gemm8", "zynq-7000-gemm8", "\"contigo,dma-port\";", "\"contigo,dma-port\"; dma-coherent;", "does not snoop"),
+    ("zynq-7000-gemm8", "zynq-7000-gemm8", "contigo,engine", "contigo,engin", "compatible of /axi/gemm8@40000000"),
+    ("zynq-7000-gemm8", "zynq-7000-gemm8", "gemm8@40000000 {", "gemm8@40001000 {", "Warning|there is no /axi/gemm8@40000000"),
+    ("zynq-7000-gemm8", "zynq-7000-gemm8", "&amba {", "&{/} {", "there is no /axi/gemm8@40000000"),
+    ("zynq-7000-gemm8", "zynq-7000-gemm8", "clocks = <&clkc 15>;", "clocks = <&no_such_clock 15>;", "FDT_ERR"),
+    ("zynq-7000-gemm8", "zynq-7000-gemm8", "\"contigo,engine\";", "\"contigo,engine\"; dma-coherent;", "does not snoop"),
+    ("zynq-7000-gemm8", "pynq-z2", "\"contigo,engine\"", "\"contigo,engine\", \"arm,primecell\"", "compatible of /axi|primecell too"),
+    ("zynq-7000-gemm8", "pynq-z2", "<0 40 4>, <0 41 4>", "<0 40>, <0 41 4>", "Warning|cells of interrupts"),
     ("zynq-7000-gemm8", "pynq-z2", "memory-region = <&contigo_pool>", "memory-region = <&intc>", "for its pool"),
     ("zynq-7000-gemm8", "pynq-z2", "contigo_pool: contigo-pool {", "contigo_pool: contigo-pool { harmless;", ""),
     ("zynq-7000-gemm8", "pynq-z2", "\t\tranges;\n", "", "has no ranges|Warning"),

@@ -83,41 +83,41 @@ pub(crate) fn coherent(tree: &Tree, path: &str) -> bool {
     }
 }
 
-/// Every port and its generic-uio node describe the same registers, become two devices, and have
-/// two names. of_platform_populate makes devices of the children of the root, and of buses all the
-/// way up; a device is called by its address and its node's name.
-pub(crate) fn check_ports(tree: &Tree) -> Outcome {
+/// Every engine is one device of Linux, with registers and whole interrupts, and no other driver
+/// takes it. of_platform_populate makes devices of the children of the root, and of buses all the
+/// way up; a node that says `arm,primecell` becomes an AMBA device instead, which the module does
+/// not bind.
+pub(crate) fn check_engines(tree: &Tree) -> Outcome {
     let like = |node: &BTreeMap<String, String>, what: &str| node.get("compatible").is_some_and(|names| names.contains(what));
-    for (path, node) in tree.iter().filter(|(_, node)| like(node, "contigo,dma-port")) {
-        let reg = property(tree, path, "reg")?;
-        let same = |(_, other): &(&String, &BTreeMap<String, String>)| {
-            like(other, "generic-uio") && other.get("reg").is_some_and(|own| own == reg)
-        };
-        let (uio, own) = tree.iter().find(same).ok_or_else(|| format!("no generic-uio node has the registers of {path}"))?;
-        for one in [path, uio] {
-            let mut bus = parent(one);
-            while !bus.is_empty() {
-                let is_bus = tree.get(bus).is_some_and(|node| like(node, "simple-bus") || like(node, "arm,amba-bus"));
-                if !is_bus {
-                    return Err(format!("{bus} is no bus: Linux makes no device of {one}").into());
-                }
-                bus = parent(bus);
+    let mut names = BTreeSet::new();
+    for (path, node) in tree.iter().filter(|(_, node)| like(node, "\"contigo,engine\"")) {
+        property(tree, path, "reg")?;
+        if let Some(other) = ["arm,primecell", "generic-uio", "simple-bus"].into_iter().find(|other| like(node, other)) {
+            return Err(format!("{path} says {other} too").into());
+        }
+        let mut bus = parent(path);
+        while !bus.is_empty() {
+            if !tree.get(bus).is_some_and(|node| like(node, "simple-bus") || like(node, "arm,amba-bus")) {
+                return Err(format!("{bus} is no bus: Linux makes no device of {path}").into());
             }
+            bus = parent(bus);
         }
-        if parent(path) == parent(uio) || path.rsplit('/').next() == uio.rsplit('/').next() {
-            return Err(format!("{path} and {uio} are in each other's way").into());
+        if !names.insert(path.rsplit('/').next()) {
+            return Err(format!("another engine is called as {path} is").into());
         }
-        let controller = pointed_or_above(tree, uio)?;
+        let controller = pointed_or_above(tree, path)?;
         if !tree[controller].contains_key("interrupt-controller") {
-            return Err(format!("{uio} has its interrupt at {controller}, which is no interrupt controller").into());
+            return Err(format!("{path} has its interrupts at {controller}, which is no interrupt controller").into());
         }
-        // As many cells as one interrupt has: uio_pdrv_genirq takes the first, so there is one.
-        let cells = property(tree, uio, "interrupts")?.split_whitespace().count();
-        if cells != 3 || own.get("status").is_some_and(|status| status != "\"okay\"") || node.contains_key("status") {
-            return Err(format!("{uio} has {cells} cells of interrupts, or a status other than okay").into());
+        let cells = property(tree, path, "interrupts")?.split_whitespace().count();
+        if cells % 3 != 0 || node.get("status").is_some_and(|status| status != "\"okay\"") {
+            return Err(format!("{path} has {cells} cells of interrupts, or a status other than okay").into());
         }
     }
-    Ok(())
+    match tree.iter().find(|(_, node)| like(node, "contigo,dma-port")) {
+        Some((path, _)) => Err(format!("{path} is a second node for an engine, which no driver binds").into()),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn pointed_or_above<'tree>(tree: &'tree Tree, path: &str) -> Outcome<&'tree str> {
