@@ -70,6 +70,9 @@ pub(crate) struct Kernel {
     pub(crate) source: Option<String>,
     /// The newest `linux-image-VERSION.*` of Debian, as it is.
     pub(crate) stock: Option<String>,
+    /// More options of a kernel that is built here, without `CONFIG_`: this variant's alone.
+    #[serde(default)]
+    pub(crate) options: Vec<String>,
     /// Modules to load before the tests, with what they depend on.
     #[serde(default)]
     pub(crate) modules: Vec<String>,

@@ -9,7 +9,8 @@ use std::{collections::HashSet, fs, path::Path};
 /// The fragments for all boards and for each architecture.
 const FRAGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernel");
 
-/// The fragments of a board, one after the other: common, the architecture's, its own.
+/// The fragments of a board, one after the other: common, the architecture's, its own, its
+/// variant's.
 pub(crate) fn fragments(board: &Board) -> Result<String> {
     let shared = Path::new(FRAGMENTS);
     let architecture = shared.join(format!("{}.config", board.cpu().linux()));
@@ -18,6 +19,7 @@ pub(crate) fn fragments(board: &Board) -> Result<String> {
     for file in files.into_iter().flatten() {
         all += &fs::read_to_string(&file).with_context(|| format!("board {}: cannot read {}", board.name, file.display()))?;
     }
+    all.extend(board.about.kernel.options.iter().map(|option| format!("CONFIG_{option}=y\n")));
     Ok(all)
 }
 
