@@ -25,8 +25,9 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
     for board in &boards {
         let kernel = Kernel::of(&cache, board, options.refresh)?;
         print(format_args!("{}: Linux {} in {}", board.name, kernel.release, kernel.folder.display()))?;
-        if let Some(module) = kernel::module(&cache, board, &kernel, helpers)? {
-            print(format_args!("{}: the module contigo in {}", board.name, module.display()))?;
+        for module in kernel::modules(&cache, board, &kernel, helpers)? {
+            let name = module.file_stem().unwrap_or_default().display();
+            print(format_args!("{}: the module {name} in {}", board.name, module.display()))?;
         }
     }
     Ok(ExitCode::SUCCESS)

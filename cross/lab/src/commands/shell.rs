@@ -30,7 +30,7 @@ pub(crate) fn shell(boards: &Path, helpers: &Path, options: &Options) -> Result<
     let kernel = Kernel::of(&cache, &board, false)?;
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
     let programs = Programs::build(&cache, board.cpu(), wanted)?.read(&board)?;
-    let modules = guest::modules(&board, &kernel, kernel::module(&cache, &board, &kernel, helpers)?)?;
+    let modules = guest::modules(&board, &kernel, kernel::modules(&cache, &board, &kernel, helpers)?)?;
     let folder = cache.scratch()?;
     let initramfs = folder.path().join("initramfs");
     guest::pack(&board, &programs, &modules, Task::Shell, &initramfs)?;

@@ -116,7 +116,7 @@ fn prepare(cache: &CacheDir, boards: Vec<Board>, helpers: &Path, options: &Optio
     let mut ready = Vec::new();
     for board in boards {
         let kernel = Kernel::of(cache, &board, false)?;
-        let modules = guest::modules(&board, &kernel, kernel::module(cache, &board, &kernel, helpers)?)?;
+        let modules = guest::modules(&board, &kernel, kernel::modules(cache, &board, &kernel, helpers)?)?;
         let built_for = |cpu| {
             built
                 .iter()

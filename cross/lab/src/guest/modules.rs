@@ -23,9 +23,9 @@ pub(crate) struct Module {
     pub(crate) extra: bool,
 }
 
-/// Everything that the board loads, in order; `own` is the project's, where it was built for this
+/// Everything that the board loads, in order; `own` are the project's, which were built for this
 /// kernel.
-pub(crate) fn modules(board: &Board, kernel: &Kernel, own: Option<PathBuf>) -> Result<Vec<Module>> {
+pub(crate) fn modules(board: &Board, kernel: &Kernel, own: Vec<PathBuf>) -> Result<Vec<Module>> {
     let mut extra = extra(board)?;
     // Where the user gives another one of that name, that one is loaded.
     extra.extend(own);

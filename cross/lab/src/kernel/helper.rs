@@ -1,5 +1,5 @@
-//! The project's own kernel module, built against a kernel that was built here: kept by the hash of
-//! its sources and of the kernel, whole or not at all.
+//! The project's own kernel modules, built against a kernel that was built here: kept by the hash of
+//! their sources and of the kernel, whole or not at all.
 
 use super::Kernel;
 use crate::board::Board;
@@ -17,62 +17,85 @@ use std::{
     time::Duration,
 };
 
-/// For seven files, on a slow machine that is busy.
+/// For a dozen files, on a slow machine that is busy.
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
 /// Digits of the hash in a folder's name.
 const KEY_DIGITS: usize = 16;
 /// The programs that make runs beside those that build kernels.
 pub(crate) const CHECKERS: &[&str] = &["perl", "sparse"];
-/// The module, and its name.
-const FILE: &str = "contigo.ko";
 
-/// The module for `kernel`, from `helpers` (`kernel-helpers/`); `None` where there are no sources,
-/// or the kernel is Debian's own, whose headers are not here.
-pub(crate) fn module(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers: &Path) -> Result<Option<PathBuf>> {
-    if kernel.source.is_none() || !helpers.join("module/Kbuild").is_file() {
-        return Ok(None);
+/// A module that is built here.
+struct Module {
+    /// Its name, and its file's.
+    name: &'static str,
+    /// Where its sources are, and where they are built: the first one's `Kbuild` is the module's.
+    folders: Vec<(&'static str, PathBuf)>,
+    /// Its own check, which builds it: a word of the compiler, of sparse or of checkpatch ends it.
+    checks: bool,
+}
+
+/// The modules for `kernel`, in the order in which they are loaded: the lab's own, then that of
+/// `helpers` (`kernel-helpers/`), each where its sources are there. None where the kernel is
+/// Debian's own, whose headers are not here.
+pub(crate) fn modules(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers: &Path) -> Result<Vec<PathBuf>> {
+    if kernel.source.is_none() {
+        return Ok(Vec::new());
     }
-    let mut sources = Vec::new();
-    for folder in ["module", "uapi"] {
-        sources.extend(files(&helpers.join(folder))?.into_iter().map(|(name, bytes)| (format!("{folder}/{name}"), bytes)));
+    let lab = Module { name: "contigo_lab", folders: vec![("module", helpers.join("../cross/lab/module"))], checks: false };
+    let own = ["module", "uapi"].map(|folder| (folder, helpers.join(folder)));
+    let own = Module { name: "contigo", folders: own.into(), checks: true };
+    let has_sources = |module: &Module| module.folders.first().is_some_and(|(_, folder)| folder.join("Kbuild").is_file());
+    [lab, own].iter().filter(|module| has_sources(module)).map(|module| module.built(cache, board, kernel)).collect()
+}
+
+impl Module {
+    /// Its file, built now or before.
+    fn built(&self, cache: &CacheDir, board: &Board, kernel: &Kernel) -> Result<PathBuf> {
+        let mut sources = Vec::new();
+        for (to, from) in &self.folders {
+            sources.extend(files(from)?.into_iter().map(|(name, bytes)| (format!("{to}/{name}"), bytes)));
+        }
+        let mut hash = Sha256::new();
+        let built_for = kernel.folder.file_name().unwrap_or_default().as_encoded_bytes();
+        for part in [built_for].into_iter().chain(sources.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes])) {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        let key: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("helpers/{}-{}", self.name, key.get(..KEY_DIGITS).unwrap_or(&key));
+        let _lock = cache.lock(&name)?;
+        let made = format!("{}.ko", self.name);
+        let file = cache.path().join(&name).join(&made);
+        if file.is_file() {
+            return Ok(file);
+        }
+        let staging = cache.stage(&name)?;
+        let work = cache.scratch()?;
+        for (name, bytes) in &sources {
+            let place = work.path().join(name);
+            let copied = place.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&place, bytes));
+            copied.map_err(|error| Failure::of_io("copying the module's sources", &place, &error))?;
+        }
+        let folder = work.path().join("module");
+        self.make(board, kernel, &folder)?.run(&cache.log(&format!("module-{}-{}", self.name, board.name))?)?;
+        let (built, place) = (folder.join(&made), staging.path().join(&made));
+        fs::copy(&built, &place).with_context(|| format!("make ended well, but there is no {}", built.display()))?;
+        Ok(staging.commit()?.join(made))
     }
-    let mut hash = Sha256::new();
-    let built_for = kernel.folder.file_name().unwrap_or_default().as_encoded_bytes();
-    for part in [built_for].into_iter().chain(sources.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes])) {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
+
+    /// What builds it in `folder`.
+    fn make(&self, board: &Board, kernel: &Kernel, folder: &Path) -> Result<Tool> {
+        let (cpu, name, kernel) = (board.cpu(), self.name, kernel.folder.display().to_string());
+        let what = if self.checks { "building and checking" } else { "building" };
+        let tool = Tool::new("make", format!("{what} the module {name} for {}", board.name))?.limit(BUILD_LIMIT).writes(folder).arg("-C");
+        let tool = if self.checks {
+            CHECKERS.iter().try_for_each(|tool| packages::need(tool).map(drop))?;
+            tool.arg(folder).args(["check".into(), format!("KDIR={kernel}")])
+        } else {
+            tool.arg(&kernel).args([format!("M={}", folder.display()), "modules".into()])
+        };
+        Ok(tool.args([format!("ARCH={}", cpu.linux()), format!("CROSS_COMPILE={}", cpu.prefix())]).env("LC_ALL", "C.UTF-8"))
     }
-    let key: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    let name = format!("helpers/contigo-{}", key.get(..KEY_DIGITS).unwrap_or(&key));
-    let _lock = cache.lock(&name)?;
-    let file = cache.path().join(&name).join(FILE);
-    if file.is_file() {
-        return Ok(Some(file));
-    }
-    let staging = cache.stage(&name)?;
-    let work = cache.scratch()?;
-    for (name, bytes) in &sources {
-        let place = work.path().join(name);
-        let made = place.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&place, bytes));
-        made.map_err(|error| Failure::of_io("copying the module's sources", &place, &error))?;
-    }
-    let cpu = board.cpu();
-    let folder = work.path().join("module");
-    CHECKERS.iter().try_for_each(|tool| packages::need(tool).map(drop))?;
-    // The module's own check, which builds it: a word of the compiler, of sparse or of checkpatch
-    // ends it.
-    Tool::new("make", format!("building and checking the module contigo for {}", board.name))?
-        .limit(BUILD_LIMIT)
-        .writes(&folder)
-        .arg("-C")
-        .arg(&folder)
-        .args(["check".into(), format!("KDIR={}", kernel.folder.display())])
-        .args([format!("ARCH={}", cpu.linux()), format!("CROSS_COMPILE={}", cpu.prefix())])
-        .env("LC_ALL", "C.UTF-8")
-        .run(&cache.log(&format!("module-{}", board.name))?)?;
-    let (made, place) = (folder.join(FILE), staging.path().join(FILE));
-    fs::copy(&made, &place).with_context(|| format!("make ended well, but there is no {}", made.display()))?;
-    Ok(Some(staging.commit()?.join(FILE)))
 }
 
 /// The files of a folder that go into the module, by name.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 pub(crate) use build::TOOLS;
-pub(crate) use helper::{CHECKERS, module};
+pub(crate) use helper::{CHECKERS, modules};
 pub(crate) use source::Source;
 
 /// A kernel that can be booted.

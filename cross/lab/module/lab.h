@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The lab's own hardware, which QEMU does not model. Each part counts in debugfs, in
+ * contigo-lab/<part>/, and can be told there to fail.
+ */
+#ifndef CONTIGO_LAB_H
+#define CONTIGO_LAB_H
+
+#include <linux/debugfs.h>
+#include <linux/kconfig.h>
+#include <linux/platform_device.h>
+
+/* contigo-lab/ in debugfs. */
+extern struct dentry *lab_debugfs;
+
+extern struct platform_driver lab_clock_driver;
+extern struct platform_driver lab_reset_driver;
+
+int lab_exporter_init(void);
+void lab_exporter_exit(void);
+
+#if IS_ENABLED(CONFIG_PM_GENERIC_DOMAINS_OF)
+int lab_power_init(void);
+void lab_power_exit(void);
+#else
+static inline int lab_power_init(void)
+{
+	return 0;
+}
+
+static inline void lab_power_exit(void)
+{
+}
+#endif
+
+#if IS_ENABLED(CONFIG_PCI)
+int lab_edu_init(void);
+void lab_edu_exit(void);
+#else
+static inline int lab_edu_init(void)
+{
+	return 0;
+}
+
+static inline void lab_edu_exit(void)
+{
+}
+#endif
+
+#endif

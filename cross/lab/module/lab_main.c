@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The lab's own hardware: a clock gate, a reset controller, a power domain, an exporter of
+ * dma-bufs, and an edu that shares its interrupt line.
+ */
+#include <linux/module.h>
+
+#include "lab.h"
+
+struct dentry *lab_debugfs;
+
+static struct platform_driver * const drivers[] = { &lab_clock_driver, &lab_reset_driver };
+
+static int __init lab_init(void)
+{
+	int err;
+
+	lab_debugfs = debugfs_create_dir("contigo-lab", NULL);
+	err = lab_exporter_init();
+	if (err)
+		goto no_exporter;
+	err = lab_power_init();
+	if (err)
+		goto no_power;
+	err = platform_register_drivers(drivers, ARRAY_SIZE(drivers));
+	if (err)
+		goto no_drivers;
+	err = lab_edu_init();
+	if (err)
+		goto no_edu;
+	return 0;
+
+no_edu:
+	platform_unregister_drivers(drivers, ARRAY_SIZE(drivers));
+no_drivers:
+	lab_power_exit();
+no_power:
+	lab_exporter_exit();
+no_exporter:
+	debugfs_remove(lab_debugfs);
+	return err;
+}
+
+static void __exit lab_exit(void)
+{
+	lab_edu_exit();
+	platform_unregister_drivers(drivers, ARRAY_SIZE(drivers));
+	lab_power_exit();
+	lab_exporter_exit();
+	debugfs_remove(lab_debugfs);
+}
+
+module_init(lab_init);
+module_exit(lab_exit);
+MODULE_DESCRIPTION("The lab's own hardware: what QEMU does not model");
+MODULE_LICENSE("GPL");
