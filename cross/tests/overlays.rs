@@ -278,6 +278,45 @@ fn stacks<'a>(board: &'a Board, tree: &str) -> Outcome<Vec<Vec<Layer<'a>>>> {
     Ok(stacks)
 }
 
+/// Where kernel-helpers/bindings/check has put dtschema into the cache. On the newest kernel's trees:
+/// its other findings there are the kernel's, so only our binding counts.
+#[test]
+fn every_engine_fits_the_binding() -> Outcome {
+    let sources = sources()?;
+    let bin = CacheDir::open()?.path().join("dtschema-2026.9/bin");
+    let why = missing()
+        .or_else(|| sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned()))
+        .or_else(|| (!bin.with_file_name("whole").is_file()).then(|| "no dtschema in the cache: kernel-helpers/bindings/check".to_owned()));
+    let Some((_, source)) = sources.iter().next_back().filter(|_| why.is_none()) else {
+        emulated::skipped("overlays::every_engine_fits_the_binding", &why.unwrap_or_default());
+        return Ok(());
+    };
+    let (scratch, mut trees) = (TempDir::new()?, Vec::new());
+    let schema = scratch.path().join("schema.json");
+    run(Command::new(bin.join("dt-mk-schema")).arg("-j").arg("-o").arg(&schema).arg(root().join("kernel-helpers/bindings")))?;
+    for board in &boards()? {
+        for tree in board.overlays.iter().flat_map(|overlay| &overlay.trees) {
+            for layers in stacks(board, tree)? {
+                let folder = TempDir::new_in(scratch.path())?.keep();
+                let Some(base) = base(board, tree, source, &folder)? else { continue };
+                check(&base, &layers, &folder)?;
+                trees.push(folder.join("whole.dtb"));
+            }
+        }
+    }
+    let validate =
+        |trees: &[PathBuf]| run(Command::new(bin.join("dt-validate")).args(["-l", "contigo,engine", "-s"]).arg(&schema).args(trees));
+    let said = validate(&trees)?;
+    assert!(said.is_empty() && trees.len() > EXAMPLES.len(), "{} trees: {said}", trees.len());
+    // It is quiet about a tree without an engine, too: so it has looked.
+    let (text, broken) = (scratch.path().join("broken.dts"), scratch.path().join("broken.dtb"));
+    fs::write(&text, "/dts-v1/; / { #address-cells = <1>; #size-cells = <1>; engine@0 { compatible = \"contigo,engine\"; }; };")?;
+    run(Command::new("dtc").args(["-q", "-o"]).arg(&broken).arg(&text))?;
+    let said = validate(&[broken])?;
+    assert!(said.contains("'reg' is a required property"), "{said}");
+    Ok(())
+}
+
 /// An overlay with one thing wrong is refused, and for that; with nothing wrong it is not.
 #[test]
 fn a_broken_overlay_is_refused() -> Outcome {
