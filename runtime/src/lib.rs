@@ -155,7 +155,7 @@ pub use types::{
 pub use linux::{
     Export, ExportedFd, Spin,
     device::{BusMaster, PciFunction, Registers, Uio, UioIrq},
-    guard::{DmaBuf, Guard},
+    guard::{DmaBuf, Guard, GuardInfo, GuardIrq},
     memory::{DmaHeap, HugeTlb, UDmaBuf},
     same_process,
 };

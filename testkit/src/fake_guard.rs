@@ -10,24 +10,33 @@
 )]
 
 use contigo::{
-    Align, Error, Guard,
+    Error, Guard,
     linux::guard::seam::{
-        Fd, GuardKernel, INFO_COHERENT, INFO_TRANSLATED, Info, MAX_STEPS, Request, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step,
-        SyncRange,
+        ABI, Fd, GuardKernel, IMPORT_WAIT, INFO_ARMED, INFO_COHERENT, INFO_PCI, INFO_RESET, INFO_TRANSLATED, Info, MAX_STEPS, MAX_WINDOWS,
+        Request, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step, SyncRange, WINDOW_MMAP, Window,
     },
 };
-use nix::libc;
+use nix::{
+    libc,
+    sys::memfd::{MFdFlags, memfd_create},
+};
 use std::{
     fs::File,
+    io::{Read, Write},
     os::{
         fd::{AsRawFd, BorrowedFd, OwnedFd},
-        unix::fs::FileExt,
+        unix::{fs::FileExt, net::UnixStream},
     },
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 /// The name that is bound where a test names none.
-pub const NAME: &str = "40000000.dma-port";
+pub const NAME: &str = "40000000.gemm8";
+/// How long each window of registers is, and how far apart the windows are in the file.
+pub const WINDOW_BYTES: u64 = 0x1000;
+const WINDOW_STEP: u64 = 0x1_0000;
+/// How far into its page window 1 begins.
+pub const IN_PAGE_BYTES: u32 = 0x40;
 /// Where the first import lies; each further one 16 MiB higher.
 const FIRST_ADDR: u64 = 0x1000_0000;
 const STEP: u64 = 0x100_0000;
@@ -50,15 +59,41 @@ pub struct GuardConfig {
     pub abi: u32,
     /// An import lies in runs of so many bytes, with a hole after each; 0: in one.
     pub run_bytes: u64,
-    /// The machine's cache write-back granule.
-    pub granule: Align,
+    /// `granule_bytes`.
+    pub granule_bytes: u32,
     /// A module that lies: it says that it wrote so many segments more than it did.
     pub more_segments: u32,
+    /// A module that lies: how much of its structure it says it wrote.
+    pub argsz: u32,
+    /// How many windows of registers there are.
+    pub windows: u32,
+    /// Bit N: window N cannot be mapped.
+    pub hidden: u32,
+    /// How many interrupts there are.
+    pub interrupts: u32,
+    /// A PCI function.
+    pub pci: bool,
+    /// It has a reset.
+    pub can_reset: bool,
 }
 
 impl Default for GuardConfig {
     fn default() -> Self {
-        Self { name: NAME, coherent: false, translated: false, abi: 1, run_bytes: 0, granule: Align::LINE, more_segments: 0 }
+        Self {
+            name: NAME,
+            coherent: false,
+            translated: false,
+            abi: ABI,
+            run_bytes: 0,
+            granule_bytes: 64,
+            more_segments: 0,
+            argsz: 192,
+            windows: 1,
+            hidden: 0,
+            interrupts: 1,
+            pci: false,
+            can_reset: false,
+        }
     }
 }
 
@@ -75,6 +110,10 @@ pub enum Call {
     Sync,
     Arm,
     SetBusMaster,
+    Unmask,
+    SetEventFd,
+    Reset,
+    Read,
 }
 
 /// What was done.
@@ -96,7 +135,12 @@ pub enum Event {
     Armed(Vec<Step>),
     DmaBits(u32),
     BusMaster(bool),
-    Closed,
+    Unmasked(u32),
+    Reset,
+    /// The last descriptor is gone; so many imports are kept, because nothing stopped the device.
+    Closed {
+        kept: usize,
+    },
 }
 
 #[derive(Debug)]
@@ -111,9 +155,19 @@ struct Imported {
 struct State {
     refuse: Option<(Call, i32)>,
     imports: Vec<Imported>,
+    kept: Vec<Imported>,
     log: Vec<Event>,
     open: bool,
+    taken_away: bool,
+    armed: Vec<Step>,
     imported: u32,
+    /// Bit N: interrupt N is masked; waits to be unmasked; came, and nobody has read it.
+    masked: u32,
+    pending: u32,
+    came: u32,
+    events: Vec<(u32, File)>,
+    /// The kernel's end of the open file: a byte to read there is an interrupt that has come.
+    bell: Option<UnixStream>,
 }
 
 /// The kernel. Clones share it.
@@ -121,21 +175,32 @@ struct State {
 pub struct FakeGuard {
     config: GuardConfig,
     state: Arc<Mutex<State>>,
+    /// The registers.
+    registers: Arc<File>,
 }
 
-/// The guard's open file: closing it gives up everything.
+/// The guard's open file. Closing it is the end, as the header has it. A mapping does not hold it
+/// here.
 #[derive(Debug)]
 struct GuardFile {
     guard: FakeGuard,
-    _fd: OwnedFd,
+    registers: Fd,
+    bell: UnixStream,
 }
 
 impl Drop for GuardFile {
     fn drop(&mut self) {
         let mut state = self.guard.lock();
-        state.open = false;
-        state.imports.clear();
-        state.log.push(Event::Closed);
+        (state.open, state.bell, state.came) = (false, None, 0);
+        state.events.clear();
+        let imports = std::mem::take(&mut state.imports);
+        if self.guard.config.can_reset || !std::mem::take(&mut state.armed).is_empty() {
+            state.kept.clear();
+        } else {
+            state.kept.extend(imports);
+        }
+        let kept = state.kept.len();
+        state.log.push(Event::Closed { kept });
     }
 }
 
@@ -143,7 +208,51 @@ impl FakeGuard {
     /// A kernel with this one guard.
     #[must_use]
     pub fn new(config: GuardConfig) -> Self {
-        Self { config, state: Arc::default() }
+        let registers = memfd_create("guard-registers", MFdFlags::MFD_CLOEXEC).unwrap_or_else(|errno| panic!("{errno}"));
+        let registers = File::from(registers);
+        registers.set_len(WINDOW_STEP * MAX_WINDOWS as u64).unwrap_or_else(|error| panic!("{error}"));
+        Self { config, state: Arc::default(), registers: Arc::new(registers) }
+    }
+
+    /// The register at `offset` of window `window`, as the device has it.
+    #[must_use]
+    pub fn register(&self, window: u32, offset: u64) -> u32 {
+        let mut word = [0; 4];
+        self.registers.read_exact_at(&mut word, at(window) + offset).unwrap_or_else(|error| panic!("{error}"));
+        u32::from_ne_bytes(word)
+    }
+
+    /// The device changes it.
+    pub fn set_register(&self, window: u32, offset: u64, value: u32) {
+        self.registers.write_all_at(&value.to_ne_bytes(), at(window) + offset).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// The device raises an interrupt; one that is masked waits.
+    pub fn interrupt(&self, number: u32) {
+        let mut state = self.lock();
+        state.pending |= 1 << number;
+        state.ring();
+    }
+
+    /// Which interrupts are masked.
+    #[must_use]
+    pub fn masked(&self) -> u32 {
+        self.lock().masked
+    }
+
+    /// The device is taken from the file: every call answers ENODEV, poll says POLLHUP, and the
+    /// registers are ones.
+    pub fn take_away(&self) {
+        let mut state = self.lock();
+        (state.taken_away, state.bell) = (true, None);
+        let ones = vec![0xFF; usize::try_from(WINDOW_STEP).unwrap_or(0) * MAX_WINDOWS];
+        self.registers.write_all_at(&ones, 0).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// How many buffers are kept, because nothing stopped the device.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.lock().kept.len()
     }
 
     /// Opens the guard.
@@ -207,29 +316,65 @@ impl FakeGuard {
     }
 }
 
+/// Where window `window` is in the file of the registers.
+fn at(window: u32) -> u64 {
+    u64::from(window) * WINDOW_STEP + if window == 1 { u64::from(IN_PAGE_BYTES) } else { 0 }
+}
+
+impl State {
+    /// Tells of interrupts that have come and are not masked, and masks them.
+    fn ring(&mut self) {
+        let now = self.pending & !self.masked;
+        self.masked |= now;
+        self.pending &= !now;
+        self.came |= now;
+        if now != 0 {
+            if let Some(bell) = &mut self.bell {
+                let _ = bell.write(&[0]);
+            }
+            for (number, event) in &mut self.events {
+                if now & 1 << *number != 0 {
+                    let _ = event.write(&1_u64.to_ne_bytes());
+                }
+            }
+        }
+    }
+}
+
 fn refused(state: &State, call: Call) -> Result<(), i32> {
     match state.refuse {
         Some((refused, errno)) if refused == call => Err(errno),
+        _ if state.taken_away => Err(libc::ENODEV),
         _ => Ok(()),
     }
 }
 
 // SAFETY: 1. The fake's device reads and writes the file at exactly the addresses that were said,
-// until the release. 2. It has no caches: nothing is to be done.
+// until the release. 2. It has no caches: nothing is to be done. 3. The registers are a file of
+// this fake's.
 unsafe impl GuardKernel for FakeGuard {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         let mut state = self.lock();
         let os = |errno| Error::Os { call: "open(/dev/contigo/)", errno };
-        refused(&state, Call::Open).map_err(os)?;
+        refused(&state, Call::Open).map_err(|errno| match errno {
+            libc::EPERM => Error::Denied { what: "/dev/contigo/", errno, fix: "CAP_SYS_RAWIO" },
+            errno => os(errno),
+        })?;
         if name != self.config.name {
             return Err(Error::NotFound { what: "guard of the kernel module contigo", among: 1 });
         }
         if std::mem::replace(&mut state.open, true) {
             return Err(Error::InUse { errno: libc::EBUSY });
         }
-        let fd = File::open("/dev/null").map_err(|error| os(error.raw_os_error().unwrap_or(libc::EMFILE)))?;
+        let failed = |error: std::io::Error| os(error.raw_os_error().unwrap_or(libc::EMFILE));
+        let (bell, kernels) = UnixStream::pair().map_err(failed)?;
+        bell.set_nonblocking(true).map_err(failed)?;
+        (state.bell, state.masked, state.pending, state.came) = (Some(kernels), u32::MAX, 0, 0);
+        let registers = self.registers.try_clone().map_err(failed)?;
         // SAFETY: the file has its descriptor until it is dropped.
-        Ok(unsafe { Fd::owned_by(fd.as_raw_fd(), GuardFile { guard: self.clone(), _fd: fd.into() }) })
+        let registers = unsafe { Fd::owned_by(registers.as_raw_fd(), registers) };
+        // SAFETY: as above.
+        Ok(unsafe { Fd::owned_by(bell.as_raw_fd(), GuardFile { guard: self.clone(), registers, bell }) })
     }
 
     fn duplicate(&self, fd: i32) -> Result<Fd, i32> {
@@ -242,8 +387,18 @@ unsafe impl GuardKernel for FakeGuard {
         Ok(unsafe { Fd::owned_by(fd.as_raw_fd(), fd) })
     }
 
-    fn granule(&self) -> Align {
-        self.config.granule
+    fn came(&self, file: &Fd) -> Result<u32, i32> {
+        let file = file.owner::<GuardFile>().unwrap_or_else(|| panic!("a guard's file"));
+        let mut state = self.lock();
+        refused(&state, Call::Read)?;
+        match (&file.bell).read(&mut [0; 64]) {
+            Ok(rung) => Ok(if rung > 0 { std::mem::take(&mut state.came) } else { 0 }),
+            Err(error) => Err(error.raw_os_error().unwrap_or(libc::EIO)),
+        }
+    }
+
+    fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
+        &file.owner::<GuardFile>().unwrap_or_else(|| panic!("a guard's file")).registers
     }
 
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32> {
@@ -252,9 +407,10 @@ unsafe impl GuardKernel for FakeGuard {
         match request {
             Request::GetInfo(info) => {
                 refused(&state, Call::GetInfo)?;
-                let flags = if self.config.coherent { INFO_COHERENT } else { 0 } | if self.config.translated { INFO_TRANSLATED } else { 0 };
-                *info = Info { abi: self.config.abi, flags, dma_bits: 32, dma_limit: u64::MAX, ..Info::default() };
-                info.window_len_bytes[0] = 0x1000;
+                if info.argsz < 32 {
+                    return Err(libc::EINVAL);
+                }
+                *info = self.info(&state);
             }
             Request::SetDmaBits(bits) => {
                 refused(&state, Call::SetDmaBits)?;
@@ -268,10 +424,10 @@ unsafe impl GuardKernel for FakeGuard {
             }
             Request::Import(import) => {
                 refused(&state, Call::Import)?;
-                if import.flags != 0 {
+                if import.flags & !IMPORT_WAIT != 0 || (import.flags == IMPORT_WAIT) != (import.wait_us > 0) {
                     return Err(libc::EINVAL);
                 }
-                if state.imports.len() == MAX_IMPORTS {
+                if state.imports.len() + state.kept.len() == MAX_IMPORTS {
                     return Err(libc::ENOSPC);
                 }
                 // SAFETY: as in `duplicate`.
@@ -288,14 +444,20 @@ unsafe impl GuardKernel for FakeGuard {
                 state.imports.push(imported);
                 state.log.push(Event::Imported { handle, addr, len_bytes });
             }
-            Request::GetSegments { handle, first, found, count } => {
+            Request::GetSegment { handle, offset_bytes, found, count } => {
                 refused(&state, Call::GetSegments)?;
                 let import = state.imports.iter().find(|import| import.handle == handle).ok_or(libc::ENOENT)?;
-                let runs = self.runs(import);
-                let rest = runs.get(first as usize..).unwrap_or_default();
-                let some = rest.len().min(found.len());
-                found[..some].copy_from_slice(&rest[..some]);
-                *count = u32::try_from(some).map_err(|_| libc::E2BIG)?.wrapping_add(self.config.more_segments);
+                let (mut start, mut some) = (0, 0);
+                for run in self.runs(import) {
+                    let into = offset_bytes.wrapping_sub(start);
+                    if into < run.len_bytes {
+                        *found = SegmentAt { addr: run.addr + into, len_bytes: run.len_bytes - into };
+                        some = 1;
+                        break;
+                    }
+                    start += run.len_bytes;
+                }
+                *count = self.config.more_segments.wrapping_add(some);
             }
             Request::Release(handle) => {
                 refused(&state, Call::Release)?;
@@ -312,15 +474,79 @@ unsafe impl GuardKernel for FakeGuard {
             }
             Request::Arm(steps) => {
                 refused(&state, Call::Arm)?;
-                armable(steps)?;
+                armable(steps, self.config.windows)?;
+                state.armed = steps.to_vec();
                 state.log.push(Event::Armed(steps.to_vec()));
             }
             Request::SetBusMaster(on) => {
                 refused(&state, Call::SetBusMaster)?;
+                if !self.config.pci {
+                    return Err(libc::EOPNOTSUPP);
+                }
+                if on && !self.config.can_reset && state.armed.is_empty() {
+                    return Err(libc::EBUSY);
+                }
                 state.log.push(Event::BusMaster(on));
+            }
+            Request::Unmask(interrupts) => {
+                refused(&state, Call::Unmask)?;
+                if interrupts >> self.config.interrupts != 0 {
+                    return Err(libc::EINVAL);
+                }
+                state.masked &= !interrupts;
+                state.log.push(Event::Unmasked(interrupts));
+                state.ring();
+            }
+            Request::SetEventFd { interrupt, event } => {
+                refused(&state, Call::SetEventFd)?;
+                if interrupt >= self.config.interrupts {
+                    return Err(libc::EINVAL);
+                }
+                // SAFETY: as in `duplicate`.
+                let fd = unsafe { BorrowedFd::borrow_raw(event.raw()) };
+                let fd: OwnedFd = fd.try_clone_to_owned().map_err(|_| libc::EBADF)?;
+                state.events.push((interrupt, fd.into()));
+            }
+            Request::Reset => {
+                refused(&state, Call::Reset)?;
+                if !self.config.can_reset {
+                    return Err(libc::EOPNOTSUPP);
+                }
+                state.kept.clear();
+                state.log.push(Event::Reset);
             }
         }
         Ok(())
+    }
+}
+
+impl FakeGuard {
+    fn info(&self, state: &State) -> Info {
+        let GuardConfig { coherent, translated, pci, can_reset, .. } = self.config;
+        let armed = !state.armed.is_empty();
+        let flags =
+            [(coherent, INFO_COHERENT), (translated, INFO_TRANSLATED), (pci, INFO_PCI), (can_reset, INFO_RESET), (armed, INFO_ARMED)];
+        let count = |list: &[Imported]| u32::try_from(list.len()).unwrap_or(u32::MAX);
+        let mut info = Info {
+            argsz: self.config.argsz,
+            abi: self.config.abi,
+            flags: flags.into_iter().filter(|(on, _)| *on).map(|(_, flag)| flag).sum(),
+            dma_bits: 32,
+            imports: count(&state.imports),
+            kept: count(&state.kept),
+            interrupts: self.config.interrupts,
+            granule_bytes: self.config.granule_bytes,
+            dma_limit: u64::MAX,
+            kept_bytes: state.kept.iter().map(|import| import.len_bytes).sum(),
+            ..Info::default()
+        };
+        for (number, window) in (0..self.config.windows).zip(&mut info.window) {
+            let in_page_bytes = if number == 1 { IN_PAGE_BYTES } else { 0 };
+            let flags = if self.config.hidden & 1 << number == 0 { WINDOW_MMAP } else { 0 };
+            let mmap_offset = u64::from(number) * WINDOW_STEP;
+            *window = Window { len_bytes: WINDOW_BYTES - u64::from(in_page_bytes), mmap_offset, in_page_bytes, flags };
+        }
+        info
     }
 }
 
@@ -334,21 +560,30 @@ fn synced(state: &State, range: &SyncRange) -> Result<Event, i32> {
     Ok(Event::Synced { handle: range.handle, for_cpu: range.flags == 1, start: range.offset_bytes, end })
 }
 
-/// `contigo_program_check`'s checks, for one window of 4 KiB.
-fn armable(steps: &[Step]) -> Result<(), i32> {
+/// `contigo_program_check`'s checks, for windows of 4 KiB.
+fn armable(steps: &[Step], windows: u32) -> Result<(), i32> {
     if steps.len() > MAX_STEPS {
         return Err(libc::E2BIG);
     }
+    let mut after_else = true;
     for step in steps {
         let is_poll = [STEP_POLL, STEP_POLL_NOT].contains(&step.kind);
+        let is_else = step.kind == STEP_ELSE;
+        if is_else && (after_else || *step != Step { kind: STEP_ELSE, ..Step::default() }) {
+            return Err(libc::EINVAL);
+        }
+        after_else = is_else;
+        if is_else {
+            continue;
+        }
         let untimely = !is_poll && step.timeout_us != 0;
         if !(is_poll || step.kind == STEP_WRITE) || step.mask == 0 || step.value & !step.mask != 0 || untimely {
             return Err(libc::EINVAL);
         }
-        if step.window != 0 || step.offset_bytes >= 0x1000 || step.offset_bytes % 4 != 0 {
+        if step.window >= windows || u64::from(step.offset_bytes) >= WINDOW_BYTES || step.offset_bytes % 4 != 0 {
             return Err(libc::ENXIO);
         }
     }
     let polled: u64 = steps.iter().map(|step| u64::from(step.timeout_us)).sum();
-    if polled > MAX_POLL_US { Err(libc::EINVAL) } else { Ok(()) }
+    if polled > MAX_POLL_US || (after_else && !steps.is_empty()) { Err(libc::EINVAL) } else { Ok(()) }
 }

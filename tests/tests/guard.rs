@@ -10,6 +10,10 @@
     reason = "a test that panics has failed, which is its purpose; a fake's dma-buf is imported"
 )]
 
+#[path = "guard/device.rs"]
+mod device;
+#[path = "guard/irq.rs"]
+mod irq;
 #[path = "guard/stops.rs"]
 mod stops;
 
@@ -32,6 +36,7 @@ use std::{
     ops::Range,
     os::fd::{AsFd, AsRawFd, OwnedFd},
     sync::Arc,
+    time::Duration,
 };
 
 const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
@@ -70,10 +75,45 @@ fn opening_says_what_is_wrong() {
     assert_eq!(kernel.open_guard().unwrap_err(), os("ioctl(CONTIGO_GET_INFO)", libc::ENODEV));
     kernel.refuse(Call::Open, libc::EIO);
     assert_eq!(kernel.open_guard().unwrap_err(), os("open(/dev/contigo/)", libc::EIO));
-    let newer = FakeGuard::new(GuardConfig { abi: 2, ..GuardConfig::default() });
-    let refused = newer.open_guard().unwrap_err();
-    assert!(matches!(refused, Error::Setting { name: "the ABI of the kernel module contigo", value: 2, .. }), "{refused:?}");
-    assert_eq!(newer.log(), [Event::Closed], "nothing stays open");
+    for (abi, argsz) in [(1, 192), (3, 192), (3, 16)] {
+        let other = FakeGuard::new(GuardConfig { abi, argsz, ..GuardConfig::default() });
+        let refused = other.open_guard().unwrap_err();
+        let value = u64::from(abi);
+        assert!(
+            matches!(refused, Error::Setting { name: "the ABI of the kernel module contigo", value: found, .. } if found == value),
+            "{refused:?}"
+        );
+        assert!(refused.to_string().contains("needs 2"), "{refused}");
+        assert_eq!(other.log(), [Event::Closed { kept: 0 }], "nothing stays open");
+    }
+    // The first edition of the module does not know the call.
+    let old = FakeGuard::new(GuardConfig::default());
+    old.refuse(Call::GetInfo, libc::ENOTTY);
+    assert!(matches!(old.open_guard().unwrap_err(), Error::Setting { value: 1, .. }));
+    let unconfined = FakeGuard::new(GuardConfig::default());
+    unconfined.refuse(Call::Open, libc::EPERM);
+    assert!(matches!(unconfined.open_guard().unwrap_err(), Error::Denied { errno: libc::EPERM, .. }));
+}
+
+#[test]
+fn what_the_module_says_is_distrusted() {
+    let refused = |config| FakeGuard::new(config).open_guard().unwrap_err();
+    for granule_bytes in [0, 3, 96, 8192, u32::MAX] {
+        let name = "granule_bytes of CONTIGO_GET_INFO";
+        let config = GuardConfig { granule_bytes, ..GuardConfig::default() };
+        assert_eq!(refused(config), Error::Unexpected { name, value: granule_bytes.into() });
+    }
+    for argsz in [0, 32, 191] {
+        let name = "argsz of CONTIGO_GET_INFO";
+        assert_eq!(refused(GuardConfig { argsz, ..GuardConfig::default() }), Error::Unexpected { name, value: argsz.into() });
+    }
+    let name = "interrupts of CONTIGO_GET_INFO";
+    assert_eq!(refused(GuardConfig { interrupts: 17, ..GuardConfig::default() }), Error::Unexpected { name, value: 17 });
+    // A later module of the same ABI has more to say, and a PC's caches round nothing.
+    let kernel = FakeGuard::new(GuardConfig { argsz: 4096, granule_bytes: 1, ..GuardConfig::default() });
+    let guard = kernel.open_guard().unwrap();
+    let fd = buffer(4096);
+    assert_eq!(import(&guard, &fd).unwrap().mapping().scope, SyncScope::Range { granule_bytes: 32 });
 }
 
 #[test]
@@ -90,7 +130,11 @@ fn what_the_kernel_says_of_the_device_goes_into_port_and_memory() {
     for (coherent, translated) in [(false, false), (true, false), (false, true), (true, true)] {
         let kernel = FakeGuard::new(GuardConfig { coherent, translated, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
-        assert_eq!((guard.is_coherent(), guard.translates(), guard.window_len_bytes()), (coherent, translated, [0x1000, 0, 0, 0, 0, 0]));
+        let info = guard.info().unwrap();
+        assert_eq!((guard.is_coherent(), guard.translates(), info.window_len_bytes), (coherent, translated, [0x1000, 0, 0, 0, 0, 0]));
+        assert_eq!((info.coherent, info.translated, info.confined, info.can_reset, info.pci), (coherent, translated, false, false, false));
+        assert_eq!((info.imports, info.kept, info.kept_bytes, info.armed, info.interrupts), (0, 0, 0, false, 1));
+        assert_eq!((info.addr_bits, info.last_addr, info.iommu), (32, u64::MAX, false));
         let claimed = Port { coherent, ..HP0 };
         let seen = guard.seen_through(Port { offset: 7, ..claimed });
         let block = DmaHeap::allocate_for_from(heap(), &guard, HEAP, 5000).unwrap();
@@ -196,7 +240,6 @@ fn an_import_that_fails_leaves_nothing() {
     drop(blocks);
     assert_eq!((kernel.imports(), guard.set_addr_bits(32)), (0, Ok(())));
     assert_eq!(guard.set_addr_bits(11), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EINVAL)));
-    kernel.refuse(Call::SetBusMaster, libc::EOPNOTSUPP);
     // SAFETY: there is no device.
     let enabled = unsafe { guard.enable_bus_master() };
     let refused = Err(os("ioctl(CONTIGO_SET_BUS_MASTER)", libc::EOPNOTSUPP));
@@ -236,7 +279,7 @@ fn scattered_memory_is_no_region_and_its_runs_are_the_kernels() {
 
 #[test]
 fn a_count_of_segments_that_cannot_be_is_an_error() {
-    for more_segments in [17, u32::MAX - 1] {
+    for more_segments in [1, 17, u32::MAX - 1] {
         let kernel = FakeGuard::new(GuardConfig { more_segments, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
         let fd = buffer(8192);
@@ -248,8 +291,8 @@ fn a_count_of_segments_that_cannot_be_is_an_error() {
 }
 
 #[test]
-fn the_granule_is_the_machines() {
-    let kernel = FakeGuard::new(GuardConfig { granule: Align::DLPACK, ..GuardConfig::default() });
+fn the_granule_is_the_kernels() {
+    let kernel = FakeGuard::new(GuardConfig { granule_bytes: 256, ..GuardConfig::default() });
     let guard = kernel.open_guard().unwrap();
     let fd = buffer(4096);
     let block = import(&guard, &fd).unwrap();
@@ -280,41 +323,62 @@ fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
     drop(region);
     assert_eq!(kernel.imports(), 1, "leaked, not freed");
     drop(guard);
-    assert_eq!((kernel.imports(), kernel.log().last() == Some(&Event::Closed)), (1, false), "nothing would stop the device: leaked");
-    assert_eq!(kernel.open_guard().unwrap_err(), Error::InUse { errno: libc::EBUSY });
+    assert_eq!(kernel.log().last(), Some(&Event::Closed { kept: 1 }), "nothing has stopped the device");
+    // The next one that opens it sees what is kept, and that counts with its imports.
+    let guard = kernel.open_guard().unwrap();
+    let info = guard.info().unwrap();
+    assert_eq!((info.imports, info.kept, info.kept_bytes), (0, 1, 8192));
 }
 
 #[test]
-fn a_port_that_stops_its_device_is_closed_under_what_was_forgotten() {
+fn what_stops_the_device_gives_memory_back() {
     let step = StopProgram::new(&[StopStep::poll_until(0, 1, 0, 0)]).unwrap();
-    for (programs, closed) in [(vec![&step], true), (vec![&step, &StopProgram::NONE], false), (vec![], false)] {
-        let kernel = FakeGuard::new(GuardConfig::default());
+    for (programs, can_reset, kept) in
+        [(vec![&step], false, 0), (vec![&step, &StopProgram::NONE], false, 1), (vec![], false, 1), (vec![], true, 0)]
+    {
+        let kernel = FakeGuard::new(GuardConfig { can_reset, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
-        for program in programs {
+        for program in &programs {
             // SAFETY: the fake has no device.
             unsafe { guard.arm(program, 0).unwrap() };
+            assert_eq!(guard.info().unwrap().armed, !program.steps().is_empty(), "an empty program disarms");
         }
         let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
         std::mem::forget(region.carve(64, Align::LINE).unwrap());
         drop(region);
         drop(guard);
-        assert_eq!(kernel.imports(), usize::from(!closed), "an empty program disarms");
+        assert_eq!(kernel.kept(), kept, "{programs:?}");
     }
-    // Memory that was given back is no reason to stay open.
+    // Memory that was given back is kept by nobody; an import that could not be released is.
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
     drop(import(&guard, &buffer(4096)).unwrap());
     drop(guard);
-    assert_eq!(kernel.log().last(), Some(&Event::Closed));
-    // An import that could not be released counts, whatever the reason.
-    let kernel = FakeGuard::new(GuardConfig::default());
+    assert_eq!(kernel.log().last(), Some(&Event::Closed { kept: 0 }));
     let guard = kernel.open_guard().unwrap();
     let fd = buffer(4096);
     let block = import(&guard, &fd).unwrap();
     kernel.refuse(Call::Release, libc::EIO);
     drop(block);
     drop(guard);
-    assert_eq!(kernel.imports(), 1);
+    assert_eq!(kernel.kept(), 1);
+}
+
+#[test]
+fn writers_are_waited_for_within_bounds() {
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
+    let fd = buffer(4096);
+    // SAFETY: the test's own memory, which nobody else touches.
+    let written = |micros| unsafe { DmaBuf::import_written(&guard, fd.as_fd(), Duration::from_micros(micros)) }.map(drop);
+    assert_eq!([1, 10_000_000].map(written), [Ok(()); 2]);
+    for micros in [0, 10_000_001] {
+        assert!(matches!(written(micros), Err(Error::Argument { name: "timeout_us", value, .. }) if value == micros), "{micros}");
+    }
+    for errno in [libc::EINTR, libc::ETIMEDOUT] {
+        kernel.refuse(Call::Import, errno);
+        assert_eq!(written(1), Err(os("ioctl(CONTIGO_IMPORT)", errno)));
+    }
 }
 
 #[test]

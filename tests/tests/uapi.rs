@@ -23,13 +23,23 @@ fn expected() -> Vec<(&'static str, u64)> {
         ("CONTIGO_ABI", abi::ABI.into()),
         ("CONTIGO_MAX_STEPS", abi::MAX_STEPS as u64),
         ("CONTIGO_MAX_WINDOWS", abi::MAX_WINDOWS as u64),
+        ("CONTIGO_MAX_INTERRUPTS", abi::MAX_INTERRUPTS as u64),
+        ("CONTIGO_MAX_WAIT_US", abi::MAX_WAIT_US.into()),
+        ("CONTIGO_WINDOW_MMAP", abi::WINDOW_MMAP.into()),
         ("CONTIGO_INFO_COHERENT", abi::INFO_COHERENT.into()),
+        ("CONTIGO_INFO_IOMMU", abi::INFO_IOMMU.into()),
+        ("CONTIGO_INFO_PCI", abi::INFO_PCI.into()),
+        ("CONTIGO_INFO_ARMED", abi::INFO_ARMED.into()),
         ("CONTIGO_INFO_TRANSLATED", abi::INFO_TRANSLATED.into()),
+        ("CONTIGO_INFO_RESET", abi::INFO_RESET.into()),
+        ("CONTIGO_INFO_CONFINED", abi::INFO_CONFINED.into()),
+        ("CONTIGO_IMPORT_WAIT", abi::IMPORT_WAIT.into()),
         ("CONTIGO_SYNC_FOR_CPU", abi::SYNC_FOR_CPU.into()),
         ("CONTIGO_SYNC_FOR_DEVICE", abi::SYNC_FOR_DEVICE.into()),
         ("CONTIGO_STEP_WRITE", abi::STEP_WRITE.into()),
         ("CONTIGO_STEP_POLL", abi::STEP_POLL.into()),
         ("CONTIGO_STEP_POLL_NOT", abi::STEP_POLL_NOT.into()),
+        ("CONTIGO_STEP_ELSE", abi::STEP_ELSE.into()),
         ("CONTIGO_GET_INFO", code::GET_INFO as u64),
         ("CONTIGO_SET_DMA_BITS", code::SET_DMA_BITS as u64),
         ("CONTIGO_IMPORT", code::IMPORT as u64),
@@ -38,18 +48,24 @@ fn expected() -> Vec<(&'static str, u64)> {
         ("CONTIGO_SYNC", code::SYNC as u64),
         ("CONTIGO_ARM", code::ARM as u64),
         ("CONTIGO_SET_BUS_MASTER", code::SET_BUS_MASTER as u64),
+        ("CONTIGO_UNMASK", code::UNMASK as u64),
+        ("CONTIGO_SET_EVENTFD", code::SET_EVENTFD as u64),
+        ("CONTIGO_RESET", code::RESET as u64),
     ];
-    all.extend(layout!("contigo_info", Info, abi flags dma_bits imports dma_limit window_len_bytes));
+    all.extend(layout!("contigo_window", Window, len_bytes mmap_offset in_page_bytes flags));
+    all.extend(layout!("contigo_info", Info, argsz abi flags dma_bits imports kept interrupts granule_bytes dma_limit kept_bytes window));
     all.extend(layout!("contigo_dma_bits", DmaBits, bits reserved));
-    all.extend(layout!("contigo_import", Import, fd flags handle segments addr len_bytes));
+    all.extend(layout!("contigo_import", Import, fd flags handle segments addr len_bytes wait_us reserved));
     all.extend(layout!("contigo_segment", SegmentAt, addr len_bytes));
-    all.extend(layout!("contigo_segments", Segments, handle first count reserved ptr));
+    all.extend(layout!("contigo_segments", Segments, handle count offset_bytes ptr));
     all.extend(layout!("contigo_release", Release, handle reserved));
     all.extend(layout!("contigo_range", SyncRange, handle flags offset_bytes len_bytes));
     all.extend(layout!("contigo_sync", Sync, count reserved ptr));
     all.extend(layout!("contigo_step", Step, kind window offset_bytes mask value timeout_us));
     all.extend(layout!("contigo_program", Program, count reserved ptr));
     all.extend(layout!("contigo_bus_master", BusMaster, on reserved));
+    all.extend(layout!("contigo_unmask", Unmask, interrupts reserved));
+    all.extend(layout!("contigo_eventfd", EventFd, interrupt fd));
     all
 }
 

@@ -49,6 +49,9 @@ pub enum StopStep {
         /// As in `PollUntil`.
         timeout_us: u32,
     },
+    /// The steps above have stopped the device, and the program ends. It goes on below where one of
+    /// their polls was not met: [`StopProgram::or_else`].
+    Else,
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "register windows end far below 4 GiB")]
@@ -72,9 +75,9 @@ impl StopStep {
     }
 }
 
-/// Steps that stop a device, in order; they end at a poll that is not met. The kernel runs them
-/// where nobody is left to call the driver's `stop` (`Engine::arm`); a driver may run them itself
-/// ([`run`](Self::run)).
+/// Steps that stop a device, in order; they end at a poll that is not met, or go on after the next
+/// [`StopStep::Else`]. The kernel runs them where nobody is left to call the driver's `stop`
+/// (`Engine::arm`); a driver may run them itself ([`run`](Self::run)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StopProgram {
     steps: heapless::Vec<StopStep, MAX_STEPS>,
@@ -91,7 +94,7 @@ impl StopProgram {
     ///
     /// # Errors
     /// [`Error::TooMany`]: more than 32. [`Error::Argument`]: a mask is 0, or a value has bits
-    /// outside its mask.
+    /// outside its mask; or an `Else` is first, last, or beside another.
     pub fn new(steps: &[StopStep]) -> Result<Self, Error> {
         Self::of(steps.iter().copied())
     }
@@ -99,16 +102,50 @@ impl StopProgram {
     /// As [`new`](Self::new), of steps that are made one by one.
     pub(crate) fn of(steps: impl Iterator<Item = StopStep>) -> Result<Self, Error> {
         let mut program = Self::NONE;
-        for step in steps {
-            let (StopStep::Write { mask, value, .. } | StopStep::PollUntil { mask, value, .. } | StopStep::PollWhile { mask, value, .. }) =
-                step;
+        let mut after_else = true;
+        for (at, step) in steps.enumerate() {
+            let (mask, value) = match step {
+                StopStep::Write { mask, value, .. } | StopStep::PollUntil { mask, value, .. } | StopStep::PollWhile { mask, value, .. } => {
+                    (mask, value)
+                }
+                StopStep::Else if after_else => return Err(Self::stray_else(at)),
+                // Any value that is right.
+                StopStep::Else => (u32::MAX, 0),
+            };
+            after_else = step == StopStep::Else;
             if mask == 0 || value & !mask != 0 {
                 let (value, max) = (value.into(), mask.into());
                 return Err(Error::Argument { name: "the value of a step, within its mask,", value, min: 0, max, multiple_of: 1 });
             }
             program.steps.push(step).map_err(|_| Error::TooMany { what: "steps of a stop program", most: MAX_STEPS as u64 })?;
         }
-        Ok(program)
+        match program.steps.len() {
+            len if after_else && len > 0 => Err(Self::stray_else(len - 1)),
+            _ => Ok(program),
+        }
+    }
+
+    /// The `Else` at step `at` has no steps on one of its sides.
+    const fn stray_else(at: usize) -> Error {
+        let (value, max) = (at as u64, MAX_STEPS as u64 - 2);
+        Error::Argument { name: "the place of an Else, between other steps,", value, min: 1, max, multiple_of: 1 }
+    }
+
+    /// This program, and where it does not find the device stopped, `other`: to ask a core to stop,
+    /// and to reset it by its own register where it does not.
+    ///
+    /// ```
+    /// use contigo::{StopProgram, StopStep};
+    /// let ask = StopProgram::new(&[StopStep::write(0x00, 1, 0), StopStep::poll_until(0x04, 1, 1, 10_000)])?;
+    /// let reset = StopProgram::new(&[StopStep::write(0x08, 1, 1), StopStep::poll_until(0x08, 1, 0, 1_000)])?;
+    /// assert_eq!(ask.or_else(&reset)?.steps().len(), 5);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::TooMany`]: more than 32 steps. [`Error::Argument`]: one of them has no steps.
+    pub fn or_else(&self, other: &Self) -> Result<Self, Error> {
+        Self::of(self.steps.iter().chain(&[StopStep::Else]).chain(&other.steps).copied())
     }
 
     /// Its steps.
@@ -118,13 +155,20 @@ impl StopProgram {
     }
 
     /// Runs the steps on `device`, and looks every `step_us` where one polls. `Err`: what the
-    /// register of the poll that was not met said last.
+    /// register of the last poll that was not met said last.
     ///
     /// # Safety
     /// The steps start nothing: no write among them makes the device access memory.
     pub unsafe fn run(&self, device: &(impl Mmio + Wait), step_us: u32) -> Result<(), u32> {
+        // The register of the poll that was not met, as long as there is no Else below it.
+        let mut failed = None;
         for step in &self.steps {
+            if failed.is_some() && *step != StopStep::Else {
+                continue;
+            }
             let (offset_bytes, mask, value, timeout_us, until) = match *step {
+                StopStep::Else if failed.take().is_none() => return Ok(()),
+                StopStep::Else => continue,
                 StopStep::Write { offset_bytes, mask, value } => {
                     let offset = offset_bytes as usize;
                     let kept = if mask == u32::MAX { 0 } else { device.read32(offset) & !mask };
@@ -146,9 +190,9 @@ impl StopProgram {
                 met
             });
             if !met {
-                return Err(status);
+                failed = Some(status);
             }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 }

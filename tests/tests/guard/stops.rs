@@ -209,6 +209,49 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
     assert_eq!(unsafe { never.run(&window, 1) }, Err(id));
 }
 
+/// As the header has it: an Else ends the program where nothing failed, and else it goes on there.
+#[test]
+fn an_else_is_where_a_program_goes_on() {
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let guard = kernel.open_guard().unwrap();
+    let board = SimBoard::new(1);
+    let device = SimGemm8::new(&board, board.port());
+    let window = device.window().unwrap();
+    let id = gemm8::ID.read(&window);
+    let mark = |value| StopStep::write(gemm8::MODE.offset(), u32::MAX, value);
+    let is = |value| StopStep::poll_until(gemm8::ID.offset(), u32::MAX, value, 20);
+    let ask = |answer, value| StopProgram::new(&[is(answer), mark(value)]).unwrap();
+    for (first, second, third, outcome, left) in
+        [(id, id, id, Ok(()), 1), (!id, id, id, Ok(()), 2), (!id, !id, id, Ok(()), 3), (!id, !id, !id, Err(id), 0)]
+    {
+        let program = ask(first, 1).or_else(&ask(second, 2)).unwrap().or_else(&ask(third, 3)).unwrap();
+        // SAFETY: MODE starts nothing.
+        unsafe { gemm8::MODE.write(&window, 0) };
+        // SAFETY: as above.
+        let ran = unsafe { program.run(&window, 1) };
+        assert_eq!((ran, gemm8::MODE.read(&window)), (outcome, left));
+        // SAFETY: the fake has no device.
+        unsafe { guard.arm(&program, 0).unwrap() };
+        let Some(Event::Armed(steps)) = kernel.log().pop() else { panic!() };
+        let kinds: Vec<_> = steps.iter().map(|step| step.kind).collect();
+        assert_eq!((kinds, steps[2]), (vec![2, 1, 4, 2, 1, 4, 2, 1], Step { kind: 4, ..Step::default() }));
+    }
+    let (one, none) = (ask(id, 1), StopProgram::NONE);
+    let half = StopProgram::new(&[mark(1); 16]).unwrap();
+    assert_eq!(half.or_else(&half), Err(Error::TooMany { what: "steps of a stop program", most: 32 }));
+    for refused in [
+        one.or_else(&none),
+        none.or_else(&one),
+        none.or_else(&none),
+        StopProgram::new(&[StopStep::Else]),
+        StopProgram::new(&[mark(1), StopStep::Else]),
+        StopProgram::new(&[StopStep::Else, mark(1)]),
+        StopProgram::new(&[mark(1), StopStep::Else, StopStep::Else, mark(1)]),
+    ] {
+        assert!(matches!(refused, Err(Error::Argument { name: "the place of an Else, between other steps,", .. })), "{refused:?}");
+    }
+}
+
 #[test]
 fn a_driver_without_a_program_is_not_armed() {
     let kernel = FakeGuard::new(GuardConfig::default());

@@ -8,4 +8,5 @@ mod registers;
 mod uio;
 mod uio_irq;
 
+pub(in crate::linux) use self::registers::Extent;
 pub use self::{bus_master::BusMaster, pci::PciFunction, registers::Registers, uio::Uio, uio_irq::UioIrq};

@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 use memmap2::MmapRaw;
 use nix::libc::{EACCES, EINVAL, EPERM, O_RDWR, O_SYNC};
 
-/// A device's registers, mapped into this process by [`Uio`](crate::Uio),
+/// A device's registers, mapped into this process by [`Guard`](crate::Guard), [`Uio`](crate::Uio),
 /// [`PciFunction`](crate::PciFunction) or [`from_dev_mem`](Self::from_dev_mem). It owns the
 /// mapping, and holds the lock that keeps a second driver away, where there is one.
 ///
@@ -35,12 +35,12 @@ pub struct Registers {
 
 /// Which bytes of a file are registers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
+pub(in crate::linux) struct Extent {
     /// Where the mapping begins, a multiple of the page.
-    pub(super) offset_bytes: u64,
+    pub(in crate::linux) offset_bytes: u64,
     /// How far into that the first register is, a multiple of 4.
-    pub(super) in_page_bytes: u64,
-    pub(super) len_bytes: u64,
+    pub(in crate::linux) in_page_bytes: u64,
+    pub(in crate::linux) len_bytes: u64,
 }
 
 impl Registers {
@@ -50,7 +50,7 @@ impl Registers {
 
     /// Maps `extent` of `file`, and keeps `lock` open as long as it lives. `call` is for errors.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn map(file: &Fd, call: &'static str, extent: Extent, lock: Option<Fd>) -> Result<Self, Error> {
+    pub(in crate::linux) fn map(file: &Fd, call: &'static str, extent: Extent, lock: Option<Fd>) -> Result<Self, Error> {
         let os = |errno: Option<i32>| Error::Os { call, errno: errno.unwrap_or(EINVAL) };
         let Extent { offset_bytes, in_page_bytes, len_bytes } = extent;
         let end = in_page_bytes.checked_add(len_bytes).filter(|end| (1..=Self::MAX_BYTES).contains(end)).ok_or(os(None))?;

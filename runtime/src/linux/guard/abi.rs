@@ -3,26 +3,46 @@
 //! compares every constant, size and offset.
 
 /// `CONTIGO_ABI`.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 /// `CONTIGO_MAX_STEPS`.
 pub const MAX_STEPS: usize = 32;
 /// `CONTIGO_MAX_WINDOWS`.
 pub const MAX_WINDOWS: usize = 6;
+/// `CONTIGO_MAX_INTERRUPTS`.
+pub const MAX_INTERRUPTS: usize = 16;
+/// `CONTIGO_MAX_WAIT_US`.
+pub const MAX_WAIT_US: u32 = 10_000_000;
 
-/// `CONTIGO_INFO_COHERENT`, `_TRANSLATED`.
+/// `CONTIGO_WINDOW_MMAP`.
+pub const WINDOW_MMAP: u32 = 1;
+/// `CONTIGO_INFO_COHERENT` and the others.
 pub const INFO_COHERENT: u32 = 1;
 /// See [`INFO_COHERENT`].
+pub const INFO_IOMMU: u32 = 1 << 1;
+/// See [`INFO_COHERENT`].
+pub const INFO_PCI: u32 = 1 << 2;
+/// See [`INFO_COHERENT`].
+pub const INFO_ARMED: u32 = 1 << 3;
+/// See [`INFO_COHERENT`].
 pub const INFO_TRANSLATED: u32 = 1 << 4;
+/// See [`INFO_COHERENT`].
+pub const INFO_RESET: u32 = 1 << 5;
+/// See [`INFO_COHERENT`].
+pub const INFO_CONFINED: u32 = 1 << 8;
+/// `CONTIGO_IMPORT_WAIT`.
+pub const IMPORT_WAIT: u32 = 1 << 2;
 /// `CONTIGO_SYNC_FOR_CPU`.
 pub const SYNC_FOR_CPU: u32 = 1;
 /// `CONTIGO_SYNC_FOR_DEVICE`.
 pub const SYNC_FOR_DEVICE: u32 = 1 << 1;
-/// `CONTIGO_STEP_WRITE`, `_POLL`, `_POLL_NOT`.
+/// `CONTIGO_STEP_WRITE`, `_POLL`, `_POLL_NOT`, `_ELSE`.
 pub const STEP_WRITE: u32 = 1;
 /// See [`STEP_WRITE`].
 pub const STEP_POLL: u32 = 2;
 /// See [`STEP_WRITE`].
 pub const STEP_POLL_NOT: u32 = 3;
+/// See [`STEP_WRITE`].
+pub const STEP_ELSE: u32 = 4;
 
 /// A structure of the header: plain numbers in the kernel's layout, and no padding.
 macro_rules! structure {
@@ -38,15 +58,23 @@ macro_rules! structure {
     };
 }
 
-structure!(/** `struct contigo_info`. */ Info, 72, {
-    abi: u32, flags: u32, dma_bits: u32, imports: u32, dma_limit: u64, window_len_bytes: [u64; MAX_WINDOWS],
+structure!(/** `struct contigo_window`. */ Window, 24, { len_bytes: u64, mmap_offset: u64, in_page_bytes: u32, flags: u32 });
+structure!(/** `struct contigo_info`. */ Info, 192, {
+    argsz: u32, abi: u32, flags: u32, dma_bits: u32, imports: u32, kept: u32, interrupts: u32, granule_bytes: u32,
+    dma_limit: u64, kept_bytes: u64, window: [Window; MAX_WINDOWS],
 });
+impl Info {
+    /// How long it is.
+    pub const ARGSZ: u32 = 192;
+}
+const _: () = assert!(Info::ARGSZ as usize == size_of::<Info>());
+
 structure!(/** `struct contigo_dma_bits`. */ DmaBits, 8, { bits: u32, reserved: u32 });
-structure!(/** `struct contigo_import`. */ Import, 32, {
-    fd: i32, flags: u32, handle: u32, segments: u32, addr: u64, len_bytes: u64,
+structure!(/** `struct contigo_import`. */ Import, 40, {
+    fd: i32, flags: u32, handle: u32, segments: u32, addr: u64, len_bytes: u64, wait_us: u32, reserved: u32,
 });
 structure!(/** `struct contigo_segment`. */ SegmentAt, 16, { addr: u64, len_bytes: u64 });
-structure!(/** `struct contigo_segments`. */ Segments, 24, { handle: u32, first: u32, count: u32, reserved: u32, ptr: u64 });
+structure!(/** `struct contigo_segments`. */ Segments, 24, { handle: u32, count: u32, offset_bytes: u64, ptr: u64 });
 structure!(/** `struct contigo_release`. */ Release, 8, { handle: u32, reserved: u32 });
 structure!(/** `struct contigo_range`. */ SyncRange, 24, { handle: u32, flags: u32, offset_bytes: u64, len_bytes: u64 });
 structure!(/** `struct contigo_sync`. */ Sync, 16, { count: u32, reserved: u32, ptr: u64 });
@@ -55,25 +83,31 @@ structure!(/** `struct contigo_step`. */ Step, 24, {
 });
 structure!(/** `struct contigo_program`. */ Program, 16, { count: u32, reserved: u32, ptr: u64 });
 structure!(/** `struct contigo_bus_master`. */ BusMaster, 8, { on: u32, reserved: u32 });
+structure!(/** `struct contigo_unmask`. */ Unmask, 8, { interrupts: u32, reserved: u32 });
+structure!(/** `struct contigo_eventfd`. */ EventFd, 8, { interrupt: u32, fd: i32 });
 
-/// The request codes: `_IOR`, `_IOW`, `_IOWR` of `CONTIGO_IOC` (0xC1), as a C program prints them
-/// on x86, arm and arm64.
+/// The request codes: `_IO`, `_IOW`, `_IOWR` of `CONTIGO_IOC` (0xC1), as a C program prints them on
+/// x86, arm and arm64.
 pub mod code {
     #![allow(missing_docs, reason = "the header documents them")]
-    use super::{BusMaster, DmaBits, Import, Info, Program, Release, Segments, Sync};
-    use nix::{request_code_read, request_code_readwrite, request_code_write, sys::ioctl::ioctl_num_type};
+    use super::{BusMaster, DmaBits, EventFd, Import, Program, Release, Segments, Sync, Unmask};
+    use nix::{request_code_none, request_code_readwrite, request_code_write, sys::ioctl::ioctl_num_type};
 
     const IOC: u8 = 0xC1;
-    pub const GET_INFO: ioctl_num_type = request_code_read!(IOC, 0x40, size_of::<Info>());
-    pub const SET_DMA_BITS: ioctl_num_type = request_code_write!(IOC, 0x41, size_of::<DmaBits>());
-    pub const IMPORT: ioctl_num_type = request_code_readwrite!(IOC, 0x42, size_of::<Import>());
-    pub const GET_SEGMENTS: ioctl_num_type = request_code_readwrite!(IOC, 0x43, size_of::<Segments>());
-    pub const RELEASE: ioctl_num_type = request_code_write!(IOC, 0x44, size_of::<Release>());
-    pub const SYNC: ioctl_num_type = request_code_write!(IOC, 0x45, size_of::<Sync>());
-    pub const ARM: ioctl_num_type = request_code_write!(IOC, 0x46, size_of::<Program>());
-    pub const SET_BUS_MASTER: ioctl_num_type = request_code_write!(IOC, 0x47, size_of::<BusMaster>());
+    pub const GET_INFO: ioctl_num_type = request_code_none!(IOC, 0x50);
+    pub const SET_DMA_BITS: ioctl_num_type = request_code_write!(IOC, 0x51, size_of::<DmaBits>());
+    pub const IMPORT: ioctl_num_type = request_code_readwrite!(IOC, 0x52, size_of::<Import>());
+    pub const GET_SEGMENTS: ioctl_num_type = request_code_readwrite!(IOC, 0x53, size_of::<Segments>());
+    pub const RELEASE: ioctl_num_type = request_code_write!(IOC, 0x54, size_of::<Release>());
+    pub const SYNC: ioctl_num_type = request_code_write!(IOC, 0x55, size_of::<Sync>());
+    pub const ARM: ioctl_num_type = request_code_write!(IOC, 0x56, size_of::<Program>());
+    pub const SET_BUS_MASTER: ioctl_num_type = request_code_write!(IOC, 0x57, size_of::<BusMaster>());
+    pub const UNMASK: ioctl_num_type = request_code_write!(IOC, 0x58, size_of::<Unmask>());
+    pub const SET_EVENTFD: ioctl_num_type = request_code_write!(IOC, 0x59, size_of::<EventFd>());
+    pub const RESET: ioctl_num_type = request_code_none!(IOC, 0x5A);
 
-    const _: () = assert!(GET_INFO == 0x8048_C140 && IMPORT == 0xC020_C142 && GET_SEGMENTS == 0xC018_C143);
-    const _: () = assert!(SYNC == 0x4010_C145 && ARM == 0x4010_C146 && RELEASE == 0x4008_C144);
-    const _: () = assert!(SET_DMA_BITS == 0x4008_C141 && SET_BUS_MASTER == 0x4008_C147);
+    const _: () = assert!(GET_INFO == 0xC150 && IMPORT == 0xC028_C152 && GET_SEGMENTS == 0xC018_C153);
+    const _: () = assert!(SYNC == 0x4010_C155 && ARM == 0x4010_C156 && RELEASE == 0x4008_C154 && RESET == 0xC15A);
+    const _: () = assert!(SET_DMA_BITS == 0x4008_C151 && SET_BUS_MASTER == 0x4008_C157);
+    const _: () = assert!(UNMASK == 0x4008_C158 && SET_EVENTFD == 0x4008_C159);
 }

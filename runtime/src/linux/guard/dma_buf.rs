@@ -3,7 +3,7 @@
 
 use super::{
     Guard,
-    abi::{Import, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt, SyncRange},
+    abi::{IMPORT_WAIT, Import, MAX_WAIT_US, SYNC_FOR_CPU, SYNC_FOR_DEVICE, SegmentAt, SyncRange},
     kernel::{GuardKernel, Request},
     os,
 };
@@ -13,14 +13,11 @@ use crate::{
     linux::{Export, ExportedFd},
     mem::backend::{Backend, Mapping, Segment, SyncScope},
     types::platform::{AsRawFd as _, BorrowedFd},
-    types::{Align, BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr},
+    types::{BaseAddr, Bus, DevAddr, Direction, Error, PhysAddr, timeout_us},
 };
-use core::{fmt, ops::Range, sync::atomic::Ordering};
+use core::{fmt, ops::Range, time::Duration};
 use memmap2::MmapRaw;
 use nix::errno::Errno;
-
-/// Runs of an import that are looked at: a block of 1 GiB in pages of 4 KiB has so many.
-const MAX_RUNS: u32 = 1 << 18;
 
 /// A dma-buf of whatever exporter, mapped for this process and for the device of a [`Guard`]:
 /// a dma-heap's block ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for)), a camera's or a
@@ -39,7 +36,6 @@ pub struct DmaBuf<'g> {
     file: Fd,
     handle: u32,
     addr: u64,
-    granule: Align,
     name: &'static str,
 }
 
@@ -48,9 +44,10 @@ impl<'g> DmaBuf<'g> {
     /// caller's.
     ///
     /// # Errors
-    /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf. ENOSPC, the
-    ///   guard has 256 imports. ERANGE, the device does not reach it. ENODEV, the device was
-    ///   unbound. Else the exporter's errno.
+    /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf. EACCES, it
+    ///   was opened for reading alone. ENOSPC, the guard has 256 imports, with what is kept for its
+    ///   device. ERANGE, the device does not reach it. EOPNOTSUPP, the kernel cannot maintain its
+    ///   caches (`no-map`). ENODEV, the device was taken away. Else the exporter's errno.
     /// - [`Error::Os`] with `mmap(dma-buf)` or `fcntl(F_DUPFD_CLOEXEC)`: the errno. Some exporters'
     ///   buffers cannot be mapped.
     /// - EOVERFLOW there: it is larger than this process's address space.
@@ -61,23 +58,55 @@ impl<'g> DmaBuf<'g> {
     /// it meanwhile, and no other process or mapping does. It is initialised.
     pub unsafe fn import(guard: &'g Guard, fd: BorrowedFd<'_>) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
-        unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf") }
+        unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf", 0) }
     }
 
-    /// As [`import`](Self::import), with the name of what it is a block of.
+    /// As [`import`](Self::import), once those have ended that write the buffer now: a camera's
+    /// frame under way, a GPU's kernel. At most for `timeout`, up to 10 s. Writers that begin later
+    /// are not waited for: poll(2) the dma-buf.
+    ///
+    /// ```no_run
+    /// use contigo::{DmaBuf, Guard, Region};
+    /// use core::time::Duration;
+    /// use std::os::fd::AsFd;
+    /// # fn frame() -> std::fs::File { unreachable!() }
+    /// let guard = Guard::open("40000000.gemm8")?;
+    /// // SAFETY: the camera writes this frame, and then leaves it alone.
+    /// let frame = unsafe { DmaBuf::import_written(&guard, frame().as_fd(), Duration::from_millis(50))? };
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`import`](Self::import); there with ETIMEDOUT, they have not ended; EINTR, a signal came
+    /// first. [`Error::Argument`]: `timeout` is 0, or longer than 10 s.
+    ///
+    /// # Safety
+    /// As [`import`](Self::import), from when this returns.
+    pub unsafe fn import_written(guard: &'g Guard, fd: BorrowedFd<'_>, timeout: Duration) -> Result<Self, Error> {
+        let wait_us = timeout_us(timeout)?;
+        if !(1..=MAX_WAIT_US).contains(&wait_us) {
+            let max = MAX_WAIT_US.into();
+            return Err(Error::Argument { name: "timeout_us", value: wait_us.into(), min: 1, max, multiple_of: 1 });
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf", wait_us) }
+    }
+
+    /// As [`import`](Self::import), with the name of what it is a block of, after a wait of at most
+    /// `wait_us` for its writers.
     ///
     /// # Errors
     /// As [`import`](Self::import).
     ///
     /// # Safety
     /// As [`import`](Self::import); `fd` is open.
-    pub(crate) unsafe fn import_as(guard: &'g Guard, fd: i32, name: &'static str) -> Result<Self, Error> {
+    pub(crate) unsafe fn import_as(guard: &'g Guard, fd: i32, name: &'static str, wait_us: u32) -> Result<Self, Error> {
         let file = guard.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
-        let mut import = Import { fd: file.raw(), ..Import::default() };
+        let flags = if wait_us > 0 { IMPORT_WAIT } else { 0 };
+        let mut import = Import { fd: file.raw(), flags, wait_us, ..Import::default() };
         guard.kernel.ioctl(&guard.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
-        guard.imports.fetch_add(1, Ordering::Relaxed);
         match map(file.raw(), import.len_bytes) {
-            Ok(map) => Ok(Self { guard, map, file, handle: import.handle, addr: import.addr, granule: guard.kernel.granule(), name }),
+            Ok(map) => Ok(Self { guard, map, file, handle: import.handle, addr: import.addr, name }),
             Err(error) => {
                 // Nobody was told its address.
                 guard.release(import.handle);
@@ -97,8 +126,8 @@ impl<'g> DmaBuf<'g> {
             return Ok(());
         }
         let (start, end) = if whole_lines {
-            let end = self.granule.round_up(range.end).unwrap_or(len_bytes);
-            (self.granule.round_down(range.start), end.min(len_bytes))
+            let end = self.guard.granule.round_up(range.end).unwrap_or(len_bytes);
+            (self.guard.granule.round_down(range.start), end.min(len_bytes))
         } else {
             (range.start, range.end)
         };
@@ -144,39 +173,24 @@ unsafe impl Backend for DmaBuf<'_> {
             len_bytes: self.map.len(),
             base: if self.guard.bus() == Bus::Soc { BaseAddr::Phys(PhysAddr(self.addr)) } else { BaseAddr::Dev(DevAddr(self.addr)) },
             bus: self.guard.bus(),
-            scope: if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: self.granule.bytes() } },
+            scope: if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: self.guard.granule.bytes() } },
             coherent: Some(coherent),
         }
     }
 
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
-        const CHUNK: usize = 16;
-        let (mut first, mut at) = (0, 0_u64);
-        while first < MAX_RUNS {
-            let (mut found, mut count) = ([SegmentAt::default(); CHUNK], 0);
-            let ask = Request::GetSegments { handle: self.handle, first, found: &mut found, count: &mut count };
-            self.guard.kernel.ioctl(&self.guard.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
-            if count as usize > CHUNK {
-                return Err(Error::Unexpected { name: "count of CONTIGO_GET_SEGMENTS", value: count.into() });
+        let (mut found, mut count) = (SegmentAt::default(), 0);
+        let ask = Request::GetSegment { handle: self.handle, offset_bytes: offset_bytes as u64, found: &mut found, count: &mut count };
+        self.guard.kernel.ioctl(&self.guard.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
+        let left = self.map.len().saturating_sub(offset_bytes);
+        match count {
+            1 if left > 0 && found.len_bytes > 0 => {
+                Ok(Segment { addr: found.addr, len_bytes: usize::try_from(found.len_bytes).map_or(left, |run| run.min(left)) })
             }
-            for run in found.iter().take(count as usize) {
-                let within = (offset_bytes as u64).wrapping_sub(at);
-                if within < run.len_bytes {
-                    let left = usize::try_from(run.len_bytes - within).unwrap_or(usize::MAX);
-                    return Ok(Segment {
-                        addr: run.addr.wrapping_add(within),
-                        len_bytes: left.min(self.map.len().saturating_sub(offset_bytes)),
-                    });
-                }
-                at = at.saturating_add(run.len_bytes);
-            }
-            if count == 0 {
-                break;
-            }
-            // At most MAX_RUNS + CHUNK.
-            first += count;
+            0 => Err(Error::OutOfRange { start: offset_bytes, end: offset_bytes, len_bytes: self.map.len() }),
+            1 => Err(Error::Unexpected { name: "length of CONTIGO_GET_SEGMENTS", value: found.len_bytes }),
+            count => Err(Error::Unexpected { name: "count of CONTIGO_GET_SEGMENTS", value: count.into() }),
         }
-        Err(Error::OutOfRange { start: offset_bytes, end: offset_bytes, len_bytes: self.map.len() })
     }
 
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {

@@ -2,19 +2,19 @@
 //! machine is.
 #![allow(unsafe_code, reason = "ioctls on a raw descriptor, and the unsafe trait of the seam")]
 
-use super::abi::{self, BusMaster, DmaBits, Import, Info, Release, SegmentAt, Segments, Step, SyncRange};
+use super::abi::{self, BusMaster, DmaBits, EventFd, Import, Info, Release, SegmentAt, Segments, Step, SyncRange, Unmask};
 use crate::{
     linux::os::{
-        cache, dir,
+        dir,
         fd::{Fd, Path, check_name},
         sysfs,
     },
-    types::{Align, Error},
+    types::Error,
 };
-use core::ffi::c_void;
+use core::{ffi::c_void, ptr};
 use nix::{
     errno::Errno,
-    libc::{self, EACCES, EBUSY, ENOENT, EPERM, O_DIRECTORY, O_RDONLY, O_RDWR},
+    libc::{self, EACCES, EBUSY, ENOENT, EPERM, O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR},
 };
 
 /// One call of the module's. Arrays go along as slices: their length and their address are filled
@@ -25,17 +25,24 @@ pub enum Request<'r> {
     GetInfo(&'r mut Info),
     SetDmaBits(u32),
     Import(&'r mut Import),
-    /// Of an import, from the number given: how many were written comes back in the count.
-    GetSegments {
+    /// The run of an import that begins so many bytes into it: how many were written comes back.
+    GetSegment {
         handle: u32,
-        first: u32,
-        found: &'r mut [SegmentAt],
+        offset_bytes: u64,
+        found: &'r mut SegmentAt,
         count: &'r mut u32,
     },
     Release(u32),
     Sync(&'r [SyncRange]),
     Arm(&'r [Step]),
     SetBusMaster(bool),
+    /// A bit for each interrupt.
+    Unmask(u32),
+    SetEventFd {
+        interrupt: u32,
+        event: &'r Fd,
+    },
+    Reset,
 }
 
 /// The calls of a [`Guard`](super::Guard) to the kernel. `RealGuard` makes them; a test puts its
@@ -50,6 +57,9 @@ pub enum Request<'r> {
 ///    released or the file is closed. The dma-buf is as long as it says, and can be mapped shared.
 /// 2. The answer of [`Request::GetInfo`] about coherency and translation is true, and a sync that
 ///    succeeds was done.
+/// 3. A window of that answer is registers of this device, which nobody else writes while the file
+///    is open, and which [`registers`](Self::registers) maps. A mapping keeps the file open. Where
+///    the device is taken away, ordinary memory is in its place.
 pub unsafe trait GuardKernel: Send + Sync {
     /// Opens `/dev/contigo/<name>`.
     ///
@@ -69,9 +79,17 @@ pub unsafe trait GuardKernel: Send + Sync {
     /// The errno.
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32>;
 
-    /// The granule that two owners may not share on this machine. A test has another one.
-    fn granule(&self) -> Align {
-        cache::granule()
+    /// Which interrupts came since the last time, a bit for each.
+    ///
+    /// # Errors
+    /// The errno of read(2): EAGAIN where none came.
+    fn came(&self, file: &Fd) -> Result<u32, i32> {
+        file.read_u32()
+    }
+
+    /// The file whose bytes are the registers: this one. A test has another.
+    fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
+        file
     }
 }
 
@@ -86,16 +104,22 @@ const CLASS: &str = "/sys/class/contigo";
 
 // SAFETY: 1. `contigo_import`: the addresses are those of the mapped scatter list, which stays
 // mapped until its release. A dma-buf's size is fixed (`struct dma_buf`). 2. They are the kernel's
-// own words about the device.
+// own words about the device. 3. `contigo_mmap`: the windows that the device tree or the bus says,
+// of a device that this module is bound to; one file at a time is open.
 unsafe impl GuardKernel for RealGuard {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         const WHAT: &str = "/dev/contigo/";
         const FIX: &str = "add the user to the group of the udev rule (kernel-helpers/udev), or be root";
+        const UNCONFINED: &str = "nothing confines this device, so it needs CAP_SYS_RAWIO (root), or the module parameter \
+                                  unprivileged=1; a kernel that is locked down refuses it to all";
         check_name(name)?;
         let path = Path::join(&["/dev/contigo", name])?;
-        Fd::open(path.as_c_str(), O_RDWR).map_err(|errno| match errno {
+        // Not blocking: interrupts are read only after `ppoll` said that there are some, or to find
+        // out.
+        Fd::open(path.as_c_str(), O_RDWR | O_NONBLOCK).map_err(|errno| match errno {
             ENOENT => Error::NotFound { what: "guard of the kernel module contigo", among: guards() },
-            EACCES | EPERM => Error::Denied { what: WHAT, errno, fix: FIX },
+            EACCES => Error::Denied { what: WHAT, errno, fix: FIX },
+            EPERM => Error::Denied { what: WHAT, errno, fix: UNCONFINED },
             EBUSY => Error::InUse { errno },
             errno => Error::Os { call: "open(/dev/contigo/)", errno },
         })
@@ -112,6 +136,9 @@ unsafe impl GuardKernel for RealGuard {
             // SAFETY: each structure is the one of its request code (sizes asserted in `abi.rs`),
             // lives until the call returns, and is borrowed exclusively where the kernel writes.
             Request::GetInfo(info) => unsafe { call(fd, abi::code::GET_INFO, (&raw mut *info).cast()) },
+            // SAFETY: as above. A signal ends the wait for the buffer's writers: that is for the
+            // caller to know.
+            Request::Import(import) if import.wait_us > 0 => unsafe { once(fd, abi::code::IMPORT, (&raw mut *import).cast()) },
             // SAFETY: as above.
             Request::Import(import) => unsafe { call(fd, abi::code::IMPORT, (&raw mut *import).cast()) },
             Request::SetDmaBits(bits) => {
@@ -129,15 +156,26 @@ unsafe impl GuardKernel for RealGuard {
                 // SAFETY: as above.
                 unsafe { call(fd, abi::code::SET_BUS_MASTER, (&raw mut on).cast()) }
             }
-            Request::GetSegments { handle, first, found, count: written } => {
-                let ptr = found.as_mut_ptr().expose_provenance() as u64;
-                let mut ask = Segments { handle, first, count: count(found.len())?, reserved: 0, ptr };
-                // SAFETY: as above; and the array has as many entries as `count` says, borrowed
-                // exclusively.
+            Request::GetSegment { handle, offset_bytes, found, count } => {
+                let ptr = (&raw mut *found).expose_provenance() as u64;
+                let mut ask = Segments { handle, count: 1, offset_bytes, ptr };
+                // SAFETY: as above; and there is room for one, borrowed exclusively.
                 unsafe { call(fd, abi::code::GET_SEGMENTS, (&raw mut ask).cast())? };
-                *written = ask.count;
+                *count = ask.count;
                 Ok(())
             }
+            Request::Unmask(interrupts) => {
+                let mut unmask = Unmask { interrupts, reserved: 0 };
+                // SAFETY: as above.
+                unsafe { call(fd, abi::code::UNMASK, (&raw mut unmask).cast()) }
+            }
+            Request::SetEventFd { interrupt, event } => {
+                let mut event = EventFd { interrupt, fd: event.raw() };
+                // SAFETY: as above.
+                unsafe { call(fd, abi::code::SET_EVENTFD, (&raw mut event).cast()) }
+            }
+            // SAFETY: it takes no argument.
+            Request::Reset => unsafe { call(fd, abi::code::RESET, ptr::null_mut()) },
             Request::Sync(ranges) => {
                 let ptr = ranges.as_ptr().expose_provenance() as u64;
                 let mut sync = abi::Sync { count: count(ranges.len())?, reserved: 0, ptr };
@@ -173,9 +211,16 @@ fn guards() -> u32 {
 /// # Safety
 /// `argument` is what the request reads and writes.
 unsafe fn call(fd: i32, request: nix::sys::ioctl::ioctl_num_type, argument: *mut c_void) -> Result<(), i32> {
-    sysfs::retry(|| {
-        // SAFETY: the caller's promise.
-        let result = unsafe { libc::ioctl(fd, request, argument) };
-        if result < 0 { Err(Errno::last_raw()) } else { Ok(()) }
-    })
+    // SAFETY: the caller's promise.
+    sysfs::retry(|| unsafe { once(fd, request, argument) })
+}
+
+/// The same, where a signal ends it.
+///
+/// # Safety
+/// As [`call`].
+unsafe fn once(fd: i32, request: nix::sys::ioctl::ioctl_num_type, argument: *mut c_void) -> Result<(), i32> {
+    // SAFETY: the caller's promise.
+    let result = unsafe { libc::ioctl(fd, request, argument) };
+    if result < 0 { Err(Errno::last_raw()) } else { Ok(()) }
 }

@@ -1,21 +1,25 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
-//! A bus master as the kernel knows it, through the module `contigo` (`kernel-helpers/`). The
-//! module gives a dma-buf an address and maintains its caches by ranges. It stops the device when
-//! the program that drives it ends, whatever ended it.
+//! A device as the kernel knows it, through the module `contigo` (`kernel-helpers/`): one file for
+//! its registers, its interrupts, its memory and its end. The module gives a dma-buf an address and
+//! maintains its caches by ranges. It stops the device when the program that drives it ends,
+//! whatever ended it.
 //!
 //! ```text
 //!   Guard ──► DmaBuf ──► Region ──► …          a dma-heap's block, or a camera's dma-buf
-//!     ▲
-//!     └── Engine::arm: what stops the device   run by the kernel when the file goes, before the memory does
+//!     ├─────► Registers, GuardIrq              mapped, and waited for
+//!     └────── Engine::arm: what stops it       run by the kernel when the file goes, before the memory does
 //! ```
 
 mod abi;
 mod arm;
 mod dma_buf;
+mod info;
+mod irq;
 mod kernel;
 mod program;
+mod windows;
 
-pub use self::dma_buf::DmaBuf;
+pub use self::{dma_buf::DmaBuf, info::GuardInfo, irq::GuardIrq};
 
 /// The seam where a test puts a kernel of its own.
 #[cfg(feature = "testkit")]
@@ -29,31 +33,37 @@ pub mod seam {
 }
 
 use self::{
-    abi::{ABI, INFO_COHERENT, INFO_TRANSLATED, Info},
+    abi::{INFO_COHERENT, INFO_PCI, INFO_TRANSLATED, Info, MAX_INTERRUPTS},
+    irq::Events,
     kernel::{GuardKernel, Kernel, RUNNING, Request},
 };
 use crate::{
     job::StopProgram,
     linux::os::fd::Fd,
     mem::Port,
-    types::{Bus, Error},
+    types::{Align, Bus, Error},
 };
 use core::{
     fmt,
-    mem::ManuallyDrop,
-    sync::atomic::{AtomicBool, AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, Ordering},
 };
+use nix::libc::ENOTTY;
+use spin::Once;
 
-/// One bus master that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name`
-/// is the kernel's for the device (`f8003000.dma-port`, `0000:00:02.0`). One program at a time has
-/// it.
+/// One device that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name` is
+/// the kernel's for the device (`f8003000.dma-controller`, `40000000.gemm8`). One program at a time
+/// has it.
 ///
-/// It owns the file. When the last descriptor of it goes, by whatever end of the process, the
-/// kernel runs the program that [`Engine::arm`](crate::Engine::arm) has left there. Then it turns
-/// bus mastering off (PCI), and only then gives up the memory that was imported. Where the device
-/// does not stop, the memory is kept for ever. Without such a program the kernel cannot know
-/// whether the device has stopped. Then a `Guard` that is dropped while memory of it is leaked
-/// leaks its file too, and only the end of the process closes it.
+/// It owns the file, which is all that a driver needs: [`registers`](Self::registers),
+/// [`irq`](Self::irq), and memory ([`DmaHeap::allocate_for`](crate::DmaHeap::allocate_for),
+/// [`DmaBuf::import`]). While it is open the device is awake and its clocks run; opening resets a
+/// device that has a reset.
+///
+/// When the last descriptor and the last mapping of it go, by whatever end of the process, the
+/// kernel takes the registers and the interrupts away. It runs the program that
+/// [`Engine::arm`](crate::Engine::arm) has left there, turns bus mastering off (PCI) and resets the
+/// device, if it can be. Only then it gives up the memory that was imported. Where neither a
+/// program nor a reset stops the device, the memory is kept until one does.
 ///
 /// An import is held for this device. An engine behind another port needs an import of its own
 /// there, or nobody waits for it after a crash: [`Region::export`](crate::Region::export) and
@@ -64,29 +74,29 @@ use core::{
 /// module and bind a device.
 ///
 /// ```no_run
-/// use contigo::{Bus, DmaHeap, Engine, Guard, Port, Region, Uio, drivers::zdma::Zdma};
+/// use contigo::{Bus, DmaHeap, Engine, Guard, Port, Region, Wired, drivers::zdma::Zdma};
 /// /// UG1085, "I/O Coherency".
 /// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
-/// let guard = Guard::open("fd500000.dma-port")?;
+/// let guard = Guard::open("fd500000.dma-controller")?;
 /// let region = Region::new(DmaHeap::allocate_for(&guard, "linux,cma", 4 << 20)?)?;
 /// // SAFETY: GDMA's master reaches memory so; the module says whether an IOMMU is on.
-/// let device = unsafe { Uio::find("dma@fd500000")?.wired(guard.seen_through(GDMA)) };
+/// let device = unsafe { Wired::new(guard.registers(0)?, guard.irq(0)?, guard.seen_through(GDMA)) };
 /// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
 /// let engine = Engine::new(unsafe { Zdma::simple(device)? })?;
-/// // SAFETY: fd500000.dma-port is this channel, and its reg the same registers.
+/// // SAFETY: this engine's registers are the guard's first window.
 /// unsafe { engine.arm(&guard, 0)? };   // from here on a crash stops the device before its memory goes
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub struct Guard {
     kernel: Kernel,
-    /// Dropped by `Drop`, where that harms nobody.
-    file: ManuallyDrop<Fd>,
+    file: Fd,
+    /// INVARIANT: `info::checked` passed it.
     info: Info,
+    granule: Align,
     bus: Bus,
-    /// Imports that were not released. At most as many as the kernel takes.
-    imports: AtomicU32,
-    /// Does the kernel have a program that stops the device?
-    armed: AtomicBool,
+    /// Bit N: window N was given away. Two mappings of the same registers would be two drivers.
+    taken: AtomicU32,
+    events: Events,
 }
 
 impl Guard {
@@ -95,10 +105,12 @@ impl Guard {
     /// # Errors
     /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, or holds a `/` or a NUL.
     /// - [`Error::NotFound`]: no device of that name is bound to the module; how many others are.
-    /// - [`Error::Denied`]: this user may not open the file. [`Error::InUse`]: another program has
-    ///   it.
-    /// - [`Error::Setting`]: the module is of another version. [`Error::Os`]: ENODEV, the device
-    ///   was unbound meanwhile.
+    /// - [`Error::Denied`]: this user may not open the file, or nothing confines the device and the
+    ///   program lacks `CAP_SYS_RAWIO`. [`Error::InUse`]: another program has it.
+    /// - [`Error::Setting`]: the module is of another version. [`Error::Unexpected`]: it says what
+    ///   cannot be.
+    /// - [`Error::Os`]: ENODEV, the device was unbound meanwhile. Else the errno of the clock, the
+    ///   power domain or the reset that failed, which the kernel's log names.
     pub fn open(name: &str) -> Result<Self, Error> {
         Self::asking(RUNNING, name)
     }
@@ -114,14 +126,19 @@ impl Guard {
 
     fn asking(kernel: Kernel, name: &str) -> Result<Self, Error> {
         let file = kernel.open(name)?;
-        let mut info = Info::default();
-        kernel.ioctl(&file, Request::GetInfo(&mut info)).map_err(|errno| os("ioctl(CONTIGO_GET_INFO)", errno))?;
-        if info.abi != ABI {
-            let fix = "install the kernel module of the same version as this program (kernel-helpers/README.md)";
-            return Err(Error::Setting { name: "the ABI of the kernel module contigo", value: info.abi.into(), fix });
-        }
+        let (info, granule) = info::checked(ask(&kernel, &file)?)?;
         let bus = if info.flags & INFO_TRANSLATED == 0 { Bus::Soc } else { next_bus()? };
-        Ok(Self { kernel, file: ManuallyDrop::new(file), info, bus, imports: AtomicU32::new(0), armed: AtomicBool::new(false) })
+        Ok(Self { kernel, file, info, granule, bus, taken: AtomicU32::new(0), events: [const { Once::new() }; MAX_INTERRUPTS] })
+    }
+
+    /// The facts about the device and this file, as the kernel says them now.
+    ///
+    /// # Errors
+    /// [`Error::Os`]: ENODEV, the device was taken away. [`Error::Unexpected`]: the module says
+    /// what cannot be.
+    pub fn info(&self) -> Result<GuardInfo, Error> {
+        let (info, _) = info::checked(ask(&self.kernel, &self.file)?)?;
+        Ok(GuardInfo::from(&info))
     }
 
     /// `port` as the kernel describes this device. Where `dma-ranges` or an IOMMU translate its
@@ -151,13 +168,6 @@ impl Guard {
         self.info.flags & INFO_TRANSLATED != 0
     }
 
-    /// How many bytes each register window of the device has, by the kernel's word; 0: there is
-    /// none.
-    #[must_use]
-    pub const fn window_len_bytes(&self) -> [u64; abi::MAX_WINDOWS] {
-        self.info.window_len_bytes
-    }
-
     /// Tells the kernel how many address lines the device has, 12 to 64. Before the first import;
     /// the device tree's limit stays.
     ///
@@ -169,8 +179,12 @@ impl Guard {
 
     /// Lets a PCI function access memory. It may not after `open`. A platform device always may.
     ///
+    /// A function that the kernel cannot reset may still have a transfer of its last program's.
+    /// So the first time the kernel runs the program that is armed, and that must find it stopped.
+    ///
     /// # Errors
-    /// [`Error::Os`]: EOPNOTSUPP, a platform device.
+    /// [`Error::Os`]: EOPNOTSUPP, a platform device; EBUSY, it cannot be reset and nothing is armed
+    /// ([`Engine::arm`](crate::Engine::arm)); ETIMEDOUT, the program did not find it stopped.
     ///
     /// # Safety
     /// As [`BusMaster::enable`](crate::BusMaster::enable).
@@ -178,16 +192,33 @@ impl Guard {
         self.set_bus_master(true)
     }
 
-    /// Takes that away: the device reaches no memory from here on.
+    /// Takes that away: the device reaches no memory from here on. It is a pause: where it was not
+    /// stopped, it goes on when it may again.
     ///
     /// # Errors
-    /// As [`enable_bus_master`](Self::enable_bus_master).
+    /// [`Error::Os`]: EOPNOTSUPP, a platform device.
     pub fn disable_bus_master(&self) -> Result<(), Error> {
         self.set_bus_master(false)
     }
 
     fn set_bus_master(&self, on: bool) -> Result<(), Error> {
         self.kernel.ioctl(&self.file, Request::SetBusMaster(on)).map_err(|errno| os("ioctl(CONTIGO_SET_BUS_MASTER)", errno))
+    }
+
+    /// Resets the device by its reset lines or its PCI function's reset: it is as after power-on,
+    /// and has let go of all memory. Memory that was kept for it is given back. An engine that
+    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover).
+    ///
+    /// # Errors
+    /// [`Error::Os`] with `ioctl(CONTIGO_RESET)`: EOPNOTSUPP, the kernel has no way to; else the
+    /// reset driver's.
+    ///
+    /// # Safety
+    /// Nobody is starting a job on the device meanwhile. A reset between its registers and its
+    /// doorbell would start a job with cleared addresses, and where no IOMMU confines the device,
+    /// memory is at address 0 too.
+    pub unsafe fn reset(&self) -> Result<(), Error> {
+        self.kernel.ioctl(&self.file, Request::Reset).map_err(|errno| os("ioctl(CONTIGO_RESET)", errno))
     }
 
     /// Leaves `program` with the kernel, for the device's register window `window` (its entry in
@@ -202,20 +233,21 @@ impl Guard {
     ///   access memory. It is run when the last descriptor of the file is closed, whatever the
     ///   device does then.
     /// - Where all of its polls are met, the device touches no memory until it is started again.
-    /// - When this value is dropped, nobody drives the device any more: the kernel writes its
-    ///   registers then.
+    /// - When this value and its registers are dropped, nobody drives the device any more, through
+    ///   a UIO device or `/dev/mem`: the kernel writes its registers then.
     pub unsafe fn arm(&self, program: &StopProgram, window: u32) -> Result<(), Error> {
         let steps = program.steps_for(window);
-        self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| os("ioctl(CONTIGO_ARM)", errno))?;
-        self.armed.store(!steps.is_empty(), Ordering::Relaxed);
-        Ok(())
+        self.kernel.ioctl(&self.file, Request::Arm(&steps)).map_err(|errno| os("ioctl(CONTIGO_ARM)", errno))
     }
 
-    /// Gives up an import; where that fails, it counts as held.
+    /// Gives up an import; where that fails, the file holds it.
     fn release(&self, handle: u32) {
-        if self.kernel.ioctl(&self.file, Request::Release(handle)).is_ok() {
-            self.imports.fetch_sub(1, Ordering::Release);
-        }
+        let _ = self.kernel.ioctl(&self.file, Request::Release(handle));
+    }
+
+    /// Is it a PCI function?
+    pub(crate) const fn is_pci(&self) -> bool {
+        self.info.flags & INFO_PCI != 0
     }
 
     pub(crate) const fn bus(&self) -> Bus {
@@ -223,16 +255,15 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
-    /// Closes the file, and the kernel stops the device. Where nothing was armed the kernel would
-    /// take it as stopped, and give up what a forgotten job may still write: then the file stays
-    /// open.
-    fn drop(&mut self) {
-        if self.armed.load(Ordering::Relaxed) || self.imports.load(Ordering::Acquire) == 0 {
-            // SAFETY: `drop` runs once, and nothing uses the file after it.
-            unsafe { ManuallyDrop::drop(&mut self.file) }
-        }
-    }
+/// The kernel's word about the device, unchecked. A module that does not know the call is of the
+/// first ABI.
+fn ask(kernel: &Kernel, file: &Fd) -> Result<Info, Error> {
+    let mut info = Info { argsz: Info::ARGSZ, ..Info::default() };
+    kernel.ioctl(file, Request::GetInfo(&mut info)).map_err(|errno| match errno {
+        ENOTTY => info::other_abi(1),
+        errno => os("ioctl(CONTIGO_GET_INFO)", errno),
+    })?;
+    Ok(info)
 }
 
 /// A bus that no other memory of this process is on.

@@ -1,6 +1,6 @@
 //! A driver's quiesce program, as the kernel takes it.
 
-use super::abi::{self, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, Step};
+use super::abi::{self, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, Step};
 use crate::job::{StopProgram, StopStep};
 
 // A program always fits.
@@ -17,6 +17,7 @@ impl StopProgram {
             StopStep::PollWhile { offset_bytes, mask, value, timeout_us } => {
                 Step { kind: STEP_POLL_NOT, window, offset_bytes, mask, value, timeout_us }
             }
+            StopStep::Else => Step { kind: STEP_ELSE, ..Step::default() },
         };
         self.steps().iter().map(step).collect()
     }

@@ -166,6 +166,30 @@ impl Fd {
         }
     }
 
+    /// A new eventfd, whose reads do not block.
+    ///
+    /// # Errors
+    /// The errno of `eventfd(2)`.
+    pub(crate) fn eventfd() -> Result<Self, i32> {
+        // SAFETY: the call takes two numbers; a descriptor that it returns is nobody else's.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
+    }
+
+    /// Takes what an eventfd has counted.
+    ///
+    /// # Errors
+    /// The errno of `read(2)`; EAGAIN where that is nothing.
+    pub(crate) fn take_count(&self) -> Result<u64, i32> {
+        let mut bytes = [0; 8];
+        // SAFETY: the call writes at most the buffer's 8 bytes.
+        match unsafe { libc::read(self.raw, bytes.as_mut_ptr().cast(), bytes.len()) } {
+            8 => Ok(u64::from_ne_bytes(bytes)),
+            count if count < 0 => Err(Errno::last_raw()),
+            _ => Err(libc::EIO),
+        }
+    }
+
     /// Writes `bytes` where the file stands, in one call.
     ///
     /// # Errors

@@ -170,10 +170,7 @@ unsafe impl VfioKernel for RealVfio {
     }
 
     fn eventfd(&self) -> Result<Fd, i32> {
-        // SAFETY: the call takes no pointer.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        // SAFETY: the kernel has just made this descriptor.
-        if fd < 0 { Err(Errno::last_raw()) } else { Ok(unsafe { Fd::from_raw(fd) }) }
+        Fd::eventfd()
     }
 
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<c_int, i32> {

@@ -127,7 +127,7 @@ impl DmaHeap {
     ///
     /// ```no_run
     /// use contigo::{DmaHeap, Guard, Region};
-    /// let guard = Guard::open("40000000.dma-port")?;
+    /// let guard = Guard::open("40000000.gemm8")?;
     /// let region = Region::new(DmaHeap::allocate_for(&guard, "linux,cma", 4 << 20)?)?;
     /// # Ok::<(), contigo::Error>(())
     /// ```
@@ -153,7 +153,7 @@ impl DmaHeap {
         let (_, file) = Self::alloc(kernel, name, len_bytes)?;
         // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this
         // function (HeapKernel, 1); it is open until then.
-        unsafe { DmaBuf::import_as(guard, file.raw(), "dma-heap") }
+        unsafe { DmaBuf::import_as(guard, file.raw(), "dma-heap", 0) }
     }
 
     /// A new dma-buf of the heap: how long it is, in whole pages, and its file.

@@ -1,0 +1,149 @@
+//! A guarded device's interrupts.
+
+use super::{Guard, abi::MAX_INTERRUPTS, kernel::Request, os};
+use crate::{
+    hw::Wait,
+    linux::{Spin, os::fd::Fd},
+    types::{
+        Error,
+        platform::{AsFd, BorrowedFd},
+    },
+};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use nix::libc::EAGAIN;
+use spin::Once;
+
+/// The eventfds of interrupts that were asked for.
+pub(super) type Events = [Once<Fd>; MAX_INTERRUPTS];
+
+/// One interrupt of a guarded device: [`Guard::irq`](crate::Guard::irq). The kernel masks it when
+/// it comes, so each wait unmasks it first. A wait is three system calls, as on a
+/// [`UioIrq`](crate::UioIrq).
+///
+/// It is `AsFd`, for poll(2) and event loops, in the same order as there: [`arm`](Self::arm) first,
+/// then look, then sleep. The descriptor is the guard's own where the device has one interrupt,
+/// with POLLHUP where the device is taken away. Where it has several, each has an eventfd.
+///
+/// ```no_run
+/// use contigo::{Bus, Engine, Guard, Port, Wired, drivers::zdma::Zdma};
+/// /// UG1085, "I/O Coherency".
+/// const GDMA: Port = Port { name: "gdma", bus: Bus::Soc, offset: 0, addr_bits: 40, window: (0, (1 << 40) - 1), coherent: false };
+/// let guard = Guard::open("fd500000.dma-controller")?;
+/// // SAFETY: GDMA's master reaches memory so; the module says whether an IOMMU is on.
+/// let device = unsafe { Wired::new(guard.registers(0)?, guard.irq(0)?, guard.seen_through(GDMA)) };
+/// // SAFETY: GDMA's channel 0 is at 0xFD50_0000 (UG1087), and nothing else drives it.
+/// let engine = Engine::new(unsafe { Zdma::simple(device)? })?;
+/// # Ok::<(), contigo::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct GuardIrq<'g> {
+    guard: &'g Guard,
+    interrupt: u32,
+    /// Of a device with several.
+    event: Option<&'g Fd>,
+    interrupts: AtomicUsize,
+}
+
+impl Guard {
+    /// Interrupt `interrupt`, from 0. Each call gives one more handle on it, for an event loop
+    /// beside a driver: what one of them reads or unmasks, the other has read and unmasked.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]: the device has none; poll it. [`Error::Argument`]: it has not so
+    /// many. [`Error::Os`] with `eventfd` or `ioctl(CONTIGO_SET_EVENTFD)`.
+    pub fn irq(&self, interrupt: u32) -> Result<GuardIrq<'_>, Error> {
+        const NONE: Error =
+            Error::Unsupported { what: "the device has no interrupt", fix: "give its node in the device tree one, or poll" };
+        let max = u64::from(self.info.interrupts.checked_sub(1).ok_or(NONE)?);
+        let no_such = Error::Argument { name: "interrupt", value: interrupt.into(), min: 0, max, multiple_of: 1 };
+        let event = self.events.get(interrupt as usize).filter(|_| u64::from(interrupt) <= max).ok_or(no_such)?;
+        // A read of the file takes what came of every interrupt: with one there is nobody else.
+        let event = if max == 0 { None } else { Some(event.try_call_once(|| self.signalled(interrupt))?) };
+        Ok(GuardIrq { guard: self, interrupt, event, interrupts: AtomicUsize::new(0) })
+    }
+
+    /// A new eventfd, where the kernel signals `interrupt`.
+    fn signalled(&self, interrupt: u32) -> Result<Fd, Error> {
+        let event = Fd::eventfd().map_err(|errno| os("eventfd", errno))?;
+        let ask = Request::SetEventFd { interrupt, event: &event };
+        self.kernel.ioctl(&self.file, ask).map_err(|errno| os("ioctl(CONTIGO_SET_EVENTFD)", errno))?;
+        Ok(event)
+    }
+}
+
+impl GuardIrq<'_> {
+    /// Forgets an interrupt that came before, and unmasks. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::Os`] with `read(/dev/contigo/)` or `ioctl(CONTIGO_UNMASK)`: ENODEV, the device was
+    /// taken away.
+    pub fn arm(&self) -> Result<(), Error> {
+        self.take()?;
+        self.unmask()
+    }
+
+    /// How many interrupts this handle took, by a wait or by [`arm`](Self::arm): 0 after a job that
+    /// should have raised one means that it gets lost. On a processor of 32 bits it wraps at 2³².
+    #[must_use]
+    pub fn interrupts(&self) -> u64 {
+        self.interrupts.load(Ordering::Relaxed) as u64
+    }
+
+    /// Another handle on the same interrupt.
+    pub(crate) const fn second(&self) -> Self {
+        Self { guard: self.guard, interrupt: self.interrupt, event: self.event, interrupts: AtomicUsize::new(0) }
+    }
+
+    fn file(&self) -> &Fd {
+        self.event.unwrap_or(&self.guard.file)
+    }
+
+    /// Reads what came, where there is something new.
+    fn take(&self) -> Result<(), Error> {
+        let (taken, call) = match self.event {
+            Some(event) => (event.take_count().map(drop), "read(eventfd)"),
+            None => (self.guard.kernel.came(&self.guard.file).map(drop), "read(/dev/contigo/)"),
+        };
+        match taken {
+            Ok(()) => {
+                self.interrupts.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            // Nothing new, or the other handle's read was faster: whoever calls looks at the device
+            // anyway.
+            Err(EAGAIN) => Ok(()),
+            Err(errno) => Err(os(call, errno)),
+        }
+    }
+
+    fn unmask(&self) -> Result<(), Error> {
+        let ask = Request::Unmask(1 << self.interrupt);
+        self.guard.kernel.ioctl(&self.guard.file, ask).map_err(|errno| os("ioctl(CONTIGO_UNMASK)", errno))
+    }
+}
+
+impl Wait for GuardIrq<'_> {
+    fn now_us(&self) -> u64 {
+        Spin.now_us()
+    }
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+        self.unmask()?;
+        match self.file().wait_readable(timeout_us) {
+            Ok(true) => self.take(),
+            Ok(false) => Ok(()),
+            Err(errno) => Err(os("ppoll(/dev/contigo/)", errno)),
+        }
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        self.arm()?;
+        Ok(Some(self.file().raw()))
+    }
+}
+
+impl AsFd for GuardIrq<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file().as_fd()
+    }
+}

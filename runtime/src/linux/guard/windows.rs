@@ -1,0 +1,80 @@
+//! A guarded device's registers.
+
+use super::{
+    Guard,
+    abi::{MAX_WINDOWS, WINDOW_MMAP, Window},
+};
+use crate::{
+    linux::{
+        device::{Extent, Registers},
+        os::pagemap,
+    },
+    types::Error,
+};
+use core::sync::atomic::Ordering;
+use nix::libc::EBUSY;
+
+impl Guard {
+    /// The registers of window `window`: an entry of the node's `reg`, or a BAR. Each is given
+    /// once, and is no child's of fork(2).
+    ///
+    /// They keep the guard's file open, and with it the device: the kernel stops the device when
+    /// both are gone. Where the device is taken away before (unbound, reset through sysfs), they
+    /// read all ones from then on, and reach no device.
+    ///
+    /// ```no_run
+    /// use contigo::{Guard, Mmio};
+    /// let guard = Guard::open("40000000.gemm8")?;
+    /// println!("identification: {:#x}", guard.registers(0)?.read32(0));
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - [`Error::Argument`] past the sixth; [`Error::NotFound`] where the device has no such
+    ///   window. [`Error::InUse`] where it was given already.
+    /// - [`Error::Unsupported`]: another device has registers in its pages, or it holds an MSI-X
+    ///   table.
+    /// - [`Error::Os`] with `mmap(/dev/contigo/)`: ENODEV, the device was taken away.
+    ///   [`Error::Unexpected`]: the module says what cannot be.
+    #[cfg_attr(feature = "audit", track_caller)]
+    pub fn registers(&self, window: u32) -> Result<Registers, Error> {
+        const SHARED: Error = Error::Unsupported {
+            what: "this window cannot be mapped: another device has registers in its pages, or it holds an MSI-X table",
+            fix: "give its node a reg of whole pages in the block design",
+        };
+        let max = MAX_WINDOWS as u64 - 1;
+        let no_such = Error::Argument { name: "window", value: window.into(), min: 0, max, multiple_of: 1 };
+        let found = self.info.window.get(window as usize).ok_or(no_such)?;
+        if found.len_bytes == 0 {
+            let among = self.info.window.iter().fold(0, |all, window| all + u32::from(window.len_bytes > 0));
+            return Err(Error::NotFound { what: "window of this guard's registers", among });
+        }
+        if found.flags & WINDOW_MMAP == 0 {
+            return Err(SHARED);
+        }
+        let extent = extent(found)?;
+        let bit = 1 << window;
+        // Acquire and Release: of two threads one gets it.
+        if self.taken.fetch_or(bit, Ordering::AcqRel) & bit != 0 {
+            return Err(Error::InUse { errno: EBUSY });
+        }
+        let mapped = Registers::map(self.kernel.registers(&self.file), "mmap(/dev/contigo/)", extent, None);
+        mapped.inspect_err(|_| {
+            self.taken.fetch_and(!bit, Ordering::AcqRel);
+        })
+    }
+}
+
+/// Where the file has the registers of `window`.
+fn extent(window: &Window) -> Result<Extent, Error> {
+    let page_bytes = pagemap::page_bytes()? as u64;
+    let Window { len_bytes, mmap_offset: offset_bytes, in_page_bytes, .. } = *window;
+    let in_page_bytes = u64::from(in_page_bytes);
+    if in_page_bytes >= page_bytes || !in_page_bytes.is_multiple_of(4) {
+        return Err(Error::Unexpected { name: "in_page_bytes of CONTIGO_GET_INFO", value: in_page_bytes });
+    }
+    if !offset_bytes.is_multiple_of(page_bytes) {
+        return Err(Error::Unexpected { name: "mmap_offset of CONTIGO_GET_INFO", value: offset_bytes });
+    }
+    Ok(Extent { offset_bytes, in_page_bytes, len_bytes })
+}
