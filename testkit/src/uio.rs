@@ -17,9 +17,9 @@ pub struct FoundEngine {
 }
 
 impl FoundEngine {
-    /// The UIO devices under `root` (`""` for the running kernel's) that are DMA engines of its
-    /// board, in the board's order. They are known by the address of their registers, whatever
-    /// their nodes are called.
+    /// The guarded devices and the UIO devices under `root` (`""` for the running kernel's) that
+    /// are DMA engines of its board, in the board's order. They are known by the address of their
+    /// registers, whatever their nodes are called.
     #[must_use]
     pub fn all(root: &str) -> Vec<Self> {
         let engines = soc(root).map_or(&[] as &[DmaEngine], |soc| soc.engines).iter();
@@ -33,9 +33,9 @@ impl FoundEngine {
     }
 }
 
-/// The UIO device whose registers are at `addr`.
+/// The device whose registers are at `addr`.
 fn at(root: &str, addr: u64) -> Option<DeviceName> {
-    let found = Inventory::under(root).devices().find(|entry| entry.kind == "uio" && entry.facts.addr == Some(addr));
+    let found = Inventory::under(root).devices().find(|entry| ["uio", "guard"].contains(&entry.kind) && entry.facts.addr == Some(addr));
     found.and_then(|entry| entry.name)
 }
 
@@ -73,5 +73,10 @@ mod tests {
         let [dmac] = <[_; 1]>::try_from(FoundEngine::all(tree.root())).unwrap();
         assert_eq!((dmac.engine.kind, dmac.device.to_string().as_str()), (DmaKind::Pl330, "uio:dma-controller@f8003000"));
         assert_eq!(dmac.label(), "pl330@dma-controller@f8003000");
+        let tree = FakeDevices::new();
+        tree.file("proc/device-tree/compatible", "xlnx,zynq-zc702\0xlnx,zynq-7000\0");
+        tree.folder("sys/class/contigo/f8003000.dma-controller");
+        let [dmac] = <[_; 1]>::try_from(FoundEngine::all(tree.root())).unwrap();
+        assert_eq!(dmac.device.to_string(), "guard:f8003000.dma-controller");
     }
 }

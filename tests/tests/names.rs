@@ -69,8 +69,8 @@ fn board() -> FakeDevices {
     }
     tree.file("proc/sys/kernel/osrelease", "6.12.0-xilinx\n");
     tree.file("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n");
-    tree.folder("sys/class/contigo/f8003000.dma-port");
-    tree.file("dev/contigo/f8003000.dma-port", "");
+    tree.folder("sys/class/contigo/f8003000.dma-controller");
+    tree.file("dev/contigo/f8003000.dma-controller", "");
     tree.uio(1, Some("dma-controller@f8003000"), "dmac");
     tree.uio(10, Some("dma@1000"), "dma");
     tree.uio(2, Some("dma@1000"), "dma");

@@ -11,7 +11,7 @@ use contigo::{
     names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
     sim::OnBoard,
 };
-use contigo_testkit::exercise::{Budget, Exerciser, Ground, Limits, Line, Outcome, Tried, UioEvents};
+use contigo_testkit::exercise::{Budget, Exerciser, Ground, IrqEvents, Limits, Line, Outcome, Tried};
 use std::{
     sync::atomic::AtomicU64,
     time::{Duration, Instant},
@@ -92,7 +92,7 @@ fn with_driver<'a, B: Backend>(
     driver: &DriverRow,
     task: &Task,
 ) -> Result<Tested, Failure> {
-    let events = UioEvents::of(&device)?;
+    let events = IrqEvents::of(&device)?;
     let line = match &events {
         Some(events) => Line::Events(events),
         None if device.has_interrupt() => Line::Counted(came),

@@ -6,6 +6,7 @@ use crate::{
     linux::{
         Spin,
         device::{Registers, UioIrq},
+        guard::GuardIrq,
         vfio::VfioDevice,
     },
     mem::Port,
@@ -37,11 +38,80 @@ pub(super) enum Attachment<'o> {
     /// A mapping that the opening owns; with no interrupt the driver looks again and again.
     Plain {
         registers: &'o Registers,
-        irq: Option<UioIrq>,
+        irq: Option<AnyIrq<'o>>,
     },
     Vfio(VfioDevice<'o>),
     #[cfg(feature = "sim")]
     Simulated(super::simulated::Simulated<'o>),
+}
+
+/// A handle on the interrupt of a UIO device, of a PCI function, or of a guarded device, for an
+/// event loop beside a driver: [`AnyDevice::irq`]. An interrupt that one handle takes is gone for
+/// the other. It is `AsFd`, and [`arm`](Self::arm) comes before the look and the sleep.
+#[derive(Debug)]
+pub enum AnyIrq<'o> {
+    /// Through `/dev/uioN`.
+    Uio(UioIrq),
+    /// Through the device's guard.
+    Guard(GuardIrq<'o>),
+}
+
+impl AnyIrq<'_> {
+    /// Forgets an interrupt that came before, and unmasks. Does not wait.
+    ///
+    /// # Errors
+    /// As [`UioIrq::arm`] and [`GuardIrq::arm`].
+    pub fn arm(&self) -> Result<(), Error> {
+        match self {
+            Self::Uio(irq) => irq.arm(),
+            Self::Guard(irq) => irq.arm(),
+        }
+    }
+
+    /// How many interrupts this handle took.
+    #[must_use]
+    pub fn interrupts(&self) -> u64 {
+        match self {
+            Self::Uio(irq) => irq.interrupts(),
+            Self::Guard(irq) => irq.interrupts(),
+        }
+    }
+
+    fn second(&self) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Uio(irq) => Self::Uio(irq.try_clone()?),
+            Self::Guard(irq) => Self::Guard(irq.second()),
+        })
+    }
+}
+
+impl Wait for AnyIrq<'_> {
+    fn now_us(&self) -> u64 {
+        Spin.now_us()
+    }
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+        match self {
+            Self::Uio(irq) => irq.wait_at_most(timeout_us),
+            Self::Guard(irq) => irq.wait_at_most(timeout_us),
+        }
+    }
+
+    fn arm_irq(&self) -> Result<Option<i32>, Error> {
+        match self {
+            Self::Uio(irq) => irq.arm_irq(),
+            Self::Guard(irq) => irq.arm_irq(),
+        }
+    }
+}
+
+impl AsFd for AnyIrq<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Uio(irq) => irq.as_fd(),
+            Self::Guard(irq) => irq.as_fd(),
+        }
+    }
 }
 
 /// While it lives, nobody else gets the device.
@@ -81,7 +151,7 @@ impl<'o> AnyDevice<'o> {
         !matches!(&self.attachment, Attachment::Plain { irq: None, .. })
     }
 
-    /// The file of its interrupt, to wait for beside others, as [`UioIrq`] and
+    /// The file of its interrupt, to wait for beside others, as [`UioIrq`], [`GuardIrq`] and
     /// [`VfioDevice::raw_fd`] say; `None` where it has none.
     #[must_use]
     pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
@@ -95,14 +165,14 @@ impl<'o> AnyDevice<'o> {
         }
     }
 
-    /// A second handle on the interrupt of a UIO device or of a PCI function, for an event loop;
-    /// `None` where it has none of that kind.
+    /// A second handle on its interrupt, for an event loop; `None` where it has none. A simulated
+    /// device has none of that kind, nor has VFIO.
     ///
     /// # Errors
     /// As [`UioIrq::try_clone`].
-    pub fn uio_irq(&self) -> Result<Option<UioIrq>, Error> {
+    pub fn irq(&self) -> Result<Option<AnyIrq<'o>>, Error> {
         match &self.attachment {
-            Attachment::Plain { irq: Some(irq), .. } => irq.try_clone().map(Some),
+            Attachment::Plain { irq: Some(irq), .. } => irq.second().map(Some),
             _ => Ok(None),
         }
     }

@@ -18,7 +18,7 @@ use crate::types::Error;
 /// | name | device |
 /// |---|---|
 /// | `uio:axi_dma@40400000`, `uio:axi_dma`, `uio:0` | [`Uio`](crate::Uio), by its node, its driver's name for it, or its number |
-/// | `guard:f8003000`, `guard:0000:00:02.0` | [`Guard`](crate::Guard), with the registers of the UIO device or the PCI function there |
+/// | `guard:f8003000`, `guard:gemm8`, `guard:gemm8@40000000`, `guard:40000000.gemm8` | [`Guard`](crate::Guard), by its registers' address, its node where that is the only one, or the kernel's name |
 /// | `pci:0000:01:00.0` | [`PciFunction`](crate::PciFunction) |
 /// | `vfio:0000:01:00.0` | [`Vfio`](crate::linux::vfio::Vfio) |
 /// | `cuda`, `cuda:1` | `cuda::Gpu`, for its memory (feature `cuda`) |

@@ -21,6 +21,10 @@ pub(super) struct Files<'r> {
 /// The longest link and the longest text that is read.
 pub(super) const LINE_MAX_BYTES: usize = 512;
 
+/// As much of `/proc/self/status` as is read: `CapEff` is within its first kilobyte, unless the
+/// process has hundreds of groups, which stand before it.
+const STATUS_MAX_BYTES: usize = 4096;
+
 impl Files<'_> {
     /// Gives `each` the name of every entry of `folder`.
     pub(super) fn each(self, folder: &'static str, each: &mut dyn FnMut(&str)) {
@@ -42,6 +46,17 @@ impl Files<'_> {
     pub(super) fn denies(self, parts: &[&str]) -> bool {
         let may = |path: Path| access(path.as_c_str(), AccessFlags::R_OK | AccessFlags::W_OK).is_ok();
         !self.path(parts).is_some_and(may)
+    }
+
+    /// Does this process lack `CAP_SYS_RAWIO`, as far as `/proc` says it (`CapEff`)?
+    pub(super) fn lacks_rawio(self) -> bool {
+        /// Linux `include/uapi/linux/capability.h`.
+        const CAP_SYS_RAWIO: u32 = 17;
+        let mut buffer = [0; STATUS_MAX_BYTES];
+        let status = self.folder(&["proc/self"]).and_then(|folder| text(&folder, c"status", &mut buffer));
+        let line = status.and_then(|status| status.lines().find_map(|line| line.strip_prefix("CapEff:")));
+        let has = line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+        has.is_some_and(|has| has & 1 << CAP_SYS_RAWIO == 0)
     }
 
     /// The first two numbers of the kernel's release.

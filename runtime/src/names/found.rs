@@ -1,6 +1,9 @@
 //! A machine's files about each kind, and the reason why one cannot be used.
 
-use super::files::{Files, LINE_MAX_BYTES, link, number, text};
+use super::{
+    files::{Files, LINE_MAX_BYTES, link, number, text},
+    guarded,
+};
 use crate::linux::{
     memory::u_dma_buf,
     os::{dir, fd::Fd, pagemap},
@@ -51,7 +54,7 @@ const HIDDEN: &str = "/proc/self/pagemap hides addresses from this user: be root
 const HEAPS: &str = "dev/dma_heap";
 pub(super) const GUARDS: &str = "sys/class/contigo";
 pub(super) const FUNCTIONS: &str = "sys/bus/pci/devices";
-pub(super) const UIO: &str = "sys/class/uio";
+const UIO: &str = "sys/class/uio";
 
 fn closed(files: Files<'_>, path: &[&str]) -> Option<&'static str> {
     files.denies(path).then_some(CLOSED)
@@ -169,18 +172,32 @@ fn each(folder: &Fd, each: &mut dyn FnMut(&str)) {
 
 pub(super) fn pci(files: Files<'_>, address: &str) -> Facts {
     const TAKEN: &str = "a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)";
+    const GUARDED: &str = "the kernel module contigo has it: open it as guard:DDDD:BB:DD.F";
     let mut buffer = [0; LINE_MAX_BYTES];
     let folder = files.folder(&[FUNCTIONS, address]);
     let driver = folder.as_ref().and_then(|folder| link(folder, c"driver", &mut buffer));
     let unusable = match driver {
-        None | Some("uio_pci_generic" | "contigo") => closed(files, &[FUNCTIONS, address, "config"]),
+        None | Some("uio_pci_generic") => closed(files, &[FUNCTIONS, address, "config"]),
+        Some("contigo") => Some(GUARDED),
         Some(_) => Some(TAKEN),
     };
     Facts { unusable, ..Facts::default() }
 }
 
 pub(super) fn guard(files: Files<'_>, name: &str) -> Facts {
-    Facts { unusable: closed(files, &["dev/contigo", name]), ..Facts::default() }
+    let unusable = closed(files, &["dev/contigo", name]).or_else(|| unconfined(files, name));
+    Facts { addr: guarded::first_register(name), unusable, ..Facts::default() }
+}
+
+/// Does the module keep from this process a device that nothing confines? It asks for
+/// `CAP_SYS_RAWIO` then, or for its parameter `unprivileged`. Behind an IOMMU only opening tells.
+fn unconfined(files: Files<'_>, name: &str) -> Option<&'static str> {
+    const RAWIO: &str = "nothing confines it: be root, give the program CAP_SYS_RAWIO, or load the module contigo with unprivileged=1";
+    let mut buffer = [0; LINE_MAX_BYTES];
+    let mut may = |folder: &[&str], file| Some(files.folder(folder).and_then(|at| text(&at, file, &mut buffer))? == "Y");
+    let allowed = may(&["sys/module/contigo/parameters"], c"unprivileged")?;
+    let has_iommu = files.folder(&[GUARDS, name, "device/iommu_group"]).is_some();
+    (!allowed && !has_iommu && files.lacks_rawio()).then_some(RAWIO)
 }
 
 /// UIO devices by their nodes, or by what their drivers call them. PCI functions have names of
@@ -206,7 +223,7 @@ fn uio_name<'b>(device: &'b str, folder: &Fd, buffer: &'b mut [u8]) -> Option<&'
 }
 
 /// Where the first register of a UIO device's first map is.
-pub(super) fn uio_addr(folder: &Fd) -> Option<u64> {
+fn uio_addr(folder: &Fd) -> Option<u64> {
     number(folder, c"maps/map0/addr")?.checked_add(number(folder, c"maps/map0/offset").unwrap_or(0))
 }
 

@@ -28,6 +28,7 @@ mod found;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 mod gpu;
 mod grammar;
+mod guarded;
 mod inventory;
 mod kernel_registers;
 mod memory;
@@ -41,7 +42,7 @@ mod simulated;
 mod text;
 
 pub use self::{
-    any_device::AnyDevice,
+    any_device::{AnyDevice, AnyIrq},
     any_memory::AnyMemory,
     device::DeviceName,
     error::{NameError, NameRule},

@@ -8,7 +8,7 @@ use super::{
     any_device::{AnyDevice, Attachment},
     any_memory::AnyMemory,
     files::Files,
-    grammar::is_pci,
+    guarded::Guarded,
     kernel_registers::KernelRegisters,
     shared::SharedCore,
 };
@@ -53,7 +53,7 @@ pub struct OpenDevice {
 enum Opened {
     /// Registers that a program's word wires: a UIO device's, or a PCI function's.
     Plain(KernelRegisters),
-    /// A device that the kernel module guards, and its registers, once they were asked for.
+    /// A device that the kernel module guards.
     Guarded(Guarded),
     Vfio(Vfio),
     #[cfg(feature = "sim")]
@@ -62,22 +62,14 @@ enum Opened {
     Gpu(crate::cuda::Gpu<'static>),
 }
 
-struct Guarded {
-    guard: Guard,
-    /// The kernel's name for it.
-    device: heapless::String<64>,
-    /// Where its registers are looked for.
-    files: Files<'static>,
-    registers: spin::Once<KernelRegisters>,
-}
-
 /// How a driver takes a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attach {
-    /// Which window of registers: a PCI function's BAR. Other devices have window 0.
+    /// Which window of registers: a PCI function's BAR, or an entry of a guarded node's `reg`.
+    /// Other devices have window 0.
     pub window: u8,
-    /// Does the driver wait for the interrupt? Otherwise it looks again and again, with no system
-    /// call.
+    /// Does the driver wait for the interrupt, the first where it has several? Otherwise it looks
+    /// again and again, with no system call.
     pub interrupt: bool,
 }
 
@@ -106,14 +98,8 @@ impl OpenDevice {
         Self::guarded_by(name, Files { root: "" }, Guard::open)
     }
 
-    pub(super) fn guarded_by(
-        name: &DeviceName,
-        files: Files<'static>,
-        open: impl FnOnce(&str) -> Result<Guard, Error>,
-    ) -> Result<Self, Error> {
-        let device = super::kernel_registers::guard_called(name.argument(), files)?;
-        let guard = open(&device)?;
-        Ok(Self::new(name, Opened::Guarded(Guarded { guard, device, files, registers: spin::Once::new() })))
+    pub(super) fn guarded_by(name: &DeviceName, files: Files<'_>, open: impl FnOnce(&str) -> Result<Guard, Error>) -> Result<Self, Error> {
+        Ok(Self::new(name, Opened::Guarded(Guarded::open(name.argument(), files, open)?)))
     }
 
     pub(super) fn behind_iommu(name: &DeviceName, _root: &str) -> Result<Self, Error> {
@@ -140,8 +126,8 @@ impl OpenDevice {
         Ok(Self::new(&name.as_str().parse()?, opened))
     }
 
-    /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck. A
-    /// real device's is the board's business, or [`vfio`](Self::vfio)'s.
+    /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
+    /// [`reset`](Self::reset) has a real device's.
     ///
     /// # Errors
     /// [`Error::Unsupported`]: it is no simulated device. [`Error::Contended`].
@@ -149,9 +135,30 @@ impl OpenDevice {
     pub fn reset_simulated(&self) -> Result<(), Error> {
         match &self.opened {
             Opened::Simulated(_, models) => self.shared.reset(&mut || super::simulated::reset(models)),
-            _ => {
-                Err(Error::Unsupported { what: "this device is real, and has no reset line here", fix: "use VFIO's reset, or the board's" })
-            }
+            _ => Err(Error::Unsupported { what: "this device is real", fix: "reset it with OpenDevice::reset" }),
+        }
+    }
+
+    /// Resets the device from outside, whoever drives it, as VFIO, the module `contigo` or the
+    /// simulated board can. It is as after power-on, and has let go of all memory. An engine that
+    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`]: the kernel has no way to reset it. The errors of [`Guard::reset`]
+    /// and [`Vfio::reset`]. [`Error::Contended`].
+    ///
+    /// # Safety
+    /// As [`Guard::reset`]: nobody is starting a job on it meanwhile.
+    pub unsafe fn reset(&self) -> Result<(), Error> {
+        const NONE: Error =
+            Error::Unsupported { what: "the kernel cannot reset this device", fix: "use VFIO's reset, a guard's, or the board's" };
+        match &self.opened {
+            // SAFETY: the caller's promise.
+            Opened::Guarded(guarded) => self.shared.reset(&mut || unsafe { guarded.guard.reset() }),
+            Opened::Vfio(vfio) => vfio.reset(),
+            #[cfg(feature = "sim")]
+            Opened::Simulated(..) => self.reset_simulated(),
+            _ => Err(NONE),
         }
     }
 
@@ -193,12 +200,12 @@ impl OpenDevice {
     }
 
     /// Where its first register is, where the kernel says it: of a UIO device, and of what the
-    /// module guards but for PCI functions.
+    /// module guards except for PCI functions.
     #[must_use]
     pub fn addr(&self) -> Option<PhysAddr> {
         match &self.opened {
             Opened::Plain(registers) => registers.addr(),
-            Opened::Guarded(guarded) => super::kernel_registers::first_register(&guarded.device).map(PhysAddr),
+            Opened::Guarded(guarded) => guarded.addr(),
             _ => None,
         }
     }
@@ -228,7 +235,7 @@ impl OpenDevice {
             Opened::Simulated(board, _) => owner.seed().is_none_or(|seed| seed == board.get().seed()),
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Opened::Gpu(_) => owner.number().unwrap_or(0) == self.name.number().unwrap_or(0),
-            Opened::Guarded(Guarded { device, .. }) => super::kernel_registers::is_called(device, owner.argument()),
+            Opened::Guarded(guarded) => guarded.is_called(owner.argument()),
             _ => owner.argument() == self.name.argument(),
         }
     }
@@ -253,11 +260,8 @@ impl OpenDevice {
     ///
     /// # Errors
     /// - As [`attach`](Self::attach).
-    /// - [`Error::NotFound`]: a guarded device has no registers for user space: neither a UIO
-    ///   device nor a PCI function is at its address. [`Error::Ambiguous`]: several are.
-    ///   [`Error::Unsupported`]: a guarded PCI function has no interrupt for user space.
-    /// - The errors of [`Uio::find`](crate::Uio::find), or of
-    ///   [`PciFunction::open`](crate::PciFunction::open) and
+    /// - The errors of [`Guard::registers`] and [`Guard::irq`], of
+    ///   [`Uio::find`](crate::Uio::find), or of [`PciFunction::open`](crate::PciFunction::open) and
     ///   [`PciFunction::bar`](crate::PciFunction::bar).
     ///
     /// # Safety
@@ -283,28 +287,9 @@ impl OpenDevice {
 
     #[cfg_attr(feature = "audit", track_caller)]
     fn attachment(&self, port: Port, how: Attach) -> Result<Attachment<'_>, Error> {
-        const POLL: Error =
-            Error::Unsupported { what: "the kernel module contigo has no interrupt of a PCI function", fix: "attach it without, and poll" };
         match &self.opened {
-            Opened::Plain(registers) => registers.attachment(&port, how, false),
-            Opened::Guarded(Guarded { guard, device, files, registers }) => {
-                if is_pci(device) {
-                    if how.interrupt {
-                        return Err(POLL);
-                    }
-                    // As `pci:` finds it: what the last driver did not stop reaches nothing.
-                    guard.disable_bus_master()?;
-                }
-                let registers = match registers.get() {
-                    Some(registers) => registers,
-                    // Only here, with `attached` held.
-                    None => {
-                        let found = KernelRegisters::of_guard(device, *files)?;
-                        registers.call_once(|| found)
-                    }
-                };
-                registers.attachment(&port, how, true)
-            }
+            Opened::Plain(registers) => registers.attachment(&port, how),
+            Opened::Guarded(guarded) => guarded.attachment(how),
             Opened::Vfio(vfio) => {
                 let interrupt = if how.interrupt { Interrupt::Any } else { Interrupt::Polled };
                 Ok(Attachment::Vfio(VfioDevice::open(vfio, how.window, interrupt)?))
@@ -330,10 +315,8 @@ impl OpenDevice {
         match &self.opened {
             // SAFETY: the caller's promise.
             Opened::Plain(registers) => unsafe { registers.enable_bus_master() },
-            Opened::Guarded(Guarded { guard, device, .. }) if is_pci(device) => {
-                // SAFETY: the caller's promise.
-                unsafe { guard.enable_bus_master() }
-            }
+            // SAFETY: the caller's promise.
+            Opened::Guarded(guarded) => unsafe { guarded.enable_bus_master() },
             _ => Ok(()),
         }
     }

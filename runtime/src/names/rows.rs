@@ -241,7 +241,7 @@ pub(super) static DEVICES: &[DeviceRow] = &[
         kind: "guard",
         argument: Argument::File,
         syntax: "guard:DEVICE",
-        help: "a device that is bound to the kernel module contigo, by its registers' address or the kernel's name for it",
+        help: "a device that is bound to the kernel module contigo, by its registers' address, its node, or the kernel's name for it",
         find: Find::Folders(&[found::GUARDS]),
         look: found::guard,
         missing: "no device is bound to the kernel module contigo (kernel-helpers/README.md)",

@@ -1,6 +1,6 @@
 //! An engine's interrupt, as a run waits for it and counts it.
 
-use super::{Mode, UioEvents};
+use super::{IrqEvents, Mode};
 use core::{
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
@@ -16,7 +16,7 @@ pub enum Line<'l> {
     /// It has none here, or none was asked for.
     None,
     /// It can be waited for before the engine is looked at.
-    Events(&'l UioEvents),
+    Events(&'l IrqEvents<'l>),
     /// Waits that it ended are counted.
     Counted(&'l AtomicU64),
 }

@@ -53,7 +53,7 @@ mod tally;
 pub use allocations::{CountingHeap, is_counting, on_this_thread};
 pub use counted::Counted;
 pub use draw::Limits;
-pub use events::{Events, UioEvents};
+pub use events::{Events, IrqEvents};
 pub use exerciser::Exerciser;
 pub use ground::{Ground, SLOTS};
 pub use line::{JOB_TIMEOUT, Line};

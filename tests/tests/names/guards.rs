@@ -1,72 +1,158 @@
-//! Guards by their names, and the registers that belong to each.
+//! Guards by their names: registers, interrupt and memory of one opening.
 
-use super::{POLLED, device, wired};
+use super::{POLLED, device, lines, wired};
 use contigo::{
-    Error, Mmio, PhysAddr,
-    names::{Attach, OpenDevice},
+    Error, Mmio, PhysAddr, Wait,
+    names::{Attach, Inventory, OpenDevice},
 };
 use contigo_testkit::{
     fake_devices::FakeDevices,
-    fake_guard::{Event, FakeGuard, GuardConfig},
+    fake_guard::{Event, FakeGuard, GuardConfig, IN_PAGE_BYTES},
 };
-use std::sync::Arc;
+use std::{os::fd::AsFd, sync::Arc};
 
-/// Opens the guard `name`, which the tree and a fake of the module have as `bound`.
-fn open_guard(tree: &FakeDevices, bound: &'static str, name: &str) -> Result<(OpenDevice, FakeGuard), Error> {
-    tree.folder(&format!("sys/class/contigo/{bound}"));
-    let guard = FakeGuard::new(GuardConfig { name: bound, ..GuardConfig::default() });
+/// A tree with these guards, each with its node where it has one.
+fn tree(guards: &[(&str, &str)]) -> FakeDevices {
+    let tree = FakeDevices::new();
+    for (guard, node) in guards {
+        tree.folder(&format!("sys/class/contigo/{guard}/device"));
+        if !node.is_empty() {
+            tree.link(&format!("sys/class/contigo/{guard}/device/of_node"), &format!("../../firmware/devicetree/base/{node}"));
+        }
+    }
+    tree
+}
+
+/// Opens the guard `name`, which a fake of the module has as `config` says.
+fn open_guard(tree: &FakeDevices, config: GuardConfig, name: &str) -> Result<(OpenDevice, FakeGuard), Error> {
+    let guard = FakeGuard::new(config);
     let root = tree.root().to_owned().leak();
     // SAFETY: no driver is made of it that gives memory back.
     Ok((unsafe { device(name).open_guard_with(root, Arc::new(guard.clone())) }?, guard))
 }
 
-#[test]
-fn a_guard_is_driven_by_the_one_uio_device_at_its_address() {
-    let tree = FakeDevices::new();
-    let (opened, guard) = open_guard(&tree, "40010040.engine", "guard:40010040").unwrap();
-    assert_eq!(opened.addr(), Some(PhysAddr(0x4001_0040)));
-    let what = "UIO device or PCI function with the registers of this guard";
-    assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::NotFound { what, among: 0 }));
-    for index in 0..3 {
-        tree.uio(index, None, "engine");
-    }
-    tree.map(1, 0, "0x40010000", "0x1000", "0x40");
-    assert_eq!(wired(&opened, POLLED).unwrap().len_bytes(), 0xFC0, "from there to the end of the page");
-    // SAFETY: no device.
-    unsafe { opened.enable_bus_master().unwrap() };
-    assert_eq!(guard.log(), [], "it may, always");
-    drop(opened);
-    tree.map(2, 0, "0x40010000", "0x1000", "0x40");
-    let (opened, _port) = open_guard(&tree, "40010040.engine", "guard:40010040.engine").unwrap();
-    assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::Ambiguous { what, matches: 2 }));
+fn bound(name: &'static str) -> GuardConfig {
+    GuardConfig { name, ..GuardConfig::default() }
 }
 
 #[test]
-fn a_guarded_pci_function_masters_the_bus_by_its_guard() {
+fn a_guard_serves_registers_and_interrupt_with_nothing_beside_it() {
+    let tree = tree(&[("40010040.engine", "engine@40010040")]);
+    let config = GuardConfig { windows: 2, interrupts: 2, ..bound("40010040.engine") };
+    let (opened, guard) = open_guard(&tree, config, "guard:40010040").unwrap();
+    assert_eq!((opened.addr(), opened.port()), (Some(PhysAddr(0x4001_0040)), None));
+    for window in [0, 1, 0] {
+        guard.set_register(window, 4, 70 + window);
+        let window = u8::try_from(window).unwrap();
+        let driver = wired(&opened, Attach { window, ..POLLED }).unwrap();
+        assert_eq!((driver.read32(4), driver.interrupt().is_none()), (70 + u32::from(window), true));
+        assert_eq!(driver.len_bytes(), 0x1000 - if window == 1 { IN_PAGE_BYTES as usize } else { 0 });
+        assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::HasDriver));
+    }
+    for window in [2, 6, 255] {
+        let refused = wired(&opened, Attach { window, ..POLLED }).map(|_| ()).unwrap_err();
+        assert!(matches!(refused, Error::NotFound { .. } | Error::Argument { name: "window", .. }), "{window}: {refused}");
+    }
+    assert_eq!(guard.log(), [], "a polled device asks the kernel nothing");
+    let driver = wired(&opened, Attach::default()).unwrap();
+    let bell = driver.irq().unwrap().unwrap();
+    assert_eq!(driver.arm_irq(), Ok(Some(std::os::fd::AsRawFd::as_raw_fd(&driver.interrupt().unwrap()))));
+    guard.interrupt(0);
+    assert_eq!((driver.wait_at_most(60_000_000), bell.interrupts()), (Ok(()), 0));
+    assert!(bell.as_fd().try_clone_to_owned().is_ok());
+    // SAFETY: no device.
+    unsafe { opened.enable_bus_master().unwrap() };
+    assert!(!guard.log().contains(&Event::BusMaster(true)), "it may, always");
+    drop((bell, driver));
+    drop(opened);
+    assert_eq!(guard.log(), [Event::Closed { kept: 0 }]);
+}
+
+#[test]
+fn a_guarded_pci_function_is_opened_by_its_guard_alone() {
     const EDU: &str = "0000:00:01.0";
-    let tree = FakeDevices::new();
+    let tree = tree(&[(EDU, "")]);
     tree.pci(EDU, 0x1234, 0x11E8);
     tree.link(&FakeDevices::pci_path(EDU, "driver"), "../../../../bus/pci/drivers/contigo");
-    let (opened, guard) = open_guard(&tree, EDU, "guard:0000:00:01.0").unwrap();
+    let config = GuardConfig { pci: true, can_reset: true, ..bound(EDU) };
+    let (opened, guard) = open_guard(&tree, config, "guard:0000:00:01.0").unwrap();
+    guard.set_register(0, 0, 0x0100_00ED);
+    assert_eq!(opened.addr(), None);
     // SAFETY: no device.
     unsafe { opened.enable_bus_master().unwrap() };
     assert_eq!(guard.log(), [Event::BusMaster(true)], "before it is attached too");
-    let refused = wired(&opened, Attach::default()).map(|_| ()).unwrap_err();
-    assert!(matches!(refused, Error::Unsupported { .. }) && refused.to_string().contains("attach it without"), "{refused}");
-    for _ in 0..2 {
-        assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED);
+    for how in [POLLED, Attach::default()] {
+        assert_eq!(wired(&opened, how).unwrap().read32(0), 0x0100_00ED);
         assert_eq!(guard.log(), [Event::BusMaster(false)], "bus mastering of the last driver is off");
+    }
+    // SAFETY: as above.
+    unsafe { opened.reset().unwrap() };
+    assert_eq!(guard.log(), [Event::Reset]);
+    let refused = super::open(&tree, "pci:0000:00:01.0").map(|_| ()).unwrap_err();
+    assert!(matches!(refused, Error::Denied { .. }) && refused.to_string().contains("guard"), "{refused}");
+    let listed = lines(Inventory::under(tree.root()).devices());
+    assert!(listed.contains(&"pci:0000:00:01.0, but the kernel module contigo has it: open it as guard:DDDD:BB:DD.F".into()), "{listed:?}");
+}
+
+#[test]
+fn a_guard_is_found_by_its_address_and_its_node() {
+    let two = tree(&[("40000000.gemm8", "gemm8@0"), ("f8003000.dma-controller", ""), ("soc:mixer", "mixer"), ("adc.0", "")]);
+    for (bound_as, names) in [
+        ("40000000.gemm8", ["40000000.gemm8", "40000000", "gemm8", "gemm8@40000000", "gemm8@0"].as_slice()),
+        ("f8003000.dma-controller", &["f8003000.dma-controller", "f8003000", "dma-controller", "dma-controller@f8003000"]),
+        ("soc:mixer", &["soc:mixer", "mixer"]),
+        ("adc.0", &["adc.0"]),
+    ] {
+        for name in names {
+            let (opened, _guard) = open_guard(&two, bound(bound_as), &format!("guard:{name}")).unwrap();
+            let memory = format!("dma-heap:no-such-heap@guard:{}", names[0]).parse().unwrap();
+            let refused = opened.memory(&memory, 4096).map(|_| ()).unwrap_err();
+            assert!(!matches!(refused, Error::NeedsDevice { .. }), "{name}: it is its own memory: {refused}");
+            let other = "dma-heap:no-such-heap@guard:other".parse().unwrap();
+            assert!(matches!(opened.memory(&other, 4096).map(|_| ()), Err(Error::NeedsDevice { .. })));
+        }
+    }
+    for name in ["4000000", "gemm", "gemm8@", "@40000000", "gemm8@40000000.", "40000000.", "adc", "0", "dma-controller@F8003000", "+0"] {
+        let refused = open_guard(&two, GuardConfig::default(), &format!("guard:{name}")).map(|_| ()).unwrap_err();
+        assert_eq!(refused, Error::NotFound { what: "device that is bound to the kernel module contigo", among: 4 }, "{name}");
     }
 }
 
 #[test]
-fn a_guards_address_is_told_from_a_word_and_a_number() {
-    for (bound, address) in [("adc.0", "adc"), ("+40.dma", "+40"), ("soc:dma", "soc:dma.1"), ("0.dma", "+0"), ("40", "040")] {
-        let tree = FakeDevices::new();
-        let refused = open_guard(&tree, bound, &format!("guard:{address}")).map(|_| ()).unwrap_err();
-        assert!(matches!(refused, Error::NotFound { among: 1, .. }), "{bound}: {refused}");
-        let (opened, _port) = open_guard(&tree, bound, &format!("guard:{bound}")).unwrap();
-        assert_eq!(opened.addr(), (bound == "0.dma").then_some(PhysAddr(0)), "{bound}");
-        assert!(matches!(wired(&opened, POLLED).map(|_| ()), Err(Error::NotFound { .. })), "{bound}");
+fn two_of_one_node_need_the_address_and_the_kernels_name_goes_first() {
+    let what = "device that is bound to the kernel module contigo";
+    let alike = tree(&[("40000000.gemm8", "gemm8@40000000"), ("40010000.gemm8", "gemm8@40010000")]);
+    let refused = open_guard(&alike, GuardConfig::default(), "guard:gemm8").map(|_| ()).unwrap_err();
+    assert_eq!(refused, Error::Ambiguous { what, matches: 2 });
+    for name in ["guard:gemm8@40010000", "guard:40010000"] {
+        assert!(open_guard(&alike, bound("40010000.gemm8"), name).is_ok(), "{name}");
     }
+    // A device whose whole name is another one's node.
+    let named = tree(&[("gemm8", "pl@0"), ("40000000.gemm8", "gemm8@40000000")]);
+    assert!(open_guard(&named, bound("gemm8"), "guard:gemm8").is_ok());
+}
+
+#[test]
+fn a_device_that_nothing_confines_says_what_opens_it() {
+    const RAWIO: &str = "guard:40000000.gemm8, but nothing confines it: be root, give the program CAP_SYS_RAWIO, or load the module contigo with \
+         unprivileged=1";
+    let listed = |unprivileged: &str, capabilities: &str, iommu: bool| {
+        let tree = tree(&[("40000000.gemm8", "gemm8@40000000")]);
+        tree.file("dev/contigo/40000000.gemm8", "");
+        tree.file("sys/module/contigo/parameters/unprivileged", unprivileged);
+        tree.file("proc/self/status", format!("Name:\ttest\nCapEff:\t{capabilities}\n"));
+        if iommu {
+            tree.folder("sys/class/contigo/40000000.gemm8/device/iommu_group");
+        }
+        let entry = Inventory::under(tree.root()).devices().find(|entry| entry.kind == "guard").unwrap();
+        assert_eq!(entry.facts.addr, Some(0x4000_0000));
+        entry.to_string()
+    };
+    let ready = "guard:40000000.gemm8";
+    assert_eq!(listed("N\n", "0000000000000000", false), RAWIO);
+    assert_eq!(listed("N\n", "fffffffffffdffff", false), RAWIO, "all but that one");
+    assert_eq!(listed("N\n", "0000000000020000", false), ready);
+    assert_eq!(listed("Y\n", "0000000000000000", false), ready);
+    assert_eq!(listed("N\n", "0000000000000000", true), ready, "opening tells");
+    assert_eq!(listed("N\n", "junk", false), ready, "nobody knows");
 }

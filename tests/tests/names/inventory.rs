@@ -20,9 +20,9 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
         "u-dma-buf:udmabuf0",
         "u-dma-buf:udmabuf1",
         "dma-heap:linux,cma, but from Linux 6.9 on its address needs the kernel module contigo: dma-heap:NAME@guard:DEVICE",
-        "dma-heap:linux,cma@guard:f8003000.dma-port",
+        "dma-heap:linux,cma@guard:f8003000.dma-controller",
         "dma-heap:system, but its blocks are scattered pages: a device needs an IOMMU and the kernel module contigo for them",
-        "dma-heap:system@guard:f8003000.dma-port",
+        "dma-heap:system@guard:f8003000.dma-controller",
         "hugetlb, but no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages",
         "vfio:0000:00:01.0",
         NO_CUDA,
@@ -32,7 +32,7 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
     let expected = [
         "uio:dma-controller@f8003000",
         "uio:dma@1000, but several devices have this name: open one by its number, uio:N",
-        "guard:f8003000.dma-port",
+        "guard:f8003000.dma-controller",
         "pci:0000:00:01.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
         "pci:0000:00:02.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
         "vfio:0000:00:01.0",
@@ -51,7 +51,7 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
     assert_eq!((uio.len_bytes, uio.addr), (Some(0x1000), Some(0xF800_3000)));
     let answer = inventory.memory_answer().to_string();
     assert!(answer.starts_with("this machine has u-dma-buf:udmabuf-smmu, but its node") && answer.ends_with("; sim"), "{answer}");
-    assert!(inventory.device_answer().to_string().contains("; guard:f8003000.dma-port; "));
+    assert!(inventory.device_answer().to_string().contains("; guard:f8003000.dma-controller; "));
 
     tree.file("proc/sys/kernel/osrelease", "5.15.0\n");
     tree.file("dev/nvidia1", "");

@@ -39,9 +39,8 @@ const LINK_MAX_BYTES: usize = 512;
 /// space, which everything made of it shares.
 ///
 /// It needs root: a function that masters the bus reaches all memory. Behind an IOMMU, VFIO
-/// confines it, and an ordinary user may have it. Where the module `contigo` is bound to it, a user
-/// may have it who may open its `resourceN` and the module's file. Bind the driver before, where an
-/// interrupt is wanted:
+/// confines it, and an ordinary user may have it. Bind the driver before, where an interrupt is
+/// wanted:
 ///
 /// ```sh
 /// echo uio_pci_generic > /sys/bus/pci/devices/0000:00:01.0/driver_override
@@ -128,12 +127,8 @@ impl PciFunction {
             Err(ENOENT) => return Err(Error::NotFound { what: "PCI function", among: pci_bus::count(root)? }),
             Err(errno) => return Err(Error::AttributeUnreadable { name: "/sys/bus/pci/devices", errno }),
         };
-        let by_contigo = by_contigo(&folder)?;
-        let config = match folder.open_at(c"config", O_RDWR) {
-            Err(EACCES | EPERM) if by_contigo => folder.open_at(c"config", O_RDONLY),
-            config => config,
-        };
-        let config = config.map_err(|errno| match errno {
+        refuse_taken(&folder)?;
+        let config = folder.open_at(c"config", O_RDWR).map_err(|errno| match errno {
             EACCES | EPERM => Error::Denied { what: "a PCI function", errno, fix: ROOT },
             errno => Error::Os { call: "open(config)", errno },
         })?;
@@ -193,14 +188,12 @@ impl PciFunction {
     }
 
     /// Lets it answer at its addresses, and takes bus mastering away where an earlier program left
-    /// it on. [`BusMaster::enable`] gives it, once the function's driver has stopped it. Where the
-    /// module `contigo` is bound to the function, do neither, and use
-    /// [`Guard::enable_bus_master`](crate::Guard::enable_bus_master).
+    /// it on. [`BusMaster::enable`] gives it, once the function's driver has stopped it.
     ///
     /// # Errors
-    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; EBADF there: not root, and `contigo`
-    /// is bound to it; [`Error::Unexpected`] where the function does not answer;
-    /// [`Error::Setting`] where it keeps a bit clear; [`Error::Contended`].
+    /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::Unexpected`] where the
+    /// function does not answer; [`Error::Setting`] where it keeps a bit clear;
+    /// [`Error::Contended`].
     pub fn enable(&self) -> Result<(), Error> {
         self.config.change(MEMORY_SPACE, BUS_MASTER)
     }
@@ -284,7 +277,7 @@ impl PciFunction {
     /// An IOMMU that lets this function's addresses through has the type `identity` (Linux
     /// `Documentation/ABI/testing/sysfs-kernel-iommu_groups`). Any other would take physical
     /// addresses for its own: at best a fault. A port on a bus of its own gets no physical
-    /// addresses ([`Guard::seen_through`](crate::Guard::seen_through)).
+    /// addresses.
     pub(crate) fn refuse_translated(&self, port: &Port) -> Result<(), Error> {
         let mut buffer = [0; 32];
         if port.bus != Bus::Soc
@@ -296,7 +289,7 @@ impl PciFunction {
         Err(Error::Setting {
             name: "iommu_group",
             value: 1,
-            fix: "an IOMMU translates this function's addresses: use VFIO or the kernel module contigo, or boot with iommu.passthrough=1",
+            fix: "an IOMMU translates this function's addresses: use VFIO, or boot with iommu.passthrough=1",
         })
     }
 
@@ -324,18 +317,20 @@ impl PciFunction {
     }
 }
 
-/// Is it bound to the module `contigo`, which then turns its bus mastering on and off? Two drivers
-/// on one device would be one too many, and the kernel's others do not know of `flock`: they are
-/// refused.
-fn by_contigo(folder: &Fd) -> Result<bool, Error> {
+/// Two drivers on one device would be one too many, and the kernel's others do not know of `flock`.
+fn refuse_taken(folder: &Fd) -> Result<(), Error> {
     const FIX: &str = "a driver of the kernel has it: bind uio_pci_generic to it instead (driver_override, unbind, drivers_probe)";
+    const GUARDED: &str = "the kernel module contigo has it: open its guard (guard:DDDD:BB:DD.F)";
+    let denied = |fix| Err(Error::Denied { what: "a PCI function", errno: EBUSY, fix });
     let mut buffer = [0; LINK_MAX_BYTES];
     match folder.read_link(c"driver", &mut buffer) {
-        Ok(link) if link.rsplit(|&byte| byte == b'/').next() == Some(b"uio_pci_generic") => Ok(false),
-        Ok(link) if link.rsplit(|&byte| byte == b'/').next() == Some(b"contigo") => Ok(true),
-        Ok(_) => Err(Error::Denied { what: "a PCI function", errno: EBUSY, fix: FIX }),
+        Ok(link) => match link.rsplit(|&byte| byte == b'/').next() {
+            Some(b"uio_pci_generic") => Ok(()),
+            Some(b"contigo") => denied(GUARDED),
+            _ => denied(FIX),
+        },
         // No driver, or the function is going.
-        Err(ENOENT | ENODEV) => Ok(false),
+        Err(ENOENT | ENODEV) => Ok(()),
         Err(errno) => Err(Error::AttributeUnreadable { name: "driver", errno }),
     }
 }

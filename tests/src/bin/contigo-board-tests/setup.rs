@@ -15,7 +15,7 @@ use contigo::{
 use contigo_boards::DmaKind;
 use contigo_testkit::{
     edu::{Edu, Unwatched},
-    exercise::{Counted, Ground, Line, UioEvents},
+    exercise::{Counted, Ground, IrqEvents, Line},
     uio::ensure_at,
 };
 use std::sync::atomic::AtomicU64;
@@ -126,7 +126,7 @@ impl Place {
                 unsafe { task.with_kind(&region, Counted::new(attached, &came), kind, false, Line::Counted(&came)) }
             }
             Engine::Uio { found, linked, .. } => {
-                let events = UioEvents::of(&attached)?;
+                let events = IrqEvents::of(&attached)?;
                 let line = events.as_ref().map_or(Line::None, Line::Events);
                 // SAFETY: the board's constant says which engine is at the address of these
                 // registers; an opened device is locked.
