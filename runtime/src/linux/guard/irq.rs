@@ -1,6 +1,11 @@
 //! A guarded device's interrupts.
 
-use super::{Guard, abi::MAX_INTERRUPTS, kernel::Request, os};
+use super::{
+    Guard,
+    abi::MAX_INTERRUPTS,
+    kernel::{GuardKernel, Request},
+    os,
+};
 use crate::{
     hw::Wait,
     linux::{Spin, os::fd::Fd},

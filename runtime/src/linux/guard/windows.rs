@@ -3,6 +3,7 @@
 use super::{
     Guard,
     abi::{MAX_WINDOWS, WINDOW_MMAP, Window},
+    kernel::GuardKernel,
 };
 use crate::{
     linux::{
