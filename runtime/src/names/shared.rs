@@ -59,7 +59,6 @@ impl SharedCore {
     }
 
     /// Pulls a reset line, of which the drivers hear that share the device.
-    #[cfg(feature = "sim")]
     pub(super) fn reset(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         match &*lock::acquire(&self.core)? {
             Some(opened) => opened.core.get().reset(pull),
