@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An open port: its ioctls, and how it ends, by whatever end of the process or
- * of the device.
+ * An open guard: its calls, and its last close. User memory is copied outside
+ * the lock.
  */
-#include <linux/bitops.h>
 #include <linux/build_bug.h>
-#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
 #include <linux/fs.h>
-#include <linux/overflow.h>
+#include <linux/mm.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "contigo_internal.h"
-
-/* Ranges of one sync that need no allocation. */
-#define CONTIGO_FEW_RANGES	8
+#include "contigo_calls.h"
+#include "contigo_compat.h"
 
 /* The sizes that user space was compiled with: the same on 32 and 64 bits. */
-static_assert(sizeof(struct contigo_info) == 72);
+static_assert(sizeof(struct contigo_window) == 24);
+static_assert(sizeof(struct contigo_info) == 192);
 static_assert(sizeof(struct contigo_dma_bits) == 8);
-static_assert(sizeof(struct contigo_import) == 32);
+static_assert(sizeof(struct contigo_import) == 40);
 static_assert(sizeof(struct contigo_segment) == 16);
 static_assert(sizeof(struct contigo_segments) == 24);
 static_assert(sizeof(struct contigo_release) == 8);
@@ -28,201 +27,86 @@ static_assert(sizeof(struct contigo_sync) == 16);
 static_assert(sizeof(struct contigo_step) == 24);
 static_assert(sizeof(struct contigo_program) == 16);
 static_assert(sizeof(struct contigo_bus_master) == 8);
+static_assert(sizeof(struct contigo_unmask) == 8);
+static_assert(sizeof(struct contigo_eventfd) == 8);
 
-static int contigo_lock(struct contigo_port *port)
+int contigo_file_lock(struct contigo_file *file)
 {
-	/* Nothing was done yet: a handler with SA_RESTART is not noticed. */
-	if (mutex_lock_interruptible(&port->lock))
-		return -ERESTARTSYS;
-	if (READ_ONCE(port->dead)) {
-		mutex_unlock(&port->lock);
-		return -ENODEV;
+	int ret = contigo_guard_lock(file->guard);
+
+	if (!ret && file->gone) {
+		mutex_unlock(&file->guard->lock);
+		ret = -ENODEV;
 	}
-	return 0;
+	return ret;
 }
 
 /* On 32 bits a pointer that is none must not become one. */
-static bool contigo_is_user_ptr(u64 ptr)
+bool contigo_is_user_ptr(u64 ptr)
 {
 	return ptr == (uintptr_t)ptr;
 }
 
-static int contigo_get_info(struct contigo_file *file, struct contigo_info __user *to)
+static void contigo_fill_info(struct contigo_file *file, struct contigo_info *info)
 {
-	struct contigo_port *port = file->port;
-	struct contigo_info info = { .abi = CONTIGO_ABI };
+	struct contigo_guard *guard = file->guard;
 	u32 i;
-	int ret;
 
-	ret = contigo_lock(port);
-	if (ret)
-		return ret;
-	info.flags = contigo_port_flags(port);
-	if (file->stop)
-		info.flags |= CONTIGO_INFO_ARMED;
-	info.dma_bits = port->dma_bits;
-	info.imports = file->imports;
-	info.dma_limit = port->dma_dev->bus_dma_limit ?: U64_MAX;
-	for (i = 0; i < CONTIGO_MAX_WINDOWS; i++)
-		info.window_len_bytes[i] = port->window[i].len_bytes;
-	mutex_unlock(&port->lock);
+	info->abi = CONTIGO_ABI;
+	info->flags = contigo_dma_flags(guard);
+	if (guard->pdev)
+		info->flags |= CONTIGO_INFO_PCI;
+	if (guard->can_reset)
+		info->flags |= CONTIGO_INFO_RESET;
+	if (file->held->stop)
+		info->flags |= CONTIGO_INFO_ARMED;
+	info->dma_bits = guard->dma_bits;
+	info->imports = file->held->imports;
+	contigo_kept_count(guard, &info->kept, &info->kept_bytes);
+	info->interrupts = guard->interrupts;
+	info->granule_bytes = dma_get_cache_alignment();
+	info->dma_limit = guard->dma_dev->bus_dma_limit ?: U64_MAX;
+	for (i = 0; i < CONTIGO_MAX_WINDOWS; i++) {
+		const struct contigo_registers *window = &guard->window[i];
 
-	return copy_to_user(to, &info, sizeof(info)) ? -EFAULT : 0;
-}
-
-static int contigo_set_dma_bits(struct contigo_file *file,
-				const struct contigo_dma_bits __user *from)
-{
-	struct contigo_port *port = file->port;
-	struct contigo_dma_bits arg;
-	int ret;
-
-	if (copy_from_user(&arg, from, sizeof(arg)))
-		return -EFAULT;
-	if (arg.bits < 12 || arg.bits > 64 || arg.reserved)
-		return -EINVAL;
-
-	ret = contigo_lock(port);
-	if (ret)
-		return ret;
-	ret = file->imports ? -EBUSY : contigo_port_set_dma_bits(port, arg.bits);
-	mutex_unlock(&port->lock);
-	return ret;
-}
-
-static int contigo_do_import(struct contigo_file *file, struct contigo_import __user *to)
-{
-	struct contigo_port *port = file->port;
-	struct contigo_import arg;
-	struct dma_buf *dmabuf;
-	int ret;
-
-	if (copy_from_user(&arg, to, sizeof(arg)))
-		return -EFAULT;
-	if (arg.flags & ~CONTIGO_IMPORT_CONTIGUOUS)
-		return -EINVAL;
-	dmabuf = dma_buf_get(arg.fd);
-	if (IS_ERR(dmabuf))
-		return PTR_ERR(dmabuf);
-
-	ret = contigo_lock(port);
-	if (!ret) {
-		ret = contigo_import(file, dmabuf, &arg);
-		mutex_unlock(&port->lock);
+		if (!window->len_bytes)
+			continue;
+		info->window[i].len_bytes = window->len_bytes;
+		info->window[i].mmap_offset = window->mmap_offset;
+		info->window[i].in_page_bytes = offset_in_page(window->start);
+		if (file->can_mmap & BIT(i))
+			info->window[i].flags = CONTIGO_WINDOW_MMAP;
 	}
-	dma_buf_put(dmabuf);
+}
+
+static int contigo_ioctl_get_info(struct contigo_file *file, void __user *ptr)
+{
+	struct contigo_info info = { };
+	u32 argsz;
+	int ret;
+
+	if (get_user(argsz, (u32 __user *)ptr))
+		return -EFAULT;
+	if (argsz < offsetof(struct contigo_info, dma_limit))
+		return -EINVAL;
+
+	ret = contigo_file_lock(file);
 	if (ret)
 		return ret;
+	contigo_fill_info(file, &info);
+	mutex_unlock(&file->guard->lock);
 
-	/*
-	 * Where this fails the import stays until the file goes: another thread
-	 * may know its handle.
-	 */
-	return copy_to_user(to, &arg, sizeof(arg)) ? -EFAULT : 0;
+	info.argsz = sizeof(info);
+	return copy_to_user(ptr, &info, min_t(size_t, argsz, sizeof(info))) ? -EFAULT : 0;
 }
 
-static int contigo_get_segments(struct contigo_file *file, struct contigo_segments __user *to)
+static int contigo_ioctl_arm(struct contigo_file *file, void __user *ptr)
 {
-	struct contigo_port *port = file->port;
-	struct contigo_segment *segment = NULL;
-	struct contigo_segments arg;
-	int ret;
-
-	if (copy_from_user(&arg, to, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved)
-		return -EINVAL;
-	if (arg.count > CONTIGO_MAX_RANGES)
-		return -E2BIG;
-	if (!contigo_is_user_ptr(arg.ptr))
-		return -EFAULT;
-	if (arg.count) {
-		segment = kvcalloc(arg.count, sizeof(*segment), GFP_KERNEL_ACCOUNT);
-		if (!segment)
-			return -ENOMEM;
-	}
-
-	ret = contigo_lock(port);
-	if (ret)
-		goto free;
-	ret = contigo_import_segments(file, arg.handle, arg.first, segment, &arg.count);
-	mutex_unlock(&port->lock);
-	if (ret)
-		goto free;
-
-	if (copy_to_user(u64_to_user_ptr(arg.ptr), segment,
-			 array_size(arg.count, sizeof(*segment))) ||
-	    put_user(arg.count, &to->count))
-		ret = -EFAULT;
-free:
-	kvfree(segment);
-	return ret;
-}
-
-static int contigo_release_import(struct contigo_file *file,
-				  const struct contigo_release __user *from)
-{
-	struct contigo_port *port = file->port;
-	struct contigo_release arg;
-	int ret;
-
-	if (copy_from_user(&arg, from, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved)
-		return -EINVAL;
-
-	ret = contigo_lock(port);
-	if (ret)
-		return ret;
-	ret = contigo_import_release(file, arg.handle);
-	mutex_unlock(&port->lock);
-	return ret;
-}
-
-static int contigo_do_sync(struct contigo_file *file, const struct contigo_sync __user *from)
-{
-	struct contigo_range few[CONTIGO_FEW_RANGES];
-	struct contigo_port *port = file->port;
-	struct contigo_range *range = few;
-	struct contigo_sync arg;
-	int ret;
-
-	if (copy_from_user(&arg, from, sizeof(arg)))
-		return -EFAULT;
-	if (arg.reserved || !arg.count)
-		return -EINVAL;
-	if (arg.count > CONTIGO_MAX_RANGES)
-		return -E2BIG;
-	if (!contigo_is_user_ptr(arg.ptr))
-		return -EFAULT;
-	if (arg.count > CONTIGO_FEW_RANGES) {
-		range = kvmalloc_array(arg.count, sizeof(*range), GFP_KERNEL_ACCOUNT);
-		if (!range)
-			return -ENOMEM;
-	}
-
-	ret = -EFAULT;
-	if (copy_from_user(range, u64_to_user_ptr(arg.ptr), array_size(arg.count, sizeof(*range))))
-		goto free;
-	ret = contigo_lock(port);
-	if (ret)
-		goto free;
-	ret = contigo_import_sync(file, range, arg.count);
-	mutex_unlock(&port->lock);
-free:
-	if (range != few)
-		kvfree(range);
-	return ret;
-}
-
-static int contigo_arm(struct contigo_file *file, const struct contigo_program __user *from)
-{
-	struct contigo_port *port = file->port;
 	struct contigo_stop *stop = NULL;
 	struct contigo_program arg;
 	int ret;
 
-	if (copy_from_user(&arg, from, sizeof(arg)))
+	if (copy_from_user(&arg, ptr, sizeof(arg)))
 		return -EFAULT;
 	if (arg.reserved)
 		return -EINVAL;
@@ -231,174 +115,164 @@ static int contigo_arm(struct contigo_file *file, const struct contigo_program _
 	if (!contigo_is_user_ptr(arg.ptr))
 		return -EFAULT;
 	if (arg.count) {
-		stop = contigo_stop_load(port, u64_to_user_ptr(arg.ptr), arg.count);
+		stop = contigo_stop_load(file->guard->window, u64_to_user_ptr(arg.ptr), arg.count);
 		if (IS_ERR(stop))
 			return PTR_ERR(stop);
 	}
 
-	ret = contigo_lock(port);
+	ret = contigo_file_lock(file);
 	if (!ret) {
-		swap(file->stop, stop);
-		mutex_unlock(&port->lock);
+		swap(file->held->stop, stop);
+		mutex_unlock(&file->guard->lock);
 	}
-	kfree(stop);
+	contigo_stop_free(stop);
 	return ret;
 }
 
-static int contigo_set_bus_master(struct contigo_file *file,
-				  const struct contigo_bus_master __user *from)
+/* Not before somebody has seen the function stop: it would go on where it was. */
+static int contigo_master(struct contigo_file *file, bool on)
 {
-	struct contigo_port *port = file->port;
+	struct contigo_guard *guard = file->guard;
+
+	if (on && !file->mastered) {
+		if (!file->held->stop)
+			return -EBUSY;
+		if (!contigo_run_stop(guard, file->held->stop))
+			return -ETIMEDOUT;
+		contigo_kept_give_back(guard, file->held->stop, false);
+		file->mastered = true;
+	}
+	contigo_pci_set_master(guard->pdev, on);
+	return 0;
+}
+
+static int contigo_ioctl_set_bus_master(struct contigo_file *file, void __user *ptr)
+{
 	struct contigo_bus_master arg;
 	int ret;
 
-	if (copy_from_user(&arg, from, sizeof(arg)))
+	if (copy_from_user(&arg, ptr, sizeof(arg)))
 		return -EFAULT;
 	if (arg.on > 1 || arg.reserved)
 		return -EINVAL;
-	if (!port->pdev)
+	if (!file->guard->pdev)
 		return -EOPNOTSUPP;
 
-	ret = contigo_lock(port);
+	ret = contigo_file_lock(file);
 	if (ret)
 		return ret;
-	contigo_pci_set_master(port->pdev, arg.on);
-	mutex_unlock(&port->lock);
-	return 0;
+	ret = contigo_master(file, arg.on);
+	mutex_unlock(&file->guard->lock);
+	return ret;
+}
+
+static int contigo_ioctl_unmask(struct contigo_file *file, void __user *ptr)
+{
+	struct contigo_unmask arg;
+	int ret;
+
+	if (copy_from_user(&arg, ptr, sizeof(arg)))
+		return -EFAULT;
+	if (arg.reserved)
+		return -EINVAL;
+	ret = contigo_file_lock(file);
+	if (ret)
+		return ret;
+	ret = contigo_irq_unmask(file, arg.interrupts);
+	mutex_unlock(&file->guard->lock);
+	return ret;
+}
+
+static int contigo_ioctl_set_eventfd(struct contigo_file *file, void __user *ptr)
+{
+	struct contigo_eventfd arg;
+
+	if (copy_from_user(&arg, ptr, sizeof(arg)))
+		return -EFAULT;
+	return contigo_irq_set_eventfd(file, arg.interrupt, arg.fd);
+}
+
+static int contigo_ioctl_reset(struct contigo_file *file)
+{
+	struct contigo_guard *guard = file->guard;
+	int ret;
+
+	contigo_guard_lock_device(guard);
+	ret = contigo_file_lock(file);
+	if (!ret) {
+		ret = guard->can_reset ? contigo_file_reset(file) : -EOPNOTSUPP;
+		mutex_unlock(&guard->lock);
+	}
+	contigo_guard_unlock_device(guard);
+	return ret;
+}
+
+static int contigo_dispatch(struct contigo_file *file, unsigned int cmd, void __user *ptr)
+{
+	switch (cmd) {
+	case CONTIGO_GET_INFO:
+		return contigo_ioctl_get_info(file, ptr);
+	case CONTIGO_SET_DMA_BITS:
+		return contigo_ioctl_set_dma_bits(file, ptr);
+	case CONTIGO_IMPORT:
+		return contigo_ioctl_import(file, ptr);
+	case CONTIGO_GET_SEGMENTS:
+		return contigo_ioctl_get_segments(file, ptr);
+	case CONTIGO_RELEASE:
+		return contigo_ioctl_release(file, ptr);
+	case CONTIGO_SYNC:
+		return contigo_ioctl_sync(file, ptr);
+	case CONTIGO_ARM:
+		return contigo_ioctl_arm(file, ptr);
+	case CONTIGO_SET_BUS_MASTER:
+		return contigo_ioctl_set_bus_master(file, ptr);
+	case CONTIGO_UNMASK:
+		return contigo_ioctl_unmask(file, ptr);
+	case CONTIGO_SET_EVENTFD:
+		return contigo_ioctl_set_eventfd(file, ptr);
+	case CONTIGO_RESET:
+		return contigo_ioctl_reset(file);
+	default:
+		return -ENOTTY;
+	}
 }
 
 static long contigo_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	struct contigo_file *file = filp->private_data;
-	void __user *ptr = (void __user *)arg;
-	long ret;
-
-	/* Before any argument is looked at; contigo_lock() decides. */
-	if (READ_ONCE(file->port->dead))
-		return -ENODEV;
-
-	switch (cmd) {
-	case CONTIGO_GET_INFO:
-		ret = contigo_get_info(file, ptr);
-		break;
-	case CONTIGO_SET_DMA_BITS:
-		ret = contigo_set_dma_bits(file, ptr);
-		break;
-	case CONTIGO_IMPORT:
-		ret = contigo_do_import(file, ptr);
-		break;
-	case CONTIGO_GET_SEGMENTS:
-		ret = contigo_get_segments(file, ptr);
-		break;
-	case CONTIGO_RELEASE:
-		ret = contigo_release_import(file, ptr);
-		break;
-	case CONTIGO_SYNC:
-		ret = contigo_do_sync(file, ptr);
-		break;
-	case CONTIGO_ARM:
-		ret = contigo_arm(file, ptr);
-		break;
-	case CONTIGO_SET_BUS_MASTER:
-		ret = contigo_set_bus_master(file, ptr);
-		break;
-	default:
-		ret = -ENOTTY;
-	}
-	if (ret)
-		dev_dbg_ratelimited(&file->port->dev, "ioctl %#x: error %ld\n", cmd, ret);
-	return ret;
-}
-
-static int contigo_open(struct inode *inode, struct file *filp)
-{
-	struct contigo_port *port = container_of(inode->i_cdev, struct contigo_port, cdev);
-	struct contigo_file *file;
 	int ret;
 
-	if (test_and_set_bit_lock(0, &port->is_open))
-		return -EBUSY;
-
-	ret = -ENOMEM;
-	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
-	if (!file)
-		goto clear;
-	file->port = port;
-
-	ret = contigo_lock(port);
-	if (ret)
-		goto free;
-	ret = contigo_port_begin(port);
-	if (!ret)
-		port->file = file;
-	mutex_unlock(&port->lock);
-	if (ret)
-		goto free;
-
-	filp->private_data = file;
-	return nonseekable_open(inode, filp);
-
-free:
-	kfree(file);
-clear:
-	clear_bit_unlock(0, &port->is_open);
-	return ret;
-}
-
-/**
- * contigo_file_end - stop the device, then let go of what it was given
- * @file: the port's; the device is still ours
- *
- * Called once for each file, from its last close or from the device's remove(),
- * with the port's lock held.
- */
-void contigo_file_end(struct contigo_file *file)
-{
-	struct contigo_port *port = file->port;
-	u32 at = 0, value = 0, buffers;
-	bool stopped = true;
-	u64 bytes;
-
-	lockdep_assert_held(&port->lock);
-	if (file->stop && !(port->pdev && contigo_pci_is_gone(port->pdev)))
-		stopped = !contigo_stop_run(port, file->stop, &at, &value);
-	if (port->pdev)
-		contigo_pci_set_master(port->pdev, false);
-
-	if (stopped) {
-		contigo_import_release_all(file);
-	} else {
-		const struct contigo_step *step = &file->stop->step[at];
-
-		contigo_import_keep_all(file, &buffers, &bytes);
-		/* Not rate-limited: each costs memory for good, so they end. */
-		if (buffers)
-			dev_err(port->dma_dev,
-				"not stopped: step %u, window %u, register %#x is %#010x; %u buffers, %llu bytes kept for ever\n",
-				at, step->window, step->offset_bytes, value, buffers, bytes);
-		else
-			dev_warn_ratelimited(port->dma_dev,
-					     "not stopped: step %u, window %u, register %#x is %#010x\n",
-					     at, step->window, step->offset_bytes, value);
+	/* Before any argument is looked at; contigo_file_lock() decides. */
+	if (READ_ONCE(file->gone))
+		return -ENODEV;
+	ret = contigo_dispatch(file, cmd, (void __user *)arg);
+	switch (ret) {
+	case -EINVAL:
+	case -ENXIO:
+	case -E2BIG:
+	case -ENOTTY:
+		dev_notice_ratelimited(file->guard->dma_dev, "ioctl %#x: error %d\n", cmd, ret);
+		break;
 	}
-	contigo_port_end(port, stopped);
-
-	kfree(file->stop);
-	file->stop = NULL;
-	port->file = NULL;
+	return ret;
 }
 
 static int contigo_release(struct inode *inode, struct file *filp)
 {
 	struct contigo_file *file = filp->private_data;
-	struct contigo_port *port = file->port;
+	struct contigo_guard *guard = file->guard;
 
-	mutex_lock(&port->lock);
-	if (port->file == file)
+	contigo_guard_lock_device(guard);
+	mutex_lock(&guard->lock);
+	if (guard->file == file)
 		contigo_file_end(file);
-	mutex_unlock(&port->lock);
+	mutex_unlock(&guard->lock);
+	contigo_guard_unlock_device(guard);
+
+	filp->f_mapping = inode->i_mapping;
+	contigo_registers_free(file);
 	kfree(file);
-	clear_bit_unlock(0, &port->is_open);
+	clear_bit_unlock(0, &guard->is_open);
 	return 0;
 }
 
@@ -406,6 +280,9 @@ const struct file_operations contigo_fops = {
 	.owner = THIS_MODULE,
 	.open = contigo_open,
 	.release = contigo_release,
+	.read = contigo_read,
+	.poll = contigo_poll,
+	.mmap = contigo_mmap,
 	.unlocked_ioctl = contigo_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A file's imports, by their handles; and those that are kept where the device
- * may still write.
+ * A file's imports, by their handles.
  */
 #include <linux/dma-buf.h>
-#include <linux/dma-map-ops.h>
-#include <linux/dma-mapping.h>
-#include <linux/kmemleak.h>
+#include <linux/jiffies.h>
 #include <linux/nospec.h>
-#include <linux/overflow.h>
+#include <linux/slab.h>
 
-#include "contigo_internal.h"
+#include "contigo_calls.h"
 #include "contigo_compat.h"
 
 /*
- * The mappings that are kept of ports that are gone. Nobody takes anything out:
- * the list only says that they are not lost by mistake.
- */
-static LIST_HEAD(contigo_kept);
-static DEFINE_MUTEX(contigo_kept_lock);
-
-/*
  * A buffer that is imported twice is mapped once: the DMA API does not support
- * mappings that overlap, and CONFIG_DMA_API_DEBUG says so. The same for one
- * that is kept, as long as the port is bound.
+ * mappings that overlap, and CONFIG_DMA_API_DEBUG says so. The same for one that
+ * is kept, as long as the guard is bound.
  */
 static struct contigo_mapping *contigo_mapping_find(struct contigo_file *file,
 						    const struct dma_buf *dmabuf)
@@ -32,15 +22,27 @@ static struct contigo_mapping *contigo_mapping_find(struct contigo_file *file,
 	u32 i;
 
 	for (i = 0; i < CONTIGO_MAX_IMPORTS; i++) {
-		mapping = file->import[i];
+		mapping = file->held->import[i];
 		if (mapping && mapping->dmabuf == dmabuf)
 			return mapping;
 	}
-	list_for_each_entry(mapping, &file->port->kept, node) {
-		if (mapping->dmabuf == dmabuf)
-			return mapping;
-	}
-	return NULL;
+	return contigo_kept_find(file->guard, dmabuf);
+}
+
+/* So one that is mapped for reading cannot be mapped for writing beside it. */
+static struct contigo_mapping *contigo_mapping_get(struct contigo_file *file,
+						   struct dma_buf *dmabuf,
+						   enum dma_data_direction direction)
+{
+	struct contigo_mapping *mapping = contigo_mapping_find(file, dmabuf);
+
+	if (!mapping)
+		mapping = contigo_mapping_new(file->guard, dmabuf, direction);
+	else if (mapping->direction != direction && direction != DMA_TO_DEVICE)
+		mapping = ERR_PTR(-EBUSY);
+	if (!IS_ERR(mapping))
+		mapping->handles++;
+	return mapping;
 }
 
 static struct contigo_mapping *contigo_import_get(struct contigo_file *file, u32 handle)
@@ -49,11 +51,52 @@ static struct contigo_mapping *contigo_import_get(struct contigo_file *file, u32
 
 	if (i >= CONTIGO_MAX_IMPORTS)
 		return NULL;
-	return file->import[array_index_nospec(i, CONTIGO_MAX_IMPORTS)];
+	return file->held->import[array_index_nospec(i, CONTIGO_MAX_IMPORTS)];
 }
 
 /**
- * contigo_import - map a dma-buf for the port's device and give it a handle
+ * contigo_import_wait - wait for others who are at work on a buffer
+ * @dmabuf: the buffer
+ * @arg: the call's flags and time
+ *
+ * Called without the guard's lock: so that nobody else waits.
+ *
+ * Return: 0, -EINTR, or -ETIMEDOUT.
+ */
+int contigo_import_wait(struct dma_buf *dmabuf, const struct contigo_import *arg)
+{
+	bool writers = arg->flags & CONTIGO_IMPORT_WAIT;
+	u32 wait_us = writers ? arg->wait_us : CONTIGO_MAX_WAIT_US;
+	long left = contigo_resv_wait(dmabuf, writers, usecs_to_jiffies(wait_us));
+
+	if (left < 0)
+		return left == -ERESTARTSYS ? -EINTR : left;
+	return left ? 0 : -ETIMEDOUT;
+}
+
+/* May the device use the buffer, as it is mapped and as the caller asks? */
+static int contigo_import_check(struct contigo_guard *guard, struct contigo_mapping *mapping,
+				u32 flags)
+{
+	if (!contigo_mapping_in_reach(guard, mapping))
+		return -ERANGE;
+	if (flags & CONTIGO_IMPORT_CONTIGUOUS && mapping->segments != 1)
+		return -ERANGE;
+	if (!guard->coherent && !contigo_mapping_is_cached(guard, mapping))
+		return -EOPNOTSUPP;
+	/*
+	 * Mapping cleaned the caches, unless the exporter asked it not to. Not
+	 * again where it is mapped already: over a bounce buffer that would put
+	 * old data in the place of what the device wrote.
+	 */
+	if (mapping->handles > 1)
+		return 0;
+	return contigo_mapping_sync(guard, mapping, 0, mapping->len_bytes,
+				    CONTIGO_SYNC_FOR_DEVICE);
+}
+
+/**
+ * contigo_import - map a dma-buf for the guard's device and give it a handle
  * @file: that imports it
  * @dmabuf: the buffer to import; the caller keeps its reference
  * @arg: in: flags; out: everything else except for the fd
@@ -62,64 +105,52 @@ static struct contigo_mapping *contigo_import_get(struct contigo_file *file, u32
  */
 int contigo_import(struct contigo_file *file, struct dma_buf *dmabuf, struct contigo_import *arg)
 {
-	struct contigo_port *port = file->port;
+	enum dma_data_direction direction = arg->flags & CONTIGO_IMPORT_READ_ONLY ?
+					    DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
+	struct contigo_guard *guard = file->guard;
+	struct contigo_held *held = file->held;
 	struct contigo_mapping *mapping;
-	u32 i = 0;
+	u64 kept_bytes;
+	u32 kept, i = 0;
 	int ret;
 
-	lockdep_assert_held(&port->lock);
-	while (i < CONTIGO_MAX_IMPORTS && file->import[i])
-		i++;
-	if (i == CONTIGO_MAX_IMPORTS)
+	lockdep_assert_held(&guard->lock);
+	contigo_kept_count(guard, &kept, &kept_bytes);
+	if (held->imports + kept >= CONTIGO_MAX_IMPORTS)
 		return -ENOSPC;
+	while (held->import[i])
+		i++;
 
-	mapping = contigo_mapping_find(file, dmabuf) ?: contigo_mapping_new(port, dmabuf);
+	mapping = contigo_mapping_get(file, dmabuf, direction);
 	if (IS_ERR(mapping))
 		return PTR_ERR(mapping);
-	mapping->handles++;
+	ret = contigo_import_check(guard, mapping, arg->flags);
+	if (ret) {
+		contigo_mapping_put(mapping);
+		return ret;
+	}
 
-	ret = -ERANGE;
-	if (!contigo_mapping_in_reach(port, mapping))
-		goto put;
-	if (arg->flags & CONTIGO_IMPORT_CONTIGUOUS && mapping->segments != 1)
-		goto put;
-	ret = -EOPNOTSUPP;
-	if (!dev_is_dma_coherent(port->dma_dev) && !contigo_mapping_is_cached(port, mapping))
-		goto put;
-	/*
-	 * Mapping cleaned the caches, unless the exporter asked it not to. Not
-	 * again where it is mapped already: over a bounce buffer that would put
-	 * old data in the place of what the device wrote.
-	 */
-	ret = 0;
-	if (mapping->handles == 1)
-		ret = contigo_mapping_sync(port, mapping, 0, mapping->len_bytes,
-					   CONTIGO_SYNC_FOR_DEVICE);
-	if (ret)
-		goto put;
-
-	file->import[i] = mapping;
-	file->imports++;
+	held->import[i] = mapping;
+	held->imports++;
+	held->len_bytes += mapping->len_bytes;
 	arg->handle = i + 1;
 	arg->segments = mapping->segments;
 	arg->addr = mapping->piece[0].addr;
 	arg->len_bytes = mapping->len_bytes;
 	return 0;
-
-put:
-	contigo_mapping_put(mapping);
-	return ret;
 }
 
 int contigo_import_release(struct contigo_file *file, u32 handle)
 {
 	struct contigo_mapping *mapping = contigo_import_get(file, handle);
+	struct contigo_held *held = file->held;
 
-	lockdep_assert_held(&file->port->lock);
+	lockdep_assert_held(&file->guard->lock);
 	if (!mapping)
 		return -ENOENT;
-	file->import[handle - 1] = NULL;
-	file->imports--;
+	held->import[handle - 1] = NULL;
+	held->imports--;
+	held->len_bytes -= mapping->len_bytes;
 	contigo_mapping_put(mapping);
 	return 0;
 }
@@ -128,59 +159,33 @@ int contigo_import_release(struct contigo_file *file, u32 handle)
  * contigo_import_segments - list the runs of bus addresses of an import
  * @file: whose import it is
  * @handle: which
- * @first: the number of the first run that is wanted
+ * @offset_bytes: where in it the first run begins that is wanted
  * @segment: room for @count of them
  * @count: in: how many fit; out: how many there were
  *
  * Return: 0, or -ENOENT.
  */
-int contigo_import_segments(struct contigo_file *file, u32 handle, u32 first,
+int contigo_import_segments(struct contigo_file *file, u32 handle, u64 offset_bytes,
 			    struct contigo_segment *segment, u32 *count)
 {
 	struct contigo_mapping *mapping = contigo_import_get(file, handle);
-	u32 room = *count;
-	u64 next = 0;
-	u32 run = 0;
-	u32 i;
 
-	lockdep_assert_held(&file->port->lock);
+	lockdep_assert_held(&file->guard->lock);
 	if (!mapping)
 		return -ENOENT;
-
-	*count = 0;
-	for (i = 0; i < mapping->pieces; i++) {
-		const struct contigo_piece *piece = &mapping->piece[i];
-
-		if (!i || piece->addr != next)
-			run++;
-		next = (u64)piece->addr + piece->len_bytes;
-		/* run counts from 1 here */
-		if (run <= first)
-			continue;
-		if (run - first > room)
-			break;
-		if (run - first > *count) {
-			segment[*count].addr = piece->addr;
-			segment[*count].len_bytes = 0;
-			++*count;
-		}
-		segment[*count - 1].len_bytes += piece->len_bytes;
-	}
+	*count = contigo_pieces_runs(mapping, offset_bytes, segment, *count);
 	return 0;
 }
 
 static int contigo_range_check(struct contigo_file *file, const struct contigo_range *range)
 {
 	const struct contigo_mapping *mapping = contigo_import_get(file, range->handle);
-	u64 end;
 
 	if (range->flags != CONTIGO_SYNC_FOR_CPU && range->flags != CONTIGO_SYNC_FOR_DEVICE)
 		return -EINVAL;
 	if (!mapping)
 		return -ENOENT;
-	if (!range->len_bytes ||
-	    check_add_overflow(range->offset_bytes, range->len_bytes, &end) ||
-	    end > mapping->len_bytes)
+	if (!contigo_is_within(range->offset_bytes, range->len_bytes, mapping->len_bytes))
 		return -EINVAL;
 	return 0;
 }
@@ -198,14 +203,14 @@ int contigo_import_sync(struct contigo_file *file, const struct contigo_range *r
 	u32 i;
 	int ret;
 
-	lockdep_assert_held(&file->port->lock);
+	lockdep_assert_held(&file->guard->lock);
 	for (i = 0; i < count; i++) {
 		ret = contigo_range_check(file, &range[i]);
 		if (ret)
 			return ret;
 	}
 	for (i = 0; i < count; i++) {
-		ret = contigo_mapping_sync(file->port, contigo_import_get(file, range[i].handle),
+		ret = contigo_mapping_sync(file->guard, contigo_import_get(file, range[i].handle),
 					   range[i].offset_bytes, range[i].len_bytes,
 					   range[i].flags);
 		if (ret)
@@ -214,86 +219,15 @@ int contigo_import_sync(struct contigo_file *file, const struct contigo_range *r
 	return 0;
 }
 
-/* The device has stopped. */
-void contigo_import_release_all(struct contigo_file *file)
+/* The device has stopped, or let go of everything: unmaps it all. */
+void contigo_held_free(struct contigo_held *held)
 {
 	u32 i;
 
-	lockdep_assert_held(&file->port->lock);
 	for (i = 0; i < CONTIGO_MAX_IMPORTS; i++) {
-		if (file->import[i])
-			contigo_mapping_put(file->import[i]);
-		file->import[i] = NULL;
+		if (held->import[i])
+			contigo_mapping_put(held->import[i]);
 	}
-	file->imports = 0;
-}
-
-/**
- * contigo_import_keep_all - the device has not stopped: never unmap what it was given
- * @file: whose imports they are
- * @buffers: how many are kept that were not before
- * @bytes: how long they are
- *
- * Each holds its dma-buf, and with it the exporter's module, and the device.
- * None of them refers to this module's code: a static attachment has no
- * callbacks. So the module may be unloaded, and what is kept stays as it is.
- */
-void contigo_import_keep_all(struct contigo_file *file, u32 *buffers, u64 *bytes)
-{
-	struct contigo_port *port = file->port;
-	u32 i;
-
-	lockdep_assert_held(&port->lock);
-	*buffers = 0;
-	*bytes = 0;
-	for (i = 0; i < CONTIGO_MAX_IMPORTS; i++) {
-		struct contigo_mapping *mapping = file->import[i];
-
-		file->import[i] = NULL;
-		if (!mapping)
-			continue;
-		if (!list_empty(&mapping->node)) {
-			contigo_mapping_put(mapping);
-			continue;
-		}
-		/* The file's handle becomes the list's. */
-		list_add_tail(&mapping->node, &port->kept);
-		get_device(port->dma_dev);
-		kmemleak_not_leak(mapping);
-		++*buffers;
-		*bytes += mapping->len_bytes;
-	}
-	file->imports = 0;
-}
-
-/**
- * contigo_import_unmap_kept - the DMA API is about to forget the device
- * @port: is being unbound
- *
- * An exporter may synchronise whatever is mapped, for whoever asks: with a
- * device whose DMA operations and offsets are gone it would take a bus address
- * for a physical one. The attachment and the buffer's reference stay, and with
- * them the pages; behind an IOMMU the device does not reach them any more.
- * Where it may write into a bounce buffer, which unmapping would give to
- * others, that stays mapped: there nothing else is right either.
- */
-void contigo_import_unmap_kept(struct contigo_port *port)
-{
-	struct contigo_mapping *mapping;
-
-	lockdep_assert_held(&port->lock);
-	if (!port->iommu && dma_addressing_limited(port->dma_dev))
-		return;
-	list_for_each_entry(mapping, &port->kept, node) {
-		contigo_dma_buf_unmap(mapping->attachment, mapping->sgt, DMA_BIDIRECTIONAL);
-		mapping->sgt = NULL;
-	}
-}
-
-/* The port goes, what it kept does not. */
-void contigo_import_forget_kept(struct contigo_port *port)
-{
-	mutex_lock(&contigo_kept_lock);
-	list_splice_tail_init(&port->kept, &contigo_kept);
-	mutex_unlock(&contigo_kept_lock);
+	contigo_stop_free(held->stop);
+	kvfree(held);
 }

@@ -1,87 +1,143 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * contigo: memory for a device that user space drives. The parts that the files
- * of this module share.
+ * contigo: one node for a device that user space drives. The parts that the
+ * files of this module share.
  *
- *	contigo_main.c		the module, its class, its numbers
- *	contigo_port.c		a device bound to us, and the platform's way to it
- *	contigo_pci.c		PCI's way
- *	contigo_file.c		an open port: the ioctls, and how it ends
+ *	contigo_main.c		the module, its parameters, its class, its numbers
+ *	contigo_guard.c		a device bound to us: made, removed, put to sleep
+ *	contigo_dma.c		what the DMA API and the IOMMU say of it
+ *	contigo_platform.c	the platform's way to a device; its reset lines
+ *	contigo_pci.c		PCI's way; its mastering, its interrupt, its reset
+ *	contigo_power.c		clocks, power domains, runtime PM
+ *	contigo_open.c		how a file begins
+ *	contigo_end.c		how it ends, and the device's reset
+ *	contigo_file.c		its calls
+ *	contigo_memory.c	its calls about memory
+ *	contigo_registers.c	its mappings of registers, and how they are revoked
+ *	contigo_irq.c		its interrupts
  *	contigo_mapping.c	one dma-buf: attached, mapped, synchronised
- *	contigo_import.c	a file's dma-bufs by their handles; those that are kept
+ *	contigo_pieces.c	where the parts of a mapped dma-buf are
+ *	contigo_import.c	a file's dma-bufs by their handles
+ *	contigo_kept.c		those of a device that has not stopped
  *	contigo_program.c	what stops the device
  *
- * The order of ownership is port, file, import. One mutex, the port's, guards
- * what changes in all three: a port has one file at most, and remove() has to
+ * The order of ownership is guard, file, import. One mutex, the guard's, guards
+ * what changes in all three: a guard has one file at most, and remove() has to
  * shut out the file's calls in any case. User memory is never touched under it,
- * so that no page fault can delay remove().
+ * and no fault and no mmap() takes it, so that no page fault can delay remove().
+ *
+ * The order of locks is: device_lock() (PCI alone, for its reset), the guard's
+ * lock, the file's map_lock. The last one is also taken below mmap_lock.
  */
 #ifndef CONTIGO_INTERNAL_H
 #define CONTIGO_INTERNAL_H
 
 #include <linux/cdev.h>
 #include <linux/device.h>
-#include <linux/io.h>
+#include <linux/dma-direction.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/pci.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 #include <uapi/contigo.h>
 
-struct contigo_mapping;
+struct clk_bulk_data;
 struct dma_buf;
+struct eventfd_ctx;
+struct inode;
+struct page;
+struct pci_dev;
 struct platform_device;
-struct platform_driver;
+struct reset_control;
+struct vm_area_struct;
+
+/* Power domains of one device. */
+#define CONTIGO_MAX_DOMAINS	8
 
 /**
- * struct contigo_window - registers of a port: a reg entry, or a BAR
- * @base: NULL where there is none
+ * struct contigo_registers - registers of a guard: a reg entry, or a BAR
+ * @start: the physical address of the first one
  * @len_bytes: 0 where there is none
+ * @mmap_offset: a multiple of the page
+ * @hidden_from: where in it an MSI-X table begins
+ * @hidden_to: where that ends; the same where there is none
  */
-struct contigo_window {
-	void __iomem *base;
-	resource_size_t len_bytes;
+struct contigo_registers {
+	phys_addr_t start;
+	u64 len_bytes;
+	u64 mmap_offset;
+	u64 hidden_from;
+	u64 hidden_to;
 };
 
 /**
- * struct contigo_port - a device that masters memory, and its character device
+ * struct contigo_power - what keeps a device awake
+ * @dev: a reference
+ * @clock: NULL where there are none
+ * @clocks: how many
+ * @domain: the power domains, where there are several; the driver's core handles one alone
+ * @domains: how many
+ */
+struct contigo_power {
+	struct device *dev;
+	struct clk_bulk_data *clock;
+	int clocks;
+	struct device *domain[CONTIGO_MAX_DOMAINS];
+	u32 domains;
+};
+
+/**
+ * struct contigo_guard - a device that masters memory, and its character device
  * @dev: the character device's; its parent is @dma_dev
- * @cdev: holds a reference to @dev, and an open file one to it: the port outlives both
- * @dma_dev: the device that masters memory; a reference
+ * @cdev: holds a reference to @dev, and an open file one to it: the guard outlives both
+ * @dma_dev: the device itself; a reference
  * @pdev: the same, or NULL where it is not PCI
  * @is_open: one file at a time; set until the last one's end is over
- * @window: its registers; mapped until remove()
+ * @window: its registers
+ * @irq: the numbers of its interrupts
+ * @interrupts: how many
+ * @reset: its reset lines, or NULL
+ * @can_reset: there are reset lines; or the PCI function was reset
+ * @power: NULL for PCI, whose core does it
  * @dma_bits: address lines of the device, as probe found or the file said
  * @default_dma_bits: as probe found
  * @max_seg_size: as probe found
  * @seg_boundary: as probe found
  * @sync_bytes: the most that one call of the DMA API may synchronise
  * @iommu: an IOMMU translates the device's addresses
+ * @coherent: the device snoops
  * @dead: the device is being unbound; set without the lock. Who has seen it
  *	unset under the lock may touch the device until unlocking.
- * @lock: guards what follows, the file's contents, and @dma_bits
+ * @lock: guards what follows, the file's contents, @dma_bits and @can_reset
  * @file: the open file, or NULL
- * @kept: mappings whose device did not stop
+ * @kept: what is kept for the device
  */
-struct contigo_port {
+struct contigo_guard {
 	struct device dev;
 	struct cdev cdev;
 	struct device *dma_dev;
 	struct pci_dev *pdev;
 	unsigned long is_open;
-	struct contigo_window window[CONTIGO_MAX_WINDOWS];
+	struct contigo_registers window[CONTIGO_MAX_WINDOWS];
+	int irq[CONTIGO_MAX_INTERRUPTS];
+	u32 interrupts;
+	struct reset_control *reset;
+	bool can_reset;
+	struct contigo_power *power;
 	u32 dma_bits;
 	u32 default_dma_bits;
 	unsigned int max_seg_size;
 	unsigned long seg_boundary;
 	size_t sync_bytes;
 	bool iommu;
+	bool coherent;
 	bool dead;
 
-	struct mutex lock;	/* the rest, the file's contents, and dma_bits */
+	struct mutex lock;	/* the rest, the file's contents, dma_bits, can_reset */
 	struct contigo_file *file;
-	struct list_head kept;
+	struct contigo_kept *kept;
 };
 
 /**
@@ -100,23 +156,24 @@ struct contigo_piece {
 };
 
 /**
- * struct contigo_mapping - a dma-buf mapped for a port's device
- * @node: in the list of what is kept
- * @handles: how many name it; the file's imports and, if it is kept, the kernel's
+ * struct contigo_mapping - a dma-buf mapped for a guard's device
+ * @handles: how many name it: imports of the file, and places in what is kept
  * @dmabuf: a reference
- * @attachment: static; it holds no pointer to this module
- * @sgt: mapped, DMA_BIDIRECTIONAL; NULL where it is kept of a port that is gone, and was unmapped
+ * @attachment: static: it holds no pointer to this module; NULL where it is kept
+ *	of a guard that is gone
+ * @sgt: mapped; NULL with @attachment
+ * @direction: DMA_BIDIRECTIONAL, or DMA_TO_DEVICE
  * @len_bytes: the buffer's; the pieces cover exactly this much
  * @segments: pieces, where those whose addresses follow each other count once
  * @pieces: how many
  * @piece: in the order of the buffer
  */
 struct contigo_mapping {
-	struct list_head node;
 	u32 handles;
 	struct dma_buf *dmabuf;
 	struct dma_buf_attachment *attachment;
 	struct sg_table *sgt;
+	enum dma_data_direction direction;
 	u64 len_bytes;
 	u32 segments;
 	u32 pieces;
@@ -125,92 +182,82 @@ struct contigo_mapping {
 
 /**
  * struct contigo_stop - a program whose steps were checked
+ * @count: not 0
+ * @reg: the register of each step, mapped; NULL for ELSE, and while the device is unbound
+ * @step: in order
  */
 struct contigo_stop {
 	u32 count;
+	void __iomem *reg[CONTIGO_MAX_STEPS];
 	struct contigo_step step[];
 };
 
 /**
- * struct contigo_file - what one open of a port holds
- * @port: outlives the file
+ * struct contigo_held - what a file gave its device, and what takes it away
+ * @node: in the list of what is kept
  * @stop: NULL where it is not armed
  * @imports: how many of @import are taken
+ * @len_bytes: of all of them
  * @import: a handle is an index plus one; two handles may share a mapping
+ *
+ * Where the device has not stopped the whole of it is kept: that needs no memory.
  */
-struct contigo_file {
-	struct contigo_port *port;
+struct contigo_held {
+	struct list_head node;
 	struct contigo_stop *stop;
 	u32 imports;
+	u64 len_bytes;
 	struct contigo_mapping *import[CONTIGO_MAX_IMPORTS];
 };
 
-/* contigo_main.c */
-extern struct class contigo_class;
-int contigo_devt_get(dev_t *devt);
-void contigo_devt_put(dev_t devt);
+/**
+ * struct contigo_interrupt - an interrupt of an open file
+ * @file: whose it is
+ * @irq: its number, 0 where it is not requested
+ * @lock: guards @eventfd; taken by the handler
+ * @eventfd: a reference, or NULL
+ */
+struct contigo_interrupt {
+	struct contigo_file *file;
+	int irq;
+	spinlock_t lock;	/* eventfd */
+	struct eventfd_ctx *eventfd;
+};
 
-/* contigo_port.c */
-extern struct platform_driver contigo_platform_driver;
-void contigo_platform_remove(struct platform_device *pdev);
-struct contigo_port *contigo_port_new(struct device *dma_dev);
-int contigo_port_add(struct contigo_port *port);
-void contigo_port_remove(struct contigo_port *port);
-void contigo_port_shutdown(struct contigo_port *port);
-void contigo_port_tear_down(struct contigo_port *port);
-u32 contigo_port_flags(const struct contigo_port *port);
-int contigo_port_set_dma_bits(struct contigo_port *port, u32 bits);
-int contigo_port_begin(struct contigo_port *port);
-void contigo_port_end(struct contigo_port *port, bool stopped);
+/**
+ * struct contigo_file - what one open of a guard holds
+ * @guard: outlives the file
+ * @gone: the file's end has come; set under the guard's lock, read anywhere
+ * @held: the imports and the program; NULL after the end
+ * @mastered: a program has stopped the PCI function, or a reset did
+ * @inode: its mappings of registers alone belong to it
+ * @ones: what they show after the end
+ * @map_lock: guards @revoked: what a fault maps
+ * @revoked: no fault maps registers any more
+ * @around: the rest of a window's first and last page, so that nobody claims it
+ * @can_mmap: windows that can be mapped, a bit for each
+ * @interrupt: the first guard->interrupts of them
+ * @masked: interrupts that are masked, a bit for each; set by the handlers
+ * @pending: interrupts that came since the last read(), a bit for each
+ * @wait: for @pending, and @gone
+ */
+struct contigo_file {
+	struct contigo_guard *guard;
+	bool gone;
+	struct contigo_held *held;
+	bool mastered;
 
-/* contigo_pci.c */
-#ifdef CONFIG_PCI
-int contigo_pci_register(void);
-void contigo_pci_unregister(void);
-void contigo_pci_set_master(struct pci_dev *pdev, bool on);
-bool contigo_pci_is_gone(const struct pci_dev *pdev);
-#else
-static inline int contigo_pci_register(void)
-{
-	return 0;
-}
+	struct inode *inode;
+	struct page *ones;
+	struct mutex map_lock;	/* revoked */
+	bool revoked;
+	struct resource *around[CONTIGO_MAX_WINDOWS][2];
+	u32 can_mmap;
 
-static inline void contigo_pci_unregister(void) { }
-static inline void contigo_pci_set_master(struct pci_dev *pdev, bool on) { }
-static inline bool contigo_pci_is_gone(const struct pci_dev *pdev)
-{
-	return false;
-}
-
-#endif
-
-/* contigo_file.c */
-extern const struct file_operations contigo_fops;
-void contigo_file_end(struct contigo_file *file);
-
-/* contigo_mapping.c: all with the port's lock held */
-struct contigo_mapping *contigo_mapping_new(struct contigo_port *port, struct dma_buf *dmabuf);
-void contigo_mapping_put(struct contigo_mapping *mapping);
-bool contigo_mapping_in_reach(struct contigo_port *port, const struct contigo_mapping *mapping);
-bool contigo_mapping_is_cached(struct contigo_port *port, const struct contigo_mapping *mapping);
-int contigo_mapping_sync(struct contigo_port *port, const struct contigo_mapping *mapping,
-			 u64 offset_bytes, u64 len_bytes, u32 direction);
-
-/* contigo_import.c: all with the port's lock held */
-int contigo_import(struct contigo_file *file, struct dma_buf *dmabuf, struct contigo_import *arg);
-int contigo_import_release(struct contigo_file *file, u32 handle);
-int contigo_import_segments(struct contigo_file *file, u32 handle, u32 first,
-			    struct contigo_segment *segment, u32 *count);
-int contigo_import_sync(struct contigo_file *file, const struct contigo_range *range, u32 count);
-void contigo_import_release_all(struct contigo_file *file);
-void contigo_import_keep_all(struct contigo_file *file, u32 *buffers, u64 *bytes);
-void contigo_import_unmap_kept(struct contigo_port *port);
-void contigo_import_forget_kept(struct contigo_port *port);
-
-/* contigo_program.c */
-struct contigo_stop *contigo_stop_load(struct contigo_port *port,
-				       const struct contigo_step __user *from, u32 count);
-int contigo_stop_run(struct contigo_port *port, const struct contigo_stop *stop,
-		     u32 *at, u32 *value);
+	struct contigo_interrupt interrupt[CONTIGO_MAX_INTERRUPTS];
+	unsigned long masked;
+	atomic_t pending;
+	wait_queue_head_t wait;
+};
 
 #endif /* CONTIGO_INTERNAL_H */

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One dma-buf, mapped for a port's device: its pieces, the device's reach, and
- * its caches by ranges.
+ * One dma-buf, mapped for a guard's device: the device's reach, and the caches by
+ * ranges.
  */
 #include <linux/dma-buf.h>
-#include <linux/dma-direct.h>
-#include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
-#include <linux/iommu.h>
 #include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "contigo_internal.h"
+#include "contigo_calls.h"
 #include "contigo_compat.h"
 
 /*
@@ -23,11 +20,11 @@
  * user who trusts CONTIGO_INFO_COHERENT would read old data. Behind an IOMMU
  * there is nothing to ask.
  */
-bool contigo_mapping_in_reach(struct contigo_port *port, const struct contigo_mapping *mapping)
+bool contigo_mapping_in_reach(struct contigo_guard *guard, const struct contigo_mapping *mapping)
 {
-	struct device *dev = port->dma_dev;
-	u64 highest = min_not_zero(DMA_BIT_MASK(port->dma_bits), dev->bus_dma_limit);
-	bool may_bounce = !port->iommu && dev_is_dma_coherent(dev);
+	struct device *dev = guard->dma_dev;
+	u64 highest = min_not_zero(DMA_BIT_MASK(guard->dma_bits), dev->bus_dma_limit);
+	bool may_bounce = !guard->iommu && guard->coherent;
 	u32 i;
 
 	for (i = 0; i < mapping->pieces; i++) {
@@ -48,19 +45,16 @@ bool contigo_mapping_in_reach(struct contigo_port *port, const struct contigo_ma
  * not map (no-map) is uncached for everybody; to the kernel's cache maintenance
  * its address is none. An exporter maps it without being asked to maintain it.
  */
-bool contigo_mapping_is_cached(struct contigo_port *port, const struct contigo_mapping *mapping)
+bool contigo_mapping_is_cached(struct contigo_guard *guard, const struct contigo_mapping *mapping)
 {
-	struct device *dev = port->dma_dev;
-	struct iommu_domain *domain = port->iommu ? iommu_get_domain_for_dev(dev) : NULL;
 	u32 i;
 
 	for (i = 0; i < mapping->pieces; i++) {
-		dma_addr_t addr = mapping->piece[i].addr;
-		phys_addr_t phys = dma_to_phys(dev, addr);
+		const struct contigo_piece *piece = &mapping->piece[i];
+		phys_addr_t first = contigo_dma_to_phys(guard, piece->addr);
+		phys_addr_t last = contigo_dma_to_phys(guard, piece->addr + piece->len_bytes - 1);
 
-		if (domain)
-			phys = iommu_iova_to_phys(domain, addr);
-		if (!page_is_ram(PHYS_PFN(phys)))
+		if (!page_is_ram(PHYS_PFN(first)) || !page_is_ram(PHYS_PFN(last)))
 			return false;
 	}
 	return true;
@@ -103,27 +97,28 @@ static int contigo_mapping_fill(struct contigo_mapping *mapping)
  * An exporter passes on that the DMA API did not map, but not why, and under
  * various names. Where some memory is out of the device's reach, this was.
  */
-static int contigo_map_error(struct contigo_port *port, int ret)
+static int contigo_map_error(struct contigo_guard *guard, int ret)
 {
 	if (ret != -ENOMEM && ret != -EIO)
 		return ret;
-	return !port->iommu && dma_addressing_limited(port->dma_dev) ? -ERANGE : ret;
+	return !guard->iommu && dma_addressing_limited(guard->dma_dev) ? -ERANGE : ret;
 }
 
-struct contigo_mapping *contigo_mapping_new(struct contigo_port *port, struct dma_buf *dmabuf)
+struct contigo_mapping *contigo_mapping_new(struct contigo_guard *guard, struct dma_buf *dmabuf,
+					    enum dma_data_direction direction)
 {
 	struct dma_buf_attachment *attachment;
 	struct contigo_mapping *mapping;
 	struct sg_table *sgt;
 	int ret;
 
-	attachment = dma_buf_attach(dmabuf, port->dma_dev);
+	attachment = dma_buf_attach(dmabuf, guard->dma_dev);
 	if (IS_ERR(attachment))
 		return ERR_CAST(attachment);
 
-	sgt = contigo_dma_buf_map(attachment, DMA_BIDIRECTIONAL);
+	sgt = contigo_dma_buf_map(attachment, direction);
 	if (IS_ERR(sgt)) {
-		ret = contigo_map_error(port, PTR_ERR(sgt));
+		ret = contigo_map_error(guard, PTR_ERR(sgt));
 		goto detach;
 	}
 
@@ -131,10 +126,10 @@ struct contigo_mapping *contigo_mapping_new(struct contigo_port *port, struct dm
 	mapping = kvzalloc(struct_size(mapping, piece, sgt->nents), GFP_KERNEL_ACCOUNT);
 	if (!mapping)
 		goto unmap;
-	INIT_LIST_HEAD(&mapping->node);
 	mapping->dmabuf = dmabuf;
 	mapping->attachment = attachment;
 	mapping->sgt = sgt;
+	mapping->direction = direction;
 	ret = contigo_mapping_fill(mapping);
 	if (ret)
 		goto free;
@@ -144,46 +139,39 @@ struct contigo_mapping *contigo_mapping_new(struct contigo_port *port, struct dm
 free:
 	kvfree(mapping);
 unmap:
-	contigo_dma_buf_unmap(attachment, sgt, DMA_BIDIRECTIONAL);
+	contigo_dma_buf_unmap(attachment, sgt, direction);
 detach:
 	dma_buf_detach(dmabuf, attachment);
 	return ERR_PTR(ret);
+}
+
+/* The device is not to reach it any more, but the buffer stays; more than once, too. */
+void contigo_mapping_detach(struct contigo_mapping *mapping)
+{
+	if (!mapping->attachment)
+		return;
+	contigo_dma_buf_unmap(mapping->attachment, mapping->sgt, mapping->direction);
+	dma_buf_detach(mapping->dmabuf, mapping->attachment);
+	mapping->attachment = NULL;
+	mapping->sgt = NULL;
 }
 
 void contigo_mapping_put(struct contigo_mapping *mapping)
 {
 	if (--mapping->handles)
 		return;
-	contigo_dma_buf_unmap(mapping->attachment, mapping->sgt, DMA_BIDIRECTIONAL);
-	dma_buf_detach(mapping->dmabuf, mapping->attachment);
+	contigo_mapping_detach(mapping);
 	dma_buf_put(mapping->dmabuf);
 	kvfree(mapping);
 }
 
-/* The piece that holds @offset_bytes, which is within the buffer. */
-static const struct contigo_piece *contigo_piece_at(const struct contigo_mapping *mapping,
-						    u64 offset_bytes)
-{
-	u32 low = 0, high = mapping->pieces - 1;
-
-	while (low < high) {
-		u32 middle = low + (high - low + 1) / 2;
-
-		if (mapping->piece[middle].offset_bytes <= offset_bytes)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return &mapping->piece[low];
-}
-
 /*
- * @port->sync_bytes at a time. Behind an IOMMU that is its smallest page:
+ * @guard->sync_bytes at a time. Behind an IOMMU that is its smallest page:
  * dma_sync_single_*() looks up the first byte's physical address and goes on
  * from there. But a mapped entry may be many pages whose bus addresses alone
  * follow each other. Elsewhere it bounds how long the CPU is not given away.
  */
-int contigo_mapping_sync(struct contigo_port *port, const struct contigo_mapping *mapping,
+int contigo_mapping_sync(struct contigo_guard *guard, const struct contigo_mapping *mapping,
 			 u64 offset_bytes, u64 len_bytes, u32 direction)
 {
 	const struct contigo_piece *piece = contigo_piece_at(mapping, offset_bytes);
@@ -191,19 +179,20 @@ int contigo_mapping_sync(struct contigo_port *port, const struct contigo_mapping
 	for (;;) {
 		u64 within = offset_bytes - piece->offset_bytes;
 		dma_addr_t addr = piece->addr + within;
-		size_t part = port->sync_bytes - (addr & (port->sync_bytes - 1));
+		size_t part = guard->sync_bytes - (addr & (guard->sync_bytes - 1));
 
 		part = min_t(u64, part, piece->len_bytes - within);
 		part = min_t(u64, part, len_bytes);
 		if (direction == CONTIGO_SYNC_FOR_CPU)
-			dma_sync_single_for_cpu(port->dma_dev, addr, part, DMA_BIDIRECTIONAL);
+			dma_sync_single_for_cpu(guard->dma_dev, addr, part, mapping->direction);
 		else
-			dma_sync_single_for_device(port->dma_dev, addr, part, DMA_BIDIRECTIONAL);
+			dma_sync_single_for_device(guard->dma_dev, addr, part,
+						   mapping->direction);
 
 		len_bytes -= part;
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		if (READ_ONCE(port->dead))
+		if (READ_ONCE(guard->dead))
 			return -ENODEV;
 		cond_resched();
 		if (!len_bytes)

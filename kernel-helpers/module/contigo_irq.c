@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A file's interrupts: masked when they come, told by read(), poll() and
+ * eventfds, until user space unmasks them.
+ */
+#include <linux/bitops.h>
+#include <linux/eventfd.h>
+#include <linux/interrupt.h>
+#include <linux/irq.h>
+#include <linux/nospec.h>
+#include <linux/pci.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "contigo_calls.h"
+#include "contigo_compat.h"
+
+/*
+ * The bit in masked follows what it says: who unmasks in between finds nothing
+ * to do, and hears of this interrupt afterwards.
+ */
+static irqreturn_t contigo_irq_handler(int irq, void *data)
+{
+	struct contigo_interrupt *interrupt = data;
+	struct contigo_file *file = interrupt->file;
+	u32 i = interrupt - file->interrupt;
+	unsigned long flags;
+
+	if (!file->guard->pdev)
+		disable_irq_nosync(irq);
+	else if (!contigo_pci_mask_raised(file->guard->pdev))
+		return IRQ_NONE;
+	set_bit(i, &file->masked);
+	/* Who reads the second bit may clear the first. */
+	smp_mb__before_atomic();
+	atomic_or(BIT(i), &file->pending);
+
+	spin_lock_irqsave(&interrupt->lock, flags);
+	if (interrupt->eventfd)
+		contigo_eventfd_signal(interrupt->eventfd);
+	spin_unlock_irqrestore(&interrupt->lock, flags);
+	wake_up_interruptible(&file->wait);
+	return IRQ_HANDLED;
+}
+
+/*
+ * A level is masked in the controller at once, or it would come a second time.
+ * An edge is not: one that comes now would be lost.
+ */
+static void contigo_irq_mask_at_once(int irq, bool on)
+{
+	if (!(irq_get_trigger_type(irq) & IRQ_TYPE_LEVEL_MASK))
+		return;
+	if (on)
+		irq_set_status_flags(irq, IRQ_DISABLE_UNLAZY);
+	else
+		irq_clear_status_flags(irq, IRQ_DISABLE_UNLAZY);
+}
+
+static int contigo_irq_request(struct contigo_file *file, u32 i)
+{
+	struct contigo_interrupt *interrupt = &file->interrupt[i];
+	struct contigo_guard *guard = file->guard;
+	int irq = guard->irq[i];
+	int ret;
+
+	set_bit(i, &file->masked);
+	if (guard->pdev) {
+		contigo_pci_mask(guard->pdev, true);
+		ret = request_irq(irq, contigo_irq_handler, IRQF_SHARED, dev_name(&guard->dev),
+				  interrupt);
+	} else {
+		contigo_irq_mask_at_once(irq, true);
+		ret = contigo_request_irq(irq, contigo_irq_handler, dev_name(&guard->dev),
+					  interrupt);
+		if (ret)
+			contigo_irq_mask_at_once(irq, false);
+	}
+	if (!ret)
+		interrupt->irq = irq;
+	else
+		dev_err(guard->dma_dev, "interrupt %u (%d): error %d%s\n", i, irq, ret,
+			ret == -EBUSY ? ": another driver uses the same line" : "");
+	return ret;
+}
+
+static void contigo_irq_free(struct contigo_interrupt *interrupt)
+{
+	struct contigo_guard *guard = interrupt->file->guard;
+
+	if (!interrupt->irq)
+		return;
+	if (guard->pdev)
+		contigo_pci_mask(guard->pdev, true);
+	free_irq(interrupt->irq, interrupt);
+	if (!guard->pdev)
+		contigo_irq_mask_at_once(interrupt->irq, false);
+	interrupt->irq = 0;
+}
+
+static void contigo_irq_swap_eventfd(struct contigo_interrupt *interrupt,
+				     struct eventfd_ctx *eventfd)
+{
+	spin_lock_irq(&interrupt->lock);
+	swap(interrupt->eventfd, eventfd);
+	spin_unlock_irq(&interrupt->lock);
+	if (eventfd)
+		eventfd_ctx_put(eventfd);
+}
+
+/* Requests all interrupts, masked. The device is awake. */
+int contigo_irq_begin(struct contigo_file *file)
+{
+	u32 i;
+	int ret = 0;
+
+	for (i = 0; i < file->guard->interrupts; i++) {
+		file->interrupt[i].file = file;
+		spin_lock_init(&file->interrupt[i].lock);
+	}
+	for (i = 0; i < file->guard->interrupts && !ret; i++)
+		ret = contigo_irq_request(file, i);
+	if (ret)
+		contigo_irq_end(file);
+	return ret;
+}
+
+/* A last signal to each eventfd: who waits for nothing else learns that the device is gone. */
+void contigo_irq_end(struct contigo_file *file)
+{
+	u32 i;
+
+	for (i = 0; i < file->guard->interrupts; i++) {
+		struct contigo_interrupt *interrupt = &file->interrupt[i];
+
+		contigo_irq_free(interrupt);
+		if (interrupt->eventfd)
+			contigo_eventfd_signal(interrupt->eventfd);
+		contigo_irq_swap_eventfd(interrupt, NULL);
+	}
+}
+
+/* With the guard's lock: one at a time unmasks. */
+int contigo_irq_unmask(struct contigo_file *file, u32 interrupts)
+{
+	struct contigo_guard *guard = file->guard;
+	u32 i;
+
+	lockdep_assert_held(&guard->lock);
+	if (interrupts & ~(BIT(guard->interrupts) - 1))
+		return -EINVAL;
+	for (i = 0; i < guard->interrupts; i++) {
+		if (!(interrupts & BIT(i)) || !test_and_clear_bit(i, &file->masked))
+			continue;
+		if (guard->pdev)
+			contigo_pci_mask(guard->pdev, false);
+		else
+			enable_irq(file->interrupt[i].irq);
+	}
+	return 0;
+}
+
+int contigo_irq_set_eventfd(struct contigo_file *file, u32 interrupt, s32 fd)
+{
+	struct eventfd_ctx *eventfd = NULL;
+	int ret;
+
+	if (fd < -1)
+		return -EBADF;
+	if (fd >= 0) {
+		eventfd = eventfd_ctx_fdget(fd);
+		if (IS_ERR(eventfd))
+			return PTR_ERR(eventfd);
+	}
+	ret = contigo_file_lock(file);
+	if (ret)
+		goto put;
+	if (interrupt < file->guard->interrupts) {
+		interrupt = array_index_nospec(interrupt, file->guard->interrupts);
+		contigo_irq_swap_eventfd(&file->interrupt[interrupt], eventfd);
+		eventfd = NULL;
+	} else {
+		ret = -EINVAL;
+	}
+	mutex_unlock(&file->guard->lock);
+put:
+	if (eventfd)
+		eventfd_ctx_put(eventfd);
+	return ret;
+}
+
+ssize_t contigo_read(struct file *filp, char __user *to, size_t len, loff_t *pos)
+{
+	struct contigo_file *file = filp->private_data;
+	u32 pending;
+	int ret;
+
+	if (len < sizeof(pending))
+		return -EINVAL;
+	for (;;) {
+		if (READ_ONCE(file->gone))
+			return -ENODEV;
+		pending = atomic_xchg(&file->pending, 0);
+		if (pending)
+			break;
+		if (filp->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		ret = wait_event_interruptible(file->wait, atomic_read(&file->pending) ||
+					       READ_ONCE(file->gone));
+		if (ret)
+			return ret;
+	}
+	if (put_user(pending, (u32 __user *)to)) {
+		atomic_or(pending, &file->pending);
+		return -EFAULT;
+	}
+	return sizeof(pending);
+}
+
+__poll_t contigo_poll(struct file *filp, poll_table *wait)
+{
+	struct contigo_file *file = filp->private_data;
+
+	poll_wait(filp, &file->wait, wait);
+	if (READ_ONCE(file->gone))
+		return EPOLLHUP;
+	return atomic_read(&file->pending) ? EPOLLIN | EPOLLRDNORM : 0;
+}
