@@ -29,7 +29,9 @@
  * imports are unmapped, their buffers dropped, and the clocks turned off. If
  * neither, the buffers are kept, and the kernel's log says so. They are given
  * back when the same program, or a reset, stops the device later; opening the
- * device tries that first.
+ * device tries that first. What a file kept that had no program goes back with
+ * any program. A file that holds no import when it ends, and has no program,
+ * keeps nothing.
  *
  * The same end comes to a file whose device is taken from it: by unbinding, by
  * a reset through sysfs, by system sleep, before another kernel begins (kexec).
@@ -177,7 +179,8 @@ struct contigo_dma_bits {
  * through a bounce buffer where it is coherent, or the exporter's list is shorter than its buffer
  * (nothing is kept). EOPNOTSUPP: the device does not snoop, and the memory is of a pool that the
  * kernel does not map (no-map): nobody can maintain its caches. EFAULT: where @handle cannot be
- * written, the import stays until the file goes. ENOSPC: CONTIGO_MAX_IMPORTS are held or kept.
+ * written, the import stays until the file goes. EBUSY: this file holds it, or it is kept, for
+ * reading alone. ENOSPC: CONTIGO_MAX_IMPORTS are held or kept.
  * ENOMEM; also where an IOMMU's addresses are used up. Else the exporter's error.
  */
 struct contigo_import {
@@ -350,6 +353,8 @@ struct contigo_unmask {
  * @interrupt: in: its number
  * @fd: in: an eventfd, or -1 for none
  *
+ * When the device is taken from the file, each eventfd is signalled once more.
+ *
  * EINVAL: no such interrupt, or @fd is no eventfd. EBADF: @fd is no descriptor.
  */
 struct contigo_eventfd {
@@ -359,7 +364,8 @@ struct contigo_eventfd {
 
 /*
  * CONTIGO_RESET: the device is as after power-on, and has let go of all memory. What was kept for
- * it is given back. EOPNOTSUPP: the kernel has no way to reset it. Else the reset driver's error.
+ * it is given back; a PCI function masters the bus no more. Who touches a mapped register meanwhile
+ * waits. EOPNOTSUPP: the kernel has no way to reset it. Else the reset driver's error.
  */
 
 #define CONTIGO_IOC			0xC1
