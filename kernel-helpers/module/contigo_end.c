@@ -47,6 +47,9 @@ int contigo_reset_device(struct contigo_guard *guard, bool hold)
 	if (guard->pdev) {
 		contigo_pci_set_master(guard->pdev, false);
 		ret = contigo_pci_reset(guard->pdev);
+		/* EAGAIN: somebody else is about to. */
+		if (ret == -EAGAIN)
+			return ret;
 		guard->can_reset = !ret;
 		if (ret == -ENOTTY)
 			ret = -EOPNOTSUPP;
