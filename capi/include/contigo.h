@@ -333,8 +333,37 @@ typedef struct {
 
 /// A guard: the kernel's node of a device that is bound to the kernel module contigo. It gives
 /// memory its bus address, and stops the device when the program ends. contigo_device_open with
-/// guard:DEVICE opens the device's registers too.
+/// guard:DEVICE serves the device's registers and its interrupt too, of the same node: a device
+/// is opened one way or the other.
 typedef uint64_t contigo_guard;
+
+/// The kernel's facts about a guarded device and this program's opening of it. Yes is 1, no 0.
+typedef struct {
+    /// sizeof(contigo_guard_info).
+    size_t struct_size;
+    /// The device snoops the CPU's caches.
+    uint32_t is_coherent;
+    /// Its bus addresses are not physical ones.
+    uint32_t is_translated;
+    /// It reaches memory that was imported for it, and nothing else: an IOMMU that forgets an
+    /// address at once stands before this device alone.
+    uint32_t is_confined;
+    /// The kernel can reset it (contigo_device_reset, contigo_guard_reset), and does so when
+    /// the program ends.
+    uint32_t can_reset;
+    /// The kernel has a program that stops it (contigo_engine_arm).
+    uint32_t is_armed;
+    /// How many interrupts it has.
+    uint32_t interrupts;
+    /// Blocks that this opening has imported.
+    uint32_t imports;
+    /// Blocks that are kept for the device, because nothing has stopped it.
+    uint32_t kept;
+    /// How long those are, in bytes.
+    uint64_t kept_bytes;
+    /// How many bytes each window of registers has; 0: there is none.
+    uint64_t window_len_bytes[6];
+} contigo_guard_info;
 
 /// Which bytes of which buffer a job uses. The CPU owns the buffer, or a device does since an
 /// earlier job or contigo_buf_give; then the bytes count from the first that was handed over. The
@@ -933,8 +962,8 @@ contigo_status contigo_engine_open_kernel(contigo_module module,
 /// Closes a module. CONTIGO_E_STILL_USED while an engine has a kernel of it.
 contigo_status contigo_module_close(contigo_module module);
 
-/// Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, pci:0000:01:00.0,
-/// vfio:0000:01:00.0, sim:zdma. Close it with contigo_device_close.
+/// Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, guard:gemm8,
+/// pci:0000:01:00.0, vfio:0000:01:00.0, sim:zdma. Close it with contigo_device_close.
 ///
 /// CONTIGO_E_BAD_NAME: as contigo_region_open.
 ///
@@ -966,11 +995,20 @@ contigo_status contigo_device_memory(contigo_device device, const char *name, si
 /// seen is writable.
 contigo_status contigo_device_port(contigo_device device, contigo_port port, contigo_port *seen);
 
-/// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
-/// CONTIGO_E_UNSUPPORTED for a real device, whose reset is the board's business.
+/// Resets a device from outside, also while an engine has it: the only thing that stops one that is
+/// stuck. Then contigo_queue_stop, and the engine goes on. A guard does so by its reset lines
+/// (guard:…), VFIO by the function's reset, a simulated board by its own. A PCI function masters
+/// the bus no more then (contigo_device_enable_bus_master).
+///
+/// CONTIGO_E_UNSUPPORTED, or CONTIGO_E_OS with EOPNOTSUPP: the kernel has no way to.
+///
+/// The caller promises:
+/// As contigo_guard_reset: nobody is starting a job on it meanwhile.
 contigo_status contigo_device_reset(contigo_device device);
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
+/// One that is guarded and cannot be reset needs contigo_engine_arm before: CONTIGO_E_OS with
+/// EBUSY.
 ///
 /// The caller promises:
 /// The device was stopped or reset since anybody else drove it. The library cannot check that.
@@ -1069,8 +1107,8 @@ contigo_status contigo_engine_arm(contigo_engine engine, contigo_guard guard, ui
 /// CONTIGO_E_WILL_NOT_STOP where its device does not stop: the engine stays open then.
 contigo_status contigo_engine_close(contigo_engine engine);
 
-/// Opens /dev/contigo/<name>, such as f8003000.dma-port. One program at a time has it. Close it
-/// with contigo_guard_close.
+/// Opens /dev/contigo/<name>, such as f8003000.dma-controller. One program at a time has it.
+/// Close it with contigo_guard_close.
 ///
 /// The caller promises:
 /// name is NUL-terminated; guard is writable.
@@ -1083,6 +1121,27 @@ contigo_status contigo_guard_open(const char *name, contigo_guard *guard);
 /// The caller promises:
 /// seen is writable.
 contigo_status contigo_guard_see(contigo_guard guard, contigo_port port, contigo_port *seen);
+
+/// Fills info with the kernel's facts about a guard.
+///
+/// The caller promises:
+/// info points to a structure whose struct_size is set.
+contigo_status contigo_guard_get_info(contigo_guard guard, contigo_guard_info *info);
+
+/// As contigo_guard_get_info, of a device that was opened by its name. CONTIGO_E_KIND: it is no
+/// guard:….
+///
+/// The caller promises:
+/// info points to a structure whose struct_size is set.
+contigo_status contigo_device_get_guard_info(contigo_device device, contigo_guard_info *info);
+
+/// Resets a guard's device: it is as after power-on, and has let go of all memory. Memory that was
+/// kept for it is given back. CONTIGO_E_OS with EOPNOTSUPP: the kernel has no way to.
+///
+/// The caller promises:
+/// Nobody is starting a job on the device meanwhile: a reset between its registers and its start
+/// would start a job with cleared addresses. The library cannot check that.
+contigo_status contigo_guard_reset(contigo_guard guard);
 
 /// Closes a guard. The kernel then runs the stop that contigo_engine_arm left there.
 /// CONTIGO_E_STILL_USED while the guard has regions, or engines that were armed with it: close
@@ -1370,8 +1429,8 @@ contigo_status contigo_dev_addr_of(contigo_region region, contigo_port port, con
 contigo_status contigo_host_ptr_of(contigo_region region, contigo_port port, uint64_t addr, void **ptr);
 
 /// Takes the registers and the interrupt of a device, for a program that drives it itself. window
-/// is the number of the window: a PCI function's BAR, and 0 for others. A polled of 1 leaves the
-/// interrupt out. One engine or one program has them at a time. Close them with
+/// is the number of the window: a PCI function's BAR, an entry of a guarded node's reg, and 0 for
+/// others. A polled of 1 leaves the interrupt out. One engine or one program has them at a time. Close them with
 /// contigo_registers_close.
 ///
 /// port is the device's way to memory where only the program knows it; 0 where the kernel says

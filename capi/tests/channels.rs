@@ -130,7 +130,7 @@ fn a_reset_of_the_device_ends_the_jobs_of_all_channels() {
     let shared = Shared::new(&contigo_sim_options { hang: 1000, ..sim_options() });
     let engines = [c"channel=0", c"channel=5"].map(|settings| shared.open(settings));
     let jobs = engines.map(|engine| shared.start(engine, 1));
-    ok(contigo_device_reset(shared.device));
+    ok(unsafe { contigo_device_reset(shared.device) });
     for ((operands, job), engine) in jobs.iter().zip(engines) {
         refused(wait(*job, TIMEOUT_US), CONTIGO_E_ENDED_BY_RESET, "reset");
         release_all(operands);

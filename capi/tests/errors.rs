@@ -310,14 +310,14 @@ fn what_a_stuck_device_has_stays_its_own_until_it_was_reset() {
     assert_eq!((info_of(board.engine).stopped, info_of(board.engine).in_flight), (1, 1));
     refused(contigo_device_close(board.device), CONTIGO_E_STILL_USED, "device");
     // From outside: then it stops, and nothing is lost.
-    ok(contigo_device_reset(board.device));
+    ok(unsafe { contigo_device_reset(board.device) });
     ok(contigo_queue_stop(board.engine));
     assert_eq!((info_of(board.engine).stopped, info_of(board.engine).ended), (0, 1));
     refused(wait(job, 500), CONTIGO_E_CANCELLED, "stopped before");
     // The same again, by the cancel.
     let job = board.start(&others);
     refused(contigo_job_cancel(job), CONTIGO_E_WILL_NOT_STOP, "did not stop");
-    ok(contigo_device_reset(board.device));
+    ok(unsafe { contigo_device_reset(board.device) });
     ok(contigo_job_cancel(job));
     for operands in [operands, others] {
         assert!(operands.iter().all(|operand| bytes(operand.buf).len() == SLOT));

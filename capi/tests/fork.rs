@@ -31,7 +31,7 @@ fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
 }
 
 /// Functions of the header that can be refused.
-const FUNCTIONS: usize = 76;
+const FUNCTIONS: usize = 79;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
@@ -67,6 +67,8 @@ fn a_child_is_refused_and_the_parent_goes_on() {
     let (buf_info, region_info, tensor_info) = (&raw mut buf_info, &raw mut region_info, &raw mut tensor_info);
     let (region_stats, engine_info, spec) = (&raw mut region_stats, &raw mut engine_info, &raw mut spec);
     let kernel_info = &raw mut kernel_info;
+    let mut guard_info = contigo_guard_info { struct_size: size_of::<contigo_guard_info>(), ..Default::default() };
+    let guard_info = &raw mut guard_info;
     let data = bytes.as_mut_ptr().cast();
     let device = answer(|device| unsafe { contigo_device_open(c"sim:zdma".as_ptr(), device) });
     let registers = answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 0, registers) });
@@ -121,6 +123,9 @@ fn a_child_is_refused_and_the_parent_goes_on() {
                 contigo_port_define(&named, out),
                 contigo_guard_open(c"none".as_ptr(), out),
                 contigo_guard_see(0, port, out),
+                contigo_guard_get_info(0, guard_info),
+                contigo_guard_reset(0),
+                contigo_device_get_guard_info(device, guard_info),
                 contigo_region_open(c"sim".as_ptr(), 64, out),
                 contigo_device_open(c"sim:zdma".as_ptr(), out),
                 contigo_device_memory(device, c"sim".as_ptr(), 64, out),

@@ -85,7 +85,7 @@ fn none_where_a_device_will_not_stop() {
         let operands = board.operands();
         let job = board.start(&operands);
         assert_eq!(wait(job, 500), CONTIGO_E_WILL_NOT_STOP);
-        ok(contigo_device_reset(board.device));
+        ok(unsafe { contigo_device_reset(board.device) });
         ok(contigo_job_cancel(job));
         release_all(&operands);
         board.close();

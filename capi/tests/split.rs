@@ -256,7 +256,7 @@ fn a_part_that_a_stuck_device_has_keeps_its_slot() {
     ok(contigo_buf_release(rest));
     assert_eq!(free_slots(&board), 6, "a device may still write the other part");
     refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "2 still use this pool");
-    ok(contigo_device_reset(board.device));
+    ok(unsafe { contigo_device_reset(board.device) });
     ok(contigo_job_cancel(job));
     release_all(&operands);
     board.close();

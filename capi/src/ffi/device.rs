@@ -26,8 +26,8 @@ use core::{
 /// memory. It can be closed once all of them are.
 pub type contigo_device = u64;
 
-/// Opens a device by its name: `uio:axi_dma@40400000`, `guard:f8003000`, `pci:0000:01:00.0`,
-/// `vfio:0000:01:00.0`, `sim:zdma`. Close it with `contigo_device_close`.
+/// Opens a device by its name: `uio:axi_dma@40400000`, `guard:f8003000`, `guard:gemm8`,
+/// `pci:0000:01:00.0`, `vfio:0000:01:00.0`, `sim:zdma`. Close it with `contigo_device_close`.
 ///
 /// `CONTIGO_E_BAD_NAME`: as `contigo_region_open`.
 ///
@@ -93,14 +93,27 @@ pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: conti
     unsafe { raw::answer(seen, "seen", find) }
 }
 
-/// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
-/// `CONTIGO_E_UNSUPPORTED` for a real device, whose reset is the board's business.
+/// Resets a device from outside, also while an engine has it: the only thing that stops one that is
+/// stuck. Then `contigo_queue_stop`, and the engine goes on. A guard does so by its reset lines
+/// (`guard:…`), VFIO by the function's reset, a simulated board by its own. A PCI function masters
+/// the bus no more then (`contigo_device_enable_bus_master`).
+///
+/// `CONTIGO_E_UNSUPPORTED`, or `CONTIGO_E_OS` with `EOPNOTSUPP`: the kernel has no way to.
+///
+/// # Safety
+/// As `contigo_guard_reset`: nobody is starting a job on it meanwhile.
 #[unsafe(no_mangle)]
-pub extern "C" fn contigo_device_reset(device: contigo_device) -> contigo_status {
-    call(|| Ok(DEVICES.lease(device)?.reset_simulated()?))
+pub unsafe extern "C" fn contigo_device_reset(device: contigo_device) -> contigo_status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        unsafe { DEVICES.lease(device)?.reset()? };
+        Ok(())
+    })
 }
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
+/// One that is guarded and cannot be reset needs `contigo_engine_arm` before: `CONTIGO_E_OS` with
+/// `EBUSY`.
 ///
 /// # Safety
 /// The device was stopped or reset since anybody else drove it. The library cannot check that.
