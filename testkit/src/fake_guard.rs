@@ -245,6 +245,9 @@ impl FakeGuard {
     pub fn take_away(&self) {
         let mut state = self.lock();
         (state.taken_away, state.bell) = (true, None);
+        for (_, event) in &mut state.events {
+            let _ = event.write(&1_u64.to_ne_bytes());
+        }
         let ones = vec![0xFF; usize::try_from(WINDOW_STEP).unwrap_or(0) * MAX_WINDOWS];
         self.registers.write_all_at(&ones, 0).unwrap_or_else(|error| panic!("{error}"));
     }

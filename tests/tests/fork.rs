@@ -92,4 +92,9 @@ fn registers_stay_with_the_parent() {
     let (registers, _irq) = tree.open(0).unwrap().into_parts();
     assert_eq!(registers.read32(4), 7);
     stays_with_the_parent(tree.path("dev/uio0").to_str().unwrap());
+
+    let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
+    let registers = guard.registers(0).unwrap();
+    assert_eq!(registers.len_bytes(), 0x1000);
+    stays_with_the_parent("guard-registers");
 }

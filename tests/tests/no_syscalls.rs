@@ -13,14 +13,16 @@
 )]
 
 use contigo::{
-    Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool, Port,
-    Queue, Region, Result, Spin, Stream, Wired, forward,
+    Align, Arena, Attempt, Backend, Bus, CpuBuf, DevAddr, DmaHeap, Engine, Error, HugeTlb, LocalPool, Mmio, MmioWindow, OneThread, Pool,
+    Port, Queue, Region, Result, Spin, Stream, Wired, forward,
     sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
 use contigo_testkit::{
     camera::{Camera, CameraConfig, CameraModel},
     emulated,
+    fake_dma_heap::{FakeHeap, HEAP, Pages},
+    fake_guard::{FakeGuard, GuardConfig},
 };
 use nix::{
     sys::{
@@ -35,6 +37,7 @@ use std::{
     io::{Read, Write},
     os::fd::{FromRawFd, IntoRawFd},
     ptr::NonNull,
+    sync::Arc,
     time::Duration,
 };
 
@@ -114,14 +117,14 @@ fn in_child(act: impl FnOnce(i32)) -> (WaitStatus, Vec<u8>) {
 
 /// `gemm8` in software, behind a real register window over plain memory: a job is done at the fifth
 /// look at CTRL.
-struct Software<'r, B: Backend> {
-    registers: MmioWindow,
+struct Software<'r, M: Mmio, B: Backend> {
+    registers: M,
     region: &'r Region<B>,
     port: Port,
     looks: Cell<u32>,
 }
 
-impl<B: Backend> Software<'_, B> {
+impl<M: Mmio, B: Backend> Software<'_, M, B> {
     fn at(&self, register: usize) -> u32 {
         self.registers.read32(register)
     }
@@ -150,7 +153,7 @@ impl<B: Backend> Software<'_, B> {
 
 // SAFETY: the registers belong to this device; CTRL says done after `multiply`, which is the only
 // access to memory. One driver owns it.
-unsafe impl<B: Backend> Mmio for Software<'_, B> {
+unsafe impl<M: Mmio, B: Backend> Mmio for Software<'_, M, B> {
     forward!(|this| this.registers => len_bytes);
     fn read32(&self, offset: usize) -> u32 {
         if offset == regs::CTRL.offset() && self.looks.get() > 0 {
@@ -180,8 +183,8 @@ unsafe impl<B: Backend> Mmio for Software<'_, B> {
 
 /// One job and the next on its output, with buffers from everywhere. `Err` also where the result is
 /// wrong.
-fn two_jobs<B: Backend, const SLOTS: usize>(
-    engine: &mut Engine<Gemm8<Wired<Software<'_, B>, Spin>>, 4>,
+fn two_jobs<M: Mmio, B: Backend, const SLOTS: usize>(
+    engine: &mut Engine<Gemm8<Wired<Software<'_, M, B>, Spin>>, 4>,
     region: &Region<B>,
     (pool, local, arena): (&Pool<'_, SLOTS>, &LocalPool<'_, SLOTS>, &Arena<'_, SLOTS>),
 ) -> Result<()> {
@@ -203,19 +206,25 @@ fn two_jobs<B: Backend, const SLOTS: usize>(
     if right { Ok(()) } else { Err(Error::Busy) }
 }
 
-/// The child's work: everything up to the first job in the open, the rest with no system calls.
-fn child<B: Backend>(backend: B, port: impl FnOnce(&Region<B>) -> Port, report: i32) -> Result<()> {
-    let region = Region::new(backend)?;
-    let port = port(&region);
-    let pool = Pool::<70>::new(region.carve(70 * SLOT, Align::LINE)?, SLOT)?;
-    let local = LocalPool::<70>::new(region.carve(70 * SLOT, Align::LINE)?, SLOT)?;
-    let arena = Arena::<70>::new(region.carve(70 * SLOT, Align::LINE)?)?;
+/// The words of a gemm8 that has nothing to do, by their offsets.
+const IDLE: [(usize, u32); 2] = [(regs::CTRL.offset(), regs::AP_IDLE), (regs::ID.offset(), regs::ID_VALUE)];
+
+/// As [`child_with`], with registers in memory of its own.
+fn child<B: Backend>(backend: B, port: Port, report: i32) -> Result<()> {
     let mut words = [0_u32; regs::WINDOW_BYTES / 4];
-    words[regs::CTRL.offset() / 4] = regs::AP_IDLE;
-    words[regs::ID.offset() / 4] = regs::ID_VALUE;
+    IDLE.iter().for_each(|(offset, word)| words[offset / 4] = *word);
     // SAFETY: the array lives as long as this process's only thread needs it, and is reached
     // through the window alone.
     let registers = unsafe { MmioWindow::new(NonNull::from(&mut words).cast(), regs::WINDOW_BYTES) };
+    child_with(registers, backend, port, report)
+}
+
+/// The child's work: everything up to the first job in the open, the rest with no system calls.
+fn child_with<B: Backend>(registers: impl Mmio, backend: B, port: Port, report: i32) -> Result<()> {
+    let region = Region::new(backend)?;
+    let pool = Pool::<70>::new(region.carve(70 * SLOT, Align::LINE)?, SLOT)?;
+    let local = LocalPool::<70>::new(region.carve(70 * SLOT, Align::LINE)?, SLOT)?;
+    let arena = Arena::<70>::new(region.carve(70 * SLOT, Align::LINE)?)?;
     let hardware = Software { registers, region: &region, port, looks: Cell::new(0) };
     // SAFETY: the device in software finds memory by this port's addresses.
     let device = unsafe { Wired::new(hardware, Spin, port) };
@@ -337,10 +346,28 @@ fn none_on_simulated_memory() {
     let ended = in_child(|report| {
         let board = SimBoard::new(1);
         let port = board.coherent_port();
-        let _ = board.memory(64 << 10).map(|memory| child(memory, |_| port, report));
+        let _ = board.memory(64 << 10).map(|memory| child(memory, port, report));
         exit(FAILED)
     });
     thousand_jobs_ran("the simulated board's memory", ended);
+}
+
+/// Registers and memory of one file, as a coherent port has them: the module is asked nothing.
+#[test]
+fn none_on_a_guard() {
+    let Some(()) = can_be_shown_here("no_syscalls::none_on_a_guard") else { return };
+    let ended = in_child(|report| {
+        let kernel = FakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() });
+        IDLE.iter().for_each(|(offset, word)| kernel.set_register(0, *offset as u64, *word));
+        let heap = Arc::new(FakeHeap::new(Pages::Entry(0)));
+        let port = Port { name: "acp", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX.into()), coherent: true };
+        let _ = kernel.open_guard().and_then(|guard| {
+            let memory = DmaHeap::allocate_for_from(heap, &guard, HEAP, 64 << 10)?;
+            child_with(guard.registers(0)?, memory, guard.seen_through(port), report)
+        });
+        exit(FAILED)
+    });
+    thousand_jobs_ran("a guard's registers and memory", ended);
 }
 
 #[test]
@@ -363,7 +390,7 @@ fn none_on_huge_pages() {
         // On arm64 the caches are maintained here, by instructions; on a PC every master snoops.
         let coherent = cfg!(target_arch = "x86_64");
         let port = Port { name: "any-memory", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent };
-        let _ = HugeTlb::new(1).map(|memory| child(memory, |_| port, report));
+        let _ = HugeTlb::new(1).map(|memory| child(memory, port, report));
         exit(FAILED)
     });
     thousand_jobs_ran("huge pages", ended);

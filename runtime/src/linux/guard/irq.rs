@@ -26,8 +26,8 @@ pub(super) type Events = [Once<Fd>; MAX_INTERRUPTS];
 /// [`UioIrq`](crate::UioIrq).
 ///
 /// It is `AsFd`, for poll(2) and event loops, in the same order as there: [`arm`](Self::arm) first,
-/// then look, then sleep. The descriptor is the guard's own where the device has one interrupt,
-/// with POLLHUP where the device is taken away. Where it has several, each has an eventfd.
+/// then look, then sleep. The descriptor is the guard's own where the device has one interrupt, and
+/// an eventfd for each where it has several. Either wakes who waits when the device is taken away.
 ///
 /// ```no_run
 /// use contigo::{Bus, Engine, Guard, Port, Wired, drivers::zdma::Zdma};

@@ -1,0 +1,13 @@
+// error: E0133
+// That nobody is starting a job on the device is a claim.
+use contigo::{Guard, names::OpenDevice};
+
+fn by_the_kernel_module(guard: &Guard) {
+    let _ = guard.reset();
+}
+
+fn by_its_name(device: &OpenDevice) {
+    let _ = device.reset();
+}
+
+fn main() {}
