@@ -1,2 +1,2 @@
 # Run as root in the guest before the tests; share and bind_pci are in cross/lab/guest/init.sh.
-share /dev/contigo/* /dev/uio* /dev/dma_heap/* /dev/udmabuf[0-9]*
+share /dev/contigo/* /dev/dma_heap/* /dev/udmabuf[0-9]*

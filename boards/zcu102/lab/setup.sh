@@ -1,4 +1,4 @@
 # Run as root in the guest before the tests; share and bind_pci are in cross/lab/guest/init.sh.
 # Pages of 2 MiB first.
 echo 16 > /proc/sys/vm/nr_hugepages
-share /dev/contigo/* /dev/uio* /dev/dma_heap/* /dev/udmabuf[0-9]*
+share /dev/contigo/* /dev/dma_heap/* /dev/udmabuf[0-9]*

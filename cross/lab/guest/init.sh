@@ -7,6 +7,7 @@
 /bin/busybox mount -t sysfs sys /sys
 /bin/busybox mount -t tmpfs tmp /tmp
 /bin/busybox mount -t debugfs debug /sys/kernel/debug 2>/dev/null
+/bin/busybox mount -t securityfs security /sys/kernel/security 2>/dev/null
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/root
 read -r CONTIGO_BOARD < /etc/contigo-board
@@ -45,6 +46,17 @@ bind_pci() {
 		fi
 	done
 	echo "there is no PCI function $1 $2"
+	return 1
+}
+
+# For a board's setup.sh: binds the platform device NAME to DRIVER, whatever its node says.
+bind_platform() {
+	device=/sys/bus/platform/devices/$1
+	[ -e "$device/driver" ] && echo "$1" > "$device/driver/unbind"
+	echo "$2" > "$device/driver_override"
+	echo "$1" > /sys/bus/platform/drivers_probe
+	[ "$(basename "$(readlink "$device/driver")")" = "$2" ] && return
+	echo "$1 is not bound to $2"
 	return 1
 }
 

@@ -14,6 +14,15 @@ if [ -x /bin/contigo-board-tests-32 ] && [ -n "$(contigo-board-tests-32 "$@" --l
 	run contigo-board-tests-32 "$@"
 fi
 run contigo-board-tests "$@"
+# The board's second preparation, and everything again.
+if [ -e /lab/then.sh ]; then
+	if (set -e; . /lab/then.sh); then
+		run contigo-board-tests "$@"
+	else
+		echo "@row {\"kind\":\"check\",\"name\":\"the second preparation\",\"status\":\"failed\",\"reason\":\"then.sh failed\"}" | tee -a /tmp/output
+		status=1
+	fi
+fi
 # The tree of --with has its own libraries, so it gets a root of its own, with this kernel's files.
 if [ -e /with/run ]; then
 	for folder in dev proc sys tmp; do
@@ -38,11 +47,24 @@ from_c() {
 if [ -x /bin/contigo-names ] && [ -e /lab/demo ]; then
 	for memory in $(owned); do run from_c "$memory"; done
 fi
+if [ -x /bin/contigo ] && [ -e /lab/demo ]; then
+	# The simulated board's memory, and each that belongs to a device.
+	for memory in sim $(owned); do
+		contigo demo --memory "$memory" --images 50 --json --png /tmp/demo.png < /dev/null > /tmp/demo.json 2> /tmp/demo.error
+		demo=$?
+		echo "@demo $demo $(cat /tmp/demo.json /tmp/demo.error | tr '\n' ' ')"
+		[ "$status" = 0 ] && status=$demo
+	done
+fi
+# After this nothing can be opened any more that an IOMMU does not confine.
+if [ -n "$(contigo-board-tests "$@" --locked-down --list)" ]; then
+	run contigo-board-tests "$@" --locked-down
+fi
 rows=$(grep -c '^@row ' /tmp/output)
 # The faults that the kernel found meanwhile in itself or in its modules: a row of its own, where
 # any test ran.
 if [ "$rows" != 0 ]; then
-	wrong='BUG:|KASAN|UBSAN:|WARNING:|possible .* locking|suspicious RCU|INFO: task|DMA-API:.*(device driver|out of memory)|kept for ever'
+	wrong='BUG:|KASAN|UBSAN:|WARNING:|possible .* locking|suspicious RCU|INFO: task|DMA-API:.*(device driver|out of memory)'
 	report=$(dmesg | grep -E "$wrong" | head -n 1 | tr -d '"\\' | tr '\t' ' ')
 	seen="no report"
 	# Where the kernel checks every use of the DMA API, it must still do so, and have counted nothing.
@@ -61,13 +83,4 @@ if [ "$rows" != 0 ]; then
 	rows=$((rows + 1))
 fi
 echo "$rows" > /tmp/rows
-if [ -x /bin/contigo ] && [ -e /lab/demo ]; then
-	# The simulated board's memory, and each that belongs to a device.
-	for memory in sim $(owned); do
-		contigo demo --memory "$memory" --images 50 --json --png /tmp/demo.png < /dev/null > /tmp/demo.json 2> /tmp/demo.error
-		demo=$?
-		echo "@demo $demo $(cat /tmp/demo.json /tmp/demo.error | tr '\n' ' ')"
-		[ "$status" = 0 ] && status=$demo
-	done
-fi
 (exit "$status")

@@ -47,6 +47,12 @@ pub(crate) struct Description {
     /// The script that root runs in the guest before the tests: a file beside this one.
     #[serde(default = "setup")]
     pub(crate) setup: String,
+    /// A second script, after which the tests run once more: a file beside this one.
+    #[serde(default)]
+    pub(crate) then: Option<String>,
+    /// Run only the tests whose name contains this, where the command line does not say which.
+    #[serde(default)]
+    pub(crate) filter: Option<String>,
     /// Run the tests of the kernel module once more as a 32-bit program: on a 64-bit kernel that
     /// can.
     #[serde(default)]
@@ -113,8 +119,9 @@ impl Board {
         let text = fs::read_to_string(file).with_context(|| format!("board {name}: cannot read {}", file.display()))?;
         let about: Description = toml::from_str(&text).with_context(|| format!("board {name}: {}", file.display()))?;
         let folder = file.parent().unwrap_or(file).to_owned();
-        if about.setup != SETUP && !folder.join(&about.setup).is_file() {
-            bail!("board {name}: {}: there is no {} beside it", file.display(), about.setup);
+        let scripts = [Some(&about.setup).filter(|script| *script != SETUP), about.then.as_ref()];
+        if let Some(script) = scripts.into_iter().flatten().find(|script| !folder.join(script).is_file()) {
+            bail!("board {name}: {}: there is no {script} beside it", file.display());
         }
         if about.kernel.source.is_some() == about.kernel.stock.is_some() {
             bail!("board {name}: {}: [kernel] wants either `source` or `stock`", file.display());

@@ -185,8 +185,9 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     let folder = cache.scratch()?;
     let initramfs = folder.path().join("initramfs");
     let mut arguments: Vec<String> = TEST_ARGUMENTS.map(str::to_owned).into();
-    arguments.extend(options.filter.iter().flat_map(|filter| ["--filter".to_owned(), filter.clone()]));
-    let demo = options.filter.as_deref().is_none_or(|filter| emulator::DEMO.contains(filter));
+    let filter = options.filter.as_ref().or(board.about.filter.as_ref());
+    arguments.extend(filter.iter().flat_map(|filter| ["--filter".to_owned(), (*filter).clone()]));
+    let demo = filter.map(String::as_str).is_none_or(|filter| emulator::DEMO.contains(filter));
     guest::pack(board, programs, modules, Task::Test { arguments: &arguments, with: with.as_deref(), demo }, &initramfs)?;
     let tree = emulator::device_tree(cache, board, kernel, folder.path())?;
     let qemu = emulator::command(board, kernel, &initramfs, tree.as_deref(), Console::Log)?;

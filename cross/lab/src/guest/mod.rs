@@ -66,6 +66,9 @@ pub(crate) fn pack(board: &Board, programs: &[Program], modules: &[Module], task
     if let Some(setup) = board.file(&board.about.setup) {
         image.copy("lab/setup.sh", &setup)?;
     }
+    if let Some(then) = board.about.then.as_ref().and_then(|then| board.file(then)) {
+        image.copy("lab/then.sh", &then)?;
+    }
     let arguments = match task {
         Task::Test { arguments, with, demo } => {
             image.file("lab/main.sh", TEST.as_bytes())?;
