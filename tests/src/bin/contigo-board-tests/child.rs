@@ -190,7 +190,7 @@ fn share() -> Option<&'static Shared> {
 }
 
 /// No more rights than an ordinary user has, whose group has the same number.
-fn become_user(user: u32) -> Result<(), Errno> {
+pub(crate) fn become_user(user: u32) -> Result<(), Errno> {
     setgroups(&[])?;
     setgid(Gid::from_raw(user))?;
     setuid(Uid::from_raw(user))?;

@@ -24,9 +24,18 @@ mod raw {
 
 /// A new dma-buf of the heap called `heap`, of whole pages.
 pub(crate) fn block(heap: &str, len_bytes: usize) -> Result<OwnedFd> {
+    with(heap, len_bytes, nix::libc::O_RDWR)
+}
+
+/// The same, for reading alone.
+pub(crate) fn read_only(heap: &str, len_bytes: usize) -> Result<OwnedFd> {
+    with(heap, len_bytes, nix::libc::O_RDONLY)
+}
+
+fn with(heap: &str, len_bytes: usize, access: i32) -> Result<OwnedFd> {
     let opened = File::open(format!("/dev/dma_heap/{heap}"));
     let heap = opened.map_err(|error| Error::Os { call: "open(/dev/dma_heap/)", errno: error.raw_os_error().unwrap_or(0) })?;
-    let fd_flags = nix::libc::O_RDWR | nix::libc::O_CLOEXEC;
+    let fd_flags = access | nix::libc::O_CLOEXEC;
     let mut data = AllocationData { len: len_bytes as u64, fd: 0, fd_flags, heap_flags: 0 };
     // SAFETY: the struct is the request's, and lives until the call returns.
     let made = unsafe { raw::alloc(heap.as_raw_fd(), &raw mut data) };

@@ -24,14 +24,14 @@ pub(crate) struct Memory {
 pub(crate) enum Engine {
     /// The simulated board's.
     Sim(DmaKind),
-    /// A UIO device.
-    Uio {
+    /// One of a system on chip: a UIO device, or one that the module contigo guards.
+    Soc {
         found: FoundEngine,
         /// ZDMA by descriptors in memory, not by its registers.
         linked: bool,
         port: Port,
     },
-    /// QEMU's edu with no IOMMU before it, or behind one by the module contigo: `pci:…`.
+    /// QEMU's edu with no IOMMU before it, `pci:…`, or by the module contigo, `guard:…`.
     EduPci(DeviceName),
     /// QEMU's edu behind an IOMMU: `vfio:…`.
     EduVfio(DeviceName),
@@ -111,14 +111,17 @@ impl Engine {
             .into_iter()
             .flat_map(|found| {
                 let modes: &[bool] = if found.engine.kind == DmaKind::Zdma { &[false, true] } else { &[false] };
-                modes.iter().map(move |&linked| Self::Uio { found, linked, port: found.engine.port })
+                modes.iter().map(move |&linked| Self::Soc { found, linked, port: found.engine.port })
             })
             .collect();
         for address in names(FUNCTIONS) {
             let [vendor, device] = ["vendor", "device"].map(|file| text(&format!("{FUNCTIONS}/{address}/{file}")).unwrap_or_default());
-            if [vendor.as_str(), device.as_str()] == EDU {
-                let by_vfio = is_behind_iommu(&address) && guard(&address).is_none();
-                let (kind, engine): (_, fn(DeviceName) -> Self) = if by_vfio { ("vfio", Self::EduVfio) } else { ("pci", Self::EduPci) };
+            if [vendor.as_str(), device.as_str()] == EDU && !is_anothers(&address) {
+                let (kind, engine): (_, fn(DeviceName) -> Self) = match (is_guarded(&address), is_behind_iommu(&address)) {
+                    (true, _) => ("guard", Self::EduPci),
+                    (false, true) => ("vfio", Self::EduVfio),
+                    (false, false) => ("pci", Self::EduPci),
+                };
                 engines.extend(format!("{kind}:{address}").parse().ok().map(engine));
             }
         }
@@ -130,7 +133,7 @@ impl Engine {
         match self {
             Self::Sim(_) => Memory::named("sim").into_iter().collect(),
             Self::EduVfio(device) => Memory::named(&device.to_string()).into_iter().collect(),
-            Self::Uio { .. } | Self::EduPci(_) => {
+            Self::Soc { .. } | Self::EduPci(_) => {
                 let mut kinds = Memory::kinds();
                 if let Some(guard) = self.guard() {
                     if let Self::EduPci(device) = self
@@ -154,27 +157,22 @@ impl Engine {
     pub(crate) fn device(&self) -> Option<DeviceName> {
         match self {
             Self::Sim(kind) => format!("sim:{}", kind.name()).parse().ok(),
-            Self::Uio { found, .. } => Some(found.device),
+            Self::Soc { found, .. } => Some(found.device),
             Self::EduPci(device) | Self::EduVfio(device) => Some(*device),
         }
     }
 
-    /// The module's name of this engine's guard, where it is bound: after its registers' address,
-    /// or its PCI function.
+    /// The module's name of this engine, where it guards it.
     pub(crate) fn guard(&self) -> Option<String> {
-        let begins = match self {
-            Self::Uio { found, .. } => format!("{:x}.", found.engine.registers),
-            Self::EduPci(device) => device.argument().to_owned(),
-            Self::Sim(_) | Self::EduVfio(_) => return None,
-        };
-        guard(&begins)
+        let device = self.device().filter(|device| device.kind() == "guard")?;
+        Some(device.argument().to_owned())
     }
 
     /// Which driver it takes; `None`: edu's.
     pub(crate) const fn kind(&self) -> Option<DmaKind> {
         match self {
             Self::Sim(kind) => Some(*kind),
-            Self::Uio { found, .. } => Some(found.engine.kind),
+            Self::Soc { found, .. } => Some(found.engine.kind),
             Self::EduPci(_) | Self::EduVfio(_) => None,
         }
     }
@@ -182,7 +180,7 @@ impl Engine {
     /// Its way to memory, as silicon has it.
     pub(crate) fn port(&self) -> Port {
         match self {
-            Self::Uio { port, .. } => *port,
+            Self::Soc { port, .. } => *port,
             // The port of a simulated board or of VFIO takes its place.
             Self::EduPci(_) | Self::EduVfio(_) | Self::Sim(_) => VIRT_PCIE,
         }
@@ -196,8 +194,8 @@ impl Engine {
     pub(crate) fn label(&self) -> String {
         match self {
             Self::Sim(kind) => format!("simulated {}", kind.name()),
-            Self::Uio { found, linked: true, .. } => format!("{}, linked", found.label()),
-            Self::Uio { found, .. } => found.label(),
+            Self::Soc { found, linked: true, .. } => format!("{}, linked", found.label()),
+            Self::Soc { found, .. } => found.label(),
             Self::EduPci(_) | Self::EduVfio(_) => "edu".into(),
         }
     }
@@ -211,9 +209,15 @@ pub(crate) fn is_behind_iommu(address: &str) -> bool {
     Path::new(&format!("{FUNCTIONS}/{address}/iommu_group")).exists()
 }
 
-/// The guard of the module contigo whose name begins like this.
-fn guard(begins: &str) -> Option<String> {
-    names("/sys/class/contigo").into_iter().find(|name| name.starts_with(begins))
+/// Has the module contigo the device that the kernel calls `name`?
+fn is_guarded(name: &str) -> bool {
+    Path::new(&format!("/sys/class/contigo/{name}")).exists()
+}
+
+/// Has the lab a driver of its own for this function?
+fn is_anothers(address: &str) -> bool {
+    let driver = fs::read_link(format!("{FUNCTIONS}/{address}/driver"));
+    driver.is_ok_and(|driver| driver.ends_with("contigo-lab-edu"))
 }
 
 /// The heaps of contiguous memory. The system heap is scattered pages: no device without an IOMMU

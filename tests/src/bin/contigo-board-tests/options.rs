@@ -6,7 +6,7 @@ use std::env;
 /// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 Usage: contigo-board-tests [--json] [--list] [--jobs N] [--seed S] [--memory NAME] [--device NAME]
-                           [--filter TEXT] [--user UID] [--lab] [--sim]
+                           [--filter TEXT] [--user UID] [--lab] [--locked-down] [--sim]
 
 Tests Contigo on this machine: every memory with every DMA engine that it has, polled and by
 interrupt, and the jobs that must be refused, stopped, decoded or given back. Run it as root.
@@ -22,6 +22,7 @@ interrupt, and the jobs that must be refused, stopped, decoded or given back. Ru
                  for one
   --lab          this is an emulator, which has no caches: a port may be called coherent where
                  nobody can maintain them
+  --locked-down  only the row that locks the kernel down, which lasts until it is started anew
   --sim          the simulated board too; without any engine it is tested in any case
 
 Exit status: 0 nothing failed, 1 a row failed, 2 wrong usage.";
@@ -38,6 +39,7 @@ pub(crate) struct Options {
     pub(crate) filter: String,
     pub(crate) user: Option<u32>,
     pub(crate) lab: bool,
+    pub(crate) locked_down: bool,
     pub(crate) sim: bool,
 }
 
@@ -53,6 +55,7 @@ impl Default for Options {
             filter: String::new(),
             user: None,
             lab: false,
+            locked_down: false,
             sim: false,
         }
     }
@@ -71,6 +74,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options, (String, bo
             "--json" => options.json = true,
             "--list" => options.list = true,
             "--lab" => options.lab = true,
+            "--locked-down" => options.locked_down = true,
             "--sim" => options.sim = true,
             "--jobs" => options.jobs = number(&word, &value()?)?,
             "--seed" => options.seed = number(&word, &value()?)?,
@@ -106,12 +110,13 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let line = "--json --list --jobs 7 --seed 8 --memory sim:3 --device sim:zdma --filter edu --user 1000 --lab --sim";
+        let line = "--json --list --jobs 7 --seed 8 --memory sim:3 --device sim:zdma --filter edu --user 1000 --lab --locked-down --sim";
         let all = of(&line.split(' ').collect::<Vec<_>>());
         let (memory, device) = ("sim:3".parse().ok(), "sim:zdma".parse().ok());
         assert!(memory.is_some() && device.is_some());
         let filters = Options { memory, device, filter: "edu".into(), ..Options::default() };
-        let expected = Options { json: true, list: true, jobs: 7, seed: 8, user: Some(1000), lab: true, sim: true, ..filters };
+        let expected =
+            Options { json: true, list: true, jobs: 7, seed: 8, user: Some(1000), lab: true, locked_down: true, sim: true, ..filters };
         assert_eq!(all, Ok(expected));
         assert_eq!(of(&[]), Ok(Options::default()));
     }

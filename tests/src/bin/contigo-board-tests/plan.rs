@@ -1,7 +1,7 @@
 //! Which rows there are on this machine.
 
 use crate::{
-    checks::Check,
+    checks::{Check, KEPT, LOCKED_DOWN, Subject, TAKEN, TESTS},
     child, jobs,
     machine::{self, Engine, Memory},
     options::Options,
@@ -18,7 +18,7 @@ const ROW_LIMIT_S: u32 = 300;
 
 /// The rows after which a port is root's alone, without udev, in the order in which they run: last
 /// of all.
-const LAST: [&str; 2] = [UNBOUND, UNLOADED];
+const LAST: [&str; 6] = ["guard-confined", KEPT, TAKEN, UNBOUND, UNLOADED, LOCKED_DOWN];
 const UNBOUND: &str = "port-unbound";
 const UNLOADED: &str = "module-unloaded";
 
@@ -83,7 +83,7 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
         }
         rows.extend(engine_checks(options, engine));
     }
-    if engines.iter().any(|engine| matches!(engine, Engine::Uio { .. } | Engine::EduPci(_))) {
+    if engines.iter().any(|engine| matches!(engine, Engine::Soc { .. } | Engine::EduPci(_))) {
         rows.extend(Memory::kinds().iter().filter_map(memory_check));
         // In an emulator: the page that moves is lost to the machine until it is started anew.
         if options.lab && Memory::kinds().iter().any(|memory| memory.is("hugetlb") && memory.absent().is_none()) {
@@ -110,6 +110,7 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     rows.retain(|row| memory.as_ref().is_none_or(|memory| row.name.memory == *memory));
     rows.retain(|row| options.device.is_none() || !row.name.engine.is_empty());
     rows.retain(|row| row.name.name.contains(&options.filter));
+    rows.retain(|row| (row.name.name == LOCKED_DOWN) == options.locked_down);
     rows.sort_by_key(|row| LAST.iter().position(|name| row.name.name == *name));
     rows
 }
@@ -120,7 +121,7 @@ impl Planned {
     fn is_of_the_module(&self) -> bool {
         match &self.what {
             What::Jobs { place, .. } => place.memory.is_imported(),
-            What::Check(check) => matches!(check, Check::Fuzzed { .. }),
+            What::Check(check) => matches!(check, Check::Fuzzed(_)) || check.is_for_user(),
             What::Nothing(_) => false,
         }
     }
@@ -130,7 +131,7 @@ impl Planned {
     fn for_user(&self, user: u32) -> Option<Self> {
         let theirs = match &self.what {
             What::Jobs { place, .. } => place.memory.device().is_some_and(|device| device.kind() != "sim") || place.memory.is("u-dma-buf"),
-            What::Check(check) => matches!(check, Check::Vfio(..) | Check::Fuzzed { .. }),
+            What::Check(check) => matches!(check, Check::Vfio(..) | Check::Fuzzed(_)) || check.is_for_user(),
             What::Nothing(_) => false,
         };
         theirs.then(|| Self { user: Some(user), ..self.clone() })
@@ -141,9 +142,6 @@ fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned
     let place = place(options, engine, memory);
     let row = |(mode, interrupt): (&'static str, bool)| {
         let what = match &place {
-            Ok(Place { engine: Engine::EduPci(_), .. }) if interrupt && engine.guard().is_some() => {
-                What::Nothing("the module contigo gives a PCI function's interrupt to nobody: uio_pci_generic or vfio-pci do".into())
-            }
             Ok(place) => What::Jobs { place: *place, interrupt },
             Err(why) => What::Nothing(why.clone()),
         };
@@ -191,11 +189,13 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
         None => {}
     }
     if let Some(guard) = engine.guard()
-        && !matches!(engine, Engine::Uio { linked: true, .. })
+        && !matches!(engine, Engine::Soc { linked: true, .. })
     {
         rows.extend(guard_checks(options, engine, &guard));
     }
-    if let Engine::Uio { found: uio, linked: false, .. } = engine {
+    if let Engine::Soc { found: uio, linked: false, .. } = engine
+        && engine.guard().is_none()
+    {
         rows.push(Planned::check("uio-in-use-refused", "", &label, What::Check(Check::UioInUse(uio.device))));
     }
     // Where only an emulator's port takes a memory, the real one must refuse it.
@@ -237,7 +237,10 @@ fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned>
             let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Stopped(place)));
             rows.push(Planned::check("killed-program-stopped", &label, &engine.label(), what));
         }
-        rows.push(check("port-fuzzed", &label, Check::Fuzzed { guard: guard.to_owned(), heap: heap.clone() }));
+        let subject = Subject { guard: guard.to_owned(), heap: heap.clone(), kind: engine.kind() };
+        rows.push(check("port-fuzzed", &label, Check::Fuzzed(subject.clone())));
+        let ours = TESTS.iter().enumerate().filter(|(_, test)| (test.is_for)(&subject));
+        rows.extend(ours.map(|(number, test)| check(test.name, &label, Check::Guard(number, subject.clone()))));
         rows.push(check(UNBOUND, &label, Check::Unbound { guard: guard.to_owned(), heap }));
     }
     rows

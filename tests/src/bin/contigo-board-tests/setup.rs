@@ -98,7 +98,7 @@ impl Place {
         let (memory, engine) = (self.memory.name().ok_or(NOWHERE)?, self.engine.device().ok_or(NOWHERE)?);
         let name = self.memory.device().filter(|owner| owner.kind() != "sim").unwrap_or(engine);
         let device = name.open()?;
-        if let Engine::Uio { found, .. } = self.engine {
+        if let Engine::Soc { found, .. } = self.engine {
             ensure_at(&device, found.engine.registers)?;
         }
         let region = Region::new(device.memory(memory, Ground::REGION_BYTES)?)?;
@@ -125,7 +125,7 @@ impl Place {
                 // SAFETY: the model is a `kind`.
                 unsafe { task.with_kind(&region, Counted::new(attached, &came), kind, false, Line::Counted(&came)) }
             }
-            Engine::Uio { found, linked, .. } => {
+            Engine::Soc { found, linked, .. } => {
                 let events = IrqEvents::of(&attached)?;
                 let line = events.as_ref().map_or(Line::None, Line::Events);
                 // SAFETY: the board's constant says which engine is at the address of these

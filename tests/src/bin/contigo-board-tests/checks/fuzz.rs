@@ -7,13 +7,22 @@
 )]
 //! A hostile user of a guard: random and mutated calls, of which none may do harm.
 
-use super::{Verdict, Wrong, ensure, ok};
-use crate::{heap::block, machine::meminfo, map::Map};
+use super::{Subject, Verdict, Wrong, ensure, ok};
+use crate::{
+    heap::block,
+    machine::meminfo,
+    map::Map,
+    raw::{RawGuard, code},
+};
 use fastrand::Rng;
-use nix::{errno::Errno, libc};
+use nix::{
+    errno::Errno,
+    libc,
+    sys::mman::{MapFlags, ProtFlags},
+};
 use std::{
     fs::OpenOptions,
-    os::fd::{AsRawFd, OwnedFd, RawFd},
+    os::fd::{AsFd, AsRawFd, OwnedFd, RawFd},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -30,10 +39,24 @@ const SLAB_KB: u64 = 2_048;
 /// For a row of this kind on a kernel that checks every access, in an emulator.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// The calls of `kernel-helpers/uapi/contigo.h`, as a C program prints them: `GET_INFO`,
-/// `SET_DMA_BITS`, `IMPORT`, `GET_SEGMENTS`, `RELEASE`, `SYNC`, `ARM`, `SET_BUS_MASTER`.
-const CODES: [u64; 8] = [0x8048_C140, 0x4008_C141, 0xC020_C142, 0xC018_C143, 0x4008_C144, 0x4010_C145, ARM, 0x4008_C147];
-const ARM: u64 = 0x4010_C146;
+/// The calls of `kernel-helpers/uapi/contigo.h`.
+const CODES: [u32; 11] = [
+    code::GET_INFO,
+    code::SET_DMA_BITS,
+    code::IMPORT,
+    code::GET_SEGMENTS,
+    code::RELEASE,
+    code::SYNC,
+    code::ARM,
+    code::SET_BUS_MASTER,
+    code::UNMASK,
+    code::SET_EVENTFD,
+    code::RESET,
+];
+/// One call in so many is none of them, but mmap(), read() or poll().
+const OTHERS: u8 = 12;
+/// A poll of a program that is run takes so long at most, and seldom longer.
+const POLL_US: u64 = 20;
 /// Numbers that are at an edge of something.
 const EDGES: [u64; 16] = [0, 1, 2, 3, 4, 11, 12, 32, 64, 255, 256, 257, 1024, 1025, u32::MAX as u64, u64::MAX];
 
@@ -50,23 +73,27 @@ struct Hands {
     accepted: u64,
 }
 
-pub(super) fn fuzzed(guard: &str, heap: &str) -> Verdict {
+pub(super) fn fuzzed(subject: &Subject) -> Verdict {
     let free = || meminfo("CmaFree").zip(meminfo("SUnreclaim")).ok_or_else(|| Wrong::Skipped("/proc/meminfo has no CmaFree".into()));
-    let mut threads: Vec<Hands> = (0..THREADS as u64).map(|seed| Hands::new(heap, seed)).collect::<Result<_, _>>()?;
+    let mut threads: Vec<Hands> = (0..THREADS as u64).map(|seed| Hands::new(&subject.heap, seed)).collect::<Result<_, _>>()?;
     let begun = Instant::now();
     let mut half = || {
         let mut made = 0;
         while made < CALLS / 2 && begun.elapsed() < LIMIT {
             // The guard is exclusive: what it held is gone, and it is closed, before it is opened
             // again.
-            let file = open(guard)?;
+            let guard = subject.open()?;
+            ok(guard.set_nonblocking().map_err(os("fcntl")))?;
+            // A device that is not seen to have stopped keeps its buffers, as it should; the fuzzer
+            // does not test that.
+            let stopped = subject.always(&ok(guard.map().map_err(os("mmap")))?);
             std::thread::scope(|scope| {
                 for hands in &mut threads {
-                    scope.spawn(|| (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(file.as_raw_fd())));
+                    scope.spawn(|| (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(&guard, subject)));
                 }
             });
             made += CALLS_PER_FILE;
-            disarm(&file);
+            ok(guard.arm(&stopped).map_err(os("ioctl(CONTIGO_ARM)")))?;
         }
         Ok::<u64, Wrong>(made)
     };
@@ -108,9 +135,13 @@ impl Hands {
     }
 
     /// One call.
-    fn call(&mut self, guard: RawFd) {
+    fn call(&mut self, raw: &RawGuard, subject: &Subject) {
+        if self.rng.u8(..OTHERS) == 0 {
+            return self.other(raw, subject);
+        }
+        let guard = raw.as_fd().as_raw_fd();
         let request = match self.rng.u8(..16) {
-            0 => self.rng.u64(..),
+            0 => self.rng.u32(..),
             1 => CODES[self.rng.usize(..CODES.len())] ^ 1 << self.rng.u8(..32),
             _ => CODES[self.rng.usize(..CODES.len())],
         };
@@ -137,8 +168,29 @@ impl Hands {
         }
     }
 
+    /// A mapping of anything as anything, of which a register is read where it is mapped; or a look
+    /// for interrupts.
+    fn other(&mut self, guard: &RawGuard, subject: &Subject) {
+        let offset = match self.rng.u8(..4) {
+            0 => 0,
+            1 => self.rng.u64(..32) << 12,
+            2 => self.rng.u64(..) & !0xFFF,
+            _ => self.edge(),
+        };
+        let len_bytes = [1, 4096, 8192, 1 << 20, 1 << 21, u64::from(u32::MAX)][self.rng.usize(..6)];
+        let access = ProtFlags::from_bits_truncate(self.rng.i32(..8));
+        let kind = if self.rng.u8(..8) == 0 { MapFlags::MAP_PRIVATE } else { MapFlags::MAP_SHARED };
+        let done = match self.rng.u8(..4) {
+            0 => guard.read(self.rng.usize(..9)).is_ok(),
+            1 => guard.poll(0) == 0,
+            2 => guard.map().map(|registers| registers.read(subject.steady())).is_ok(),
+            _ => guard.map_at(offset, len_bytes, access, kind).is_ok(),
+        };
+        self.accepted += u64::from(done);
+    }
+
     /// An argument that is nearly right, at the arena's beginning; arrays behind it.
-    fn fill(&mut self, request: u64, guard: RawFd) {
+    fn fill(&mut self, request: u32, guard: RawFd) {
         let array = self.start() as u64 + 1024;
         // SAFETY: the arena is aligned, initialised, this value's alone, and the kernel writes it
         // only in a call.
@@ -148,12 +200,14 @@ impl Hands {
         let some = self.some_fd(guard);
         let (count, flag) = (self.rng.u32(..6), 1 << self.rng.u32(..2));
         let argument: [u64; 9] = match request {
-            code if code == CODES[1] => [words(self.rng.u32(10..68), 0), 0, 0, 0, 0, 0, 0, 0, 0],
-            code if code == CODES[2] => [words(some.cast_unsigned(), self.rng.u32(..2)), 0, 0, 0, 0, 0, 0, 0, 0],
-            code if code == CODES[3] => [words(handle, self.rng.u32(..3)), words(count, 0), array, 0, 0, 0, 0, 0, 0],
-            code if code == CODES[4] => [words(handle, 0), 0, 0, 0, 0, 0, 0, 0, 0],
-            code if code == CODES[5] || code == CODES[6] => [words(count, 0), array, 0, 0, 0, 0, 0, 0, 0],
-            code if code == CODES[7] => [words(self.rng.u32(..3), 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            code::GET_INFO => [words(self.rng.u32(24..256), 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            code::SET_DMA_BITS => [words(self.rng.u32(10..68), 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            code::IMPORT => [words(some.cast_unsigned(), self.rng.u32(..8)), 0, 0, 0, words(self.rng.u32(..2), 0), 0, 0, 0, 0],
+            code::GET_SEGMENTS => [words(handle, self.rng.u32(..3)), words(count, 0), array, 0, 0, 0, 0, 0, 0],
+            code::RELEASE => [words(handle, 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            code::SYNC | code::ARM => [words(count, 0), array, 0, 0, 0, 0, 0, 0, 0],
+            code::SET_BUS_MASTER | code::UNMASK => [words(self.rng.u32(..3), 0), 0, 0, 0, 0, 0, 0, 0, 0],
+            code::SET_EVENTFD => [words(self.rng.u32(..3), some.cast_unsigned()), 0, 0, 0, 0, 0, 0, 0, 0],
             _ => [0; 9],
         };
         arena[..9].copy_from_slice(&argument);
@@ -161,8 +215,9 @@ impl Hands {
             let at = 128 + 3 * entry;
             // A range, or a step: three words each.
             let range = [words(handle, flag), self.rng.u64(..65536), self.rng.u64(..65536)];
-            let step = [words(self.rng.u32(..5), 0), words(self.rng.u32(..16) * 4, self.rng.u32(..)), words(0, self.rng.u32(..1000))];
-            arena[at..at + 3].copy_from_slice(if request == CODES[6] { &step } else { &range });
+            let step =
+                [words(self.rng.u32(..5), 0), words(self.rng.u32(..16) * 4, self.rng.u32(..)), words(0, self.rng.u32(..POLL_US as u32))];
+            arena[at..at + 3].copy_from_slice(if request == code::ARM { &step } else { &range });
         }
         // And then something is wrong with it.
         for _ in 0..self.rng.u8(..3) {
@@ -174,11 +229,18 @@ impl Hands {
                 _ => words(low(self.edge()), low(self.edge())),
             };
         }
+        // A program that bus mastering runs must not take a second each time.
+        for entry in 0..6_usize {
+            let word = &mut arena[130 + 3 * entry];
+            if request == code::ARM && (POLL_US..=1_000_000).contains(&(*word >> 32)) && self.rng.u16(..1000) != 0 {
+                *word = words(low(*word), POLL_US as u32);
+            }
+        }
         // GET_SEGMENTS writes an array: only inside the arena, or where the kernel must refuse.
-        if request == CODES[3] && (arena[2] < array || arena[2] > array + 1024) && self.rng.u8(..8) != 0 {
+        if request == code::GET_SEGMENTS && (arena[2] < array || arena[2] > array + 1024) && self.rng.u8(..8) != 0 {
             arena[2] = array;
         }
-        if request == CODES[3] {
+        if request == code::GET_SEGMENTS {
             let inside = array - 1024..array + ARENA_BYTES as u64 / 2;
             if !inside.contains(&arena[2]) {
                 // Null, or an address of the kernel's half: never memory of this process that is
@@ -205,24 +267,10 @@ impl Hands {
     }
 }
 
-/// Takes back the program that stops the device, before the file is closed. The fuzzer does not
-/// test that program: one that finds the device still at work keeps the buffers for ever, as it
-/// should.
-fn disarm(guard: &OwnedFd) {
-    let mut none = [0_u64; 2];
-    // SAFETY: 16 zeroed bytes: no steps.
-    unsafe { libc::ioctl(guard.as_raw_fd(), ARM as _, none.as_mut_ptr()) };
-}
-
 const fn low(value: u64) -> u32 {
     value as u32
 }
 
-fn open(guard: &str) -> Result<OwnedFd, Wrong> {
-    let path = format!("/dev/contigo/{guard}");
-    let file = OpenOptions::new().read(true).write(true).open(&path);
-    file.map(Into::into).map_err(|error| match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => Wrong::Skipped("this user may not open it".into()),
-        _ => Wrong::Failed(format!("{path}: {error}")),
-    })
+fn os(call: &'static str) -> impl Fn(Errno) -> contigo::Error {
+    move |errno| contigo::Error::Os { call, errno: errno as i32 }
 }

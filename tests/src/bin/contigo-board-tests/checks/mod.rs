@@ -1,7 +1,9 @@
 //! Checks: what must be refused, decoded, stopped or given back. Each says what it saw.
 
+mod as_user;
 mod copies;
 mod fuzz;
+mod guard;
 mod killed;
 mod memory;
 mod pinned;
@@ -11,6 +13,8 @@ mod stopped;
 mod timeout;
 mod unbound;
 mod unloaded;
+
+pub(crate) use guard::{KEPT, LOCKED_DOWN, Subject, TAKEN, TESTS};
 
 use crate::{
     jobs::refused,
@@ -62,16 +66,23 @@ pub(crate) enum Check {
     /// A process is killed while its PL330 executes a program that never ends.
     Stopped(Place),
     /// A hostile user of a port of the module contigo, with a heap for dma-bufs.
-    Fuzzed { guard: String, heap: String },
+    Fuzzed(Subject),
     /// The device is taken from the module under its user, and given back.
     Unbound { guard: String, heap: String },
     /// The module contigo is taken out of the kernel, and put back.
     Unloaded { guard: String, heap: String },
+    /// One of the checks of a guard by its raw calls, by its number.
+    Guard(usize, Subject),
     /// One of the tests of VFIO, by its number, on the PCI function with this address.
     Vfio(usize, String),
 }
 
 impl Check {
+    /// Can an ordinary user do it, too, where a guard may be opened?
+    pub(crate) fn is_for_user(&self) -> bool {
+        matches!(self, Self::Guard(number, _) if TESTS.get(*number).is_some_and(|test| test.for_user))
+    }
+
     /// Does it.
     pub(crate) fn row(&self, name: &Name) -> Row {
         let begun = std::time::Instant::now();
@@ -88,13 +99,18 @@ impl Check {
             Self::UioInUse(device) => verdict(name, reach::uio_in_use(device)),
             Self::Killed(place) => verdict(name, killed::killed(place)),
             Self::Stopped(place) => verdict(name, stopped::stopped(place)),
-            Self::Fuzzed { guard, heap } => verdict(name, fuzz::fuzzed(guard, heap)),
+            Self::Fuzzed(subject) => verdict(name, guard::lazily(subject, || fuzz::fuzzed(subject))),
             Self::Unbound { guard, heap } => verdict(name, unbound::unbound(guard, heap)),
             Self::Unloaded { guard, heap } => verdict(name, unloaded::unloaded(guard, heap)),
+            Self::Guard(number, subject) => verdict(name, guard::TESTS.get(*number).map_or_else(no_such, |test| (test.run)(subject))),
             Self::Vfio(number, address) => crate::vfio::row(name, *number, address),
         };
         Row { seconds: begun.elapsed().as_secs_f64(), ..row }
     }
+}
+
+fn no_such() -> Verdict {
+    Err(Wrong::Failed("there is no such check".into()))
 }
 
 /// A check on one memory with one engine.

@@ -5,6 +5,7 @@
 
 use super::{Verdict, Wrong, ensure, killed::killed_at_work, ok, pl330::WAIT_FOR_NOBODY};
 use crate::{
+    lab::Part,
     machine::Engine,
     setup::{Bench, Place},
 };
@@ -43,20 +44,36 @@ impl Bench for Endless {
     }
 }
 
-/// Without what was armed the channel runs on, and with it, it does not.
+/// Without what was armed the channel runs on, and with it, it does not. A reset line that the lab
+/// has for it does nothing meanwhile; then it does its work, and no program does.
 pub(super) fn stopped(place: &Place) -> Verdict {
-    let Engine::Uio { found, port, .. } = &place.engine else { return Err(Wrong::Failed("this engine is no PL330".into())) };
+    let Engine::Soc { found, port, .. } = &place.engine else { return Err(Wrong::Failed("this engine is no PL330".into())) };
+    let line = Part::reset_of(found.device.argument());
     let state_after = |armed: bool| {
         let (told, _) = killed_at_work(&Place { armed, ..*place }, Endless, Duration::ZERO)?;
         ensure(told, "it never began")?;
+        if let Some(line) = &line {
+            // Opening would reset it.
+            return line.number("running").map_err(|error| Wrong::Failed(format!("running: {error}")));
+        }
         let device = ok(found.device.open())?;
         // SAFETY: it is only looked at.
         let device = ok(unsafe { device.attach_wired(*port, Attach { interrupt: false, ..Attach::default() }) })?;
-        Ok::<_, Wrong>(regs::CHANNELS.first().map_or(u32::MAX, |channel| channel.csr.read(&device) & regs::STATUS))
+        Ok::<_, Wrong>(regs::CHANNELS.first().map_or(u64::MAX, |channel| (channel.csr.read(&device) & regs::STATUS).into()))
     };
+    let inert = line.as_ref().map(|line| line.told("inert")).transpose();
+    let inert = inert.map_err(|error| Wrong::Failed(format!("inert: {error}")))?;
     let loose = state_after(false)?;
-    ensure(loose != regs::STOPPED, "it is stopped without being armed: this check can catch nothing")?;
+    ensure(loose != u64::from(regs::STOPPED), "it is stopped without being armed: this check can catch nothing")?;
     let held = state_after(true)?;
-    ensure(held == regs::STOPPED, format!("its user was killed, and the channel is in state {held}"))?;
-    Ok(format!("state {loose} after a kill of an unarmed user, {held} (stopped) after that of an armed one"))
+    ensure(held == u64::from(regs::STOPPED), format!("its user was killed, and the channel is in state {held}"))?;
+    drop(inert);
+    let by_line = if line.is_some() {
+        let reset = state_after(false)?;
+        ensure(reset == u64::from(regs::STOPPED), "its reset line did not stop it")?;
+        "; the reset line alone stops it, too"
+    } else {
+        ""
+    };
+    Ok(format!("state {loose} after a kill of an unarmed user, {held} (stopped) after that of an armed one{by_line}"))
 }

@@ -1,0 +1,82 @@
+//! Memory of a device that does not stop: kept when its user goes, through the loss of its driver
+//! too, and given back when it has stopped.
+
+use super::{
+    super::{Verdict, Wrong, ensure, ok},
+    subject::{Subject, file, soon, sys},
+};
+use crate::{
+    heap,
+    lab::{Exporter, Part, property},
+    machine::meminfo,
+    raw::import,
+};
+
+const BLOCK_BYTES: usize = 4 << 20;
+/// Less is free when it is kept: other pages come and go meanwhile.
+const HELD_KB: u64 = 3 << 10;
+const CACHED_PAGES: u32 = 4;
+
+pub(super) fn kept(subject: &Subject) -> Verdict {
+    let exporter = Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
+    let counts = Part::named("exporter").ok_or_else(|| Wrong::Skipped("the exporter does not count".into()))?;
+    let number = |what| file(what, counts.number(what));
+    let free = || meminfo("CmaFree").ok_or_else(|| Wrong::Skipped("/proc/meminfo has no CmaFree".into()));
+    let line = subject.reset();
+    let before = free()?;
+    let (maps, unmaps, buffers) = (number("maps")?, number("unmaps")?, number("buffers")?);
+
+    // Nothing stops it: the program is not met, and the reset, where there is one, fails.
+    let guard = subject.open()?;
+    let registers = sys("mmap", guard.map())?;
+    subject.set_flag(&registers, false);
+    sys("ARM", guard.arm(&subject.by_flag()))?;
+    let block = ok(heap::block(&subject.heap, BLOCK_BYTES))?;
+    let cached = file("LAB_EXPORT", exporter.buffer(CACHED_PAGES, property::CACHED))?;
+    sys("IMPORT of a block", guard.import(&block, import::CONTIGUOUS, 0))?;
+    sys("IMPORT of what its exporter caches", guard.import(&cached, import::CONTIGUOUS, 0))?;
+    drop((block, cached));
+    let fails = line.as_ref().map(|line| line.told("fail")).transpose();
+    let fails = file("fail", fails)?;
+    drop((guard, registers));
+    let held = before.saturating_sub(free()?);
+    ensure(held >= HELD_KB, format!("its user is gone, the device is at work, and only {held} kB are kept"))?;
+    ensure(number("buffers")? == buffers + 1, "the exporter's buffer was dropped under the device")?;
+
+    // Another user finds it so; and so does whoever binds it again.
+    let mut through = "";
+    if line.is_none() {
+        let info = sys("GET_INFO", subject.open()?.info())?;
+        let bytes = BLOCK_BYTES as u64 + u64::from(CACHED_PAGES) * 4096;
+        ensure(info.kept == 2 && info.kept_bytes == bytes, format!("{} buffers of {} bytes are kept", info.kept, info.kept_bytes))?;
+        if let Some(clock) = subject.clock() {
+            ensure(file("enabled", clock.number("enabled"))? == 1, "the clock of a device that is at work is off")?;
+        }
+    }
+    let unbound = subject.unbind()?;
+    let lost = number("maps")? - maps - (number("unmaps")? - unmaps);
+    ensure(lost == 0, format!("{lost} mappings of an exporter that caches them are left, and their device has no driver"))?;
+    ensure(number("buffers")? == buffers + 1, "the exporter's buffer was dropped when the device lost its driver")?;
+    unbound.bind()?;
+    ensure(soon(|| std::path::Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
+    if line.is_none() {
+        let guard = subject.open()?;
+        let kept = sys("GET_INFO", guard.info())?.kept;
+        ensure(kept == 2, format!("{kept} buffers are kept after it was bound again"))?;
+        // It stops: what is armed finds it so at the next opening.
+        let registers = sys("mmap", guard.map())?;
+        subject.set_flag(&registers, true);
+        through = ", through the loss of its driver";
+    }
+    drop(fails);
+    let guard = subject.open()?;
+    let info = sys("GET_INFO", guard.info())?;
+    ensure(info.kept == 0 && info.kept_bytes == 0, format!("it has stopped, and {} buffers are kept", info.kept))?;
+    drop(guard);
+    ensure(soon(|| counts.number("buffers").is_ok_and(|now| now == buffers)), "the exporter's buffer was not given back")?;
+    ensure(soon(|| free().is_ok_and(|now| now >= before)), format!("CmaFree was {before} kB and is {} kB", free()?))?;
+    if let Some(clock) = subject.clock() {
+        ensure(soon(|| clock.number("enabled").is_ok_and(|on| on == 0)), "its clock is still on")?;
+    }
+    Ok(format!("{held} kB kept{through}, and all of it given back when it had stopped"))
+}

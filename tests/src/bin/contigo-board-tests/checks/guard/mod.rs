@@ -1,0 +1,65 @@
+//! A guard of the module contigo by its raw calls: what it must give, keep, refuse and end.
+
+mod clocks;
+mod exclusive;
+mod fences;
+mod foreign_line;
+mod interrupts;
+mod isolation;
+mod kept;
+mod lockdown;
+mod paused;
+mod read_only;
+mod reset;
+mod subject;
+mod suspended;
+mod taken;
+
+pub(crate) use isolation::lazily;
+pub(crate) use subject::Subject;
+
+use super::Verdict;
+
+/// One check of every guard that it is for.
+pub(crate) struct Test {
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(&Subject) -> Verdict,
+    /// Is there what it needs?
+    pub(crate) is_for: fn(&Subject) -> bool,
+    /// An ordinary user can do it, too.
+    pub(crate) for_user: bool,
+}
+
+const fn test(name: &'static str, run: fn(&Subject) -> Verdict, is_for: fn(&Subject) -> bool) -> Test {
+    Test { name, run, is_for, for_user: false }
+}
+
+const fn for_user(test: Test) -> Test {
+    Test { for_user: true, ..test }
+}
+
+/// All of them.
+pub(crate) const TESTS: &[Test] = &[
+    for_user(test("guard-exclusive", exclusive::exclusive, |_| true)),
+    for_user(test("guard-not-inherited", exclusive::not_inherited, |_| true)),
+    for_user(test("guard-mappings-refused", exclusive::mappings, |_| true)),
+    for_user(test("guard-read-only", read_only::read_only, |_| true)),
+    for_user(test("guard-interrupts", interrupts::interrupts, |_| true)),
+    test("guard-fences", fences::fences, |_| true),
+    test("guard-clocks", clocks::clocks, |subject| subject.clock().is_some()),
+    test("guard-reset", reset::reset, |subject| subject.reset().is_some()),
+    test(KEPT, kept::kept, |_| true),
+    test("guard-suspended", suspended::suspended, |_| true),
+    test("guard-foreign-line", foreign_line::foreign_line, |subject| subject.is_edu() && foreign_line::is_there()),
+    test("guard-previous-transfer", paused::previous_transfer, Subject::is_edu),
+    test("guard-confined", isolation::confined, |_| true),
+    test("guard-group-of-two", isolation::group_of_two, |subject| subject.is_edu() && isolation::has_pair()),
+    test(TAKEN, taken::taken, |_| true),
+    test(LOCKED_DOWN, lockdown::locked_down, |_| lockdown::is_possible()),
+];
+
+/// Those after which a guard is root's alone, without udev.
+pub(crate) const KEPT: &str = "guard-kept";
+pub(crate) const TAKEN: &str = "guard-taken";
+/// The one after which no module can be loaded any more.
+pub(crate) const LOCKED_DOWN: &str = "guard-locked-down";

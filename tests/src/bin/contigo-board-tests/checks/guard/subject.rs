@@ -1,0 +1,142 @@
+//! The guard that is tried, with the facts about its device that these checks need: registers that
+//! do no harm.
+
+use super::super::{Wrong, ensure};
+use crate::{
+    lab::Part,
+    raw::{RawGuard, RawRegisters, Step, info},
+};
+use contigo_boards::DmaKind;
+use nix::errno::Errno;
+use std::{fs, io, path::PathBuf, thread::sleep, time::Duration};
+
+/// A guard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    /// Its name.
+    pub(crate) guard: String,
+    /// A heap whose blocks are contiguous.
+    pub(crate) heap: String,
+    /// The engine behind it; `None`: edu.
+    pub(crate) kind: Option<DmaKind>,
+}
+
+/// How long the kernel may take for what it does by and by.
+const SOON: Duration = Duration::from_secs(3);
+
+impl Subject {
+    pub(super) const fn is_edu(&self) -> bool {
+        self.kind.is_none()
+    }
+
+    pub(super) fn clock(&self) -> Option<Part> {
+        Part::clock_of(&self.guard)
+    }
+
+    pub(super) fn reset(&self) -> Option<Part> {
+        Part::reset_of(&self.guard)
+    }
+
+    pub(crate) fn open(&self) -> Result<RawGuard, Wrong> {
+        RawGuard::open(&self.guard).map_err(|errno| match errno {
+            Errno::EACCES | Errno::EPERM if !nix::unistd::geteuid().is_root() => Wrong::Skipped("this user may not open it".into()),
+            _ => Wrong::Failed(format!("open {}: {errno}", self.guard)),
+        })
+    }
+
+    /// A register that stays as it is.
+    pub(crate) const fn steady(&self) -> u32 {
+        match self.kind {
+            // ID; ERR_CTRL; PeriphID0.
+            None | Some(DmaKind::Zdma) => 0,
+            Some(DmaKind::Pl330) => 0xFE0,
+        }
+    }
+
+    /// Sets bit 0 of a register that keeps what is written, and moves nothing.
+    pub(super) fn set_flag(&self, registers: &RawRegisters, on: bool) {
+        // edu answers the inverse.
+        registers.write(self.flag(), u32::from(on != self.is_edu()));
+    }
+
+    /// edu: the liveness check; ZDMA: the source's descriptor word 0; PL330: INTEN.
+    pub(super) const fn flag(&self) -> u32 {
+        match self.kind {
+            None => 4,
+            Some(DmaKind::Zdma) => 0x128,
+            Some(DmaKind::Pl330) => 0x20,
+        }
+    }
+
+    /// The program that finds the device stopped when its flag is on.
+    pub(super) const fn by_flag(&self) -> [Step; 1] {
+        [Step::poll(self.flag(), 1, 1, 1_000)]
+    }
+
+    /// A program that always finds it stopped, the second part because the first is not met.
+    pub(crate) fn always(&self, registers: &RawRegisters) -> [Step; 3] {
+        let now = registers.read(self.steady()) & 1;
+        [Step::poll(self.steady(), 1, 1 - now, 100), Step::ELSE, Step::poll(self.steady(), 1, now, 100)]
+    }
+
+    /// Has the kernel no other way than the program to stop it?
+    pub(super) fn has_no_reset(guard: &RawGuard) -> Result<bool, Wrong> {
+        Ok(sys("GET_INFO", guard.info())?.flags & info::RESET == 0)
+    }
+
+    fn device(&self) -> io::Result<PathBuf> {
+        fs::canonicalize(format!("/sys/class/contigo/{}/device", self.guard))
+    }
+
+    /// Takes the device from the module; what is returned gives it back.
+    pub(super) fn unbind(&self) -> Result<Unbound, Wrong> {
+        let device = file("the device", self.device())?;
+        let unbound = Unbound {
+            driver: file("its driver", fs::canonicalize(device.join("driver")))?,
+            name: device.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        file("unbind", fs::write(unbound.driver.join("unbind"), &unbound.name))?;
+        Ok(unbound)
+    }
+}
+
+/// A device that was taken from its driver.
+#[derive(Debug)]
+pub(super) struct Unbound {
+    driver: PathBuf,
+    name: String,
+}
+
+impl Unbound {
+    pub(super) fn bind(self) -> Result<(), Wrong> {
+        file("bind", fs::write(self.driver.join("bind"), &self.name))
+    }
+}
+
+/// What a raw call answered, as a check's error where it is one.
+pub(super) fn sys<T>(call: &str, answer: Result<T, Errno>) -> Result<T, Wrong> {
+    answer.map_err(|errno| Wrong::Failed(format!("{call}: {errno}")))
+}
+
+/// The same for files.
+pub(super) fn file<T>(what: &str, answer: io::Result<T>) -> Result<T, Wrong> {
+    answer.map_err(|error| Wrong::Failed(format!("{what}: {error}")))
+}
+
+/// A call that must answer this errno.
+pub(super) fn refused<T: std::fmt::Debug>(call: &str, answer: Result<T, Errno>, errno: Errno) -> Result<(), Wrong> {
+    let seen = answer.as_ref().err() == Some(&errno);
+    ensure(seen, format!("{call}: {answer:?}, not {errno:?}"))
+}
+
+/// Waits until the kernel has done what it does by and by.
+pub(super) fn soon(mut holds: impl FnMut() -> bool) -> bool {
+    let pause = Duration::from_millis(20);
+    (0..SOON.as_millis() / pause.as_millis()).any(|_| {
+        let held = holds();
+        if !held {
+            sleep(pause);
+        }
+        held
+    })
+}
