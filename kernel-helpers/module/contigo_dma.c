@@ -73,7 +73,8 @@ static bool contigo_dma_is_coherent(const struct contigo_guard *guard)
 
 		while (bus->parent)
 			bus = bus->parent;
-		if (bus->bridge && bus->bridge->parent)
+		attr = device_get_dma_attr(bus->bridge);
+		if (attr == DEV_DMA_NOT_SUPPORTED && bus->bridge->parent)
 			attr = device_get_dma_attr(bus->bridge->parent);
 	}
 #endif

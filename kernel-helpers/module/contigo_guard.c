@@ -3,7 +3,7 @@
  * A guard: a device that masters memory, bound to this module, and its character
  * device; what unbinding, shutdown and system sleep do to who has it open.
  */
-#include <linux/kstrtox.h>
+#include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
@@ -97,13 +97,21 @@ int contigo_guard_add(struct contigo_guard *guard)
 	return ret;
 }
 
+/* The file's end, and a last look at what earlier ones left. */
 static bool contigo_guard_end(struct contigo_guard *guard)
 {
 	bool stopped = true;
+	u64 len_bytes;
+	u32 buffers;
 
 	lockdep_assert_held(&guard->lock);
 	if (guard->file)
 		stopped = contigo_file_end(guard->file);
+	contigo_kept_count(guard, &buffers, &len_bytes);
+	if (stopped && buffers && !contigo_power_up(guard->power)) {
+		contigo_kept_try(guard);
+		contigo_power_down(guard->power);
+	}
 	return stopped;
 }
 

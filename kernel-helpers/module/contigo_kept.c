@@ -213,8 +213,9 @@ void contigo_kept_give_back(struct contigo_guard *guard, const struct contigo_st
 }
 
 /*
- * Before the device's next owner: has it stopped in the meantime? All programs
- * together have about as long as one.
+ * Before the device's next owner, or before nobody can look any more: has it
+ * stopped in the meantime? It is awake. All programs together have about as long
+ * as one.
  */
 void contigo_kept_try(struct contigo_guard *guard)
 {
@@ -255,7 +256,6 @@ void contigo_kept_unmap(struct contigo_guard *guard)
 	u32 i;
 
 	lockdep_assert_held(&guard->lock);
-	contigo_kept_unmap_stops(guard->kept);
 	list_for_each_entry(held, &guard->kept->held, node) {
 		for (i = 0; i < CONTIGO_MAX_IMPORTS; i++) {
 			struct contigo_mapping *mapping = held->import[i];
@@ -279,6 +279,7 @@ void contigo_kept_leave(struct contigo_guard *guard)
 		kept->clocks = guard->power;
 		guard->power = NULL;
 	}
+	contigo_kept_unmap_stops(kept);
 	kept->awake = false;
 	kept->is_bound = false;
 	if (list_empty(&kept->held) && !kept->clocks)

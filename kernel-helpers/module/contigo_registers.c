@@ -71,24 +71,58 @@ void contigo_registers_free(struct contigo_file *file)
 	mutex_destroy(&file->map_lock);
 }
 
+/* Do two windows of the device have registers in one page? */
+static bool contigo_share_page(const struct contigo_registers *one,
+			       const struct contigo_registers *other)
+{
+	return one->len_bytes && other->len_bytes &&
+	       PHYS_PFN(one->start) <= PHYS_PFN(other->start + other->len_bytes - 1) &&
+	       PHYS_PFN(other->start) <= PHYS_PFN(one->start + one->len_bytes - 1);
+}
+
+/*
+ * The rest of a window's first and last page, up to the device's next window:
+ * what is between two of them is after the first one.
+ */
+static void contigo_around(const struct contigo_guard *guard, u32 i, phys_addr_t *before,
+			   phys_addr_t *after)
+{
+	const struct contigo_registers *window = &guard->window[i];
+	phys_addr_t end = window->start + window->len_bytes;
+	u32 j;
+
+	*before = offset_in_page(window->start);
+	*after = -end & ~PAGE_MASK;
+	for (j = 0; j < CONTIGO_MAX_WINDOWS; j++) {
+		const struct contigo_registers *other = &guard->window[j];
+
+		if (j == i || !contigo_share_page(window, other))
+			continue;
+		if (other->start < window->start)
+			*before = 0;
+		else
+			*after = min(*after, other->start - end);
+	}
+}
+
 /* Where another driver has registers in the same page, or may get them, nobody maps it. */
 static bool contigo_claim_around(struct contigo_file *file, u32 i)
 {
 	const struct contigo_registers *window = &file->guard->window[i];
 	const char *name = dev_name(file->guard->dma_dev);
-	phys_addr_t before = offset_in_page(window->start);
-	phys_addr_t end = window->start + window->len_bytes;
-	phys_addr_t after = -end & ~PAGE_MASK;
+	phys_addr_t before, after;
 
 	if (window->hidden_from != window->hidden_to)
 		return false;
+	contigo_around(file->guard, i, &before, &after);
 	if (before) {
 		file->around[i][0] = request_mem_region(window->start - before, before, name);
 		if (!file->around[i][0])
 			return false;
 	}
 	if (after) {
-		file->around[i][1] = request_mem_region(end, after, name);
+		file->around[i][1] = request_mem_region(window->start + window->len_bytes, after,
+							name);
 		if (!file->around[i][1])
 			return false;
 	}
@@ -108,17 +142,27 @@ static void contigo_unclaim_around(struct contigo_file *file, u32 i)
 	}
 }
 
-/* Which windows can be mapped? Two windows of the device in one page cannot, nor need to. */
+/* Which windows can be mapped? Of those in one page, all or none. */
 void contigo_registers_claim(struct contigo_file *file)
 {
-	u32 i;
+	const struct contigo_registers *window = file->guard->window;
+	u32 i, j, round;
 
 	for (i = 0; i < CONTIGO_MAX_WINDOWS; i++) {
-		if (!file->guard->window[i].len_bytes)
-			continue;
-		if (contigo_claim_around(file, i))
+		if (window[i].len_bytes && contigo_claim_around(file, i))
 			file->can_mmap |= BIT(i);
-		else
+	}
+	for (round = 0; round < CONTIGO_MAX_WINDOWS; round++) {
+		for (i = 0; i < CONTIGO_MAX_WINDOWS; i++) {
+			for (j = 0; j < CONTIGO_MAX_WINDOWS; j++) {
+				if (!(file->can_mmap & BIT(j)) &&
+				    contigo_share_page(&window[i], &window[j]))
+					file->can_mmap &= ~BIT(i);
+			}
+		}
+	}
+	for (i = 0; i < CONTIGO_MAX_WINDOWS; i++) {
+		if (!(file->can_mmap & BIT(i)))
 			contigo_unclaim_around(file, i);
 	}
 }
