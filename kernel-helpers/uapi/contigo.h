@@ -22,20 +22,20 @@
  * unprivileged=1; a kernel that is locked down refuses (EPERM); and the kernel
  * is tainted ("U").
  *
- * The end. When the last descriptor and the last mapping of the file are gone,
- * by whatever end of the process: registers are revoked, interrupts are off,
- * the program is run, bus mastering is turned off (PCI), the device is reset if
- * it can be. If the program found the device stopped or there was a reset, the
+ * The end comes when the last descriptor and the last mapping of the file are
+ * gone, however the process ends. Registers are revoked, and interrupts are off.
+ * The program is run, bus mastering is turned off (PCI), and the device is reset
+ * if it can be. If the program found the device stopped or there was a reset, the
  * imports are unmapped, their buffers dropped, and the clocks turned off. If
  * neither, the buffers are kept, and the kernel's log says so. They are given
  * back when the same program, or a reset, stops the device later; opening the
- * device tries that first. What a file kept that had no program goes back with
+ * device tries that first. Buffers of a file that had no program go back with
  * any program. A file that holds no import when it ends, and has no program,
  * keeps nothing.
  *
  * The same end comes to a file whose device is taken from it: by unbinding, by
  * a reset through sysfs, by system sleep, before another kernel begins (kexec).
- * From then on every call answers ENODEV, poll() says POLLHUP, and the mapped
+ * From then on every call answers ENODEV, and poll() says POLLHUP. The mapped
  * registers are a page of ones that belongs to this file: a write to it is read
  * back, and reaches no device. System sleep is refused (EBUSY) while a device
  * is open that cannot be stopped.
@@ -112,7 +112,7 @@ struct contigo_window {
  * @imports: buffers that this file holds
  * @kept: buffers that are kept for this device, because it has not stopped
  * @interrupts: how many the device has
- * @granule_bytes: what a sync rounds to, the largest line of the caches (dma_get_cache_alignment())
+ * @granule_bytes: a sync rounds to that, the largest line of the caches (dma_get_cache_alignment())
  * @dma_limit: the highest bus address that the interconnect carries (dma-ranges), or all ones
  * @kept_bytes: how long the kept buffers are
  * @window: the device's registers
@@ -164,15 +164,15 @@ struct contigo_dma_bits {
  * device to that, without one nothing does. A dma-buf that was opened for reading alone is imported
  * for reading alone (EACCES without the flag).
  *
- * Fences. The kernel's own work on the buffer (a move, a clear) is waited for always, the writers
- * that are at work on it now (a GPU, a camera) with CONTIGO_IMPORT_WAIT only; a signal ends the
- * wait (EINTR), and so does the time (ETIMEDOUT). Writers that begin later are not waited for: poll
- * the dma-buf (POLLIN: nobody writes it), or DMA_BUF_IOCTL_EXPORT_SYNC_FILE. The device's own work
- * is no fence that others could wait for.
+ * Fences. The kernel's own work on the buffer (a move, a clear) is waited for always. The writers
+ * that are at work on it now (a GPU, a camera) are waited for with CONTIGO_IMPORT_WAIT only. A
+ * signal ends the wait (EINTR), and so does the time (ETIMEDOUT). Writers that begin later are not
+ * waited for: poll the dma-buf (POLLIN: nobody writes it), or DMA_BUF_IOCTL_EXPORT_SYNC_FILE. The
+ * device's own work is no fence that others could wait for.
  *
  * Caches. They are clean when it returns, except for a buffer that this file has imported before,
- * or that is kept for the device. Whoever else holds the dma-buf may call DMA_BUF_IOCTL_SYNC, which
- * cleans or invalidates all of it, for every importer: so nobody else may hold it in use.
+ * or that is kept for the device. Another holder of the dma-buf may call DMA_BUF_IOCTL_SYNC, which
+ * cleans or invalidates all of it, for every importer: so nobody else may use it meanwhile.
  *
  * EBADF: @fd is no descriptor. EINVAL: it is no dma-buf; unknown flags. ERANGE: it must be
  * contiguous and is not, or the device does not reach it. Also ERANGE: the device reaches it only
@@ -323,7 +323,7 @@ struct contigo_program {
  * @reserved: 0
  *
  * Off is a pause: the function goes on where it was when it is on again. So a function that cannot
- * be reset may master the bus only after a program has stopped it: turning it on for the first time
+ * be reset may master the bus only after a program has stopped it. Turning it on for the first time
  * runs the one that is armed. EBUSY: none is. ETIMEDOUT: it did not find the function stopped.
  * EOPNOTSUPP: a platform device, which always may. EINVAL: @on is neither.
  */
@@ -363,8 +363,8 @@ struct contigo_eventfd {
 };
 
 /*
- * CONTIGO_RESET: the device is as after power-on, and has let go of all memory. What was kept for
- * it is given back; a PCI function masters the bus no more. Who touches a mapped register meanwhile
+ * CONTIGO_RESET: the device is as after power-on, and has let go of all memory. Its kept buffers
+ * are given back; a PCI function masters the bus no more. Who touches a mapped register meanwhile
  * waits. EOPNOTSUPP: the kernel has no way to reset it. Else the reset driver's error.
  */
 
