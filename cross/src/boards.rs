@@ -72,8 +72,8 @@ pub struct Overlay {
     /// The content of each tree then: node, property, value as dtc prints it. A `*` is a name that
     /// the kernel has changed over time.
     pub has: Vec<[String; 3]>,
-    /// Of its engines, those whose master does not snoop: neither they nor what is above them may say
-    /// that it does.
+    /// Of its engines, those whose master does not snoop: neither they nor what is above them may
+    /// say that it does.
     #[serde(default)]
     pub not_coherent: Vec<String>,
 }

@@ -132,8 +132,8 @@ fn find(source: &Path, architecture: &str, name: &str) -> Option<PathBuf> {
     candidates.find(|path| path.is_file())
 }
 
-/// An overlay of ours. A warning is a failure. One is off: a bus below the root has the root's cells,
-/// and dtc learns those from the overlay alone, where it calls them unnecessary.
+/// An overlay of ours. A warning is a failure. One is off: a bus below the root has the root's
+/// cells, and dtc learns those from the overlay alone, where it calls them unnecessary.
 fn compile(text: &Path, into: &Path) -> Outcome {
     let dtc = ["-W", "no-avoid_unnecessary_addr_size", "-@", "-I", "dts", "-O", "dtb", "-o"];
     let warnings = run(Command::new("dtc").args(dtc).arg(into).arg(text))?;
@@ -278,8 +278,8 @@ fn stacks<'a>(board: &'a Board, tree: &str) -> Outcome<Vec<Vec<Layer<'a>>>> {
     Ok(stacks)
 }
 
-/// Where kernel-helpers/bindings/check has put dtschema into the cache. On the newest kernel's trees:
-/// its other findings there are the kernel's, so only our binding counts.
+/// Where kernel-helpers/bindings/check has put dtschema into the cache. On the newest kernel's
+/// trees: its other findings there are the kernel's, so only our binding counts.
 #[test]
 fn every_engine_fits_the_binding() -> Outcome {
     let sources = sources()?;

@@ -1,7 +1,7 @@
 //! Pages "Install on a board" and "Jobs": a program for a real board, compiled and not run.
 
 use contigo::{
-    Engine, Error, Result,
+    DmaBuf, Engine, Error, Region, Result, UDmaBuf,
     drivers::ap_ctrl::{ApCtrl, describe},
     names::{Attach, DeviceName},
 };
@@ -15,7 +15,7 @@ pub(crate) fn on_hp0() -> Result<()> {
     let map = describe::any(HEADER, "")?;
     let map = map.direction("from", ToDevice).length("from", "n");
     let map = map.direction("to", FromDevice).length("to", "n").build()?;
-    let device = "uio:copy@40000000".parse::<DeviceName>()?.open()?;
+    let device = "guard:copy@40000000".parse::<DeviceName>()?.open()?;
     // SAFETY: in this bitstream the kernel's master is wired to HP0.
     let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
     // SAFETY: the node is this kernel's, and nobody else drives it.
@@ -26,7 +26,7 @@ pub(crate) fn on_hp0() -> Result<()> {
 
 pub(crate) fn with_a_longer_stop() -> Result<()> {
     let map = describe::any(HEADER, "")?.build()?;
-    let device = "uio:copy@40000000".parse::<DeviceName>()?.open()?;
+    let device = "guard:copy@40000000".parse::<DeviceName>()?.open()?;
     // SAFETY: as above.
     let driver = unsafe { ApCtrl::open(device.attach_wired(HP0, Attach::default())?, map)? };
     // The longest job of this kernel takes two seconds.
@@ -45,5 +45,20 @@ pub(crate) fn guarded() -> Result<()> {
     let guard = device.guard().ok_or(Error::Busy)?;
     // SAFETY: the guard is this engine's device, and window 0 its registers.
     unsafe { copy.arm(guard, 0)? };
+    Ok(())
+}
+
+pub(crate) fn a_block_of_u_dma_buf() -> Result<()> {
+    use std::os::fd::AsFd as _;
+    let block = Region::new(UDmaBuf::open("udmabuf0")?)?;
+    let device = "guard:40000000".parse::<DeviceName>()?.open()?;
+    let guard = device.guard().ok_or(Error::Busy)?;
+    // SAFETY: nothing is carved from the block itself, and it outlives the import.
+    let exported = unsafe { block.export()? };
+    // SAFETY: nobody else uses its bytes.
+    let region = Region::new(unsafe { DmaBuf::import(guard, exported.as_fd())? })?;
+    // SAFETY: as above.
+    let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
+    drop((region, attached));
     Ok(())
 }

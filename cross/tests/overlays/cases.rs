@@ -7,8 +7,8 @@ pub(crate) struct Example {
     pub(crate) overlay: &'static str,
     /// The content of a tree then: node, property, value as dtc prints it.
     pub(crate) has: &'static [[&'static str; 3]],
-    /// Of its engines, those whose master does not snoop: neither they nor what is above them may say
-    /// that it does.
+    /// Of its engines, those whose master does not snoop: neither they nor what is above them may
+    /// say that it does.
     pub(crate) not_coherent: &'static [&'static str],
 }
 

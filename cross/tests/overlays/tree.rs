@@ -85,7 +85,7 @@ pub(crate) fn coherent(tree: &Tree, path: &str) -> bool {
 
 /// Every engine is one device of Linux, with registers and whole interrupts, and no other driver
 /// takes it. of_platform_populate makes devices of the children of the root, and of buses all the
-/// way up; a node that says `arm,primecell` becomes an AMBA device instead, which the module does
+/// way up. A node that says `arm,primecell` becomes an AMBA device instead, which the module does
 /// not bind.
 pub(crate) fn check_engines(tree: &Tree) -> Outcome {
     let like = |node: &BTreeMap<String, String>, what: &str| node.get("compatible").is_some_and(|names| names.contains(what));

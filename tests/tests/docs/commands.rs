@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Programs of the system.
-const SYSTEM: [&str; 36] = [
+const SYSTEM: [&str; 37] = [
     "cat",
     "cc",
     "cd",
@@ -31,6 +31,7 @@ const SYSTEM: [&str; 36] = [
     "maturin",
     "mkdir",
     "modprobe",
+    "mokutil",
     "pip",
     "python",
     "rm",
