@@ -1,5 +1,5 @@
 import os
-from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Literal, Mapping, Optional, Tuple, TypedDict, Union
+from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Literal, Mapping, Optional, Sequence, Tuple, TypedDict, Union
 
 __version__: str
 Shape = Union[int, Tuple[int, ...]]
@@ -53,7 +53,7 @@ class Device:
     used, it stays open until the process ends.
 
     `port`: how it reaches memory, where no kernel says it. `window`: which registers, a PCI
-    function's BAR. `interrupt`: the program's own waits use it. `registers`: names, as
+    function's BAR or an entry of a guarded node's `reg`. `interrupt`: the program's own waits use it. `registers`: names, as
     {name: offset} or {name: (offset, bits)}.
     """
     registers: Registers
@@ -85,6 +85,7 @@ class Device:
     ) -> Engine:
         """A driver for it.
 
+        Of a guarded device it leaves its stop with the kernel, which runs it when the process ends.
         The program promises that the driver is for this device, and that nobody else drives it.
         """
     def kernel(
@@ -141,9 +142,21 @@ class Device:
         """
     def fileno(self) -> int: ...
     def reset(self) -> None:
-        """Pulls a simulated device's reset line. Nothing else stops one that is stuck.
+        """Resets a device that is guarded, behind an IOMMU, or simulated. Nothing else stops one that is stuck.
 
-        A real device has none: `FileNotFoundError`.
+        The program promises that no other thread is starting a job on it meanwhile.
+        """
+    def leave_stop(self, steps: Sequence[Tuple[Union[str, int, float], ...]]) -> None:
+        """Leaves with the kernel what stops a guarded device when the process ends.
+
+        Steps: ("write", offset, value[, mask]), ("until" or "while", offset, value, mask, seconds), ("else",).
+        The program promises that they only stop the device.
+        """
+    @property
+    def guard(self) -> Optional[dict[str, Union[bool, int]]]:
+        """The kernel's facts about a guarded device; None for another one.
+
+        `confined`, `can_reset`, `armed`, `imports`, `kept`, `kept_bytes`, and more.
         """
     @property
     def simulated(self) -> Optional[dict[str, int]]:

@@ -11,12 +11,16 @@ use crate::{
     shared::{Shared, limit},
 };
 use contigo::{
-    Bus, Error, Mmio, Parts, Port, Settings, Wait,
+    Bus, Driver, Error, Mmio, Parts, Port, Settings, StopProgram, StopStep, Wait,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
     poll_until, same_process,
 };
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
 use std::{
     fmt::Write,
     os::fd::AsRawFd,
@@ -43,7 +47,7 @@ impl Opening {
     }
 }
 
-/// A device, opened once, by its name: "uio:axi_dma@40400000", "guard:f8003000",
+/// A device, opened once, by its name: "uio:axi_dma@40400000", "guard:f8003000", "guard:gemm8",
 /// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "sim:zdma"; `inventory()` lists those that
 /// this machine has.
 ///
@@ -52,7 +56,7 @@ impl Opening {
 ///
 /// `port` is how it reaches memory, where no kernel says it: a board's by its name ("zynq-hp0"), or
 /// (name, offset, address bits, coherent). The program that names it promises it. `window` is which
-/// registers: a PCI function's BAR. With `interrupt` the program's own waits and event loops use
+/// registers: a PCI function's BAR, or an entry of a guarded node's `reg`. With `interrupt` the program's own waits and event loops use
 /// the device's interrupt; a driver always does, unless it is told otherwise.
 #[pyclass(frozen, subclass, module = "contigo")]
 pub(crate) struct Device {
@@ -130,6 +134,10 @@ impl Device {
     /// With the setting `channel`, drivers share a device whose channels can have one each (a
     /// "pl330"): one driver a channel, opened from the same `Device`, in whichever thread.
     ///
+    /// Where the kernel module guards the device ("guard:…"), the driver leaves its stop with the
+    /// kernel. However the process ends, the kernel stops the device before its memory goes, if the
+    /// driver has such a stop (`Device.guard["armed"]`). Drivers that share a device have none.
+    ///
     /// The program promises that the device is the one that this driver is for, and that nobody
     /// drives it but drivers that are opened here. No register can prove that.
     #[allow(clippy::too_many_arguments, reason = "most are keywords of Python's")]
@@ -173,7 +181,13 @@ impl Device {
         };
         // SAFETY: as above.
         let driver = unsafe { taken.open(parts) }.map_err(failed)?;
+        let program = driver.stop_program();
         let engine = Engine::new(row.name, driver)?;
+        if let Some(guard) = opened.guard() {
+            // SAFETY: the program only stops the device (`Driver`, 7), which is the guard's, by the
+            // window that the driver has. A driver without one takes the place of the one before.
+            unsafe { guard.arm(&program, self.how.window.into()).map_err(raised)? };
+        }
         // SAFETY: its driver has stopped it (`Engine::new`), and gives it no memory but of jobs.
         unsafe { opened.enable_bus_master().map_err(raised)? };
         Ok(engine)
@@ -257,10 +271,55 @@ impl Device {
         self.with(py, |device| device.interrupt().map(|fd| fd.as_raw_fd()).ok_or_else(none))
     }
 
-    /// Pulls the reset line of a simulated device, which alone stops one that is stuck. A real
-    /// device's is the board's business: `FileNotFoundError`.
-    fn reset(&self) -> PyResult<()> {
-        self.opening.get()?.device.reset_simulated().map_err(raised)
+    /// Resets the device from outside, also while a driver has it, which alone stops one that is
+    /// stuck: a guarded one by its reset lines, one behind an IOMMU, or a simulated one. Then
+    /// `stop()` of its engines, and they go on. `UnsupportedError`, or an `OSError` with
+    /// `EOPNOTSUPP`: the kernel has no way to.
+    ///
+    /// The program promises that no other thread is starting a job on it meanwhile.
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        let device = &self.opening.get()?.device;
+        // SAFETY: the program's promise, above.
+        py.detach(|| unsafe { device.reset() }).map_err(raised)
+    }
+
+    /// Leaves with the kernel what stops a guarded device that this program drives by its
+    /// registers. The kernel runs it when the process ends, before the memory goes, and gives
+    /// memory back only where it found the device stopped. `steps` are tuples, 32 at most; none
+    /// disarm. A driver (`driver`) leaves its own.
+    ///
+    /// - ("write", offset, value) or ("write", offset, value, mask);
+    /// - ("until", offset, value, mask, seconds): looks until the bits of `mask` are `value`;
+    /// - ("while", offset, value, mask, seconds): looks while they are;
+    /// - ("else",): the steps above have stopped it. Where one of their polls was not met, it goes
+    ///   on here.
+    ///
+    /// All polls together take a second at most.
+    ///
+    /// The program promises that the steps only stop the device, and that it touches no memory once
+    /// their polls are met. `UnsupportedError`: it is no "guard:…".
+    fn leave_stop(&self, steps: Vec<Bound<'_, PyTuple>>) -> PyResult<()> {
+        let steps = steps.iter().map(stop_step).collect::<PyResult<Vec<_>>>()?;
+        let program = StopProgram::new(&steps).map_err(raised)?;
+        let opening = self.opening.get()?;
+        let guard = opening.device.guard().ok_or_else(|| {
+            let what = "the kernel stops only what it guards";
+            raised(Error::Unsupported { what, fix: "bind the device to the kernel module contigo, and open it as guard:NAME" })
+        })?;
+        // SAFETY: the program's promise, above.
+        unsafe { guard.arm(&program, self.how.window.into()) }.map_err(raised)
+    }
+
+    /// The kernel's facts about a guarded device, as a dict. `confined`: it reaches what was
+    /// imported for it, and nothing else. `can_reset`; `armed`: the kernel has a program that stops
+    /// it. `imports`: blocks that this process has imported. `kept` and `kept_bytes`: blocks that
+    /// are kept for it, because nothing has stopped it. None: it is no "guard:…".
+    #[getter]
+    fn guard<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(guard) = self.opening.get()?.device.guard() else { return Ok(None) };
+        let info = guard.info().map_err(raised)?;
+        let dict = crate::shared::fields!(py, info => coherent, translated, iommu, confined, can_reset, armed, interrupts, imports, kept, kept_bytes);
+        Ok(Some(dict))
     }
 
     /// The counts of its simulated board, for all its devices, as a dict: `stray_accesses` where no
@@ -293,6 +352,28 @@ impl Device {
 
     fn __repr__(&self) -> String {
         format!("contigo.Device('{}')", self.name)
+    }
+}
+
+/// A step of `leave_stop`.
+fn stop_step(step: &Bound<'_, PyTuple>) -> PyResult<StopStep> {
+    const FORM: &str =
+        "a step is (\"write\", offset, value[, mask]), (\"until\" or \"while\", offset, value, mask, seconds), or (\"else\",)";
+    let wrong = || PyValueError::new_err(format!("{step}: {FORM}"));
+    let kind: String = step.get_item(0).and_then(|kind| kind.extract()).map_err(|_| wrong())?;
+    let word = |at: usize| step.get_item(at).and_then(|word| word.extract::<u32>()).map_err(|_| wrong());
+    let offset = || word(1).map(|offset| offset as usize);
+    let timeout_us = || -> PyResult<u32> {
+        let timeout = limit(step.get_item(4).and_then(|seconds| seconds.extract()).map_err(|_| wrong())?)?;
+        contigo::timeout_us(timeout).map_err(raised)
+    };
+    match (kind.as_str(), step.len()) {
+        ("write", 3) => Ok(StopStep::write(offset()?, u32::MAX, word(2)?)),
+        ("write", 4) => Ok(StopStep::write(offset()?, word(3)?, word(2)?)),
+        ("until", 5) => Ok(StopStep::poll_until(offset()?, word(3)?, word(2)?, timeout_us()?)),
+        ("while", 5) => Ok(StopStep::poll_while(offset()?, word(3)?, word(2)?, timeout_us()?)),
+        ("else", 1) => Ok(StopStep::Else),
+        _ => Err(wrong()),
     }
 }
 

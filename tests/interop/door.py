@@ -70,6 +70,21 @@ def one_opening_serves_registers_and_memory():
     return []
 
 
+def what_no_module_guards_has_no_stop_with_the_kernel():
+    device = contigo.Device("sim:zdma@9")
+    assert device.guard is None
+    right = [("write", 0x10, 1), ("write", 0x10, 1, 3), ("until", 4, 1, 1, 0.5), ("else",), ("while", 4, 1, 1, 0.25)]
+    refused(contigo.UnsupportedError, lambda: device.leave_stop(right), "guard:NAME")
+    for step in [(), ("writ", 0, 1), ("write", 0), ("until", 4, 1), ("else", 1), ("write", -1, 1), ("write", 0, 1 << 32), (1, 2, 3), ("until", 0, 1, 1, "x")]:
+        refused(ValueError, lambda: device.leave_stop([step]), "a step is")
+    refused(contigo.ArgumentError, lambda: device.leave_stop([("else",)]), "Else")
+    refused(contigo.ArgumentError, lambda: device.leave_stop([("write", 0, 2, 1)]), "mask")
+    refused(contigo.ContigoError, lambda: device.leave_stop(right * 7), "32")
+    refused(contigo.ArgumentError, lambda: device.leave_stop([("until", 4, 1, 1, 3601)]), "3600000000")
+    device.reset()
+    return []
+
+
 def memory_has_a_size_and_a_way_to_its_device():
     assert contigo.open_memory("sim").size == 16 << 20
     # A simulated board puts a port that is given on its own bus.
@@ -145,6 +160,7 @@ DOOR = [
     every_kind_is_listed_or_missed,
     a_name_that_is_none_is_told_what_there_is,
     one_opening_serves_registers_and_memory,
+    what_no_module_guards_has_no_stop_with_the_kernel,
     memory_has_a_size_and_a_way_to_its_device,
     a_port_has_a_name,
     huge_pages_open,
