@@ -154,8 +154,7 @@ int contigo_import_segments(struct contigo_file *file, u32 handle, u64 offset_by
 int contigo_import_sync(struct contigo_file *file, const struct contigo_range *range, u32 count);
 void contigo_held_free(struct contigo_held *held);
 
-/* contigo_kept.c: all with the guard's lock held, except for the first and the last two */
-struct contigo_kept *contigo_kept_get(struct contigo_guard *guard);
+/* contigo_kept.c: all with the guard's lock held */
 void contigo_kept_count(const struct contigo_guard *guard, u32 *buffers, u64 *len_bytes);
 struct contigo_mapping *contigo_kept_find(struct contigo_guard *guard,
 					  const struct dma_buf *dmabuf);
@@ -165,6 +164,9 @@ void contigo_kept_give_back(struct contigo_guard *guard, const struct contigo_st
 			    bool reset);
 void contigo_kept_try(struct contigo_guard *guard);
 void contigo_kept_unmap(struct contigo_guard *guard);
+
+/* contigo_kept_list.c */
+struct contigo_kept *contigo_kept_get(struct contigo_guard *guard);
 void contigo_kept_leave(struct contigo_guard *guard);
 void contigo_kept_exit(void);
 

@@ -19,7 +19,9 @@
  *	contigo_pieces.c	where the parts of a mapped dma-buf are
  *	contigo_import.c	a file's dma-bufs by their handles
  *	contigo_kept.c		those of a device that has not stopped
+ *	contigo_kept_list.c	the same, by device, over unbind and bind
  *	contigo_program.c	what stops the device
+ *	contigo_kunit.c		tests of what needs no device
  *
  * The order of ownership is guard, file, import. One mutex, the guard's, guards
  * what changes in all three: a guard has one file at most, and remove() has to
@@ -208,6 +210,34 @@ struct contigo_held {
 	u32 imports;
 	u64 len_bytes;
 	struct contigo_mapping *import[CONTIGO_MAX_IMPORTS];
+};
+
+/**
+ * struct contigo_kept - what is kept for one device
+ * @node: in the list of all
+ * @is_bound: a guard has it
+ * @bus: where to find the device again, by
+ * @name: its name on @bus,
+ * @window: and its registers
+ * @held: struct contigo_held, one for each file whose device did not stop
+ * @buffers: imports in all of them
+ * @len_bytes: of these
+ * @awake: the guard's power was left up, once
+ * @clocks: of a guard that is gone, left on, once; or NULL
+ *
+ * The guard's lock guards it while @is_bound, the list's otherwise.
+ */
+struct contigo_kept {
+	struct list_head node;
+	bool is_bound;
+	const struct bus_type *bus;
+	char *name;
+	struct contigo_registers window[CONTIGO_MAX_WINDOWS];
+	struct list_head held;
+	u32 buffers;
+	u64 len_bytes;
+	bool awake;
+	struct contigo_power *clocks;
 };
 
 /**

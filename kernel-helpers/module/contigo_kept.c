@@ -1,116 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What is kept for a device that has not stopped: buffers, the programs that
- * would stop it, its clocks. It outlives the guard, and the next guard of the
- * same device finds it.
+ * would stop it, its clocks.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
-#include <linux/kmemleak.h>
 #include <linux/ktime.h>
-#include <linux/slab.h>
 
 #include "contigo_calls.h"
 #include "contigo_compat.h"
-
-/**
- * struct contigo_kept - what is kept for one device
- * @node: in the list of all
- * @is_bound: a guard has it
- * @bus: where to find the device again, by
- * @name: its name on @bus,
- * @window: and its registers
- * @held: struct contigo_held, one for each file whose device did not stop
- * @buffers: imports in all of them
- * @len_bytes: of these
- * @awake: the guard's power was left up, once
- * @clocks: of a guard that is gone, left on, once; or NULL
- *
- * The guard's lock guards it while @is_bound, contigo_kept_lock otherwise.
- */
-struct contigo_kept {
-	struct list_head node;
-	bool is_bound;
-	const struct bus_type *bus;
-	char *name;
-	struct contigo_registers window[CONTIGO_MAX_WINDOWS];
-	struct list_head held;
-	u32 buffers;
-	u64 len_bytes;
-	bool awake;
-	struct contigo_power *clocks;
-};
-
-static LIST_HEAD(contigo_kept_list);
-static DEFINE_MUTEX(contigo_kept_lock);	/* the list, and what no guard has */
-
-static bool contigo_kept_is_for(const struct contigo_kept *kept, const struct contigo_guard *guard)
-{
-	return !kept->is_bound && kept->bus == guard->dma_dev->bus &&
-	       !strcmp(kept->name, dev_name(guard->dma_dev)) &&
-	       !memcmp(kept->window, guard->window, sizeof(guard->window));
-}
-
-static void contigo_kept_free(struct contigo_kept *kept)
-{
-	list_del(&kept->node);
-	kfree(kept->name);
-	kfree(kept);
-}
-
-/* Its programs need its registers; one that cannot map them is not tried. */
-static void contigo_kept_map_stops(struct contigo_kept *kept)
-{
-	struct contigo_held *held;
-
-	list_for_each_entry(held, &kept->held, node) {
-		if (held->stop)
-			contigo_stop_map(held->stop, kept->window);
-	}
-}
-
-static void contigo_kept_unmap_stops(struct contigo_kept *kept)
-{
-	struct contigo_held *held;
-
-	list_for_each_entry(held, &kept->held, node) {
-		if (held->stop)
-			contigo_stop_unmap(held->stop);
-	}
-}
-
-/* What is kept for the guard's device, from a guard before it or new; or NULL: no memory. */
-struct contigo_kept *contigo_kept_get(struct contigo_guard *guard)
-{
-	struct contigo_kept *kept;
-
-	mutex_lock(&contigo_kept_lock);
-	list_for_each_entry(kept, &contigo_kept_list, node) {
-		if (contigo_kept_is_for(kept, guard)) {
-			contigo_kept_map_stops(kept);
-			goto bind;
-		}
-	}
-
-	kept = kzalloc(sizeof(*kept), GFP_KERNEL);
-	if (!kept)
-		goto unlock;
-	kept->name = kstrdup(dev_name(guard->dma_dev), GFP_KERNEL);
-	if (!kept->name) {
-		kfree(kept);
-		kept = NULL;
-		goto unlock;
-	}
-	kept->bus = guard->dma_dev->bus;
-	memcpy(kept->window, guard->window, sizeof(kept->window));
-	INIT_LIST_HEAD(&kept->held);
-	list_add_tail(&kept->node, &contigo_kept_list);
-bind:
-	kept->is_bound = true;
-unlock:
-	mutex_unlock(&contigo_kept_lock);
-	return kept;
-}
 
 void contigo_kept_count(const struct contigo_guard *guard, u32 *buffers, u64 *len_bytes)
 {
@@ -264,53 +162,5 @@ void contigo_kept_unmap(struct contigo_guard *guard)
 				continue;
 			contigo_mapping_detach(mapping);
 		}
-	}
-}
-
-/* The guard goes; what is kept stays for the next one. */
-void contigo_kept_leave(struct contigo_guard *guard)
-{
-	struct contigo_kept *kept = guard->kept;
-
-	mutex_lock(&contigo_kept_lock);
-	if (guard->power)
-		contigo_power_unbind(guard->power, kept->awake);
-	if (kept->awake && guard->power) {
-		kept->clocks = guard->power;
-		guard->power = NULL;
-	}
-	contigo_kept_unmap_stops(kept);
-	kept->awake = false;
-	kept->is_bound = false;
-	if (list_empty(&kept->held) && !kept->clocks)
-		contigo_kept_free(kept);
-	mutex_unlock(&contigo_kept_lock);
-}
-
-/*
- * The module goes, what is kept does not: nobody takes it out any more. None of
- * it refers to this module's code, for a static attachment has no callbacks.
- */
-void contigo_kept_exit(void)
-{
-	struct contigo_kept *kept, *next;
-	struct contigo_held *held;
-	u32 i;
-
-	list_for_each_entry_safe(kept, next, &contigo_kept_list, node) {
-		list_for_each_entry(held, &kept->held, node) {
-			for (i = 0; i < CONTIGO_MAX_IMPORTS; i++) {
-				if (held->import[i])
-					kmemleak_not_leak(held->import[i]);
-			}
-			if (held->stop)
-				kmemleak_not_leak(held->stop);
-			kmemleak_not_leak(held);
-		}
-		if (kept->clocks)
-			kmemleak_not_leak(kept->clocks);
-		kmemleak_not_leak(kept->name);
-		kmemleak_not_leak(kept);
-		list_del_init(&kept->node);
 	}
 }

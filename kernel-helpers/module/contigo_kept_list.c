@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is kept, by device: it outlives the guard, and the next guard of the same
+ * device finds it.
+ */
+#include <linux/device.h>
+#include <linux/kmemleak.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "contigo_calls.h"
+
+static LIST_HEAD(contigo_kept_list);
+static DEFINE_MUTEX(contigo_kept_lock);	/* the list, and what no guard has */
+
+static bool contigo_kept_is_for(const struct contigo_kept *kept, const struct contigo_guard *guard)
+{
+	return !kept->is_bound && kept->bus == guard->dma_dev->bus &&
+	       !strcmp(kept->name, dev_name(guard->dma_dev)) &&
+	       !memcmp(kept->window, guard->window, sizeof(guard->window));
+}
+
+static void contigo_kept_free(struct contigo_kept *kept)
+{
+	list_del(&kept->node);
+	kfree(kept->name);
+	kfree(kept);
+}
+
+/* Its programs need its registers; one that cannot map them is not tried. */
+static void contigo_kept_map_stops(struct contigo_kept *kept)
+{
+	struct contigo_held *held;
+
+	list_for_each_entry(held, &kept->held, node) {
+		if (held->stop)
+			contigo_stop_map(held->stop, kept->window);
+	}
+}
+
+static void contigo_kept_unmap_stops(struct contigo_kept *kept)
+{
+	struct contigo_held *held;
+
+	list_for_each_entry(held, &kept->held, node) {
+		if (held->stop)
+			contigo_stop_unmap(held->stop);
+	}
+}
+
+/* What is kept for the guard's device, from a guard before it or new; or NULL: no memory. */
+struct contigo_kept *contigo_kept_get(struct contigo_guard *guard)
+{
+	struct contigo_kept *kept;
+
+	mutex_lock(&contigo_kept_lock);
+	list_for_each_entry(kept, &contigo_kept_list, node) {
+		if (contigo_kept_is_for(kept, guard)) {
+			contigo_kept_map_stops(kept);
+			goto bind;
+		}
+	}
+
+	kept = kzalloc(sizeof(*kept), GFP_KERNEL);
+	if (!kept)
+		goto unlock;
+	kept->name = kstrdup(dev_name(guard->dma_dev), GFP_KERNEL);
+	if (!kept->name) {
+		kfree(kept);
+		kept = NULL;
+		goto unlock;
+	}
+	kept->bus = guard->dma_dev->bus;
+	memcpy(kept->window, guard->window, sizeof(kept->window));
+	INIT_LIST_HEAD(&kept->held);
+	list_add_tail(&kept->node, &contigo_kept_list);
+bind:
+	kept->is_bound = true;
+unlock:
+	mutex_unlock(&contigo_kept_lock);
+	return kept;
+}
+
+/* The guard goes; what is kept stays for the next one. */
+void contigo_kept_leave(struct contigo_guard *guard)
+{
+	struct contigo_kept *kept = guard->kept;
+
+	mutex_lock(&contigo_kept_lock);
+	if (guard->power)
+		contigo_power_unbind(guard->power, kept->awake);
+	if (kept->awake && guard->power) {
+		kept->clocks = guard->power;
+		guard->power = NULL;
+	}
+	contigo_kept_unmap_stops(kept);
+	kept->awake = false;
+	kept->is_bound = false;
+	if (list_empty(&kept->held) && !kept->clocks)
+		contigo_kept_free(kept);
+	mutex_unlock(&contigo_kept_lock);
+}
+
+/*
+ * The module goes, what is kept does not: nobody takes it out any more. None of
+ * it refers to this module's code, for a static attachment has no callbacks.
+ */
+void contigo_kept_exit(void)
+{
+	struct contigo_kept *kept, *next;
+	struct contigo_held *held;
+	u32 i;
+
+	list_for_each_entry_safe(kept, next, &contigo_kept_list, node) {
+		list_for_each_entry(held, &kept->held, node) {
+			for (i = 0; i < CONTIGO_MAX_IMPORTS; i++) {
+				if (held->import[i])
+					kmemleak_not_leak(held->import[i]);
+			}
+			if (held->stop)
+				kmemleak_not_leak(held->stop);
+			kmemleak_not_leak(held);
+		}
+		if (kept->clocks)
+			kmemleak_not_leak(kept->clocks);
+		kmemleak_not_leak(kept->name);
+		kmemleak_not_leak(kept);
+		list_del_init(&kept->node);
+	}
+}
