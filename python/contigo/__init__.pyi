@@ -53,8 +53,8 @@ class Device:
     used, it stays open until the process ends.
 
     `port`: how it reaches memory, where no kernel says it. `window`: which registers, a PCI
-    function's BAR or an entry of a guarded node's `reg`. `interrupt`: the program's own waits use it. `registers`: names, as
-    {name: offset} or {name: (offset, bits)}.
+    function's BAR or an entry of a guarded node's `reg`. `interrupt`: the program's own waits use
+    it. `registers`: names, as {name: offset} or {name: (offset, bits)}.
     """
     registers: Registers
     def __init__(
@@ -142,14 +142,16 @@ class Device:
         """
     def fileno(self) -> int: ...
     def reset(self) -> None:
-        """Resets a device that is guarded, behind an IOMMU, or simulated. Nothing else stops one that is stuck.
+        """Resets a device that is guarded, behind an IOMMU, or simulated.
 
+        Nothing else stops one that is stuck.
         The program promises that no other thread is starting a job on it meanwhile.
         """
     def leave_stop(self, steps: Sequence[Tuple[Union[str, int, float], ...]]) -> None:
         """Leaves with the kernel what stops a guarded device when the process ends.
 
-        Steps: ("write", offset, value[, mask]), ("until" or "while", offset, value, mask, seconds), ("else",).
+        Steps: ("write", offset, value[, mask]), ("until", offset, value, mask, seconds),
+        ("while", offset, value, mask, seconds), ("else",).
         The program promises that they only stop the device.
         """
     @property

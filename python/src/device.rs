@@ -56,8 +56,9 @@ impl Opening {
 ///
 /// `port` is how it reaches memory, where no kernel says it: a board's by its name ("zynq-hp0"), or
 /// (name, offset, address bits, coherent). The program that names it promises it. `window` is which
-/// registers: a PCI function's BAR, or an entry of a guarded node's `reg`. With `interrupt` the program's own waits and event loops use
-/// the device's interrupt; a driver always does, unless it is told otherwise.
+/// registers: a PCI function's BAR, or an entry of a guarded node's `reg`. With `interrupt` the
+/// program's own waits and event loops use the device's interrupt; a driver always does, unless it
+/// is told otherwise.
 #[pyclass(frozen, subclass, module = "contigo")]
 pub(crate) struct Device {
     name: DeviceName,
@@ -271,8 +272,8 @@ impl Device {
         self.with(py, |device| device.interrupt().map(|fd| fd.as_raw_fd()).ok_or_else(none))
     }
 
-    /// Resets the device from outside, also while a driver has it, which alone stops one that is
-    /// stuck: a guarded one by its reset lines, one behind an IOMMU, or a simulated one. Then
+    /// Resets the device from outside, also while a driver has it: a guarded one by its reset
+    /// lines, one behind an IOMMU, or a simulated one. Nothing else stops one that is stuck. Then
     /// `stop()` of its engines, and they go on. `UnsupportedError`, or an `OSError` with
     /// `EOPNOTSUPP`: the kernel has no way to.
     ///
