@@ -26,8 +26,7 @@ const EXAMPLES: [(&str, &str); 6] = [
 /// Programs that documents quote.
 const QUOTED: [(&str, &str); 2] = [("../docs/examples/first", "first: 1000 bytes are right"), ("../docs/examples/jobs", "jobs: 0 wrong")];
 /// The same, which want a board or a GPU: they are compiled.
-const NOT_RUN: [&str; 4] =
-    ["../docs/examples/board", "../docs/examples/capi", "../docs/examples/gpu", "../docs/examples/udmabuf"];
+const NOT_RUN: [&str; 4] = ["../docs/examples/board", "../docs/examples/capi", "../docs/examples/gpu", "../docs/examples/udmabuf"];
 /// The libraries that Rust's standard library asks of a static link:
 /// `rustc --print native-static-libs`.
 const LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];

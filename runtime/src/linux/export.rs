@@ -49,7 +49,7 @@ impl<B: Export> Region<B> {
     ///
     /// ```no_run
     /// use contigo::{DmaHeap, Guard, Region};
-    /// let guard = Guard::open("40000000.dma-port")?;
+    /// let guard = Guard::open("40000000.gemm8")?;
     /// let region = Region::new(DmaHeap::allocate_for(&guard, "linux,cma", 4 << 20)?)?;
     /// // SAFETY: nothing is carved from it yet; the camera has it alone until VIDIOC_DQBUF.
     /// let fd = unsafe { region.export()? };   // AsFd: V4L2's VIDIOC_QBUF with V4L2_MEMORY_DMABUF, DRM's PRIME

@@ -63,7 +63,15 @@ impl Guarded {
         let (value, max) = (how.window.into(), WINDOWS as u64 - 1);
         let no_such = Error::Argument { name: "window", value, min: 0, max, multiple_of: 1 };
         let window = self.windows.get(usize::from(how.window)).ok_or(no_such)?;
-        let registers = window.try_call_once(|| self.guard.registers(how.window.into()))?;
+        let registers = match window.get() {
+            Some(registers) => registers,
+            // One caller at a time is here (`OpenDevice::attached`), and no closure, so that the
+            // trace names the program's line.
+            None => {
+                let mapped = self.guard.registers(how.window.into())?;
+                window.call_once(|| mapped)
+            }
+        };
         let irq = how.interrupt.then(|| self.guard.irq(0)).transpose()?;
         Ok(Attachment::Plain { registers, irq: irq.map(AnyIrq::Guard) })
     }

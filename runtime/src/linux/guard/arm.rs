@@ -18,14 +18,17 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// [`Error::Unsupported`]: this driver has no such program. As
     /// [`Guard::arm`](crate::Guard::arm).
     ///
-    /// A device that has not stopped when the program's time is over, a second at most, keeps its
-    /// memory until the next boot. So a driver that waits for the end of a job needs jobs that are
-    /// shorter ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
+    /// A device that has not stopped when the program's time is over, a second at most, is reset
+    /// where the kernel can ([`GuardInfo::can_reset`](crate::GuardInfo)). Where it cannot, its
+    /// memory is kept until the program stops it later: whoever opens the device next tries. So a
+    /// driver that waits for the end of a job needs jobs that are shorter
+    /// ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
     ///
     /// # Safety
-    /// `guard` is the device that this engine drives, and window `window` of it the registers
-    /// of its driver. From the moment when `guard` is dropped this engine is not used any
-    /// more: the kernel writes its registers then.
+    /// `guard` is the device that this engine drives, and window `window` of it the registers of its
+    /// driver. Where the engine has them from elsewhere (a UIO device, `/dev/mem`), it is not used
+    /// any more from the moment when `guard` is dropped: the kernel writes its registers then. It
+    /// waits for registers that are the guard's own.
     pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         unsafe { arm(self.driver(), guard, window) }
