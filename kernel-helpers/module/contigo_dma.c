@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the DMA API and the IOMMU say of a guard's device: how far its addresses
- * reach, whether it snoops, and what confines it.
+ * A guard's device as the DMA API and the IOMMU see it: how far its addresses
+ * reach, whether it snoops, and whether it is confined.
  */
 #include <linux/dma-mapping.h>
 /*
@@ -55,9 +55,9 @@ int contigo_dma_set_bits(struct contigo_guard *guard, u32 bits)
 }
 
 /*
- * What the firmware says, which is what the kernel set the device up with: a
- * PCI function goes by its host bridge. dev_is_dma_coherent() says true of
- * everything on 32-bit Arm before 6.0.
+ * The kernel set the device up by what the firmware says: a PCI function goes by
+ * its host bridge. dev_is_dma_coherent() says true of everything on 32-bit Arm
+ * before 6.0.
  */
 static bool contigo_dma_is_coherent(const struct contigo_guard *guard)
 {

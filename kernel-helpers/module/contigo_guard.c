@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A guard: a device that masters memory, bound to this module, and its character
- * device; what unbinding, shutdown and system sleep do to who has it open.
+ * device. Unbinding, shutdown and system sleep take it from who has it open.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>

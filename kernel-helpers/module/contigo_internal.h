@@ -114,7 +114,7 @@ struct contigo_power {
  *	unset under the lock may touch the device until unlocking.
  * @lock: guards what follows, the file's contents, @dma_bits and @can_reset
  * @file: the open file, or NULL
- * @kept: what is kept for the device
+ * @kept: buffers and more of files whose device did not stop
  */
 struct contigo_guard {
 	struct device dev;
@@ -261,7 +261,7 @@ struct contigo_interrupt {
  * @held: the imports and the program; NULL after the end
  * @mastered: a program has stopped the PCI function, or a reset did
  * @inode: its mappings of registers alone belong to it
- * @ones: what they show after the end
+ * @ones: the page that they show after the end
  * @map_lock: guards @revoked: what a fault maps
  * @revoked: no fault maps registers any more
  * @around: the rest of a window's first and last page, so that nobody claims it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is kept for a device that has not stopped: buffers, the programs that
- * would stop it, its clocks.
+ * A device that has not stopped keeps its buffers, the programs that would stop
+ * it, and its clocks.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -47,7 +47,7 @@ void contigo_kept_keep(struct contigo_guard *guard, struct contigo_held *held)
 	kept->len_bytes += held->len_bytes;
 }
 
-/* What a guard before this one left on. */
+/* A guard before this one left them on. */
 static void contigo_kept_clocks_off(struct contigo_kept *kept)
 {
 	if (!kept->clocks)
@@ -142,9 +142,9 @@ again:
  * for a physical one. Detaching ends that also with exporters that keep what
  * they mapped. The buffer's reference stays, and with it the pages.
  *
- * Two kinds stay as they are, for nothing else is right with them either. What
- * goes through a bounce buffer: unmapping would give that to others. And what
- * is pinned by being attached: the exporter would move it, and give its pages
+ * Two kinds stay as they are, for nothing else is right with them either. One
+ * goes through a bounce buffer: unmapping would give that to others. The other
+ * is pinned by being attached: its exporter would move it, and give its pages
  * to others. Behind an IOMMU the device reaches neither afterwards.
  */
 void contigo_kept_unmap(struct contigo_guard *guard)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is kept, by device: it outlives the guard, and the next guard of the same
- * device finds it.
+ * The list of devices that keep something. It outlives the guard, and the next
+ * guard of the same device finds its entry.
  */
 #include <linux/device.h>
 #include <linux/kmemleak.h>
@@ -48,7 +48,7 @@ static void contigo_kept_unmap_stops(struct contigo_kept *kept)
 	}
 }
 
-/* What is kept for the guard's device, from a guard before it or new; or NULL: no memory. */
+/* The entry of the guard's device, from a guard before it or new; or NULL: no memory. */
 struct contigo_kept *contigo_kept_get(struct contigo_guard *guard)
 {
 	struct contigo_kept *kept;
@@ -81,7 +81,7 @@ unlock:
 	return kept;
 }
 
-/* The guard goes; what is kept stays for the next one. */
+/* The guard goes; an entry that is not empty stays for the next one. */
 void contigo_kept_leave(struct contigo_guard *guard)
 {
 	struct contigo_kept *kept = guard->kept;

@@ -103,7 +103,7 @@ static void contigo_test_poll_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, contigo_test_check_all(step, 2), -EINVAL);
 }
 
-/* Runs the steps on @reg; what it returns, and the step that was not met. */
+/* Runs the steps on @reg; returns its answer, and the step that was not met. */
 static int contigo_test_run(struct kunit *test, u32 *reg, const struct contigo_step *step,
 			    u32 count, u32 *at)
 {

@@ -17,8 +17,8 @@
 #define CONTIGO_RESET_US	20
 
 /*
- * Whole windows are claimed while the device is bound; what shares their first
- * and last page only while they can be mapped, by an open file.
+ * Whole windows are claimed while the device is bound. The rest of their first
+ * and last page is claimed only while they can be mapped, by an open file.
  */
 static int contigo_platform_windows(struct contigo_guard *guard, struct platform_device *pdev)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What keeps a platform device awake: runtime PM, its power domains, its clocks.
+ * A platform device is kept awake by runtime PM, its power domains, its clocks.
  */
 #include <linux/clk.h>
 #include <linux/device.h>

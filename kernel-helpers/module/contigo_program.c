@@ -114,7 +114,7 @@ static void __iomem *contigo_stop_page(const struct contigo_stop *stop,
 /**
  * contigo_stop_map - map the registers of a program
  * @stop: its steps were checked; none is mapped
- * @window: what they were checked against
+ * @window: the ones they were checked against
  *
  * Page by page: a whole window may be longer than there are addresses.
  *

@@ -43,7 +43,7 @@ void contigo_registers_exit(void)
 	kern_unmount(contigo_mount);
 }
 
-/* What needs no device. */
+/* The parts that need no device. */
 int contigo_registers_new(struct contigo_file *file)
 {
 	void *ones;
