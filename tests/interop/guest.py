@@ -27,7 +27,7 @@ def inventory_lists_the_device_and_its_memory(name, memory, *_rest):
     listed = []
     for what, wanted in [("device", name), ("memory", memory)]:
         ready = [entry["name"] for entry in contigo.inventory() if (entry["what"], entry["state"]) == (what, "ready")]
-        # A guard's whole name has its node's too: guard:f8003000.dma-port.
+        # A guard's whole name has its node's too: guard:f8003000.dma-controller.
         found = [one for one in ready if one == wanted or one.startswith(f"{wanted}.")]
         assert len(found) == 1, f"{wanted} is not among {ready}"
         listed.append(f"{what} {found[0]}")

@@ -190,7 +190,7 @@ fn none_here() -> String {
         Some(soc) => {
             let nodes: Vec<_> = soc.engines.iter().map(|engine| format!("{:#x}", engine.registers)).collect();
             format!(
-                "no UIO device has the registers of a DMA engine of {}: give one of the nodes at {} to generic-uio",
+                "no device of user space has the registers of a DMA engine of {}: let one of the nodes at {} say contigo,engine",
                 soc.name,
                 nodes.join(", ")
             )
