@@ -25,10 +25,10 @@ impl<D: Driver, const OPERANDS: usize> Engine<D, OPERANDS> {
     /// ([`zdma`](crate::drivers::zdma): 90 MB at 100 MB/s).
     ///
     /// # Safety
-    /// `guard` is the device that this engine drives, and window `window` of it the registers of its
-    /// driver. Where the engine has them from elsewhere (a UIO device, `/dev/mem`), it is not used
-    /// any more from the moment when `guard` is dropped: the kernel writes its registers then. It
-    /// waits for registers that are the guard's own.
+    /// `guard` is the device that this engine drives, and window `window` of it the registers of
+    /// its driver. Where the engine has them from elsewhere (a UIO device, `/dev/mem`), it is not
+    /// used any more from the moment when `guard` is dropped: the kernel writes its registers then.
+    /// For registers that are the guard's own, the kernel waits.
     pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
         // SAFETY: the caller's promise.
         unsafe { arm(self.driver(), guard, window) }
