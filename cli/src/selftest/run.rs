@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{failure::Failure, memory};
 use contigo::{
-    Align, AnyDriver, Backend, BaseAddr, Driver, Engine, Error, Parts, Port, Region, Settings, TypedDriver, forward,
+    Align, AnyDriver, Backend, BaseAddr, Driver, Engine, Error, Guard, Parts, Port, Region, Settings, TypedDriver, forward,
     names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
     sim::OnBoard,
 };
@@ -49,11 +49,11 @@ pub(crate) fn simulated(memory: AnyMemory<'_>, device: &OpenDevice, driver: &Dri
         Some(board) if mapping.bus != board.bus() => {
             let region = Region::new(OnBoard::new(board, memory)?)?;
             let device = wiring::attach(device, Some(memory::simulated_port(&mapping)))?;
-            with_driver(&region, &came, device, driver, task)
+            with_driver(&region, &came, device, driver, None, task)
         }
         Some(board) => {
             let region = Region::new(memory)?;
-            with_driver(&region, &came, wiring::attach(device, Some(board.port()))?, driver, task)
+            with_driver(&region, &came, wiring::attach(device, Some(board.port()))?, driver, None, task)
         }
         None => Err(Error::NotFound { what: "simulated board", among: 0 }.into()),
     }
@@ -72,9 +72,12 @@ pub(crate) fn real(
     let done = match (engine.registers, device, port) {
         (Registers::DevMem(addr), _, Some(port)) => {
             let registers = wiring::dev_mem(addr).map_err(failed)?;
-            with_driver(&region, &came, wiring::of_registers(&registers, port), engine.driver, task)
+            with_driver(&region, &came, wiring::of_registers(&registers, port), engine.driver, None, task)
         }
-        (_, Some(opened), port) => with_driver(&region, &came, wiring::attach(opened, port).map_err(failed)?, engine.driver, task),
+        (_, Some(opened), port) => {
+            let attached = wiring::attach(opened, port).map_err(failed)?;
+            with_driver(&region, &came, attached, engine.driver, opened.guard(), task)
+        }
         _ => Err(Failure::NoMemory),
     };
     // From here on the memory is open, so what is wrong is the engine, or the two together.
@@ -84,12 +87,14 @@ pub(crate) fn real(
     })
 }
 
-/// The engine's driver, and then the jobs.
+/// The engine's driver, and then the jobs. Where the device has a guard, the kernel stops it if
+/// this program is killed.
 fn with_driver<'a, B: Backend>(
     region: &'a Region<B>,
     came: &'a AtomicU64,
     mut device: AnyDevice<'a>,
     driver: &DriverRow,
+    guard: Option<&Guard>,
     task: &Task,
 ) -> Result<Tested, Failure> {
     let events = IrqEvents::of(&device)?;
@@ -107,7 +112,13 @@ fn with_driver<'a, B: Backend>(
     // SAFETY: the device belongs to this driver: the name of its model, its node, its address or
     // the user says so; an opened one is locked.
     let opened = unsafe { (driver.open)(parts)? };
-    drive(region, Engine::new(Copier(opened))?, line, task)
+    let engine = Engine::new(Copier(opened))?;
+    if let Some(guard) = guard {
+        // SAFETY: the driver's program only stops its device (`Driver`, 7), whose registers are the
+        // guard's first window. A driver without one disarms.
+        unsafe { guard.arm(&engine.driver().stop_program(), 0)? };
+    }
+    drive(region, engine, line, task)
 }
 
 /// A driver whose jobs are copies.

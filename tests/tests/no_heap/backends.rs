@@ -5,7 +5,7 @@ use super::{
     counting::{Uncounted, count},
     none_on, wide,
 };
-use contigo::{DmaHeap, Guard, HugeTlb, Port, UDmaBuf, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
+use contigo::{DmaHeap, Guard, HugeTlb, Mmio as _, Port, UDmaBuf, Wait as _, linux::memory::u_dma_buf::seam::Roots, sim::OnBoard};
 use contigo_testkit::{
     emulated,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
@@ -71,6 +71,16 @@ fn none_on_a_dma_heap_by_the_kernel_module() {
         let (guard, allocations) = count(|| Guard::open_from(kernel, fake_guard::NAME));
         let (guard, port) = (guard.unwrap(), Port { coherent, ..wide(&board) });
         assert_eq!(allocations, 0);
+        for interrupts in [1, 2] {
+            let kernel = FakeGuard::new(GuardConfig { interrupts, ..GuardConfig::default() });
+            let guard = Guard::open_from(Arc::new(Uncounted(kernel)), fake_guard::NAME).unwrap();
+            let (waited, allocations) = count(|| {
+                let (registers, irq) = (guard.registers(0)?, guard.irq(0)?);
+                irq.arm()?;
+                irq.wait_at_most(1).map(|()| registers.read32(0))
+            });
+            assert_eq!((waited, allocations), (Ok(0), 0), "registers and {interrupts} interrupts");
+        }
         // The fake's bus is not the simulated board's, so a sync that is not snooped brings back
         // nothing of its device.
         none_on("kernel module", &board, port, coherent, || {
