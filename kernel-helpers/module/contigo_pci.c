@@ -98,8 +98,8 @@ static int contigo_pci_windows(struct contigo_guard *guard, struct pci_dev *pdev
 }
 
 /*
- * Nobody handles the line while no file is open: so the function must not raise
- * it, from the very beginning. One that cannot be told so has no interrupt.
+ * Nobody handles the line while no file is open: so the function does not raise
+ * it from probe on. One that cannot be told so has no interrupt.
  */
 static void contigo_pci_irq(struct contigo_guard *guard, struct pci_dev *pdev)
 {
@@ -114,10 +114,11 @@ static int contigo_pci_probe(struct pci_dev *pdev, const struct pci_device_id *i
 	struct contigo_guard *guard;
 	int ret;
 
-	pci_intx(pdev, 0);
 	ret = pci_enable_device_mem(pdev);
 	if (ret)
-		goto unmask;
+		return ret;
+	/* Enabling has unmasked it. The next driver's call does so too. */
+	contigo_pci_mask(pdev, true);
 	contigo_pci_set_master(pdev, false);
 	ret = pci_request_selected_regions(pdev, pci_select_bars(pdev, IORESOURCE_MEM), "contigo");
 	if (ret)
@@ -143,8 +144,6 @@ release:
 	pci_release_selected_regions(pdev, pci_select_bars(pdev, IORESOURCE_MEM));
 disable:
 	pci_disable_device(pdev);
-unmask:
-	pci_intx(pdev, 1);
 	return ret;
 }
 
@@ -153,7 +152,6 @@ static void contigo_pci_remove(struct pci_dev *pdev)
 	contigo_guard_remove(pci_get_drvdata(pdev));
 	pci_release_selected_regions(pdev, pci_select_bars(pdev, IORESOURCE_MEM));
 	pci_disable_device(pdev);
-	pci_intx(pdev, 1);
 }
 
 static void contigo_pci_shutdown(struct pci_dev *pdev)
