@@ -170,7 +170,7 @@ fn what_the_kernel_does_not_take_is_an_error_that_names_it() -> Outcome {
     let world = world("exit 0")?;
     fs::write(world.path("boards/own/lab/kernel.config"), "CONFIG_MORE=y\n")?;
     fs::write(world.path("config"), "echo '# CONFIG_MORE is not set' > \"$out/.config\"")?;
-    world.run(&["kernel"])?.failed_with(&["this kernel does not take", "CONFIG_MORE=y", "CONFIG_UIO=y"]);
+    world.run(&["kernel"])?.failed_with(&["this kernel does not take", "CONFIG_MORE=y", "CONFIG_DMA_SHARED_BUFFER=y"]);
     nothing_in_the_cache(&world);
     Ok(())
 }
