@@ -114,6 +114,8 @@ pub enum Call {
     SetEventFd,
     Reset,
     Read,
+    /// With ENODEV, whatever is asked.
+    Map,
 }
 
 /// What was done.
@@ -401,6 +403,10 @@ unsafe impl GuardKernel for FakeGuard {
     }
 
     fn registers<'f>(&self, file: &'f Fd) -> &'f Fd {
+        if refused(&self.lock(), Call::Map).is_err() {
+            // A socket, which cannot be mapped (ENODEV).
+            return file;
+        }
         &file.owner::<GuardFile>().unwrap_or_else(|| panic!("a guard's file")).registers
     }
 

@@ -36,7 +36,10 @@ fn registers_that_cannot_be_mapped_say_why() {
     let kernel = FakeGuard::new(GuardConfig { hidden: 1, ..config() });
     let guard = kernel.open_guard().unwrap();
     assert!(matches!(guard.registers(0).map(drop), Err(Error::Unsupported { .. })));
-    assert_eq!(guard.registers(1).map(drop), Ok(()));
+    kernel.refuse(Call::Map, libc::ENODEV);
+    assert_eq!(guard.registers(1).map(drop), Err(os("mmap(/dev/contigo/)", libc::ENODEV)));
+    kernel.refuse(Call::Open, 0);
+    assert_eq!(guard.registers(1).map(drop), Ok(()), "nobody has them");
 }
 
 #[test]
