@@ -9,6 +9,17 @@ status=0
 run() {
 	"$@" < /dev/null | tee -a /tmp/output || status=1
 }
+# The kernel's own tests of the module, which ran when it was loaded.
+for results in /sys/kernel/debug/kunit/contigo*/results; do
+	[ -e "$results" ] || continue
+	said=$(grep -E '^# .*pass:' "$results" | tail -n 1)
+	if [ -n "$said" ] && ! grep -q 'not ok' "$results"; then
+		echo "@row {\"kind\":\"check\",\"name\":\"kunit\",\"status\":\"passed\",\"reason\":\"$said\"}"
+	else
+		echo "@row {\"kind\":\"check\",\"name\":\"kunit\",\"status\":\"failed\",\"reason\":\"$(grep 'not ok' "$results" | tr -d '"\\' | tr '\n\t' '; ')\"}"
+	fi | tee -a /tmp/output
+	grep -q 'not ok' "$results" && status=1
+done
 # The 32-bit program first: after the other one's last rows a port is root's alone.
 if [ -x /bin/contigo-board-tests-32 ] && [ -n "$(contigo-board-tests-32 "$@" --list)" ]; then
 	run contigo-board-tests-32 "$@"

@@ -104,7 +104,7 @@ static const struct reset_control_ops lab_reset_ops = {
 	.status = lab_reset_status,
 };
 
-/* Is the engine at work? Whoever drives it is not asked. */
+/* Is the engine at work? Its driver is not asked. */
 static int lab_line_running(void *data, u64 *value)
 {
 	struct lab_line *line = data;

@@ -1,5 +1,5 @@
-//! The project's own kernel modules, built against a kernel that was built here: kept by the hash of
-//! their sources and of the kernel, whole or not at all.
+//! The project's own kernel modules, built against a kernel that was built here. Each is kept by
+//! the hash of its sources and of the kernel, whole or not at all.
 
 use super::Kernel;
 use crate::board::Board;
@@ -83,14 +83,17 @@ impl Module {
         Ok(staging.commit()?.join(made))
     }
 
-    /// What builds it in `folder`.
+    /// The call of make that builds it in `folder`.
     fn make(&self, board: &Board, kernel: &Kernel, folder: &Path) -> Result<Tool> {
         let (cpu, name, kernel) = (board.cpu(), self.name, kernel.folder.display().to_string());
+        let config = fs::read_to_string(Path::new(&kernel).join(".config")).unwrap_or_default();
         let what = if self.checks { "building and checking" } else { "building" };
         let tool = Tool::new("make", format!("{what} the module {name} for {}", board.name))?.limit(BUILD_LIMIT).writes(folder).arg("-C");
         let tool = if self.checks {
             CHECKERS.iter().try_for_each(|tool| packages::need(tool).map(drop))?;
-            tool.arg(folder).args(["check".into(), format!("KDIR={kernel}")])
+            // With its unit tests where the kernel has what runs them.
+            let kunit = config.contains("CONFIG_KUNIT=y\n").then_some("CONTIGO_KUNIT=y");
+            tool.arg(folder).args(["check".into(), format!("KDIR={kernel}")]).args(kunit)
         } else {
             tool.arg(&kernel).args([format!("M={}", folder.display()), "modules".into()])
         };
