@@ -45,7 +45,7 @@ impl Part {
         text.trim().parse().map_err(|_| io::Error::other(format!("{file}: {text}")))
     }
 
-    /// Tells it to fail, or to do nothing, until what is returned is dropped.
+    /// Tells it to fail, or to do nothing, until the result is dropped.
     pub(crate) fn told(&self, file: &'static str) -> io::Result<Told> {
         fs::write(self.0.join(file), "Y")?;
         Ok(Told(self.0.join(file)))
@@ -87,7 +87,7 @@ impl Exporter {
         OpenOptions::new().read(true).write(true).open("/dev/contigo-lab").map(Self)
     }
 
-    /// A new dma-buf. What writes it goes on until [`signal`](Self::signal).
+    /// A new dma-buf. Its writer goes on until [`signal`](Self::signal).
     pub(crate) fn buffer(&self, pages: u32, properties: u32) -> io::Result<OwnedFd> {
         const EXPORT: u32 = 0xC010_4C01;
         let mut export = [pages, properties, 0, 0];

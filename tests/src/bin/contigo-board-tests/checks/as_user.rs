@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "fork")]
-//! What an ordinary user is answered: in a child, which has no more rights than one.
+//! The answers that an ordinary user gets, in a child that has no more rights than one.
 
 use super::Wrong;
 use crate::{child::become_user, raw::RawGuard};

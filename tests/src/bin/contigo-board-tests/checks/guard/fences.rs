@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a timer that interrupts a wait")]
-//! What an import waits for: the kernel's own work always, somebody who writes by a flag; and an
-//! exporter that lies about its length.
+//! The waits of an import: for the kernel's own work always, for somebody who writes by a flag. An
+//! exporter that lies about its length is refused.
 
 use super::{
     super::{Verdict, Wrong, ensure},

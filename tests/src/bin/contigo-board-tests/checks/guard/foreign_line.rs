@@ -17,7 +17,7 @@ const RAISE: u32 = 0x60;
 const ACKNOWLEDGE: u32 = 0x64;
 /// Interrupts of the other device, each of which must be answered.
 const ROUNDS: u64 = 20;
-/// What a line that is not acknowledged brings in a moment is a hundred times this.
+/// A line that is not acknowledged brings a hundred times as many in a moment.
 const FEW: u64 = 1_000;
 /// The other device's folder.
 const OTHER: &str = "edu";

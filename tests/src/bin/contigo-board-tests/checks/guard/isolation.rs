@@ -1,5 +1,5 @@
-//! What confines a device: an IOMMU, one that forgets an address at once, and a group of one. Each
-//! is asked for at every opening.
+//! A device is confined by an IOMMU that forgets an address at once, in a group of its own. Each of
+//! these is asked for at every opening.
 
 use super::{
     super::{Verdict, Wrong, ensure},

@@ -1,6 +1,7 @@
 //! A guard of the module contigo by its raw calls: what it must give, keep, refuse and end.
 
 mod clocks;
+mod edu;
 mod exclusive;
 mod fences;
 mod foreign_line;

@@ -3,31 +3,19 @@
 
 use super::{
     super::{Verdict, ensure, ok},
+    edu::{COMMAND, LEN, RUNNING, STOP, begin},
     subject::{Subject, file, refused, sys},
 };
 use crate::{
     heap,
-    raw::{RawRegisters, Step, import, mapped},
+    raw::{import, mapped},
 };
 use nix::errno::Errno;
 use std::{thread::sleep, time::Duration};
 
-/// edu's registers (`docs/specs/edu.rst`), and its own memory.
-const SOURCE: u32 = 0x80;
-const DESTINATION: u32 = 0x88;
-const COUNT: u32 = 0x90;
-const COMMAND: u32 = 0x98;
-const OWN_MEMORY: u32 = 0x4_0000;
-/// Start, from its own memory to the machine's.
-const WRITE: u32 = 3;
-const RUNNING: u32 = 1;
-/// Longer than a transfer, which takes 100 ms.
-const OVER_US: u32 = 400_000;
-const LEN: u32 = 4096;
 const MARK: u8 = 0x11;
 
 pub(super) fn previous_transfer(subject: &Subject) -> Verdict {
-    let stop = [Step::poll(COMMAND, RUNNING, 0, OVER_US)];
     let block = ok(heap::block(&subject.heap, 1 << 16))?;
     let bytes = file("mmap of the block", mapped(&block, 1 << 16))?;
     #[allow(unsafe_code, reason = "memory that a device may write")]
@@ -43,7 +31,7 @@ pub(super) fn previous_transfer(subject: &Subject) -> Verdict {
     let registers = sys("mmap", guard.map())?;
     let place = sys("IMPORT", guard.import(&block, import::CONTIGUOUS, 0))?;
     refused("mastering without a program", guard.set_bus_master(true), Errno::EBUSY)?;
-    sys("ARM", guard.arm(&stop))?;
+    sys("ARM", guard.arm(&STOP))?;
     sys("SET_BUS_MASTER", guard.set_bus_master(true))?;
     begin(&registers, place.addr);
     sleep(Duration::from_millis(200));
@@ -62,17 +50,10 @@ pub(super) fn previous_transfer(subject: &Subject) -> Verdict {
     subject.set_flag(&own, false);
     sys("ARM", next.arm(&subject.by_flag()))?;
     refused("mastering after a program that is not met", next.set_bus_master(true), Errno::ETIMEDOUT)?;
-    sys("ARM", next.arm(&stop))?;
+    sys("ARM", next.arm(&STOP))?;
     sys("SET_BUS_MASTER", next.set_bus_master(true))?;
     ensure(own.read(COMMAND) & RUNNING == 0, "it may master the bus while the transfer before goes on")?;
     sleep(Duration::from_millis(200));
     ensure(is_whole(), "the transfer of the user before went on into memory that was given back")?;
     Ok("EBUSY without a program, ETIMEDOUT where it is not met; the transfer before reached nothing".into())
-}
-
-fn begin(registers: &RawRegisters, to: u64) {
-    registers.write(SOURCE, OWN_MEMORY);
-    registers.write(DESTINATION, u32::try_from(to).unwrap_or(0));
-    registers.write(COUNT, LEN);
-    registers.write(COMMAND, WRITE);
 }

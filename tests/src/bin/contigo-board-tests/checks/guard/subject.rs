@@ -88,7 +88,7 @@ impl Subject {
         fs::canonicalize(format!("/sys/class/contigo/{}/device", self.guard))
     }
 
-    /// Takes the device from the module; what is returned gives it back.
+    /// Takes the device from the module, until it is bound again.
     pub(super) fn unbind(&self) -> Result<Unbound, Wrong> {
         let device = file("the device", self.device())?;
         let unbound = Unbound {
@@ -113,7 +113,7 @@ impl Unbound {
     }
 }
 
-/// What a raw call answered, as a check's error where it is one.
+/// The answer of a raw call, as a check's error where it is one.
 pub(super) fn sys<T>(call: &str, answer: Result<T, Errno>) -> Result<T, Wrong> {
     answer.map_err(|errno| Wrong::Failed(format!("{call}: {errno}")))
 }

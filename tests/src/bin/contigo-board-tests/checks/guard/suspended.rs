@@ -1,4 +1,4 @@
-//! System sleep: refused while a device is open that cannot be stopped; else it is stopped, and
+//! System sleep: refused while a device is open that nothing can stop; else it is stopped, and
 //! taken from its user.
 
 use super::{
@@ -26,13 +26,11 @@ pub(super) fn suspended(subject: &Subject) -> Verdict {
     if Subject::has_no_reset(&guard)? {
         let block = ok(heap::block(&subject.heap, 1 << 16))?;
         sys("IMPORT", guard.import(&block, import::CONTIGUOUS, 0))?;
-        subject.set_flag(&registers, false);
-        sys("ARM", guard.arm(&subject.by_flag()))?;
         let refused = suspend();
         let busy = refused.as_ref().err().and_then(io::Error::raw_os_error) == Some(nix::libc::EBUSY);
-        ensure(busy, format!("the device cannot be stopped, and system sleep: {refused:?}"))?;
-        ensure(registers.read(subject.flag()) & 1 == 0 && guard.info().is_ok(), "system sleep was refused, and the device is gone")?;
-        seen = "EBUSY while it could not be stopped; ";
+        ensure(busy, format!("nothing stops the device, and system sleep: {refused:?}"))?;
+        ensure(registers.read(subject.steady()) != u32::MAX && guard.info().is_ok(), "system sleep was refused, and the device is gone")?;
+        seen = "EBUSY while nothing could stop it; ";
     }
     sys("ARM", guard.arm(&subject.always(&registers)))?;
     file("system sleep with a device that can be stopped", suspend())?;
