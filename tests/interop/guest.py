@@ -59,6 +59,8 @@ def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
         with device.driver(driver, memory=region, interrupt=interrupt) as engine:
             fd = engine.arm()
             assert (fd is not None) == interrupt, fd
+            if device.guard:
+                assert device.guard["armed"] and device.guard["imports"] == 1 and not device.guard["kept"], device.guard
             queue = contigo.Queue(engine)
             queue.push([source, target])
             if interrupt:
@@ -68,6 +70,13 @@ def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
             for _ in range(100):
                 engine.start([target, source]).wait(timeout=1.0)
             said.append(f"{engine!r} with interrupt={interrupt}: {engine.counts}")
+    if device.guard:
+        # An empty program disarms; the driver's is left again by the next one.
+        device.leave_stop([])
+        assert not device.guard["armed"], device.guard
+        device.leave_stop([("until", 0xFE0, 0x30, 0xFF, 0.0)])
+        assert device.guard["armed"], device.guard
+        said.append(f"{device.guard}")
     return ", ".join(said)
 
 
