@@ -267,17 +267,14 @@ unsafe impl<D: Device> Driver for Camera<'_, D> {
         Ok(())
     }
 
+    /// As `stop`: it is asked to halt, and reset where it does not.
     fn stop_program(&self) -> StopProgram {
         let (control, status) = (regs::DMACR.offset(), regs::DMASR.offset());
         let halted = StopStep::poll_until(status, regs::HALTED | regs::RESERVED, regs::HALTED, STOP_US);
-        let steps = [
-            StopStep::write(control, u32::MAX, 0),
-            halted,
-            StopStep::write(control, u32::MAX, regs::RESET),
-            StopStep::poll_until(control, regs::RESET, 0, STOP_US),
-            halted,
-        ];
-        StopProgram::new(&steps).unwrap_or_default()
+        let over = StopStep::poll_until(control, regs::RESET, 0, STOP_US);
+        let ask = StopProgram::new(&[StopStep::write(control, u32::MAX, 0), halted]);
+        let reset = StopProgram::new(&[StopStep::write(control, u32::MAX, regs::RESET), over, halted]);
+        ask.and_then(|ask| ask.or_else(&reset?)).unwrap_or_default()
     }
 
     fn arm_irq(&self) -> Result<Option<i32>> {

@@ -10,15 +10,16 @@ use contigo::{
     },
     forward,
     linux::guard::seam::Step,
-    sim::{SimBoard, SimSpec},
+    sim::{SimBoard, SimDevice, SimSpec},
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};
 use contigo_testkit::{
+    camera::{Camera, CameraConfig, CameraModel, regs as camera},
     conformance::{boards::OnSim, xor::Xor},
     fake_guard::{Event, FakeGuard, GuardConfig},
 };
 use nix::libc;
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 fn armed(kernel: &FakeGuard, arm: impl FnOnce(&Guard) -> Result<(), Error>) -> Vec<Step> {
     let guard = kernel.open_guard().unwrap();
@@ -112,6 +113,54 @@ fn a_program_stops_a_channel_that_never_ends() {
     // SAFETY: DMAKILL starts nothing.
     assert_eq!(unsafe { steps.run(&window, 50) }, Ok(()));
     assert_eq!(csr(&window), pl330::STOPPED);
+}
+
+/// The channel of an AXI DMA that halts when it is asked to, or only by its reset.
+struct Channel {
+    halts: bool,
+    halted: Cell<bool>,
+    resets: Cell<u32>,
+}
+
+// SAFETY: there is no device.
+unsafe impl Mmio for Channel {
+    fn len_bytes(&self) -> usize {
+        camera::WINDOW_BYTES
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        if offset == camera::DMASR.offset() && self.halted.get() { camera::HALTED } else { 0 }
+    }
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        assert_eq!(offset, camera::DMACR.offset());
+        let reset = value & camera::RESET != 0;
+        self.resets.set(self.resets.get() + u32::from(reset));
+        self.halted.set(self.halts || reset);
+    }
+}
+
+impl Wait for Channel {
+    fn now_us(&self) -> u64 {
+        AllOnes.now_us()
+    }
+    fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
+        AllOnes.wait_at_most(timeout_us)
+    }
+}
+
+#[test]
+fn a_channel_that_does_not_halt_is_reset() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+    let device = SimDevice::with_model(&board, board.port(), CameraModel::new(CameraConfig::default()));
+    let driver = Camera::open_simulated(device.window().unwrap(), region.carve(256, Align::LINE).unwrap().into_buf(), 4).unwrap();
+    let program = driver.stop_program();
+    for (halts, resets) in [(true, 0), (false, 1)] {
+        let channel = Channel { halts, halted: Cell::new(false), resets: Cell::new(0) };
+        // SAFETY: there is no device.
+        assert_eq!((unsafe { program.run(&channel, 1) }, channel.resets.get()), (Ok(()), resets));
+    }
+    // SAFETY: as above.
+    assert_eq!(unsafe { program.run(&AllOnes, 1_000) }, Err(u32::MAX), "one that is gone does neither");
 }
 
 /// Registers of a device that is gone.

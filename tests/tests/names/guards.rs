@@ -128,7 +128,7 @@ fn two_of_one_node_need_the_address_and_the_kernels_name_goes_first() {
         assert!(open_guard(&alike, bound("40010000.gemm8"), name).is_ok(), "{name}");
     }
     // A device whose whole name is another one's node.
-    // Whichever of them the folder lists first.
+    // The folder may list any of them first.
     let alike: Vec<_> = (0..9).map(|at| (format!("4000000{at}.gemm8"), format!("gemm8@4000000{at}"))).collect();
     let mut all: Vec<_> = alike.iter().map(|(device, node)| (device.as_str(), node.as_str())).collect();
     all.push(("gemm8", "pl@0"));
