@@ -141,7 +141,9 @@ impl OpenDevice {
 
     /// Resets the device from outside, whoever drives it, as VFIO, the module `contigo` or the
     /// simulated board can. It is as after power-on, and has let go of all memory. An engine that
-    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover).
+    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover); a PCI function
+    /// behind a guard masters the bus no more
+    /// ([`enable_bus_master`](Self::enable_bus_master)).
     ///
     /// # Errors
     /// [`Error::Unsupported`]: the kernel has no way to reset it. The errors of [`Guard::reset`]

@@ -207,7 +207,8 @@ impl Guard {
 
     /// Resets the device by its reset lines or its PCI function's reset: it is as after power-on,
     /// and has let go of all memory. Memory that was kept for it is given back. An engine that
-    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover).
+    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover); a PCI function
+    /// masters the bus no more.
     ///
     /// # Errors
     /// [`Error::Os`] with `ioctl(CONTIGO_RESET)`: EOPNOTSUPP, the kernel has no way to; else the
