@@ -7,7 +7,7 @@ use contigo::{
     names::{DeviceName, Inventory, MemoryName},
 };
 use contigo_boards::DmaKind;
-use contigo_testkit::uio::FoundEngine;
+use contigo_testkit::{exercise::Ground, uio::FoundEngine};
 use nix::sys::utsname::uname;
 use std::{ffi::OsStr, fs, path::Path};
 
@@ -90,6 +90,14 @@ impl Memory {
     /// Does the module contigo say its address?
     pub(crate) fn is_imported(&self) -> bool {
         self.device().is_some_and(|device| device.kind() == "guard")
+    }
+
+    /// How much of it a row takes. One mapping through a bounce buffer has 256 KiB at most
+    /// (IO_TLB_SEGSIZE of Linux).
+    pub(crate) fn region_bytes(&self) -> usize {
+        const BOUNCED_BYTES: usize = 192 << 10;
+        let forced = || fs::read_to_string("/proc/cmdline").is_ok_and(|line| line.contains("swiotlb=force"));
+        if self.is_imported() && forced() { BOUNCED_BYTES } else { Ground::REGION_BYTES }
     }
 
     pub(crate) fn label(&self) -> String {

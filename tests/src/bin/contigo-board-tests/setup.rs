@@ -101,7 +101,7 @@ impl Place {
         if let Engine::Soc { found, .. } = self.engine {
             ensure_at(&device, found.engine.registers)?;
         }
-        let region = Region::new(device.memory(memory, Ground::REGION_BYTES)?)?;
+        let region = Region::new(device.memory(memory, self.memory.region_bytes())?)?;
         let (task, came) = (Task { place: self, device: &device, bench }, AtomicU64::new(0));
         if let Some(vfio) = device.vfio() {
             let device = crate::vfio::open_device(vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;

@@ -8,23 +8,18 @@ use super::{
 use crate::{
     heap,
     lab::{Exporter, Part, property},
-    machine::meminfo,
     raw::import,
 };
 
 const BLOCK_BYTES: usize = 4 << 20;
-/// Other pages come and go meanwhile, as many at most.
-const OTHERS_KB: u64 = 1 << 10;
-const HELD_KB: u64 = BLOCK_BYTES as u64 / 1024 - OTHERS_KB;
 const CACHED_PAGES: u32 = 4;
 
 pub(super) fn kept(subject: &Subject) -> Verdict {
     let exporter = Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
     let counts = Part::named("exporter").ok_or_else(|| Wrong::Skipped("the exporter does not count".into()))?;
     let number = |what| file(what, counts.number(what));
-    let free = || meminfo("CmaFree").ok_or_else(|| Wrong::Skipped("/proc/meminfo has no CmaFree".into()));
     let line = subject.reset();
-    let before = free()?;
+    let before = all_bytes()?;
     let (maps, unmaps, buffers) = (number("maps")?, number("unmaps")?, number("buffers")?);
 
     // Nothing stops it: the program is not met, and the reset, where there is one, fails.
@@ -40,16 +35,16 @@ pub(super) fn kept(subject: &Subject) -> Verdict {
     let fails = line.as_ref().map(|line| line.told("fail")).transpose();
     let fails = file("fail", fails)?;
     drop((guard, registers));
-    let held = before.saturating_sub(free()?);
-    ensure(held >= HELD_KB, format!("its user is gone, the device is at work, and only {held} kB are kept"))?;
+    let both = BLOCK_BYTES as u64 + u64::from(CACHED_PAGES) * 4096;
+    let held = all_bytes()? - before;
+    ensure(held == both, format!("its user is gone, the device is at work, and {held} bytes of {both} are kept"))?;
     ensure(number("buffers")? == buffers + 1, "the exporter's buffer was dropped under the device")?;
 
     // Another user finds it so; and so does whoever binds it again.
     let mut through = "";
     if line.is_none() {
         let info = sys("GET_INFO", subject.open()?.info())?;
-        let bytes = BLOCK_BYTES as u64 + u64::from(CACHED_PAGES) * 4096;
-        ensure(info.kept == 2 && info.kept_bytes == bytes, format!("{} buffers of {} bytes are kept", info.kept, info.kept_bytes))?;
+        ensure(info.kept == 2 && info.kept_bytes == both, format!("{} buffers of {} bytes are kept", info.kept, info.kept_bytes))?;
         if let Some(clock) = subject.clock() {
             ensure(file("enabled", clock.number("enabled"))? == 1, "the clock of a device that is at work is off")?;
         }
@@ -75,16 +70,19 @@ pub(super) fn kept(subject: &Subject) -> Verdict {
     ensure(info.kept == 0 && info.kept_bytes == 0, format!("it has stopped, and {} buffers are kept", info.kept))?;
     drop(guard);
     ensure(soon(|| counts.number("buffers").is_ok_and(|now| now == buffers)), "the exporter's buffer was not given back")?;
-    let is_back = soon(|| free().is_ok_and(|now| now + OTHERS_KB >= before));
-    ensure(is_back, format!("CmaFree was {before} kB and is {} kB; {}", free()?, all_buffers()))?;
+    let is_back = soon(|| all_bytes().is_ok_and(|now| now == before));
+    ensure(is_back, format!("dma-bufs had {before} bytes and have {}", all_bytes()?))?;
     if let Some(clock) = subject.clock() {
         ensure(soon(|| clock.number("enabled").is_ok_and(|on| on == 0)), "its clock is still on")?;
     }
-    Ok(format!("{held} kB kept{through}, and all of it given back when it had stopped"))
+    Ok(format!("{held} bytes kept{through}, and all of it given back when it had stopped"))
 }
 
-/// The kernel's list of dma-bufs, in one line.
-fn all_buffers() -> String {
-    let list = std::fs::read_to_string("/sys/kernel/debug/dma_buf/bufinfo").unwrap_or_default();
-    list.split_whitespace().collect::<Vec<_>>().join(" ")
+/// The bytes of all dma-bufs that there are. Memory that is free says less: each processor holds
+/// some back.
+fn all_bytes() -> Result<u64, Wrong> {
+    const LIST: &str = "/sys/kernel/debug/dma_buf/bufinfo";
+    let list = file(LIST, std::fs::read_to_string(LIST))?;
+    let total = list.lines().rev().find_map(|line| line.strip_prefix("Total ")?.split(", ").nth(1)?.split(' ').next()?.parse().ok());
+    total.ok_or_else(|| Wrong::Failed(format!("{LIST} has no total")))
 }
