@@ -107,6 +107,8 @@ static bool contigo_guard_end(struct contigo_guard *guard)
 	lockdep_assert_held(&guard->lock);
 	if (guard->file)
 		stopped = contigo_file_end(guard->file);
+	if (guard->pdev && contigo_pci_is_gone(guard->pdev))
+		contigo_kept_give_back(guard, NULL, true);
 	contigo_kept_count(guard, &buffers, &len_bytes);
 	if (stopped && buffers && !contigo_power_up(guard->power)) {
 		contigo_kept_try(guard);
