@@ -44,8 +44,12 @@ mod tests {
     use super::*;
 
     fn board() -> Board {
+        named("zynq-6.12")
+    }
+
+    fn named(name: &str) -> Board {
         let boards = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"));
-        Board::named(boards, &["zynq-6.12".to_owned()]).unwrap().pop().unwrap()
+        Board::named(boards, &[name.to_owned()]).unwrap().pop().unwrap()
     }
 
     #[test]
@@ -61,5 +65,11 @@ mod tests {
     fn a_board_gets_the_common_fragment_and_its_architectures() {
         let all = fragments(&board()).unwrap();
         assert!(all.contains("CONFIG_DMABUF_HEAPS_CMA=y") && all.contains("CONFIG_ARCH_ZYNQ=y") && !all.contains("CONFIG_ARCH_ZYNQMP=y"));
+    }
+
+    #[test]
+    fn a_variants_options_are_its_own() {
+        let uio = |name: &str| fragments(&named(name)).unwrap().lines().any(|line| line == "CONFIG_UIO_PDRV_GENIRQ=y");
+        assert!(uio("zynq-6.1") && !uio("zynq-6.12") && !uio("zynqmp"));
     }
 }

@@ -118,6 +118,10 @@ fn a_board_that_is_there_twice_or_lacks_its_script_is_refused() -> Outcome {
     world.run(&["list"])?.failed_with(&["board other", "there is no other.sh beside it"]);
     fs::write(world.path("boards/virtual/lab/other.sh"), "")?;
     assert_eq!(world.run(&["list"])?.status, Some(0));
+    fs::write(world.path("boards/virtual/lab/other.toml"), format!("then = \"second.sh\"\n{text}"))?;
+    world.run(&["list"])?.failed_with(&["board other", "there is no second.sh beside it"]);
+    fs::write(world.path("boards/virtual/lab/second.sh"), "")?;
+    assert_eq!(world.run(&["list"])?.status, Some(0));
     world.board("b", "")?;
     fs::rename(world.path("boards/b/lab/b.toml"), world.path("boards/b/lab/virtual.toml"))?;
     world.run(&["list"])?.failed_with(&["there are two boards virtual", "boards/b/lab/virtual.toml"]);
