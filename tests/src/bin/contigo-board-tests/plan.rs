@@ -198,6 +198,12 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     {
         rows.push(Planned::check("uio-in-use-refused", "", &label, What::Check(Check::UioInUse(uio.device))));
     }
+    // Where nothing holds the memory, a kill is seen to do harm: or the check of a guard proves
+    // nothing.
+    if let (Engine::EduPci(_), None, Some(memory)) = (engine, engine.guard(), Memory::named("hugetlb")) {
+        let what = place(options, engine, &memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
+        rows.push(Planned::check("killed-in-flight-is-caught", &memory.label(), &label, what));
+    }
     // Where only an emulator's port takes a memory, the real one must refuse it.
     for memory in engine.memories() {
         if memory.absent().is_none() && unmaintained(engine, &memory) {
@@ -219,19 +225,8 @@ fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned>
         let label = memory.label();
         rows.extend(memory.name().map(|name| check("exhausted-and-back", &label, Check::Exhausted(*name))));
         if matches!(engine, Engine::EduPci(_)) {
-            // First that it is caught where nothing holds the memory.
-            for (name, memory) in [("killed-in-flight-is-caught", Memory::named("hugetlb")), ("killed-in-flight", Some(memory))] {
-                let Some(memory) = memory else { continue };
-                let label = memory.label();
-                let what = match place(memory) {
-                    _ if !engine.memories().iter().any(|one| one.name() == memory.name()) => {
-                        What::Nothing("an IOMMU is before this engine: it reaches no such memory".into())
-                    }
-                    Ok(place) => What::Check(Check::Killed(place)),
-                    Err(why) => What::Nothing(why),
-                };
-                rows.push(Planned::check(name, &label, &engine.label(), what));
-            }
+            let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
+            rows.push(Planned::check("killed-in-flight", &label, &engine.label(), what));
         }
         if engine.kind() == Some(DmaKind::Pl330) {
             let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Stopped(place)));
