@@ -152,8 +152,8 @@ impl Engine {
                         let heaps = names("/dev/dma_heap").into_iter();
                         return heaps.filter_map(|heap| Memory::named(&format!("dma-heap:{heap}@guard:{guard}"))).collect();
                     }
-                    // Where the module gives a heap's blocks an address, nothing is missing.
-                    kinds.retain(|memory| !memory.is("dma-heap") || memory.absent().is_none());
+                    // The module gives a heap's blocks an address, and knows whether it snoops.
+                    kinds.retain(|memory| !memory.is("dma-heap"));
                     kinds.extend(Memory::imported(&guard));
                 }
                 kinds

@@ -74,12 +74,12 @@ pub(super) fn has_pair() -> bool {
     pair().len() >= 2
 }
 
-/// The functions of the pair, where an IOMMU groups them.
+/// The functions of the pair. They have a group only once they have a driver.
 fn pair() -> Vec<String> {
     let functions = fs::read_dir(FUNCTIONS).into_iter().flatten().flatten();
     let is_one = |function: &Path| {
         let reads = |file: &str, value: &str| fs::read_to_string(function.join(file)).is_ok_and(|text| text.trim() == value);
-        reads("vendor", PAIR[0]) && reads("device", PAIR[1]) && function.join("iommu_group").exists()
+        reads("vendor", PAIR[0]) && reads("device", PAIR[1])
     };
     functions.filter(|function| is_one(&function.path())).filter_map(|function| function.file_name().into_string().ok()).collect()
 }
@@ -88,11 +88,13 @@ fn pair() -> Vec<String> {
 pub(super) fn group_of_two(_: &Subject) -> Verdict {
     let both = pair();
     let [one, other, ..] = both.as_slice() else { return Err(Wrong::Skipped("there is no pair".into())) };
+    let write = |place: &str, text: &str| file(place, fs::write(place, text));
+    for function in [other, one] {
+        write(&format!("{FUNCTIONS}/{function}/driver_override"), "contigo")?;
+        write("/sys/bus/pci/drivers_probe", function)?;
+    }
     let group = |function: &str| fs::canonicalize(format!("{FUNCTIONS}/{function}/iommu_group")).ok();
     ensure(group(one).is_some() && group(one) == group(other), "the two are in groups of their own: this check can catch nothing")?;
-    let write = |place: &str, text: &str| file(place, fs::write(place, text));
-    write(&format!("{FUNCTIONS}/{one}/driver_override"), "contigo")?;
-    write("/sys/bus/pci/drivers_probe", one)?;
     let look = || -> Result<u32, Wrong> {
         let flags = sys("GET_INFO", sys("open", RawGuard::open(one))?.info())?.flags;
         let right = flags & info::IOMMU != 0 && flags & (info::ALONE | info::CONFINED) == 0;
@@ -103,6 +105,9 @@ pub(super) fn group_of_two(_: &Subject) -> Verdict {
         Ok(flags)
     };
     let seen = look();
-    write("/sys/bus/pci/drivers/contigo/unbind", one)?;
+    for function in [one, other] {
+        write("/sys/bus/pci/drivers/contigo/unbind", function)?;
+        write(&format!("{FUNCTIONS}/{function}/driver_override"), "\n")?;
+    }
     Ok(format!("flags {:#x}; EPERM for user {USER}", seen?))
 }
