@@ -159,7 +159,10 @@ void contigo_kept_count(const struct contigo_guard *guard, u32 *buffers, u64 *le
 struct contigo_mapping *contigo_kept_find(struct contigo_guard *guard,
 					  const struct dma_buf *dmabuf);
 void contigo_kept_keep(struct contigo_guard *guard, struct contigo_held *held);
+bool contigo_kept_is_at_work(const struct contigo_guard *guard);
+bool contigo_kept_is_mapped(const struct contigo_guard *guard);
 bool contigo_kept_stay_awake(struct contigo_guard *guard);
+u32 contigo_kept_take(struct contigo_kept *kept, const struct contigo_stop *stop);
 void contigo_kept_give_back(struct contigo_guard *guard, const struct contigo_stop *stop,
 			    bool reset);
 void contigo_kept_try(struct contigo_guard *guard);

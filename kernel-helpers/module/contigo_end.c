@@ -23,6 +23,10 @@ bool contigo_run_stop(struct contigo_guard *guard, const struct contigo_stop *st
 	u32 at = 0, value = 0;
 
 	lockdep_assert_held(&guard->lock);
+	if (guard->in_reset) {
+		dev_warn_ratelimited(guard->dma_dev, "in reset: its program is not run\n");
+		return false;
+	}
 	if (!contigo_stop_run(stop, &at, &value))
 		return true;
 	step = &stop->step[at];
@@ -32,14 +36,8 @@ bool contigo_run_stop(struct contigo_guard *guard, const struct contigo_stop *st
 	return false;
 }
 
-/**
- * contigo_reset_device - reset the device, and give back what is kept for it
- * @guard: awake, and not dead; where it is PCI, device_lock() is held
- * @hold: leave it in reset, where it has such lines
- *
- * Return: 0, -EOPNOTSUPP where nothing can, or the reset driver's error.
- */
-int contigo_reset_device(struct contigo_guard *guard, bool hold)
+/* contigo_reset_device(), except that what is kept stays. */
+static int contigo_reset_only(struct contigo_guard *guard, bool hold)
 {
 	int ret;
 
@@ -58,24 +56,47 @@ int contigo_reset_device(struct contigo_guard *guard, bool hold)
 	} else {
 		ret = -EOPNOTSUPP;
 	}
-	if (!ret)
-		contigo_kept_give_back(guard, NULL, true);
-	else if (ret != -EOPNOTSUPP)
+	if (ret && ret != -EOPNOTSUPP)
 		dev_err(guard->dma_dev, "reset: error %d\n", ret);
 	return ret;
 }
 
-/* The file goes on. Nobody touches registers in reset: on many buses no answer would come. */
+/**
+ * contigo_reset_device - reset the device, and give back what is kept for it
+ * @guard: awake, and not dead; where it is PCI, device_lock() is held
+ * @hold: leave it in reset, where it has such lines
+ *
+ * Return: 0, -EOPNOTSUPP where nothing can, or the reset driver's error.
+ */
+int contigo_reset_device(struct contigo_guard *guard, bool hold)
+{
+	int ret = contigo_reset_only(guard, hold);
+
+	if (!ret)
+		contigo_kept_give_back(guard, NULL, true);
+	return ret;
+}
+
+/*
+ * The file goes on. Nobody touches registers in reset: on many buses no answer
+ * would come. So where the device is left there, the file loses them. Exporters
+ * are not called under map_lock, which faults take.
+ */
 int contigo_file_reset(struct contigo_file *file)
 {
+	struct contigo_guard *guard = file->guard;
 	int ret;
 
 	contigo_registers_pause(file);
-	ret = contigo_reset_device(file->guard, false);
+	ret = contigo_reset_only(guard, false);
+	if (guard->in_reset)
+		file->revoked = true;
 	contigo_registers_resume(file);
-	if (!ret)
-		file->mastered = true;
-	return ret;
+	if (ret)
+		return ret;
+	contigo_kept_give_back(guard, NULL, true);
+	file->mastered = true;
+	return 0;
 }
 
 /* The device stops: by its program, by its reset, or because it was pulled out. */

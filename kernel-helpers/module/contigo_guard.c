@@ -97,23 +97,32 @@ int contigo_guard_add(struct contigo_guard *guard)
 	return ret;
 }
 
-/* The file's end, and a last look at what earlier ones left. */
+/* The file's end, and a last look at what earlier ones left. Has the device stopped? */
 static bool contigo_guard_end(struct contigo_guard *guard)
 {
 	bool stopped = true;
-	u64 len_bytes;
-	u32 buffers;
 
 	lockdep_assert_held(&guard->lock);
 	if (guard->file)
 		stopped = contigo_file_end(guard->file);
 	if (guard->pdev && contigo_pci_is_gone(guard->pdev))
 		contigo_kept_give_back(guard, NULL, true);
-	contigo_kept_count(guard, &buffers, &len_bytes);
-	if (stopped && buffers && !contigo_power_up(guard->power)) {
+	if (stopped && contigo_kept_is_at_work(guard) && !contigo_power_up(guard->power)) {
 		contigo_kept_try(guard);
 		contigo_power_down(guard->power);
 	}
+	return stopped && !contigo_kept_is_at_work(guard);
+}
+
+/* Nobody gets it any more, and its file ends. Has the device stopped? */
+static bool contigo_guard_take(struct contigo_guard *guard)
+{
+	bool stopped;
+
+	WRITE_ONCE(guard->dead, true);
+	mutex_lock(&guard->lock);
+	stopped = contigo_guard_end(guard);
+	mutex_unlock(&guard->lock);
 	return stopped;
 }
 
@@ -125,7 +134,7 @@ static bool contigo_guard_end(struct contigo_guard *guard)
  */
 void contigo_guard_remove(struct contigo_guard *guard)
 {
-	contigo_guard_shutdown(guard);
+	contigo_guard_take(guard);
 	mutex_lock(&guard->lock);
 	contigo_kept_unmap(guard);
 	contigo_dma_restore(guard);
@@ -141,16 +150,15 @@ void contigo_guard_remove(struct contigo_guard *guard)
 /* Also before another kernel begins (kexec): its memory does not belong to the device. */
 void contigo_guard_shutdown(struct contigo_guard *guard)
 {
-	WRITE_ONCE(guard->dead, true);
-	mutex_lock(&guard->lock);
-	contigo_guard_end(guard);
-	mutex_unlock(&guard->lock);
+	if (!contigo_guard_take(guard))
+		dev_emerg(guard->dma_dev, "not stopped: it may write to the next kernel's memory\n");
 }
 
 /*
  * The system goes to sleep, or an image of it is made (hibernation): the device
  * forgets what user space told it, or goes on while memory stands still. So the
- * file ends. One that nothing can stop is not touched: the sleep is refused.
+ * file ends. One that nothing can stop is not touched: the sleep is refused. So
+ * it is, each time, while the device has not stopped since an earlier file.
  */
 static int __maybe_unused contigo_guard_suspend(struct device *dev)
 {
@@ -166,7 +174,7 @@ static int __maybe_unused contigo_guard_suspend(struct device *dev)
 		ret = -EBUSY;
 	mutex_unlock(&guard->lock);
 	if (ret)
-		dev_err(dev, "it is open, and nothing stops it: the system cannot sleep\n");
+		dev_err(dev, "nothing stops it: the system cannot sleep\n");
 	return ret;
 }
 

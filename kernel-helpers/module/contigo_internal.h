@@ -102,6 +102,7 @@ struct contigo_power {
  * @interrupts: how many
  * @reset: its reset lines, or NULL
  * @can_reset: there are reset lines; or the PCI function was reset
+ * @in_reset: its lines are asserted, or may be: nobody touches its registers
  * @power: NULL for PCI, whose core does it
  * @dma_bits: address lines of the device, as probe found or the file said
  * @default_dma_bits: as probe found
@@ -112,7 +113,7 @@ struct contigo_power {
  * @coherent: the device snoops
  * @dead: the device is being unbound; set without the lock. Who has seen it
  *	unset under the lock may touch the device until unlocking.
- * @lock: guards what follows, the file's contents, @dma_bits and @can_reset
+ * @lock: guards what follows, the file's contents, @dma_bits, @can_reset and @in_reset
  * @file: the open file, or NULL
  * @kept: buffers and more of files whose device did not stop
  */
@@ -127,6 +128,7 @@ struct contigo_guard {
 	u32 interrupts;
 	struct reset_control *reset;
 	bool can_reset;
+	bool in_reset;
 	struct contigo_power *power;
 	u32 dma_bits;
 	u32 default_dma_bits;
@@ -137,7 +139,7 @@ struct contigo_guard {
 	bool coherent;
 	bool dead;
 
-	struct mutex lock;	/* the rest, the file's contents, dma_bits, can_reset */
+	struct mutex lock;	/* the rest, the file's contents, dma_bits, can_reset, in_reset */
 	struct contigo_file *file;
 	struct contigo_kept *kept;
 };

@@ -18,6 +18,11 @@
 /*
  * The bit in masked follows what it says: who unmasks in between finds nothing
  * to do, and hears of this interrupt afterwards.
+ *
+ * An edge may come again before the handler's thread has masked it: that run
+ * finds the bit, and masks nothing, for one unmasking undoes one masking. Runs
+ * of one handler follow each other. Only they set the bit, and only after they
+ * have masked; it is cleared before the unmasking.
  */
 static irqreturn_t contigo_irq_handler(int irq, void *data)
 {
@@ -26,11 +31,14 @@ static irqreturn_t contigo_irq_handler(int irq, void *data)
 	u32 i = interrupt - file->interrupt;
 	unsigned long flags;
 
-	if (!file->guard->pdev)
+	if (file->guard->pdev) {
+		if (!contigo_pci_mask_raised(file->guard->pdev))
+			return IRQ_NONE;
+		set_bit(i, &file->masked);
+	} else if (!test_bit(i, &file->masked)) {
 		disable_irq_nosync(irq);
-	else if (!contigo_pci_mask_raised(file->guard->pdev))
-		return IRQ_NONE;
-	set_bit(i, &file->masked);
+		set_bit(i, &file->masked);
+	}
 	/* Who reads the second bit may clear the first. */
 	smp_mb__before_atomic();
 	atomic_or(BIT(i), &file->pending);
@@ -45,16 +53,13 @@ static irqreturn_t contigo_irq_handler(int irq, void *data)
 
 /*
  * A level is masked in the controller at once, or it would come a second time.
- * An edge is not: one that comes now would be lost.
+ * An edge is not: one that comes now would be lost. The line is ours, and it is
+ * disabled; free_irq() takes this back.
  */
-static void contigo_irq_mask_at_once(int irq, bool on)
+static void contigo_irq_mask_at_once(int irq)
 {
-	if (!(irq_get_trigger_type(irq) & IRQ_TYPE_LEVEL_MASK))
-		return;
-	if (on)
+	if (irq_get_trigger_type(irq) & IRQ_TYPE_LEVEL_MASK)
 		irq_set_status_flags(irq, IRQ_DISABLE_UNLAZY);
-	else
-		irq_clear_status_flags(irq, IRQ_DISABLE_UNLAZY);
 }
 
 static int contigo_irq_request(struct contigo_file *file, u32 i)
@@ -70,17 +75,16 @@ static int contigo_irq_request(struct contigo_file *file, u32 i)
 		ret = request_irq(irq, contigo_irq_handler, IRQF_SHARED, dev_name(&guard->dev),
 				  interrupt);
 	} else {
-		contigo_irq_mask_at_once(irq, true);
 		ret = contigo_request_irq(irq, contigo_irq_handler, dev_name(&guard->dev),
 					  interrupt);
-		if (ret)
-			contigo_irq_mask_at_once(irq, false);
+		if (!ret)
+			contigo_irq_mask_at_once(irq);
 	}
 	if (!ret)
 		interrupt->irq = irq;
 	else
 		dev_err(guard->dma_dev, "interrupt %u (%d): error %d%s\n", i, irq, ret,
-			ret == -EBUSY ? ": another driver uses the same line" : "");
+			ret == -EBUSY ? ": the line is in use already" : "");
 	return ret;
 }
 
@@ -93,8 +97,6 @@ static void contigo_irq_free(struct contigo_interrupt *interrupt)
 	if (guard->pdev)
 		contigo_pci_mask(guard->pdev, true);
 	free_irq(interrupt->irq, interrupt);
-	if (!guard->pdev)
-		contigo_irq_mask_at_once(interrupt->irq, false);
 	interrupt->irq = 0;
 }
 

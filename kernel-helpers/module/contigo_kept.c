@@ -17,6 +17,24 @@ void contigo_kept_count(const struct contigo_guard *guard, u32 *buffers, u64 *le
 	*len_bytes = guard->kept->len_bytes;
 }
 
+/* Is the device not known to have stopped since a file before? */
+bool contigo_kept_is_at_work(const struct contigo_guard *guard)
+{
+	lockdep_assert_held(&guard->lock);
+	return guard->kept->awake || !list_empty(&guard->kept->held);
+}
+
+/*
+ * Would its next owner reach the memory of who had it before? Behind an IOMMU
+ * what is kept stays mapped; after an unbind its addresses go to others, and the
+ * device may still use them.
+ */
+bool contigo_kept_is_mapped(const struct contigo_guard *guard)
+{
+	lockdep_assert_held(&guard->lock);
+	return guard->iommu && !list_empty(&guard->kept->held);
+}
+
 /* The mapping of @dmabuf that is kept and that this guard made, or NULL. */
 struct contigo_mapping *contigo_kept_find(struct contigo_guard *guard,
 					  const struct dma_buf *dmabuf)
@@ -77,6 +95,34 @@ static void contigo_kept_sleep(struct contigo_guard *guard)
 }
 
 /**
+ * contigo_kept_take - free what a stop speaks for
+ * @kept: of the device
+ * @stop: the program that said so; NULL: all of it
+ *
+ * @stop may be of what is freed, so nothing is before all are compared.
+ *
+ * Return: how many buffers it was.
+ */
+u32 contigo_kept_take(struct contigo_kept *kept, const struct contigo_stop *stop)
+{
+	struct contigo_held *held, *next;
+	u32 buffers = 0;
+	LIST_HEAD(taken);
+
+	list_for_each_entry_safe(held, next, &kept->held, node) {
+		if (stop && held->stop && !contigo_stop_is_same(held->stop, stop))
+			continue;
+		list_move_tail(&held->node, &taken);
+		kept->buffers -= held->imports;
+		kept->len_bytes -= held->len_bytes;
+		buffers += held->imports;
+	}
+	list_for_each_entry_safe(held, next, &taken, node)
+		contigo_held_free(held);
+	return buffers;
+}
+
+/**
  * contigo_kept_give_back - the device has stopped
  * @guard: of the device
  * @stop: the program that said so, or NULL
@@ -89,24 +135,15 @@ void contigo_kept_give_back(struct contigo_guard *guard, const struct contigo_st
 			    bool reset)
 {
 	struct contigo_kept *kept = guard->kept;
-	struct contigo_held *held, *next;
-	u32 buffers = 0;
+	u32 buffers;
 
 	lockdep_assert_held(&guard->lock);
-	list_for_each_entry_safe(held, next, &kept->held, node) {
-		if (!reset && !stop)
-			continue;
-		if (!reset && held->stop && !contigo_stop_is_same(held->stop, stop))
-			continue;
-		list_del(&held->node);
-		kept->buffers -= held->imports;
-		kept->len_bytes -= held->len_bytes;
-		buffers += held->imports;
-		contigo_held_free(held);
-	}
+	if (!stop && !reset)
+		return;
+	buffers = contigo_kept_take(kept, reset ? NULL : stop);
 	if (buffers)
 		dev_info(guard->dma_dev, "stopped: %u kept buffers given back\n", buffers);
-	if (list_empty(&kept->held) && (reset || stop))
+	if (list_empty(&kept->held))
 		contigo_kept_sleep(guard);
 }
 
@@ -122,6 +159,8 @@ void contigo_kept_try(struct contigo_guard *guard)
 	u32 at, value;
 
 	lockdep_assert_held(&guard->lock);
+	if (guard->in_reset)
+		return;
 again:
 	list_for_each_entry(held, &guard->kept->held, node) {
 		if (!held->stop || ktime_after(ktime_get(), end))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of what needs no device: programs against registers that are memory,
- * the parts of a buffer, ranges. In the module with `make CONTIGO_KUNIT=y`, for
+ * the parts of a buffer, ranges, what is kept. In the module with `make CONTIGO_KUNIT=y`, for
  * Linux 6.1 and later; they run when it is loaded.
  */
 #include <kunit/test.h>
@@ -227,7 +227,51 @@ static void contigo_test_within(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, contigo_is_within(1, U64_MAX, U64_MAX));
 }
 
+/* Keeps one buffer of a file that armed @step, or nothing. contigo_kept_take() frees it. */
+static struct contigo_held *contigo_test_keep(struct kunit *test, struct contigo_kept *kept,
+					      const struct contigo_step *step)
+{
+	struct contigo_held *held = kvzalloc(sizeof(*held), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, held);
+	held->imports = 1;
+	held->len_bytes = 0x1000;
+	list_add_tail(&held->node, &kept->held);
+	kept->buffers++;
+	kept->len_bytes += held->len_bytes;
+	if (!step)
+		return held;
+	held->stop = kzalloc(struct_size(held->stop, step, 1), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, held->stop);
+	held->stop->count = 1;
+	held->stop->step[0] = *step;
+	return held;
+}
+
+static void contigo_test_kept_take(struct kunit *test)
+{
+	struct contigo_step one = DO_POLL(0, 1, 0), other = DO_POLL(4, 1, 0);
+	struct contigo_kept kept = { .held = LIST_HEAD_INIT(kept.held) };
+	struct contigo_held *first = contigo_test_keep(test, &kept, &one);
+
+	/* The first one's program speaks for all but one, and is freed with them. */
+	contigo_test_keep(test, &kept, &other);
+	contigo_test_keep(test, &kept, &one);
+	contigo_test_keep(test, &kept, NULL);
+	KUNIT_EXPECT_EQ(test, contigo_kept_take(&kept, first->stop), 3U);
+	KUNIT_EXPECT_EQ(test, kept.buffers, 1U);
+	KUNIT_EXPECT_EQ(test, kept.len_bytes, 0x1000ULL);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&kept.held));
+
+	/* A reset speaks for all. */
+	contigo_test_keep(test, &kept, &one);
+	KUNIT_EXPECT_EQ(test, contigo_kept_take(&kept, NULL), 2U);
+	KUNIT_EXPECT_EQ(test, kept.buffers, 0U);
+	KUNIT_EXPECT_TRUE(test, list_empty(&kept.held));
+}
+
 static struct kunit_case contigo_cases[] = {
+	KUNIT_CASE(contigo_test_kept_take),
 	KUNIT_CASE(contigo_test_steps),
 	KUNIT_CASE(contigo_test_else),
 	KUNIT_CASE(contigo_test_poll_time),

@@ -73,12 +73,27 @@ static int contigo_file_wake(struct contigo_file *file)
 		file->mastered = true;
 		return 0;
 	}
-	if (guard->reset) {
-		contigo_power_down(guard->power);
-		return ret;
-	}
+	if (guard->reset)
+		goto sleep;
 	contigo_kept_try(guard);
-	return 0;
+	if (!contigo_kept_is_mapped(guard))
+		return 0;
+	ret = -EBUSY;
+	dev_notice_ratelimited(guard->dma_dev,
+			       "it has not stopped, and others' memory is mapped for it\n");
+sleep:
+	contigo_power_down(guard->power);
+	return ret;
+}
+
+/* As before contigo_file_wake(): in reset, where it has lines, and then without clocks. */
+static void contigo_file_unwake(struct contigo_file *file)
+{
+	struct contigo_guard *guard = file->guard;
+
+	if (guard->reset)
+		contigo_reset_device(guard, true);
+	contigo_power_down(guard->power);
 }
 
 static int contigo_file_begin(struct contigo_file *file)
@@ -98,7 +113,7 @@ static int contigo_file_begin(struct contigo_file *file)
 	ret = contigo_irq_begin(file);
 	if (ret) {
 		contigo_registers_unclaim(file);
-		contigo_power_down(guard->power);
+		contigo_file_unwake(file);
 		return ret;
 	}
 	guard->file = file;

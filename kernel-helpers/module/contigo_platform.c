@@ -65,22 +65,30 @@ static int contigo_platform_irqs(struct contigo_guard *guard, struct platform_de
  * @hold: leave it in reset
  *
  * A controller that only knows pulses does one: the device has stopped as well.
+ * One that asserts and then fails leaves the device in reset, as a pulse that
+ * fails may. One that does not assert leaves it as it was.
  *
  * Return: 0, or the controller's error.
  */
 int contigo_reset_lines(struct contigo_guard *guard, bool hold)
 {
 	int ret = reset_control_assert(guard->reset);
+	bool pulse = ret == -ENOTSUPP;
 
-	if (ret == -ENOTSUPP) {
+	if (ret && !pulse)
+		return ret;
+	guard->in_reset = true;
+	if (pulse) {
 		ret = reset_control_reset(guard->reset);
-	} else if (!ret && !hold) {
+	} else if (!hold) {
 		usleep_range(CONTIGO_RESET_US, 2 * CONTIGO_RESET_US);
 		ret = reset_control_deassert(guard->reset);
 	}
-	if (!ret)
-		usleep_range(CONTIGO_RESET_US, 2 * CONTIGO_RESET_US);
-	return ret;
+	if (ret)
+		return ret;
+	guard->in_reset = hold && !pulse;
+	usleep_range(CONTIGO_RESET_US, 2 * CONTIGO_RESET_US);
+	return 0;
 }
 
 /* Lines that are shared with another driver are no stop of this device alone. */
@@ -93,6 +101,8 @@ static int contigo_platform_reset(struct contigo_guard *guard)
 		return dev_err_probe(dev, PTR_ERR(guard->reset),
 				     "reset lines (a line is refused that is shared)\n");
 	guard->can_reset = !!guard->reset;
+	/* Who had it before may have left it there. */
+	guard->in_reset = guard->can_reset;
 	return 0;
 }
 

@@ -33,12 +33,16 @@
  * any program. A file that holds no import when it ends, and has no program,
  * keeps nothing.
  *
+ * Behind an IOMMU what is kept stays mapped, for a device that may be at work.
+ * So opening answers EBUSY until one of those programs, or a reset, has stopped
+ * it: at each opening the programs are tried.
+ *
  * The same end comes to a file whose device is taken from it: by unbinding, by
  * a reset through sysfs, by system sleep, before another kernel begins (kexec).
  * From then on every call answers ENODEV, and poll() says POLLHUP. The mapped
  * registers are a page of ones that belongs to this file: a write to it is read
  * back, and reaches no device. System sleep is refused (EBUSY) while a device
- * is open that cannot be stopped.
+ * is open that cannot be stopped, or has not stopped since it was open.
  *
  * All structures have one layout on 32 and 64 bits. Padding and unknown flags
  * must be zero (EINVAL). Errors common to all calls: EFAULT, a pointer is bad;
@@ -365,7 +369,9 @@ struct contigo_eventfd {
 /*
  * CONTIGO_RESET: the device is as after power-on, and has let go of all memory. Its kept buffers
  * are given back; a PCI function masters the bus no more. Who touches a mapped register meanwhile
- * waits. EOPNOTSUPP: the kernel has no way to reset it. Else the reset driver's error.
+ * waits. EOPNOTSUPP: the kernel has no way to reset it. Else the reset driver's error. Where that
+ * leaves the device in reset, the mapped registers are a page of ones from then on, and no program
+ * is run until a reset works.
  */
 
 #define CONTIGO_IOC			0xC1

@@ -260,6 +260,15 @@ pub(crate) struct RawRegisters {
 }
 
 impl RawRegisters {
+    /// The first page of a PCI function's first BAR, past every driver.
+    pub(crate) fn of_function(name: &str) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(format!("/sys/bus/pci/devices/{name}/resource0"))?;
+        let len_bytes = NonZeroUsize::new(4096).ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: a new mapping, of which no reference is made.
+        let start = unsafe { mmap(None, len_bytes, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED, &file, 0) }?;
+        Ok(Self { map: Pages { start, len_bytes }, in_page_bytes: 0 })
+    }
+
     fn at(&self, offset_bytes: u32) -> *mut u32 {
         let offset = self.in_page_bytes + offset_bytes as usize;
         assert!(offset + 4 <= self.map.len_bytes.get() && offset.is_multiple_of(4), "a register of this window");

@@ -3,13 +3,14 @@
 
 use super::{
     super::{Verdict, Wrong, ensure, ok},
-    subject::{Subject, file, soon, sys},
+    subject::{Subject, file, refused, soon, sys},
 };
 use crate::{
     heap,
     lab::{Exporter, Part, property},
-    raw::import,
+    raw::{RawGuard, RawRegisters, import, info},
 };
+use nix::errno::Errno;
 
 const BLOCK_BYTES: usize = 4 << 20;
 const CACHED_PAGES: u32 = 4;
@@ -25,6 +26,7 @@ pub(super) fn kept(subject: &Subject) -> Verdict {
     // Nothing stops it: the program is not met, and the reset, where there is one, fails.
     let guard = subject.open()?;
     let registers = sys("mmap", guard.map())?;
+    let has_iommu = sys("GET_INFO", guard.info())?.flags & info::IOMMU != 0;
     subject.set_flag(&registers, false);
     sys("ARM", guard.arm(&subject.by_flag()))?;
     let block = ok(heap::block(&subject.heap, BLOCK_BYTES))?;
@@ -40,9 +42,11 @@ pub(super) fn kept(subject: &Subject) -> Verdict {
     ensure(held == both, format!("its user is gone, the device is at work, and {held} bytes of {both} are kept"))?;
     ensure(number("buffers")? == buffers + 1, "the exporter's buffer was dropped under the device")?;
 
-    // Another user finds it so; and so does whoever binds it again.
+    // Another user finds it so; and so does whoever binds it again. Behind an IOMMU nobody gets in.
     let mut through = "";
-    if line.is_none() {
+    if line.is_none() && has_iommu {
+        refused("open of what is kept behind an IOMMU", RawGuard::open(&subject.guard), Errno::EBUSY)?;
+    } else if line.is_none() {
         let info = sys("GET_INFO", subject.open()?.info())?;
         ensure(info.kept == 2 && info.kept_bytes == both, format!("{} buffers of {} bytes are kept", info.kept, info.kept_bytes))?;
         if let Some(clock) = subject.clock() {
@@ -55,7 +59,15 @@ pub(super) fn kept(subject: &Subject) -> Verdict {
     ensure(number("buffers")? == buffers + 1, "the exporter's buffer was dropped when the device lost its driver")?;
     unbound.bind()?;
     ensure(soon(|| std::path::Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
-    if line.is_none() {
+    if line.is_none() && has_iommu {
+        refused("open after it was bound again", RawGuard::open(&subject.guard), Errno::EBUSY)?;
+        let unbound = subject.unbind()?;
+        let registers = file("its registers through sysfs", RawRegisters::of_function(&subject.guard))?;
+        subject.set_flag(&registers, true);
+        drop(registers);
+        unbound.bind()?;
+        through = ", through the loss of its driver, and EBUSY meanwhile";
+    } else if line.is_none() {
         let guard = subject.open()?;
         let kept = sys("GET_INFO", guard.info())?.kept;
         ensure(kept == 2, format!("{kept} buffers are kept after it was bound again"))?;
