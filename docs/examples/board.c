@@ -1,4 +1,4 @@
-/* Pages "Install on a board" and "Jobs": a program for a real board, compiled and not run. */
+/* Pages "Install on a board", "Jobs" and "When a program dies": compiled, and not run. */
 
 #include <contigo.h>
 
@@ -18,8 +18,6 @@ int main(void)
         .device = device, .port = port, .map = xcopy_hw_h, .map_bytes = sizeof xcopy_hw_h,
         .settings = "stop_us=2000000"};                             /* its longest job: 2 s */
     contigo_engine_open(&options, &engine);
-
-    contigo_device_open("guard:40000000", &device);                 /* with the kernel module */
-    contigo_engine_arm(engine, 0, 0);                               /* 0: the guard of its device */
+    contigo_engine_arm(engine, 0, 0);                               /* the guard of its device; window 0 */
     return 0;
 }

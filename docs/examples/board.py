@@ -1,4 +1,4 @@
-"""Pages "Install on a board" and "Coming from PYNQ": a real board; compiled, and not run."""
+"""Pages "Install on a board", "Coming from PYNQ", "When a program dies": compiled, and not run."""
 
 import contigo
 import numpy as np
@@ -14,3 +14,7 @@ print(copy(a, b, 1000))
 
 copy.close()
 slow = device.kernel("xcopy_hw.h", stop_us=2_000_000)   # its longest job takes two seconds
+
+core = contigo.Device("guard:fft@40010000", registers={"CONTROL": 0x00})
+core.leave_stop([("write", 0x00, 0, 1),                 # clear GO, bit 0 of CONTROL
+                 ("until", 0x00, 0, 1, 0.1)])           # it has stopped when GO reads 0, in 0.1 s

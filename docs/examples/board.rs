@@ -1,4 +1,4 @@
-//! Pages "Install on a board" and "Jobs": a program for a real board, compiled and not run.
+//! Pages "Install on a board", "Jobs" and "When a program dies": compiled, and not run.
 
 use contigo::{
     DmaBuf, Engine, Error, Region, Result, UDmaBuf,
@@ -9,6 +9,7 @@ use contigo_boards::zynq7000::HP0;
 use core::time::Duration;
 
 const HEADER: &[u8] = include_bytes!("xcopy_hw.h");
+const NOT_GUARDED: Error = Error::Unsupported { what: "this device has no guard", fix: "open it as guard:NAME" };
 
 pub(crate) fn on_hp0() -> Result<()> {
     use contigo::Direction::{FromDevice, ToDevice};
@@ -20,6 +21,9 @@ pub(crate) fn on_hp0() -> Result<()> {
     let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
     // SAFETY: the node is this kernel's, and nobody else drives it.
     let mut copy = Engine::<_, 2>::new(unsafe { ApCtrl::open(attached, map)? })?;
+    let guard = device.guard().ok_or(NOT_GUARDED)?;
+    // SAFETY: the guard is this engine's device, and window 0 its registers.
+    unsafe { copy.arm(guard, 0)? };
     copy.recover()?;
     Ok(())
 }
@@ -35,30 +39,21 @@ pub(crate) fn with_a_longer_stop() -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn guarded() -> Result<()> {
-    let map = describe::any(HEADER, "")?.build()?;
-    let device = "guard:40000000".parse::<DeviceName>()?.open()?;
-    // SAFETY: as above.
-    let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
-    // SAFETY: as above.
-    let mut copy = Engine::<_, 2>::new(unsafe { ApCtrl::open(attached, map)? })?;
-    let guard = device.guard().ok_or(Error::Busy)?;
-    // SAFETY: the guard is this engine's device, and window 0 its registers.
-    unsafe { copy.arm(guard, 0)? };
-    Ok(())
-}
-
 pub(crate) fn a_block_of_u_dma_buf() -> Result<()> {
     use std::os::fd::AsFd as _;
     let block = Region::new(UDmaBuf::open("udmabuf0")?)?;
-    let device = "guard:40000000".parse::<DeviceName>()?.open()?;
-    let guard = device.guard().ok_or(Error::Busy)?;
+    let device = "guard:copy@40000000".parse::<DeviceName>()?.open()?;
+    let guard = device.guard().ok_or(NOT_GUARDED)?;
     // SAFETY: nothing is carved from the block itself, and it outlives the import.
     let exported = unsafe { block.export()? };
     // SAFETY: nobody else uses its bytes.
     let region = Region::new(unsafe { DmaBuf::import(guard, exported.as_fd())? })?;
-    // SAFETY: as above.
+    // SAFETY: in this bitstream the kernel's master is wired to HP0.
     let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
-    drop((region, attached));
+    // SAFETY: the node is this kernel's, and nobody else drives it.
+    let copy = Engine::<_, 2>::new(unsafe { ApCtrl::open(attached, describe::any(HEADER, "")?.build()?)? })?;
+    // SAFETY: the guard is this engine's device, and window 0 its registers.
+    unsafe { copy.arm(guard, 0)? };
+    drop((region, copy));
     Ok(())
 }

@@ -29,9 +29,9 @@
  * imports are unmapped, their buffers dropped, and the clocks turned off. If
  * neither, the buffers are kept, and the kernel's log says so. They are given
  * back when the same program, or a reset, stops the device later; opening the
- * device tries that first. Buffers of a file that had no program go back with
- * any program. A file that holds no import when it ends, and has no program,
- * keeps nothing.
+ * device tries that first. Buffers of a file that had no program are given back
+ * when any program finds the device stopped. A file that holds no import when it
+ * ends, and has no program, keeps nothing.
  *
  * Behind an IOMMU what is kept stays mapped, for a device that may be at work.
  * So opening answers EBUSY until one of those programs, or a reset, has stopped
@@ -183,9 +183,9 @@ struct contigo_dma_bits {
  * through a bounce buffer where it is coherent, or the exporter's list is shorter than its buffer
  * (nothing is kept). EOPNOTSUPP: the device does not snoop, and the memory is of a pool that the
  * kernel does not map (no-map): nobody can maintain its caches. EFAULT: where @handle cannot be
- * written, the import stays until the file goes. EBUSY: this file holds it, or it is kept, for
- * reading alone. ENOSPC: CONTIGO_MAX_IMPORTS are held or kept.
- * ENOMEM; also where an IOMMU's addresses are used up. Else the exporter's error.
+ * written, the import stays until the file goes. EBUSY: it is to be mapped in both
+ * directions, and this file holds it, or it is kept, for reading alone. ENOSPC: CONTIGO_MAX_IMPORTS
+ * are held or kept. ENOMEM; also where an IOMMU's addresses are used up. Else the exporter's error.
  */
 struct contigo_import {
 	__s32 fd;

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Programs of the system.
-const SYSTEM: [&str; 37] = [
+const SYSTEM: [&str; 38] = [
     "cat",
     "cc",
     "cd",
@@ -30,6 +30,7 @@ const SYSTEM: [&str; 37] = [
     "ls",
     "maturin",
     "mkdir",
+    "modinfo",
     "modprobe",
     "mokutil",
     "pip",
