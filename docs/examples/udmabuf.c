@@ -28,7 +28,7 @@ static int run(uint32_t len)
         return perror("u-dma-buf"), 1;
 
     /* Opening resets the engine, if its node has a reset, and turns its clocks on. */
-    int guard = open("/dev/contigo/40000000.gemm8", O_RDWR | O_CLOEXEC);
+    int guard = open("/dev/contigo/40000000.copy", O_RDWR | O_CLOEXEC);
     struct contigo_info info = {.argsz = sizeof info};
     if (guard < 0 || ioctl(guard, CONTIGO_GET_INFO, &info) < 0)
         return perror("guard"), 1;
