@@ -28,7 +28,10 @@ use core::{marker::PhantomData, ptr::NonNull};
 ///
 /// # Implementation safety
 /// 1. The registers are those of one device, and reads answer what that device says: a driver gives
-///    memory back because a register says that the device is finished.
+///    memory back because a register says that the device is finished. Where the device is gone, it
+///    touches nothing, and reads answer ones, or what was written last, here or at the same place
+///    of another page. A driver believes a register that it does not write, with a bit in it that
+///    the device never sets.
 /// 2. Nobody else writes them as long as this value lives. (Drivers that share a window share a
 ///    [`Core`](crate::Core), which gives each of them a value of its own.)
 pub unsafe trait Mmio {

@@ -13,8 +13,9 @@ const MAX_STEPS: usize = 32;
 
 /// One step, on one register of 32 bits.
 ///
-/// Registers of a device that is gone read all ones. A poll is best written so that these do not
-/// meet it: with a bit in `mask` that the register never sets.
+/// Registers of a device that is gone read all ones. Behind the kernel module `contigo` a write to
+/// them is read back, in the same place of every page. So a poll is best of a register that no step
+/// writes, with a bit in `mask` that it never sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StopStep {
@@ -54,24 +55,29 @@ pub enum StopStep {
     Else,
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "register windows end far below 4 GiB")]
+/// `offset` in a step. One beyond 4 GiB is all ones, where no register is.
+#[allow(clippy::cast_possible_truncation, reason = "compared before")]
+const fn in_step(offset: usize) -> u32 {
+    if offset > u32::MAX as usize { u32::MAX } else { offset as u32 }
+}
+
 impl StopStep {
     /// Writes `value` into the bits `mask` of the register at `offset` bytes.
     #[must_use]
     pub const fn write(offset: usize, mask: u32, value: u32) -> Self {
-        Self::Write { offset_bytes: offset as u32, mask, value }
+        Self::Write { offset_bytes: in_step(offset), mask, value }
     }
 
     /// Looks until the bits `mask` of the register at `offset` bytes are `value`.
     #[must_use]
     pub const fn poll_until(offset: usize, mask: u32, value: u32, timeout_us: u32) -> Self {
-        Self::PollUntil { offset_bytes: offset as u32, mask, value, timeout_us }
+        Self::PollUntil { offset_bytes: in_step(offset), mask, value, timeout_us }
     }
 
     /// Looks while the bits `mask` of the register at `offset` bytes are `value`.
     #[must_use]
     pub const fn poll_while(offset: usize, mask: u32, value: u32, timeout_us: u32) -> Self {
-        Self::PollWhile { offset_bytes: offset as u32, mask, value, timeout_us }
+        Self::PollWhile { offset_bytes: in_step(offset), mask, value, timeout_us }
     }
 }
 
@@ -136,8 +142,10 @@ impl StopProgram {
     ///
     /// ```
     /// use contigo::{StopProgram, StopStep};
-    /// let ask = StopProgram::new(&[StopStep::write(0x00, 1, 0), StopStep::poll_until(0x04, 1, 1, 10_000)])?;
-    /// let reset = StopProgram::new(&[StopStep::write(0x08, 1, 1), StopStep::poll_until(0x08, 1, 0, 1_000)])?;
+    /// // Of the status at 0x04 bit 0 is "halted", and bits 31:8 are always 0.
+    /// let halted = StopStep::poll_until(0x04, 0xFFFF_FF01, 1, 10_000);
+    /// let ask = StopProgram::new(&[StopStep::write(0x00, 1, 0), halted])?;
+    /// let reset = StopProgram::new(&[StopStep::write(0x08, 1, 1), halted])?;
     /// assert_eq!(ask.or_else(&reset)?.steps().len(), 5);
     /// # Ok::<(), contigo::Error>(())
     /// ```

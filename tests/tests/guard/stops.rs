@@ -187,6 +187,32 @@ impl Wait for AllOnes {
     }
 }
 
+/// Registers of a guarded device that was taken away: one page of ones that is written and read
+/// back, in the place of every page.
+struct OnePage([Cell<u32>; 0x400]);
+
+// SAFETY: there is no device.
+unsafe impl Mmio for OnePage {
+    fn len_bytes(&self) -> usize {
+        0x1_0000
+    }
+    fn read32(&self, offset: usize) -> u32 {
+        self.0[offset / 4 % 0x400].get()
+    }
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        self.0[offset / 4 % 0x400].set(value);
+    }
+}
+
+impl Wait for OnePage {
+    fn now_us(&self) -> u64 {
+        AllOnes.now_us()
+    }
+    fn wait_at_most(&self, _timeout_us: u32) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
 #[test]
 fn a_device_that_is_gone_meets_no_program() {
     let board = SimBoard::new(1);
@@ -202,6 +228,9 @@ fn a_device_that_is_gone_meets_no_program() {
     for program in programs {
         // SAFETY: there is no device.
         assert_eq!(unsafe { program.run(&AllOnes, 1_000) }, Err(u32::MAX), "{program:?}");
+        let taken = OnePage([const { Cell::new(u32::MAX) }; 0x400]);
+        // SAFETY: as above.
+        assert!(unsafe { program.run(&taken, 1_000) }.is_err(), "{program:?}");
     }
 }
 
@@ -259,6 +288,24 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
 }
 
 /// As the header has it: an Else ends the program where nothing failed, and else it goes on there.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn a_step_beyond_4_gib_is_at_no_register() {
+    let far = 0x1_0000_0000;
+    for step in [StopStep::write(far, 1, 0), StopStep::poll_until(far + 4, 1, 0, 0), StopStep::poll_while(usize::MAX, 1, 0, 0)] {
+        let (StopStep::Write { offset_bytes, .. } | StopStep::PollUntil { offset_bytes, .. } | StopStep::PollWhile { offset_bytes, .. }) =
+            step
+        else {
+            panic!("{step:?}")
+        };
+        assert_eq!(offset_bytes, u32::MAX);
+        let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
+        // SAFETY: there is no device.
+        let refused = unsafe { guard.arm(&StopProgram::new(&[step]).unwrap(), 0) };
+        assert_eq!(refused, Err(super::os("ioctl(CONTIGO_ARM)", nix::libc::ENXIO)), "and not the first register");
+    }
+}
+
 #[test]
 fn an_else_is_where_a_program_goes_on() {
     let kernel = FakeGuard::new(GuardConfig::default());

@@ -59,7 +59,8 @@ pub enum Request<'r> {
 ///    succeeds was done.
 /// 3. A window of that answer is registers of this device, which nobody else writes while the file
 ///    is open, and which [`registers`](Self::registers) maps. A mapping keeps the file open. Where
-///    the device is taken away, ordinary memory is in its place.
+///    the device is taken away, one page of ordinary memory is in the place of each of its pages:
+///    ones at first, and then what this process wrote.
 pub unsafe trait GuardKernel: Send + Sync {
     /// Opens `/dev/contigo/<name>`.
     ///
