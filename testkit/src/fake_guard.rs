@@ -27,7 +27,11 @@ use std::{
         fd::{AsRawFd, BorrowedFd, OwnedFd},
         unix::{fs::FileExt, net::UnixStream},
     },
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 /// The name that is bound where a test names none.
@@ -69,6 +73,8 @@ pub struct GuardConfig {
     pub windows: u32,
     /// Bit N: window N cannot be mapped.
     pub hidden: u32,
+    /// A module that lies: window 1 begins where window 0 does.
+    pub overlapping: bool,
     /// How many interrupts there are.
     pub interrupts: u32,
     /// A PCI function.
@@ -90,6 +96,7 @@ impl Default for GuardConfig {
             argsz: 192,
             windows: 1,
             hidden: 0,
+            overlapping: false,
             interrupts: 1,
             pci: false,
             can_reset: false,
@@ -161,6 +168,8 @@ struct State {
     log: Vec<Event>,
     open: bool,
     taken_away: bool,
+    /// A PCI function may master the bus: not when the file is opened, nor after a reset.
+    masters: bool,
     armed: Vec<Step>,
     imported: u32,
     /// Bit N: interrupt N is masked; waits to be unmasked; came, and nobody has read it.
@@ -179,6 +188,8 @@ pub struct FakeGuard {
     state: Arc<Mutex<State>>,
     /// The registers.
     registers: Arc<File>,
+    /// `SET_EVENTFD` is asked, and is not answered before this is false.
+    held: Arc<AtomicBool>,
 }
 
 /// The guard's open file. Closing it is the end, as the header has it. A mapping does not hold it
@@ -193,7 +204,7 @@ struct GuardFile {
 impl Drop for GuardFile {
     fn drop(&mut self) {
         let mut state = self.guard.lock();
-        (state.open, state.bell, state.came) = (false, None, 0);
+        (state.open, state.bell, state.came, state.masters) = (false, None, 0, false);
         state.events.clear();
         let imports = std::mem::take(&mut state.imports);
         if self.guard.config.can_reset || !std::mem::take(&mut state.armed).is_empty() {
@@ -213,7 +224,7 @@ impl FakeGuard {
         let registers = memfd_create("guard-registers", MFdFlags::MFD_CLOEXEC).unwrap_or_else(|errno| panic!("{errno}"));
         let registers = File::from(registers);
         registers.set_len(WINDOW_STEP * MAX_WINDOWS as u64).unwrap_or_else(|error| panic!("{error}"));
-        Self { config, state: Arc::default(), registers: Arc::new(registers) }
+        Self { config, state: Arc::default(), registers: Arc::new(registers), held: Arc::default() }
     }
 
     /// The register at `offset` of window `window`, as the device has it.
@@ -240,6 +251,23 @@ impl FakeGuard {
     #[must_use]
     pub fn masked(&self) -> u32 {
         self.lock().masked
+    }
+
+    /// From now on, who asks for an eventfd waits, until the same with `false`.
+    pub fn hold_eventfds(&self, hold: bool) {
+        self.held.store(hold, Ordering::Release);
+    }
+
+    /// How many eventfds there are.
+    #[must_use]
+    pub fn eventfds(&self) -> usize {
+        self.lock().events.len()
+    }
+
+    /// May a PCI function master the bus?
+    #[must_use]
+    pub fn masters(&self) -> bool {
+        self.lock().masters
     }
 
     /// The device is taken from the file: every call answers ENODEV, poll says POLLHUP, and the
@@ -412,6 +440,9 @@ unsafe impl GuardKernel for FakeGuard {
 
     fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<(), i32> {
         assert!(file.owner::<GuardFile>().is_some(), "a guard's call");
+        while matches!(request, Request::SetEventFd { .. }) && self.held.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let mut state = self.lock();
         match request {
             Request::GetInfo(info) => {
@@ -495,6 +526,7 @@ unsafe impl GuardKernel for FakeGuard {
                 if on && !self.config.can_reset && state.armed.is_empty() {
                     return Err(libc::EBUSY);
                 }
+                state.masters = on;
                 state.log.push(Event::BusMaster(on));
             }
             Request::Unmask(interrupts) => {
@@ -514,6 +546,8 @@ unsafe impl GuardKernel for FakeGuard {
                 // SAFETY: as in `duplicate`.
                 let fd = unsafe { BorrowedFd::borrow_raw(event.raw()) };
                 let fd: OwnedFd = fd.try_clone_to_owned().map_err(|_| libc::EBADF)?;
+                // It takes the place of the one before.
+                state.events.retain(|(of, _)| *of != interrupt);
                 state.events.push((interrupt, fd.into()));
             }
             Request::Reset => {
@@ -522,6 +556,7 @@ unsafe impl GuardKernel for FakeGuard {
                     return Err(libc::EOPNOTSUPP);
                 }
                 state.kept.clear();
+                state.masters = false;
                 state.log.push(Event::Reset);
             }
         }
@@ -552,7 +587,7 @@ impl FakeGuard {
         for (number, window) in (0..self.config.windows).zip(&mut info.window) {
             let in_page_bytes = if number == 1 { IN_PAGE_BYTES } else { 0 };
             let flags = if self.config.hidden & 1 << number == 0 { WINDOW_MMAP } else { 0 };
-            let mmap_offset = u64::from(number) * WINDOW_STEP;
+            let mmap_offset = if self.config.overlapping { 0 } else { u64::from(number) * WINDOW_STEP };
             *window = Window { len_bytes: WINDOW_BYTES - u64::from(in_page_bytes), mmap_offset, in_page_bytes, flags };
         }
         info

@@ -109,6 +109,9 @@ fn what_the_module_says_is_distrusted() {
     }
     let name = "interrupts of CONTIGO_GET_INFO";
     assert_eq!(refused(GuardConfig { interrupts: 17, ..GuardConfig::default() }), Error::Unexpected { name, value: 17 });
+    let name = "mmap_offset of CONTIGO_GET_INFO";
+    let overlapping = GuardConfig { windows: 2, overlapping: true, ..GuardConfig::default() };
+    assert_eq!(refused(overlapping), Error::Unexpected { name, value: 0 }, "two drivers of the same registers");
     // A later module of the same ABI has more to say, and a PC's caches round nothing.
     let kernel = FakeGuard::new(GuardConfig { argsz: 4096, granule_bytes: 1, ..GuardConfig::default() });
     let guard = kernel.open_guard().unwrap();

@@ -80,6 +80,27 @@ fn interrupts_of_one_device_do_not_wake_each_other() {
 }
 
 #[test]
+fn threads_that_ask_for_one_interrupt_have_one_eventfd() {
+    let kernel = kernel(2);
+    let guard = kernel.open_guard().unwrap();
+    kernel.hold_eventfds(true);
+    let asked = || guard.irq(1).map(|irq| std::os::fd::AsRawFd::as_raw_fd(&irq.as_fd()));
+    std::thread::scope(|threads| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let both = [0, 1].map(|_| {
+            let tell = tell.clone();
+            threads.spawn(move || tell.send(asked()))
+        });
+        let late = told.recv_timeout(Duration::from_secs(30));
+        kernel.hold_eventfds(false);
+        assert!(matches!(late, Ok(Err(Error::Contended { .. }))), "a thread waits with a bound: {late:?}");
+        let first = told.recv_timeout(Duration::from_secs(30)).unwrap();
+        assert_eq!(both.map(|thread| thread.join().unwrap()), [Ok(()); 2]);
+        assert_eq!((asked(), kernel.eventfds()), (first, 1));
+    });
+}
+
+#[test]
 fn an_interrupt_that_is_not_there_is_an_error() {
     let guard = kernel(0).open_guard().unwrap();
     assert!(matches!(guard.irq(0).map(drop), Err(Error::Unsupported { what: "the device has no interrupt", .. })));

@@ -26,7 +26,9 @@ use nix::errno::Errno;
 /// It owns the mapping, the import and a descriptor. The kernel gives its address and maintains its
 /// caches: one system call for each hand-over on a port that does not snoop, none on one that does.
 /// Dropping it takes the block away from the device and then unmaps it; a [`Region`](crate::Region)
-/// leaks it rather than drop it while anything is out.
+/// leaks it rather than drop it while anything is out. On a port that does not snoop, that may
+/// throw away the CPU's writes since they were last handed to the device. So hand over first what
+/// another reader of the dma-buf (a display, another process) is to see.
 ///
 /// References: Linux `Documentation/driver-api/dma-buf.rst`; `kernel-helpers/uapi/contigo.h`.
 pub struct DmaBuf<'g> {

@@ -2,6 +2,7 @@
 
 use super::abi::{
     ABI, INFO_ARMED, INFO_COHERENT, INFO_CONFINED, INFO_IOMMU, INFO_PCI, INFO_RESET, INFO_TRANSLATED, Info, MAX_INTERRUPTS, MAX_WINDOWS,
+    Window,
 };
 use crate::types::{Align, Error};
 
@@ -76,7 +77,25 @@ pub(super) fn checked(info: Info) -> Result<(Info, Align), Error> {
     if info.interrupts as usize > MAX_INTERRUPTS {
         return Err(unexpected("interrupts of CONTIGO_GET_INFO", info.interrupts));
     }
+    for (at, window) in info.window.iter().enumerate() {
+        let end = last(window).ok_or(Error::Unexpected { name: "mmap_offset of CONTIGO_GET_INFO", value: window.mmap_offset })?;
+        // Two mappings of the same registers would be two drivers.
+        let meets = |other: &Window| other.len_bytes > 0 && first(other) < end && last(other).is_none_or(|last| first(window) < last);
+        if window.len_bytes > 0 && info.window.iter().skip(at + 1).any(meets) {
+            return Err(Error::Unexpected { name: "mmap_offset of CONTIGO_GET_INFO", value: window.mmap_offset });
+        }
+    }
     Ok((info, granule(info.granule_bytes)?))
+}
+
+/// Where in the file the first register of `window` is.
+const fn first(window: &Window) -> u64 {
+    window.mmap_offset.saturating_add(window.in_page_bytes as u64)
+}
+
+/// Where its registers end.
+fn last(window: &Window) -> Option<u64> {
+    first(window).checked_add(window.len_bytes)
 }
 
 /// The unit that two owners may not share. A PC's kernel says 1, because every bus master snoops;

@@ -10,7 +10,7 @@ use crate::{
     hw::Wait,
     linux::{Spin, os::fd::Fd},
     types::{
-        Error,
+        Error, lock,
         platform::{AsFd, BorrowedFd},
     },
 };
@@ -55,7 +55,8 @@ impl Guard {
     ///
     /// # Errors
     /// [`Error::Unsupported`]: the device has none; poll it. [`Error::Argument`]: it has not so
-    /// many. [`Error::Os`] with `eventfd` or `ioctl(CONTIGO_SET_EVENTFD)`.
+    /// many. [`Error::Os`] with `eventfd` or `ioctl(CONTIGO_SET_EVENTFD)`. [`Error::Contended`]:
+    /// another thread has been asking for one for a second.
     pub fn irq(&self, interrupt: u32) -> Result<GuardIrq<'_>, Error> {
         const NONE: Error =
             Error::Unsupported { what: "the device has no interrupt", fix: "give its node in the device tree one, or poll" };
@@ -63,8 +64,22 @@ impl Guard {
         let no_such = Error::Argument { name: "interrupt", value: interrupt.into(), min: 0, max, multiple_of: 1 };
         let event = self.events.get(interrupt as usize).filter(|_| u64::from(interrupt) <= max).ok_or(no_such)?;
         // A read of the file takes what came of every interrupt: with one there is nobody else.
-        let event = if max == 0 { None } else { Some(event.try_call_once(|| self.signalled(interrupt))?) };
+        let event = if max == 0 { None } else { Some(self.event(event, interrupt)?) };
         Ok(GuardIrq { guard: self, interrupt, event, interrupts: AtomicUsize::new(0) })
+    }
+
+    /// The eventfd of `interrupt`, at `place`. `Once` would spin without a bound while another
+    /// thread makes it.
+    fn event<'g>(&'g self, place: &'g Once<Fd>, interrupt: u32) -> Result<&'g Fd, Error> {
+        if let Some(event) = place.get() {
+            return Ok(event);
+        }
+        let _one = lock::acquire(&self.making)?;
+        if let Some(event) = place.get() {
+            return Ok(event);
+        }
+        let event = self.signalled(interrupt)?;
+        Ok(place.call_once(|| event))
     }
 
     /// A new eventfd, where the kernel signals `interrupt`.

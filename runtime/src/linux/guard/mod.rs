@@ -48,7 +48,7 @@ use core::{
     sync::atomic::{AtomicU32, Ordering},
 };
 use nix::libc::ENOTTY;
-use spin::Once;
+use spin::{Mutex, Once};
 
 /// One device that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name` is
 /// the kernel's for the device (`f8003000.dma-controller`, `40000000.gemm8`). One program at a time
@@ -67,7 +67,8 @@ use spin::Once;
 ///
 /// An import is held for this device. An engine behind another port needs an import of its own
 /// there, or nobody waits for it after a crash: [`Region::export`](crate::Region::export) and
-/// [`DmaBuf::import`].
+/// [`DmaBuf::import`]. Make a [`Region`](crate::Region) of one of the two alone, and carve every
+/// buffer from it; hold the other as long as that engine may have one.
 ///
 /// # References
 /// `kernel-helpers/uapi/contigo.h`, the contract; `kernel-helpers/README.md`, how to install the
@@ -97,6 +98,8 @@ pub struct Guard {
     /// Bit N: window N was given away. Two mappings of the same registers would be two drivers.
     taken: AtomicU32,
     events: Events,
+    /// Held while one of `events` is made.
+    making: Mutex<()>,
 }
 
 impl Guard {
@@ -128,7 +131,8 @@ impl Guard {
         let file = kernel.open(name)?;
         let (info, granule) = info::checked(ask(&kernel, &file)?)?;
         let bus = if info.flags & INFO_TRANSLATED == 0 { Bus::Soc } else { next_bus()? };
-        Ok(Self { kernel, file, info, granule, bus, taken: AtomicU32::new(0), events: [const { Once::new() }; MAX_INTERRUPTS] })
+        let (taken, making) = (AtomicU32::new(0), Mutex::new(()));
+        Ok(Self { kernel, file, info, granule, bus, taken, events: [const { Once::new() }; MAX_INTERRUPTS], making })
     }
 
     /// The facts about the device and this file, as the kernel says them now.
@@ -207,17 +211,24 @@ impl Guard {
 
     /// Resets the device by its reset lines or its PCI function's reset: it is as after power-on,
     /// and has let go of all memory. Memory that was kept for it is given back. An engine that
-    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover); a PCI function
-    /// masters the bus no more.
+    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover). A PCI function
+    /// masters the bus no more, so its next job ends only after
+    /// [`enable_bus_master`](Self::enable_bus_master).
+    ///
+    /// Stop the engine before, or right after, and start nothing in between. The driver of a core
+    /// that takes several jobs (`ap_ctrl_chain`) would take the end of a later job for that of one
+    /// that the reset ended, whose output nobody wrote.
     ///
     /// # Errors
     /// [`Error::Os`] with `ioctl(CONTIGO_RESET)`: EOPNOTSUPP, the kernel has no way to; else the
     /// reset driver's.
     ///
     /// # Safety
-    /// Nobody is starting a job on the device meanwhile. A reset between its registers and its
-    /// doorbell would start a job with cleared addresses, and where no IOMMU confines the device,
-    /// memory is at address 0 too.
+    /// Nobody calls an engine, a queue or a stream of this device meanwhile: to start a job, to
+    /// poll, or to wait. Some drivers start jobs while they wait. The kernel holds a thread that
+    /// touches a register until the reset is over. Between a job's addresses and its doorbell, it
+    /// would then start a job with cleared addresses. Where no IOMMU confines the device, memory is
+    /// at address 0 too.
     pub unsafe fn reset(&self) -> Result<(), Error> {
         self.kernel.ioctl(&self.file, Request::Reset).map_err(|errno| os("ioctl(CONTIGO_RESET)", errno))
     }
