@@ -998,12 +998,13 @@ contigo_status contigo_device_port(contigo_device device, contigo_port port, con
 /// Resets a device from outside, also while an engine has it: the only thing that stops one that is
 /// stuck. Then contigo_queue_stop, and the engine goes on. A guard does so by its reset lines
 /// (guard:…), VFIO by the function's reset, a simulated board by its own. A PCI function masters
-/// the bus no more then (contigo_device_enable_bus_master).
+/// the bus as before.
 ///
 /// CONTIGO_E_UNSUPPORTED, or CONTIGO_E_OS with EOPNOTSUPP: the kernel has no way to.
 ///
 /// The caller promises:
-/// As contigo_guard_reset: nobody is starting a job on it meanwhile.
+/// As contigo_guard_reset: nobody calls an engine of it meanwhile. Engines that share the device
+/// (the setting channel) may go on.
 contigo_status contigo_device_reset(contigo_device device);
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
@@ -1136,11 +1137,14 @@ contigo_status contigo_guard_get_info(contigo_guard guard, contigo_guard_info *i
 contigo_status contigo_device_get_guard_info(contigo_device device, contigo_guard_info *info);
 
 /// Resets a guard's device: it is as after power-on, and has let go of all memory. Memory that was
-/// kept for it is given back. CONTIGO_E_OS with EOPNOTSUPP: the kernel has no way to.
+/// kept for it is given back. A PCI function masters the bus no more. CONTIGO_E_OS with
+/// EOPNOTSUPP: the kernel has no way to. Stop the device's engine before, or right after, and
+/// start nothing in between: a job that the reset ended might count as done.
 ///
 /// The caller promises:
-/// Nobody is starting a job on the device meanwhile: a reset between its registers and its start
-/// would start a job with cleared addresses. The library cannot check that.
+/// Nobody calls an engine of the device meanwhile: to start a job, to wait for one, or to look.
+/// Some drivers start jobs while they wait. A thread that the reset holds between a job's addresses
+/// and its start would start a job with cleared addresses. The library cannot check that.
 contigo_status contigo_guard_reset(contigo_guard guard);
 
 /// Closes a guard. The kernel then runs the stop that contigo_engine_arm left there.

@@ -96,12 +96,13 @@ pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: conti
 /// Resets a device from outside, also while an engine has it: the only thing that stops one that is
 /// stuck. Then `contigo_queue_stop`, and the engine goes on. A guard does so by its reset lines
 /// (`guard:…`), VFIO by the function's reset, a simulated board by its own. A PCI function masters
-/// the bus no more then (`contigo_device_enable_bus_master`).
+/// the bus as before.
 ///
 /// `CONTIGO_E_UNSUPPORTED`, or `CONTIGO_E_OS` with `EOPNOTSUPP`: the kernel has no way to.
 ///
 /// # Safety
-/// As `contigo_guard_reset`: nobody is starting a job on it meanwhile.
+/// As `contigo_guard_reset`: nobody calls an engine of it meanwhile. Engines that share the device
+/// (the setting `channel`) may go on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_device_reset(device: contigo_device) -> contigo_status {
     call(|| {

@@ -143,11 +143,14 @@ unsafe fn fill(guard: &Guard, info: *mut contigo_guard_info) -> Result<(), Fault
 }
 
 /// Resets a guard's device: it is as after power-on, and has let go of all memory. Memory that was
-/// kept for it is given back. `CONTIGO_E_OS` with `EOPNOTSUPP`: the kernel has no way to.
+/// kept for it is given back. A PCI function masters the bus no more. `CONTIGO_E_OS` with
+/// `EOPNOTSUPP`: the kernel has no way to. Stop the device's engine before, or right after, and
+/// start nothing in between: a job that the reset ended might count as done.
 ///
 /// # Safety
-/// Nobody is starting a job on the device meanwhile: a reset between its registers and its start
-/// would start a job with cleared addresses. The library cannot check that.
+/// Nobody calls an engine of the device meanwhile: to start a job, to wait for one, or to look.
+/// Some drivers start jobs while they wait. A thread that the reset holds between a job's addresses
+/// and its start would start a job with cleared addresses. The library cannot check that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_guard_reset(guard: contigo_guard) -> contigo_status {
     call(|| {

@@ -107,12 +107,12 @@ pub(super) fn dma_heap(files: Files<'_>, argument: &str) -> Facts {
     const SINCE_6_9: &str = "from Linux 6.9 on its address needs the kernel module contigo: dma-heap:NAME@guard:DEVICE";
     const SCATTERED: &str = "its blocks are scattered pages: a device needs an IOMMU and the kernel module contigo for them";
     let (heap, guarded) = match argument.rsplit_once("@guard:") {
-        Some((heap, guard)) => (heap, Some(guard)),
+        Some((heap, name)) => (heap, Some(name)),
         None => (argument, None),
     };
     let hidden = || files.kernel().is_some_and(|version| version >= (6, 9)).then_some(SINCE_6_9);
     let unusable = closed(files, &[HEAPS, heap]).or_else(|| match guarded {
-        Some(guard) => closed(files, &["dev/contigo", guard]),
+        Some(name) => guard(files, name).unusable,
         None if heap == "system" => Some(SCATTERED),
         None => hidden().or_else(|| hides_addresses(files)),
     });

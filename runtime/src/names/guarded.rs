@@ -11,10 +11,11 @@ use crate::{
     linux::{device::Registers, guard::Guard},
     types::{Error, PhysAddr},
 };
+use core::sync::atomic::{AtomicBool, Ordering};
 use spin::Once;
 
 /// The longest name of a device or a node here.
-type Name = heapless::String<64>;
+pub(super) type Name = heapless::String<64>;
 
 /// How many windows a guard has at most (`CONTIGO_MAX_WINDOWS`).
 const WINDOWS: usize = 6;
@@ -24,6 +25,8 @@ pub(super) struct Guarded {
     pub(super) guard: Guard,
     called: Called,
     windows: [Once<Registers>; WINDOWS],
+    /// A PCI function that may master the bus.
+    masters: AtomicBool,
 }
 
 /// The names of a guarded device.
@@ -40,7 +43,7 @@ impl Guarded {
     pub(super) fn open(name: &str, files: Files<'_>, open: impl FnOnce(&str) -> Result<Guard, Error>) -> Result<Self, Error> {
         let called = Called::find(name, files)?;
         let guard = open(&called.device)?;
-        Ok(Self { guard, called, windows: [const { Once::new() }; WINDOWS] })
+        Ok(Self { guard, called, windows: [const { Once::new() }; WINDOWS], masters: AtomicBool::new(false) })
     }
 
     /// Is it what `name` names?
@@ -59,6 +62,7 @@ impl Guarded {
         if self.guard.is_pci() {
             // A transfer that the last driver did not stop reaches nothing.
             self.guard.disable_bus_master()?;
+            self.masters.store(false, Ordering::Relaxed);
         }
         let (value, max) = (how.window.into(), WINDOWS as u64 - 1);
         let no_such = Error::Argument { name: "window", value, min: 0, max, multiple_of: 1 };
@@ -79,8 +83,26 @@ impl Guarded {
     /// # Safety
     /// As [`Guard::enable_bus_master`].
     pub(super) unsafe fn enable_bus_master(&self) -> Result<(), Error> {
+        if self.guard.is_pci() {
+            // SAFETY: the caller's promise.
+            unsafe { self.guard.enable_bus_master()? };
+            self.masters.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Resets it. A PCI function that mastered the bus does so again.
+    ///
+    /// # Safety
+    /// As [`Guard::reset`].
+    pub(super) unsafe fn reset(&self) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        if self.guard.is_pci() { unsafe { self.guard.enable_bus_master() } } else { Ok(()) }
+        unsafe { self.guard.reset()? };
+        if self.masters.load(Ordering::Relaxed) {
+            // SAFETY: it was reset, and nobody has driven it since.
+            unsafe { self.guard.enable_bus_master()? };
+        }
+        Ok(())
     }
 }
 
@@ -133,6 +155,11 @@ fn split(device: &str) -> Option<(&str, &str)> {
     let (address, name) = device.split_once('.')?;
     let is_address = !address.is_empty() && address.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     (is_address && name.starts_with(|letter: char| letter.is_ascii_alphabetic())).then_some((address, name))
+}
+
+/// The kernel's name of the one device that is called `name`.
+pub(super) fn name_of(name: &str, files: Files<'_>) -> Option<Name> {
+    Called::find(name, files).ok().map(|called| called.device)
 }
 
 /// Where the first register of what the kernel calls `device` is, where that says it.

@@ -4,11 +4,12 @@ use super::{
     DeviceName, MemoryName,
     files::Files,
     found::{Facts, Find},
+    guarded,
     rows::{DEVICES, MEMORIES},
     text::Text,
 };
 use crate::types::Error;
-use core::fmt;
+use core::fmt::{self, Write as _};
 use nix::libc::ENOENT;
 
 /// A machine's memory and devices, by the names that open them. Files under `/sys`, `/proc` and
@@ -85,13 +86,15 @@ impl<'r> Inventory<'r> {
     /// `error`, which opening `name` ended with, and what this machine says to it: why that memory
     /// cannot be used, or, where there is none of that name, what there is.
     pub fn memory_error(self, name: &MemoryName, error: Error) -> impl fmt::Display + use<'r> {
-        let why = self.memories().find(|entry| entry.name == Some(*name)).and_then(|entry| entry.why);
+        let name = listed(self.files, *name);
+        let why = self.memories().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
         Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, self.memory_answer()))
     }
 
     /// The same for a device.
     pub fn device_error(self, name: &DeviceName, error: Error) -> impl fmt::Display + use<'r> {
-        let why = self.devices().find(|entry| entry.name == Some(*name)).and_then(|entry| entry.why);
+        let name = listed(self.files, *name);
+        let why = self.devices().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
         Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, self.device_answer()))
     }
 
@@ -100,6 +103,19 @@ impl<'r> Inventory<'r> {
     pub const fn device_answer(self) -> impl fmt::Display + 'r {
         Answer(move |f: &mut fmt::Formatter<'_>| answer(f, self.devices()))
     }
+}
+
+/// `name` as it is listed: a guard by the kernel's name for it.
+fn listed<N: fmt::Display + core::str::FromStr>(files: Files<'_>, name: N) -> N {
+    const GUARD: &str = "guard:";
+    let by_kernel = || {
+        let mut text = heapless::String::<{ Text::MAX_BYTES }>::new();
+        write!(text, "{name}").ok()?;
+        let (before, called) = text.rsplit_once(GUARD)?;
+        let whole = Text::join(&[before, GUARD, &guarded::name_of(called, files)?])?;
+        whole.as_str().parse().ok()
+    };
+    by_kernel().unwrap_or(name)
 }
 
 /// A row's part about its kind.

@@ -141,22 +141,22 @@ impl OpenDevice {
 
     /// Resets the device from outside, whoever drives it, as VFIO, the module `contigo` or the
     /// simulated board can. It is as after power-on, and has let go of all memory. An engine that
-    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover); a PCI function
-    /// behind a guard masters the bus no more
-    /// ([`enable_bus_master`](Self::enable_bus_master)).
+    /// would not stop goes on with [`Engine::recover`](crate::Engine::recover); stop it before, or
+    /// right after ([`Guard::reset`]). A PCI function masters the bus as before.
     ///
     /// # Errors
     /// [`Error::Unsupported`]: the kernel has no way to reset it. The errors of [`Guard::reset`]
     /// and [`Vfio::reset`]. [`Error::Contended`].
     ///
     /// # Safety
-    /// As [`Guard::reset`]: nobody is starting a job on it meanwhile.
+    /// As [`Guard::reset`]: nobody calls an engine, a queue or a stream of it meanwhile. Drivers
+    /// that share it (the setting `channel`) may go on, because their core keeps them away.
     pub unsafe fn reset(&self) -> Result<(), Error> {
         const NONE: Error =
             Error::Unsupported { what: "the kernel cannot reset this device", fix: "use VFIO's reset, a guard's, or the board's" };
         match &self.opened {
             // SAFETY: the caller's promise.
-            Opened::Guarded(guarded) => self.shared.reset(&mut || unsafe { guarded.guard.reset() }),
+            Opened::Guarded(guarded) => self.shared.reset(&mut || unsafe { guarded.reset() }),
             Opened::Vfio(vfio) => vfio.reset(),
             #[cfg(feature = "sim")]
             Opened::Simulated(..) => self.reset_simulated(),
@@ -244,7 +244,8 @@ impl OpenDevice {
 
     /// Its registers and its interrupt, for one driver at a time, where [`port`](Self::port) says
     /// how it reaches memory. A device behind an IOMMU is reset first, and may master the bus then;
-    /// a simulated one begins as after power-on.
+    /// a simulated one begins as after power-on. A PCI function behind a guard masters the bus no
+    /// more, until [`enable_bus_master`](Self::enable_bus_master).
     ///
     /// # Errors
     /// - [`Error::HasDriver`]: a driver has it, or was forgotten.

@@ -7,7 +7,7 @@ use contigo::{
 };
 use contigo_testkit::{
     fake_devices::FakeDevices,
-    fake_guard::{Event, FakeGuard, GuardConfig, IN_PAGE_BYTES},
+    fake_guard::{Call, Event, FakeGuard, GuardConfig, IN_PAGE_BYTES},
 };
 use std::{os::fd::AsFd, sync::Arc};
 
@@ -87,7 +87,22 @@ fn a_guarded_pci_function_is_opened_by_its_guard_alone() {
     }
     // SAFETY: as above.
     unsafe { opened.reset().unwrap() };
-    assert_eq!(guard.log(), [Event::Reset]);
+    assert_eq!((guard.log(), guard.masters()), (vec![Event::Reset], false), "nobody let it");
+    // SAFETY: as above.
+    unsafe { opened.enable_bus_master().unwrap() };
+    guard.log();
+    // SAFETY: as above.
+    unsafe { opened.reset().unwrap() };
+    assert_eq!((guard.log(), guard.masters()), (vec![Event::Reset, Event::BusMaster(true)], true), "as before");
+    guard.refuse(Call::Reset, nix::libc::EIO);
+    // SAFETY: as above.
+    assert!(unsafe { opened.reset() }.is_err());
+    assert_eq!(guard.log(), [], "a reset that failed changes nothing");
+    guard.refuse(Call::Open, 0);
+    drop(wired(&opened, POLLED).unwrap());
+    // SAFETY: as above.
+    unsafe { opened.reset().unwrap() };
+    assert_eq!((guard.log(), guard.masters()), (vec![Event::BusMaster(false), Event::Reset], false), "its new driver has not let it");
     let refused = super::open(&tree, "pci:0000:00:01.0").map(|_| ()).unwrap_err();
     assert!(matches!(refused, Error::Denied { .. }) && refused.to_string().contains("guard"), "{refused}");
     let listed = lines(Inventory::under(tree.root()).devices());
@@ -158,4 +173,24 @@ fn a_device_that_nothing_confines_says_what_opens_it() {
     assert_eq!(listed("Y\n", "0000000000000000", false), ready);
     assert_eq!(listed("N\n", "0000000000000000", true), ready, "opening tells");
     assert_eq!(listed("N\n", "junk", false), ready, "nobody knows");
+}
+
+#[test]
+fn a_guards_memory_and_its_aliases_say_what_the_guard_says() {
+    let tree = tree(&[("40000000.gemm8", "gemm8@40000000"), ("50000000.gemm9", "gemm9@50000000")]);
+    for file in ["dev/contigo/40000000.gemm8", "dev/contigo/50000000.gemm9", "dev/dma_heap/linux,cma"] {
+        tree.file(file, "");
+    }
+    tree.file("sys/module/contigo/parameters/unprivileged", "N\n");
+    tree.file("proc/self/status", "Name:\ttest\nCapEff:\t0000000000000000\n");
+    tree.folder("sys/class/contigo/50000000.gemm9/device/iommu_group");
+    let inventory = Inventory::under(tree.root());
+    let memory = |guard: &str| lines(inventory.memories()).into_iter().find(|line| line.contains(guard)).unwrap();
+    assert!(memory("@guard:40000000.gemm8").contains("CAP_SYS_RAWIO"), "{}", memory("@guard:40000000.gemm8"));
+    assert!(!memory("@guard:50000000.gemm9").contains(", but"), "{}", memory("@guard:50000000.gemm9"));
+    let os = Error::Os { call: "open(/dev/contigo/)", errno: nix::libc::EPERM };
+    for alias in ["40000000.gemm8", "40000000", "gemm8", "gemm8@40000000"] {
+        let said = inventory.device_error(&device(&format!("guard:{alias}")), os).to_string();
+        assert!(said.contains("CAP_SYS_RAWIO"), "{alias}: {said}");
+    }
 }
