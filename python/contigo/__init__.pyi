@@ -124,7 +124,8 @@ class Device:
         """Writes the register at `offset`.
 
         The program promises that the device touches only bytes that were handed to it, and has
-        stopped before they are taken back.
+        stopped before they are taken back. A guarded PCI function reaches no memory without a
+        driver.
         """
     def wait32(self, offset: int, value: int, mask: int = 0xFFFFFFFF, *, timeout: float = 1.0) -> int:
         """Waits until the bits of `mask` are `value`, `timeout` seconds at most.
@@ -145,7 +146,7 @@ class Device:
         """Resets a device that is guarded, behind an IOMMU, or simulated.
 
         Nothing else stops one that is stuck.
-        The program promises that no other thread is starting a job on it meanwhile.
+        The program promises that no other thread starts a job, looks or waits meanwhile.
         """
     def leave_stop(self, steps: Sequence[Tuple[Union[str, int, float], ...]]) -> None:
         """Leaves with the kernel what stops a guarded device when the process ends.

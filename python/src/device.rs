@@ -11,7 +11,7 @@ use crate::{
     shared::{Shared, limit},
 };
 use contigo::{
-    Bus, Driver, Error, Mmio, Parts, Port, Settings, StopProgram, StopStep, Wait,
+    Bus, Driver, Error, Guard, Mmio, Parts, Port, Settings, StopProgram, StopStep, Wait,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     names::{AnyDevice, Attach, DeviceName, Inventory, OpenDevice},
     poll_until, same_process,
@@ -25,7 +25,10 @@ use std::{
     fmt::Write,
     os::fd::AsRawFd,
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 /// One opening, as long as somebody counts on it.
@@ -33,17 +36,34 @@ pub(crate) struct Opening {
     device: Arc<OpenDevice>,
     /// Once something is made of it that stays: a count that is never given back.
     kept: OnceLock<&'static OpenDevice>,
+    /// The kernel has the stop that a driver left, and not the program's own.
+    drivers_stop: AtomicBool,
 }
 
 impl Opening {
     pub(crate) fn of(name: &DeviceName) -> PyResult<Self> {
         let opened = name.open().map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error))))?;
-        Ok(Self { device: Arc::new(opened), kept: OnceLock::new() })
+        Ok(Self { device: Arc::new(opened), kept: OnceLock::new(), drivers_stop: AtomicBool::new(false) })
     }
 
     /// Open until the process ends, as what is made of it is.
     pub(crate) fn for_good(&self) -> &'static OpenDevice {
         self.kept.get_or_init(|| Box::leak(Box::new(Arc::clone(&self.device))))
+    }
+
+    /// Leaves what stops a guarded device with the kernel, by a driver's word or the program's. A
+    /// driver that has no such stop takes the last driver's away, and lets the program's be.
+    ///
+    /// # Safety
+    /// As [`Guard::arm`].
+    unsafe fn arm(&self, py: Python<'_>, guard: &Guard, program: &StopProgram, window: u32, by_driver: bool) -> PyResult<()> {
+        if by_driver && program.steps().is_empty() && !self.drivers_stop.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        py.detach(|| unsafe { guard.arm(program, window) }).map_err(raised)?;
+        self.drivers_stop.store(by_driver, Ordering::Release);
+        Ok(())
     }
 }
 
@@ -115,7 +135,9 @@ impl Device {
         same_process().map_err(raised)?;
         let name = names::device(name)?;
         let how = Attach { window, interrupt };
-        Ok(Self { opening: Mine::new(Opening::of(&name)?), how, port, registers: Mine::new(Shared::new(None)), name })
+        let opening = Opening::of(&name)?;
+        let registers = Shared::stalling(None, opening.device.guard().is_some());
+        Ok(Self { opening: Mine::new(opening), how, port, registers: Mine::new(registers), name })
     }
 
     /// Memory for this device: its own ("vfio:0000:01:00.0"), a dma-heap's block, through its guard
@@ -137,7 +159,8 @@ impl Device {
     ///
     /// Where the kernel module guards the device ("guard:…"), the driver leaves its stop with the
     /// kernel. However the process ends, the kernel stops the device before its memory goes, if the
-    /// driver has such a stop (`Device.guard["armed"]`). Drivers that share a device have none.
+    /// driver has such a stop (`Device.guard["armed"]`). Drivers that share a device have none:
+    /// `leave_stop` is theirs, and stays when they are opened.
     ///
     /// The program promises that the device is the one that this driver is for, and that nobody
     /// drives it but drivers that are opened here. No register can prove that.
@@ -186,11 +209,11 @@ impl Device {
         let engine = Engine::new(row.name, driver)?;
         if let Some(guard) = opened.guard() {
             // SAFETY: the program only stops the device (`Driver`, 7), which is the guard's, by the
-            // window that the driver has. A driver without one takes the place of the one before.
-            unsafe { guard.arm(&program, self.how.window.into()).map_err(raised)? };
+            // window that the driver has.
+            unsafe { self.opening.get()?.arm(py, guard, &program, self.how.window.into(), true)? };
         }
         // SAFETY: its driver has stopped it (`Engine::new`), and gives it no memory but of jobs.
-        unsafe { opened.enable_bus_master().map_err(raised)? };
+        py.detach(|| unsafe { opened.enable_bus_master() }).map_err(raised)?;
         Ok(engine)
     }
 
@@ -226,6 +249,8 @@ impl Device {
     /// Nothing can check it: a value can start a device that writes anywhere it reaches. The
     /// program promises that the device touches only bytes that were handed to it
     /// (`buf.give()`), and that it has stopped before they are taken back.
+    ///
+    /// A PCI function that the kernel module guards reaches no memory without a driver.
     fn write32(&self, py: Python<'_>, offset: usize, value: u32) -> PyResult<()> {
         self.with(py, |device| {
             inside(device, offset)?;
@@ -277,7 +302,8 @@ impl Device {
     /// `stop()` of its engines, and they go on. `UnsupportedError`, or an `OSError` with
     /// `EOPNOTSUPP`: the kernel has no way to.
     ///
-    /// The program promises that no other thread is starting a job on it meanwhile.
+    /// The program promises that no other thread calls an engine, a queue or a stream of it
+    /// meanwhile: to start a job, to look, or to wait. Engines that share it (`channel=`) may.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         let device = &self.opening.get()?.device;
         // SAFETY: the program's promise, above.
@@ -299,7 +325,7 @@ impl Device {
     ///
     /// The program promises that the steps only stop the device, and that it touches no memory once
     /// their polls are met. `UnsupportedError`: it is no "guard:…".
-    fn leave_stop(&self, steps: Vec<Bound<'_, PyTuple>>) -> PyResult<()> {
+    fn leave_stop(&self, py: Python<'_>, steps: Vec<Bound<'_, PyTuple>>) -> PyResult<()> {
         let steps = steps.iter().map(stop_step).collect::<PyResult<Vec<_>>>()?;
         let program = StopProgram::new(&steps).map_err(raised)?;
         let opening = self.opening.get()?;
@@ -308,7 +334,7 @@ impl Device {
             raised(Error::Unsupported { what, fix: "bind the device to the kernel module contigo, and open it as guard:NAME" })
         })?;
         // SAFETY: the program's promise, above.
-        unsafe { guard.arm(&program, self.how.window.into()) }.map_err(raised)
+        unsafe { opening.arm(py, guard, &program, self.how.window.into(), false) }
     }
 
     /// The kernel's facts about a guarded device, as a dict. `confined`: it reaches what was
@@ -318,7 +344,7 @@ impl Device {
     #[getter]
     fn guard<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(guard) = self.opening.get()?.device.guard() else { return Ok(None) };
-        let info = guard.info().map_err(raised)?;
+        let info = py.detach(|| guard.info()).map_err(raised)?;
         let dict = crate::shared::fields!(py, info => coherent, translated, iommu, confined, can_reset, armed, interrupts, imports, kept, kept_bytes);
         Ok(Some(dict))
     }

@@ -22,11 +22,19 @@ pub(crate) struct Shared<T> {
     value: Mutex<T>,
     /// How many threads want it now.
     wanted: AtomicUsize,
+    /// The kernel may hold who uses it, for milliseconds: nobody does so with Python's own lock.
+    may_stall: bool,
 }
 
 impl<T: Send> Shared<T> {
     pub(crate) const fn new(value: T) -> Self {
-        Self { value: Mutex::new(value), wanted: AtomicUsize::new(0) }
+        Self::stalling(value, false)
+    }
+
+    /// The same of a value that the kernel may hold a thread for: registers, while it resets the
+    /// device.
+    pub(crate) const fn stalling(value: T, may_stall: bool) -> Self {
+        Self { value: Mutex::new(value), wanted: AtomicUsize::new(0), may_stall }
     }
 
     fn lock(&self) -> MutexGuard<'_, T> {
@@ -38,6 +46,9 @@ impl<T: Send> Shared<T> {
 
     /// Lets `act` use it, for something short, which calls nothing of Python's.
     pub(crate) fn with<R: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
+        if self.may_stall {
+            return self.detached(py, act);
+        }
         match self.value.try_lock() {
             Ok(mut value) => act(&mut value),
             Err(TryLockError::Poisoned(poisoned)) => act(&mut poisoned.into_inner()),
