@@ -133,6 +133,8 @@ struct contigo_mapping *contigo_mapping_new(struct contigo_guard *guard, struct 
 					    enum dma_data_direction direction);
 void contigo_mapping_put(struct contigo_mapping *mapping);
 void contigo_mapping_detach(struct contigo_mapping *mapping);
+void contigo_mapping_leave(struct contigo_mapping *mapping);
+void contigo_mapping_return(struct contigo_mapping *mapping, struct device *dev);
 bool contigo_mapping_in_reach(struct contigo_guard *guard, const struct contigo_mapping *mapping);
 bool contigo_mapping_is_cached(struct contigo_guard *guard, const struct contigo_mapping *mapping);
 int contigo_mapping_sync(struct contigo_guard *guard, const struct contigo_mapping *mapping,

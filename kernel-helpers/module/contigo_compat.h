@@ -77,6 +77,14 @@ static inline void contigo_vm_flags(struct vm_area_struct *vma, unsigned long se
 #endif
 }
 
+/* Before 5.11 a mapping cannot refuse mprotect() later: so it refuses it from the beginning. */
+#if KERNEL_VERSION(5, 11, 0) <= LINUX_VERSION_CODE
+#define CONTIGO_HAS_MPROTECT
+#define CONTIGO_VM_NO_MPROTECT		0
+#else
+#define CONTIGO_VM_NO_MPROTECT		(VM_MAYREAD | VM_MAYWRITE)
+#endif
+
 /* An interrupt that stays disabled when it is requested; later kernels have a flag for it. */
 static inline int contigo_request_irq(unsigned int irq, irq_handler_t handler, const char *name,
 				      void *data)
@@ -111,6 +119,16 @@ static inline bool contigo_iommu_is_strict(const struct iommu_domain *domain)
 {
 #ifdef IOMMU_DOMAIN_DMA_FQ
 	return domain->type == IOMMU_DOMAIN_DMA;
+#else
+	return false;
+#endif
+}
+
+/* Before 6.4 a group does not say whether its devices' MSIs are isolated. */
+static inline bool contigo_iommu_isolates_msi(struct iommu_group *group)
+{
+#if KERNEL_VERSION(6, 4, 0) <= LINUX_VERSION_CODE && defined(CONFIG_IOMMU_API)
+	return iommu_group_has_isolated_msi(group);
 #else
 	return false;
 #endif

@@ -14,6 +14,7 @@
 #include <linux/pci.h>
 #include <linux/property.h>
 #include <linux/sizes.h>
+#include <linux/slab.h>
 
 #include "contigo_calls.h"
 #include "contigo_compat.h"
@@ -149,6 +150,46 @@ static bool contigo_dma_is_alone(const struct contigo_guard *guard)
 	return count == 1;
 }
 
+/*
+ * Is anything mapped for its group that nobody imported? Firmware can reserve
+ * memory that is mapped one to one in the default domain, which is used here.
+ */
+static bool contigo_dma_has_reserved(struct iommu_group *group)
+{
+	struct iommu_resv_region *region, *next;
+	LIST_HEAD(regions);
+	bool has = iommu_get_group_resv_regions(group, &regions);
+
+	list_for_each_entry_safe(region, next, &regions, list) {
+		has |= region->type == IOMMU_RESV_DIRECT ||
+		       region->type == IOMMU_RESV_DIRECT_RELAXABLE;
+		list_del(&region->list);
+		kfree(region);
+	}
+	return has;
+}
+
+/*
+ * Does the IOMMU let nothing else pass than imports? A PCI function that writes to where
+ * MSIs go raises any interrupt, unless these are isolated. With ATS it says
+ * itself which of its addresses are translated.
+ */
+static bool contigo_dma_is_confined(const struct contigo_guard *guard)
+{
+	struct iommu_group *group = iommu_group_get(guard->dma_dev);
+	bool confined;
+
+	if (!group)
+		return false;
+	confined = !contigo_dma_has_reserved(group);
+#ifdef CONFIG_PCI
+	if (guard->pdev && (guard->pdev->ats_enabled || !contigo_iommu_isolates_msi(group)))
+		confined = false;
+#endif
+	iommu_group_put(group);
+	return confined;
+}
+
 /* CONTIGO_INFO_* that the device's surroundings decide; two of them may change by themselves. */
 u32 contigo_dma_flags(const struct contigo_guard *guard)
 {
@@ -165,7 +206,7 @@ u32 contigo_dma_flags(const struct contigo_guard *guard)
 		flags |= CONTIGO_INFO_STRICT;
 	if (contigo_dma_is_alone(guard))
 		flags |= CONTIGO_INFO_ALONE;
-	if ((flags & confined) == confined)
+	if ((flags & confined) == confined && contigo_dma_is_confined(guard))
 		flags |= CONTIGO_INFO_CONFINED;
 	return flags;
 }

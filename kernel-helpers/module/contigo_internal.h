@@ -166,6 +166,7 @@ struct contigo_piece {
  * @attachment: static: it holds no pointer to this module; NULL where it is kept
  *	of a guard that is gone
  * @sgt: mapped; NULL with @attachment
+ * @left: attached for a device that was unbound, to which it has a reference
  * @direction: DMA_BIDIRECTIONAL, or DMA_TO_DEVICE
  * @len_bytes: the buffer's; the pieces cover exactly this much
  * @segments: pieces, where those whose addresses follow each other count once
@@ -177,6 +178,7 @@ struct contigo_mapping {
 	struct dma_buf *dmabuf;
 	struct dma_buf_attachment *attachment;
 	struct sg_table *sgt;
+	bool left;
 	enum dma_data_direction direction;
 	u64 len_bytes;
 	u32 segments;
@@ -220,6 +222,7 @@ struct contigo_held {
  * @is_bound: a guard has it
  * @bus: where to find the device again, by
  * @name: its name on @bus,
+ * @kind: the name of such hardware: "compatible", or PCI's two numbers
  * @window: and its registers
  * @held: struct contigo_held, one for each file whose device did not stop
  * @buffers: imports in all of them
@@ -234,6 +237,7 @@ struct contigo_kept {
 	bool is_bound;
 	const struct bus_type *bus;
 	char *name;
+	char *kind;
 	struct contigo_registers window[CONTIGO_MAX_WINDOWS];
 	struct list_head held;
 	u32 buffers;

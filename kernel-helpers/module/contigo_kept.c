@@ -47,7 +47,8 @@ struct contigo_mapping *contigo_kept_find(struct contigo_guard *guard,
 	list_for_each_entry(held, &guard->kept->held, node) {
 		for (i = 0; i < CONTIGO_MAX_IMPORTS; i++) {
 			mapping = held->import[i];
-			if (mapping && mapping->dmabuf == dmabuf && mapping->attachment)
+			if (mapping && mapping->dmabuf == dmabuf && mapping->attachment &&
+			    !mapping->left)
 				return mapping;
 		}
 	}
@@ -197,9 +198,12 @@ void contigo_kept_unmap(struct contigo_guard *guard)
 		for (i = 0; i < CONTIGO_MAX_IMPORTS; i++) {
 			struct contigo_mapping *mapping = held->import[i];
 
-			if (!mapping || bounces || (!guard->iommu && mapping->dmabuf->ops->pin))
+			if (!mapping)
 				continue;
-			contigo_mapping_detach(mapping);
+			if (bounces || (!guard->iommu && mapping->dmabuf->ops->pin))
+				contigo_mapping_leave(mapping);
+			else
+				contigo_mapping_detach(mapping);
 		}
 	}
 }

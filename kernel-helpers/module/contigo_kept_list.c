@@ -5,6 +5,8 @@
  */
 #include <linux/device.h>
 #include <linux/kmemleak.h>
+#include <linux/of.h>
+#include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -13,16 +15,32 @@
 static LIST_HEAD(contigo_kept_list);
 static DEFINE_MUTEX(contigo_kept_lock);	/* the list, and what no guard has */
 
-static bool contigo_kept_is_for(const struct contigo_kept *kept, const struct contigo_guard *guard)
+/* Hardware of this kind has such registers. */
+static char *contigo_kind(const struct contigo_guard *guard)
+{
+	const char *compatible = "";
+
+#ifdef CONFIG_PCI
+	if (guard->pdev)
+		return kasprintf(GFP_KERNEL, "%04x:%04x", guard->pdev->vendor,
+				 guard->pdev->device);
+#endif
+	of_property_read_string(guard->dma_dev->of_node, "compatible", &compatible);
+	return kstrdup(compatible, GFP_KERNEL);
+}
+
+static bool contigo_kept_is_for(const struct contigo_kept *kept, const struct contigo_guard *guard,
+				const char *kind)
 {
 	return !kept->is_bound && kept->bus == guard->dma_dev->bus &&
-	       !strcmp(kept->name, dev_name(guard->dma_dev)) &&
+	       !strcmp(kept->name, dev_name(guard->dma_dev)) && !strcmp(kept->kind, kind) &&
 	       !memcmp(kept->window, guard->window, sizeof(guard->window));
 }
 
 static void contigo_kept_free(struct contigo_kept *kept)
 {
 	list_del(&kept->node);
+	kfree(kept->kind);
 	kfree(kept->name);
 	kfree(kept);
 }
@@ -35,6 +53,20 @@ static void contigo_kept_map_stops(struct contigo_kept *kept)
 	list_for_each_entry(held, &kept->held, node) {
 		if (held->stop)
 			contigo_stop_map(held->stop, kept->window);
+	}
+}
+
+/* The mappings that were left are this guard's where the device is the same. */
+static void contigo_kept_return(struct contigo_kept *kept, struct device *dev)
+{
+	struct contigo_held *held;
+	u32 i;
+
+	list_for_each_entry(held, &kept->held, node) {
+		for (i = 0; i < CONTIGO_MAX_IMPORTS; i++) {
+			if (held->import[i])
+				contigo_mapping_return(held->import[i], dev);
+		}
 	}
 }
 
@@ -51,12 +83,16 @@ static void contigo_kept_unmap_stops(struct contigo_kept *kept)
 /* The entry of the guard's device, from a guard before it or new; or NULL: no memory. */
 struct contigo_kept *contigo_kept_get(struct contigo_guard *guard)
 {
+	char *kind = contigo_kind(guard);
 	struct contigo_kept *kept;
 
+	if (!kind)
+		return NULL;
 	mutex_lock(&contigo_kept_lock);
 	list_for_each_entry(kept, &contigo_kept_list, node) {
-		if (contigo_kept_is_for(kept, guard)) {
+		if (contigo_kept_is_for(kept, guard, kind)) {
 			contigo_kept_map_stops(kept);
+			contigo_kept_return(kept, guard->dma_dev);
 			goto bind;
 		}
 	}
@@ -70,6 +106,8 @@ struct contigo_kept *contigo_kept_get(struct contigo_guard *guard)
 		kept = NULL;
 		goto unlock;
 	}
+	kept->kind = kind;
+	kind = NULL;
 	kept->bus = guard->dma_dev->bus;
 	memcpy(kept->window, guard->window, sizeof(kept->window));
 	INIT_LIST_HEAD(&kept->held);
@@ -78,6 +116,7 @@ bind:
 	kept->is_bound = true;
 unlock:
 	mutex_unlock(&contigo_kept_lock);
+	kfree(kind);
 	return kept;
 }
 
@@ -123,6 +162,7 @@ void contigo_kept_exit(void)
 		}
 		if (kept->clocks)
 			kmemleak_not_leak(kept->clocks);
+		kmemleak_not_leak(kept->kind);
 		kmemleak_not_leak(kept->name);
 		kmemleak_not_leak(kept);
 		list_del_init(&kept->node);

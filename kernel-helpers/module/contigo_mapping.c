@@ -145,10 +145,31 @@ detach:
 	return ERR_PTR(ret);
 }
 
+/*
+ * The device's driver goes, and the mapping stays as it is; more than once, too.
+ * The attachment points to the device, so that one stays as well.
+ */
+void contigo_mapping_leave(struct contigo_mapping *mapping)
+{
+	if (!mapping->attachment || mapping->left)
+		return;
+	get_device(mapping->attachment->dev);
+	mapping->left = true;
+}
+
+/* @dev is bound again: where it is that device itself, and not one of the same name. */
+void contigo_mapping_return(struct contigo_mapping *mapping, struct device *dev)
+{
+	if (!mapping->left || mapping->attachment->dev != dev)
+		return;
+	mapping->left = false;
+	put_device(dev);
+}
+
 /* The device is not to reach it any more, but the buffer stays; more than once, too. */
 void contigo_mapping_detach(struct contigo_mapping *mapping)
 {
-	if (!mapping->attachment)
+	if (!mapping->attachment || mapping->left)
 		return;
 	contigo_dma_buf_unmap(mapping->attachment, mapping->sgt, mapping->direction);
 	dma_buf_detach(mapping->dmabuf, mapping->attachment);
@@ -161,7 +182,9 @@ void contigo_mapping_put(struct contigo_mapping *mapping)
 	if (--mapping->handles)
 		return;
 	contigo_mapping_detach(mapping);
-	dma_buf_put(mapping->dmabuf);
+	/* Nobody can unmap it for a device that is gone: buffer and device are lost. */
+	if (!mapping->left)
+		dma_buf_put(mapping->dmabuf);
 	kvfree(mapping);
 }
 

@@ -5,6 +5,7 @@
  * ones. Every file has an inode of its own for its mappings: what is done to
  * one file's touches no other's.
  */
+#include <linux/capability.h>
 #include <linux/highmem.h>
 #include <linux/ioport.h>
 #include <linux/magic.h>
@@ -105,6 +106,17 @@ static void contigo_around(const struct contigo_guard *guard, u32 i, phys_addr_t
 	}
 }
 
+/*
+ * Some drivers claim none of their registers. So who is not as good as root maps
+ * no page that is not all the window's.
+ */
+static bool contigo_may_map(const struct contigo_registers *window)
+{
+	if (PAGE_ALIGNED(window->start) && PAGE_ALIGNED(window->len_bytes))
+		return true;
+	return contigo_unprivileged || capable(CAP_SYS_RAWIO);
+}
+
 /* Where another driver has registers in the same page, or may get them, nobody maps it. */
 static bool contigo_claim_around(struct contigo_file *file, u32 i)
 {
@@ -112,7 +124,7 @@ static bool contigo_claim_around(struct contigo_file *file, u32 i)
 	const char *name = dev_name(file->guard->dma_dev);
 	phys_addr_t before, after;
 
-	if (window->hidden_from != window->hidden_to)
+	if (window->hidden_from != window->hidden_to || !contigo_may_map(window))
 		return false;
 	contigo_around(file->guard, i, &before, &after);
 	if (before) {
@@ -246,9 +258,24 @@ static vm_fault_t contigo_fault(struct vm_fault *vmf)
 	return ret;
 }
 
+/*
+ * It would give the page of ones the attributes of registers, past the caches:
+ * on arm64 that shows what the page held before.
+ */
+static int __maybe_unused contigo_mprotect(struct vm_area_struct *vma, unsigned long start,
+					   unsigned long end, unsigned long flags)
+{
+	struct contigo_file *file = vma->vm_file->private_data;
+
+	return READ_ONCE(file->gone) || READ_ONCE(file->revoked) ? -EACCES : 0;
+}
+
 /* No access(): a debugger does not read registers. */
 static const struct vm_operations_struct contigo_vm_ops = {
 	.fault = contigo_fault,
+#ifdef CONTIGO_HAS_MPROTECT
+	.mprotect = contigo_mprotect,
+#endif
 };
 
 /* Under mmap_lock: so without the guard's. */
@@ -273,7 +300,7 @@ int contigo_mmap(struct file *filp, struct vm_area_struct *vma)
 		return -EACCES;
 
 	contigo_vm_flags(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY,
-			 VM_MAYEXEC);
+			 VM_MAYEXEC | CONTIGO_VM_NO_MPROTECT);
 	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
 	vma->vm_ops = &contigo_vm_ops;
 	return 0;

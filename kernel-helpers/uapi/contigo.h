@@ -16,11 +16,12 @@
  * are on, its reset lines are released. Opening resets a device that has a
  * reset.
  *
- * Where nothing confines the device (no IOMMU; one that invalidates lazily; a
- * group of several devices) who drives it reaches all memory. Opening then asks
- * for CAP_SYS_RAWIO (EPERM), unless the administrator loaded the module with
- * unprivileged=1; a kernel that is locked down refuses (EPERM); and the kernel
- * is tainted ("U").
+ * A device is not confined without an IOMMU, behind one that invalidates lazily,
+ * in a group of several devices, or where firmware reserves memory for it. Nor
+ * is a PCI function that uses ATS, or whose MSIs are not isolated. Who drives
+ * such a device reaches other memory. Opening then asks for CAP_SYS_RAWIO
+ * (EPERM), unless the administrator loaded the module with unprivileged=1; a
+ * kernel that is locked down refuses (EPERM); and the kernel is tainted ("U").
  *
  * The end comes when the last descriptor and the last mapping of the file are
  * gone, however the process ends. Registers are revoked, and interrupts are off.
@@ -83,10 +84,15 @@
  *	it, because another device has registers in the same pages, or because
  *	it holds an MSI-X table
  *
+ * Another device's registers are known where its driver claims them. Some drivers do not: so who
+ * has no CAP_SYS_RAWIO, unless the module was loaded with unprivileged=1, maps windows of whole
+ * pages alone.
+ *
  * mmap() takes PROT_READ and PROT_WRITE, MAP_SHARED, and all or part of the
  * pages from @mmap_offset to the window's end. Errors of mmap(): EINVAL, no
  * such window, outside it, or private; EACCES, no CONTIGO_WINDOW_MMAP; EPERM,
- * executable. A child of fork() does not have the mapping.
+ * executable. A child of fork() does not have the mapping. mprotect() of it
+ * answers EACCES after the device was taken; before Linux 5.11, always.
  */
 struct contigo_window {
 	__aligned_u64 len_bytes;
@@ -104,7 +110,7 @@ struct contigo_window {
 #define CONTIGO_INFO_RESET		(1 << 5)	/* the kernel can reset the device */
 #define CONTIGO_INFO_STRICT		(1 << 6)	/* the IOMMU forgets an address at once */
 #define CONTIGO_INFO_ALONE		(1 << 7)	/* no other device is in its IOMMU group */
-#define CONTIGO_INFO_CONFINED		(1 << 8)	/* all three: it reaches imports only */
+#define CONTIGO_INFO_CONFINED		(1 << 8)	/* all three, and nothing else passes */
 
 /**
  * struct contigo_info - CONTIGO_GET_INFO: what the guard is
