@@ -41,6 +41,8 @@ const OVER: Duration = Duration::from_millis(150);
 /// A kill right after the second transfer began, with a program armed: closing the port takes as
 /// long as the transfer, or a little less.
 const CLOSING: Duration = Duration::from_millis(60);
+/// The longest that a pinned page may take to be free after its process's end.
+const FREED: Duration = Duration::from_secs(5);
 /// The byte that the next owner writes.
 const CANARY: u8 = 0xC7;
 /// The byte that the killed process copies.
@@ -207,7 +209,7 @@ impl Next {
             }
             Self::HugePages { held } => {
                 debug_assert!(!held.is_empty());
-                Canary::HugePage(ok(HugeTlb::new(HugeTlb::PAGE_BYTES))?)
+                Canary::HugePage(ok(freed_page())?)
             }
         };
         canary.each(|byte| {
@@ -234,6 +236,18 @@ impl Canary {
     fn is_hurt(&self) -> bool {
         // SAFETY: a byte of the block; volatile, because a device may write it.
         !self.each(|byte| unsafe { byte.read_volatile() } == CANARY)
+    }
+}
+
+/// The page of a process that was killed. An io_uring pinned it, and the kernel lets go of that
+/// after the process's end, in its own time.
+fn freed_page() -> contigo::Result<HugeTlb> {
+    let end = Instant::now() + FREED;
+    loop {
+        match HugeTlb::new(HugeTlb::PAGE_BYTES) {
+            Err(Error::Os { errno: libc::ENOMEM, .. }) if Instant::now() < end => sleep(Duration::from_millis(1)),
+            page => return page,
+        }
     }
 }
 
