@@ -50,9 +50,25 @@ impl Exerciser<'_> {
     where
         D: TypedDriver<2, Args = ()>,
     {
+        self.measure_in(engine, line, interrupt, budget, |run| run())
+    }
+
+    /// As [`measure`](Self::measure), with the jobs run by `around`, once: to count what they alone
+    /// cost. The clock is read outside of it, by a system call where the kernel's page has none.
+    pub fn measure_in<D>(
+        &mut self,
+        engine: &mut Engine<D, 2>,
+        line: Line<'_>,
+        interrupt: bool,
+        budget: Budget,
+        around: impl FnOnce(&mut dyn FnMut() -> Result<(), Stopped>) -> Result<(), Stopped>,
+    ) -> Outcome
+    where
+        D: TypedDriver<2, Args = ()>,
+    {
         let (mode, how) = if interrupt { ("interrupt", line.mode()) } else { ("polled", Mode::Polled) };
         let (before, came, allocated, begun) = (self.tally(), line.came(), on_this_thread(), Instant::now());
-        let ended = self.run(engine, how, budget);
+        let ended = around(&mut || self.run(engine, how, budget));
         let allocations = on_this_thread() - allocated;
         let after = self.tally();
         Outcome {

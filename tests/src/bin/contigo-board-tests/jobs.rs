@@ -84,13 +84,17 @@ impl Bench for Jobs {
         let synced_by_kernel = matches!(region.name(), "u-dma-buf" | "dma-heap") && !engine.port().coherent;
         // Stopping at each of four calls a job, or ten, makes a row of 10,000 take half a minute.
         let counted = if self.interrupt || synced_by_kernel { self.jobs.min(COUNTED_JOBS) } else { self.jobs };
-        let mut run = |jobs| exerciser.measure(&mut engine, line, self.interrupt, Budget::jobs(jobs));
-        let (mut outcome, mut cost) = (run(self.warm_up), Cost::NOTHING);
+        let mut cost = Cost::NOTHING;
+        let mut outcome = exerciser.measure(&mut engine, line, self.interrupt, Budget::jobs(self.warm_up));
         if outcome.ended.is_ok() {
-            (outcome, cost) = self.steady.run(|| run(counted));
+            outcome = exerciser.measure_in(&mut engine, line, self.interrupt, Budget::jobs(counted), |run| {
+                let (ended, of_them) = self.steady.run(run);
+                cost = of_them;
+                ended
+            });
         }
         if outcome.ended.is_ok() && counted < self.jobs {
-            outcome = outcome.and(run(self.jobs - counted));
+            outcome = outcome.and(exerciser.measure(&mut engine, line, self.interrupt, Budget::jobs(self.jobs - counted)));
         }
         Ok(Measured { outcome, cost, counted, synced_by_kernel })
     }
