@@ -143,8 +143,8 @@ bool contigo_file_end(struct contigo_file *file)
 	contigo_irq_end(file);
 
 	stopped = contigo_file_stop(file);
-	if (!stopped && !held->stop && !held->imports)
-		/* It was given nothing, and nobody knows of anything to stop. */
+	if (!stopped && !held->stop && (!held->imports || !file->touched))
+		/* It was given nothing, or was never told of it: there is nothing to stop. */
 		stopped = true;
 
 	if (!stopped && held->imports)

@@ -142,6 +142,8 @@ static int contigo_master(struct contigo_file *file, bool on)
 		contigo_kept_give_back(guard, file->held->stop, false);
 		file->mastered = true;
 	}
+	if (on)
+		WRITE_ONCE(file->touched, true);
 	contigo_pci_set_master(guard->pdev, on);
 	return 0;
 }

@@ -270,6 +270,7 @@ struct contigo_interrupt {
  * @ones: the page that they show after the end
  * @map_lock: guards @revoked: what a fault maps
  * @revoked: no fault maps registers any more
+ * @touched: a fault has mapped registers, or the PCI function may master the bus
  * @around: the rest of a window's first and last page, so that nobody claims it
  * @can_mmap: windows that can be mapped, a bit for each
  * @interrupt: the first guard->interrupts of them
@@ -287,6 +288,7 @@ struct contigo_file {
 	struct page *ones;
 	struct mutex map_lock;	/* revoked */
 	bool revoked;
+	bool touched;
 	struct resource *around[CONTIGO_MAX_WINDOWS][2];
 	u32 can_mmap;
 

@@ -247,13 +247,15 @@ static vm_fault_t contigo_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 
 	mutex_lock(&file->map_lock);
-	if (file->revoked)
+	if (file->revoked) {
 		ret = vmf_insert_pfn_prot(vma, vmf->address, page_to_pfn(file->ones),
 					  vm_get_page_prot(vma->vm_flags));
-	else
+	} else {
+		WRITE_ONCE(file->touched, true);
 		ret = vmf_insert_pfn(vma, vmf->address,
 				     PHYS_PFN(window->start) +
 				     ((offset - window->mmap_offset) >> PAGE_SHIFT));
+	}
 	mutex_unlock(&file->map_lock);
 	return ret;
 }

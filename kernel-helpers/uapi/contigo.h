@@ -31,8 +31,8 @@
  * neither, the buffers are kept, and the kernel's log says so. They are given
  * back when the same program, or a reset, stops the device later; opening the
  * device tries that first. Buffers of a file that had no program are given back
- * when any program finds the device stopped. A file that holds no import when it
- * ends, and has no program, keeps nothing.
+ * when any program finds the device stopped. A file without a program keeps
+ * nothing where it holds no import when it ends, or never touched a register.
  *
  * Behind an IOMMU what is kept stays mapped, for a device that may be at work.
  * So opening answers EBUSY until one of those programs, or a reset, has stopped

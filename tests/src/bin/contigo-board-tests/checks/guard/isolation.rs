@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// QEMU's device for tests, of which the lab has two behind one bridge.
+/// QEMU's device for tests, of which the lab has two functions in one slot.
 const PAIR: [&str; 2] = ["0x1b36", "0x0005"];
 const FUNCTIONS: &str = "/sys/bus/pci/devices";
 
