@@ -109,7 +109,8 @@ impl Guard {
     /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, or holds a `/` or a NUL.
     /// - [`Error::NotFound`]: no device of that name is bound to the module; how many others are.
     /// - [`Error::Denied`]: this user may not open the file, or nothing confines the device and the
-    ///   program lacks `CAP_SYS_RAWIO`. [`Error::InUse`]: another program has it.
+    ///   program lacks `CAP_SYS_RAWIO`. [`Error::InUse`]: another program has it,
+    ///   or behind an IOMMU its device has not stopped since the program before.
     /// - [`Error::Setting`]: the module is of another version. [`Error::Unexpected`]: it says what
     ///   cannot be.
     /// - [`Error::Os`]: ENODEV, the device was unbound meanwhile. Else the errno of the clock, the
